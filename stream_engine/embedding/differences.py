@@ -1,14 +1,19 @@
 """Whether participants differ: do weights of their own predict held-out responses better than one map for everybody?
 
-Candidates are fits to the training responses with a series of shrinkages, strongest first, each begun at the one
-before; the series ends when two in a row do not help. Each predicts the validation set, with its margins scaled as for
-`calibration`. The test is nested: the validation responses are dealt to ten folds, the candidate for each fold (or one
-map) is selected on the other nine, and its gain over one map is measured on that fold. Participants differ if the mean
-gain of a response is above 0 (one-sided z-test, p < .01). The shrinkage is then the best on all validation responses.
-Neither uses the test set. Without a significant gain, everybody gets one map, and nothing is changed.
+Candidates are one map, slopes (each participant's weights are equal on all axes), and weights with a series of
+shrinkages, strongest first, each begun at the one before; the series ends when two in a row do not help. Each is fitted
+to the training set and predicts the validation set, with its margins scaled as for `calibration`. Two tests are nested:
+the validation responses are dealt to ten folds, the candidate for each fold is selected on the other nine, and its gain
+is measured on that fold (one-sided z-tests of the mean gain of a response, p < .01).
 
-With weights, more dimensions can help than with one map. If people differ and the number is not given, larger numbers
-are tried while each gains more than one standard error.
+1. All candidates against one map. Without a significant gain, everybody gets one map, and nothing is changed.
+2. Weights against slopes. Without a significant gain, slopes are used: participants differ only in how sharply they
+   distinguish.
+
+The shrinkage is then the best on all validation responses. Neither test uses the test set.
+
+With weights, more dimensions can help than with one map. If weights are used and the number is not given, larger
+numbers are tried while each gains more than one standard error.
 """
 
 from collections.abc import Callable
@@ -29,6 +34,7 @@ from stream_engine.evaluation.answer_probabilities import margins, probability
 FOLDS = 10
 LEVEL = 0.01
 FEW = 40.0  # answers of participants with weights that the validation set needs
+SLOPES = 3.0  # the shrinkage of slopes
 USUAL = 10.0  # the shrinkage where it cannot be selected
 LARGEST = 4_000_000  # coordinates of all participants' copies of the objects, above which nothing is fitted: 32 MB
 
@@ -36,12 +42,14 @@ LARGEST = 4_000_000  # coordinates of all participants' copies of the objects, a
 class Differences(NamedTuple):
     """The result of the test. Gains are in nats an answer."""
 
-    verdict: str  # `DIFFER`, `ALIKE`, or why there was no test
+    verdict: str  # `DIFFER`, `SHARPNESS`, `ALIKE`, or why there was no test
     participants: int = 0  # with enough answers for weights
     shrinkage: float | None = None  # None: one map
-    gain: float | None = None  # nested, on the validation set
+    slopes: bool = False  # whether all weights of a participant are equal
+    gain: float | None = None  # of the first test, on the validation set
     standard_error: float | None = None
     p_value: float | None = None
+    p_of_weights: float | None = None  # of the second test
     tried: tuple[dict[str, float], ...] = ()
     scale: float = 1.0  # of the margins of participants with weights
     calibration: Calibration | None = None  # for unknown participants, by the group's weights
@@ -59,7 +67,8 @@ class Differences(NamedTuple):
         return made | {"tried": list(self.tried)}
 
 
-DIFFER, ALIKE = "participants differ", "no individual differences found"
+DIFFER, SHARPNESS = "participants differ", "participants differ only in how sharply they distinguish"
+ALIKE = "no individual differences found"
 
 
 class _Candidate(NamedTuple):
@@ -85,12 +94,12 @@ def with_differences(
     one = chosen.found or with_setting(questions, chosen.setting, chosen.begin, **more)
     best = differences(one, questions, held, fixed_lapse, always, progress)
     kernel, d, ridge = chosen.setting
-    for wider in DIMENSIONS if best.losses is not None and not given_d else ():
+    for wider in DIMENSIONS if best.losses is not None and not best.slopes and not given_d else ():
         if not d < wider < questions.n_objects or _untestable(questions, wider):
             continue
         made = fit(questions, wider, ridge, kernel=kernel, start=one.points, **more)
         tried = differences(made, questions, held, fixed_lapse, always, progress)
-        if tried.losses is None or not _better(tried.losses, best.losses):  # type: ignore[arg-type]  # both were tested
+        if tried.losses is None or tried.slopes or not _better(tried.losses, best.losses):  # type: ignore[arg-type]  # both were tested
             break
         one, best, d = made, tried, wider
     if not best.found:
@@ -138,9 +147,10 @@ def differences(
         return _Candidate(made, *_losses(made, questions, known, unit))
 
     begin = evaluated(Individual(one, np.ones((questions.n_workers, one.points.shape[1])), np.inf))
-    candidates, least, worse = [begin], float(begin.losses.sum()), 0
-    for number, shrinkage in enumerate(SHRINKAGES):
-        last = candidates[-1].made
+    slopes = evaluated(fit_weights(questions, one, SLOPES, slopes=True, fixed_lapse=fixed_lapse))
+    candidates, least, worse = [begin, slopes], float(begin.losses.sum()), 0
+    for number, shrinkage in enumerate(SHRINKAGES if one.points.shape[1] > 1 else ()):
+        last = candidates[-1 if number else 0].made
         made = fit_weights(questions, last.embedding, shrinkage, weights=last.weights, fixed_lapse=fixed_lapse)
         candidates.append(evaluated(made))
         loss = float(candidates[-1].losses.sum())
@@ -174,22 +184,33 @@ def _losses(made: Individual, questions: Questions, held: Answers, unit: np.ndar
 def _tested(
     candidates: list[_Candidate], answers: np.ndarray, people: int, always: bool
 ) -> tuple[_Candidate, Differences]:
-    """The verdict on candidates, one map first, and the one that is used; `answers` (u,) of each unit."""
+    """The verdict on candidates (one map, slopes, weights), and the one that is used; `answers` (u,) of each unit."""
     losses = np.array([each.losses for each in candidates])
-    units, total, every = losses.shape[1], float(answers.sum()), losses.sum(axis=1)
+    every, total = losses.sum(axis=1), float(answers.sum())
+    mean, error, p = _nested(losses, losses[0], answers)
+    p_of_weights = _nested(losses[2:], losses[1], answers)[2] if len(losses) > 2 else 1.0
+    tried = tuple(
+        {"slopes": each.made.slopes, "shrinkage": each.made.shrinkage, "log_loss": float(loss) / total}
+        for each, loss in zip(candidates, every)
+    )
+    verdict = ALIKE if p >= LEVEL else SHARPNESS if p_of_weights >= LEVEL else DIFFER
+    figures = Differences(verdict, people, None, False, mean, error, p, p_of_weights, tried[1:])
+    if verdict == ALIKE and not always:
+        return candidates[0], figures
+    used = candidates[2 + int(np.argmin(every[2:])) if (verdict == DIFFER or always) and len(losses) > 2 else 1]
+    chosen = {"shrinkage": used.made.shrinkage, "slopes": used.made.slopes}
+    return used, figures._replace(scale=used.scale, losses=used.losses, **chosen)
+
+
+def _nested(losses: np.ndarray, base: np.ndarray, answers: np.ndarray) -> tuple[float, float, float]:
+    """Mean gain over `base` (u,) of the candidates (c, u) that are selected fold by fold, its standard error and
+    one-sided p-value."""
+    every, units = losses.sum(axis=1), len(base)
     fold, gain = np.arange(units) % FOLDS, np.zeros(units)
     for out in range(FOLDS):
         chosen = int(np.argmin(every - losses[:, fold == out].sum(axis=1)))
-        gain[fold == out] = (losses[0] - losses[chosen])[fold == out]
+        gain[fold == out] = (base - losses[chosen])[fold == out]
+    total = float(answers.sum())
     mean = float(gain.sum()) / total
     error = float(np.sqrt(units / max(units - 1, 1) * ((gain - mean * answers) ** 2).sum())) / total
-    p = float(ndtr(-mean / error)) if error > 0 else 1.0
-    best = int(np.argmin(every[1:] if always else every)) + always
-    tried = tuple(
-        {"shrinkage": each.made.shrinkage, "log_loss": float(loss) / total} for each, loss in zip(candidates, every)
-    )
-    figures = Differences(DIFFER if p < LEVEL else ALIKE, people, None, mean, error, p, tried[1:])
-    used = candidates[best]
-    if best == 0 or (p >= LEVEL and not always):
-        return candidates[0], figures
-    return used, figures._replace(shrinkage=used.made.shrinkage, scale=used.scale, losses=used.losses)
+    return mean, error, float(ndtr(-mean / error)) if error > 0 else 1.0

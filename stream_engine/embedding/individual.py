@@ -34,6 +34,7 @@ class Individual(NamedTuple):
     embedding: Embedding
     weights: np.ndarray
     shrinkage: float
+    slopes: bool = False  # whether all weights of a participant are equal: their slope
 
 
 class _Copies(NamedTuple):
@@ -91,19 +92,22 @@ def fit_weights(
     begin: Embedding,
     shrinkage: float,
     *,
+    slopes: bool = False,
     weights: np.ndarray | None = None,
     fixed_lapse: bool = False,
     tolerance: float = LOOSE,
     max_iterations: int = 1000,
 ) -> Individual:
     """Coordinates and weights, begun at an embedding of one map for all, or at those of an earlier fit with `weights`
-    (n_workers, d); by the same kernel and ridge. Deterministic."""
+    (n_workers, d); by the same kernel and ridge. `slopes`: all weights of a participant are equal. Deterministic."""
     n, d = begin.points.shape
     loss, ridge = weighted_loss(questions, begin.alpha), begin.ridge
     logs = np.zeros((questions.n_workers, d)) if weights is None else np.log(weights)
 
     def stacked(both: np.ndarray, lapse: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
         value, slope, log_slope, lapse_slope = loss(both[:n], both[n:], lapse)
+        if slopes:
+            log_slope[:] = log_slope.mean(axis=1, keepdims=True)
         return value, np.concatenate([slope, log_slope]), lapse_slope
 
     strength = np.append(np.full(n, ridge), np.full(len(logs), shrinkage))[:, None]
@@ -125,18 +129,20 @@ def fit_weights(
     logs = logs[:, order]
     value = loss(points, logs, found.lapse)[0]
     fitted = embedding_of(points, found, questions, value, ridge, begin.alpha)
-    return Individual(fitted, np.exp(logs), shrinkage)
+    return Individual(fitted, np.exp(logs), shrinkage, slopes)
 
 
-def fit_series(questions: Questions, one: Embedding, shrinkage: float, **limits: Any) -> Individual:
-    """The fit with this shrinkage, begun at one map and led there through the stronger ones of `SHRINKAGES`. `limits`
-    (`fixed_lapse`, `tolerance`, `max_iterations`) as for `fit_weights`."""
+def fit_series(
+    questions: Questions, one: Embedding, shrinkage: float, slopes: bool = False, **limits: Any
+) -> Individual:
+    """The fit with this shrinkage, begun at one map and led there through the stronger ones of `SHRINKAGES`; of slopes
+    at once. `limits` (`fixed_lapse`, `tolerance`, `max_iterations`) as for `fit_weights`."""
     found, weights = one, None
-    for each in SHRINKAGES:
+    for each in () if slopes else SHRINKAGES:
         if each > shrinkage:
             made = fit_weights(questions, found, each, weights=weights, fixed_lapse=limits.get("fixed_lapse", False))
             found, weights = made.embedding, made.weights
-    return fit_weights(questions, found, shrinkage, weights=weights, **limits)
+    return fit_weights(questions, found, shrinkage, slopes=slopes, weights=weights, **limits)
 
 
 def weighted_margins(

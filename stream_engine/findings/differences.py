@@ -28,11 +28,13 @@ def differences(facts: Facts) -> Iterator[Finding]:
             "no_differences", text + f"do not predict held-out answers better than one map ({test}).", figures
         )
         return
-    text = f"Participants differ in how much each axis counts for them ({test}; {some(int(people), 'participant')})."
+    how = "how sharply they distinguish" if report.get("slopes") else "how much each axis counts for them"
+    text = f"Participants differ in {how} ({test}; {some(int(people), 'participant')})."
     own, one = figure(report, "weights", "accuracy"), figure(report, "one_map", "accuracy")
     if own is not None and one is not None:
-        text += f" With weights of their own, {percent(own)} of their held-out answers are predicted correctly; with "
-        text += f"one map for everybody, {percent(one)}."
+        own_what = "slopes" if report.get("slopes") else "weights"
+        text += f" With {own_what} of their own, {percent(own)} of their held-out answers are predicted correctly; "
+        text += f"with one map for everybody, {percent(one)}."
     yield Finding("differences", text, figures | {"accuracy": own, "accuracy_of_one_map": one})
     groups, groups_p = figure(report, "groups", "count"), figure(report, "groups", "p_value")
     if groups is not None and groups_p is not None and people >= FEWEST:

@@ -115,7 +115,7 @@ def refit(
         begin = (*points, *_earlier(previous, len(snapshot.objects)))
         limits = {"tolerance": tolerance, "max_iterations": max_iterations}
         fitted = with_setting(questions, chosen.setting, begin, **more, **limits)
-        own = None if people.shrinkage is None else fit_series(questions, fitted, people.shrinkage, **more, **limits)
+        own = _weighted(questions, fitted, people, **more, **limits)
         fitted = fitted if own is None else own.embedding
         progress(1, 1, log_likelihood=fitted.log_likelihood)
         tested = (
@@ -169,7 +169,7 @@ def _figures(
     if not len(asked.rows) or not len(questions.rows):
         return HeldOut(found.units.by, None, None, None, held_out.ceiling(found.units)), None, chosen.begin, {}
     one = with_setting(questions, chosen.setting, chosen.begin, **more)
-    own = None if people.shrinkage is None else fit_series(questions, one, people.shrinkage, **more)
+    own = _weighted(questions, one, people, **more)
     fitted = one if own is None else own.embedding
     calibration = _calibration(chosen, fitted, questions)
     p = probabilities(fitted.points, asked.rows, calibration.lapse, fitted.alpha, scale=calibration.scale)
@@ -191,12 +191,22 @@ def _figures(
     return figures, knowing, (one.points,), compared
 
 
+def _weighted(questions: Questions, one: Embedding, people: Differences, **more: Any) -> Individual | None:
+    """The fit with weights, begun at one map; None where one map is used."""
+    return None if people.shrinkage is None else fit_series(questions, one, people.shrinkage, people.slopes, **more)
+
+
 def _grouped(own: Individual, questions: Questions, seed: int) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """Groups of participants for the report, and the arrays with a row a participant; group -1: no weights."""
     weights = own.weights[1:]
     known = np.bincount(questions.worker, minlength=1 + len(weights))[1:] > 0
+    group = np.where(known, 0, -1)
+    if own.slopes:
+        return {"verdict": "not tested: weights do not differ", "count": 1}, {
+            "worker_weights": weights,
+            "worker_group": group,
+        }
     made = participant_groups(weights[known], seed)
-    group = np.full(len(weights), -1, np.int64)
     group[known] = made.group
     told = {"verdict": made.verdict, "count": made.count, "p_value": made.p_value, "silhouette": made.silhouette}
     return told, {"worker_weights": weights, "worker_group": group}

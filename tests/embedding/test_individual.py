@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from stream_engine.embedding.choice import Choice
-from stream_engine.embedding.differences import ALIKE, DIFFER, differences, with_differences
+from stream_engine.embedding.differences import ALIKE, DIFFER, SHARPNESS, differences, with_differences
 from stream_engine.embedding.ellipses import covariances, radius
 from stream_engine.embedding.fit import Setting, fit, fit_carefully
 from stream_engine.embedding.gradient import loss_of
@@ -61,7 +61,9 @@ def test_planted_weights_and_axes_are_recovered(kernel, alpha, each):
     match = axes.argmax(axis=0)
     assert sorted(match) == [0, 1] and axes.max(axis=0).min() > 0.97  # no rotation is left over
     logs, planted = np.log(found.weights[1:, match]), np.log(made.weights[1:])
-    assert min(np.corrcoef(logs[:, k], planted[:, k])[0, 1] for k in range(2)) > 0.9
+    assert np.corrcoef(logs[:, 0] - logs[:, 1], planted[:, 0] - planted[:, 1])[0, 1] > 0.95
+    least = 0.9 if kernel == "ste" else 0.8  # t-STE flattens: how sharply somebody distinguishes is told less well
+    assert min(np.corrcoef(logs[:, k], planted[:, k])[0, 1] for k in range(2)) > least
     assert found.weights[0].tolist() == [1.0, 1.0]
     np.testing.assert_allclose(logs.mean(axis=0), 0.0, atol=1e-9)
 
@@ -151,3 +153,20 @@ def test_ellipses_cover_planted_points_of_people_who_differ():
         hits.append(covered(made.points, own.embedding.points, covariance, radius(2)))
         assert not np.allclose(covariance, covariances(own.embedding, made.answers))
     assert 0.85 < np.mean(hits) < 0.99
+
+
+def test_who_only_distinguishes_more_sharply_gets_a_slope():
+    made = world(7, people=12, each=400, spread=0.0)
+    weights = np.where(np.arange(13) % 2 == 0, 0.4, 2.5)[:, None] * np.ones(2)
+    rng, rows = np.random.default_rng(0), made.answers.rows.copy()
+    turned = rng.random(len(rows)) > probability(
+        weighted_margins(made.points, weights, rows, made.answers.worker + 1, 0.0), 0.0
+    )
+    rows[turned] = rows[turned][:, [2, 3, 0, 1]]
+    training, validation, _ = split(made.answers._replace(rows=rows))
+    questions = training.questions()
+    one = fit_carefully(questions, 2, 0.3)[0]
+    found = differences(one, questions, validation)
+    assert found.verdict == SHARPNESS and found.slopes and found.p_of_weights >= 0.01 > found.p_value
+    own = fit_series(questions, one, found.shrinkage, slopes=True).weights[1:]
+    assert np.ptp(own, axis=1).max() < 1e-9 and own[::2].min() > own[1::2].max()
