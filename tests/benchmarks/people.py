@@ -4,8 +4,8 @@
 
 Every set of judgements that names participants, by its own answers: a fifth of the responses is the test set, in three
 random splits (and the authors' split, where there is one). The embedding is fitted to the others with the defaults,
-which select the model, and with one map; both predict each test response as its participant, by their own lapse rate. Errors
-are standard errors of the paired difference over responses. `--null` gives the answers of each set to other
+which select the model, and with one map; both predict each test response as its participant, by their own lapse rate.
+Errors are standard errors of the paired difference over responses. `--null` gives the answers of each set to other
 participants at random, so that nobody differs, and takes fewer and fewer answers.
 """
 
@@ -26,7 +26,6 @@ from stream_engine.refits import embedding
 SETS = {
     "portraits36": "portraits36/triplets_individual.csv.gz",
     "alien_eggs300": "alien_eggs300/triplets.csv.gz",
-    "animals37": "animals37_rank8/triplets.csv.gz",
     "color-tm": "perceptual_kernels/color-tm.triplets.csv",
     "shape-tm": "perceptual_kernels/shape-tm.triplets.csv",
 }
