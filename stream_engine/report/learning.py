@@ -1,6 +1,7 @@
 """Would more answers help? The embedding fitted to parts of the answers, each tested on judgements held out of all.
 
-The setting is that of the artifact, and the held-out judgements are those that it reported on: nothing here chooses.
+The setting is that of the artifact, which was chosen without the first group of held-out judgements
+(`statistics.cross_fit`); these are predicted here: nothing here chooses.
 """
 
 from typing import Any, NamedTuple
@@ -16,9 +17,9 @@ from stream_engine.report import Section, Table
 from stream_engine.report.drawings import Axis, Curve, Drawing, Rules
 from stream_engine.report.material import Material
 from stream_engine.state.artifact import Artifact
-from stream_engine.statistics import held_out
+from stream_engine.statistics import cross_fit, held_out
 from stream_engine.statistics.held_out import BINS, Figures
-from stream_engine.statistics.judgement_folds import BY_JUDGEMENT, CHOOSE, FIT, TEST_SHARE, VALIDATION_SHARE
+from stream_engine.statistics.judgement_folds import HELD
 from stream_engine.statistics.participants import wilson
 
 SHARES = (0.125, 0.25, 0.5, 1.0)
@@ -84,13 +85,13 @@ def section(material: Material) -> Section:
 def curve(material: Material, artifact: Artifact) -> tuple[list[Step], np.ndarray, np.ndarray]:
     """The steps, and of the last one each held-out answer's probability of what was expected, and whether it came."""
     params, report = artifact.params, artifact.report
-    shares = params.get("reported", TEST_SHARE), params.get("held_out", VALIDATION_SHARE)  # once parameters
-    found = evidence(material.snapshot, artifact.seed, params["lapse"] == "worker", *shares)
-    asked = found.units.of(found.part == BY_JUDGEMENT)
+    found = evidence(material.snapshot, artifact.seed, params["lapse"] == "worker")
+    part = cross_fit.plan(found.units).responses[0].part
+    asked = found.units.of(part == HELD)
     if asked.times.sum() < LEAST:
         return [], np.empty(0), np.empty(0)
     setting = Setting(**{name: report[name] for name in Setting._fields})
-    training = np.flatnonzero(np.isin(found.part, (FIT, CHOOSE)))
+    training = np.flatnonzero(part != HELD)
     draw = found.units.draw[training]
     size = len(found.answers.rows)
     steps, p, fitted = [], np.empty(0), None
