@@ -1,7 +1,7 @@
 """Objects as points in d dimensions, by STE or t-STE with a lapse rate (room `embedding`; docs/design/embedding.md).
 
 The number of dimensions, the kernel and the ridge are given, or selected by the log loss on a validation set; the
-figures of the report are cross-fitted (`statistics.cross_fit`), each with a selection of its own. The published
+figures of the report are cross-fitted (`evaluation.cross_fit`), each with a selection of its own. The published
 embedding is then fitted to all answers, starting from the previous artifact and from scratch; the fit with the smaller
 objective is used. All answers count, with their multiplicities, including those about four objects. Memory O(n d + m),
 cost O(m d) an iteration.
@@ -21,13 +21,13 @@ from stream_engine.embedding.evidence import Evidence, evidence
 from stream_engine.embedding.fit import Embedding, with_setting
 from stream_engine.embedding.held_out import Answers, known_lapses, log_odds, population_lapse, probabilities
 from stream_engine.embedding.questions import Questions, asked_about
+from stream_engine.evaluation import cross_fit, held_out
+from stream_engine.evaluation.held_out import HeldOut
+from stream_engine.evaluation.judgement_folds import CHOOSE, FIT, VALIDATION_SHARE
 from stream_engine.refits import CannotRefit, Progress, no_progress
 from stream_engine.state.artifact import Artifact, plain_params
 from stream_engine.state.artifact_schemas import EMBEDDING
 from stream_engine.state.snapshot import Snapshot
-from stream_engine.statistics import cross_fit, held_out
-from stream_engine.statistics.held_out import HeldOut
-from stream_engine.statistics.judgement_folds import CHOOSE, FIT, VALIDATION_SHARE
 
 KIND = "embedding"
 AXES = EMBEDDING.axes
@@ -114,7 +114,7 @@ def _check(snapshot: Snapshot, found: Evidence) -> None:
     if len(found.answers.rows) == 0:
         raise CannotRefit(
             f"{KIND}: got 0 comparisons of {len(snapshot.objects)} objects; expected at least one, next: add "
-            "triplet_counts (or worker_votes, quadruplet_counts) to `accumulators` and read comparisons"
+            "triplet_counts (or worker_votes, quadruplet_counts) to `counts` and read comparisons"
         )
 
 

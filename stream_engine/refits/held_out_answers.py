@@ -1,4 +1,4 @@
-"""What the kernel refits share about holding answers out (`statistics.cross_fit`).
+"""What the kernel refits share about holding answers out (`evaluation.cross_fit`).
 
 Answers are *fitted*, they *choose* (a lambda, a beta), or they are *held out*. Nothing that chose is reported, and the
 model that is published is fitted to all three.
@@ -14,15 +14,15 @@ from typing import Any
 
 import numpy as np
 
+from stream_engine.evaluation import cross_fit, held_out, judgement_folds
+from stream_engine.evaluation.coordinates import margin_scale
+from stream_engine.evaluation.cross_fit import Setting
+from stream_engine.evaluation.held_out import HeldOut
+from stream_engine.evaluation.judgement_folds import CHOOSE, FIT, HELD, Evidence
+from stream_engine.evaluation.subset import renumbering
 from stream_engine.kernel_learning.distance_operator import excess
 from stream_engine.refits.kernel_refits import Task
 from stream_engine.state.snapshot import Snapshot, triplet_columns
-from stream_engine.statistics import cross_fit, held_out, judgement_folds
-from stream_engine.statistics.cross_fit import Setting
-from stream_engine.statistics.embedding import margin_scale
-from stream_engine.statistics.held_out import HeldOut
-from stream_engine.statistics.judgement_folds import CHOOSE, FIT, HELD, Evidence
-from stream_engine.statistics.subset import renumbering
 
 
 class Split:

@@ -2,7 +2,7 @@
 
 All directions of all triplets count, with their multiplicities (E is a sum over triplets). lambda1 and lambda2 are
 given, or selected on a validation set from a grid in units of the smallest values at which nothing is learned. The
-figures of the report are cross-fitted (`statistics.cross_fit`), each with a selection of its own. The published kernel
+figures of the report are cross-fitted (`evaluation.cross_fit`), each with a selection of its own. The published kernel
 is fitted to all answers. It is certified: `gap` bounds how far its objective can be above the optimum. Cost: a grid of
 solves and two more for each group of folds, of O(m r) an iteration for a rank of r (O(m + n^3) for few objects), all
 but the last rough.
@@ -19,6 +19,10 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from stream_engine.data.triplet_columns import net_triplets
+from stream_engine.evaluation import held_out
+from stream_engine.evaluation.held_out import slope_of
+from stream_engine.evaluation.judgement_folds import VALIDATION_SHARE
+from stream_engine.evaluation.subset import common, learned_ids
 from stream_engine.kernel_learning import auxiliary_kernels, lambda_choice, mkpoe, out_of_sample_factor, rckl
 from stream_engine.kernel_learning.auxiliary_kernels import Auxiliary, KernelSpec
 from stream_engine.kernel_learning.distance_operator import excess, share_satisfied
@@ -31,10 +35,6 @@ from stream_engine.refits.kernel_refits import Count, KernelParams, Positive, Ta
 from stream_engine.state.artifact import Artifact
 from stream_engine.state.artifact_schemas import KERNEL_LEARNING
 from stream_engine.state.snapshot import Snapshot, triplet_columns
-from stream_engine.statistics import held_out
-from stream_engine.statistics.held_out import slope_of
-from stream_engine.statistics.judgement_folds import VALIDATION_SHARE
-from stream_engine.statistics.subset import common, learned_ids
 
 KIND = "kernel_learning"
 AXES = KERNEL_LEARNING.axes
@@ -152,11 +152,7 @@ def _check(task: Task, triplets: np.ndarray, decided: int) -> None:
     if len(triplets) == 0:
         raise CannotRefit(
             f"kernel_learning: got 0 triplets{among}; expected at least one, next: "
-            + (
-                "choose more objects, or others"
-                if among
-                else "add triplet_counts to `accumulators` and read comparisons"
-            )
+            + ("choose more objects, or others" if among else "add triplet_counts to `counts` and read comparisons")
         )
     if decided == 0:
         raise CannotRefit(

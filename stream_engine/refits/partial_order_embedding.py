@@ -21,11 +21,11 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from stream_engine.data.triplet_columns import net_triplets
-from stream_engine.guard.implied import implied
 from stream_engine.kernel_learning import auxiliary_kernels, mkpoe, out_of_sample_factor
 from stream_engine.kernel_learning.auxiliary_kernels import KernelSpec
 from stream_engine.kernel_learning.constraints import Constraints, raw
 from stream_engine.kernel_learning.out_of_sample import Answers
+from stream_engine.order.implied import implied
 from stream_engine.refits import CannotRefit, Progress, beta_choice, kernel_refits, no_progress
 from stream_engine.refits.beta_choice import Choice, Inputs
 from stream_engine.refits.held_out_answers import TaskAnswers

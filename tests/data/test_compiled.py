@@ -134,14 +134,14 @@ def test_the_guard_of_a_changed_copy_gives_the_new_verdicts(tmp_path):
     shutil.copytree(ROOT / "connectors", tmp_path / "connectors", ignore=shutil.ignore_patterns("__pycache__"))
     code = (
         "import json, numpy as np\n"
-        "from stream_engine.guard.partial_order import PartialOrder\n"
+        "from stream_engine.order.partial_order import PartialOrder\n"
         "rows = np.array([[0, 1, 0, 2], [0, 2, 0, 3], [0, 3, 0, 1]], np.int32)\n"
         "print(json.dumps([PartialOrder().offer_rows(rows), 0, 0, None]))"
     )
     warm = {"NUMBA_CACHE_DIR": os.environ.get("NUMBA_CACHE_DIR") or ROOT / "stream_engine" / "__pycache__"}
     for _ in range(2):
         assert run(package, code, **warm)[0] == [2, 0, 0, 1]
-    search = package / "guard" / "cycle_search.py"
+    search = package / "order" / "cycle_search.py"
     (function,) = (node for node in ast.parse(search.read_text()).body if getattr(node, "name", "") == "put_before")
     lines = search.read_text().splitlines()
     lines.insert(function.body[0].end_lineno, "    return False")
