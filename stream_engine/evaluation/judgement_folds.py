@@ -179,7 +179,8 @@ def parts(found: Evidence, held: np.ndarray, choose: float) -> np.ndarray:
     """(U,) int8: HELD where `held` (U,) says so, else CHOOSE for about this share of the units, else FIT. O(U)."""
     part = np.full(len(found.draw), FIT, np.int8)
     fair = asked_fairly(found) & ~held
-    share = min(choose * np.count_nonzero(~held) / max(np.count_nonzero(fair), 1), max(choose, AT_MOST))
+    of_all = int(np.count_nonzero(~held)) / max(int(np.count_nonzero(fair)), 1)
+    share = min(choose * of_all, max(choose, AT_MOST))
     part[fair & (_draw(_bits(found.draw)) < share)] = CHOOSE
     part[held] = HELD
     return part

@@ -19,9 +19,10 @@ from stream_engine.embedding.calibration import Calibration
 from stream_engine.embedding.ellipses import covariances
 from stream_engine.embedding.evidence import Evidence, evidence
 from stream_engine.embedding.fit import Embedding, with_setting
-from stream_engine.embedding.held_out import Answers, known_lapses, log_odds, population_lapse, probabilities
+from stream_engine.embedding.held_out import Answers, known_lapses, population_lapse
 from stream_engine.embedding.questions import Questions, asked_about
 from stream_engine.evaluation import cross_fit, held_out
+from stream_engine.evaluation.answer_probabilities import log_odds, probabilities
 from stream_engine.evaluation.held_out import HeldOut
 from stream_engine.evaluation.judgement_folds import CHOOSE, FIT, VALIDATION_SHARE
 from stream_engine.refits import CannotRefit, Progress, no_progress
@@ -83,9 +84,15 @@ def refit(
 
         def choose(part: np.ndarray) -> choice.Choice:
             searched = found.some(found.of(part, FIT), max(SEARCHED, SEARCHED_EACH * len(snapshot.objects)))
-            settings = params.kernel, params.dimensions, params.ridge
-            held = found.of(part, CHOOSE)
-            return choice.choose(_known(searched).questions(), held, *settings, progress=progress, **more)
+            return choice.choose(
+                _known(searched).questions(),
+                found.of(part, CHOOSE),
+                params.kernel,
+                params.dimensions,
+                params.ridge,
+                progress=progress,
+                **more,
+            )
 
         plan = cross_fit.plan(found.units, validation_share, evaluate)
         chosen = choose(plan.responses[0].part)
@@ -97,7 +104,7 @@ def refit(
         limits = {"tolerance": tolerance, "max_iterations": max_iterations}
         fitted = with_setting(questions, chosen.setting, begin, **more, **limits)
         progress(1, 1, log_likelihood=fitted.log_likelihood)
-        report = _report(snapshot, found, questions, chosen, figures, fitted)
+        report = _report(snapshot, found, questions, chosen, figures, fitted) | {"settings": tested.settings}
         if not params.dimensions:
             report |= dimensions.report_of(found, answers, chosen, seed, progress=progress, **more)
         arrays = {**_arrays(found, questions, chosen, fitted), **_covariance(found, answers, fitted, **more)}
@@ -130,6 +137,8 @@ class _Tested:
     def __init__(self, found: Evidence, more: dict[str, Any]):
         self.found, self.more = found, more
         self.points: tuple[np.ndarray, ...] = ()  # of the first fit, to begin the last one at
+        self.settings: list[dict[str, Any]] = []  # one a group of responses, with its lapse and scale
+        self._last: choice.Choice | None = None
 
     def response(self, chosen: choice.Choice, out: np.ndarray) -> dict[str, np.ndarray]:
         """Log odds, whoever gave an answer, as `predict` does; beside it those that go by the own lapse of a worker
@@ -141,6 +150,9 @@ class _Tested:
         fitted = with_setting(questions, chosen.setting, chosen.begin, **self.more)
         self.points = self.points or (fitted.points,)
         calibration = _calibration(chosen, fitted, questions)
+        if chosen is not self._last:
+            self.settings.append({**chosen.setting._asdict(), **calibration._asdict()})
+            self._last = chosen
         p = probabilities(fitted.points, asked.rows, calibration.lapse, fitted.alpha, scale=calibration.scale)
         told = {KIND: log_odds(p)}
         if len(found.workers):
