@@ -45,6 +45,15 @@ class Trial(NamedTuple):
     calibration: Calibration  # used for the losses
 
 
+class Weights(NamedTuple):
+    """How participants' weights on the axes are fitted and used, see `differences`."""
+
+    shrinkage: float
+    slopes: bool  # whether all weights of a participant are equal
+    scale: float = 1.0  # of the margins of participants with weights
+    calibration: Calibration | None = None  # for unknown participants, by the group's weights
+
+
 class Choice(NamedTuple):
     """What to fit with, all that was tried, and an embedding that is a good start."""
 
@@ -54,6 +63,7 @@ class Choice(NamedTuple):
     begin: tuple[np.ndarray, ...]  # good points to begin a fit at
     calibration: Calibration | None = None  # on the validation set; None: as fitted
     found: Embedding | None = None  # the fit to the training set, where settings were compared
+    weights: Weights | None = None  # None: one map for everybody
 
 
 def choose(

@@ -23,8 +23,8 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 from scipy.special import ndtr
 
-from stream_engine.embedding.calibration import WORTH, Calibration, calibrate
-from stream_engine.embedding.choice import DIMENSIONS, Choice
+from stream_engine.embedding.calibration import WORTH, calibrate
+from stream_engine.embedding.choice import DIMENSIONS, Choice, Weights
 from stream_engine.embedding.fit import LOOSE, Embedding, fit, with_setting
 from stream_engine.embedding.held_out import Answers, known_lapses, population_lapse, unit_losses
 from stream_engine.embedding.individual import SHRINKAGES, Individual, copies_of, fit_weights, weighted_margins
@@ -44,27 +44,21 @@ class Differences(NamedTuple):
 
     verdict: str  # `DIFFER`, `SHARPNESS`, `ALIKE`, or why there was no test
     participants: int = 0  # with enough answers for weights
-    shrinkage: float | None = None  # None: one map
-    slopes: bool = False  # whether all weights of a participant are equal
+    weights: Weights | None = None  # None: one map
     gain: float | None = None  # of the first test, on the validation set
     standard_error: float | None = None
     p_value: float | None = None
     p_of_weights: float | None = None  # of the second test
     tried: tuple[dict[str, float], ...] = ()
-    scale: float = 1.0  # of the margins of participants with weights
-    calibration: Calibration | None = None  # for unknown participants, by the group's weights
     losses: np.ndarray | None = None  # of the units of the validation set, with weights
 
-    @property
-    def found(self) -> bool:
-        """Whether weights are used."""
-        return self.shrinkage is not None
-
     def report(self) -> dict[str, Any]:
-        """The fields of an artifact's report."""
-        made = self._asdict()
-        del made["calibration"], made["losses"]
-        return made | {"tried": list(self.tried)}
+        """The fields of an artifact's report; without a shrinkage, one map is used."""
+        used = self.weights or Weights(np.nan, False)
+        made = {**self._asdict(), "tried": list(self.tried), "slopes": used.slopes, "scale": used.scale}
+        made["shrinkage"] = None if self.weights is None else used.shrinkage
+        del made["weights"], made["losses"]
+        return made
 
 
 DIFFER, SHARPNESS = "participants differ", "participants differ only in how sharply they distinguish"
@@ -94,18 +88,18 @@ def with_differences(
     one = chosen.found or with_setting(questions, chosen.setting, chosen.begin, **more)
     best = differences(one, questions, held, fixed_lapse, always, progress)
     kernel, d, ridge = chosen.setting
-    for wider in DIMENSIONS if best.losses is not None and not best.slopes and not given_d else ():
+    for wider in DIMENSIONS if best.weights is not None and not best.weights.slopes and not given_d else ():
         if not d < wider < questions.n_objects or _untestable(questions, wider):
             continue
         made = fit(questions, wider, ridge, kernel=kernel, start=one.points, **more)
         tried = differences(made, questions, held, fixed_lapse, always, progress)
-        if tried.losses is None or tried.slopes or not _better(tried.losses, best.losses):  # type: ignore[arg-type]  # both were tested
+        if tried.weights is None or tried.weights.slopes or not _better(tried.losses, best.losses):  # type: ignore[arg-type]  # both were tested
             break
         one, best, d = made, tried, wider
-    if not best.found:
+    if best.weights is None:
         return chosen, best
     setting = chosen.setting._replace(d=d)
-    return chosen._replace(setting=setting, begin=(one.points,), calibration=best.calibration), best
+    return chosen._replace(setting=setting, begin=(one.points,), weights=best.weights), best
 
 
 def _untestable(questions: Questions, d: int) -> tuple[str, int] | None:
@@ -139,7 +133,7 @@ def differences(
     people, known = int(answered.sum()), held.of(answered[held.worker + 1])
     if known.times.sum() < FEW:
         few = Differences("too few answers for a validation set", people)
-        return few._replace(shrinkage=USUAL) if always else few
+        return few._replace(weights=Weights(USUAL, False)) if always else few
     unit = np.unique(known.unit, return_inverse=True)[1].reshape(-1)
     total = float(known.times.sum())
 
@@ -159,12 +153,12 @@ def differences(
         if worse > 1:
             break
     made, figures = _tested(candidates, np.bincount(unit, known.times), people, always)
-    if not figures.found:
+    if figures.weights is None:
         return figures
     embedding = made.made.embedding
     delta = margins(embedding.points, held.rows, embedding.alpha)
     unknown = calibrate(delta, held.times, population_lapse(embedding.lapse, questions))
-    return figures._replace(calibration=unknown)
+    return figures._replace(weights=figures.weights._replace(calibration=unknown))
 
 
 def _losses(made: Individual, questions: Questions, held: Answers, unit: np.ndarray) -> tuple[np.ndarray, float]:
@@ -194,12 +188,12 @@ def _tested(
         for each, loss in zip(candidates, every)
     )
     verdict = ALIKE if p >= LEVEL else SHARPNESS if p_of_weights >= LEVEL else DIFFER
-    figures = Differences(verdict, people, None, False, mean, error, p, p_of_weights, tried[1:])
+    figures = Differences(verdict, people, None, mean, error, p, p_of_weights, tried[1:])
     if verdict == ALIKE and not always:
         return candidates[0], figures
     used = candidates[2 + int(np.argmin(every[2:])) if (verdict == DIFFER or always) and len(losses) > 2 else 1]
-    chosen = {"shrinkage": used.made.shrinkage, "slopes": used.made.slopes}
-    return used, figures._replace(scale=used.scale, losses=used.losses, **chosen)
+    weights = Weights(used.made.shrinkage, used.made.slopes, used.scale)
+    return used, figures._replace(weights=weights, losses=used.losses)
 
 
 def _nested(losses: np.ndarray, base: np.ndarray, answers: np.ndarray) -> tuple[float, float, float]:

@@ -1,9 +1,10 @@
 """Objects as points in d dimensions, by STE or t-STE with a lapse rate (room `embedding`; docs/design/embedding.md).
 
-The number of dimensions, the kernel and the ridge are given, or selected by the log loss on a validation set; a
-separate test set gives the figures of the report. The published embedding is then fitted to all answers, starting from
-the previous artifact and from scratch; the fit with the smaller objective is used. All answers count, with their
-multiplicities, including those about four objects. Memory O(n d + m), cost O(m d) an iteration.
+The number of dimensions, the kernel and the ridge are given, or selected by the log loss on a validation set; the
+figures of the report are cross-fitted (`evaluation.cross_fit`), each with a selection of its own. The published
+embedding is then fitted to all answers, starting from the previous artifact and from scratch; the fit with the smaller
+objective is used. All answers count, with their multiplicities, including those about four objects. Memory O(n d + m),
+cost O(m d) an iteration.
 """
 
 from typing import Annotated, Any, Literal
@@ -23,17 +24,10 @@ from stream_engine.embedding.held_out import Answers, known_lapses, population_l
 from stream_engine.embedding.individual import Individual, fit_series, weighted_margins
 from stream_engine.embedding.participant_groups import participant_groups
 from stream_engine.embedding.questions import Questions, asked_about
-from stream_engine.evaluation import held_out
+from stream_engine.evaluation import cross_fit, held_out
 from stream_engine.evaluation.answer_probabilities import log_odds, probabilities, probability
-from stream_engine.evaluation.held_out import Figures, HeldOut
-from stream_engine.evaluation.judgement_folds import (
-    BY_JUDGEMENT,
-    BY_QUESTION,
-    CHOOSE,
-    FIT,
-    TEST_SHARE,
-    VALIDATION_SHARE,
-)
+from stream_engine.evaluation.held_out import HeldOut
+from stream_engine.evaluation.judgement_folds import CHOOSE, FIT, VALIDATION_SHARE
 from stream_engine.refits import CannotRefit, Progress, no_progress
 from stream_engine.state.artifact import Artifact, plain_params
 from stream_engine.state.artifact_schemas import EMBEDDING
@@ -47,6 +41,8 @@ SEARCHED_EACH = 200  # or so many an object; the ridge is a prior, and does not 
 LEAST = 20  # minimum number of answers for a lapse rate per participant; others share one
 TOLERANCE = 1e-7  # relative improvement of the objective at which a fit stops
 MAX_ITERATIONS = 1000  # maximum number of L-BFGS iterations
+KNOWING, PICTURE = "knowing_worker", "picture"  # what else is tested: knowing who answers, and the picture
+ONE_MAP = "one_map"  # and, knowing who answers, one map where participants have weights
 
 
 class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -75,11 +71,12 @@ def refit(
     progress: Progress = no_progress,
     *,
     validation_share: float = VALIDATION_SHARE,
-    test_share: float = TEST_SHARE,
+    evaluate: bool = True,
     tolerance: float = TOLERANCE,
     max_iterations: int = MAX_ITERATIONS,
 ) -> Artifact:
-    """Embed a snapshot's objects. A share of 0: no validation set, or no figures. Raises `CannotRefit`.
+    """Embed a snapshot's objects. `validation_share` 0: no validation set; not `evaluate`: no figures. Raises
+    `CannotRefit`.
 
     Arrays: `X` (n, d) float64, on principal axes about the mean, signed (`principal_axes`), objects of which nothing
     was asked at 0; `covariance` (n, d, d) float32 of each place (`ellipses`), absent above `ellipses.LARGEST`
@@ -90,49 +87,55 @@ def refit(
     `worker_group` (w,), -1 for these; then the axes are those of the weights (`individual`).
     """
     with threadpool_limits(1):
-        found = evidence(snapshot, seed, params.lapse == "worker", test_share, validation_share)
+        found = evidence(snapshot, seed, params.lapse == "worker")
         _check(snapshot, found)
         more = {"fixed_lapse": params.lapse == "none"}
-        training = _known(found.some(FIT, max(SEARCHED, SEARCHED_EACH * len(snapshot.objects)))).questions()
-        chosen = choice.choose(
-            training,
-            found.of(CHOOSE),
-            params.kernel,
-            params.dimensions,
-            params.ridge,
-            progress=progress,
-            **more,
-        )
-        people = Differences("not requested")
-        if params.participants != "alike":
-            always, given = params.participants == "weights", params.dimensions is not None
-            chosen, people = with_differences(
-                chosen, training, found.of(CHOOSE), given, always=always, progress=progress, **more
-            )
-        figures, knowing, points, compared = _figures(found, _questions(found, FIT, CHOOSE), chosen, people, **more)
-        answers = _answers(found, *range(BY_QUESTION + 1))
+        people: list[Differences] = []
+
+        def choose(part: np.ndarray) -> choice.Choice:
+            searched = found.some(found.of(part, FIT), max(SEARCHED, SEARCHED_EACH * len(snapshot.objects)))
+            training, held = _known(searched).questions(), found.of(part, CHOOSE)
+            given = params.kernel, params.dimensions, params.ridge
+            made = choice.choose(training, held, *given, progress=progress, **more)
+            if params.participants == "alike":
+                return made
+            always, given_d = params.participants == "weights", params.dimensions is not None
+            made, tested = with_differences(made, training, held, given_d, always=always, progress=progress, **more)
+            people.append(tested)
+            return made
+
+        plan = cross_fit.plan(found.units, validation_share, evaluate)
+        chosen = choose(plan.responses[0].part)
+        tested = _Tested(found, more)
+        figures = cross_fit.evaluated(found.units, plan, chosen, choose, tested.response, tested.participant)
+        answers = _known(found.answers)
         questions = answers.questions()
-        begin = (*points, *_earlier(previous, len(snapshot.objects)))
+        begin = (*(tested.points or chosen.begin), *_earlier(previous, len(snapshot.objects)))
         limits = {"tolerance": tolerance, "max_iterations": max_iterations}
         fitted = with_setting(questions, chosen.setting, begin, **more, **limits)
-        own = _weighted(questions, fitted, people, **more, **limits)
+        own = _weighted(questions, fitted, chosen, **more, **limits)
         fitted = fitted if own is None else own.embedding
         progress(1, 1, log_likelihood=fitted.log_likelihood)
-        tested = (
-            {} if params.dimensions else dimensions.report_of(found, answers, chosen, seed, progress=progress, **more)
-        )
-        report = {**_report(snapshot, found, questions, chosen, figures, fitted), **tested}
-        report["knowing_worker"] = knowing._asdict() if knowing else None
-        report["individual_differences"] = people.report() | compared
+        report = _report(snapshot, found, questions, chosen, figures, fitted) | {"settings": tested.settings}
+        if not params.dimensions:
+            report |= dimensions.report_of(found, answers, chosen, seed, progress=progress, **more)
         arrays = {**_arrays(found, questions, chosen, fitted), **_covariance(found, answers, fitted, own, **more)}
+        report["individual_differences"] = (people[0] if people else Differences("not requested")).report()
         if own is not None:
-            grouped, weighted = _grouped(own, questions, seed)
-            arrays |= weighted
+            of = {
+                name: figures[each].judgement
+                for name, each in (("weights", KNOWING), (ONE_MAP, ONE_MAP))
+                if each in figures
+            }
+            grouped, of_workers = _grouped(own, questions, seed)
+            arrays |= of_workers
+            report["individual_differences"] |= {name: each._asdict() if each else None for name, each in of.items()}
             report["individual_differences"]["groups"] = grouped
         if fitted.points.shape[1] > 2:
             shown = picture.picture(fitted.points, questions, chosen.setting.ridge)
             arrays["picture"] = shown.points
-            report["picture"] = shown._asdict() | {"accuracy": _accuracy(found, chosen, points)}
+            right = figures[PICTURE].judgement if PICTURE in figures else None
+            report["picture"] = shown._asdict() | {"accuracy": right.accuracy if right else None}
             del report["picture"]["points"]
     return Artifact(KIND, snapshot.digest, snapshot.sequence, plain_params(params), seed, arrays, report)
 
@@ -141,16 +144,8 @@ def _check(snapshot: Snapshot, found: Evidence) -> None:
     if len(found.answers.rows) == 0:
         raise CannotRefit(
             f"{KIND}: got 0 comparisons of {len(snapshot.objects)} objects; expected at least one, next: add "
-            "triplet_counts (or worker_votes, quadruplet_counts) to `accumulators` and read comparisons"
+            "triplet_counts (or worker_votes, quadruplet_counts) to `counts` and read comparisons"
         )
-
-
-def _questions(found: Evidence, *parts: int) -> Questions:
-    return _answers(found, *parts).questions()
-
-
-def _answers(found: Evidence, *parts: int) -> Answers:
-    return _known(found.of(*parts))
 
 
 def _known(answers: Answers) -> Answers:
@@ -159,69 +154,100 @@ def _known(answers: Answers) -> Answers:
     return answers._replace(worker=np.where(each[answers.worker + 1] < LEAST, -1, answers.worker))
 
 
-def _figures(
-    found: Evidence, questions: Questions, chosen: choice.Choice, people: Differences, **more: Any
-) -> tuple[HeldOut, Figures | None, tuple[np.ndarray, ...], dict[str, Any]]:
-    """What a fit to all but the reported answers says of these, whoever gave them, as `predict` does. Beside it what it
-    says when it goes by the own lapse, and weights, of a worker whom it knows. And points to begin the last fit at, and
-    a comparison with one map where weights are used."""
-    asked = found.reported
-    if not len(asked.rows) or not len(questions.rows):
-        return HeldOut(found.units.by, None, None, None, held_out.ceiling(found.units)), None, chosen.begin, {}
-    one = with_setting(questions, chosen.setting, chosen.begin, **more)
-    own = _weighted(questions, one, people, **more)
-    fitted = one if own is None else own.embedding
-    calibration = _calibration(chosen, fitted, questions)
-    p = probabilities(fitted.points, asked.rows, calibration.lapse, fitted.alpha, scale=calibration.scale)
-    figures = held_out.held_out(found.units, found.part, asked, log_odds(p), 1.0)
-    of = found.part[asked.unit] == BY_JUDGEMENT
-    if not len(found.workers) or not of.any():
-        return figures, None, (one.points,), {}
-    who, unit, times = found.workers_of(asked), asked.unit[of], asked.times[of]
-    lapse = known_lapses(fitted.lapse, questions, calibration.lapse)
-    p = probabilities(fitted.points, asked.rows, lapse, fitted.alpha, who, calibration.scale)
-    if own is None:
-        return figures, held_out.figures(log_odds(p)[of], 1.0, times, unit), (one.points,), {}
-    delta = weighted_margins(own.embedding.points, own.weights, asked.rows, who + 1, fitted.alpha)
-    with_weights = log_odds(probability(people.scale * delta, lapse[who + 1]))[of]
-    lapse = known_lapses(one.lapse, questions)
-    alike = log_odds(probabilities(one.points, asked.rows, lapse, one.alpha, who))[of]
-    knowing = held_out.figures(with_weights, 1.0, times, unit)
-    compared = {"one_map": held_out.figures(alike, 1.0, times, unit)._asdict(), "weights": knowing._asdict()}
-    return figures, knowing, (one.points,), compared
+class _Tested:
+    """Predicts answers that are out by a fit to all others."""
+
+    def __init__(self, found: Evidence, more: dict[str, Any]):
+        self.found, self.more = found, more
+        self.points: tuple[np.ndarray, ...] = ()  # of the first fit, to begin the last one at
+        self.settings: list[dict[str, Any]] = []  # one a group of responses, with its lapse and scale
+        self._last: choice.Choice | None = None
+
+    def response(self, chosen: choice.Choice, out: np.ndarray) -> dict[str, np.ndarray]:
+        """Log odds, whoever gave an answer, as `predict` does; beside it those that go by the own lapse and weights of
+        a worker whom the fit knows, by the own lapse and one map, and the margins of a picture of the fit."""
+        found, asked = self.found, self.found.units.of(out)
+        questions = _known(found.outside(out)).questions()
+        if not len(questions.rows):
+            return {}
+        fitted = one = with_setting(questions, chosen.setting, chosen.begin, **self.more)
+        self.points = self.points or (one.points,)
+        own = _weighted(questions, one, chosen, **self.more)
+        fitted = one if own is None else own.embedding
+        calibration = _calibration(chosen, fitted, questions)
+        if chosen is not self._last:
+            self.settings.append({**chosen.setting._asdict(), **calibration._asdict()})
+            self._last = chosen
+        p = probabilities(fitted.points, asked.rows, calibration.lapse, fitted.alpha, scale=calibration.scale)
+        told = {KIND: log_odds(p)}
+        if len(found.workers):
+            told |= _knowing(found, questions, chosen, one, own, out)
+        if chosen.setting.d > 2:
+            told[PICTURE] = picture.margins(
+                picture.picture(fitted.points, questions, chosen.setting.ridge).points, asked.rows
+            )
+        return told
+
+    def participant(self, chosen: choice.Choice, out: np.ndarray) -> dict[str, np.ndarray]:
+        """Log odds of answers of somebody who was never heard."""
+        questions = _known(self.found.outside(out)).questions()
+        if not len(questions.rows):
+            return {}
+        fitted = with_setting(questions, chosen.setting, chosen.begin, **self.more)
+        own = _weighted(questions, fitted, chosen, **self.more)
+        fitted = fitted if own is None else own.embedding
+        calibration = _calibration(chosen, fitted, questions)
+        rows = self.found.units.of(out).rows
+        return {
+            KIND: log_odds(probabilities(fitted.points, rows, calibration.lapse, fitted.alpha, scale=calibration.scale))
+        }
 
 
-def _weighted(questions: Questions, one: Embedding, people: Differences, **more: Any) -> Individual | None:
+def _weighted(questions: Questions, one: Embedding, chosen: choice.Choice, **more: Any) -> Individual | None:
     """The fit with weights, begun at one map; None where one map is used."""
-    return None if people.shrinkage is None else fit_series(questions, one, people.shrinkage, people.slopes, **more)
+    used = chosen.weights
+    return None if used is None else fit_series(questions, one, used.shrinkage, used.slopes, **more)
+
+
+def _knowing(
+    found: Evidence,
+    questions: Questions,
+    chosen: choice.Choice,
+    one: Embedding,
+    own: Individual | None,
+    out: np.ndarray,
+) -> dict[str, np.ndarray]:
+    """Log odds of answers that are out by who gave them: by one map, and by their own weights where these are used."""
+    asked = found.units.of(out)
+    who, calibration = (
+        found.workers_of(asked),
+        chosen.calibration or Calibration(1.0, population_lapse(one.lapse, questions)),
+    )
+    lapse = known_lapses(one.lapse, questions, calibration.lapse)
+    alike = log_odds(probabilities(one.points, asked.rows, lapse, one.alpha, who, calibration.scale))
+    if own is None or chosen.weights is None:
+        return {ONE_MAP: alike, KNOWING: alike}
+    fitted, unknown = own.embedding, chosen.weights.calibration
+    lapse = known_lapses(fitted.lapse, questions, unknown.lapse if unknown else None)[who + 1]
+    delta = weighted_margins(fitted.points, own.weights, asked.rows, who + 1, fitted.alpha)
+    return {ONE_MAP: alike, KNOWING: log_odds(probability(chosen.weights.scale * delta, lapse))}
 
 
 def _grouped(own: Individual, questions: Questions, seed: int) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """Groups of participants for the report, and the arrays with a row a participant; group -1: no weights."""
     weights = own.weights[1:]
     known = np.bincount(questions.worker, minlength=1 + len(weights))[1:] > 0
-    group = np.where(known, 0, -1)
-    if own.slopes:
-        return {"verdict": "not tested: weights do not differ", "count": 1}, {
-            "worker_weights": weights,
-            "worker_group": group,
-        }
-    made = participant_groups(weights[known], seed)
-    group[known] = made.group
-    told = {"verdict": made.verdict, "count": made.count, "p_value": made.p_value, "silhouette": made.silhouette}
+    group, told = np.where(known, 0, -1), {"verdict": "not tested: weights do not differ", "count": 1}
+    if not own.slopes:
+        made = participant_groups(weights[known], seed)
+        group[known] = made.group
+        told = {"verdict": made.verdict, "count": made.count, "p_value": made.p_value, "silhouette": made.silhouette}
     return told, {"worker_weights": weights, "worker_group": group}
 
 
-def _accuracy(found: Evidence, chosen: choice.Choice, points: tuple[np.ndarray, ...]) -> float | None:
-    """How many of the reported answers a picture of a fit to the other answers gets right; None without such."""
-    asked, questions = found.reported, _questions(found, FIT, CHOOSE)
-    if not len(asked.rows) or not len(questions.rows):
-        return None
-    shown = picture.picture(points[0], questions, chosen.setting.ridge)
-    return picture.accuracy(shown.points, asked.rows, asked.times)
-
-
 def _calibration(chosen: choice.Choice, fitted: Embedding, questions: Questions) -> Calibration:
+    if chosen.weights is not None and chosen.weights.calibration is not None:
+        return chosen.weights.calibration
     return chosen.calibration or Calibration(1.0, population_lapse(fitted.lapse, questions))
 
 
@@ -258,16 +284,19 @@ def _report(
     found: Evidence,
     questions: Questions,
     chosen: choice.Choice,
-    figures: HeldOut,
+    figures: dict[str, HeldOut],
     fitted: Embedding,
 ) -> dict[str, Any]:
     variance, calibration = fitted.points.var(axis=0), _calibration(chosen, fitted, questions)
+    none = HeldOut(found.units.by, None, None, held_out.ceiling(found.units))
+    knowing = figures.get(KNOWING, none).judgement
     return {
         **chosen.setting._asdict(),
         "alpha": fitted.alpha,
         "chosen_by": chosen.by,
         "tried": chosen.tried,
-        **figures.report(),
+        **figures.get(KIND, none).report(),
+        KNOWING: knowing._asdict() if knowing else None,
         "answers": questions.answers,
         "questions": len(questions.rows),
         "objects": len(snapshot.objects),

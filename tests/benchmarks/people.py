@@ -53,7 +53,7 @@ def fitted(table: pd.DataFrame, participants: str):
     study = read(table[["anchor", "near", "far", "worker"]])
     begin = time.process_time()
     params = embedding.Params(participants=participants)
-    artifact = embedding.refit(study.snapshot, params, 0, test_share=0.0)
+    artifact = embedding.refit(study.snapshot, params, 0, evaluate=False)
     return artifact, study.snapshot.objects, time.process_time() - begin
 
 

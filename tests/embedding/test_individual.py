@@ -82,7 +82,7 @@ def test_people_who_differ_are_found_and_predicted_better(each):
     one = fit_carefully(questions, 2, 0.3)[0]
     made = differences(one, questions, validation)
     assert made.verdict == DIFFER and made.p_value < 0.01 and made.gain > 2 * made.standard_error
-    own = fit_series(questions, one, made.shrinkage)
+    own = fit_series(questions, one, made.weights.shrinkage)
 
     def loss_on_test(fitted, weights, scale):
         delta = weighted_margins(fitted.points, weights, test.rows, test.worker + 1, fitted.alpha)
@@ -90,7 +90,7 @@ def test_people_who_differ_are_found_and_predicted_better(each):
         return -np.log(probability(scale * delta, lapse)).mean(), (delta > 0).mean()
 
     alike = loss_on_test(one, np.ones_like(own.weights), 1.0)
-    weighted = loss_on_test(own.embedding, own.weights, made.scale)
+    weighted = loss_on_test(own.embedding, own.weights, made.weights.scale)
     assert weighted[0] < alike[0] - 0.02 and weighted[1] > alike[1]
 
 
@@ -100,7 +100,7 @@ def test_people_who_are_alike_get_exactly_one_map():
         training, validation, _ = split(world(seed, people=people, each=each, spread=0.0).answers)
         chosen = Choice(Setting("ste", 2, 0.3), "given", [], ())
         same, made = with_differences(chosen, training.questions(), validation)
-        assert same is chosen and not made.found and made.shrinkage is None
+        assert same is chosen and made.weights is None and made.report()["shrinkage"] is None
         assert made.verdict == ALIKE or made.gain is None
 
 
@@ -108,9 +108,9 @@ def test_weights_can_be_asked_for():
     training, validation, _ = split(world(0, people=6, each=60, spread=0.0).answers)
     chosen = Choice(Setting("ste", 2, 0.3), "given", [], ())
     more, made = with_differences(chosen, training.questions(), validation, given_d=True, always=True)
-    assert made.found and made.verdict == ALIKE and more.setting == chosen.setting
+    assert made.weights and made.verdict == ALIKE and more.setting == chosen.setting
     nothing = with_differences(chosen, training.questions(), validation.of(validation.times < 0), always=True)[1]
-    assert nothing.shrinkage == 10.0 and nothing.gain is None
+    assert nothing.weights.shrinkage == 10.0 and nothing.gain is None
 
 
 def test_a_dimension_that_only_some_attend_to_is_added():
@@ -125,7 +125,7 @@ def test_a_dimension_that_only_some_attend_to_is_added():
     training, validation, _ = split(made.answers._replace(rows=rows))
     chosen = Choice(Setting("ste", 2, 0.3), "given", [], ())
     more, found = with_differences(chosen, training.questions(), validation)
-    assert found.found and more.setting.d == 3 and more.calibration is not None
+    assert found.weights and more.weights.calibration is not None and more.setting.d == 3
 
 
 def test_groups_of_participants_are_found_and_none_are_made_up():
@@ -167,6 +167,6 @@ def test_who_only_distinguishes_more_sharply_gets_a_slope():
     questions = training.questions()
     one = fit_carefully(questions, 2, 0.3)[0]
     found = differences(one, questions, validation)
-    assert found.verdict == SHARPNESS and found.slopes and found.p_of_weights >= 0.01 > found.p_value
-    own = fit_series(questions, one, found.shrinkage, slopes=True).weights[1:]
+    assert found.verdict == SHARPNESS and found.weights.slopes and found.p_of_weights >= 0.01 > found.p_value
+    own = fit_series(questions, one, found.weights.shrinkage, slopes=True).weights[1:]
     assert np.ptp(own, axis=1).max() < 1e-9 and own[::2].min() > own[1::2].max()
