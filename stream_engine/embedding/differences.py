@@ -88,12 +88,14 @@ def with_differences(
     one = chosen.found or with_setting(questions, chosen.setting, chosen.begin, **more)
     best = differences(one, questions, held, fixed_lapse, always, progress)
     kernel, d, ridge = chosen.setting
-    for wider in DIMENSIONS if best.weights is not None and not best.weights.slopes and not given_d else ():
+    for wider in () if given_d else DIMENSIONS:
+        if best.weights is None or best.weights.slopes or best.losses is None:
+            break
         if not d < wider < questions.n_objects or _untestable(questions, wider):
             continue
         made = fit(questions, wider, ridge, kernel=kernel, start=one.points, **more)
         tried = differences(made, questions, held, fixed_lapse, always, progress)
-        if tried.weights is None or tried.weights.slopes or not _better(tried.losses, best.losses):  # type: ignore[arg-type]  # both were tested
+        if tried.weights is None or tried.losses is None or not _better(tried.losses, best.losses):
             break
         one, best, d = made, tried, wider
     if best.weights is None:
@@ -152,10 +154,10 @@ def differences(
         least, worse = (loss, 0) if loss < least else (least, worse + 1)
         if worse > 1:
             break
-    made, figures = _tested(candidates, np.bincount(unit, known.times), people, always)
+    used, figures = _tested(candidates, np.bincount(unit, known.times), people, always)
     if figures.weights is None:
         return figures
-    embedding = made.made.embedding
+    embedding = used.made.embedding
     delta = margins(embedding.points, held.rows, embedding.alpha)
     unknown = calibrate(delta, held.times, population_lapse(embedding.lapse, questions))
     return figures._replace(weights=figures.weights._replace(calibration=unknown))

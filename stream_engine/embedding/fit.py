@@ -135,7 +135,8 @@ def descend(
         callback=tell,
         options={"maxcor": MEMORY, "ftol": tolerance, "gtol": 1e-12, "maxiter": max_iterations, "maxfun": 10**7},
     )
-    return Descent(*unpack(found.x), found)
+    points, lapse, guessers = unpack(found.x)
+    return Descent(points, lapse, guessers, found)
 
 
 def embedding_of(

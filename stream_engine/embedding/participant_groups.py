@@ -28,7 +28,7 @@ class ParticipantGroups(NamedTuple):
     silhouette: float | None = None
 
     @property
-    def count(self) -> int:
+    def groups(self) -> int:
         """How many groups there are."""
         return int(self.group.max(initial=0)) + 1
 

@@ -95,8 +95,9 @@ def refit(
         def choose(part: np.ndarray) -> choice.Choice:
             searched = found.some(found.of(part, FIT), max(SEARCHED, SEARCHED_EACH * len(snapshot.objects)))
             training, held = _known(searched).questions(), found.of(part, CHOOSE)
-            given = params.kernel, params.dimensions, params.ridge
-            made = choice.choose(training, held, *given, progress=progress, **more)
+            made = choice.choose(
+                training, held, params.kernel, params.dimensions, params.ridge, progress=progress, **more
+            )
             if params.participants == "alike":
                 return made
             always, given_d = params.participants == "weights", params.dimensions is not None
@@ -241,7 +242,7 @@ def _grouped(own: Individual, questions: Questions, seed: int) -> tuple[dict[str
     if not own.slopes:
         made = participant_groups(weights[known], seed)
         group[known] = made.group
-        told = {"verdict": made.verdict, "count": made.count, "p_value": made.p_value, "silhouette": made.silhouette}
+        told = {"verdict": made.verdict, "count": made.groups, "p_value": made.p_value, "silhouette": made.silhouette}
     return told, {"worker_weights": weights, "worker_group": group}
 
 

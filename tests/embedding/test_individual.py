@@ -131,14 +131,14 @@ def test_a_dimension_that_only_some_attend_to_is_added():
 def test_groups_of_participants_are_found_and_none_are_made_up():
     rng, false = np.random.default_rng(0), 0
     for _ in range(20):
-        false += participant_groups(np.exp(0.7 * rng.normal(size=(30, 3)))).count > 1
+        false += participant_groups(np.exp(0.7 * rng.normal(size=(30, 3)))).groups > 1
     assert false <= 3  # 1 expected at 5 %
     logs = 0.3 * rng.normal(size=(30, 3))
     planted = np.arange(30) % 3 == 0
     logs[planted, 0] += 1.5
     logs[~planted, 1] += 1.5
     found = participant_groups(np.exp(logs))
-    assert found.count == 2 and found.p_value <= 0.05
+    assert found.groups == 2 and found.p_value <= 0.05
     assert (found.group == planted).sum() >= 28  # the larger group is the first
     assert "not tested" in participant_groups(np.exp(logs[:5])).verdict
 
