@@ -67,12 +67,33 @@ class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 def refit(
     snapshot: Snapshot, params: Params, seed: int, previous: Artifact | None = None, progress: Progress = no_progress
 ) -> Artifact:
-    """Classify a snapshot's objects. Raises `CannotRefit` when no object of the comparisons has a label, or when
-    memory does not suffice.
+    """Classify a snapshot's objects from those with a label.
 
-    Arrays: predicted (n,) int32 class, -1 for objects outside the subset; probability (n, Y) float64; score (n,) that
-    of the predicted class; abstained (n,) bool: nothing is known, the class is the most frequent one; given (n,) int32;
-    fold (n,) int8 of the labelled objects, -1 for others; reported (n,) bool: whose labels the figures are about.
+    Parameters
+    ----------
+    snapshot : Snapshot
+        The counts.
+    params : Params
+        The parameters.
+    seed : int
+        Random seed.
+    previous : Artifact, optional
+        The previous artifact of this refit, not used.
+    progress : callable
+        Called with the number of steps done, their total, and figures.
+
+    Returns
+    -------
+    Artifact
+        Arrays: `predicted` (n,) int32 class, -1 for objects outside the subset; `probability` (n, Y) float64; `score`
+        (n,) of the predicted class; `abstained` (n,) bool: without information, so the class is the most frequent one;
+        `given` (n,) int32; `fold` (n,) int8 of the labelled objects, -1 for others; `reported` (n,) bool: objects in
+        the test set.
+
+    Raises
+    ------
+    CannotRefit
+        If no object of the comparisons has a label, or if memory does not suffice.
     """
     try:
         chosen = subset.restrict(snapshot, params.objects)

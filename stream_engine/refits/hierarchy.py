@@ -64,8 +64,32 @@ class Tree(NamedTuple):
 def refit(
     snapshot: Snapshot, params: Params, seed: int, previous: Artifact | None = None, progress: Progress = no_progress
 ) -> Artifact:
-    """Build the tree. Arrays: linkage (m - 1, 4) in scipy's format, its leaf t being the object leaves[t] (m,) int32;
-    revenue and revenue_bound. Raises `CannotRefit`."""
+    """Build a tree of the objects by linkage.
+
+    Parameters
+    ----------
+    snapshot : Snapshot
+        The counts.
+    params : Params
+        The parameters.
+    seed : int
+        Random seed.
+    previous : Artifact, optional
+        The previous artifact of this refit, not used.
+    progress : callable
+        Called with the number of steps done, their total, and figures.
+
+    Returns
+    -------
+    Artifact
+        Arrays: `linkage` (m - 1, 4) in scipy's format, where leaf t is the object `leaves[t]` (m,) int32; `revenue` and
+        `revenue_bound`.
+
+    Raises
+    ------
+    CannotRefit
+        If the snapshot lacks what the refit needs.
+    """
     with threadpool_limits(1):
         try:
             similarity = similarity_of_snapshot.similarity(snapshot, params.similarity)

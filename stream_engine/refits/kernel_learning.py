@@ -95,11 +95,37 @@ def refit(
     *,
     test_share: float = TEST_SHARE,
 ) -> Artifact:
-    """Learn a kernel over the snapshot's objects, or over a subset. Raises `CannotRefit`, `SolverFailed`,
-    `auxiliary_files.BadKernel`.
+    """Learn a kernel over the snapshot's objects, or over a subset.
 
-    Arrays over a subset: `ids` (n,), whom K and K0 are over; coordinates, neighbours and `known` (0: nothing, 1:
-    learned, 2: joined) have a row for each of the snapshot's objects, and with rest = "extended" so has `factor` F.
+    Parameters
+    ----------
+    snapshot : Snapshot
+        The counts.
+    params : Params
+        The parameters.
+    seed : int
+        Random seed.
+    previous : Artifact, optional
+        The previous artifact of this refit, to start from.
+    progress : callable
+        Called with the number of steps done, their total, and figures.
+    test_share : float
+        Share of the answers in the test set.
+
+    Returns
+    -------
+    Artifact
+        Arrays: Over a subset, `ids` (n,) are the objects of K and K0; coordinates, neighbours and `known` (0: nothing,
+        1: learned, 2: joined) have one row per object of the snapshot, and so has `factor` F if rest is "extended".
+
+    Raises
+    ------
+    CannotRefit
+        If the snapshot lacks what the refit needs.
+    SolverFailed
+        If the tolerance is not reached.
+    BadKernel
+        If an auxiliary file cannot be used.
     """
     with threadpool_limits(1):
         task = kernel_refits.task(KIND, snapshot, params, seed, previous)

@@ -55,9 +55,32 @@ class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 def refit(
     snapshot: Snapshot, params: Params, seed: int, previous: Artifact | None = None, progress: Progress = no_progress
 ) -> Artifact:
-    """Map a snapshot's objects. Arrays: coordinates (n, d) float64, 0 where `mapped` (n,) bool is False; eigenvalues
-    (d,) of the centred kernel, after the shift; lambda_min () of the kernel (NaN where there was no shift). Raises
-    `CannotRefit`."""
+    """Map a snapshot's objects by kernel PCA.
+
+    Parameters
+    ----------
+    snapshot : Snapshot
+        The counts.
+    params : Params
+        The parameters.
+    seed : int
+        Random seed.
+    previous : Artifact, optional
+        The previous artifact of this refit, not used.
+    progress : callable
+        Called with the number of steps done, their total, and figures.
+
+    Returns
+    -------
+    Artifact
+        Arrays: `coordinates` (n, d) float64, 0 where `mapped` (n,) bool is False; `eigenvalues` (d,) of the centred
+        kernel, after the shift; `lambda_min` () of the kernel (NaN without a shift).
+
+    Raises
+    ------
+    CannotRefit
+        If the snapshot lacks what the refit needs.
+    """
     n, d = len(snapshot.objects), params.dimensions
     coordinates, eigenvalues, mapped = np.zeros((n, d)), np.zeros(d), np.zeros(n, bool)
     smallest, total = np.nan, 0.0

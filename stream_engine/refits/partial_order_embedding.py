@@ -88,9 +88,32 @@ class Params(KernelParams, frozen=True, forbid_unknown_fields=True):
 def refit(
     snapshot: Snapshot, params: Params, seed: int, previous: Artifact | None = None, progress: Progress = no_progress
 ) -> Artifact:
-    """Embed the snapshot's objects, or a subset. Raises `CannotRefit`, `auxiliary_files.BadKernel`.
+    """Embed the snapshot's objects, or a subset, by a partial order of their comparisons.
 
-    Arrays over a subset: as in `refits.kernel_learning`; W and the maps are over the subset.
+    Parameters
+    ----------
+    snapshot : Snapshot
+        The counts.
+    params : Params
+        The parameters.
+    seed : int
+        Random seed.
+    previous : Artifact, optional
+        The previous artifact of this refit, to start from.
+    progress : callable
+        Called with the number of steps done, their total, and figures.
+
+    Returns
+    -------
+    Artifact
+        Arrays: Over a subset as in `refits.kernel_learning`; W and the maps are over the subset.
+
+    Raises
+    ------
+    CannotRefit
+        If the snapshot lacks what the refit needs.
+    BadKernel
+        If an auxiliary file cannot be used.
     """
     with threadpool_limits(1):
         task = kernel_refits.task(KIND, snapshot, params, seed, previous, quadruplets=True)

@@ -74,15 +74,36 @@ class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 def refit(
     snapshot: Snapshot, params: Params, seed: int, previous: Artifact | None = None, progress: Progress = no_progress
 ) -> Artifact:
-    """Cluster a snapshot's objects. Pure in (snapshot, params, seed, previous).
+    """Cluster a snapshot's objects by AddS and semidefinite programming.
 
-    Arrays: labels (n,) int32, -1 where an object is not clustered; k, lam (NaN when no lambda was used), objective,
-    upper_bound, gap of SDP-k; criterion, criterion_k and criterion_converged, one per k that SPUR tried; residuals (row
-    sums, trace, most negative entry, least eigenvalue); p_coins, p_continuum (NaN where not tested) and crowding of the
-    verdict; tested_k, tested_crowding and tested_p of every number of groups that was tested; stability (n,), the share
-    of halves that put an object into its cluster (0 where not clustered), second (n,) int32, the cluster that it is in
-    most often besides (-1: none), together (n, n) and stability_ari, the agreement of the two halves of each split;
-    warm_* for the next refit. Raises `CannotRefit`.
+    Parameters
+    ----------
+    snapshot : Snapshot
+        The counts.
+    params : Params
+        The parameters.
+    seed : int
+        Random seed.
+    previous : Artifact, optional
+        The previous artifact of this refit, to start from.
+    progress : callable
+        Called with the number of steps done, their total, and figures.
+
+    Returns
+    -------
+    Artifact
+        Arrays: `labels` (n,) int32, -1 if not clustered; `k`, `lam` (NaN if no lambda was used), `objective`,
+        `upper_bound`, `gap` of SDP-k; `criterion`, `criterion_k` and `criterion_converged`, one per k that SPUR tried;
+        `residuals` (row sums, trace, most negative entry, smallest eigenvalue); `p_coins`, `p_continuum` (NaN if not
+        tested) and `crowding` of the verdict; `tested_k`, `tested_crowding` and `tested_p` of every tested number of
+        groups; `stability` (n,), the share of halves that assign an object to its cluster (0 if not clustered),
+        `second` (n,) int32, the next most frequent cluster (-1: none), `together` (n, n) and `stability_ari`, the
+        agreement of the two halves of each split; `warm_*` for the next refit.
+
+    Raises
+    ------
+    CannotRefit
+        If the snapshot lacks what the refit needs.
     """
     with threadpool_limits(1):
         try:

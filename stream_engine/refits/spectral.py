@@ -72,8 +72,32 @@ class Clusters(NamedTuple):
 def refit(
     snapshot: Snapshot, params: Params, seed: int, previous: Artifact | None = None, progress: Progress = no_progress
 ) -> Artifact:
-    """Cluster a snapshot's objects. Arrays: labels (n,) int32 (-1: not clustered), k, objective (sum_a B_aa / n_a),
-    eigenvalues (k_max,) and edge where k was chosen by them. Raises `CannotRefit`."""
+    """Cluster a snapshot's objects by the leading eigenvectors of a similarity.
+
+    Parameters
+    ----------
+    snapshot : Snapshot
+        The counts.
+    params : Params
+        The parameters.
+    seed : int
+        Random seed.
+    previous : Artifact, optional
+        The previous artifact of this refit, so that equal clusters keep their labels.
+    progress : callable
+        Called with the number of steps done, their total, and figures.
+
+    Returns
+    -------
+    Artifact
+        Arrays: `labels` (n,) int32 (-1: not clustered), `k`, `objective` (sum_a B_aa / n_a), `eigenvalues` (k_max,) and
+        `edge` if they determined k.
+
+    Raises
+    ------
+    CannotRefit
+        If the snapshot lacks what the refit needs.
+    """
     n = len(snapshot.objects)
     labels, clusters, objective = np.full(n, -1, np.int32), Clusters(0, np.nan, np.empty(0)), 0.0
     with threadpool_limits(1):

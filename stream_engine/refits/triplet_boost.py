@@ -72,10 +72,30 @@ class World(NamedTuple):
 def refit(
     snapshot: Snapshot, params: Params, seed: int, previous: Artifact | None = None, progress: Progress = no_progress
 ) -> Artifact:
-    """Boost on a published snapshot and predict its objects. Arrays have a row for each; `predicted` is -1 for one that
-    was not to be predicted.
+    """Boost on a published snapshot and predict its objects.
 
-    Raises `CannotRefit` when no object of the comparisons has a label, or when memory does not suffice.
+    Parameters
+    ----------
+    snapshot : Snapshot
+        The counts.
+    params : Params
+        The parameters.
+    seed : int
+        Random seed.
+    previous : Artifact, optional
+        The previous artifact of this refit, to continue from.
+    progress : callable
+        Called with the number of steps done, their total, and figures.
+
+    Returns
+    -------
+    Artifact
+        Arrays: Arrays with one row per object; `predicted` is -1 for an object without a prediction.
+
+    Raises
+    ------
+    CannotRefit
+        If no object of the comparisons has a label, or if memory does not suffice.
     """
     sets, classes = labels.parse(snapshot.objects, snapshot.labels, params.multi_label)
     if not classes:

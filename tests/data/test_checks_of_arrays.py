@@ -220,7 +220,7 @@ def test_there_are_exactly_the_arrays_that_are_held():
         ({}, "none"),
         ({**good, "w": np.array([1.0, np.nan])}, "w: .*nan"),
         ({**good, "w": np.ones(3)}, "3.*2 keys"),
-        ({**good, "i": np.array([0, 3], np.int32)}, "i: got 0 to 3, expected 0 and more, below 3"),
+        ({**good, "i": np.array([0, 3], np.int32)}, "i: .*0 to 3.*0.*3"),
     ):
         with pytest.raises(Corrupt, match=told):
             check_arrays(held, wrong, objects=3)
