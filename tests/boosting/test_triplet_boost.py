@@ -597,7 +597,7 @@ def test_a_refit_that_cannot_fit_says_so_with_the_numbers(monkeypatch):
         triplet_boost.refit(a_snapshot(columns, said), params(rounds=50_000_000), 0)
     monkeypatch.setattr(available_memory, "available", lambda: 2**22)
     assert triplet_boost.refit(a_snapshot(columns, said), params(rounds=1000), 0).report["rounds"] == 1000
-    with pytest.raises(CannotRefit, match="201000 rounds.*0.01. GB, 0.0042 GB"):
+    with pytest.raises(CannotRefit, match="201000 rounds.*0.01. GB.*0.0042 GB"):
         triplet_boost.refit(a_snapshot(columns, said), params(rounds=1000, mode="continue"), 0, previous=early)
 
 

@@ -271,7 +271,7 @@ def test_k_lam_and_limits_have_effect(world, monkeypatch):
     with pytest.raises(msgspec.ValidationError, match="k=2.*lam=1.0"):
         msgspec.convert({"k": 2, "lam": 1.0}, Params)
     monkeypatch.setattr(available_memory, "available", lambda: 1000)
-    with pytest.raises(CannotRefit, match=r"sdp_clustering.*60 objects \(18.*0.00052 GB, 1e-06 GB"):
+    with pytest.raises(CannotRefit, match=r"sdp_clustering.*60 objects \(18.*0.00052 GB.*1e-06 GB"):
         refit(snapshot, without_verdict(k=5), 0)
 
 

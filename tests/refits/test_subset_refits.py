@@ -232,7 +232,7 @@ def test_the_old_word_for_an_extension_is_still_read(module):
     "params, line",
     [
         (KERNEL, r"kernel_learning of 14 objects \(16 matrices of 14 x 14.*choose objects"),
-        (ORDER, r"14 objects \(24.*3.8e-05 GB, 1e-06 GB.*.*--set objects=500"),
+        (ORDER, r"14 objects \(24.*3.8e-05 GB.*1e-06 GB.*.*--set objects=500"),
     ],
 )
 def test_what_does_not_fit_is_refused_with_the_figures(world, params, line, monkeypatch):
