@@ -42,12 +42,19 @@ TRAINED_AT_MOST = 2000  # maximum number of labelled objects in training sets of
 class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Parameters of the refit.
 
-    similarities: what neighbours and support vector machines look at: any of `classify_views.NAMES`; `learned` is the
-        kernel of the refit kernel_learning
-    neighbours: candidate numbers of nearest neighbours
-    penalties: candidate C of the support vector machine
-    rounds: rounds of TripletBoost; 0: exclude it
-    objects: use only these names, or the given number of objects with the most answers
+    Parameters
+    ----------
+    similarities : tuple of str
+        Input of nearest neighbours and support vector machines: any of `classify_views.NAMES`; `learned` is the kernel of
+        the refit kernel_learning.
+    neighbours : tuple of int
+        Candidate numbers of nearest neighbours.
+    penalties : tuple of float
+        Candidate C of the support vector machine.
+    rounds : int
+        Rounds of TripletBoost; 0: exclude it.
+    objects : int or tuple of str, optional
+        Use only these names, or the given number of objects with the most answers.
     """
 
     similarities: tuple[str, ...] = ("k1", "k2", "adds3", "embedding", LEARNED)

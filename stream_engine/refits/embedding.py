@@ -49,10 +49,16 @@ MAX_ITERATIONS = 1000  # maximum number of L-BFGS iterations
 class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Parameters of the refit.
 
-    dimensions: number of dimensions; default: the smallest number that predicts held-out answers no worse than the best
-    kernel: "ste" or "t-ste"; default: by held-out log loss
-    ridge: weight of the sum of squares of all coordinates; default: by held-out log loss
-    lapse: lapse rates: one per participant with 20 answers (if worker_votes are kept), one for "all", or "none"
+    Parameters
+    ----------
+    dimensions : int, optional
+        Number of dimensions; default: the smallest number that predicts held-out answers no worse than the best.
+    kernel : {'ste', 't-ste'}, optional
+        "ste" or "t-ste"; default: by held-out log loss.
+    ridge : float, optional
+        Weight of the sum of squares of all coordinates; default: by held-out log loss.
+    lapse : {'all', 'none', 'worker'}
+        Lapse rates: one per participant with 20 answers (if worker_votes are kept), one for "all", or "none".
     """
 
     dimensions: Annotated[int, msgspec.Meta(ge=1)] | None = None

@@ -45,9 +45,12 @@ REPORTED = 5  # one object in so many is reported on
 class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Parameters of the refit.
 
-    features: a table of numbers by object name (kind "linear"); none: a column an object, which tells of those that
-        were compared alone
-    forms: what is tried, the simplest first; of equal ones the first is taken
+    Parameters
+    ----------
+    features : dict, optional
+        A table of numbers by object name (kind "linear"); by default one indicator column per compared object.
+    forms : tuple of {'euclid', 'metric', 'mkl'}
+        Models to compare, simplest first; in a tie, the first is selected.
     """
 
     features: KernelSpec | None = None

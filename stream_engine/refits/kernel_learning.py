@@ -42,15 +42,29 @@ GRID = (0.5, 0.2, 0.08, 0.03)  # candidate lambdas, as fractions of the smallest
 
 
 class Params(KernelParams, frozen=True, forbid_unknown_fields=True):
-    """Parameters of the refit; those of `kernel_refits.KernelParams` besides.
+    """Parameters of the refit.
 
-    form: "t" learns K0 alone, "mkl" weights of the auxiliary kernels alone, "ak" both (without kernels: the same as t)
-    loss: "ste" or "hinge" (GNMDS)
-    kernels: name -> file and kind, see `auxiliary_kernels.KernelSpec`
-    lambda1, lambda2: of the trace of K0 and of the sum of mu; default: each by held-out log loss from a grid, and
-        beyond an edge while the edge is best (a path of lambda1 ends at the first that is clearly worse)
-    tolerance: relative dual gap to reach
-    max_iterations: maximum for the last solve; if it is reached, the refit fails and reports the gap
+    Parameters
+    ----------
+    form : {'ak', 'mkl', 't'}
+        "t" learns K0 alone, "mkl" weights of the auxiliary kernels alone, "ak" both (without kernels: the same as t).
+    loss : {'hinge', 'ste'}
+        "ste" or "hinge" (GNMDS).
+    kernels : dict
+        Name -> file and kind, see `auxiliary_kernels.KernelSpec`.
+    lambda1, lambda2 : float, optional
+        Of the trace of K0 and of the sum of mu; default: each by held-out log loss from a grid, and beyond an edge
+        while the edge is best (a path of lambda1 ends at the first that is clearly worse).
+    tolerance : float
+        Relative dual gap to reach.
+    max_iterations : int
+        Maximum for the last solve; if it is reached, the refit fails and reports the gap.
+    dimensions : int
+        Number of coordinates.
+    objects : int or tuple of str, optional
+        Use only these names, or the given number of objects with the most answers.
+    rest : {'extended', 'none', 'placed'}
+        The other objects are excluded ("none"), or added to the learned kernel ("extended"; formerly "placed").
     """
 
     form: Literal["t", "mkl", "ak"] = "ak"

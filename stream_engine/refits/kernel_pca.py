@@ -34,12 +34,19 @@ AXES = KERNEL_PCA.axes
 class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Parameters of the refit.
 
-    similarity: one of `similarity_of_snapshot.SIMILARITIES`: k1, k2, adds3, adds4, mulk4, embedding; adds3, k1 or k2 of
-        what is recent or weighted (k1_window, k2_decayed, ...)
-    dimensions: number of axes
-    shift: subtract the smallest eigenvalue from the diagonal
-    min_links: an object with a nonzero similarity to fewer others is at 0, like an object without answers
-    objects: use only these names, or the given number of objects with the most answers
+    Parameters
+    ----------
+    similarity : str
+        One of `similarity_of_snapshot.SIMILARITIES`: k1, k2, adds3, adds4, mulk4, embedding; adds3, k1 or k2 of what is
+        recent or weighted (k1_window, k2_decayed, ...).
+    dimensions : int
+        Number of axes.
+    shift : bool
+        Subtract the smallest eigenvalue from the diagonal.
+    min_links : int
+        An object with a nonzero similarity to fewer others is at 0, like an object without answers.
+    objects : int or tuple of str, optional
+        Use only these names, or the given number of objects with the most answers.
     """
 
     similarity: str = "k1"

@@ -32,9 +32,14 @@ DIRECTIONS = 32  # number of directions in the factor of an extension, the large
 class KernelParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Parameters of both refits.
 
-    dimensions: number of coordinates
-    objects: use only these names, or the given number of objects with the most answers
-    rest: the other objects are excluded ("none"), or added to the learned kernel ("extended"; formerly "placed")
+    Parameters
+    ----------
+    dimensions : int
+        Number of coordinates.
+    objects : int or tuple of str, optional
+        Use only these names, or the given number of objects with the most answers.
+    rest : {'none', 'extended'}
+        The other objects are excluded ("none"), or added to the learned kernel ("extended"; formerly "placed").
     """
 
     dimensions: Annotated[int, msgspec.Meta(ge=0)] = 2

@@ -28,9 +28,13 @@ AXES = RELIABILITY.axes
 class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Parameters of the refit.
 
-    prior_right, prior_wrong: Beta prior of every participant, in answers
-    rank: of the predictor that says what others would have answered; 0: only votes on the very same question count;
-        none: chosen
+    Parameters
+    ----------
+    prior_right, prior_wrong : float
+        Beta prior of every participant, in answers.
+    rank : int, optional
+        Rank of the predictor of the other participants' answers; 0: use only votes on the same question; by
+        default selected.
     """
 
     prior_right: Annotated[float, msgspec.Meta(gt=0)] = 8.0

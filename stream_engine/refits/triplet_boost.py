@@ -42,12 +42,20 @@ STOP_SHARE = 0.0  # share of objects for early stopping: none, run all rounds
 class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Parameters of the boosting refit.
 
-    rounds: rounds of Algorithm 1 at this refit (the paper uses 10^6)
-    test: share of the objects of every label set in the test set; 0: train on all
-    mode: "restart" from uniform weights, or "continue" from the classifiers of the previous artifact
-    multi_label: read a label "a|b" as the two labels a and b
-    objects: use only these names as references and examples, or the given number of objects with the most answers
-    rest: the other objects are predicted too, or get no prediction ("none")
+    Parameters
+    ----------
+    rounds : int
+        Rounds of Algorithm 1 at this refit (the paper uses 10^6).
+    test : float
+        Share of the objects of every label set in the test set; 0: train on all.
+    mode : {'continue', 'restart'}
+        "restart" from uniform weights, or "continue" from the classifiers of the previous artifact.
+    multi_label : bool
+        Read a label "a|b" as the two labels a and b.
+    objects : int or tuple of str, optional
+        Use only these names as references and examples, or the given number of objects with the most answers.
+    rest : {'none', 'predicted'}
+        The other objects are predicted too, or get no prediction ("none").
     """
 
     rounds: Annotated[int, msgspec.Meta(ge=0, le=100_000_000)] = 100_000
