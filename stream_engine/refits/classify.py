@@ -45,7 +45,7 @@ class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     Parameters
     ----------
     similarities : tuple of str
-        Input of nearest neighbours and support vector machines: any of `classify_views.NAMES`; `learned` is the kernel of
+        Input of nearest neighbours and support vector machines: any of `classify_views.NAMES`; `learned` is that of
         the refit kernel_learning.
     neighbours : tuple of int
         Candidate numbers of nearest neighbours.
