@@ -143,7 +143,7 @@ def test_the_artifact_says_in_one_line_that_there_is_too_little_evidence():
     made = refit(snapshot, Params(), 0)
     assert made.arrays["k"] == 1 and set(made.arrays["labels"].tolist()) <= {-1, 0}
     assert not made.report["certified"] and made.report["iterations"] == 0
-    assert made.report["note"].startswith("too little evidence of clusters: 60 comparisons about ")
+    assert "60 comparisons" in made.report["note"]
     assert made.report["evidence"]["eigenvalues"][0] <= made.report["evidence"]["edge"]
 
 

@@ -152,12 +152,14 @@ def test_a_path_that_does_not_exist_yet_is_waited_for(tmp_path):
 
 def test_new_files_of_a_glob_are_taken_up_and_rotated_ones_are_not(tmp_path):
     source = follow(tmp_path / "*.jsonl")
-    assert source.notices() == [f"{tmp_path}/*.jsonl: no file matches; waiting for one to appear"]
+    (notice,) = source.notices()
+    assert f"{tmp_path}/*.jsonl" in notice
     assert not source.ready()
     first, second, rotated = (tmp_path / name for name in ("b.jsonl", "a.jsonl", "c.jsonl"))
     first.write_bytes(b"1\n")
     assert until(source, bool) == [b"1\n"]
-    assert source.notices() == [f"{first} has appeared; it is followed from byte 0"]
+    (notice,) = source.notices()
+    assert states(notice, f"{first} … byte 0")
     second.write_bytes(b"2\n")
     assert until(source, bool) == [b"2\n"]
     first.rename(rotated)
@@ -350,7 +352,7 @@ def test_no_descriptor_left_is_said_once_and_the_file_is_read_when_there_is_one(
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
     (told,) = source.notices()
-    assert told.startswith(f"{log}: too many open files in this process")
+    assert told.startswith(f"{log}: ") and "ulimit -n" in told
     assert now(source) == [b"1\n2\n"]
     source.close()
 

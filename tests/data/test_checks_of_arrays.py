@@ -68,9 +68,7 @@ def test_rows_that_rise(columns, twice, block):
         seen.append(right)
         if not right:
             at = next(t for t, (a, b) in enumerate(pairs) if not (a <= b if twice else a < b))
-            with pytest.raises(
-                Corrupt, match=f"x: entries {at} and {at + 1} are not in order" + ("$" if twice else ", or")
-            ):
+            with pytest.raises(Corrupt, match=f"^x: .*{at}.*{at + 1}"):
                 array_checks.check_rising("x", *rows.T, twice=twice)
     both(seen)
 

@@ -76,7 +76,7 @@ def test_paused_resumed_snapshot_and_refit(tmp_path, monkeypatch):
         until(lambda: run.metric('comparisons_total{kind="triplet"}') == 10, what="ten comparisons")
         run.admin.post("/admin/pause")
         until(lambda: run.metric("paused") == 1, what="the pause")
-        assert run.http.get("/readyz").text == "paused by POST /admin/pause\n" and run.answers()
+        assert "/admin/pause" in run.http.get("/readyz").text and run.answers()
         run.append()
         assert run.admin.post("/admin/snapshot").status_code == 202
         until(lambda: run.http.get("/snapshot").status_code == 200, what="a snapshot while paused")
