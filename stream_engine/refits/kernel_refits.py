@@ -4,6 +4,7 @@ A kernel may be learned over a subset of the objects, from what was said among t
 (out-of-sample extension, see `kernel_learning.out_of_sample_factor`). Then no array is n by n but for the subset.
 """
 
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any, Literal, NamedTuple
 
@@ -48,6 +49,7 @@ class KernelParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
 
     def __post_init__(self):
         if self.rest == "placed":
+            warnings.warn('rest="placed" is deprecated; use rest="extended"', FutureWarning, stacklevel=2)
             msgspec.structs.force_setattr(self, "rest", "extended")
 
 

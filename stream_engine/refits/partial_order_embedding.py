@@ -12,6 +12,7 @@ to any other object that the kernels' files (or the features') name. Without ker
 the sum of squared lengths, another object is joined by its own comparisons as an anchor, with the same hinge and beta.
 """
 
+import warnings
 from collections.abc import Callable
 from functools import partial
 from typing import Any, Literal
@@ -63,7 +64,7 @@ class Params(KernelParams, frozen=True, forbid_unknown_fields=True):
         Weight of the hinge loss relative to the regularisation; default: selected from multiples of the smallest beta
         that learns anything, smallest first, until one is clearly worse, and beyond an edge while the edge is best.
     hold_out : {'auto', 'comparisons', 'judgements', 'objects'}
-        What chooses: "objects", "judgements" (formerly "comparisons"), or "auto": objects where there are kernels.
+        What is held out to select beta: "objects", "judgements" (responses), or "auto": objects if there are kernels.
     tolerance : float
         Relative dual gap to reach.
     max_iterations : int
@@ -95,6 +96,14 @@ class Params(KernelParams, frozen=True, forbid_unknown_fields=True):
     hold_out: Literal["auto", "objects", "judgements", "comparisons"] = "auto"
     tolerance: Positive = 1e-3
     max_iterations: Count = 20000
+
+    def __post_init__(self):
+        super().__post_init__()
+        if self.hold_out == "comparisons":
+            warnings.warn(
+                'hold_out="comparisons" is deprecated; use hold_out="judgements"', FutureWarning, stacklevel=2
+            )
+            msgspec.structs.force_setattr(self, "hold_out", "judgements")
 
 
 def refit(

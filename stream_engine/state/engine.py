@@ -7,6 +7,7 @@ always consistent.
 """
 
 import copy
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any, Self
@@ -104,6 +105,9 @@ class Engine:
         self._hashes_names = any(each.needs_name_hashes for each in self.accumulators.values())
         self.forgetting = forgetting
         self.allocation = allocation
+        if isinstance(guard, str):
+            warnings.warn("the policies of the guard are gone; use guard=True or False", FutureWarning, stacklevel=2)
+            guard = guard != "off"
         self.guard = PartialOrder() if guard else None
         self.sequence = 0  # of the last snapshot taken
         self.sinks: dict[str, Any] = {}  # what sinks asked to be remembered: positions after the last durable letter
