@@ -15,8 +15,26 @@ if TYPE_CHECKING:
 
 
 class Map:
-    """The points of an embedding, or where `flat` its picture in two dimensions: `names` (n), `points` (n, d), NaN for
-    an object that nothing was asked about, `covariance` (n, d, d) of each place, or None."""
+    """Coordinates of the objects in an embedding, or its two-dimensional picture if `flat`.
+
+    Parameters
+    ----------
+    material : Material
+        The fitted study.
+    frames : {'pandas', 'polars', 'arrow'}
+        Type of the tables that the map returns.
+    flat : bool
+        Whether to use the two-dimensional picture.
+
+    Attributes
+    ----------
+    names : list of str
+        The objects.
+    points : ndarray, shape (n, d)
+        Coordinates; NaN for an object without answers.
+    covariance : ndarray, shape (n, d, d), or None
+        Uncertainty of each object's coordinates.
+    """
 
     def __init__(self, material: Material, frames: str, flat: bool = False):
         places = material.drawn if flat else material.places
@@ -26,12 +44,29 @@ class Map:
 
     @property
     def d(self) -> int:
-        """How many dimensions it has."""
+        """Number of dimensions.
+
+        Returns
+        -------
+        int
+            The number.
+        """
         return self.points.shape[1]
 
     def plot(self, ax: "Axes | None" = None) -> "Axes":
-        """Draw it with matplotlib, as the report does: names, clusters where they were fitted, regions of 95 %; of more
-        than two dimensions the first two. Returns the Axes."""
+        """Draw the map with matplotlib, as in the report: names, clusters if fitted, 95 % regions. If there are more
+        than two dimensions, draw the first two.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; by default a new figure.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            The axes.
+        """
         ids = self._material.shown[np.isfinite(self.points[self._material.shown]).all(axis=1)]
         if ax is None:
             from matplotlib import pyplot
@@ -41,8 +76,14 @@ class Map:
         return draw(made, ax)
 
     def to_frame(self) -> Any:
-        """object, its place as in the table of `objects` (x, y, z, axis_4, ...), and with covariances sd_x, sd_y, ...,
-        the standard deviation along each axis."""
+        """The coordinates as a table.
+
+        Returns
+        -------
+        data frame, shape (n_objects, ...)
+            Columns object; x, y, z, axis_4, ... as in the table of `objects`; with covariances sd_x, sd_y, ..., the
+            standard deviations along each axis.
+        """
         heads = axis_heads(self.d)
         columns: dict[str, Any] = {"object": self.names}
         columns |= {head: self.points[:, a].astype(float) for a, head in enumerate(heads)}
