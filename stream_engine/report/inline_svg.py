@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from stream_engine.report.drawings import (
+    COLOURS,
     SHAPES,
     Axis,
     Bars,
@@ -100,7 +101,7 @@ def shape_of(group: int) -> str:
 
 def colour_class(group: int) -> str:
     """The class of a group's colour; that of no group is grey."""
-    return f"c{group % 8}" if group >= 0 else "cn"
+    return f"c{group % len(COLOURS)}" if group >= 0 else "cn"
 
 
 def _axes(scale: _Scale) -> Iterator[str]:

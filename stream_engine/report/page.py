@@ -37,11 +37,11 @@ def sections(material: Material) -> dict[str, Section]:
 def html(
     material: Material,
     made: Mapping[str, Section],
-    pictures: Mapping[str, str] | None = None,
+    pictures: Mapping[str, bytes] | None = None,
     texts: Mapping[str, str] | None = None,
     papers: Mapping[str, str] | None = None,
 ) -> str:
-    """The whole page. `pictures` (data: URLs) and `texts` of objects, by name; `papers`: where the PDF of a figure is,
+    """The whole page. `pictures` (JPEGs) and `texts` of objects, by name; `papers`: where the PDF of a figure is,
     by the figure's name."""
     held = data(material, pictures or {}, texts or {})
     top = tuple(tiles(material))
@@ -152,6 +152,7 @@ def _filled(
         "first": [name for name in FIRST if name in made] if top else [],
         "papers": papers,
         "maps": [each.name for each in maps],
+        "regions": any(each.covariance is not None and len(each.points) <= ELLIPSES for each in maps),
         "axes": max((each.points.shape[1] for each in maps), default=0),
         "data": held,
     }
@@ -182,7 +183,7 @@ def _heads(table: Table) -> list[tuple[str, bool]]:
     return [(head, any(isinstance(value, (int, float)) for value in column)) for head, column in table.columns.items()]
 
 
-def data(material: Material, pictures: Mapping[str, str], texts: Mapping[str, str]) -> str:
+def data(material: Material, pictures: Mapping[str, bytes], texts: Mapping[str, str]) -> str:
     """What the script needs, as JSON that may stand in HTML: names, clusters, and every axis of every map."""
     ids = material.shown
     held: dict[str, Any] = {
@@ -190,7 +191,9 @@ def data(material: Material, pictures: Mapping[str, str], texts: Mapping[str, st
         "names": [material.names[i] for i in ids.tolist()],
         "cluster": material.cluster[ids].tolist(),
         "maps": [_map(each, ids) for each in material.maps],
-        "pictures": dict(pictures),
+        "pictures": {
+            name: f"data:image/jpeg;base64,{base64.b64encode(jpeg).decode()}" for name, jpeg in pictures.items()
+        },
         "texts": dict(texts),
     }
     return json.dumps(held, separators=(",", ":"), ensure_ascii=False).replace("<", "\\u003c")

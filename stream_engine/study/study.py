@@ -232,17 +232,24 @@ class Study:
         *,
         workers: bool = False,
         pictures: str | Path | None = None,
+        figure_width: str = "85mm",
+        font: str | None = None,
+        font_size: str = "8pt",
     ) -> "Report":
-        """Write a page that shows the study to `out`, and its figures as SVG and PDF into the folder `figures`. Fits
-        what a run fits. `workers`: show them one by one; `pictures`: a folder or table of them. Says what it wrote."""
+        """Write a page that shows the study to `out`, and its figures as SVG, PDF and PNG into the folder `figures`.
+        Fits what a run fits. `workers`: show them one by one; `pictures`: a folder or table of them; the last three
+        are of the figures. Says what it wrote."""
+        from stream_engine.report.figure_style import style_of
         from stream_engine.report.writing import write
+
+        style = style_of(figure_width, font, font_size)
 
         for kind in (*OF_A_RUN, *(WITH_LABELS if self.snapshot.labels else ())):
             self._artifact(kind)
         if workers and self._workers_named():
             self._artifact("reliability")
         folder, beside = (None if each is None else Path(each) for each in (figures, pictures))
-        return write(self.published, Path(out), None, folder, workers, beside, self._directory)
+        return write(self.published, Path(out), None, folder, workers, beside, self._directory, style)
 
     def save(self, directory: str | Path) -> Path:
         """Make a state directory of it, for the command line and for `read`: the snapshot and what was fitted. Raises
