@@ -313,7 +313,7 @@ def test_every_mark_of_a_figure_lies_where_its_values_say():
     assert np.concatenate([each.get_offsets().data for each in drawn.collections]) == pytest.approx(at)
     assert [each.get_label() for each in drawn.collections][1] == "cluster 0" and drawn.get_legend() is not None
     assert {each.get_text() for each in drawn.texts} == set(points.names)
-    three = Points(np.array([0.0, 1.0, 10.0]), np.zeros(3), np.arange(3), ("a long name",) * 3, np.zeros(3, int))
+    three = Points(np.array([0.0, 1.0, 10.0]), np.zeros(3), np.arange(3), ("a name",) * 3, np.zeros(3, int))
     beside = [(np.sign(each.xyann[0]), each.get_ha()) for each in axes_of(three).texts]
     assert beside == [(0, "center"), (1, "left"), (-1, "right")]
     (one,) = axes_of(Bars(np.array([3.0]), np.array([1.0]), np.array([False]))).patches
