@@ -176,7 +176,7 @@
       const x0 = (inside.x - view.x) / view.k, y0 = (inside.y - view.y) / view.k, x1 = x0 + inside.w / view.k, y1 = y0 + inside.h / view.k;
       const there = places().filter((p) => p.x >= x0 && p.x <= x1 && p.y >= y0 && p.y <= y1), taken = occupied(24 * pixel);
       const within = ([l, r, t, b]) => l >= x0 && r <= x1 && t >= y0 && b <= y1;
-      const pictures = group("pictures"), names = group("names"), picture = (p) => data.pictures[data.names[p.i]];
+      const pictures = group("pictures"), names = group("names"), picture = (p) => data.pictures[data.names[p.i]] || (globalThis.pictureOf ? globalThis.pictureOf(data.names[p.i]) : "");
       const pictured = there.filter(picture), side = thumbnail(there, pixel);
       pictured.forEach((p) => {
         const box = [p.x - side / 2, p.x + side / 2, p.y - side / 2, p.y + side / 2];

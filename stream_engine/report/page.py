@@ -76,28 +76,31 @@ def render(
     top: tuple[Tile, ...] = (),
     live: bool = False,
     subtitle: str = "",
+    study: bool = False,
 ) -> str:
-    """The page around some sections, `held` being what the script works on; `live`: it follows a running engine."""
-    style, *scripts = _style_and_scripts(live)
+    """The page around some sections, `held` being what the script works on; `live`: it follows a running engine, and
+    `study`: one that collects answers."""
+    style, *scripts = _style_and_scripts(live, study)
     return (
         _templates()
         .get_template("page.html")
         .render(
             **_filled(made, held, papers, maps, top),
             subtitle=subtitle,
-            policy=policy(live),
+            policy=policy(live, study),
             style=style,
             scripts=scripts,
             live=live,
+            study=study,
             title=heading,
             version=installed_version(),
         )
     )
 
 
-def policy(live: bool = False) -> str:
-    """The content security policy: nothing but its own script and style, and if `live` what it fetches."""
-    style, *scripts = _style_and_scripts(live)
+def policy(live: bool = False, study: bool = False) -> str:
+    """The content security policy: nothing but its own scripts and style, and if `live` what it fetches."""
+    style, *scripts = _style_and_scripts(live, study)
     said = {
         "default-src": "'none'",
         "style-src": _hash(style),
@@ -110,8 +113,8 @@ def policy(live: bool = False) -> str:
     return "; ".join(f"{what} {where}" for what, where in said.items())
 
 
-def _style_and_scripts(live: bool) -> list[str]:
-    return [_text(name) for name in ("page.css", "page.js", *(["live.js"] if live else []))]
+def _style_and_scripts(live: bool, study: bool) -> list[str]:
+    return [_text("page.css"), _text("page.js"), *(_text(f"{name}.js") for name in ["live"] * live + ["study"] * study)]
 
 
 def _hash(text: str) -> str:
