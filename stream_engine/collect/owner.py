@@ -114,6 +114,7 @@ class Owner:
         ended = [people.ended(each) for each in everybody]
         said = {
             "study": self._access.study,
+            "title": people.study.texts.title or f"Study {self._access.study}",
             "objects": len(self._stimuli.names),
             "passed_over": self._stimuli.passed_over,
             "people": len(everybody),

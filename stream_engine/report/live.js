@@ -143,7 +143,7 @@
         }));
         if (objects) await pictured();
         globalThis.pageFilled();
-        document.title = byId("title").textContent = JSON.parse(byId("data").textContent).title;
+        document.title = byId("title").textContent = globalThis.pageTitle || JSON.parse(byId("data").textContent).title;
         if (high) scrollTo(0, top);
         filled = version;
       }

@@ -167,7 +167,10 @@
       const pixel = ratio() / view.k, small = ratio() > 1.4, size = small ? 0.75 * pixel : pixel;   // of the screen, in the units of the figure
       all("use", marks).forEach((e) => e.setAttribute("transform", `translate(${e.getAttribute("x") * (1 - size)} ${e.getAttribute("y") * (1 - size)}) scale(${size})`));
       all("text.num, .tick", svg).forEach((e) => { e.style.opacity = view.k > 1 || small ? 0 : 1; });
-      all("text.label", svg).forEach((e) => { e.style.fontSize = `${12 * Math.min(ratio(), 2)}px`; });
+      all("text.label", svg).forEach((e) => {
+        const room = (e.classList.contains("lx") ? inside.w : inside.h) / (0.56 * Math.max(e.textContent.length, 1));
+        e.style.fontSize = `${Math.min(12 * Math.min(ratio(), 2), Math.max(room, 12))}px`;
+      });
       waits = waits || requestAnimationFrame(() => { waits = 0; arrange(pixel); });
     }
     // Pictures instead of points, then names beside points, each where it lies on nothing else: as `labels.py` does it

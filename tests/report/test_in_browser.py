@@ -257,6 +257,15 @@ def test_pictures_stand_for_points_and_lie_on_no_other(report, watched, tmp_path
     assert found.wrong == [] and found.asked == [(tmp_path / "p.html").as_uri()]
 
 
+def test_targets_on_a_phone_are_large(report, watched):
+    page = watched(viewport={"width": 390, "height": 844}).page
+    page.goto(report.as_uri())
+    high = page.locator("button:visible, select, input").evaluate_all(
+        "all => all.map(e => [e.offsetHeight, e.outerHTML])"
+    )
+    assert all(size >= 44 for size, _ in high), [text for size, text in high if size < 44]
+
+
 def test_regions_are_shown_on_demand(opened):
     page = opened.page
     regions, button = page.locator("#map-svg .ellipses"), page.locator("[data-regions]")
