@@ -5,6 +5,7 @@ import inspect
 import re
 from collections.abc import Iterator
 from importlib import import_module
+from math import inf
 from typing import Any
 
 from deploy.manual.markdown import MADE, WIDTH, item
@@ -38,7 +39,9 @@ def _public(name: str, what: Any) -> Iterator[str]:
         methods = [each for each in vars(what) if _is_told(each) and callable(getattr(what, each))]
         for each in methods:
             told = inspect.getdoc(getattr(what, each)) or ""
-            yield item(f"`{each}{_signature(getattr(what, each))}`: {' '.join(told.split(chr(10) * 2)[0].split())}")
+            yield item(
+                f"`{each}{_signature(getattr(what, each), inf)}`: {' '.join(told.split(chr(10) * 2)[0].split())}"
+            )
         yield ""
 
 
@@ -46,7 +49,8 @@ def _is_told(method: str) -> bool:
     return not method.startswith("_") and not re.fullmatch(r"set_\w+_request", method)  # those are scikit-learn's
 
 
-def _signature(what: Any) -> str:
+def _signature(what: Any, widest: float = WIDTH - 30) -> str:
+    """Names and defaults of its parameters, in several lines where one would be wider."""
     try:
         signature = inspect.signature(what)
     except ValueError:  # of a class that is written in C
@@ -57,7 +61,7 @@ def _signature(what: Any) -> str:
         if each.name != "self"
     ]
     whole = str(signature.replace(parameters=bare, return_annotation=inspect.Signature.empty))
-    return whole if len(whole) < WIDTH - 30 else "(\n    " + ",\n    ".join(str(each) for each in bare) + ",\n)"
+    return whole if len(whole) < widest else "(\n    " + ",\n    ".join(str(each) for each in bare) + ",\n)"
 
 
 def documented(text: str) -> str:
