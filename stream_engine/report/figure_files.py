@@ -260,17 +260,18 @@ def _name(
     for mark in (mark for mark in drawing.marks if isinstance(mark, Points)):
         bare = np.array([i for i, name in enumerate(mark.names) if name not in pictures], np.intp)
         box = _laid_out(axes)
-        x, y = (each[bare] for each in _at(mark, axes))
+        unit = size / LINE_OF_PAGE  # points of a pixel, in which `placed` has its distances
+        x, y = (each[bare] / unit for each in _at(mark, axes))
         whole = [mark.names[i] if texts is None else str(texts[mark.ids[i]]) for i in bare]
         names = [name if len(name) <= LONGEST else f"{name[: LONGEST - 1]}…" for name in whole]
-        widths = np.array([_width(name, size) + 2 for name in names])
-        within = box.x0, box.x1, box.y0, box.y1
-        for name in placed(x, y, widths, 1.15 * size, within, len(names) <= LINES_UP_TO, taken):
+        widths = np.array([_width(name, LINE_OF_PAGE) + 2 for name in names])
+        within, *occupied = (tuple(edge / unit for edge in each) for each in ((box.x0, box.x1, box.y0, box.y1), *taken))
+        for name in placed(x, y, widths, 1.15 * LINE_OF_PAGE, within, len(names) <= LINES_UP_TO, occupied):
             i = name.number
             axes.annotate(
                 names[i],
                 (mark.x[bare[i]], mark.y[bare[i]]),
-                (name.x - float(x[i]), name.y - float(y[i])),
+                ((name.x - float(x[i])) * unit, (name.y - float(y[i])) * unit),
                 textcoords="offset points",
                 fontsize=size,
                 ha={1: "left", 0: "center", -1: "right"}[name.side],
