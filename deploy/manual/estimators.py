@@ -60,7 +60,8 @@ def _is_told(method: str) -> bool:
     return not method.startswith("_") and not re.fullmatch(r"set_\w+_request", method)  # those are scikit-learn's
 
 
-def _signature(what: Any) -> str:
+def _signature(what: Any, widest: float = WIDTH - 30) -> str:
+    """Names and defaults of its parameters, in several lines where one would be wider."""
     try:
         signature = inspect.signature(what)
     except ValueError:  # of a class that is written in C
@@ -71,7 +72,7 @@ def _signature(what: Any) -> str:
         if each.name != "self"
     ]
     whole = str(signature.replace(parameters=bare, return_annotation=inspect.Signature.empty))
-    return whole if len(whole) < WIDTH - 30 else "(\n    " + ",\n    ".join(str(each) for each in bare) + ",\n)"
+    return whole if len(whole) < widest else "(\n    " + ",\n    ".join(str(each) for each in bare) + ",\n)"
 
 
 def documented(text: str) -> str:

@@ -395,6 +395,9 @@ class Study:
         *,
         workers: bool = False,
         pictures: str | Path | None = None,
+        figure_width: str = "85mm",
+        font: str | None = None,
+        font_size: str = "8pt",
     ) -> "Report":
         """Write the report. Fits what a run fits.
 
@@ -403,25 +406,33 @@ class Study:
         out : str or Path
             File of the HTML page.
         figures : str or Path, optional
-            Folder for the figures as SVG and PDF.
+            Folder for the figures as SVG, PDF and PNG.
         workers : bool
             Whether to show individual participants.
         pictures : str or Path, optional
             Folder or table of pictures of the objects.
+        figure_width : str
+            Width of the figures, as "85mm", "3.3in" or "240pt".
+        font : str, optional
+            Font family of the figures.
+        font_size : str
+            Size of their text, as "8pt".
 
         Returns
         -------
         Report
             The written files, and notes about them.
         """
+        from stream_engine.report.figure_style import style_of
         from stream_engine.report.writing import write
 
+        style = style_of(figure_width, font, font_size)
         for kind in (*OF_A_RUN, *(WITH_LABELS if self.snapshot.labels else ())):
             self._artifact(kind)
         if workers and self._workers_named():
             self._artifact("reliability")
         folder, beside = (None if each is None else Path(each) for each in (figures, pictures))
-        return write(self.published, Path(out), None, folder, workers, beside, self._directory)
+        return write(self.published, Path(out), None, folder, workers, beside, self._directory, style)
 
     def save(self, directory: str | Path) -> Path:
         """Save the snapshot and all fits as a state directory, for the command line and for `read`.

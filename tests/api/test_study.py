@@ -110,6 +110,17 @@ def test_the_map_is_drawn_and_told(study):
     figure = matplotlib.figure.Figure()
     mine = figure.subplots()
     assert study.map(1).plot(mine) is mine
+    values = np.arange(12.0)
+    drawn = shown.plot(
+        figure.subplots(), c=values, s=values + 1, labels=[f"no. {i}" for i in range(12)], cmap="cividis"
+    )
+    (points,) = (each for each in drawn.collections if len(each.get_offsets()) == 12)
+    assert points.get_array().tolist() == values.tolist() and points.get_sizes().tolist() == (values + 1).tolist()
+    assert "no. 3" in {text.get_text() for text in drawn.texts}
+    assert not shown.plot(figure.subplots(), c="black", labels=False).texts
+    for given in ({"c": [1.0, 2.0]}, {"s": np.ones(13)}, {"labels": ["a"]}):
+        with pytest.raises(ValueError, match=f"^{next(iter(given))}: got .* values, expected 12, one for each object$"):
+            shown.plot(**given)
     told = shown.to_frame()
     assert told.columns.tolist() == ["object", "x", "y", "sd_x", "sd_y"]
     assert np.array_equal(told[["x", "y"]], shown.points)

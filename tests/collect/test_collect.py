@@ -45,7 +45,7 @@ def test_from_names_to_a_map_exactly_once_and_everything_to_take_along(collectin
         list(pool.map(take_part, people))
     assert {person.ended for person in people} == {"done"} and len({person.code for person in people}) == 6
     told = study.study()
-    assert (told["answers"], told["people"], told["done"], told["since_start"]["answers"]) == (180, 6, 6, 180)
+    assert (told["answers"], told["people"], told["done"], told["excluded"]) == (180, 6, 6, 0)
     log = study.log()
     assert {each["id"]: each["chosen"][0] for each in log} == {k: v for p in people for k, v in p.acknowledged.items()}
     assert all({"worker", "time", "sampler", "shown", "anchor", "seconds"} <= each.keys() for each in log)
