@@ -8,6 +8,8 @@ Boosting gives votes, not probabilities: after many rounds their sum over all ro
 is a fit of its own, to votes about objects that the voters had not learned from.
 """
 
+from typing import Any, Self
+
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.metaestimators import available_if
@@ -15,6 +17,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from stream_engine.api.answers import (
+    RandomState,
     answers_of,
     found_in,
     only_triplets,
@@ -53,16 +56,18 @@ class TripletBoostClassifier(ClassifierMixin, BaseEstimator):
     ['x', 'y']
     """
 
-    def __init__(self, triplets=None, rounds=10_000, *, folds=5, random_state=0):
+    def __init__(
+        self, triplets: Any = None, rounds: int = 10_000, *, folds: int = 5, random_state: RandomState = 0
+    ) -> None:
         self.triplets = triplets
         self.rounds = rounds
         self.folds = folds
         self.random_state = random_state
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Any:
         return with_names(super().__sklearn_tags__())
 
-    def fit(self, X, y):
+    def fit(self, X: Any, y: Any) -> Self:
         """X: (m, 1) distinct objects, y: their classes. 1 + folds fits. Raises ValueError."""
         if (
             isinstance(self.folds, bool)
@@ -110,7 +115,7 @@ class TripletBoostClassifier(ClassifierMixin, BaseEstimator):
                 known[held] = ~abstained
         return probabilities.temperature(scores[known], labels[known])
 
-    def predict(self, X):
+    def predict(self, X: Any) -> np.ndarray:
         """(m,): the class of each object; if no triplet is informative, at random (`votes` are then all 0)."""
         objects, back = self._objects(X)
         return self.classes_[
@@ -118,7 +123,7 @@ class TripletBoostClassifier(ClassifierMixin, BaseEstimator):
         ]
 
     @available_if(_with_probabilities)
-    def predict_proba(self, X):
+    def predict_proba(self, X: Any) -> np.ndarray:
         """(m, classes) P(c) = exp(t v_c) / sum_b exp(t v_b), columns in the order of `classes_`: v the votes as a share
         of the weight of all classifiers that say something of the object, t `temperature_`, with the least log loss of
         the training objects, each by votes that had not learned from it (temperature scaling, Guo et al. 2017, sec.
@@ -128,7 +133,7 @@ class TripletBoostClassifier(ClassifierMixin, BaseEstimator):
         scores, abstained = shares(votes_of(self.booster_, self.columns_, objects))
         return probabilities.probabilities(scores, self.temperature_, abstained, self.prior_)[back]
 
-    def votes(self, X):
+    def votes(self, X: Any) -> np.ndarray:
         """(m, classes): the weight of all triplet classifiers for each class, eq. (5), larger is surer."""
         objects, back = self._objects(X)
         return votes_of(self.booster_, self.columns_, objects).confidence[back]

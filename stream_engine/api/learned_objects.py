@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
 from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import check_is_fitted
 
@@ -16,39 +16,43 @@ from stream_engine.api.answers import places_of, rows_of, with_names
 from stream_engine.evaluation.judgement_folds import anchored
 
 
-class LearnedObjects(TransformerMixin, BaseEstimator, ABC, auto_wrap_output_keys=None):  # type: ignore[call-arg]
+class LearnedObjects(ClassifierMixin, TransformerMixin, BaseEstimator, ABC, auto_wrap_output_keys=None):  # type: ignore[call-arg]
     """`predict`, `predict_proba`, `score` and `transform` of anything with `objects_`, `_probability(rows)` of (m, 4)
     rows i, j, k, l, `_margin(rows)` above 0 where the first is nearer, and `_learned()`, a row an object. scikit-learn
-    is told not to wrap `transform`: it would give the objects the index of the comparisons."""
+    is told not to wrap `transform`: it would give the objects the index of the comparisons.
 
-    def __sklearn_tags__(self):
-        return with_names(super().__sklearn_tags__())
+    A classifier of comparisons: the classes are 1 (the first is nearer) and -1, so `scoring="roc_auc"` works."""
 
-    def predict(self, X):
+    def __sklearn_tags__(self) -> Any:
+        tags = with_names(super().__sklearn_tags__())
+        tags.classifier_tags.multi_class = False
+        return tags
+
+    def predict(self, X: Any) -> np.ndarray:
         """(m,) int: 1 where the first of each row is nearer, -1 where the second is; 0 where they are equally far, or
         an object is unknown."""
         return np.sign(self._answer(X, self._margin, 0.0)).astype(np.int64)
 
-    def predict_proba(self, X):
+    def predict_proba(self, X: Any) -> np.ndarray:
         """(m, 2): how likely people find the second (-1) and the first (1) of each row nearer, as `classes_`; 0.5 of an
         object that nothing was said about."""
         p = self._answer(X, self._probability, 0.5)
         return np.stack([1.0 - p, p], axis=1)
 
-    def score(self, X, y=None, sample_weight=None):
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Accuracy of predicted comparisons; ties count half. X and y as in `fit`."""
         margins = self._answer(X, self._margin, 0.0, y)
         right = (margins > 0) + (margins == 0) / 2
         return float(np.average(right, weights=sample_weight))
 
-    def transform(self, X=None):
+    def transform(self, X: Any = None) -> Any:
         """What was learned, one row an object of `objects_`, whatever comparisons X holds."""
         check_is_fitted(self)
         if X is not None:
             rows_of(self, X)
         return self._as_asked(self._learned())
 
-    def get_feature_names_out(self, input_features=None):
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """The names of the columns that `transform` gives."""
         check_is_fitted(self)
         return np.array([f"axis_{number + 1}" for number in range(self._learned().shape[1])], object)
