@@ -135,7 +135,8 @@ def test_it_works_where_there_is_no_checkout(release, tmp_path):
     for survey in ("survey.csv", "survey.xlsx"):
         state = tmp_path / survey.replace(".", "-")
         said(engine, "run", survey, "--state", state, cwd=tmp_path)
-        assert json.loads(said(engine, "inspect", "--state", state, "--json", cwd=tmp_path))["events"] == 20
+        said(engine, "export", "--state", state, "--out", state, cwd=tmp_path)
+        assert json.loads((state / "summary.json").read_text())["events"] == 20
     said(engine, "report", "--state", tmp_path / "survey-csv", "--out", "page.html", cwd=tmp_path)
     assert "lemon" in (tmp_path / "page.html").read_text()
     asked = "import stream_engine as se, confluent_kafka; print(se.read([('a', 'b', 'c')]), se.__file__)"
