@@ -1,4 +1,4 @@
-"""The code for PsychoPy in `how-to/experiment_software.md`, with a real study and stand-ins for PsychoPy's components."""
+"""The code for PsychoPy in `how-to/experiment_software.md`, with a real study and stand-ins for its components."""
 
 from types import SimpleNamespace
 
