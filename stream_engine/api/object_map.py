@@ -31,14 +31,20 @@ class Map:
 
     def plot(self, ax: "Axes | None" = None) -> "Axes":
         """Draw it with matplotlib, as the report does: names, clusters where they were fitted, regions of 95 %; of more
-        than two dimensions the first two. Returns the Axes."""
+        than two dimensions the first two. Sets of objects that were never compared with each other have a frame each
+        inside. Returns the Axes."""
         ids = self._material.shown[np.isfinite(self.points[self._material.shown]).all(axis=1)]
         if ax is None:
             from matplotlib import pyplot
 
             ax = pyplot.subplots(layout="constrained")[1]
-        made = (object_map.scale if self.d == 1 else object_map.plane)(self._material, self._places, ids)
-        return draw(made, ax)
+        made = list(object_map.frames(self._material, self._places, ids))
+        if len(made) == 1:
+            return draw(made[0], ax)
+        ax.set_axis_off()
+        for number, each in enumerate(made):
+            draw(each, ax.inset_axes((number / len(made), 0.0, 0.92 / len(made), 1.0)))
+        return ax
 
     def to_frame(self) -> Any:
         """object, its place as in the table of `objects` (x, y, z, axis_4, ...), and with covariances sd_x, sd_y, ...,

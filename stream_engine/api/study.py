@@ -136,13 +136,15 @@ class Study:
         return Map(self._material(embedding=self._other("embedding", dimensions=d)), self.frames)
 
     def clusters(self, k: int | None = None) -> Any:
-        """A row an object: object, cluster (missing: in none), and where they were computed stability, the share of
-        random halves of the responses that put it into this cluster, second, the cluster that it is in most often
-        besides (missing: none), and between, whether stability is below .9; in every row the verdict: "3 clusters",
-        "no clusters: a continuum" (then the groups are pieces of it), "cannot tell". None: as many clusters as the
-        answers say. `details("sdp_clustering")` says why."""
+        """A row an object: object, cluster (counted from 1, the largest first; missing: in none), and where they were
+        computed stability, the share of random halves of the responses that put it into this cluster, second, the
+        cluster that it is in most often besides (missing: none), and between, whether stability is below .9; in every
+        row the verdict: "3 clusters", "no clusters: a continuum" (then the groups are pieces of it), "cannot tell".
+        None: as many clusters as the answers say. `details("sdp_clustering")` says why."""
+        from stream_engine.exports.cluster_numbers import numbers
+
         artifact = self._artifact("sdp_clustering") if k is None else self._other("sdp_clustering", k=k)
-        labels = artifact.arrays["labels"].tolist()
+        labels = numbers(artifact.arrays["labels"]).tolist()
         columns = {
             "object": list(self.snapshot.objects)[: len(labels)],
             "cluster": [each if each >= 0 else None for each in labels],
@@ -150,7 +152,8 @@ class Study:
         if (stability := artifact.arrays.get("stability")) is not None and len(stability) == len(labels):
             columns["stability"] = [float(each) if each == each else None for each in stability]
             if (second := artifact.arrays.get("second")) is not None and len(second) == len(labels):
-                columns["second"] = [each if each >= 0 else None for each in second.tolist()]
+                of = numbers(artifact.arrays["labels"], second)
+                columns["second"] = [each if each >= 0 else None for each in of.tolist()]
                 columns["between"] = [label >= 0 and each < 0.9 for label, each in zip(labels, stability.tolist())]
         if "verdict" in artifact.report:
             columns["verdict"] = [artifact.report["verdict"]] * len(labels)
