@@ -20,7 +20,8 @@ def components(snapshot: Snapshot) -> np.ndarray | None:
     ends = [(columns.anchor, columns.lo[pair]), (columns.anchor, columns.hi[pair])]
     if four := snapshot.section("quadruplet_counts"):
         ends += [(four["i"], four[other]) for other in ("j", "k", "l")]
-    return joined(*(np.concatenate([np.asarray(each[side], np.int64) for each in ends]) for side in (0, 1)), n)
+    one, other = (np.concatenate([np.asarray(each[side], np.int64) for each in ends]) for side in (0, 1))
+    return joined(one, other, n)
 
 
 def joined(one: np.ndarray, other: np.ndarray, n: int) -> np.ndarray:

@@ -74,7 +74,12 @@ def counts_told(snapshot: Snapshot, seed: int) -> dict[str, Any]:
     from stream_engine.evaluation.count_figures import of_counts, too_many  # loads the compiler
 
     made = {name: told.report() for name, told in of_counts(snapshot, seed).items()}
-    about = {"snapshot": snapshot.sequence, "digest": snapshot.digest, "seed": seed}
+    about = {
+        "snapshot": snapshot.sequence,
+        "digest": snapshot.digest,
+        "comparisons": snapshot.counters["comparisons"],  # fewer where participants are excluded
+        "seed": seed,
+    }
     return {**about, "left_out": too_many(snapshot), "models": made}
 
 
@@ -88,6 +93,9 @@ def _by_counts(published: Published, noted: Mapping[str, Any]) -> Mapping[str, A
 
 def fits(published: Published, noted: Mapping[str, Any]) -> bool:
     """Whether what was noted is about the answers that the artifacts report on."""
+    comparisons = published.snapshot.counters["comparisons"]
+    if noted.get("comparisons", comparisons) != comparisons:
+        return False
     of = {artifact.sequence for artifact in published.artifacts.values() if "held_out" in artifact.report}
     return noted.get("snapshot") in of and noted.get("seed") == _seed(published)
 

@@ -1,5 +1,7 @@
 """Participants one by one, with the checks of their answers. Only where somebody asked for them."""
 
+import shlex
+
 import numpy as np
 
 from stream_engine.exports import NothingToExport
@@ -42,7 +44,14 @@ def section(material: Material) -> Section | None:
     says += flags if flagged else "No participant is flagged."
     known = np.sort(found.lapse[np.isfinite(found.lapse)])[::-1]
     drawings = (_lapses(known),) if len(known) > 1 else ()
-    return Section(TITLE, says, drawings, (Table("workers", columns, about=ABOUT),))
+    notes = (f"To leave somebody out, reversibly: {_command(material, flagged)}",) if flagged else ()
+    return Section(TITLE, says, drawings, (Table("workers", columns, about=ABOUT),), notes)
+
+
+def _command(material: Material, names: list[str]) -> str:
+    """The command that excludes these participants."""
+    out = " ".join(f"--exclude {shlex.quote(f'participant={name}')}" for name in names)
+    return f"stream-engine report --state {material.directory} {out}"
 
 
 def _reliability(material: Material, names: list[str]) -> dict:
