@@ -14,8 +14,8 @@ from stream_engine.report.material import Material
 TITLE = "Participants"
 ABOUT = (
     "Accuracy against others: share of a participant's answers that the similarities of all other participants "
-    "predict, with 95 % CI. Lapse rate: estimated share of random answers. Median seconds, and share under 300 ms: from "
-    "one answer of the participant to the next. Duplicates: the same answer recorded again with the same time."
+    "predict, with 95 % CI. Lapse rate: estimated share of random answers. Median seconds, and share under 300 ms: "
+    "from one answer of the participant to the next. Duplicates: the same answer recorded again with the same time."
 )
 
 

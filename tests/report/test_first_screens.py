@@ -1,7 +1,6 @@
 """What the first screen says of studies that are made for it: facts, not sentences."""
 
 import numpy as np
-import pytest
 
 from stream_engine.findings import WARNING
 from stream_engine.report import page
@@ -91,7 +90,6 @@ def test_a_continuum_is_told_from_clusters():
     assert sizes == sorted(sizes, reverse=True)
 
 
-@pytest.mark.slow
 def test_equal_digits_are_neighbours_in_the_picture():
     events, target = survey_cases.digits()
     made = survey_cases.read(events, frames="arrow").fit("embedding")
