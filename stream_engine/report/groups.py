@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from stream_engine.exports.cluster_numbers import by_size
 from stream_engine.findings.clusters import explained as explained_test
 from stream_engine.findings.words import listed, some
 from stream_engine.report import Section, Table
@@ -38,7 +39,7 @@ def section(material: Material) -> Section:
             "There is no clustering yet.",
             notes=(f"Fit one with: stream-engine refit --state {material.directory} sdp_clustering",),
         )
-    report, labels = artifact.report, artifact.arrays["labels"]
+    report, labels = artifact.report, by_size(artifact.arrays["labels"])
     sizes = np.bincount(labels[labels >= 0]) if (labels >= 0).any() else np.empty(0, int)
     if len(sizes) == 0:
         of_four = material.summary["comparisons"] and not material.summary["triplets"]
@@ -50,7 +51,7 @@ def section(material: Material) -> Section:
         )
     members = [listed([material.names[i] for i in np.flatnonzero(labels == k).tolist()], 8) for k in range(len(sizes))]
     stability = artifact.arrays.get("stability")
-    columns = {"cluster": list(range(len(sizes))), "objects": sizes.tolist(), "among them": members}
+    columns = {"cluster": list(range(1, len(sizes) + 1)), "objects": sizes.tolist(), "among them": members}
     if stability is not None:
         columns["stability"] = [float(np.mean(stability[labels == k])) for k in range(len(sizes))]
     if "second" in artifact.arrays and stability is not None:
