@@ -47,7 +47,7 @@ class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     tol: target gap, relative to <W, X>
     max_iterations: of the solver; when they run out the artifact says that it is not certified
     min_links: an object with a nonzero similarity to fewer others gets label -1
-    test: simulations of each null model in the test for clusters; 0: no test
+    test: simulations of each null model in the test for clusters, at most; 0: no test
     stability: random splits of the responses into halves, for the stability
     objects: cluster only these names, or the given number of objects with the most answers
     rest: the other objects get no cluster ("none"), or the nearest one by mean similarity ("nearest")
@@ -60,7 +60,7 @@ class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     tol: Annotated[float, msgspec.Meta(gt=0, lt=1)] = 1e-3
     max_iterations: Annotated[int, msgspec.Meta(ge=1)] = 2000
     min_links: Annotated[int, msgspec.Meta(ge=1)] = 1
-    test: Annotated[int, msgspec.Meta(ge=0)] = 39
+    test: Annotated[int, msgspec.Meta(ge=0)] = 99
     stability: Annotated[int, msgspec.Meta(ge=0)] = 10
     objects: Annotated[int, msgspec.Meta(ge=2)] | tuple[str, ...] | None = None
     rest: Literal["none", "nearest"] = "none"
