@@ -11,6 +11,7 @@ from stream_engine import asking
 from stream_engine.api.feeding import RejectedRow
 from stream_engine.api.learning import Learning
 from stream_engine.api.results import frame
+from stream_engine.clustering import BETWEEN
 from stream_engine.counts.worker_votes import names_of
 from stream_engine.findings.words import some
 from stream_engine.refits import REFITS, refit_module
@@ -151,7 +152,7 @@ class Study:
             columns["stability"] = [float(each) if each == each else None for each in stability]
             if (second := artifact.arrays.get("second")) is not None and len(second) == len(labels):
                 columns["second"] = [each if each >= 0 else None for each in second.tolist()]
-                columns["between"] = [label >= 0 and each < 0.9 for label, each in zip(labels, stability.tolist())]
+                columns["between"] = [label >= 0 and each < BETWEEN for label, each in zip(labels, stability.tolist())]
         if "verdict" in artifact.report:
             columns["verdict"] = [artifact.report["verdict"]] * len(labels)
         return self._frame(columns)

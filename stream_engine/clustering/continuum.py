@@ -13,7 +13,7 @@ from scipy.spatial.distance import cdist
 
 from stream_engine.clustering.borders import cuts
 
-FILLED = 0.65  # crowding of the borders; an even ring has .8, two Gaussian groups 4 deviations apart .6
+FILLED = 0.7  # crowding of the borders; an even ring has .8, two Gaussian groups 4 deviations apart .6
 NUMBERS = (2, 3, 5, 8, 12, 18, 27, 40, 60, 90, 135, 200, 300)  # of neighbours; else all
 SAMPLE = 1000  # points by which borders are judged
 

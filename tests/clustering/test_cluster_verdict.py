@@ -102,17 +102,23 @@ def test_borders_are_crowded_in_a_continuum_whatever_its_bends_and_gaps_empty_th
 
 
 def test_a_continuum_keeps_spread_and_bends_and_loses_its_gaps():
-    rng, ks = np.random.default_rng(0), (2, 3, 4, 5)
-    turn = 2 * np.pi * rng.random(60)
-    ring = np.stack([np.cos(turn), np.sin(turn)], axis=1)
-    groups = rng.normal(size=(60, 2)) + GROUPS[np.arange(60) % 3]
-    for points in (ring, groups - groups.mean(axis=0)):
-        drawn = continuum.draw(rng, 4000, points, continuum.neighbours(rng, points, ks))
-        assert drawn.std(axis=0) == pytest.approx(points.std(axis=0), rel=0.15)
-        assert min(cut.crowding for cut in borders.cuts(drawn, ks)) > 0.6
-        hole = (np.linalg.norm(drawn, axis=1) < 0.4 * np.linalg.norm(points, axis=1).mean()).mean()
-        assert hole < 0.03 or points is not ring  # it is not filled
-    assert borders.cuts(groups, (3,))[0].crowding < 0.3
+    ks = (2, 3, 4, 5)
+    for kind in ("ring", "groups"):
+        filled, holes = [], []
+        for seed in range(6):
+            rng = np.random.default_rng(seed)
+            turn = 2 * np.pi * rng.random(60)
+            points = np.stack([np.cos(turn), np.sin(turn)], axis=1)
+            if kind == "groups":
+                points = rng.normal(size=(60, 2)) + GROUPS[np.arange(60) % 3]
+                assert borders.cuts(points, (3,))[0].crowding < 0.3
+            points -= points.mean(axis=0)
+            drawn = continuum.draw(rng, 4000, points, continuum.neighbours(rng, points, ks))
+            assert drawn.std(axis=0) == pytest.approx(points.std(axis=0), rel=0.05)
+            filled.append(min(cut.crowding for cut in borders.cuts(drawn, ks)))
+            holes.append((np.linalg.norm(drawn, axis=1) < 0.4 * np.linalg.norm(points, axis=1).mean()).mean())
+        assert min(filled) > 0.55 and (kind == "groups" or np.mean(filled) > 0.65)
+        assert kind == "groups" or np.mean(holes) < 0.03  # a disc has 0.16
 
 
 @pytest.mark.parametrize("model", answer_models.MODELS)
