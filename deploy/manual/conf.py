@@ -5,6 +5,9 @@ Each is there as Markdown too, beside its page; `llms.txt` lists them."""
 import shutil
 from pathlib import Path
 
+from docutils.nodes import SkipNode
+from docutils.utils.math.latex2mathml import tex2mathml
+
 project = "stream-engine"
 author = "The stream-engine authors"
 extensions = ["myst_parser"]
@@ -14,6 +17,8 @@ include_patterns = ["README.md", "CHANGELOG.md", "SECURITY.md", "stream_engine/D
 exclude_patterns = [".*", "build", "demo", "state", "out", "tests", "connectors", "deploy"]
 myst_heading_anchors = 4
 myst_enable_extensions = ["deflist"]
+myst_fence_as_directive = ["math"]
+html_math_renderer = "mathml"  # shown by browsers without a script from the network
 suppress_warnings = ["myst.header", "toc.not_included", "misc.highlighting_failure"]  # pages are reached by links
 html_theme = "pydata_sphinx_theme"
 html_title = "stream-engine"
@@ -23,7 +28,18 @@ html_show_sourcelink = True
 
 
 def setup(app):
+    app.add_html_math_renderer("mathml", (_inline_formula, None), (_formula, None))
     app.connect("build-finished", _markdown_too)
+
+
+def _inline_formula(translator, node):
+    translator.body.append(tex2mathml(node.astext()))
+    raise SkipNode
+
+
+def _formula(translator, node):
+    translator.body.append(f'<div style="margin: 1em 0">{tex2mathml(node.astext(), as_block=True)}</div>')
+    raise SkipNode
 
 
 def _markdown_too(app, failed):

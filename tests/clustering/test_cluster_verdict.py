@@ -260,7 +260,7 @@ def test_too_few_answers_or_objects_tell_nothing():
     assert few.said == CANNOT_TELL and few.p_coins > 0.05 and np.isnan(few.p_continuum)
     assert verdict(snapshot_of(world("three"), 36), np.arange(11), 39, 0, 0).said == CANNOT_TELL
     lost = verdict(snapshot_of(world("three"), 36, ("adds3",)), np.arange(36), 39, 0, 0)
-    assert lost.said == "not tested: the counts of triplets or judgements are not kept"
+    assert lost.said not in (CANNOT_TELL, "") and "triplets" in lost.said
 
 
 def test_answers_that_would_not_show_clear_clusters_are_no_evidence_of_a_continuum(monkeypatch):
