@@ -11,6 +11,7 @@ from stream_engine import asking
 from stream_engine.api.feeding import RejectedRow
 from stream_engine.api.learning import Learning
 from stream_engine.api.results import frame
+from stream_engine.clustering import BETWEEN
 from stream_engine.counts.worker_votes import names_of
 from stream_engine.findings.words import some
 from stream_engine.refits import REFITS, refit_module
@@ -300,10 +301,10 @@ class Study:
         Returns
         -------
         data frame, shape (n_objects, ...)
-            Columns object and cluster (counted from 1, the largest first; missing: none). If computed: stability (the share of random halves of the
-            responses that assign the object to this cluster), second (the next most frequent cluster), between (whether
-            stability is below .9), and the verdict, the same in every row: "3 clusters", "no clusters: a continuum"
-            (groups are then parts of it) or "cannot tell".
+            Columns object and cluster (counted from 1, the largest first; missing: none). If computed: stability (the
+            share of random halves of the responses that assign the object to this cluster), second (the next most
+            frequent cluster), between (whether it is between clusters, by its stability), and the verdict, the same in
+            every row: "3 clusters", "no clusters: a continuum" (groups are then parts of it) or "cannot tell".
         """
         from stream_engine.exports.cluster_numbers import numbers
 
@@ -318,7 +319,7 @@ class Study:
             if (second := artifact.arrays.get("second")) is not None and len(second) == len(labels):
                 of = numbers(artifact.arrays["labels"], second)
                 columns["second"] = [each if each >= 0 else None for each in of.tolist()]
-                columns["between"] = [label >= 0 and each < 0.9 for label, each in zip(labels, stability.tolist())]
+                columns["between"] = [label >= 0 and each < BETWEEN for label, each in zip(labels, stability.tolist())]
         if "verdict" in artifact.report:
             columns["verdict"] = [artifact.report["verdict"]] * len(labels)
         return self._frame(columns)
