@@ -5,12 +5,12 @@ the objects lie, one row each, whatever comparisons it gets.
 """
 
 from functools import partial
-from typing import Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 from sklearn.utils import _safe_indexing
 
-from stream_engine.api.answers import answers_of, rows_of, seed_of, snapshot_of, weights_of
+from stream_engine.api.answers import RandomState, answers_of, rows_of, seed_of, snapshot_of, weights_of
 from stream_engine.api.learned_objects import LearnedObjects
 from stream_engine.data.packed_names import unpack_names
 from stream_engine.embedding.fit import KERNELS
@@ -19,23 +19,60 @@ from stream_engine.refits import embedding
 
 
 class OrdinalEmbedding(LearnedObjects):
-    """Objects as points, an answer the likelier the further apart; see `refits.embedding`.
+    r"""Coordinates of objects by maximum likelihood, with lapse rates; see `refits.embedding`.
 
-    `n_components`: dimensions; None: the smallest number that predicts held-out answers as well as the best. `kernel`:
-    "ste" or "t-ste", `ridge`: of the sum of squares of all coordinates; None: by held-out log loss. `lapse`: whether
-    some answers are random. `held_out`: share of the questions in the validation set, if a setting is selected.
-    Scores on new comparisons are for `score`, so that none are reported here. `participants`: where `groups` says who
-    answered, whether each has weights of their own on the axes: "test", if held-out responses show that these predict
-    better than one map; "weights", always; "alike", never.
+    .. math:: P(\text{near}) = (1 - \lambda) \, \sigma\!\left(d_{\text{far}}^2 - d_{\text{near}}^2\right) +
+    \tfrac{\lambda}{2} \quad\text{(STE)}
 
-    `tolerance`: of the objective's relative gain in an iteration, at which a fit ends, after `max_iterations` at the
-    latest. `n_objects`: None goes by the objects in X. `random_state`: a whole number, or numpy's RandomState.
+    Parameters
+    ----------
+    n_components : int, optional
+        Number of dimensions; None: the smallest number that predicts held-out answers as well as the best.
+    kernel : {'ste', 't-ste'}, optional
+        The model of an answer; by default selected by held-out log loss.
+    ridge : float, optional
+        Weight of the sum of squares of all coordinates; by default selected by held-out log loss.
+    lapse : bool
+        Whether to estimate lapse rates.
+    participants : {'test', 'weights', 'alike'}
+        Where `groups` says who answered, whether each has weights of their own on the axes: 'test', if these predict
+        held-out responses significantly better than one map; 'weights', always; 'alike', never.
+    held_out : float
+        Share of the questions in the validation set, if a setting is selected. Use `score` to evaluate new comparisons.
+    tolerance : float
+        A fit ends when an iteration improves the objective by less than this share.
+    max_iterations : int
+        Maximum number of iterations of a fit.
+    n_objects : int, optional
+        By default the objects in X.
+    random_state : int or RandomState
+        Random seed.
 
-    Fitted: `objects_` (n_objects,), names or numbers, sorted; `embedding_` (n_objects, n_components), which `transform`
-    gives, on principal axes, or on those of the weights; `lapse_`; `worker_lapse_`, by worker where `groups` says who
-    answered; `participant_weights_`, name or number -> (n_components,) weights, {} where one map is used; `ridge_`;
-    `kernel_name_`; `report_`; `classes_`; `n_features_in_`.
+    Attributes
+    ----------
+    objects_ : ndarray, shape (n_objects,)
+        Names or numbers, sorted.
+    embedding_ : ndarray, shape (n_objects, n_components)
+        Coordinates on principal axes, or on those of the weights, as returned by `transform`.
+    lapse_ : float
+        Lapse rate of an unknown participant.
+    worker_lapse_ : dict
+        Lapse rate of each participant, if `groups` was given.
+    participant_weights_ : dict
+        Weights of each participant on the axes, (n_components,); empty if one map is used.
+    ridge_ : float
+        The ridge used.
+    kernel_name_ : str
+        The kernel used.
+    report_ : dict
+        Figures of the fit.
+    classes_ : ndarray
+        -1 and 1.
+    n_features_in_ : int
+        Number of columns of X.
 
+    Examples
+    --------
     >>> line = OrdinalEmbedding(1, ridge=0.1, kernel="ste").fit([[0, 1, 2], [2, 1, 0], [1, 0, 3], [3, 2, 0]])
     >>> line.embedding_.shape, bool(line.predict_proba([[0, 1, 3]])[0, 1] > 0.5)
     ((4, 1), True)
@@ -43,18 +80,18 @@ class OrdinalEmbedding(LearnedObjects):
 
     def __init__(
         self,
-        n_components=2,
+        n_components: int | None = 2,
         *,
-        kernel=None,
-        ridge=None,
-        lapse=True,
-        participants="test",
-        held_out=0.2,
-        tolerance=1e-7,
-        max_iterations=1000,
-        n_objects=None,
-        random_state=0,
-    ):
+        kernel: Literal["ste", "t-ste"] | None = None,
+        ridge: float | None = None,
+        lapse: bool = True,
+        participants: Literal["test", "weights", "alike"] = "test",
+        held_out: float = 0.2,
+        tolerance: float = 1e-7,
+        max_iterations: int = 1000,
+        n_objects: int | None = None,
+        random_state: RandomState = 0,
+    ) -> None:
         self.n_components = n_components
         self.kernel = kernel
         self.ridge = ridge
@@ -66,10 +103,30 @@ class OrdinalEmbedding(LearnedObjects):
         self.n_objects = n_objects
         self.random_state = random_state
 
-    def fit(self, X, y=None, sample_weight=None, groups=None):
-        """Embed the objects of the comparisons X with answers y. `sample_weight`: how often each row was answered;
-        `groups`: who answered it, each with a lapse rate of one's own, see `participants`. Raises ValueError,
-        `CannotRefit` (one, too)."""
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> Self:
+        """Embed the objects of comparisons.
+
+        Parameters
+        ----------
+        X : array or data frame, shape (m, 3) or (m, 4)
+            Comparisons.
+        y : array, shape (m,), optional
+            Answers.
+        sample_weight : array of int, shape (m,), optional
+            How often each row was answered.
+        groups : array, shape (m,), optional
+            The participant of each row; each has their own lapse rate, and weights (see `participants`).
+
+        Returns
+        -------
+        OrdinalEmbedding
+            The fitted estimator.
+
+        Raises
+        ------
+        ValueError
+            For invalid input, and if the fit is impossible (`CannotRefit`).
+        """
         rows = rows_of(self, X, y, reset=True)
         answers = answers_of(rows, self.n_objects, weights_of(sample_weight, len(rows)))
         if self.n_components is not None and self.n_components < 1:
@@ -109,21 +166,21 @@ class OrdinalEmbedding(LearnedObjects):
         self.ridge_, self.kernel_name_ = self.report_["ridge"], self.report_["kernel"]
         return self
 
-    def predict_proba(self, X, groups=None):
-        """How likely the second and the first of each row is found nearer.
+    def predict_proba(self, X: Any, groups: Any = None) -> np.ndarray:
+        """Predict how likely the second and the first object of each row is found nearer.
 
         Parameters
         ----------
-        X : array-like of shape (m, 3) or (m, 4)
-            Comparisons, as in `fit`.
-        groups : array-like of shape (m,), optional
+        X : array or data frame, shape (m, 3) or (m, 4)
+            Comparisons.
+        groups : array, shape (m,), optional
             Who answers each row. A participant of `fit` answers by their own weights and lapse rate, anybody else by
             the group's weights and the mean lapse rate, which is also the default.
 
         Returns
         -------
-        ndarray of shape (m, 2)
-            Probabilities in the order of `classes_`; 0.5 of an object that nothing was said about.
+        ndarray, shape (m, 2)
+            Probabilities in the order of `classes_`; 0.5 for unknown objects.
         """
         p = super().predict_proba(X)[:, 1]
         for name in () if groups is None else np.unique(np.asarray(groups)):
@@ -132,26 +189,42 @@ class OrdinalEmbedding(LearnedObjects):
                 p[of] = self._answer(_safe_indexing(X, of), partial(self._own_probability, str(name)), 0.5)
         return np.stack([1.0 - p, p], axis=1)
 
-    def score(self, X, y=None, sample_weight=None, groups=None):
-        """Accuracy of predicted comparisons, of each participant in `groups` by their own weights; ties count half. X
-        and y as in `fit`."""
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> float:
+        """Compute the accuracy of predicted comparisons.
+
+        Parameters
+        ----------
+        X : array or data frame, shape (m, 3) or (m, 4)
+            Comparisons.
+        y : array, shape (m,), optional
+            Answers.
+        sample_weight : array, shape (m,), optional
+            Weight of each row.
+        groups : array, shape (m,), optional
+            Who answered each row, as in `predict_proba`.
+
+        Returns
+        -------
+        float
+            Share of correct predictions; ties count half.
+        """
         if groups is None:
             return super().score(X, y, sample_weight)
         p = self.predict_proba(rows_of(self, X, y), groups)[:, 1]
         return float(np.average((p > 0.5) + (p == 0.5) / 2, weights=sample_weight))
 
-    def _own_probability(self, name, rows):
+    def _own_probability(self, name: str, rows: np.ndarray) -> np.ndarray:
         weights = self.participant_weights_.get(name)
         points, scale = self.embedding_, self.report_["scale"]
         if weights is not None:
             points, scale = points * np.sqrt(weights), self.report_["individual_differences"]["scale"]
         return probabilities(points, rows, self.worker_lapse_[name], self.alpha_, scale=scale)
 
-    def _learned(self):
+    def _learned(self) -> np.ndarray:
         return self.embedding_
 
-    def _probability(self, rows):
+    def _probability(self, rows: np.ndarray) -> np.ndarray:
         return probabilities(self.embedding_, rows, self.lapse_, self.alpha_, scale=self.report_["scale"])
 
-    def _margin(self, rows):
+    def _margin(self, rows: np.ndarray) -> np.ndarray:
         return self._probability(rows) - 0.5
