@@ -9,6 +9,7 @@ States of before options or shares were remembered take those of the first run t
 
 from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
+from shlex import quote
 from typing import Any, NamedTuple
 
 import msgspec
@@ -29,7 +30,7 @@ from stream_engine.state.store import Store
 
 VOTES = "worker_votes"
 LATER = {VOTES, "judgements"}  # of the defaults those that older states were made without, and that deltas do not hold
-KEYS = ("type", "columns", "where", "format", "delimiter", "encoding", "header", "skip_rows", "answers_by")
+KEYS = ("type", "columns", "where", "format", "delimiter", "encoding", "header", "skip_rows", "answers_by", "codes")
 _DEFAULTS = msgspec.to_builtins(Input())
 
 
@@ -183,12 +184,18 @@ def as_arguments(options: Mapping[str, Any]) -> str:
         if key == "header":
             words.append("--no-header")
         elif key == "where":
-            words += [f"--where {field}={text}" for field, text in value.items()]
+            words += [f"--where {quote(key + '=' * (key[-1] not in '=<>') + text)}" for key, text in value.items()]
+        elif key == "codes":
+            words += [f"--codes {quote(f'{field}:' + _pairs(codes))}" for field, codes in value.items()]
         elif isinstance(value, Mapping):
-            words.append(f"--{key} " + ",".join(f"{field}={names}" for field, names in value.items()))
+            words.append(f"--{key} {quote(_pairs(value))}")
         else:
             words.append(f"--{key.replace('_', '-')} {'tab' if value == chr(9) else value}")
     return " ".join(words) or "no options of input"
+
+
+def _pairs(values: Mapping[str, str]) -> str:
+    return ",".join(f"{key}={value}" for key, value in values.items())
 
 
 # ---- its share of the partitions

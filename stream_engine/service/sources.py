@@ -51,7 +51,9 @@ def event_options(settings: Settings) -> EventOptions:
     judged = any(accumulator(name).needs_provenance for name in settings.accumulators)
     bounds = Bounds(settings.input.max_message_bytes, settings.input.max_message_rows)
     events, delimiter = settings.input, text_layout_of(settings).delimiter
-    return EventOptions(events.type_, columns, dict(events.where), judged, bounds, delimiter, events.answers_by)
+    return EventOptions(
+        events.type_, columns, dict(events.where), judged, bounds, delimiter, events.answers_by, events.codes
+    )
 
 
 def text_layout_of(settings: Settings) -> TextLayout:
