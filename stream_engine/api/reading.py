@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from stream_engine.api.feeding import TOLD, RejectedRow, check_names, check_refused, feed, feed_dicts
-from stream_engine.api.frames import BadFrame, Columns, columns_of, is_dicts, library_of
+from stream_engine.api.frames import BadFrame, Columns, columns_of, is_dicts, library_of, missing
 from stream_engine.api.learning import Learning
 from stream_engine.api.options import as_known, check_layout, options_of, paths_in, settings_of
 from stream_engine.api.results import chosen
@@ -15,9 +15,12 @@ from stream_engine.counts import DEFAULT_ACCUMULATORS, accumulator
 from stream_engine.data.comparisons import Label
 from stream_engine.formats.event_fields import fields_of
 from stream_engine.formats.options import EventOptions
+from stream_engine.formats.record_columns import records_of
 from stream_engine.state.engine import Engine
 from stream_engine.state.labels import learn_labels
 from stream_engine.state.store import Store
+
+ROWS = 2000  # that are looked at to find out how to read a table
 
 
 def read(
@@ -27,6 +30,7 @@ def read(
     where: Mapping[str, Any] | None = None,
     *,
     answers_by: str = "name",
+    codes: Mapping[str, Mapping[str, str]] | None = None,
     labels: Any = None,
     on_refused: str = "warn",
     frames: str | None = None,
@@ -39,10 +43,12 @@ def read(
         or of triplets (anchor, near, far), an array (m, 3) or (m, 4); files by path or pattern, one or a list; or a
         state directory, of which the newest snapshot is read with what was fitted to it
     type: of every event: triplet, quadruplet, odd_one_out, most_central, pick, ranking; None: each says its own in
-        a column `type`, or is a triplet, or the columns are those of a tool that is known
+        a column `type`, or is a triplet, or what the first rows say (`Study.read_as`)
     columns: field of an event -> the name(s) that its column(s) have here: {"anchor": "probe", "shown": ["l", "r"]}
-    where: only rows whose column has this value: {"correct": True}
+    where: only rows whose column has this value, or one of a list of values: {"correct": True}; a key may end in a
+        comparison: {"phase !=": "practice", "rt >": 300}
     answers_by: how `odd`, `central`, `chosen` say which: by "name", "position" (1 is the first shown) or "index" (0 is)
+    codes: what the codes of an answer mean, a position or the name of a column: {"chosen": {"f": "left", "j": "right"}}
     labels: classes of objects: {object: class}, a table with columns object and label, or a file of labels
     on_refused: "warn" says in one warning what was left out and why (more than half refused is an error), "raise" stops
     frames: what the study answers in: pandas, polars or arrow; None: as what was read, else pandas where installed
@@ -58,7 +64,7 @@ def read(
     """
     if on_refused not in ("warn", "raise"):
         raise BadFrame(f"on_refused: got {on_refused!r}, expected warn or raise")
-    options = options_of(type, columns, where, answers_by)
+    options = options_of(type, columns, where, answers_by, codes)
     fields_of(options)  # raises for options that fit nothing
     paths = paths_in(data)
     check_layout(layout, paths)
@@ -87,14 +93,17 @@ def _engine(options: EventOptions) -> tuple[Learning, EventOptions]:
 
 
 def _read_columns(table: Columns, options: EventOptions) -> tuple[Learning, list[RejectedRow], str]:
-    options, said = as_known(table.names, options)
+    held = {name: table.take(name).slice(0, ROWS).to_pylist() for name in table.names}
+    options, said = as_known(records_of(held), options)
     engine, options = _engine(options)
     return engine, feed(engine, table, options), said
 
 
 def _read_dicts(rows: Sequence[Mapping[str, Any]], options: EventOptions) -> tuple[Learning, list[RejectedRow], str]:
-    names = [str(name) for name in rows[0]]
-    options, said = as_known(names, options)
+    first = rows[:ROWS]
+    names = dict.fromkeys(str(name) for row in first for name in row)
+    held = {name: [None if missing(cell := row.get(name)) else cell for row in first] for name in names}
+    options, said = as_known(records_of(held), options)
     engine, options = _engine(options)
     return engine, feed_dicts(engine, rows, options), said
 
@@ -104,11 +113,15 @@ def _read_files(
 ) -> tuple[Learning, list[RejectedRow], str]:
     """Files as a run reads them."""
     from connectors.files.line_numbers import LineNumbers, place
+    from stream_engine.service.inferred import examples, prepared
     from stream_engine.service.ingest import Ingest
-    from stream_engine.service.sources import event_options, prepared, source, text_layout_of
+    from stream_engine.service.sources import event_options, source, text_layout_of
 
     settings = settings_of(paths, options, layout)
-    settings, said = prepared(settings)
+    inferred = prepared(settings).decided()
+    settings, said = inferred.settings, inferred.said
+    if said:
+        said = "; ".join([said, *examples(settings)])
     options = event_options(settings)
     engine, options = _engine(options)
     lines = LineNumbers(settings.input.format, text_layout_of(settings))

@@ -2,8 +2,8 @@
 
 Pure: the same records give the same readings, whatever file or frame they come from. A reading is taken only where it
 is the only one: two that fit equally well are both given back, and nobody guesses. Names of columns suggest roles;
-values decide: an answer names one of the objects beside it, or is a code with as many values as there are objects; the
-columns of objects hold the same things; what fits no question must be told apart by a column that says what a record is.
+values decide: an answer names one of the objects beside it, or is a code with as many values as there are objects;
+columns of objects hold the same things; what fits no question is told apart by a column that says what a record is.
 
 Layouts that are read so: docs/files.md. Each is in tests/formats/survey_files.py, as its tool writes it.
 """

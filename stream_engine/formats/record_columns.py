@@ -1,4 +1,4 @@
-"""The first records of an input as columns of text: what stands where, which values are empty, which tables are wide."""
+"""The first records of an input as columns of text: which values are empty, which tables are wide."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,44 +1,23 @@
-"""Which records are questions: practice, instructions, catch trials and rows below the header, told by other columns."""
+"""Which records are questions, as other columns tell: practice, instructions, catch trials, rows below the header."""
 
 import re
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from stream_engine.formats.event_fields import LIST_SEPARATOR
-from stream_engine.formats.record_columns import Column, Records
+from stream_engine.formats.record_columns import Column, Records, words_of
 
 MOST_KINDS = 25  # values of a column that says what a record is
 KIND = frozenset(
-    [
-        "type",
-        "kind",
-        "phase",
-        "task",
-        "zone",
-        "screen",
-        "block",
-        "stage",
-        "part",
-        "section",
-        "component",
-        "sender",
-        "condition",
-        "name",
-        "display",
-        "routine",
-        "event",
-        "status",
-        "set",
-        "alg",
-        "trial",
-        "node",
-        "round",
-    ]
+    words_of(
+        "type kind phase task zone screen block stage part section component sender condition name display routine "
+        "event status set alg trial node round"
+    )
 )
 _PRACTICE = re.compile(r"practi[cs]e.*|prac|warm.?up.*|demo.*|example.*|tutorial.*|familiari[sz]ation.*", re.I)
 _TRAINING = re.compile(r"training.*", re.I)
 _OTHER_HALF = re.compile(r"test.*|valid.*|hold.?out.*|check.*", re.I)
-_CATCH = frozenset(["catch", "attention", "check", "gold", "sanity", "catchtrial"])
+_CATCH = {"catch", "attention", "check", "gold", "sanity", "catchtrial"}
 _TRUE, _FALSE = {"1", "true", "yes", "t"}, {"0", "false", "no", "f"}
 _PREVIEWS = ("Survey Preview", "1", "Survey Test", "2")
 

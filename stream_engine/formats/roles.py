@@ -4,108 +4,29 @@ from collections.abc import Iterator, Sequence
 
 from stream_engine.formats.record_columns import Column, Records
 
-ANCHOR = frozenset(
-    [
-        "anchor",
-        "target",
-        "center",
-        "centre",
-        "head",
-        "probe",
-        "reference",
-        "ref",
-        "referent",
-        "standard",
-        "query",
-        "base",
-        "cue",
-        "focal",
-        "sample",
-    ]
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+ANCHOR = _words("anchor target center centre head probe reference ref referent standard query base cue focal sample")
+NEAR = _words("near nearer winner closer similar positive")
+FAR = _words("far farther further loser dissimilar negative")
+ODD = _words("odd outlier different ooo oddone")
+CENTRAL = _words("central")
+ANSWER = _words(
+    "answer answered response choice chosen selected selection pick picked said winner clicked button keys key press "
+    "keypress keyboard resp decision judgment judgement label value"
 )
-NEAR = frozenset(["near", "nearer", "winner", "closer", "similar", "positive"])
-FAR = frozenset(["far", "farther", "further", "loser", "dissimilar", "negative"])
-ODD = frozenset(["odd", "outlier", "different", "ooo", "oddone"])
-CENTRAL = frozenset(["central"])
-ANSWER = frozenset(
-    [
-        "answer",
-        "answered",
-        "response",
-        "choice",
-        "chosen",
-        "selected",
-        "selection",
-        "pick",
-        "picked",
-        "said",
-        "winner",
-        "clicked",
-        "button",
-        "keys",
-        "key",
-        "press",
-        "keypress",
-        "keyboard",
-        "resp",
-        "decision",
-        "judgment",
-        "judgement",
-        "label",
-        "value",
-    ]
+NOT_ANSWER = _words(
+    "correct expected truth solution rt time latency duration seconds ms onset started stopped index id timestamp "
+    "accuracy"
 )
-NOT_ANSWER = frozenset(
-    [
-        "correct",
-        "expected",
-        "truth",
-        "solution",
-        "rt",
-        "time",
-        "latency",
-        "duration",
-        "seconds",
-        "ms",
-        "onset",
-        "started",
-        "stopped",
-        "index",
-        "id",
-        "timestamp",
-        "accuracy",
-    ]
+OBJECTS = _words(
+    "option opt choice alternative alt comparison candidate item stimulus stim image img picture pic object word name "
+    "text photo face sound left right"
 )
-OBJECTS = frozenset(
-    [
-        "option",
-        "opt",
-        "choice",
-        "alternative",
-        "alt",
-        "comparison",
-        "candidate",
-        "item",
-        "stimulus",
-        "stim",
-        "image",
-        "img",
-        "picture",
-        "pic",
-        "object",
-        "word",
-        "name",
-        "text",
-        "photo",
-        "face",
-        "sound",
-        "left",
-        "right",
-    ]
-)
-LISTS = frozenset(
-    ["shown", "options", "choices", "images", "items", "alternatives", "candidates", "objects", "stimuli"]
-)
+LISTS = _words("shown options choices images items alternatives candidates objects stimuli")
 ORDERS = (
     *(("left", middle, "right") for middle in ("middle", "center", "centre")),
     *(("left", "right"), ("l", "r"), ("first", "second", "third"), ("first", "second"), ("top", "bottom")),

@@ -9,10 +9,8 @@ States of before options or shares were remembered take those of the first run t
 
 from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
-from shlex import quote
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import msgspec
 from msgspec import structs
 from structlog.typing import FilteringBoundLogger
 
@@ -22,16 +20,15 @@ from stream_engine.counts import DEFAULT_ACCUMULATORS, Forgetting
 from stream_engine.data import mapped_arrays
 from stream_engine.data.mapped_arrays import IN_MEMORY, Allocation
 from stream_engine.order.stored_states import FORMER, POLICY
+from stream_engine.service.remembered_options import Prepared, agreed_options, remembered
 from stream_engine.service.requests import RunFailed
-from stream_engine.service.settings import BadSettings, Input, Settings, shard
+from stream_engine.service.settings import BadSettings, Settings, shard
 from stream_engine.state.engine import Engine
 from stream_engine.state.snapshot import Snapshot
 from stream_engine.state.store import Store
 
 VOTES = "worker_votes"
 LATER = {VOTES, "judgements"}  # of the defaults those that older states were made without, and that deltas do not hold
-KEYS = ("type", "columns", "where", "format", "delimiter", "encoding", "header", "skip_rows", "answers_by", "codes")
-_DEFAULTS = msgspec.to_builtins(Input())
 
 
 class Resumed(NamedTuple):
@@ -43,10 +40,16 @@ class Resumed(NamedTuple):
 
 
 def resumed(
-    settings: Settings, store: Store, stack: ExitStack, log: FilteringBoundLogger, start_over: bool = False
+    settings: Settings,
+    store: Store,
+    stack: ExitStack,
+    log: FilteringBoundLogger,
+    start_over: bool = False,
+    inferred: Prepared | None = None,
 ) -> Resumed:
     """The engine at the newest whole snapshot, its large arrays kept where the settings say; with `start_over` an empty
-    one, and what was published is removed. Raises `BadSettings`, `RunFailed` when every snapshot is damaged."""
+    one, and what was published is removed. A new state takes the reading that was `inferred`. Raises `BadSettings`,
+    `RunFailed` when every snapshot is damaged."""
     if start_over:
         _start_over(store, log)
     allocation = IN_MEMORY
@@ -65,9 +68,12 @@ def resumed(
     engine = engines[-1] if newest else restored(settings, None, allocation)
     _tell_what_is_old(settings, newest, engine, log)
     read_before = any(not name.startswith("labels:") for name in engine.positions)
-    if read_before:
-        settings = with_options_of(settings, engine.counters["input"])
+    inferred = inferred or Prepared(settings)
+    made_with = engine.counters["input"]
+    settings = remembered(settings, made_with, inferred) if read_before else inferred.decided().settings
     engine.counters["input"] = agreed_options(settings, engine.counters["input"], read_before)
+    if inferred.attempted and not read_before:
+        engine.counters["input"]["inferred"] = True
     return Resumed(engine, newest, settings)
 
 
@@ -132,70 +138,6 @@ def accumulators_in_use(settings: Settings, snapshot: Snapshot | None) -> tuple[
     )
     made = wanted if snapshot is None else tuple(snapshot.settings["accumulators"])
     return made if {*wanted} - LATER <= {*made} <= {*wanted} else wanted
-
-
-# ---- the options of its input
-
-
-def asked_options(settings: Settings) -> dict[str, Any]:
-    """The input options of a run that differ from the defaults, as JSON values.
-
-    >>> asked_options(Settings(input=Input(type_="triplet", columns={"anchor": "probe"})))
-    {'type': 'triplet', 'columns': {'anchor': 'probe'}}
-    """
-    given = msgspec.to_builtins(settings.input)
-    return {key: given[key] for key in KEYS if given[key] != _DEFAULTS[key]}
-
-
-def with_options_of(settings: Settings, made_with: Mapping[str, Any]) -> Settings:
-    """The settings with the input options of a state, where they contradict none of them."""
-    before = made_with.get("options")
-    if not isinstance(before, dict) or any(value != before.get(key) for key, value in asked_options(settings).items()):
-        return settings
-    try:
-        events = msgspec.convert({**msgspec.to_builtins(settings.input), **before}, Input)
-    except msgspec.ValidationError:  # options of a newer engine
-        return settings
-    return structs.replace(settings, input=events)
-
-
-def agreed_options(settings: Settings, made_with: Mapping[str, Any], read_before: bool) -> dict[str, Any]:
-    """What the state is to remember: {"options": ...}. Raises `BadSettings` where it was made with others and has read
-    something with them."""
-    asked = asked_options(settings)
-    before = made_with.get("options")
-    if isinstance(before, dict) and read_before and before != asked:
-        raise BadSettings(
-            f"{settings.state}: made with {as_arguments(before)}, asked for {as_arguments(asked)}; use the same "
-            "options, another --state (`stream-engine merge` sums both: so for files that need other options, as "
-            "answers to questions of `ask` do), or --start-over to read all anew"
-        )
-    return {**made_with, "options": asked}
-
-
-def as_arguments(options: Mapping[str, Any]) -> str:
-    """Options as they are written on a command line.
-
-    >>> as_arguments({"columns": {"anchor": "probe", "near": "chosen"}, "header": False, "skip_rows": 2})
-    '--columns anchor=probe,near=chosen --no-header --skip-rows 2'
-    """
-    words = []
-    for key, value in options.items():
-        if key == "header":
-            words.append("--no-header")
-        elif key == "where":
-            words += [f"--where {quote(key + '=' * (key[-1] not in '=<>') + text)}" for key, text in value.items()]
-        elif key == "codes":
-            words += [f"--codes {quote(f'{field}:' + _pairs(codes))}" for field, codes in value.items()]
-        elif isinstance(value, Mapping):
-            words.append(f"--{key} {quote(_pairs(value))}")
-        else:
-            words.append(f"--{key.replace('_', '-')} {'tab' if value == chr(9) else value}")
-    return " ".join(words) or "no options of input"
-
-
-def _pairs(values: Mapping[str, str]) -> str:
-    return ",".join(f"{key}={value}" for key, value in values.items())
 
 
 # ---- its share of the partitions
