@@ -80,9 +80,10 @@ def _coded(column: Column, group: Sequence[Column], by_index: bool) -> Iterator[
     if sum(counts[text] for text in good) < (1 - MOST_OTHERS) * counts.total() or not good:
         return
     plain = all(place_of(text, names, 1) == place for text, place in good.items() if not text.isdecimal())
-    codes = {} if plain and not any(map(str.isdecimal, good)) else {text: names[place] for text, place in good.items()}
-    if len(group) == 1:
-        codes = {text: str(place + 1) for text, place in good.items()}
+    codes = {}
+    if not plain or any(map(str.isdecimal, good)):
+        by_number = len(group) == 1 or any("{" in name for name in names)
+        codes = {text: str(place + 1) if by_number else names[place] for text, place in good.items()}
     told = ", ".join(f"{text} is {names[place] if len(group) > 1 else place + 1}" for text, place in good.items())
     yield Answer("position", codes, told, doubt, frozenset(good))
 

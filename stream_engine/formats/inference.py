@@ -26,7 +26,7 @@ from stream_engine.formats.roles import ANCHOR, ANSWER, CENTRAL, FAR, NEAR, NOT_
 
 LEAST_FIT = 0.98  # share of the questions that a reading must make sense of
 LEAST_ALIKE = 0.2  # share of the values that columns of objects have in common
-OWN = {"type", "near_i", "near_j", "far_i", "far_j", "n_near", "n_far", "ranked", "label"}
+OWN = {"type", "near_i", "near_j", "far_i", "far_j", "n_near", "n_far"}
 
 
 class Evidence(NamedTuple):
@@ -76,19 +76,23 @@ def readings(records: Records, where: Mapping[str, str] = {}) -> list[Reading]:
 
 
 def _readings(records: Records) -> list[Reading]:
-    found = _best(list(_long(records)))
-    if found:
-        return found
+    for table in melted(records):
+        wide = [each for each in _long(table, wide=True) if _is_wide(each)]
+        if found := _best(wide):
+            return found
     asked = asked_in_header(records)
     if asked is not None:
-        table, columns = asked
-        fields = {"anchor": ("{a}",), "shown": ("{b}", "{c}"), "chosen": (columns["chosen"],)}
+        table, answered = asked
+        fields = {"anchor": ("{a}",), "shown": ("{b}", "{c}"), "chosen": (answered,)}
         found = list(_completed(table, "pick", fields, Answer("name"), "the header asks the questions", wide=True))
         return [_safe_names(each) for each in found]
-    for table in melted(records):
-        if wide := _best(list(_long(table, wide=True))):
-            return wide
-    return []
+    return _best(list(_long(records)))
+
+
+def _is_wide(reading: Reading) -> bool:
+    """Whether all that a question needs is numbered."""
+    needed = [name for field, names in reading.columns.items() if field not in ("worker", "catch") for name in names]
+    return all("{n}" in name for name in needed) and len(needed) > 2
 
 
 def _best(found: list[Reading]) -> list[Reading]:
@@ -128,9 +132,18 @@ def _triplets(records: Records, wide: bool) -> Iterator[Reading]:
         if not rest and not {"yes", "no"} & set(names):
             yield from _completed(records, "triplet", fields, Answer("name"), "the list order of cblearn", wide)
         elif rest and rest[0].distinct <= {"1", "-1"}:
-            answer = Answer("position", {"1": "j", "-1": "k"})
+            answer = Answer("position", {"1": "j", "-1": "k"}, "1 is j, -1 is k", accepted=frozenset(("1", "-1")))
             fields = {"anchor": ("i",), "shown": ("j", "k"), "chosen": (rest[0].name,)}
             yield from _completed(records, "pick", fields, answer, "triplets and answers of cblearn", wide)
+        return
+    if list(names) == ["1", "2", "3"]:
+        doubt = "three columns without names could be anchor, near, far, or two objects and the odd one"
+        for kind, fields in (
+            ("triplet", {"anchor": ("1",), "near": ("2",), "far": ("3",)}),
+            ("odd_one_out", {"objects": ("1", "2", "3"), "odd": ("3",)}),
+        ):
+            for each in _completed(records, kind, fields, Answer("name"), "the order of the columns", wide):
+                yield each._replace(doubt=doubt)
         return
     if sum(name in names for name in ("anchor", "near", "far")) == 3:
         fields = {name: (name,) for name in ("anchor", "near", "far")}
@@ -152,7 +165,7 @@ def _named(records: Records, words: frozenset[str]) -> list[Column]:
 
 def _alike(one: Column, other: Column) -> float:
     """The share of the values of the smaller column that the other one has."""
-    smaller, larger = sorted((one.distinct, other.distinct), key=len)
+    smaller, larger = sorted((one.items, other.items), key=len)
     return len(smaller & larger) / len(smaller) if smaller else 0.0
 
 
@@ -168,15 +181,25 @@ def _questions(records: Records, group: list[Column], wide: bool) -> Iterator[tu
     within = records.kept(rows)
     group = [within.columns[name] for name in shown]
     for column in _answer_columns(within, shown):
-        for answer in answer_of(column, group, by_index="trial_type" in records.columns):
+        if len(group) == 2 and ODD & set(column.words) and not _shows(group, column):
+            fields = {"objects": (*shown, column.name), "odd": (column.name,)}
+            found = _completed(records, "odd_one_out", fields, Answer("name"), "two objects, and the odd one", wide)
+            yield from (((2, True, True, True, True), each) for each in found)
+            continue
+        for answer in answer_of(column, group, by_index=_has_buttons(records)):
             chosen = set(ANSWER) & set(column.words)
             anchors = _anchors(within, group, column)
             for anchor in anchors[:1]:
                 fields = {"anchor": (anchor.name,), "shown": shown, "chosen": (column.name,)}
+                if len(group) == 1 and [sorted(value or ()) for value in column.values] == [
+                    sorted(value or ()) for value in group[0].values
+                ]:
+                    fields = {"anchor": (anchor.name,), "ranked": (column.name,)}
                 alike = max(_alike(anchor, each) for each in group)
                 rank = (2, bool(chosen), alike > 0, _textual(group), bool(ANCHOR & set(anchor.words)))
                 why = f"{alike:.0%} of its values are among those shown, never chosen"
-                yield from ((rank, each) for each in _completed(records, "pick", fields, answer, why, wide))
+                kind = "ranking" if "ranked" in fields else "pick"
+                yield from ((rank, each) for each in _completed(records, kind, fields, answer, why, wide))
             if not anchors and len(group) == 3:
                 rank = (1, bool(chosen), True, _textual(group), False)
                 for kind, doubt in _kinds_of_three(column, shown):
@@ -189,6 +212,17 @@ def _questions(records: Records, group: list[Column], wide: bool) -> Iterator[tu
             fields = {"anchor": (anchors[0].name,), "near": (near,), "far": (far,)}
             for each in _completed(records, "triplet", fields, Answer("name"), "the names of the columns", wide):
                 yield (0,), each._replace(doubt="no column says which object was chosen")
+
+
+def _has_buttons(records: Records) -> bool:
+    """Whether these are answers of jsPsych's buttons, which count from 0."""
+    kinds = records.columns.get("trial_type")
+    return kinds is not None and any("button" in text for text in kinds.distinct)
+
+
+def _shows(group: Sequence[Column], column: Column) -> bool:
+    """Whether a column ever holds one of the objects beside it."""
+    return any(value and value in (each.values[row] for each in group) for row, value in enumerate(column.values))
 
 
 def _kinds_of_three(column: Column, shown: tuple[str, ...]) -> Iterator[tuple[str, str]]:
@@ -321,7 +355,12 @@ def _state(records: Records, row: int, fields: Mapping[str, tuple[str, ...]], an
     if any(value is None for values in held.values() for value in values):
         return "empty"
     texts = {field: [text for value in values for text in value or ()] for field, values in held.items()}
-    offered = texts.get("shown") or texts.get("objects") or [*texts.get("near", ()), *texts.get("far", ())]
+    offered = (
+        texts.get("shown")
+        or texts.get("ranked")
+        or texts.get("objects")
+        or [*texts.get("near", ()), *texts.get("far", ())]
+    )
     said = texts.get("chosen") or texts.get("odd") or texts.get("central")
     if said is not None and not all(answer.names(each, offered) for each in said):
         return "other"

@@ -30,6 +30,11 @@ class Column(NamedTuple):
         return {text for text in self.texts if text is not None}
 
     @property
+    def items(self) -> set[str]:
+        """The single texts that occur."""
+        return {text for value in self.values for text in value or ()}
+
+    @property
     def words(self) -> tuple[str, ...]:
         """The words of its name in lower case.
 
@@ -125,12 +130,12 @@ def melted(records: Records) -> list[Records]:
     return tables
 
 
-def asked_in_header(records: Records) -> tuple[Records, dict[str, str]] | None:
-    """A table whose header asks, "is lemon more like lime or like bread?", as a long one, with the name of each of
-    its columns: the answers that were given stand in the header, and so do the other objects, in one pattern.
+def asked_in_header(records: Records) -> tuple[Records, str] | None:
+    """A table whose header asks, "is lemon more like lime or like bread?", as a long one, with the name of the
+    column of its answers: those that were given stand in the header, and so do the other objects, in one pattern.
 
     >>> wide = records_of({"more like a: b or c?": ["b", "c"], "more like b: a or c?": ["c", "a"]})
-    >>> asked_in_header(wide)[1]["chosen"], asked_in_header(wide)[0].columns["{a}"].texts
+    >>> asked_in_header(wide)[1], asked_in_header(wide)[0].columns["{a}"].texts
     ('more like {a}: {b} or {c}?', ['a', 'b', 'a', 'b'])
     """
     rests = []
@@ -150,6 +155,9 @@ def asked_in_header(records: Records) -> tuple[Records, dict[str, str]] | None:
     fits = [name for name, (_, b, c) in asked.items() if records.columns[name].distinct <= {b, c}]
     if len(fits) < max(2, len(rests)) or len(fits) < len(asked):
         return None
+    options = {each for name in fits for each in asked[name][1:]}
+    if 2 * sum(asked[name][0] in options for name in fits) < len(fits):
+        return None  # what stands there is no object
     columns = {
         name: each._replace(values=[value for value in each.values for _ in fits])
         for name, each in records.columns.items()
@@ -160,7 +168,7 @@ def asked_in_header(records: Records) -> tuple[Records, dict[str, str]] | None:
     columns[pattern] = Column(
         pattern, [records.columns[name].values[row] for row in range(records.size) for name in fits]
     )
-    return Records(columns, records.size * len(fits)), {"chosen": pattern}
+    return Records(columns, records.size * len(fits)), pattern
 
 
 def _shared(texts: list[str]) -> str:

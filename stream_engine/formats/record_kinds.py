@@ -19,7 +19,6 @@ _TRAINING = re.compile(r"training.*", re.I)
 _OTHER_HALF = re.compile(r"test.*|valid.*|hold.?out.*|check.*", re.I)
 _CATCH = {"catch", "attention", "check", "gold", "sanity", "catchtrial"}
 _TRUE, _FALSE = {"1", "true", "yes", "t"}, {"0", "false", "no", "f"}
-_PREVIEWS = ("Survey Preview", "1", "Survey Test", "2")
 
 
 class Filters(NamedTuple):
@@ -59,10 +58,11 @@ def header_rows(records: Records) -> tuple[dict[str, str], list[int]] | None:
             break
     else:
         return None
-    status, kept = records.columns.get("Status"), list(range(first, records.size))
-    if status is not None and (previews := [each for each in _PREVIEWS if each in status.texts[first:]]):
-        filters["Status!="] = LIST_SEPARATOR.join(previews)
-        kept = [row for row in kept if status.texts[row] not in previews]
+    kept = list(range(first, records.size))
+    for column in columns:
+        if "Survey Preview" in column.distinct:
+            filters[f"{column.name}!="] = "Survey Preview"
+            kept = [row for row in kept if column.texts[row] != "Survey Preview"]
     return filters, kept
 
 

@@ -133,7 +133,7 @@ def kept(filter: Filter, column: Column | None, size: int) -> np.ndarray:
         nothing = np.zeros(size, bool)
         return np.asarray(filter.keeps(lambda text: nothing, ~nothing, lambda: np.full(size, np.nan)))
     absent = column.absent()
-    return np.asarray(filter.keeps(column.equal, absent, lambda: column.numbers(absent)))
+    return np.asarray(filter.keeps(column.equal, absent, lambda: np.where(absent, np.nan, column.numbers(absent))))
 
 
 def _of_rows(origins: Origins, rows: np.ndarray) -> Origins:

@@ -1,6 +1,6 @@
 """Tables with several questions a row: names of columns with placeholders, and the questions that a header has.
 
-`Q{n}_left` stands for Q1_left, Q2_left and so on; `*` for any text. A name that is nothing but a placeholder which
+`Q{n}_left` stands for Q1_left, Q2_left and so on; `*` for a comma or another sign. A name that is nothing but a placeholder which
 another one has, `{anchor}` beside `more like {anchor}: {a} or {b}?`, is the text that stands there in the header.
 A question without an answer was not asked of that participant, and is left out. O(columns).
 """
@@ -85,7 +85,7 @@ def matches(pattern: str, names: Sequence[str]) -> dict[tuple[tuple[str, str], .
     for part in parts:
         variable = part[1:-1] if _PLACEHOLDER.fullmatch(part) else ""
         if not variable:
-            expression += ".*?" if part == "*" else re.escape(part)
+            expression += r"\W+" if part == "*" else re.escape(part)
         elif variable in seen:
             expression += f"(?P={variable})"
         else:

@@ -21,7 +21,7 @@ from stream_engine.formats.record_columns import Records, records_of
 from stream_engine.service.ingest import Ingest
 from stream_engine.service.record_rows import rows_of_record
 from stream_engine.service.remembered_options import Prepared, as_arguments, asked_options
-from stream_engine.service.settings import Settings
+from stream_engine.service.settings import Input, Settings
 from stream_engine.service.sources import check_runnable, event_options, text_layout_of
 
 ROWS = 2000  # that are looked at
@@ -38,9 +38,8 @@ def prepared(settings: Settings) -> Prepared:
     events = settings.input
     if events.type_ is not None or events.columns or events.answers_by != "name" or events.codes:
         return Prepared(settings)
-    skipped = range(MOST_SKIPPED + 1) if events.header and not events.skip_rows else (events.skip_rows,)
-    for skip in skipped:
-        trial = structs.replace(settings, input=structs.replace(events, skip_rows=skip))
+    for layout in _layouts(events):
+        trial = structs.replace(settings, input=layout)
         records = first_records(trial)
         if found := readings(records, events.where):
             read = [_with(trial, each) for each in found]
@@ -51,9 +50,17 @@ def prepared(settings: Settings) -> Prepared:
             told = ", or ".join(f"{command_of(each)} ({'; '.join(examples(each, 1))})" for each in read)
             problem = f"{settings.source[0]}: {found[0].doubt}; nothing was read. Say which: {told}"
             return Prepared(settings, True, found[0].evidence, "", found[0].doubt, tuple(read), problem)
-        if not records.size:
-            break
     return Prepared(settings)
+
+
+def _layouts(events: Input) -> Iterator[Input]:
+    """The layouts of text that are tried: as it is said, below lines before the header, without one."""
+    yield events
+    if events.header and not events.skip_rows:
+        for skipped in range(1, MOST_SKIPPED + 1):
+            yield structs.replace(events, skip_rows=skipped)
+        for delimiter in {events.delimiter, events.delimiter or "space"}:
+            yield structs.replace(events, header=False, delimiter=delimiter)
 
 
 def _with(settings: Settings, reading: Reading) -> Settings:

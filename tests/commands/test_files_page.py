@@ -5,8 +5,8 @@ import shlex
 from pathlib import Path
 
 import pytest
-
 from stream_engine.formats.known_layouts import LAYOUTS
+
 from tests.support.process import engine, summary
 
 PAGE = Path(__file__).parents[2] / "stream_engine" / "docs" / "files.md"
