@@ -308,7 +308,9 @@ def _completed(
             filters |= told.where
             evidence.append(Evidence("questions", _shown(told.where), told.why))
     kept = _matching(records, filters)
-    filters |= _filled(kept, inputs, answered if wide else None)
+    own = kind == "triplet" and all(names == (field,) for field, names in fields.items())
+    if not own:  # what the engine's own format lacks is refused, and told
+        filters |= _filled(kept, inputs, answered if wide else None)
     if empty := [name for name in inputs if f"{name}!=" in filters]:
         evidence.append(Evidence("empty cells", ", ".join(empty), "instructions, fixations and unanswered questions"))
     kept = _matching(kept, {key: value for key, value in filters.items() if key.endswith("!=")})
@@ -328,7 +330,6 @@ def _completed(
         {next(field for field in fields if field in ("chosen", "odd", "central")): answer.codes} if answer.codes else {}
     )
     plain = {field: names for field, names in columns.items() if names != (field,)}
-    own = kind == "triplet" and not {"anchor", "near", "far"} & set(plain)
     found = Reading(
         "" if own else kind,
         plain if own else columns,

@@ -24,7 +24,7 @@ NOT_ANSWER = _words(
 )
 OBJECTS = _words(
     "option opt choice alternative alt comparison candidate item stimulus stim image img picture pic object word name "
-    "text photo face sound left right"
+    "text photo face sound left right l r"
 )
 LISTS = _words("shown options choices images items alternatives candidates objects stimuli")
 ORDERS = (

@@ -1,8 +1,8 @@
 """Tables with several questions a row: names of columns with placeholders, and the questions that a header has.
 
-`Q{n}_left` stands for Q1_left, Q2_left and so on; `*` for a comma or another sign. A name that is nothing but a placeholder which
-another one has, `{anchor}` beside `more like {anchor}: {a} or {b}?`, is the text that stands there in the header.
-A question without an answer was not asked of that participant, and is left out. O(columns).
+`Q{n}_left` stands for Q1_left, Q2_left and so on; `*` for a comma or another sign. A name that is nothing but a
+placeholder which another one has, `{a}` beside `more like {a}: {b} or {c}?`, is the text that stands there in the
+header. A question without an answer was not asked of that participant, and is left out. O(columns).
 """
 
 import re
