@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from stream_engine.api.feeding import TOLD, RejectedRow, check_names, check_refused, feed, feed_dicts
-from stream_engine.api.frames import BadFrame, Columns, columns_of, is_dicts, library_of, missing
+from stream_engine.api.frames import FEW, BadFrame, columns_of, first_columns, is_dicts, library_of, missing
 from stream_engine.api.learning import Learning
 from stream_engine.api.options import as_known, check_layout, options_of, paths_in, settings_of
 from stream_engine.api.results import chosen
@@ -19,8 +19,6 @@ from stream_engine.formats.record_columns import records_of
 from stream_engine.state.engine import Engine
 from stream_engine.state.labels import learn_labels
 from stream_engine.state.store import Store
-
-ROWS = 2000  # that are looked at to find out how to read a table
 
 
 def read(
@@ -75,9 +73,7 @@ def read(
         engine, refused, said = _read_files(paths, options, layout)
     else:
         library = library_of(data)
-        engine, refused, said = (
-            _read_dicts(data, options) if is_dicts(data) else _read_columns(columns_of(data), options)
-        )
+        engine, refused, said = _read_dicts(data, options) if is_dicts(data) else _read_columns(data, options)
     check_refused(engine, refused, on_refused)
     check_names(engine)
     if labels is not None:
@@ -92,15 +88,15 @@ def _engine(options: EventOptions) -> tuple[Learning, EventOptions]:
     )
 
 
-def _read_columns(table: Columns, options: EventOptions) -> tuple[Learning, list[RejectedRow], str]:
-    held = {name: table.take(name).slice(0, ROWS).to_pylist() for name in table.names}
-    options, said = as_known(records_of(held), options)
+def _read_columns(data: Any, options: EventOptions) -> tuple[Learning, list[RejectedRow], str]:
+    table = columns_of(data)
+    options, said = as_known(records_of(first_columns(data, table)), options)
     engine, options = _engine(options)
     return engine, feed(engine, table, options), said
 
 
 def _read_dicts(rows: Sequence[Mapping[str, Any]], options: EventOptions) -> tuple[Learning, list[RejectedRow], str]:
-    first = rows[:ROWS]
+    first = rows[:FEW]
     names = dict.fromkeys(str(name) for row in first for name in row)
     held = {name: [None if missing(cell := row.get(name)) else cell for row in first] for name in names}
     options, said = as_known(records_of(held), options)

@@ -78,7 +78,8 @@ class Filter(NamedTuple):
     wanted: tuple[str, ...]
 
     def keeps(self, equal: Callable[[str], Any], absent: Any, numbers: Callable[[], Any]) -> Any:
-        """Whether values are kept, as an array or for a single one; an absent value is the empty text.
+        """Whether values are kept, as an array or for a single one. An absent value is no text; `!=` without text
+        leaves it out.
 
         >>> import numpy as np
         >>> texts, numbers = np.array(["a", "b", ""]), np.array([1.0, 5.0, np.nan])
@@ -88,7 +89,7 @@ class Filter(NamedTuple):
         """
         if self.comparison in _COMPARED:
             return _COMPARED[self.comparison](numbers(), float(self.wanted[0]))
-        found = absent & ("" in self.wanted)
+        found = absent & ("" in self.wanted and self.comparison == "!=")
         for text in self.wanted:
             found = found | equal(text)
         return found ^ (self.comparison == "!=")

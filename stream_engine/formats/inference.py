@@ -316,7 +316,7 @@ def _completed(
     kept = _matching(kept, {key: value for key, value in filters.items() if key.endswith("!=")})
     kept = kept.kept(row for row in range(kept.size) if all(kept.columns[name].values[row] for name in inputs))
     columns, doubt = dict(fields), ""
-    for told in (practice(kept, objects), catch_trials(kept, fields)):
+    for told in (practice(kept, objects), catch_trials(kept, fields, own)):
         if told is not None:
             filters |= told.where
             columns |= told.columns

@@ -18,6 +18,7 @@ _PRACTICE = re.compile(r"practi[cs]e.*|prac|warm.?up.*|demo.*|example.*|tutorial
 _TRAINING = re.compile(r"training.*", re.I)
 _OTHER_HALF = re.compile(r"test.*|valid.*|hold.?out.*|check.*", re.I)
 _CATCH = {"catch", "attention", "check", "gold", "sanity", "catchtrial"}
+_CALLED_CATCH = re.compile(r"(catch|attention|check)([ _-]?\w*)?", re.I)
 _TRUE, _FALSE = {"1", "true", "yes", "t"}, {"0", "false", "no", "f"}
 
 
@@ -137,39 +138,32 @@ def _disjoint(records: Records, objects: Sequence[str], column: Column, values: 
     return not inside & outside
 
 
-def catch_trials(records: Records, fields: Mapping[str, tuple[str, ...]]) -> Filters | None:
-    """Trials in which an option is the target judge the participant; others that are called so are left out."""
-    anchor, offered = fields.get("anchor"), fields.get("shown") or (*fields.get("near", ()), *fields.get("far", ()))
-    columns: dict[str, tuple[str, ...]] = {}
-    same = [False] * records.size
-    if anchor and offered:
-        target = records.columns[anchor[0]].values
-        same = [
-            any((target[row] or ("",))[0] in (records.columns[name].values[row] or ()) for name in offered)
-            for row in range(records.size)
-        ]
-        if any(same):
-            columns = {"catch": anchor}
-    where, why = {}, f"in {sum(same):,} questions the target is an option" if columns else ""
-    for name, column in records.columns.items():
-        if name in (each for names in fields.values() for each in names) or not _CATCH & {
-            *column.words,
-            "".join(column.words),
-        }:
-            continue
-        marked = sorted(text for text in column.distinct if text.casefold() in _TRUE) if is_boolean(column) else []
-        rest = [row for row, text in enumerate(column.texts) if text in marked and not same[row]]
-        if rest and len(column.distinct) > 1:
-            where[f"{name}!="] = LIST_SEPARATOR.join(marked)
-            why = f"{name} marks {len(rest):,} of them, and their right answers are not known"
-            columns = {}
-    for name, column in records.columns.items():
-        if KIND & set(column.words) and len(column.distinct) <= MOST_KINDS:
-            marked = sorted(
-                text for text in column.distinct if re.fullmatch(r"(catch|attention|check)([ _-]?\w*)?", text, re.I)
-            )
-            rest = [row for row, text in enumerate(column.texts) if text in marked and not same[row]]
-            if rest and set(marked) < column.distinct:
-                where[f"{name}!="] = LIST_SEPARATOR.join(marked)
-                why = f"{name} marks {len(rest):,} of them, and their right answers are not known"
+def catch_trials(records: Records, fields: Mapping[str, tuple[str, ...]], own: bool = False) -> Filters | None:
+    """Trials in which an option is the target judge the participant; others that are called so are left out. In the
+    engine's `own` format such a trial is an error, unless another column marks catch trials."""
+    offered = fields.get("shown") or (*fields.get("near", ()), *fields.get("far", ()))
+    targets = records.columns[fields["anchor"][0]].values if "anchor" in fields else [None] * records.size
+    same = [
+        target is not None and any(target[0] in (records.columns[name].values[row] or ()) for name in offered)
+        for row, target in enumerate(targets)
+    ]
+    used = {name for names in fields.values() for name in names}
+    marks = {name: values for name, each in records.columns.items() if name not in used and (values := _marks(each))}
+    columns = {"catch": fields["anchor"]} if any(same) and (marks or not own) else {}
+    where, why = {}, f"in {sum(same):,} questions the target is an option"
+    for name, values in marks.items():
+        column = records.columns[name]
+        unknown = sum(text in values and not same[row] for row, text in enumerate(column.texts))
+        if unknown and values < column.distinct:
+            where[f"{name}!="] = LIST_SEPARATOR.join(sorted(values))
+            why, columns = f"{name} marks {unknown:,} of them, and their right answers are not known", {}
     return Filters("catch trials", where, why, columns) if columns or where else None
+
+
+def _marks(column: Column) -> set[str]:
+    """The values of a column that mark catch trials."""
+    if is_boolean(column):
+        called = _CATCH & {*column.words, "".join(column.words)}
+        return {text for text in column.distinct if text.casefold() in _TRUE} if called else set()
+    kinds = KIND & set(column.words) and len(column.distinct) <= MOST_KINDS
+    return {text for text in column.distinct if _CALLED_CATCH.fullmatch(text)} if kinds else set()

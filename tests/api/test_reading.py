@@ -138,7 +138,7 @@ def test_tables_of_known_tools_and_where():
         {"head": ["a", "b"], "winner": ["b", "c"], "loser": ["c", "a"], "puid": ["p", "q"], "ok": [True, False]}
     )
     study = se.read(salmon)
-    assert "salmon" in study.read_as and "worker_votes" in study.snapshot.settings["accumulators"]
+    assert "head" in study.read_as and "worker_votes" in study.snapshot.settings["accumulators"]
     named = {"anchor": "head", "near": "winner", "far": "loser"}
     for columns in (None, named):
         kept = se.read(salmon, columns=columns, where={"ok": True})
@@ -245,9 +245,9 @@ WRONG = {
         "row 2: got .* expected JSON values",
     ),
     "no such column": (pd.DataFrame(GOOD).drop(columns="far"), "no column far; the table has anchor, near; say with"),
-    "a column of another case": (
-        pd.DataFrame(GOOD).rename(columns={"far": " Far"}),
-        r"no column far; the table has anchor, near,  Far; did you mean ' Far'\? Say with columns=\{'far'",
+    "a column of nearly that name": (
+        pd.DataFrame(GOOD).rename(columns={"far": " Farr"}),
+        r"no column far; the table has anchor, near,  Farr; did you mean ' Farr'\? Say with columns=\{'far'",
     ),
     "a column twice": (pd.DataFrame([[1, 2, 3]], columns=["anchor", "near", "near"]), "column 'near' .* twice"),
     "uneven columns": (GOOD | {"far": ["c"]}, "columns of lengths anchor: 4, near: 4, far: 1, expected "),
