@@ -18,6 +18,7 @@ from stream_engine.formats.in_words import answers, in_words
 from stream_engine.formats.inference import Reading, readings
 from stream_engine.formats.options import UnusableOptions
 from stream_engine.formats.record_columns import Records, records_of
+from stream_engine.formats.record_kinds import header_rows
 from stream_engine.service.ingest import Ingest
 from stream_engine.service.record_rows import rows_of_record
 from stream_engine.service.remembered_options import Prepared, as_arguments, asked_options
@@ -38,7 +39,7 @@ def prepared(settings: Settings) -> Prepared:
     events = settings.input
     if events.type_ is not None or events.columns or events.answers_by != "name" or events.codes:
         return Prepared(settings)
-    for layout in _layouts(events):
+    for layout in _layouts(settings):
         trial = structs.replace(settings, input=layout)
         records = first_records(trial)
         if found := readings(records, events.where):
@@ -53,14 +54,22 @@ def prepared(settings: Settings) -> Prepared:
     return Prepared(settings)
 
 
-def _layouts(events: Input) -> Iterator[Input]:
-    """The layouts of text that are tried: as it is said, below lines before the header, without one."""
+def _layouts(settings: Settings) -> Iterator[Input]:
+    """The layouts of text that are tried: as it is said; below lines before the header, where the first line is none;
+    without a header, where the first line holds numbers."""
+    events = settings.input
     yield events
-    if events.header and not events.skip_rows:
+    first = next(_first_of_files(settings), None)
+    if first is None or first.format != "csv" or not events.header or events.skip_rows:
+        return
+    records = first_records(settings)
+    names = list(records.columns)
+    if len(names) < 2 or "" in names or header_rows(records) is not None:
         for skipped in range(1, MOST_SKIPPED + 1):
             yield structs.replace(events, skip_rows=skipped)
-        for delimiter in {events.delimiter, events.delimiter or "space"}:
-            yield structs.replace(events, header=False, delimiter=delimiter)
+    if names and all(name.isdecimal() for each in names for name in each.split()):
+        spaces = len(names) == 1 and events.delimiter is None
+        yield structs.replace(events, header=False, delimiter="space" if spaces else events.delimiter)
 
 
 def _with(settings: Settings, reading: Reading) -> Settings:

@@ -36,7 +36,14 @@ def remembered(settings: Settings, made_with: Mapping[str, Any], inferred: Prepa
     """The settings with the options of a state. Raises `BadSettings` where the state inferred them, and what was
     inferred of this input contradicts them."""
     before = made_with.get("options", {})
-    if inferred.attempted and made_with.get("inferred") and not inferred.rivals and contradiction(before, inferred):
+    said = bool(asked_options(settings))
+    if (
+        inferred.attempted
+        and not said
+        and made_with.get("inferred")
+        and not inferred.rivals
+        and contradiction(before, inferred)
+    ):
         raise BadSettings(
             f"{settings.source[0]}: {settings.state} reads {as_arguments(before)}, this input looks like "
             f"{as_arguments(asked_options(inferred.settings))}; say one of them, or use another --state"
