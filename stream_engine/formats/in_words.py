@@ -4,6 +4,8 @@ from collections.abc import Iterator
 
 from stream_engine.data.comparisons import Decoded
 
+MOST = 2  # comparisons of one answer that are told
+
 
 def answers(piece: Decoded) -> Iterator[tuple[str, list[tuple[str, ...]]]]:
     """Who answered ("" where nobody is named) and the comparisons, by name, of each event of a block."""
@@ -26,7 +28,8 @@ def in_words(who: str, answer: list[tuple[str, ...]]) -> str:
     >>> in_words("S07", [("lemon", "lime", "bread")]), in_words("", [("a", "b", "c", "d")])
     ('S07 said lemon is more like lime than like bread', 'a and b are more alike than c and d')
     """
-    return (f"{who} said " if who else "") + "; ".join(map(_told, answer))
+    more = f"; and {len(answer) - MOST:,} more" if len(answer) > MOST else ""
+    return (f"{who} said " if who else "") + "; ".join(map(_told, answer[:MOST])) + more
 
 
 def _told(comparison: tuple[str, ...]) -> str:

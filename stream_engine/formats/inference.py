@@ -221,8 +221,9 @@ def _has_buttons(records: Records) -> bool:
 
 
 def _shows(group: Sequence[Column], column: Column) -> bool:
-    """Whether a column ever holds one of the objects beside it."""
-    return any(value and value in (each.values[row] for each in group) for row, value in enumerate(column.values))
+    """Whether a column mostly holds one of the objects beside it."""
+    inside = [value in (each.values[row] for each in group) for row, value in enumerate(column.values) if value]
+    return 2 * sum(inside) > len(inside)
 
 
 def _kinds_of_three(column: Column, shown: tuple[str, ...]) -> Iterator[tuple[str, str]]:

@@ -38,7 +38,7 @@ PARTICIPANTS = (
     *("subject", "subj", "subjectnr", "subjectnumber", "prolificpid", "prolificid", "participantpublicid", "pid"),
     *("puid", "participantuid", "respondentid", "respondent", "responseid", "userid", "user", "annotator", "rater"),
     *("completedby", "annotationscompletedby", "judge", "observer", "participation", "srid", "runid", "sessionid"),
-    *("session", "token", "id", "studyresultid", "emailaddress", "username"),
+    *("token", "id", "studyresultid", "emailaddress", "username"),
 )
 
 

@@ -32,7 +32,7 @@ def read(settings):
 def test_a_file_is_read_right_or_refused_with_both_commands(tmp_path, name):
     file = FILES[name]
     path = tmp_path / file.name
-    path.write_text(file.text)
+    path.write_bytes(file.text.encode(file.encoding))
     inferred = prepared(load(None, {"source": (str(path),)}, {}))
     if file.refused:
         with pytest.raises(BadSettings, match="Say which"):

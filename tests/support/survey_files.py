@@ -61,6 +61,7 @@ class File(NamedTuple):
     answers: list[tuple[str, str, str, str]]
     refused: bool = False
     catch: int = 0
+    encoding: str = "utf-8"
 
 
 def answers(some: Sequence[Trial] = TRIALS, named: bool = True) -> list[tuple[str, str, str, str]]:
@@ -106,10 +107,18 @@ Rows = Callable[[Trial], dict[str, Any]]
 FILES: dict[str, File] = {}
 
 
-def add(name: str, file: str, text: str, said: list | None = None, refused: bool = False, catch: int = 0) -> None:
+def add(
+    name: str,
+    file: str,
+    text: str,
+    said: list | None = None,
+    refused: bool = False,
+    catch: int = 0,
+    encoding: str = "utf-8",
+) -> None:
     """Add a file to the corpus."""
     assert name not in FILES
-    FILES[name] = File(file, text, answers() if said is None else said, refused, catch)
+    FILES[name] = File(file, text, answers() if said is None else said, refused, catch, encoding)
 
 
 # ---- salmon: docs, "Downloading responses"
@@ -1101,4 +1110,74 @@ add(
         ]
     ),
     refused=True,
+)
+
+# ---- what happens to files on the way
+
+
+add(
+    "salmon, a byte order mark and line ends of Windows",
+    "responses.csv",
+    table(salmon()).replace("\n", "\r\n"),
+    encoding="utf-8-sig",
+)
+add("salmon, R's row names", "responses.csv", table([{"": n, **row} for n, row in enumerate(salmon(), 1)], quoted=True))
+add("salmon, pandas' index", "responses.csv", table([{"Unnamed: 0": n, **row} for n, row in enumerate(salmon())]))
+add(
+    "Qualtrics, tabs in UTF-16",
+    "q.tsv",
+    qualtrics(
+        [f"{role}_{n}" for n in N for role in ROLES],
+        ["Which is more similar?"] * 48,
+        lambda mine: [cell for each in mine for cell in (each.anchor, *each.shown, each.chosen)],
+    ).replace(",", "\t"),
+    encoding="utf-16",
+)
+add(
+    "Qualtrics, progress of aborted sessions",
+    "q.csv",
+    qualtrics(
+        [f"{n}_{role}" for n in N for role in ROLES],
+        ["?"] * 48,
+        lambda mine: [
+            cell
+            for n, each in enumerate(mine)
+            for cell in ((each.anchor, *each.shown, each.chosen) if n < 7 else [""] * 4)
+        ],
+    ),
+    [each for n, each in enumerate(answers()) if n % 12 < 7],
+)
+add("PsychoPy, semicolons", "S00_triplets.csv", table(psychopy(), ";"))
+add(
+    "PsychoPy, no participant entered",
+    "S00_triplets.csv",
+    table([{**row, "participant": ""} for row in psychopy()]),
+    answers(named=False),
+)
+add("Gorilla, semicolons", "data_exp_4711.csv", table(gorilla(), ";"))
+add("jsPsych, a session twice", "data.csv", as_csv([*jspsych(), *jspsych()]), [*answers(), *answers()])
+add(
+    "jsPsych, target and options with other names",
+    "data.csv",
+    as_csv(
+        [
+            {
+                {"anchor": "ref_img", "left": "opt_img_1", "right": "opt_img_2"}.get(name, name): cell
+                for name, cell in row.items()
+            }
+            for row in jspsych()
+        ]
+    ),
+)
+add("oTree, an aborted round", "triplets.csv", FILES["oTree, one app"].text + "1,x9,0,1,cat,dog,owl,,,13,abc\n")
+add(
+    "MTurk, rejected answers stay",
+    "Batch_42_batch_results.csv",
+    FILES["MTurk, batch results"].text.replace("Approved", "Rejected", 3),
+)
+add(
+    "lab.js, answers in time only",
+    "labjs.csv",
+    table([{**row, "response": "", "ended_on": "timeout"} if n == 2 else row for n, row in enumerate(labjs())]),
+    answers()[1:],
 )
