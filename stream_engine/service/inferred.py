@@ -91,7 +91,7 @@ def _command(settings: Settings) -> str:
 
 def command_of(settings: Settings) -> str:
     """The whole command that reads this input so, as a person would type it."""
-    return _command(settings).removesuffix(" no options of input")
+    return _command(settings).removesuffix(" no input options")
 
 
 def first_records(settings: Settings) -> Records:

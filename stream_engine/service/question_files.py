@@ -1,7 +1,7 @@
-"""Files of questions, read as a run reads files of events: the same formats, layouts of text and names of columns.
+"""Files of questions, read like files of events: the same formats, text layouts and column names.
 
-A file of answers is a file of questions too (see `stream_engine.evaluation.questions`). Whole files are held: some 2 kB
-a question.
+A file of answers is also a file of questions (see `stream_engine.evaluation.questions`). Files are read as a whole,
+with about 2 kB of memory per question.
 """
 
 from msgspec import structs
@@ -17,8 +17,8 @@ from stream_engine.service.sources import event_options, source, text_layout_of
 
 
 def read(settings: Settings) -> Questions:
-    """The questions of the sources of these settings. Raises `BadQuestion` (no file, or hardly a row asks anything),
-    and what a run with these settings would raise before it reads."""
+    """The questions in the sources of these settings. Raises `BadQuestion` (no file, or hardly any row is a
+    question), and what a run with these settings would raise before it reads."""
     settings = structs.replace(settings, follow=False)
     if odd := [uri for uri in settings.source if split_uri(uri)[0] not in ("file", "stdin")]:
         raise BadQuestion(f"{odd[0]}: expected files of questions, or - for standard input")

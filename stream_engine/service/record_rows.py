@@ -23,20 +23,21 @@ def _rows_of_csv(record: Record) -> Iterator[tuple[int, dict[str, str] | str]]:
     try:
         names = [name.strip() for name in column_names(record.header)]
     except ValueError as error:
-        told = "is not UTF-8; say what it is, as in --encoding latin-1" if isinstance(error, UnicodeError) else error
+        utf8 = "is not UTF-8; specify its encoding, for example --encoding latin-1"
+        told = utf8 if isinstance(error, UnicodeError) else error
         raise UnreadableHeader(f"{record.partition}: the header {told}") from None
     if twice := [name for place, name in enumerate(names) if name in names[:place]]:
-        raise UnreadableHeader(f"{record.partition}: column {twice[0]!r} is there twice")
+        raise UnreadableHeader(f"{record.partition}: column {twice[0]!r} occurs twice")
     delimiter, value = delimiter_of(record.header), bytes(record.value)
     rows = rows_of(value, len(names), delimiter)
     for start, end, state, fields in zip(*(each.tolist() for each in (rows.start, rows.end, rows.state, rows.fields))):
         if state != WHOLE:
-            yield start, f"the row has {fields} fields, or a quote that does not close; the header has {len(names)}"
+            yield start, f"the row has {fields} fields, or an unclosed quote; the header has {len(names)}"
             continue
         try:
             cells = next(csv.reader([value[start:end].decode()], delimiter=chr(delimiter)), [])
         except UnicodeDecodeError:
-            yield start, "the row is not UTF-8; say what it is, as in --encoding latin-1"
+            yield start, "the row is not UTF-8; specify its encoding, for example --encoding latin-1"
         except csv.Error as error:
             yield start, f"not CSV: {error}"
         else:

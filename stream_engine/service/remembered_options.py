@@ -97,9 +97,9 @@ def agreed_options(settings: Settings, made_with: Mapping[str, Any], read_before
     before = made_with.get("options")
     if isinstance(before, dict) and read_before and before != asked:
         raise BadSettings(
-            f"{settings.state}: made with {as_arguments(before)}, asked for {as_arguments(asked)}; use the same "
-            "options, another --state (`stream-engine merge` sums both: so for files that need other options, as "
-            "answers to questions of `ask` do), or --start-over to read all anew"
+            f"{settings.state}: created with {as_arguments(before)}, requested {as_arguments(asked)}; use the same "
+            "options, another --state (for files that need other options, such as answers to questions of `ask`; "
+            "`stream-engine merge` adds the states), or --start-over to read everything again"
         )
     return {**made_with, "options": asked}
 
@@ -122,7 +122,7 @@ def as_arguments(options: Mapping[str, Any]) -> str:
             words.append(f"--{key} {quote(_pairs(value))}")
         else:
             words.append(f"--{key.replace('_', '-')} {'tab' if value == chr(9) else value}")
-    return " ".join(words) or "no options of input"
+    return " ".join(words) or "no input options"
 
 
 def _pairs(values: Mapping[str, str]) -> str:
