@@ -134,6 +134,32 @@ def of_embedding(artifact: Artifact) -> Probability:
     return of_points(points, asked, lapse, alpha, figure(artifact.report, "scale") or 1.0)
 
 
+class Participant(NamedTuple):
+    """What the embedding knows about one participant."""
+
+    known: bool  # has a lapse rate, or weights, of their own
+    weighted: bool  # whether weights of their own are used
+
+
+def of_participant(artifact: Artifact, name: str) -> tuple[Probability, Participant]:
+    """By an artifact of the refit `embedding`, as this participant answers: with their own weights of the axes and
+    their own lapse rate. The group's weights and the mean lapse rate for somebody unknown."""
+    arrays, report = artifact.arrays, artifact.report
+    names = unpack_names(arrays["utf8"], arrays["offsets"])
+    if name not in names:
+        return of_embedding(artifact), Participant(False, False)
+    number, points = names.index(name), np.asarray(arrays["X"])
+    asked, alpha = np.asarray(arrays["asked"], bool), float(report["alpha"])
+    lapse, scale = float(arrays["worker_lapse"][number]), figure(report, "scale") or 1.0
+    weights = arrays.get("worker_weights")
+    weighted = weights is not None and int(arrays["worker_group"][number]) >= 0
+    if weighted:
+        points = points * np.sqrt(np.asarray(weights)[number])
+        scale = figure(report, "individual_differences", "scale") or 1.0
+    known = weighted or lapse != float(arrays["lapse"])
+    return of_points(points, asked, lapse, alpha, scale), Participant(known, weighted)
+
+
 def of_points(points: np.ndarray, asked: np.ndarray, lapse: float, alpha: float, scale: float = 1.0) -> Probability:
     """By the embedding's formula over points (n, d); NaN about objects that were never `asked` (n,) about. O(m d)."""
 
