@@ -139,7 +139,7 @@ _COUNTED: dict[str, Arrays] = {
         "weight_kept": figure("share of the net vote weight in `kept`"),
         "canonical_weight_kept": figure("share of the net vote weight in `canonical`"),
         "implied": figure(
-            "number of triplets implied by `kept` that nobody answered, with its 95 % CI",
+            "number of triplets implied by `kept` that were never answered, with its 95 % CI",
             shape="3",
         ),
         "implied_exact": figure("whether `implied` is exact, rather than estimated from a sample"),
@@ -268,7 +268,7 @@ _CLUSTERS: Arrays = {
     "criterion_converged": array("c", "b", "whether the solver reached its tolerance", "criterion"),
     "p_coins": figure("p-value against random answers"),
     "p_continuum": figure("p-value against a continuum, for any number of clusters"),
-    "crowding": figure("density at the most crowded border between clusters, relative to inside (continuum: 1)"),
+    "crowding": figure("density at the borders between clusters, relative to inside (continuum: 1)"),
     "tested_k": array("t", "i", "tested numbers of clusters", within="cluster_numbers"),
     "tested_crowding": array("t", "f", "`crowding` for each number", within="cluster_numbers"),
     "tested_p": array(
@@ -464,6 +464,7 @@ TABLES: Mapping[str, Columns] = {
             "share of random halves of the responses that assign it to its cluster; below .9: between clusters"
         ),
         "second": number("second most frequent cluster; -1 means none", "i"),
+        "between": number("whether it lies between clusters", "b"),
         "verdict": text(
             "result of the test for clusters, the same in every row: clusters, a continuum, or cannot tell"
         ),
@@ -473,11 +474,11 @@ TABLES: Mapping[str, Columns] = {
         "k": number("number of clusters", "i"),
         "p_coins": number("p-value against random answers"),
         "p_continuum": number("p-value against a continuum, for any number of clusters"),
-        "crowding": number("density at the most crowded border between clusters, relative to inside (continuum: 1)"),
+        "crowding": number("density at the borders between clusters, relative to inside (continuum: 1)"),
     },
     "cluster_numbers": {
         "k": number("tested number of clusters", "i"),
-        "crowding": number("density at the most crowded border for this number of clusters"),
+        "crowding": number("density at the borders for this number of clusters"),
         "p": number("p-value against a continuum, corrected for the choice of the number"),
     },
     "spectral": {

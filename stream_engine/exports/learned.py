@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from stream_engine.clustering import BETWEEN
 from stream_engine.data.packed_names import unpack_names
 from stream_engine.exports import Content, NothingToExport
 from stream_engine.exports.cluster_numbers import numbers
@@ -28,8 +29,8 @@ def names_of(published: Published, kind: str, n: int) -> list[str]:
 def clusters(published: Published) -> dict[str, Content]:
     """labels (n,) int32 (-1: not clustered), k, lam, objective, criterion, residuals; p_coins, p_continuum, crowding of
     the verdict; tested_k, tested_crowding, tested_p of every number of groups that was tested; tables clusters (object,
-    cluster counted from 1, cluster_label as in the array, stability, second, verdict), cluster_verdict in words,
-    cluster_numbers."""
+    cluster counted from 1, cluster_label as in the array, stability, second, between, verdict), cluster_verdict in
+    words, cluster_numbers."""
     artifact = artifact_of(published, "sdp_clustering")
     held = artifact.arrays
     arrays = {
@@ -44,6 +45,8 @@ def clusters(published: Published) -> dict[str, Content]:
         tables["clusters"]["stability"] = arrays["stability"]
     if "second" in arrays:
         tables["clusters"]["second"] = numbers(labels, arrays["second"])
+    if "stability" in arrays:
+        tables["clusters"]["between"] = (labels >= 0) & (arrays["stability"] < BETWEEN)
     if "verdict" in artifact.report:
         tables["clusters"]["verdict"] = [artifact.report["verdict"]] * len(labels)  # who reads this file alone knows it
         row = {"verdict": artifact.report["verdict"], "k": int(held["k"])}

@@ -195,8 +195,9 @@ def _without(snapshot: Snapshot, leaving: Leaving, drop: Collection[str]) -> dic
     if hindered:
         raise CannotForget(
             "; ".join(f"{name} {why}" for name, why in hindered)
-            + f". Nothing is forgotten; with {' '.join(f'--drop {name}' for name, _ in hindered)} the state goes on "
-            "without " + ("it" if len(hindered) == 1 else "them")
+            + f". Nothing was deleted; use {' '.join(f'--drop {name}' for name, _ in hindered)} to remove "
+            + ("it" if len(hindered) == 1 else "them")
+            + " from the state"
         )
     return states
 

@@ -4,6 +4,8 @@ import io
 
 import matplotlib
 
+from tests.support.facts import states
+
 matplotlib.use("Agg")
 
 import numpy as np
@@ -48,7 +50,7 @@ def study(answers):
 
 def test_what_is_asked_for_is_fitted_once_and_kept(answers):
     study = se.read(answers)
-    assert study.fitted == () and "nothing fitted yet" in repr(study)
+    assert study.fitted == () and "embedding" not in repr(study)
     first = study.map(None)
     artifact = study.published.artifacts["embedding"]
     assert study.map(None).points is not None and study.published.artifacts["embedding"] is artifact
@@ -110,6 +112,17 @@ def test_the_map_is_drawn_and_told(study):
     figure = matplotlib.figure.Figure()
     mine = figure.subplots()
     assert study.map(1).plot(mine) is mine
+    values = np.arange(12.0)
+    drawn = shown.plot(
+        figure.subplots(), c=values, s=values + 1, labels=[f"no. {i}" for i in range(12)], cmap="cividis"
+    )
+    (points,) = (each for each in drawn.collections if len(each.get_offsets()) == 12)
+    assert points.get_array().tolist() == values.tolist() and points.get_sizes().tolist() == (values + 1).tolist()
+    assert "no. 3" in {text.get_text() for text in drawn.texts}
+    assert not shown.plot(figure.subplots(), c="black", labels=False).texts
+    for given in ({"c": [1.0, 2.0]}, {"s": np.ones(13)}, {"labels": ["a"]}):
+        with pytest.raises(ValueError, match=f"^{next(iter(given))}: got .* values, expected 12, one for each object$"):
+            shown.plot(**given)
     told = shown.to_frame()
     assert told.columns.tolist() == ["object", "x", "y", "sd_x", "sd_y"]
     assert np.array_equal(told[["x", "y"]], shown.points)
@@ -282,8 +295,8 @@ def test_parameters_that_a_refit_has_not_are_said(study):
 
 
 def test_it_introduces_itself(study):
-    assert repr(se.read([("a", "b", "c")])) == "Study of 1 event: 3 objects, nothing fitted yet"
-    with pytest.warns(UserWarning, match=" events were "):
+    assert states(repr(se.read([("a", "b", "c")])), "1 event … 3 objects")
+    with pytest.warns(UserWarning, match=" events "):
         shown = se.read([("a", "b", "c"), ("a", "b", "b"), ("<b>", "a", "c")])
     assert ", 1 " in repr(shown) and "<th>refused</th><td>1</td>" in shown._repr_html_()
     assert {"read", "Study", "Engine", "__version__", "estimators"} <= set(dir(se)) and se.__version__
