@@ -8,6 +8,7 @@ import shutil
 import tomllib
 from pathlib import Path
 
+from docutils.nodes import SkipNode
 from docutils.utils.math.latex2mathml import tex2mathml
 
 HERE = Path(__file__).parent
@@ -16,10 +17,19 @@ author = "The stream-engine authors"
 extensions = ["myst_parser"]
 source_suffix = {".md": "markdown"}
 root_doc = "stream_engine/docs/index"
-include_patterns = ["README.md", "CHANGELOG.md", "SECURITY.md", "stream_engine/DESIGN.md", "stream_engine/docs/**", "deploy/manual/pages.md"]
+include_patterns = [
+    "README.md",
+    "CHANGELOG.md",
+    "SECURITY.md",
+    "stream_engine/DESIGN.md",
+    "stream_engine/docs/**",
+    "deploy/manual/pages.md",
+]
 exclude_patterns = [".*", "build", "demo", "state", "out", "tests", "connectors"]
 myst_heading_anchors = 4
 myst_enable_extensions = ["deflist"]
+myst_fence_as_directive = ["math"]
+html_math_renderer = "mathml"  # shown by browsers without a script from the network
 suppress_warnings = ["myst.header", "toc.not_included", "misc.highlighting_failure"]  # some pages are reached by links
 templates_path = ["templates"]
 html_static_path = ["static"]
@@ -70,8 +80,19 @@ def _read(app, docname, source):
 
 
 def setup(app):
+    app.add_html_math_renderer("mathml", (_inline_formula, None), (_formula, None))
     app.connect("source-read", _read)
     app.connect("build-finished", _markdown_too)
+
+
+def _inline_formula(translator, node):
+    translator.body.append(tex2mathml(node.astext()))
+    raise SkipNode
+
+
+def _formula(translator, node):
+    translator.body.append(f'<div style="margin: 1em 0">{tex2mathml(node.astext(), as_block=True)}</div>')
+    raise SkipNode
 
 
 def _markdown_too(app, failed):

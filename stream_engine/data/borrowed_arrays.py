@@ -1,9 +1,9 @@
-"""Records of arrays that compiled kernels hand to each other at no cost: borrowed from the caller, not owned.
+"""Records of arrays that compiled kernels pass to each other without reference counting.
 
-numba counts references whenever an array is taken out of a record or handed to another function: two atomic
-instructions an array, up to 50 ns a call, as much as the work of a small kernel. `borrowed(record)` gives the same
-arrays without an owner, and what has no owner is not counted. The caller owns them, and keeps them, until the kernel
-returns; so a kernel never returns a borrowed array, nor a view of one.
+numba counts references whenever an array is taken out of a record or passed to another function: two atomic
+instructions per array, up to 50 ns a call, as much as the work of a small kernel. `borrowed(record)` returns the same
+arrays without an owner, which are not counted. The caller owns them, and keeps them until the kernel returns; so a
+kernel never returns a borrowed array, nor a view of one.
 """
 
 from collections.abc import Callable

@@ -1,7 +1,7 @@
-"""Bytes taken eight at a time, for compiled kernels that compare, scan or hash text: little-endian words at any place.
+"""Eight bytes at a time, for compiled kernels that compare, scan or hash text: little-endian words at any offset.
 
-`word_at(data, at)` is the word of data[at : at + 8]; beyond the end of the data its bytes are 0. So a kernel that runs
-off the end sees zeros, which are in no text that it looks for, and reads nothing that is not there. O(1).
+`word_at(data, at)` is the word of data[at : at + 8]; bytes beyond the end of the data are 0. So a kernel that reads
+past the end sees zeros, which occur in no text that it searches for. O(1).
 """
 
 from collections.abc import Callable

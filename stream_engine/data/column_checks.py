@@ -1,4 +1,4 @@
-"""Whether counts by key from a file are what `triplet_columns` says of them. Raises `Corrupt`; O(keys), in blocks."""
+"""Check counts by key from a file against the rules of `triplet_columns`. Raises `Corrupt`; O(keys), in blocks."""
 
 from collections.abc import Mapping
 

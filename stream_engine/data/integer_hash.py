@@ -1,4 +1,4 @@
-"""The one way in which this project makes random-looking numbers of integers and names: the finaliser of SplitMix64.
+"""The project's hash function for integers and names: the finaliser of SplitMix64.
 
 `mix64` is a permutation of the 64-bit integers in which every bit of the input changes half the bits of the output
 (Steele, Lea & Flood 2014, "Fast splittable pseudorandom number generators", with the constants of Stafford's Mix13). It
@@ -30,7 +30,7 @@ def mix64(x):
 
 
 def splitmix64(state):
-    """What a SplitMix64 generator gives next in these states, uint64: `mix64` for numbers of which 0 is not special."""
+    """What a SplitMix64 generator gives next in these states, uint64: `mix64` without a special role of 0."""
     return mix64(state + np.uint64(GOLDEN_GAMMA))
 
 

@@ -1,26 +1,25 @@
-"""Compiled kernels as `compiled.py` makes them on first use: numba's, with a cache of code that follows the sources.
+"""Compiled kernels on first use (see `compiled.py`): numba's, with a cache that follows the sources.
 
-numba's own cache asks whether the file of a function has changed. But the machine code of a kernel also holds the
-kernels that it calls and the constants that it names, from other files, and would stay as it was when those change.
+numba's own cache checks whether the file of a function has changed. But the machine code of a kernel also contains the
+kernels that it calls and the constants that it uses, from other files, and would not be updated when those change.
 
-Invariant: compiled code is loaded only by a process whose kernel sources (`kernel_sources`), versions of Python, numpy,
-numba and llvmlite, and settings of numba are those that it was compiled with. One digest of them all, `key()`, names
-the folder of the cache and is part of every entry; numba itself adds the processor. The digest is taken when the first
-kernel is called. A process whose sources change while it runs saves nothing from then on; if they changed before its
-first kernel, or cannot be read, it loads nothing either.
+Invariant: compiled code is loaded only by a process with the same kernel sources (`kernel_sources`), versions of
+Python, numpy, numba and llvmlite, and settings of numba as those that compiled it. One digest of them all, `key()`,
+names the folder of the cache and is part of every entry; numba itself adds the processor. The digest is computed when
+the first kernel is called. A process whose sources change while it runs saves nothing from then on; if they changed
+before its first kernel, or cannot be read, it loads nothing either.
 
-Where the folder `stream-engine-KEY` is: in NUMBA_CACHE_DIR if that is set, else in the package's `__pycache__`, else in
-the user's cache folder of numba; the first of these that can be written to. Of those before it, which can only be read,
-each that has such a folder (filled when an image was built, say) is read first. Where nothing can be written, every
-process compiles anew.
+The folder `stream-engine-KEY` is in NUMBA_CACHE_DIR if that is set, else in the package's `__pycache__`, else in
+numba's cache folder of the user: the first of these that is writable. If earlier, read-only candidates contain such a
+folder (filled when an image was built, for example), it is read first. If nothing is writable, every process compiles.
 
-What is cleaned: a process that uses its folder for the first time, or for the first time in an hour, deletes folders
-beside it, of other sources or versions, that no process has started with for a week, or for an hour if `KEPT` others
-were used later. A program that still runs with such a folder keeps what it has loaded and compiles what it lacks.
+Cleaning: a process that uses its folder for the first time, or for the first time in an hour, deletes folders of other
+sources or versions next to it that no process has started with for a week, or for an hour if `KEPT` others were used
+later. A running program whose folder is deleted keeps what it has loaded and compiles what is missing.
 
-Names of numba that it does not document stand in this file only: `_Cache`, `_CacheLocator`, `CompileResultCacheImpl`
-and `FunctionCache` of `numba.core.caching`, `numba.misc.appdirs`, and the attribute `_cache` of a compiled function;
-and in `compiled.py` its lock.
+Undocumented names of numba are used only in this file: `_Cache`, `_CacheLocator`, `CompileResultCacheImpl` and
+`FunctionCache` of `numba.core.caching`, `numba.misc.appdirs`, and the attribute `_cache` of a compiled function; and
+its lock in `compiled.py`.
 """
 
 import contextlib

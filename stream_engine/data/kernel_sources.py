@@ -1,7 +1,7 @@
-"""Which source files decide what a compiled kernel does, and one digest of them all.
+"""The source files that determine what a compiled kernel does, and their digest.
 
-A kernel's machine code holds the kernels that it calls and the values of the constants that it names, whatever file
-they stand in. So these files are the ones that define kernels (they name `njit`) and all files of the package that
+A kernel's machine code contains the kernels that it calls and the values of the constants that it uses, whatever file
+they are in. So these files are the ones that define kernels (they contain `njit`) and all files of the package that
 those import, directly or not. Reading the whole package and following the imports takes about 5 ms (180 files, 1 MB).
 """
 

@@ -1,8 +1,8 @@
-"""A number for each name that is the same in every process and on every machine, for ever: what a sample that is chosen
-by contents is chosen by.
+"""Hashes of names that are the same in every process and on every machine, forever: for samples selected by content.
 
-`Interner` finds names by hashes of its own, keyed anew in every process so that nobody can choose names that collide
-in it; those here are for values that are kept. Who needs more than luck compares contents where hashes are equal.
+`Interner` finds names by its own hashes, with a new key in every process so that no input can be constructed whose
+names collide; the hashes here are for values that are stored. Code that needs certainty compares the names if hashes
+are equal.
 """
 
 from collections.abc import Sequence

@@ -1,8 +1,8 @@
-"""`prefetch(array, row)`: ask the processor to bring a row into its cache, and go on without waiting.
+"""`prefetch(array, row)`: ask the processor to load a row into its cache, and continue without waiting.
 
-A kernel that jumps about in arrays larger than the caches waits about 100 ns for each row. If it knows the rows of its
-next steps it can ask for them ahead, and many arrive at once. A hint only: it changes no result, and a row that does
-not exist is no error.
+A kernel that accesses arrays larger than the caches at random waits about 100 ns for each row. If it knows the rows of
+its next steps, it can request them ahead, and many are loaded at once. Only a hint: it changes no result, and a row
+that does not exist is not an error.
 """
 
 from collections.abc import Callable

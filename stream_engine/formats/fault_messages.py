@@ -1,4 +1,4 @@
-"""What can be wrong with an event whose fields can be read, and how it is told: the contract's reasons in one line."""
+"""Error messages for events with readable fields: the contract's reasons, in one line each."""
 
 from stream_engine.data.comparisons import MAX_NAME_BYTES, InvalidEvent
 from stream_engine.formats.event_fields import (
@@ -26,7 +26,7 @@ _DISTINCT = {
     TRIPLET: "a triplet needs three distinct objects",
     ODD_ONE_OUT: "odd_one_out needs three distinct objects",
     MOST_CENTRAL: "most_central needs three distinct objects",
-    PICK: "the anchor and the objects shown must be distinct, and each is chosen once",
+    PICK: "the anchor and the objects shown must be distinct, and each can be chosen only once",
     RANKING: "the anchor and the objects ranked must be distinct",
 }
 
@@ -52,14 +52,14 @@ def explain(fault: int, kind: int, members: list[str], split: int, first: int, s
     elif fault == NOT_SHOWN:
         message = (
             f"{role} ({name}) is not among the {'objects shown' if kind == PICK else 'objects'}"
-            "; a place (1) or a column (left) is read by --answers-by position"
+            "; if answers are positions (1) or columns (left), use --answers-by position"
         )
     elif fault == NONE_CHOSEN:
         message = (
-            "chosen is empty; a pick chooses at least one object"
+            "chosen is empty; a pick needs at least one chosen object"
             if kind == PICK
             else f"ranked holds {len(members) - 1} objects; a ranking needs at least two"
         )
     else:
-        message = f"chosen holds all {split - 1} objects shown; one must be left to be farther"
+        message = f"chosen holds all {split - 1} objects shown; at least one must not be chosen"
     return InvalidEvent(_REASON[fault], message)

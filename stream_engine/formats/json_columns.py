@@ -24,7 +24,7 @@ from stream_engine.formats.text_values import plain_numbers, plain_times
 
 
 class JsonColumn(NamedTuple):
-    """A `Column` of some events; what stands in the cells, and where in the text."""
+    """A `Column` of some events; the types of the cells, and their locations in the text."""
 
     text: np.ndarray  # (bytes,) uint8
     kind: np.ndarray  # (n,) int8

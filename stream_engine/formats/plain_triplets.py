@@ -1,7 +1,7 @@
-"""The block of all blocks: nothing but triplet events that are in order, in one pass over their members.
+"""The most common block: only valid triplet events, in one pass over their members.
 
-Invariant: what comes out is what `expand` and `first_appearance` make of such events; for all others there is nothing,
-and they are judged there. O(members), a quarter of the time.
+Invariant: the result is what `expand` and `first_appearance` return for such events; for others there is no result, and
+`expand` handles them. O(members), in a quarter of the time.
 """
 
 import numpy as np
@@ -17,8 +17,8 @@ from stream_engine.formats.expand import name_flags
 
 
 def plain_triplets(events: Piece, texts: Names) -> Decoded | None:
-    """The comparisons of events that are triplets without a fault; None of any others, of none, of more than a piece
-    holds, and of those that say who answered, when, or how they were asked."""
+    """The comparisons of events that are all valid triplets; None for any others, for no events, for more than one
+    piece, and for events with a worker, time or sampler."""
     m, origins = len(events.kind), events.origins
     if events.votes is not None:
         return None

@@ -12,7 +12,9 @@ to any other object that the kernels' files (or the features') name. Without ker
 the sum of squared lengths, another object is joined by its own comparisons as an anchor, with the same hinge and beta.
 """
 
+import warnings
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Literal
 
 import msgspec
@@ -20,21 +22,14 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from stream_engine.data.triplet_columns import net_triplets
-from stream_engine.evaluation.judgement_folds import TEST_SHARE
 from stream_engine.kernel_learning import auxiliary_kernels, mkpoe, out_of_sample_factor
 from stream_engine.kernel_learning.auxiliary_kernels import KernelSpec
 from stream_engine.kernel_learning.constraints import Constraints, raw
 from stream_engine.kernel_learning.out_of_sample import Answers
 from stream_engine.order.implied import implied
-from stream_engine.refits import (
-    CannotRefit,
-    Progress,
-    beta_choice,
-    held_out_answers,
-    kernel_refits,
-    no_progress,
-)
+from stream_engine.refits import CannotRefit, Progress, beta_choice, kernel_refits, no_progress
 from stream_engine.refits.beta_choice import Choice, Inputs
+from stream_engine.refits.held_out_answers import TaskAnswers
 from stream_engine.refits.kernel_refits import Count, KernelParams, Positive, Task
 from stream_engine.state.artifact import Artifact
 from stream_engine.state.artifact_schemas import PARTIAL_ORDER_EMBEDDING
@@ -49,19 +44,37 @@ VALIDATION_SHARE = 0.3  # of the responses outside the test set, where no object
 
 
 class Params(KernelParams, frozen=True, forbid_unknown_fields=True):
-    """Parameters of the refit; those of `kernel_refits.KernelParams` besides.
+    """Parameters of the refit.
 
-    form: "full" (W PSD) or "diagonal" (W diagonal: a weight for each kernel and object)
-    constraints: see `kernel_learning.constraints`
-    weights: "votes" (a comparison counts its net votes, "raw" and "length2" every answer), or the paper's "one"
-    kernels: name -> file and kind; none: K = I, which is GNMDS
-    combine: W for each kernel ("learned", eq. 8: K_4), or one for their unweighted "sum" (eq. 7: K_1)
-    features: LPOE on one file of features, in place of kernels
-    beta: weight of the hinge loss relative to the regularisation; default: selected from multiples of the smallest beta
-        that learns anything, smallest first, until one is clearly worse, and beyond an edge while the edge is best
-    hold_out: what chooses: "objects", "judgements" (formerly "comparisons"), or "auto": objects where there are kernels
-    tolerance: relative dual gap to reach
-    max_iterations: maximum for the last solve; if it is reached, the artifact is not certified
+    Parameters
+    ----------
+    form : {'diagonal', 'full'}
+        "full" (W PSD) or "diagonal" (W diagonal: a weight for each kernel and object).
+    constraints : str
+        See `kernel_learning.constraints`.
+    weights : {'one', 'votes'}
+        "votes" (a comparison counts its net votes, "raw" and "length2" every answer), or the paper's "one".
+    kernels : dict
+        Name -> file and kind; none: K = I, which is GNMDS.
+    combine : {'learned', 'sum'}
+        W for each kernel ("learned", eq. 8: K_4), or one for their unweighted "sum" (eq. 7: K_1).
+    features : dict, optional
+        LPOE on one file of features, in place of kernels.
+    beta : float, optional
+        Weight of the hinge loss relative to the regularisation; default: selected from multiples of the smallest beta
+        that learns anything, smallest first, until one is clearly worse, and beyond an edge while the edge is best.
+    hold_out : {'auto', 'comparisons', 'judgements', 'objects'}
+        What is held out to select beta: "objects", "judgements" (responses), or "auto": objects if there are kernels.
+    tolerance : float
+        Relative dual gap to reach.
+    max_iterations : int
+        Maximum for the last solve; if it is reached, the artifact is not certified.
+    dimensions : int
+        Number of coordinates.
+    objects : int or tuple of str, optional
+        Use only these names, or the given number of objects with the most answers.
+    rest : {'extended', 'none', 'placed'}
+        The other objects are excluded ("none"), or added to the learned kernel ("extended"; formerly "placed").
     """
 
     form: Literal["full", "diagonal"] = "full"
@@ -84,25 +97,57 @@ class Params(KernelParams, frozen=True, forbid_unknown_fields=True):
     tolerance: Positive = 1e-3
     max_iterations: Count = 20000
 
+    def __post_init__(self):
+        super().__post_init__()
+        if self.hold_out == "comparisons":
+            warnings.warn(
+                'hold_out="comparisons" is deprecated; use hold_out="judgements"', FutureWarning, stacklevel=2
+            )
+            msgspec.structs.force_setattr(self, "hold_out", "judgements")
+
 
 def refit(
     snapshot: Snapshot, params: Params, seed: int, previous: Artifact | None = None, progress: Progress = no_progress
 ) -> Artifact:
-    """Embed the snapshot's objects, or a subset. Raises `CannotRefit`, `auxiliary_files.BadKernel`.
+    """Embed the snapshot's objects, or a subset, by a partial order of their comparisons.
 
-    Arrays over a subset: as in `refits.kernel_learning`; W and the maps are over the subset.
+    Parameters
+    ----------
+    snapshot : Snapshot
+        The counts.
+    params : Params
+        The parameters.
+    seed : int
+        Random seed.
+    previous : Artifact, optional
+        The previous artifact of this refit, to start from.
+    progress : callable
+        Called with the number of steps done, their total, and figures.
+
+    Returns
+    -------
+    Artifact
+        Arrays: Over a subset as in `refits.kernel_learning`; W and the maps are over the subset.
+
+    Raises
+    ------
+    CannotRefit
+        If the snapshot lacks what the refit needs.
+    BadKernel
+        If an auxiliary file cannot be used.
     """
     with threadpool_limits(1):
         task = kernel_refits.task(KIND, snapshot, params, seed, previous, quadruplets=True)
         kernel_refits.require_memory(task, MATRICES * (1 + max(len(params.kernels), 1)))
         comparisons = beta_choice.held_to(task, task.restricted)
         _check(task, comparisons, len(net_triplets(triplet_columns(task.restricted))[0]))
-        split = held_out_answers.split(task, TEST_SHARE, VALIDATION_SHARE, quadruplets=True)
+        answers = TaskAnswers(task, VALIDATION_SHARE, quadruplets=True)
         inputs = _inputs(task, comparisons)
-        choice = beta_choice.choose(task, inputs, split, progress)
+        choose = partial(beta_choice.choose, task, inputs, progress=progress)
+        choice = choose(answers.split())
         solves = len(choice.tried) + 2
         progress(solves - 1, solves)
-        told = beta_choice.reported(task, inputs, split, choice)
+        figures = answers.evaluated(choice, choose, partial(beta_choice.learned_from, task, inputs))
         solved = beta_choice.fit(
             params,
             inputs,
@@ -113,7 +158,8 @@ def refit(
         )
         extension = _extension(task, inputs, choice.beta, solved)
         progress(solves, solves, gap=solved.gap)
-        return _artifact(task, inputs, choice, solved, extension, held_out_answers.report(split, told, solved.gram))
+        told = answers.report(figures, choice.slope, solved.gram)
+        return _artifact(task, inputs, choice, solved, extension, told)
 
 
 def _check(task: Task, comparisons: Constraints, decided: int) -> None:

@@ -1,4 +1,4 @@
-"""What all parts of a run share: where they tell what goes on, and what they are asked."""
+"""What all parts of a run share: metrics, log, requests and heartbeat."""
 
 from dataclasses import dataclass, field
 
@@ -12,7 +12,7 @@ from stream_engine.service.requests import Requests
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """The metrics, the log, what is asked of the run, and the heartbeat of its loop."""
+    """The metrics, the log, the pending requests, and the heartbeat of the main loop."""
 
     metrics: Metrics = field(default_factory=Metrics)
     log: FilteringBoundLogger = field(default_factory=structlog.get_logger)

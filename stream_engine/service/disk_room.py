@@ -1,6 +1,6 @@
-"""Whether the disk has room for the snapshots that are to be kept and for the one that is being written.
+"""Whether the disk has room for the snapshots to keep and for the one being written.
 
-The room is what is free and what the kept snapshots take already; (keep + 1) times the newest one is needed.
+Available are the free space and the space of the kept snapshots; required is (keep + 1) times the newest one.
 """
 
 import shutil
@@ -12,19 +12,19 @@ from stream_engine.state.store import Store
 
 
 class DiskRoom:
-    """Looks at the disk of one state; says once that it is too full, and once that it is no more."""
+    """Watches the disk of one state; logs once when it is too full, and once when there is room again."""
 
     def __init__(self, store: Store, keep: int, metrics: Metrics, log: FilteringBoundLogger):
         self._store, self._keep, self._metrics, self._log = store, keep, metrics, log
         self._short = False
 
     def look(self) -> None:
-        """Tell the room and the need as they are now."""
+        """Update the available and the required space."""
         sizes = self._sizes()
         try:
             room = shutil.disk_usage(self._store.directory).free + sum(sizes)
         except OSError:
-            return  # publishing will say what is wrong
+            return  # publishing reports the problem
         needed = (self._keep + 1) * (sizes[-1] if sizes else 0)
         self._metrics.disk_room.set(room)
         self._metrics.disk_needed.set(needed)
@@ -32,9 +32,9 @@ class DiskRoom:
             self._short = room < needed
             say = self._log.warning if self._short else self._log.info
             say(
-                "the disk has too little room for snapshots; free some, or keep fewer (--keep)"
+                "too little disk space for snapshots; free some, or keep fewer snapshots (--keep)"
                 if self._short
-                else "the disk has room for snapshots again",
+                else "enough disk space for snapshots again",
                 room=room,
                 needed=needed,
                 keep=self._keep,

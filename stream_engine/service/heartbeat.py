@@ -1,34 +1,34 @@
-"""Whether the loop of a run is alive: it ticks at every poll and block, and while it waits for what it knows.
+"""Whether the main loop of a run is alive: it ticks at every poll and block, and during every known wait.
 
-A loop that waits for a full disk or a broker away ticks, and is alive. One that hangs, or turns in a circle, does not.
-Steps that may rightly take long (the copy of a large state, code that is compiled on first use) say so and get more
-time, never an unlimited one. Written by the loop, read by any thread.
+A loop that waits for a full disk or an unreachable broker ticks, so it is alive. A loop that hangs does not. Steps that
+may take long (copying a large state, compiling code on first use) announce it and get more time, but never unlimited
+time. Written by the main loop, read by any thread.
 """
 
 import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 
-LONG = 900.0  # seconds that a step may take which says that it is a long one
+LONG = 900.0  # seconds that a step marked as long may take
 
 
 class Heartbeat:
-    """`after` is how many seconds the loop may go without a tick."""
+    """`after`: the number of seconds without a tick after which the loop counts as wedged."""
 
     def __init__(self, after: float = 60.0):
         self.after = after
-        self._what = ""  # the long step that is being taken
-        self.warm = False  # set once a first block was learned: until then code may have to be compiled
+        self._what = ""  # the current long step
+        self.warm = False  # set once a block was learned; before that, code may need compiling
         self._ticked = time.monotonic()
         self.time = time.time()  # of the last tick, in seconds since the epoch
 
     def tick(self) -> None:
-        """The loop goes on."""
+        """Record that the loop made progress."""
         self._ticked, self.time = time.monotonic(), time.time()
 
     @contextmanager
     def long(self, what: str) -> Iterator[None]:
-        """A step that may take longer than others."""
+        """Mark a step that may take longer than others."""
         self.tick()
         self._what = what
         try:
@@ -38,9 +38,9 @@ class Heartbeat:
             self._what = ""
 
     def block(self) -> AbstractContextManager[None]:
-        """A block that is decoded or learned: the first may take long, code is compiled for it."""
+        """Mark the decoding or learning of a block. The first block may take long because its code is compiled."""
         self.tick()
-        return nullcontext() if self.warm else self.long("its first block, for which code is compiled")
+        return nullcontext() if self.warm else self.long("its first block, which compiles code")
 
     def wedged(self) -> str:
         """Why the loop counts as wedged, in one line; "" while it is alive."""

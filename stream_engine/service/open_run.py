@@ -1,7 +1,6 @@
-"""A run opened: the state directory taken, its newest whole snapshot restored, and around it what reads, what learns
-and what publishes.
+"""Opening a run: take the state directory, restore its newest intact snapshot, and open input, learning and publishing.
 
-What is opened is given back by an `ExitStack` in the opposite order, however the run ends.
+An `ExitStack` closes everything in reverse order, however the run ends.
 """
 
 from contextlib import ExitStack
@@ -45,8 +44,8 @@ class OpenRun:
 def open_run(
     settings: Settings, directory: Path, context: Context, stack: ExitStack, start_over: bool = False
 ) -> OpenRun:
-    """Everything open, at the positions of the newest whole snapshot, or with `start_over` at the beginning, all that
-    was published removed; `stack` gives it back.
+    """Open everything at the positions of the newest intact snapshot, or with `start_over` at the beginning, with all
+    published files removed; `stack` closes it.
 
     Raises `BadSettings`, `RunFailed`, `StateInUse`, `connectors.UnusableSource`, …
     """
@@ -88,23 +87,23 @@ def open_run(
 
 
 def _store(settings: Settings, directory: Path, context: Context) -> Store:
-    """The published files, signed with the key of the settings, else with the environment's. Raises `BadKey`."""
+    """The published files, signed with the key of the settings, or else of the environment. Raises `BadKey`."""
     accept = settings.signing.accept_unsigned
     if settings.signing.key is not None:
         signing = signing_with(settings.signing.key, accept, "signing.key")
     else:
         found = signing_of_environment()
         signing = found._replace(accept_unsigned=accept or found.accept_unsigned)
-    return Store(directory, signing=signing, tell=lambda problem: context.log.warning("passed over", problem=problem))
+    return Store(directory, signing=signing, tell=lambda problem: context.log.warning("file skipped", problem=problem))
 
 
 def _in_flight(settings: Settings, directory: Path, engine: Engine, context: Context, stack: ExitStack) -> InFlight:
-    """The note of what is at work. Where there are suspects, what is compiled on first use is compiled now: no record
-    is to be blamed for the time that takes."""
+    """The note of records being processed. If there are suspects, kernels are compiled now, so that no record is blamed
+    for the time of compiling."""
     in_flight = InFlight(directory, engine.positions)
     stack.callback(in_flight.close)
     if in_flight.died_at:
-        context.log.warning("the process before this one died at work", at=in_flight.died_at)
+        context.log.warning("the previous process crashed while processing records", at=in_flight.died_at)
     if in_flight.suspected:
         restored(settings, None).learn_many([Triplet("a", "b", "c"), Quadruplet(("a", "b"), ("c", "d"))])
     return in_flight
@@ -113,7 +112,7 @@ def _in_flight(settings: Settings, directory: Path, engine: Engine, context: Con
 def _monitored(
     settings: Settings, store: Store, newest: Snapshot | None, engine: Engine, context: Context, stack: ExitStack
 ) -> tuple[PredictionMonitor, PublishedState]:
-    """What predicts, and what is served, both at the newest snapshot."""
+    """The predictors, and the state that is served, both at the newest snapshot."""
     online = None
     if settings.online.enabled:
         from stream_engine.embedding.online_predictor import KIND, Online

@@ -1,4 +1,4 @@
-"""What a run publishes: snapshots, refits of them, and what follows from either."""
+"""Snapshots and refits of a run, and what happens after either is published."""
 
 import time
 from contextlib import ExitStack
@@ -16,6 +16,7 @@ from stream_engine.service.published_state import PublishedState
 from stream_engine.service.refit_schedule import RefitSchedule
 from stream_engine.service.refit_workers import Workers
 from stream_engine.service.requests import RunFailed
+from stream_engine.service.result_sender import ResultSender
 from stream_engine.service.settings import Settings, params_of
 from stream_engine.service.snapshot_publisher import Publication, SnapshotPublisher
 from stream_engine.service.source_health import POLL_SECONDS, SourceHealth
@@ -25,11 +26,12 @@ from stream_engine.state.store import Store
 
 @dataclass(frozen=True, slots=True)
 class Publishing:
-    """What takes snapshots, what was published last, the refits, and the memory that all of them share."""
+    """The snapshot publisher, the published state, the refits, and the memory budget that they share."""
 
     publisher: SnapshotPublisher
     published: PublishedState
     refits: RefitSchedule
+    results: ResultSender
     workers: Workers
     export_processes: set[int]
     memory: Memory
@@ -40,7 +42,7 @@ class Publishing:
     context: Context
 
     def between_records(self) -> None:
-        """Act on what was published and refitted, take a snapshot when it is due."""
+        """Process publications and refits that ended, and take a snapshot if one is due."""
         requests = self.context.requests
         self.collect()
         asked, requests.snapshot = requests.snapshot, ""
@@ -51,13 +53,14 @@ class Publishing:
             requests.snapshot = asked
 
     def collect(self) -> None:
-        """Act on what happened beside the loop: a publication that ended, refits that ended."""
+        """Process publications and refits that ended in other threads and processes."""
         if publication := self.publisher.collect():
             self._announce(publication)
         self.refits.collect()
+        self.results.collect()
 
     def _announce(self, publication: Publication) -> None:
-        """A snapshot is durable: what has waited for it happens now."""
+        """Do everything that had to wait until this snapshot was durable."""
         snapshot, size, seconds = publication
         self.published.announce(snapshot)
         for source in self.sources:
@@ -73,7 +76,7 @@ class Publishing:
         self.refits.start_due()
 
     def _take(self, why: str) -> None:
-        """Begin to publish the state as it is now, after the publication before it has ended."""
+        """Start to publish the current state, after the previous publication has ended."""
         self.learning.join()
         self._finish()
         self.wait_for_memory("snapshot", self.publisher.size)  # the counts are copied
@@ -84,7 +87,8 @@ class Publishing:
         self.collect()
 
     def take_final(self) -> None:
-        """The final snapshot, if anything changed or there is none yet. Raises `RunFailed` if it cannot be written."""
+        """Take the final snapshot if anything changed or there is none yet. Raises `RunFailed` if it cannot be
+        written."""
         self.learning.monitor.end()
         self._finish()
         if self.publisher.changed() or self.published.newest is None:
@@ -92,12 +96,13 @@ class Publishing:
             self._finish()
         if self.publisher.problem:
             raise RunFailed(
-                f"{self.directory}: the final snapshot could not be written: {self.publisher.problem}; what was "
-                "read since the one before will be read again by the next run"
+                f"{self.directory}: could not write the final snapshot: {self.publisher.problem}; the next run will "
+                "read again what was read after the previous snapshot"
             )
 
     def wait_for_memory(self, what: str, needed: int) -> None:
-        """Wait, near the budget, until so many bytes are left or nothing is under way that could end."""
+        """Near the memory limit, wait until this many bytes are available, or until nothing is running that could
+        release memory."""
 
         def under_way() -> list[str]:
             return (["snapshot"] if self.publisher.busy() else []) + self.refits.running()
@@ -121,7 +126,7 @@ def open_publishing(
     context: Context,
     stack: ExitStack,
 ) -> Publishing:
-    """The thread that publishes and the schedule of refits; `stack` closes them."""
+    """Open the publishing thread and the schedule of refits; `stack` closes them."""
     params = {kind: params_of(settings, kind) for kind in settings.refits.wanted if settings.refits.enabled}
     workers = Workers(store.directory, settings.refits.seed, params, in_environment(store.signing))
     export_processes: set[int] = set()
@@ -134,10 +139,13 @@ def open_publishing(
     asked_params = partial(params_of, settings)
     refits = RefitSchedule(settings.refits, workers, published, memory, context, asked_params, ends(settings))
     stack.callback(refits.close)
+    results = ResultSender(settings.publish, settings.kafka, store.directory, published, context)
+    stack.callback(results.close)
     return Publishing(
         publisher,
         published,
         refits,
+        results,
         workers,
         export_processes,
         memory,

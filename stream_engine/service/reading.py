@@ -1,4 +1,4 @@
-"""What a run reads: its sources, and what decodes their records ahead of the loop."""
+"""The input of a run: its sources, and the stage that decodes their records ahead of the main loop."""
 
 from collections.abc import Mapping
 from contextlib import ExitStack
@@ -15,8 +15,8 @@ from stream_engine.service.stages import Ahead, cpus
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """The sources, what makes blocks of their records, and the stage in which it does so; `following` says that they
-    are read in turns because they do not end."""
+    """The sources, the decoders, and the stage in which they run; `following`: the sources do not end, so they are
+    read in turn."""
 
     sources: list[Source]
     ingest: Ingest
@@ -31,7 +31,7 @@ def open_reading(
     health: SourceHealth,
     stack: ExitStack,
 ) -> Reading:
-    """The sources at the positions of the state, and the thread that decodes; `stack` closes them."""
+    """Open the sources at the positions of the state, and the decoding thread; `stack` closes them."""
     sources = []
     for uri in settings.source:
         opened = source(settings, uri, positions)
@@ -39,7 +39,7 @@ def open_reading(
         health.add(uri, opened)
         sources.append(opened)
     ingest = Ingest(event_options(settings), settings.input.format, in_flight)
-    # one by one until it is known which record kills the process
+    # one by one until it is known which record crashes the process
     ahead = Ahead(ingest.blocks, beside=cpus() > 1 and not in_flight.suspected)
     stack.callback(ahead.close)
     following = settings.follow or any(split_uri(uri)[0] == "kafka" for uri in settings.source)

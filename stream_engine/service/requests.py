@@ -1,4 +1,4 @@
-"""What is asked of a run while it is under way: to stop, or to take a snapshot soon."""
+"""Requests to a running process: to stop, or to take a snapshot soon."""
 
 import signal
 from collections.abc import Iterator
@@ -7,19 +7,19 @@ from types import FrameType
 
 
 class Requests:
-    """`stop` once someone asked to stop; `snapshot` says why someone wants a snapshot ("signal", "drift", "admin"), or
-    is ""; `paused` while nothing is to be read; `refits` are kinds that someone wants."""
+    """`stop`: a stop was requested; `snapshot`: why a snapshot was requested ("signal", "drift", "admin"), or "";
+    `paused`: reading is paused; `refits`: kinds that were requested."""
 
     def __init__(self) -> None:
         self.stop = False
-        self.stopped_by = ""  # the signal that asked to
+        self.stopped_by = ""  # the signal that requested it
         self.snapshot = ""
         self.paused = False
         self.refits: set[str] = set()
 
     @contextmanager
     def from_signals(self) -> Iterator[None]:
-        """SIGTERM and SIGINT ask to stop, SIGUSR1 for a snapshot; afterwards they do what they did before."""
+        """SIGTERM and SIGINT request a stop, SIGUSR1 a snapshot; the previous handlers are restored afterwards."""
 
         def stop(number: int, frame: FrameType | None) -> None:
             self.stop, self.stopped_by = True, signal.Signals(number).name
@@ -37,4 +37,4 @@ class Requests:
 
 
 class RunFailed(RuntimeError):
-    """The run cannot go on; what was read up to the last snapshot is kept. One line."""
+    """The run cannot continue; what was read up to the last snapshot is kept. One line."""

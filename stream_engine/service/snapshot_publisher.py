@@ -1,6 +1,6 @@
-"""Snapshots of a running engine: copied between two records, then encoded, hashed and synced beside the loop.
+"""Snapshots of a running engine: copied between two records, then encoded, hashed and synced in another thread.
 
-One publication at a time, so that which comparisons a snapshot holds never depends on the speed of the disk.
+Only one publication at a time, so that the content of a snapshot never depends on the speed of the disk.
 """
 
 import time
@@ -19,13 +19,13 @@ from stream_engine.state.engine import Engine
 from stream_engine.state.snapshot import Snapshot
 from stream_engine.state.store import Store
 
-GROWTH = 1 / 4  # of what the last snapshot held: as a state costs by its size, all snapshots cost five times the last
-LEAST_GROWTH = 10_000_000  # comparisons: seconds of work, which the interval covers
-RETRY_SECONDS = 10.0  # between attempts to publish while the disk refuses
+GROWTH = 1 / 4  # share of the last snapshot's comparisons: then all snapshots together cost five times the last
+LEAST_GROWTH = 10_000_000  # comparisons: a few seconds of work, which the interval covers
+RETRY_SECONDS = 10.0  # between attempts to publish while the disk fails
 
 
 class Publication(NamedTuple):
-    """A snapshot that is durable, its size in bytes, and the seconds from the decision to here."""
+    """A durable snapshot, its size in bytes, and the seconds from its start until now."""
 
     snapshot: Snapshot
     size: int
@@ -33,7 +33,7 @@ class Publication(NamedTuple):
 
 
 class _Taken(NamedTuple):
-    """Where the engine stood at the last snapshot, and when that was."""
+    """The engine's progress at the last snapshot, and the time of that snapshot."""
 
     comparisons: int
     positions: dict[str, Position]
@@ -42,7 +42,7 @@ class _Taken(NamedTuple):
 
 
 def comparisons_until_next(every: int | None, held: int) -> int:
-    """How many comparisons after a snapshot that held so many make the next one due; 0: none do.
+    """The number of comparisons after a snapshot of `held` comparisons until the next one is due; 0: none.
 
     >>> comparisons_until_next(None, 0), comparisons_until_next(None, 10**9), comparisons_until_next(10, 10**9)
     (10000000, 250000000, 10)
@@ -73,7 +73,7 @@ class SnapshotPublisher:
         self._publishing: Future[Publication] | None = None
         self._retry_at = 0.0
         self._taken = self._now()
-        self.size = 0  # bytes of the last snapshot that this run has published
+        self.size = 0  # bytes of the last snapshot published by this run
         self.problem: Exception | None = None  # why the last snapshot was not published
 
     def _now(self) -> _Taken:
@@ -89,9 +89,8 @@ class SnapshotPublisher:
         return self._engine.positions != self._taken.positions or self._deeds() != self._taken.deeds
 
     def due(self, asked: str) -> str:
-        """Why a snapshot is due now, "" when none is: `asked` (why someone asks for one), "comparisons" or "interval".
-        Without a change since the last one nothing is due; that is looked at last, because it costs a look at every
-        position."""
+        """Why a snapshot is due now, "" if none is: `asked` (the reason of a request), "comparisons" or "interval".
+        Nothing is due without a change since the last one; this is checked last, because it looks at every position."""
         due, every, interval = asked, self._settings.every, self._settings.interval
         enough = comparisons_until_next(every, self._taken.comparisons)
         if not due and enough and self._engine.counters["comparisons"] - self._taken.comparisons >= enough:
@@ -105,7 +104,7 @@ class SnapshotPublisher:
         return time.monotonic() >= self._retry_at
 
     def take(self, why: str) -> None:
-        """Copy the state and begin to publish it; the publication before it must have been collected."""
+        """Copy the state and start to publish it; the previous publication must have been collected."""
         started = time.monotonic()
         try:
             self._room.look()
@@ -130,9 +129,9 @@ class SnapshotPublisher:
     def _failed(self, error: Exception) -> None:
         self._metrics.snapshot_failures.inc()
         self._log.error(
-            "snapshot not published; the one before it stays valid", problem=str(error), retry_seconds=RETRY_SECONDS
+            "snapshot not published; the previous one remains valid", problem=str(error), retry_seconds=RETRY_SECONDS
         )
-        self._taken = self._taken._replace(positions={})  # so that the next is due although nothing more may come
+        self._taken = self._taken._replace(positions={})  # so that the next is due even if nothing more arrives
         self._retry_at = time.monotonic() + RETRY_SECONDS
         self.problem = error
 
@@ -146,7 +145,7 @@ class SnapshotPublisher:
             self._health.wait_for("snapshot", self._publishing)
 
     def collect(self) -> Publication | None:
-        """The publication that has ended well since the last call, if any; never waits."""
+        """The publication that succeeded since the last call, if any; never waits."""
         if self._publishing is None or not self._publishing.done():
             return None
         ended, self._publishing = self._publishing, None
