@@ -11,6 +11,7 @@ import resource
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -61,6 +62,7 @@ def run(
         context = Context(metrics or Metrics(), log or structlog.get_logger(), requests)
         if recognised:
             context.log.info(recognised)
+        _say_if_compiling(context)
         opened = open_run(settings, directory, context, stack, start_over)
         began = before(opened)
         with _logged(opened):
@@ -72,6 +74,13 @@ def run(
             if say:
                 say(result_line(opened, began, refits.failed, findings_of(opened)))
     return seconds
+
+
+def _say_if_compiling(context: Context) -> None:
+    """Log that this run compiles the kernels, which takes most of a short run, if no run has done so before."""
+    import_module("stream_engine.data.numba_start")  # before anything of numba
+    if import_module("stream_engine.data.kernel_cache").is_empty():
+        context.log.info("compiling", note="once after an installation or an update; about 15 s of a processor")
 
 
 @contextmanager
