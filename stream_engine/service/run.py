@@ -11,6 +11,7 @@ import resource
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -59,9 +60,16 @@ def run(
     requests = Requests()
     with requests.from_signals(), _few_collections(), ExitStack() as stack:
         context = Context(metrics or Metrics(), log or structlog.get_logger(), requests)
+<<<<<<< HEAD
         opened = open_run(settings, directory, context, stack, start_over, inferred)
         if inferred.said:
             context.log.info(inferred.said)
+=======
+        if recognised:
+            context.log.info(recognised)
+        _say_if_compiling(context)
+        opened = open_run(settings, directory, context, stack, start_over)
+>>>>>>> adopt
         began = before(opened)
         with _logged(opened):
             consume(opened, progress)
@@ -75,6 +83,13 @@ def run(
                         say(f"for example: {each}")
                 say(result_line(opened, began, refits.failed, findings_of(opened)))
     return seconds
+
+
+def _say_if_compiling(context: Context) -> None:
+    """Log that this run compiles the kernels, which takes most of a short run, if no run has done so before."""
+    import_module("stream_engine.data.numba_start")  # before anything of numba
+    if import_module("stream_engine.data.kernel_cache").is_empty():
+        context.log.info("compiling", note="once after an installation or an update; about 15 s of a processor")
 
 
 @contextmanager
