@@ -4,11 +4,11 @@ It fits triplets and comparisons of four objects, answers new ones with probabil
 the objects lie, one row each, whatever comparisons it gets.
 """
 
-from typing import Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 
-from stream_engine.api.answers import answers_of, rows_of, seed_of, snapshot_of, weights_of
+from stream_engine.api.answers import RandomState, answers_of, rows_of, seed_of, snapshot_of, weights_of
 from stream_engine.api.learned_objects import LearnedObjects
 from stream_engine.data.packed_names import unpack_names
 from stream_engine.embedding.fit import KERNELS
@@ -73,17 +73,17 @@ class OrdinalEmbedding(LearnedObjects):
 
     def __init__(
         self,
-        n_components=2,
+        n_components: int | None = 2,
         *,
-        kernel=None,
-        ridge=None,
-        lapse=True,
-        held_out=0.2,
-        tolerance=1e-7,
-        max_iterations=1000,
-        n_objects=None,
-        random_state=0,
-    ):
+        kernel: Literal["ste", "t-ste"] | None = None,
+        ridge: float | None = None,
+        lapse: bool = True,
+        held_out: float = 0.2,
+        tolerance: float = 1e-7,
+        max_iterations: int = 1000,
+        n_objects: int | None = None,
+        random_state: RandomState = 0,
+    ) -> None:
         self.n_components = n_components
         self.kernel = kernel
         self.ridge = ridge
@@ -94,7 +94,7 @@ class OrdinalEmbedding(LearnedObjects):
         self.n_objects = n_objects
         self.random_state = random_state
 
-    def fit(self, X, y=None, sample_weight=None, groups=None):
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> Self:
         """Embed the objects of comparisons.
 
         Parameters
@@ -150,11 +150,11 @@ class OrdinalEmbedding(LearnedObjects):
         self.ridge_, self.kernel_name_ = self.report_["ridge"], self.report_["kernel"]
         return self
 
-    def _learned(self):
+    def _learned(self) -> np.ndarray:
         return self.embedding_
 
-    def _probability(self, rows):
+    def _probability(self, rows: np.ndarray) -> np.ndarray:
         return probabilities(self.embedding_, rows, self.lapse_, self.alpha_, scale=self.report_["scale"])
 
-    def _margin(self, rows):
+    def _margin(self, rows: np.ndarray) -> np.ndarray:
         return self._probability(rows) - 0.5

@@ -1,11 +1,12 @@
 """Clusters, or a continuum: how crowded the borders of every number of clusters are, and how stable the groups are."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from stream_engine.clustering import BETWEEN
+from stream_engine.exports.cluster_numbers import by_size, numbers
 from stream_engine.findings.clusters import explained as explained_test
 from stream_engine.findings.words import listed, some
 from stream_engine.report import Section, Table
@@ -38,7 +39,7 @@ def section(material: Material) -> Section:
             "There is no clustering yet.",
             notes=(f"Fit one with: stream-engine refit --state {material.directory} sdp_clustering",),
         )
-    report, labels = artifact.report, artifact.arrays["labels"]
+    report, labels = artifact.report, by_size(artifact.arrays["labels"])
     sizes = np.bincount(labels[labels >= 0]) if (labels >= 0).any() else np.empty(0, int)
     if len(sizes) == 0:
         of_four = material.summary["comparisons"] and not material.summary["triplets"]
@@ -50,7 +51,7 @@ def section(material: Material) -> Section:
         )
     members = [listed([material.names[i] for i in np.flatnonzero(labels == k).tolist()], 8) for k in range(len(sizes))]
     stability = artifact.arrays.get("stability")
-    columns = {"cluster": list(range(len(sizes))), "objects": sizes.tolist(), "among them": members}
+    columns = {"cluster": list(range(1, len(sizes) + 1)), "objects": sizes.tolist(), "among them": members}
     if stability is not None:
         columns["stability"] = [float(np.mean(stability[labels == k])) for k in range(len(sizes))]
     if "second" in artifact.arrays and stability is not None:
@@ -60,7 +61,7 @@ def section(material: Material) -> Section:
     says += f"The partition assigns {some(int(sizes.sum()), 'object')} to {some(len(sizes), 'group')}{_stable(report)}."
     tables = [Table("clusters", columns, about=STABILITY if stability is not None else "")]
     if "between" in columns and artifact.report.get("verdict", "").endswith(" clusters"):
-        tables += _between(material.names, labels, stability, artifact.arrays["second"])
+        tables += _between(material.names, artifact.arrays["labels"], stability, artifact.arrays["second"])
     drawings: tuple[Drawing, ...] = ()
     if "tested_k" in artifact.arrays and len(artifact.arrays["tested_k"]) > 1:
         k, crowding, p = (artifact.arrays[f"tested_{name}"] for name in ("k", "crowding", "p"))
@@ -77,7 +78,7 @@ def section(material: Material) -> Section:
     return Section(TITLE, says, drawings, tuple(tables), notes)
 
 
-def _between(names: list[str], labels: np.ndarray, stability: np.ndarray, second: np.ndarray) -> list[Table]:
+def _between(names: Sequence[str], labels: np.ndarray, stability: np.ndarray, second: np.ndarray) -> list[Table]:
     """The objects that lie between clusters, the least certain first."""
     at = np.flatnonzero((labels >= 0) & (stability < BETWEEN))
     at = at[np.argsort(stability[at], kind="stable")]
@@ -85,8 +86,8 @@ def _between(names: list[str], labels: np.ndarray, stability: np.ndarray, second
         return []
     columns = {
         "object": [names[i] for i in at.tolist()],
-        "cluster": labels[at].tolist(),
-        "or cluster": [each if each >= 0 else None for each in second[at].tolist()],
+        "cluster": numbers(labels)[at].tolist(),
+        "or cluster": [each if each >= 0 else None for each in numbers(labels, second)[at].tolist()],
         "stability": stability[at].tolist(),
     }
     return [Table("between", columns, ids=at, about="Objects between clusters.")]
