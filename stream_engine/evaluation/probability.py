@@ -24,7 +24,7 @@ from stream_engine.evaluation import NoModel, Predictor, cross_fit, judgement_fo
 from stream_engine.evaluation.answer_probabilities import probabilities
 from stream_engine.evaluation.calibration import Calibration, calibrated
 from stream_engine.evaluation.held_out import HeldOut
-from stream_engine.evaluation.judgement_folds import CHOOSE, FIT, Evidence
+from stream_engine.evaluation.judgement_folds import HELD, Evidence, asked_fairly, draws_again
 from stream_engine.evaluation.learned import kernel_learning, partial_order_embedding
 from stream_engine.evaluation.repeats import repeats
 from stream_engine.evaluation.similarities import by_similarity, matrix, only
@@ -36,6 +36,7 @@ from stream_engine.state.snapshot import Snapshot, triplet_columns
 LEARNED = ("embedding", "kernel_learning", "partial_order_embedding", "feature_metric")
 COUNTED = ("adds3", "k1", "k2")
 MODELS = (*LEARNED, *COUNTED)
+INNER, ENOUGH = 5, 2_500  # folds that calibrate, until so many judgements have
 SURE = 1e-12  # a probability is never nearer to 0 or 1
 
 Probability = Callable[[np.ndarray], np.ndarray]
@@ -223,14 +224,27 @@ class CountedAnswers:
         self._snapshot = snapshot._replace(arrays=counts)
 
     def calibrations(self, names: Sequence[str], part: np.ndarray) -> dict[str, Calibration | None]:
-        """Made of the answers that choose; None where nothing is known of them."""
-        chooses, out = part == CHOOSE, self.every.of(part != FIT)
-        fitting, made = judgement_folds.without(self._snapshot, out), {}
-        for name in names:
-            asked = _of_kind(self.every, name).of(chooses)
-            known = similarity_of(fitting, name, out) if len(asked.rows) else None
-            made[name] = known and calibrated(known.margins(asked.rows) / known.scale, asked.times)
-        return made
+        """Made of answers that are not held out by a part (U,), each predicted by the counts of the others: of a few
+        hundred alone, a weak similarity would seem to know nothing by chance. None where nothing is known of them."""
+        said: dict[str, list[tuple[np.ndarray, np.ndarray]]] = {name: [] for name in names}
+        free, asked_of = asked_fairly(self.every) & (part != HELD), 0.0
+        inner = (draws_again(self.every) * INNER).astype(int)
+        for number in range(INNER):
+            chooses = free & (inner == number)
+            out = self.every.of((part == HELD) | chooses)
+            fitting = judgement_folds.without(self._snapshot, out)
+            for name in names:
+                asked = _of_kind(self.every, name).of(chooses)
+                known = similarity_of(fitting, name, out) if len(asked.rows) else None
+                if known is not None:
+                    said[name].append((known.margins(asked.rows) / known.scale, asked.times))
+            asked_of += float(np.count_nonzero(chooses))
+            if asked_of >= ENOUGH:
+                break
+        return {
+            name: calibrated(*(np.concatenate(column) for column in zip(*each))) if each else None
+            for name, each in said.items()
+        }
 
     def evaluated(self, names: Sequence[str]) -> dict[str, HeldOut]:
         """The figures of each model that knows something, all of comparisons of three objects or all of four."""
