@@ -104,7 +104,7 @@ def _paragraph(part: str) -> str:
     if part.startswith(">>>"):
         return f"```pycon\n{part}\n```"
     if part.startswith(MATH):
-        return f"```math\n{' '.join(part.removeprefix(MATH).split())}\n```"
+        return f"```math\n{paragraph(' '.join(part.removeprefix(MATH).split()))}\n```"
     return part if part.startswith(("-", " ")) else paragraph(" ".join(part.split()))
 
 
