@@ -24,7 +24,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from stream_engine.counts import Accumulator, judgement_kernels
-from stream_engine.counts.judgement_kernels import ALL, OF_SAMPLER, OF_WORKER, Held, Some
+from stream_engine.counts.judgement_kernels import ALL, OF_SAMPLER, OF_WORKER, ArraySpec, Some
 from stream_engine.counts.judgement_states import (
     NO_TIME,
     begins,
@@ -85,8 +85,8 @@ class Judgements(Accumulator):
     needs_name_hashes = True
     bound: ClassVar[int] = 1 << 18  # comparisons held
     most: ClassVar[int] = 1 << 12  # comparisons of a judgement that is held
-    HOLDS: ClassVar[Mapping[str, array_checks.Held]] = {
-        "hash": array_checks.Held(("<u8",), ("judgements",)),
+    HOLDS: ClassVar[Mapping[str, array_checks.ArraySpec]] = {
+        "hash": array_checks.ArraySpec(("<u8",), ("judgements",)),
         "size": array_checks.counts("judgements", dtypes=("<i4",), least=1),
         "times": array_checks.counts("judgements", dtypes=("<i4", "<i8"), least=1),
         "rows": array_checks.ids("comparisons", 4),
@@ -97,11 +97,11 @@ class Judgements(Accumulator):
             f"{who}_{key}": held
             for who in ("worker", "sampler")
             for key, held in (
-                ("utf8", array_checks.Held(("|u1",), (f"{who}_bytes",))),
+                ("utf8", array_checks.ArraySpec(("|u1",), (f"{who}_bytes",))),
                 ("offsets", array_checks.offsets(f"{who}_names")),
             )
         },
-        "below": array_checks.Held(("<u8",), (), 1),
+        "below": array_checks.ArraySpec(("<u8",), (), 1),
         "larger": array_checks.counts(),
     }
 
@@ -328,12 +328,12 @@ def _beside(state: Mapping[str, np.ndarray]) -> tuple[tuple[str, ...], tuple[str
     return workers, samplers, int(state["below"]), int(state["larger"])
 
 
-def _room(size: int, before: Held | None = None, n: int = 0, used: int = 0) -> Held:
+def _room(size: int, before: ArraySpec | None = None, n: int = 0, used: int = 0) -> ArraySpec:
     """Room for so many judgements and comparisons, beginning with those that there are; an empty table."""
     slots = 128
     while slots < 2 * (size + 1):
         slots *= 2
-    made = Held(
+    made = ArraySpec(
         np.empty(size, np.uint64),
         np.empty(size, np.int32),
         np.empty(size, np.int64),

@@ -72,7 +72,7 @@ LAYOUTS = (
 )
 
 
-class Recognised(NamedTuple):
+class RecognisedLayout(NamedTuple):
     """The options for reading a recognised table, and one line that says so."""
 
     type: str
@@ -81,7 +81,7 @@ class Recognised(NamedTuple):
     said: str
 
 
-def recognised(names: Collection[str]) -> Recognised | None:
+def recognised(names: Collection[str]) -> RecognisedLayout | None:
     """The layout of a table with these columns; None if it needs none, or if none is known.
 
     >>> recognised(["alg_ident", "head", "left", "right", "winner", "loser", "puid"]).said
@@ -100,7 +100,7 @@ def recognised(names: Collection[str]) -> Recognised | None:
                     columns[field] = there[0]
             told = ", ".join(f"{field}={source}" for field, source in columns.items())
             by = "" if layout.answers_by == "name" else f", answers by {layout.answers_by}"
-            return Recognised(layout.type, columns, layout.answers_by, f"read as {layout.tool}: {told}{by}")
+            return RecognisedLayout(layout.type, columns, layout.answers_by, f"read as {layout.tool}: {told}{by}")
     return None
 
 

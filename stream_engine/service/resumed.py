@@ -33,7 +33,7 @@ KEYS = ("type", "columns", "where", "format", "delimiter", "encoding", "header",
 _DEFAULTS = msgspec.to_builtins(Input())
 
 
-class Resumed(NamedTuple):
+class ResumedState(NamedTuple):
     """The engine, the snapshot that it resumes from, and the settings with the options stored in the state."""
 
     engine: Engine
@@ -43,7 +43,7 @@ class Resumed(NamedTuple):
 
 def resumed(
     settings: Settings, store: Store, stack: ExitStack, log: FilteringBoundLogger, start_over: bool = False
-) -> Resumed:
+) -> ResumedState:
     """The engine at the newest intact snapshot, with its large arrays where the settings say; with `start_over` an
     empty one, and all published files removed. Raises `BadSettings`, `RunFailed` if every snapshot is damaged."""
     if start_over:
@@ -67,7 +67,7 @@ def resumed(
     if read_before:
         settings = with_options_of(settings, engine.counters["input"])
     engine.counters["input"] = agreed_options(settings, engine.counters["input"], read_before)
-    return Resumed(engine, newest, settings)
+    return ResumedState(engine, newest, settings)
 
 
 def _start_over(store: Store, log: FilteringBoundLogger) -> None:
