@@ -24,7 +24,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from stream_engine.counts import Accumulator, judgement_kernels
-from stream_engine.counts.judgement_kernels import ALL, OF_SAMPLER, OF_WORKER, ArraySpec, Some
+from stream_engine.counts.judgement_kernels import ALL, OF_SAMPLER, OF_WORKER, Held, Some
 from stream_engine.counts.judgement_states import (
     NO_TIME,
     begins,
@@ -328,12 +328,12 @@ def _beside(state: Mapping[str, np.ndarray]) -> tuple[tuple[str, ...], tuple[str
     return workers, samplers, int(state["below"]), int(state["larger"])
 
 
-def _room(size: int, before: ArraySpec | None = None, n: int = 0, used: int = 0) -> ArraySpec:
+def _room(size: int, before: Held | None = None, n: int = 0, used: int = 0) -> Held:
     """Room for so many judgements and comparisons, beginning with those that there are; an empty table."""
     slots = 128
     while slots < 2 * (size + 1):
         slots *= 2
-    made = ArraySpec(
+    made = Held(
         np.empty(size, np.uint64),
         np.empty(size, np.int32),
         np.empty(size, np.int64),
