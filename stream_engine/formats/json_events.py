@@ -25,7 +25,7 @@ from stream_engine.formats.json_columns import columns_of
 from stream_engine.formats.json_places import ERRORS, Places, is_utf8, lines_of, places_of, too_many_elements
 from stream_engine.formats.json_scan import ABSENT, Cells, Fields, scan_events
 from stream_engine.formats.options import EventOptions, UnusableOptions
-from stream_engine.formats.table_events import LeftOut, Table, read_table
+from stream_engine.formats.table_events import ExcludedEvent, Table, read_table
 from stream_engine.formats.validate import Event, read_event
 from stream_engine.formats.wide_columns import has_placeholders
 
@@ -193,14 +193,14 @@ class Decoder:
         return self._room
 
     def _by_definition(self, text: bytes) -> Event:
-        """One event. Raises `InvalidEvent` with the reason, `LeftOut`, `CatchTrial`."""
+        """One event. Raises `InvalidEvent` with the reason, `ExcludedEvent`, `CatchTrial`."""
         if over := too_many_elements(text, self.options.bounds):
             raise InvalidEvent("too_large", over)
         fields = _fields_in(text)
         self._learn(fields)
         for each in self.event_fields.where:
             if not _kept(each, bytes(fields.get(each.source, b""))):
-                raise LeftOut
+                raise ExcludedEvent
         return read_event(lambda source: _value(fields, source), self.event_fields, text=False)
 
     def _learn_from(self, text: bytes) -> bool:

@@ -31,7 +31,7 @@ VOTES = "worker_votes"
 LATER = {VOTES, "judgements"}  # defaults that older states and deltas do not have
 
 
-class Resumed(NamedTuple):
+class ResumedState(NamedTuple):
     """The engine, the snapshot that it resumes from, and the settings with the options stored in the state."""
 
     engine: Engine
@@ -46,7 +46,7 @@ def resumed(
     log: FilteringBoundLogger,
     start_over: bool = False,
     inferred: Prepared | None = None,
-) -> Resumed:
+) -> ResumedState:
     """The engine at the newest intact snapshot, with its large arrays where the settings say; with `start_over` an
     empty one, and all published files removed. A new state stores the reading that was `inferred`. Raises
     `BadSettings`, `RunFailed` if every snapshot is damaged."""
@@ -74,7 +74,7 @@ def resumed(
     engine.counters["input"] = agreed_options(settings, engine.counters["input"], read_before)
     if inferred.said and not read_before:
         engine.counters["input"]["inferred"] = True
-    return Resumed(engine, newest, settings)
+    return ResumedState(engine, newest, settings)
 
 
 def _start_over(store: Store, log: FilteringBoundLogger) -> None:

@@ -60,16 +60,10 @@ def run(
     requests = Requests()
     with requests.from_signals(), _few_collections(), ExitStack() as stack:
         context = Context(metrics or Metrics(), log or structlog.get_logger(), requests)
-<<<<<<< HEAD
+        _say_if_compiling(context)
         opened = open_run(settings, directory, context, stack, start_over, inferred)
         if inferred.said:
             context.log.info(inferred.said)
-=======
-        if recognised:
-            context.log.info(recognised)
-        _say_if_compiling(context)
-        opened = open_run(settings, directory, context, stack, start_over)
->>>>>>> adopt
         began = before(opened)
         with _logged(opened):
             consume(opened, progress)

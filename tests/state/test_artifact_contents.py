@@ -7,7 +7,7 @@ from types import ModuleType
 import numpy as np
 import pytest
 
-from stream_engine.data.array_checks import Held
+from stream_engine.data.array_checks import ArraySpec
 from stream_engine.data.container import Corrupt
 from stream_engine.data.packed_names import pack_names
 from stream_engine.refits import REFITS
@@ -337,7 +337,7 @@ def test_without_a_snapshot_beside_it_the_largest_id_is_what_fits():
 
 def test_a_refit_that_is_not_listed_says_itself_what_it_makes(monkeypatch):
     made = ModuleType("made_by_somebody")
-    made.AXES, made.REQUIRED = {"place": Held((), (OBJECTS, None))}, ("place",)  # type: ignore[attr-defined]
+    made.AXES, made.REQUIRED = {"place": ArraySpec((), (OBJECTS, None))}, ("place",)  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, made.__name__, made)
     monkeypatch.setitem(REFITS, "mine", made.__name__)
     of = lambda kind, **arrays: Artifact(kind, "", 1, {}, 0, arrays, {})  # noqa: E731
