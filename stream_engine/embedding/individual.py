@@ -17,9 +17,11 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.optimize import minimize
 
-from stream_engine.embedding.fit import LOOSE, Embedding, descend, embedding_of
+from stream_engine.embedding.fit import LOOSE, MEMORY, Embedding, _objective
 from stream_engine.embedding.gradient import loss_of
+from stream_engine.embedding.lapse_prior import FIRST
 from stream_engine.embedding.principal_axes import on_own_axes
 from stream_engine.embedding.questions import NOBODY, Questions
 from stream_engine.evaluation.answer_probabilities import margins
@@ -108,27 +110,37 @@ def fit_weights(
         value, slope, log_slope, lapse_slope = loss(both[:n], both[n:], lapse)
         if slopes:
             log_slope[:] = log_slope.mean(axis=1, keepdims=True)
-        return value, np.concatenate([slope, log_slope]), lapse_slope
+        more = shrinkage - ridge  # the objective has the ridge of all rows
+        log_slope += 2 * more * both[n:]
+        return value + more * float((both[n:] ** 2).sum()), np.concatenate([slope, log_slope]), lapse_slope
 
-    strength = np.append(np.full(n, ridge), np.full(len(logs), shrinkage))[:, None]
-    found = descend(
-        stacked,
-        lambda both: (float((strength * both**2).sum()), 2 * strength * both),
-        np.concatenate([begin.points, logs]),
-        begin.lapse,
-        fixed_lapse,
-        tolerance,
-        max_iterations,
+    objective, pack, unpack = _objective(stacked, ridge, begin.lapse, fixed_lapse, (n + len(logs), d))
+    ended = minimize(
+        objective,
+        pack(np.concatenate([begin.points, logs]), begin.lapse, FIRST),
+        jac=True,
+        method="L-BFGS-B",
+        options={"maxcor": MEMORY, "ftol": tolerance, "gtol": 1e-12, "maxiter": max_iterations, "maxfun": 10**7},
     )
-    points, logs = found.points[:n], found.points[n:]
+    both, lapse, guessers = unpack(ended.x)
+    points, logs = both[:n], both[n:]
     answered = np.bincount(questions.worker, minlength=len(logs)) > 0
     answered[NOBODY] = False
     middle = logs[answered].mean(axis=0) if answered.any() else np.zeros(d)
     logs = np.where(answered[:, None], logs - middle, 0.0)
     points, order = on_own_axes(points * np.exp(middle / 2), questions)
     logs = logs[:, order]
-    value = loss(points, logs, found.lapse)[0]
-    fitted = embedding_of(points, found, questions, value, ridge, begin.alpha)
+    fitted = begin._replace(
+        points=points,
+        lapse=lapse,
+        objective=float(ended.fun),
+        log_likelihood=-loss(points, logs, lapse)[0],
+        iterations=int(ended.nit),
+        evaluations=int(ended.nfev),
+        converged=ended.status != 1,
+        slope=float(np.abs(ended.jac).max(initial=0.0)) / max(questions.answers, 1.0),
+        guessers=guessers,
+    )
     return Individual(fitted, np.exp(logs), shrinkage, slopes)
 
 
