@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from stream_engine.commands import snapshot_option
-from stream_engine.commands.exclusion_options import apply_exclusion, exclusion_options, fit_again
+from stream_engine.commands.exclusion_options import apply_exclusion, exclusion_options
 from stream_engine.commands.input_options import input_options, settings_of
 from stream_engine.report.figure_style import ONE_COLUMN, BadStyle, FigureStyle, style_of
 from stream_engine.report.object_files import BadObjects

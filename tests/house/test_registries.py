@@ -79,6 +79,7 @@ SHARED = {
     },
     "exports": {
         "by_name",
+        "cluster_numbers",
         "files",
         "declarations",
         "naming",
@@ -89,6 +90,7 @@ SHARED = {
         "answer_probabilities",
         "connection",
         "coordinates",
+        "cross_fit",
         "hash_split",
         "held_out",
         "judgement_folds",
