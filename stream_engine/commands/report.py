@@ -72,6 +72,8 @@ def command(
             state = stack.enter_context(tempfile.TemporaryDirectory(prefix="report-"))
             _run(Path(state), {**given, "source": source})
         if exclude or include:
+            from stream_engine.commands.refit import fit_again
+
             apply_exclusion(Store(state), exclude, include)
             fit_again(Store(state), snapshot)
         try:
