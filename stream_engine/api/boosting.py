@@ -8,6 +8,8 @@ Boosting gives votes, not probabilities: after many rounds their sum over all ro
 is a fit of its own, to votes about objects that the voters had not learned from.
 """
 
+from typing import Any, Self
+
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.metaestimators import available_if
@@ -15,6 +17,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from stream_engine.api.answers import (
+    RandomState,
     answers_of,
     found_in,
     only_triplets,
@@ -75,16 +78,18 @@ class TripletBoostClassifier(ClassifierMixin, BaseEstimator):
     ['x', 'y']
     """
 
-    def __init__(self, triplets=None, rounds=10_000, *, folds=5, random_state=0):
+    def __init__(
+        self, triplets: Any = None, rounds: int = 10_000, *, folds: int = 5, random_state: RandomState = 0
+    ) -> None:
         self.triplets = triplets
         self.rounds = rounds
         self.folds = folds
         self.random_state = random_state
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Any:
         return with_names(super().__sklearn_tags__())
 
-    def fit(self, X, y):
+    def fit(self, X: Any, y: Any) -> Self:
         """Fit the booster, and one more for each fold.
 
         Parameters
@@ -150,7 +155,7 @@ class TripletBoostClassifier(ClassifierMixin, BaseEstimator):
                 known[held] = ~abstained
         return probabilities.temperature(scores[known], labels[known])
 
-    def predict(self, X):
+    def predict(self, X: Any) -> np.ndarray:
         """Predict the class of each object.
 
         Parameters
@@ -169,7 +174,7 @@ class TripletBoostClassifier(ClassifierMixin, BaseEstimator):
         ]
 
     @available_if(_with_probabilities)
-    def predict_proba(self, X):
+    def predict_proba(self, X: Any) -> np.ndarray:
         r"""Probabilities of all classes, by temperature scaling (Guo et al. 2017, sec. 4.2).
 
         .. math:: P(c) = \frac{e^{t v_c}}{\sum_b e^{t v_b}}
@@ -192,7 +197,7 @@ class TripletBoostClassifier(ClassifierMixin, BaseEstimator):
         scores, abstained = shares(votes_of(self.booster_, self.columns_, objects))
         return probabilities.probabilities(scores, self.temperature_, abstained, self.prior_)[back]
 
-    def votes(self, X):
+    def votes(self, X: Any) -> np.ndarray:
         """Votes for all classes, eq. (5).
 
         Parameters

@@ -1,8 +1,11 @@
 """Clustering of objects from comparisons, in scikit-learn's conventions: the refit `sdp_clustering`."""
 
+from typing import Any, Self
+
+import numpy as np
 from sklearn.base import BaseEstimator, ClusterMixin
 
-from stream_engine.api.answers import answers_of, rows_of, seed_of, snapshot_of, weights_of, with_names
+from stream_engine.api.answers import RandomState, answers_of, rows_of, seed_of, snapshot_of, weights_of, with_names
 from stream_engine.refits import sdp_clustering
 
 
@@ -49,8 +52,15 @@ class ComparisonClustering(ClusterMixin, BaseEstimator):
     """
 
     def __init__(
-        self, n_clusters=None, *, similarity="auto", tol=1e-3, max_iterations=2000, n_objects=None, random_state=0
-    ):
+        self,
+        n_clusters: int | None = None,
+        *,
+        similarity: str = "auto",
+        tol: float = 1e-3,
+        max_iterations: int = 2000,
+        n_objects: int | None = None,
+        random_state: RandomState = 0,
+    ) -> None:
         self.n_clusters = n_clusters
         self.similarity = similarity
         self.tol = tol
@@ -58,10 +68,10 @@ class ComparisonClustering(ClusterMixin, BaseEstimator):
         self.n_objects = n_objects
         self.random_state = random_state
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Any:
         return with_names(super().__sklearn_tags__())
 
-    def fit(self, X, y=None, sample_weight=None):
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Cluster the objects of X.
 
         Parameters
@@ -102,7 +112,7 @@ class ComparisonClustering(ClusterMixin, BaseEstimator):
         self.report_ = dict(artifact.report)
         return self
 
-    def fit_predict(self, X, y=None, **kwargs):
+    def fit_predict(self, X: Any, y: Any = None, **kwargs: Any) -> np.ndarray:
         """Cluster the objects of X. Unlike in other clusterings, y is used.
 
         Parameters

@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
 from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import check_is_fitted
 
@@ -16,18 +16,22 @@ from stream_engine.api.answers import places_of, rows_of, with_names
 from stream_engine.evaluation.judgement_folds import anchored
 
 
-class LearnedObjects(TransformerMixin, BaseEstimator, ABC, auto_wrap_output_keys=None):  # type: ignore[call-arg]
+class LearnedObjects(ClassifierMixin, TransformerMixin, BaseEstimator, ABC, auto_wrap_output_keys=None):  # type: ignore[call-arg]
     """Base class: `predict`, `predict_proba`, `score` and `transform` of an estimator with `objects_`.
 
     Subclasses implement `_probability(rows)` and `_margin(rows)` of (m, 4) rows i, j, k, l (above 0 if the first pair
     is nearer), and `_learned()`, one row per object. scikit-learn does not wrap `transform`, because it would give the
     objects the index of the comparisons.
+
+    A classifier of comparisons: the classes are 1 (the first is nearer) and -1, so `scoring="roc_auc"` works.
     """
 
-    def __sklearn_tags__(self):
-        return with_names(super().__sklearn_tags__())
+    def __sklearn_tags__(self) -> Any:
+        tags = with_names(super().__sklearn_tags__())
+        tags.classifier_tags.multi_class = False
+        return tags
 
-    def predict(self, X):
+    def predict(self, X: Any) -> np.ndarray:
         """Predict which object of each row is nearer to the anchor.
 
         Parameters
@@ -42,7 +46,7 @@ class LearnedObjects(TransformerMixin, BaseEstimator, ABC, auto_wrap_output_keys
         """
         return np.sign(self._answer(X, self._margin, 0.0)).astype(np.int64)
 
-    def predict_proba(self, X):
+    def predict_proba(self, X: Any) -> np.ndarray:
         """Probabilities of both answers.
 
         Parameters
@@ -59,7 +63,7 @@ class LearnedObjects(TransformerMixin, BaseEstimator, ABC, auto_wrap_output_keys
         p = self._answer(X, self._probability, 0.5)
         return np.stack([1.0 - p, p], axis=1)
 
-    def score(self, X, y=None, sample_weight=None):
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Accuracy on comparisons; ties count half.
 
         Parameters
@@ -80,7 +84,7 @@ class LearnedObjects(TransformerMixin, BaseEstimator, ABC, auto_wrap_output_keys
         right = (margins > 0) + (margins == 0) / 2
         return float(np.average(right, weights=sample_weight))
 
-    def transform(self, X=None):
+    def transform(self, X: Any = None) -> Any:
         """The fitted representation of the objects, regardless of the comparisons X.
 
         Parameters
@@ -98,7 +102,7 @@ class LearnedObjects(TransformerMixin, BaseEstimator, ABC, auto_wrap_output_keys
             rows_of(self, X)
         return self._as_asked(self._learned())
 
-    def get_feature_names_out(self, input_features=None):
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Names of the columns that `transform` returns.
 
         Parameters

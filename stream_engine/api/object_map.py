@@ -72,6 +72,8 @@ class Map:
     ) -> "Axes":
         """Draw the map with matplotlib, as the report does; of more than two dimensions the first two.
 
+        Sets of objects that were never compared with each other have a frame each inside.
+
         Parameters
         ----------
         ax : matplotlib.axes.Axes, optional
@@ -109,10 +111,19 @@ class Map:
             from matplotlib import pyplot
 
             ax = pyplot.subplots(layout="constrained")[1]
-        made = (object_map.scale if self.d == 1 else object_map.plane)(self._material, self._places, ids)
+        made = list(object_map.frames(self._material, self._places, ids))
         if not (len(ids) <= MOST_REGIONS if regions is None else regions):
-            made = made._replace(marks=tuple(mark for mark in made.marks if not isinstance(mark, Ellipses)))
-        return draw(made, ax, pictures, texts, markers)
+            made = [
+                each._replace(marks=tuple(mark for mark in each.marks if not isinstance(mark, Ellipses)))
+                for each in made
+            ]
+        if len(made) == 1:
+            return draw(made[0], ax, pictures, texts, markers)
+        ax.set_axis_off()
+        for number, each in enumerate(made):
+            place = (number / len(made), 0.0, 0.92 / len(made), 1.0)
+            draw(each, ax.inset_axes(place), pictures, texts, markers)
+        return ax
 
     def _for_each(self, what: str, given: Any) -> Any:
         """What was given for each object, for those that can be drawn; one value for all stays one."""

@@ -5,10 +5,20 @@ All answer new comparisons (`predict`, `predict_proba`, `score`), and their `tra
 KernelPCA(kernel="precomputed"))` draws a map.
 """
 
+from typing import Any, Literal, Self
+
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from stream_engine.api.answers import answers_of, only_triplets, rows_of, seed_of, snapshot_of, weights_of
+from stream_engine.api.answers import (
+    RandomState,
+    answers_of,
+    only_triplets,
+    rows_of,
+    seed_of,
+    snapshot_of,
+    weights_of,
+)
 from stream_engine.api.learned_objects import LearnedObjects
 from stream_engine.counts import kernels
 from stream_engine.evaluation import coordinates as embedding
@@ -24,12 +34,12 @@ from stream_engine.state.snapshot import triplet_columns
 class _OfKernel(LearnedObjects):
     """Of anything with a fitted `kernel_` (n, n): nearer by the distances in its feature space."""
 
-    def _margin(self, rows):
+    def _margin(self, rows: np.ndarray) -> np.ndarray:
         i, j, k, l = rows.T
         distance = embedding.squared_distances(self._compared())
         return distance[k, l] - distance[i, j]
 
-    def _compared(self):
+    def _compared(self) -> np.ndarray:
         """(n, n) similarity that comparisons are answered by."""
         return self.kernel_
 
@@ -65,12 +75,18 @@ class ComparisonKernel(_OfKernel):
     [1.0, 1.0, 0.0, 0.0]
     """
 
-    def __init__(self, kernel="embedding", *, n_objects=None, random_state=0):
+    def __init__(
+        self,
+        kernel: Literal["embedding", "k1", "k2"] = "embedding",
+        *,
+        n_objects: int | None = None,
+        random_state: RandomState = 0,
+    ) -> None:
         self.kernel = kernel
         self.n_objects = n_objects
         self.random_state = random_state
 
-    def fit(self, X, y=None, sample_weight=None, groups=None):
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> Self:
         """Learn a kernel from comparisons.
 
         Parameters
@@ -112,16 +128,16 @@ class ComparisonKernel(_OfKernel):
         self._model = calibration_of(snapshot, self.kernel, seed)[0]
         return self
 
-    def _probability(self, rows):
+    def _probability(self, rows: np.ndarray) -> np.ndarray:
         made = self._model
         if isinstance(made, Calibration):
             return platt(by_similarity(self.kernel_), made)(rows)
         return of_embedding(made)(rows)
 
-    def _learned(self):
+    def _learned(self) -> np.ndarray:
         return self.kernel_
 
-    def get_feature_names_out(self, input_features=None):
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Names of the columns of the kernel: the objects.
 
         Parameters
@@ -185,15 +201,15 @@ class ComparisonEmbedding(_OfKernel):
 
     def __init__(
         self,
-        n_components=2,
+        n_components: int | None = 2,
         *,
-        loss="ste",
-        lambda1=None,
-        tolerance=1e-3,
-        max_iterations=20000,
-        n_objects=None,
-        random_state=0,
-    ):
+        loss: Literal["ste", "hinge"] = "ste",
+        lambda1: float | None = None,
+        tolerance: float = 1e-3,
+        max_iterations: int = 20000,
+        n_objects: int | None = None,
+        random_state: RandomState = 0,
+    ) -> None:
         self.n_components = n_components
         self.loss = loss
         self.lambda1 = lambda1
@@ -202,7 +218,7 @@ class ComparisonEmbedding(_OfKernel):
         self.n_objects = n_objects
         self.random_state = random_state
 
-    def fit(self, X, y=None, sample_weight=None):
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn a kernel from triplets.
 
         Parameters
@@ -243,13 +259,13 @@ class ComparisonEmbedding(_OfKernel):
         self.objects_ = answers.objects
         return self
 
-    def _probability(self, rows):
+    def _probability(self, rows: np.ndarray) -> np.ndarray:
         told = self.report_["probability_slope"]
         slope = 1.0 if told is None else told
         return sigmoid_of(by_similarity(-embedding.squared_distances(self._compared())), slope)(rows)
 
-    def _learned(self):
+    def _learned(self) -> np.ndarray:
         return self.embedding_
 
-    def _compared(self):
+    def _compared(self) -> np.ndarray:
         return self.kernel_ if self.n_components is None else self.embedding_ @ self.embedding_.T

@@ -11,10 +11,12 @@ from stream_engine import asking
 from stream_engine.api.feeding import RejectedRow
 from stream_engine.api.learning import Learning
 from stream_engine.api.results import frame
+from stream_engine.clustering import BETWEEN
 from stream_engine.counts.worker_votes import names_of
 from stream_engine.findings.words import some
 from stream_engine.refits import REFITS, refit_module
 from stream_engine.state.artifact import Artifact
+from stream_engine.state.exclusion import noted
 from stream_engine.state.published import Published
 from stream_engine.state.snapshot import Snapshot, encode
 
@@ -68,6 +70,7 @@ class Study:
         directory: str = "DIR",
     ):
         self._read, self._refused, self._directory = published, tuple(refused), directory
+        self._whole: Study | None = None  # with everybody, where participants are excluded here
         self._others: dict[tuple[str, str], Artifact] = {}  # fitted with other than the defaults, for one question
         self.read_as, self.seed, self.frames = read_as, seed, frames
 
@@ -132,6 +135,64 @@ class Study:
             artifacts={**published.artifacts, kind: artifact}, seconds={**published.seconds, kind: seconds}
         )
         return self
+
+    def exclude(self, *participants: str) -> "Study":
+        """A study without the answers of these participants, beside this one, which keeps them.
+
+        Parameters
+        ----------
+        *participants
+            Names, as in the column of participants.
+
+        Returns
+        -------
+        Study
+            Without these, and without those that are excluded here already. Its report says what changed.
+
+        Raises
+        ------
+        ValueError
+            The data name no such participant; the message has the nearest names. Or a statistic cannot be told apart
+            by participant (`CannotForget`).
+        """
+        from stream_engine.state.exclusion import check_known, without
+
+        whole = self._whole or self
+        check_known(participants, whole.snapshot, "exclude")
+        names = tuple(sorted({*self.published.excluded, *participants}))
+        if not names:
+            return self
+        fewer = Published(without(whole.snapshot, names), {}, excluded=names)
+        more: dict[str, Any] = {"seed": self.seed, "frames": self.frames, "directory": self._directory}
+        made = Study(fewer, self._refused, self.read_as, **more)
+        made._whole = whole
+        return made
+
+    def include(self, *participants: str) -> "Study":
+        """The study with these excluded participants again; without a name, with all of them.
+
+        Parameters
+        ----------
+        *participants
+            Names that are excluded here.
+
+        Returns
+        -------
+        Study
+            The one with everybody where nobody is left excluded.
+
+        Raises
+        ------
+        ValueError
+            One of them is not excluded.
+        """
+        names = self.published.excluded
+        if strangers := sorted(set(participants) - set(names)):
+            raise ValueError(f"include: {strangers[0]!r} is not excluded; excluded are {', '.join(names) or 'none'}")
+        if self._whole is None:
+            return self
+        left = set(names) - set(participants) if participants else set()
+        return self._whole.exclude(*left) if left else self._whole
 
     def details(self, kind: str) -> dict[str, Any]:
         """The report of a refit: objective, held-out accuracy, selected parameters. Fits the model if necessary.
@@ -240,13 +301,15 @@ class Study:
         Returns
         -------
         data frame, shape (n_objects, ...)
-            Columns object and cluster (missing: none). If computed: stability (the share of random halves of the
-            responses that assign the object to this cluster), second (the next most frequent cluster), between (whether
-            stability is below .9), and the verdict, the same in every row: "3 clusters", "no clusters: a continuum"
-            (groups are then parts of it) or "cannot tell".
+            Columns object and cluster (counted from 1, the largest first; missing: none). If computed: stability (the
+            share of random halves of the responses that assign the object to this cluster), second (the next most
+            frequent cluster), between (whether it is between clusters, by its stability), and the verdict, the same in
+            every row: "3 clusters", "no clusters: a continuum" (groups are then parts of it) or "cannot tell".
         """
+        from stream_engine.exports.cluster_numbers import numbers
+
         artifact = self._artifact("sdp_clustering") if k is None else self._other("sdp_clustering", k=k)
-        labels = artifact.arrays["labels"].tolist()
+        labels = numbers(artifact.arrays["labels"]).tolist()
         columns = {
             "object": list(self.snapshot.objects)[: len(labels)],
             "cluster": [each if each >= 0 else None for each in labels],
@@ -254,8 +317,9 @@ class Study:
         if (stability := artifact.arrays.get("stability")) is not None and len(stability) == len(labels):
             columns["stability"] = [float(each) if each == each else None for each in stability]
             if (second := artifact.arrays.get("second")) is not None and len(second) == len(labels):
-                columns["second"] = [each if each >= 0 else None for each in second.tolist()]
-                columns["between"] = [label >= 0 and each < 0.9 for label, each in zip(labels, stability.tolist())]
+                of = numbers(artifact.arrays["labels"], second)
+                columns["second"] = [each if each >= 0 else None for each in of.tolist()]
+                columns["between"] = [label >= 0 and each < BETWEEN for label, each in zip(labels, stability.tolist())]
         if "verdict" in artifact.report:
             columns["verdict"] = [artifact.report["verdict"]] * len(labels)
         return self._frame(columns)
@@ -293,6 +357,7 @@ class Study:
         model: str | None = None,
         *,
         type: str | None = None,
+        participant: str | None = None,
         columns: Mapping[str, str | Sequence[str]] | None = None,
         where: Mapping[str, Any] | None = None,
         answers_by: str = "name",
@@ -309,6 +374,8 @@ class Study:
             A model of `models()`; by default the best one.
         type : str, optional
             Type of every event, as in `read`.
+        participant : str, optional
+            Whose answers to predict, by the embedding; by default those of a new participant.
         columns : mapping, optional
             Name(s) of the column(s) for each field, as in `read`.
         where : mapping, optional
@@ -336,9 +403,9 @@ class Study:
         rows, names, note = questions_in(questions, options_of(type, columns, where, answers_by), layout)
         if note:
             warnings.warn(note, stacklevel=2)
-        if model is None or model == "embedding":
+        if model is None or model == "embedding" or participant is not None:
             self._artifact("embedding")
-        found = answered(self.published, names, model)
+        found = answered(self.published, names, model, participant)
         fields = list(dict.fromkeys(field for row in rows for field in row))
         answers: dict[str, Any] = {field: [row.get(field) for row in rows] for field in fields}
         answers["p"] = [None if p != p else p for p in found.p.tolist()]
@@ -428,6 +495,8 @@ class Study:
 
         style = style_of(figure_width, font, font_size)
         for kind in (*OF_A_RUN, *(WITH_LABELS if self.snapshot.labels else ())):
+            if self._whole is not None:
+                self._whole._artifact(kind)
             self._artifact(kind)
         if workers and self._workers_named():
             self._artifact("reliability")
@@ -495,6 +564,9 @@ class Study:
         checked, began = refit_params(kind, params), time.process_time()
         with threadpool_limits(1):
             artifact = refit_module(kind).refit(self.snapshot, checked, self.seed)
+        if self._whole is not None:
+            before = self._whole.published.artifacts.get(kind)
+            artifact = noted(artifact, self.published.excluded, before)
         return artifact, round(time.process_time() - began, 3)
 
     def _material(self, **instead: Artifact) -> "Material":

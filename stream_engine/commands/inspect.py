@@ -27,10 +27,12 @@ from stream_engine.state.store import Store
 MOST = 5  # partitions that are listed
 WIDE = 116  # letters in a line
 TITLES = {  # of topics, in the order of the page
+    "excluded": "Excluded participants",
     "accuracy": "Prediction accuracy",
     "agreement": "Agreement",
     "participants": "Participants",
     "map": "Map",
+    "differences": "Individual differences",
     "clusters": "Clusters",
     "order": "Partial order",
 }

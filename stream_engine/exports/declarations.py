@@ -199,6 +199,20 @@ _COUNTED: dict[str, Arrays] = {
         "accuracy": array("w", "f", "estimated share of correct answers", within="workers"),
         "weight": array("w", "f", "weight of each answer of the participant", within="workers"),
     },
+    "participants": {
+        "participant": array("w", "U", "name of the participant", within="participants"),
+        "lapse": array("w", "f", "lapse rate: share of random answers", within="participants"),
+        "slope": array(
+            "w", "f", "mean weight: how sharply they distinguish compared with the group, 1", within="participants"
+        ),
+        "group": array(
+            "w", "i", "group of participants who see alike; -1 means too few answers for weights", within="participants"
+        ),
+        "weights": array(
+            "w, d", "f", "weight of each axis of `embedding`, relative to the slope", within="participants"
+        ),
+        "verdict": figure("whether weights predict held-out answers better than one map", "U"),
+    },
     "judgements": {
         **{name: ids("c", f"{name} of each comparison", within="judgements") for name in _FOUR},
         "judgement": array("c", "i", "index of the response that each comparison belongs to", within="judgements"),
@@ -225,6 +239,7 @@ OF_REFITS = {
     "hierarchy": ("hierarchy",),
     "kernel_pca": ("kernel_pca",),
     "workers": ("reliability",),
+    "participants": ("embedding",),
     "feature_metric": ("feature_metric",),
     "booster": ("triplet_boost",),
     "classify": ("classify",),
@@ -236,7 +251,7 @@ LEFT_OUT = {
     "sdp_clustering": {"warm_*": "state from which the solver resumes", "level_*": "written by version 0.1.0"},
     "spectral": {"criterion": "written by version 0.1.0"},
     "reliability": dict.fromkeys(("i", "j", "w", "squares"), "a weighted AddS-3; see the export `adds3_trusted`"),
-    "embedding": dict.fromkeys(("worker_lapse", "utf8", "offsets"), "about participants; see the export `workers`"),
+    "embedding": dict.fromkeys(("worker_*", "utf8", "offsets"), "about participants; see the export `participants`"),
     "feature_metric": dict.fromkeys(("utf8", "offsets"), "replaced by `names`"),
 }
 
@@ -246,7 +261,11 @@ def _label(what: str, within: str) -> Array:
 
 
 _CLUSTERS: Arrays = {
-    "labels": _label("cluster of each object; -1 means not clustered", "clusters"),
+    "labels": _label(
+        "cluster of each object, the same number from one refit to the next; -1 means not clustered. `cluster` of "
+        "tables counts the clusters from 1, the largest first",
+        "clusters",
+    ),
     "stability": array(
         "n", "f", "share of random halves of the responses that assign the object to its cluster", within="clusters"
     ),
@@ -264,7 +283,7 @@ _CLUSTERS: Arrays = {
     "criterion_converged": array("c", "b", "whether the solver reached its tolerance", "criterion"),
     "p_coins": figure("p-value against random answers"),
     "p_continuum": figure("p-value against a continuum, for any number of clusters"),
-    "crowding": figure("density at the most crowded border between clusters, relative to inside (continuum: 1)"),
+    "crowding": figure("density at the borders between clusters, relative to inside (continuum: 1)"),
     "tested_k": array("t", "i", "tested numbers of clusters", within="cluster_numbers"),
     "tested_crowding": array("t", "f", "`crowding` for each number", within="cluster_numbers"),
     "tested_p": array(
@@ -369,6 +388,7 @@ _MODELS: Arrays = {
             "accuracy": "accuracy on held-out comparisons",
             "standard_error": "standard error of the accuracy; NaN with fewer than five responses",
             "accuracy_by_worker": "accuracy for participants whose answers are all held out",
+            "comparisons": "held-out comparisons, predicted by fits that did not have them (cross-fitting)",
             "standard_error_by_worker": "standard error of accuracy_by_worker",
             "workers": "number of these participants",
             "log_loss": "log loss on held-out comparisons; 0.693 at chance",
@@ -424,7 +444,8 @@ TABLES: Mapping[str, Columns] = {
             "number of answers that disagree with the majority for their question (ties count half)", "i"
         ),
         "agreement": number("share of its answers that all other answers predict"),
-        "cluster": number("cluster (refit `sdp_clustering`); empty if none", "i"),
+        "cluster": number("cluster (refit `sdp_clustering`), from 1, the largest first; empty if none", "i"),
+        "cluster_label": number("the same cluster by its value in `labels` of the export `clusters`", "i"),
         "stability": number("share of random halves of the responses that assign it to its cluster"),
         "x": number("coordinate on the first axis of the map (refit `embedding`); empty if it has no answers"),
         "y": number("coordinate on the second axis"),
@@ -452,11 +473,13 @@ TABLES: Mapping[str, Columns] = {
     },
     "clusters": {
         "object": _OBJECT,
-        "cluster": number("cluster; -1 means not clustered", "i"),
+        "cluster": number("cluster, from 1, the largest first; -1 means not clustered", "i"),
+        "cluster_label": number("the same cluster by its value in `labels`", "i"),
         "stability": number(
             "share of random halves of the responses that assign it to its cluster; below .9: between clusters"
         ),
         "second": number("second most frequent cluster; -1 means none", "i"),
+        "between": number("whether it lies between clusters", "b"),
         "verdict": text(
             "result of the test for clusters, the same in every row: clusters, a continuum, or cannot tell"
         ),
@@ -466,14 +489,18 @@ TABLES: Mapping[str, Columns] = {
         "k": number("number of clusters", "i"),
         "p_coins": number("p-value against random answers"),
         "p_continuum": number("p-value against a continuum, for any number of clusters"),
-        "crowding": number("density at the most crowded border between clusters, relative to inside (continuum: 1)"),
+        "crowding": number("density at the borders between clusters, relative to inside (continuum: 1)"),
     },
     "cluster_numbers": {
         "k": number("tested number of clusters", "i"),
-        "crowding": number("density at the most crowded border for this number of clusters"),
+        "crowding": number("density at the borders for this number of clusters"),
         "p": number("p-value against a continuum, corrected for the choice of the number"),
     },
-    "spectral": {"object": _OBJECT, "cluster": number("cluster; -1 means not clustered", "i")},
+    "spectral": {
+        "object": _OBJECT,
+        "cluster": number("cluster, from 1, the largest first; -1 means not clustered", "i"),
+        "cluster_label": number("the same cluster by its value in `labels`", "i"),
+    },
     "hierarchy": {
         "merge": number("number of the merge, from 1", "i"),
         "left": text("first object; empty if it is an earlier merge"),
@@ -494,6 +521,13 @@ TABLES: Mapping[str, Columns] = {
         "axis_*": number("coordinates; `axis_1` is `x` of `objects`, `axis_2` is `y`"),
         "sd_*": number("standard deviation (uncertainty) of each coordinate"),
         "picture_?": number("position in the two-dimensional picture, if there are more dimensions"),
+    },
+    "participants": {
+        "participant": text("name of the participant"),
+        "lapse": number("lapse rate: share of random answers"),
+        "slope": number("mean weight: how sharply they distinguish compared with the group, 1"),
+        "group": number("group of participants who see alike; -1 means too few answers for weights", "i"),
+        "weight_*": number("weight of each axis of `embedding`, relative to the slope"),
     },
     "feature_metric": {
         "object": _OBJECT,

@@ -13,7 +13,7 @@ from stream_engine.data.comparisons import InvalidEvent
 from stream_engine.formats.event_columns import Pool
 from stream_engine.formats.event_fields import LABEL, LIST_SEPARATOR, EventFields
 from stream_engine.formats.field_values import MISSING, MOST_FLOAT, WHOLE_FLOAT, number_of, time_of
-from stream_engine.formats.table_events import CertainNames, ExcludedEvent, Table
+from stream_engine.formats.table_events import CertainNames, ExcludedEvent, Table, kept
 from stream_engine.formats.text_values import plain_times
 from stream_engine.formats.validate import Event, read_event
 
@@ -309,11 +309,10 @@ def arrow_table(
     absent = "" if text else None
 
     def event(row: int) -> Event:
-        if not all(
-            source in columns and equal(columns[source].slice(row, 1), wanted)[0]
-            for source, wanted in event_fields.where
-        ):
-            raise ExcludedEvent
+        for each in event_fields.where:
+            value = columns.get(each.source)
+            if not kept(each, None if value is None else ArrowColumn(value.slice(row, 1), text), 1)[0]:
+                raise ExcludedEvent
 
         def cell(source: str) -> Any:
             """The value of one field, `MISSING` where it is null or has no column; None takes a label back."""

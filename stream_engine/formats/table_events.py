@@ -14,7 +14,7 @@ import numpy as np
 from stream_engine.data.comparisons import EVENT_TYPES, MAX_LIST, MAX_WEIGHT, InvalidEvent
 from stream_engine.formats.event_block import Block
 from stream_engine.formats.event_columns import FieldNames, KnownNames, Origins, Pool, slices_side_by_side
-from stream_engine.formats.event_fields import TRIPLET, VOTED, EventField, EventFields, place_of
+from stream_engine.formats.event_fields import TRIPLET, VOTED, EventField, EventFields, Filter, place_of
 from stream_engine.formats.field_values import MAX_VOTES
 from stream_engine.formats.validate import CatchTrial, Event
 
@@ -126,6 +126,15 @@ def read_table(table: Table, event_fields: EventFields, block: Block, row: np.nd
     _read_slowly(table, block, np.flatnonzero(unsure), row)
 
 
+def kept(filter: Filter, column: Column | None, size: int) -> np.ndarray:
+    """(n,) bool: the rows whose value a filter keeps; a column that is not there is absent everywhere."""
+    if column is None:
+        nothing = np.zeros(size, bool)
+        return np.asarray(filter.keeps(lambda text: nothing, ~nothing, lambda: np.full(size, np.nan)))
+    absent = column.absent()
+    return np.asarray(filter.keeps(column.equal, absent, lambda: np.where(absent, np.nan, column.numbers(absent))))
+
+
 def _of_rows(origins: Origins, rows: np.ndarray) -> Origins:
     return origins if rows.all() else Origins(*(column[rows] for column in origins))
 
@@ -162,11 +171,10 @@ class _Columns:
         return column if column is None or self._rows is None else column.of_rows(self._rows)
 
     def matches(self) -> np.ndarray:
-        """(n,) bool: the rows that `--where` selects; a null never matches."""
+        """(n,) bool: the rows that `--where` keeps."""
         keep = np.ones(self.size, bool)
-        for source, wanted in self.event_fields.where:
-            column = self.get(source)
-            keep &= column.equal(wanted) if column is not None else False
+        for each in self.event_fields.where:
+            keep &= kept(each, self.get(each.source), self.size)
         return keep
 
     def kinds(self) -> np.ndarray:
@@ -205,7 +213,9 @@ class _Columns:
         lengths, flat, sure = self.field(field)
         first, texts = self.event_fields.first_of or 0, self.block.names.texts()
         said, answer = np.unique(flat, return_inverse=True)
-        places = [place_of(texts[number], inputs, first) if number >= 0 else -1 for number in said.tolist()]
+        codes = self.event_fields.codes.get(field.name, {})
+        answers = [codes.get(texts[number], texts[number]) if number >= 0 else "" for number in said.tolist()]
+        places = [place_of(answer, inputs, first) for answer in answers]
         rows = np.repeat(np.arange(self.size), lengths)
         place = np.array(places, np.int64)[answer]
         good = (place >= 0) & (place < objects.lengths[rows])

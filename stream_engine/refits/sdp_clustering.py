@@ -57,7 +57,7 @@ class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     min_links : int
         An object with a nonzero similarity to fewer others gets label -1.
     test : int
-        Simulations of each null model in the test for clusters; 0: no test.
+        Maximum number of simulations of each null model in the test for clusters; 0: no test.
     stability : int
         Random splits of the responses into halves, for the stability.
     objects : int or tuple of str, optional
@@ -73,7 +73,7 @@ class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     tol: Annotated[float, msgspec.Meta(gt=0, lt=1)] = 1e-3
     max_iterations: Annotated[int, msgspec.Meta(ge=1)] = 2000
     min_links: Annotated[int, msgspec.Meta(ge=1)] = 1
-    test: Annotated[int, msgspec.Meta(ge=0)] = 39
+    test: Annotated[int, msgspec.Meta(ge=0)] = 99
     stability: Annotated[int, msgspec.Meta(ge=0)] = 10
     objects: Annotated[int, msgspec.Meta(ge=2)] | tuple[str, ...] | None = None
     rest: Literal["none", "nearest"] = "none"

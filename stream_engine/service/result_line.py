@@ -11,7 +11,7 @@ from stream_engine.findings import Findings, findings, warnings
 from stream_engine.findings.facts import Facts
 from stream_engine.service.dead_letters import folder_of
 from stream_engine.service.open_run import OpenRun
-from stream_engine.service.resumed import as_arguments
+from stream_engine.service.remembered_options import as_arguments
 from stream_engine.state.artifact_figures import figure
 from stream_engine.state.store import Store
 
@@ -62,6 +62,7 @@ def result_line(run: OpenRun, began: CountersBefore, failed: Mapping[str, str], 
         parts.append(f"{now.filtered - began.filtered:,} excluded by --where or as catch trials")
     fitted = f"{_fitted(run, failed)}{_unused_answer_column(run)}"
     wrong = "".join(f"; warning: {each.text.rstrip('.')}" for each in warnings(found) if each.what != "rejected")
+    wrong += "".join(f"; {each.text}" for each in found.get("excluded", ()) if each.what == "excluded")
     parts.append(f"{_counted(len(run.learning.engine.objects), 'object')}; {fitted}{wrong}; next: {_next(run)}")
     return ", ".join(parts)
 

@@ -136,6 +136,9 @@ def _embedding(artifact: Artifact) -> None:
     _named(artifact)
     check_figures(artifact.report)
     _positive(artifact.report, "alpha")
+    if "worker_weights" in artifact.arrays:
+        got, axes = artifact.arrays["worker_weights"].shape[1], artifact.arrays["X"].shape[1]
+        _expect(got == axes, f"worker_weights: got {got} axes, expected the {axes} of X")
     if "picture" in artifact.arrays:
         shown = artifact.report.get("picture")
         _expect(
@@ -347,6 +350,8 @@ EMBEDDING = Schema(
         "picture": floats(OBJECTS, 2),
         "lapse": ArraySpec(("f",), None, 0, 1 + 1e-9, True),
         "worker_lapse": floats("names", least=0, below=1 + 1e-9),
+        "worker_weights": floats("names", None, least=0),
+        "worker_group": whole("names", least=-1),
         **_NAMES,
     },
     ("X", "asked", "lapse", "worker_lapse", "utf8", "offsets"),

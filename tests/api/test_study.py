@@ -65,7 +65,8 @@ def test_what_is_asked_for_is_fitted_once_and_kept(answers):
 def test_clusters_are_those_of_the_refit(study):
     found = study.clusters()
     made = sdp_clustering.refit(study.snapshot, sdp_clustering.Params(), 3)
-    assert found["cluster"].tolist() == made.arrays["labels"].tolist()
+    pairs = set(zip(found["cluster"].tolist(), made.arrays["labels"].tolist()))
+    assert {cluster for cluster, _ in pairs} == {1, 2, 3} and len(pairs) == 3, "the same groups, counted from 1"
     assert found["object"].tolist() == list(study.snapshot.objects)
     assert (
         set(found["verdict"])
@@ -75,7 +76,8 @@ def test_clusters_are_those_of_the_refit(study):
     group = found["object"].str.removeprefix("object ").astype(int) % GROUPS
     assert found.groupby("cluster")["object"].count().tolist() == [4, 4, 4]
     assert found.assign(group=group).groupby("cluster")["group"].nunique().tolist() == [1, 1, 1]
-    assert set(study.clusters(2)["cluster"]) == {0, 1} and set(study.clusters()["cluster"]) == {0, 1, 2}
+    sizes = study.clusters(2)["cluster"].value_counts()
+    assert set(sizes.index) == {1, 2} and sizes[1] >= sizes[2]
 
 
 def test_workers_have_their_names_and_the_guesser_the_least_weight(study):

@@ -67,7 +67,8 @@ def good(kind):
         ),
         "partial_order_embedding": (kernel(constraints=np.zeros((0, 4), TINY)), {}),
         "embedding": (
-            {**workers, "X": np.zeros((N, 2)), "asked": flags, "lapse": np.array(0.1), "worker_lapse": np.zeros(2)},
+            {**workers, "X": np.zeros((N, 2)), "asked": flags, "lapse": np.array(0.1), "worker_lapse": np.zeros(2)}
+            | {"worker_weights": np.ones((2, 2)), "worker_group": np.array([0, -1])},
             {"alpha": 0.0},
         ),
         "online_embedding": (
@@ -263,6 +264,10 @@ REFUSED = {
         ("worker_lapse", {"worker_lapse": np.zeros(3)}),
         ("worker_lapse", {"worker_lapse": np.array([0.0, 1.1])}),
         ("worker_lapse", {"worker_lapse": np.array([-0.1, 0.1])}),
+        ("worker_weights", {"worker_weights": np.ones((3, 2))}),
+        ("worker_weights", {"worker_weights": np.ones((2, 3))}),
+        ("worker_weights", {"worker_weights": -np.ones((2, 2))}),
+        ("worker_group", {"worker_group": np.array([0, -2])}),
         ("worker", pack_names(["v", "u"])),
         ("lapse", {"lapse": np.array(1.1)}),
         ("lapse", {"lapse": np.array(-0.1)}),
