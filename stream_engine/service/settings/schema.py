@@ -65,9 +65,7 @@ class Input(_Section, frozen=True):
     labels: str | None = None  # table of labels with the columns object and label
     labels_columns: dict[str, str] = {}  # field -> column in the table of labels
     block_bytes: _Positive = 8 << 20  # number of bytes to decode at once
-    max_message_bytes: Annotated[int, Meta(ge=1024)] = (
-        Bounds().max_bytes
-    )  # size limit of a decompressed message, line or row
+    max_message_bytes: Annotated[int, Meta(ge=1024)] = Bounds().max_bytes  # size limit of an unpacked message or row
     max_message_rows: _Positive = Bounds().max_rows  # maximum number of events in a message
     worker_votes: bool = True  # whether a new state stores who answered what, if events name workers
     count_copies: bool = False  # whether to read copies of files that were already read
@@ -90,12 +88,7 @@ class RefitSettings(_Section, frozen=True):
     """Which refits run on published snapshots; `params` holds a table per refit."""
 
     enabled: bool = True  # whether to fit models
-    kinds: tuple[Refit, ...] = (
-        "sdp_clustering",
-        "embedding",
-        "triplet_boost",
-        "classify",
-    )  # refits to run; the last two need labels
+    kinds: tuple[Refit, ...] = ("sdp_clustering", "embedding", "triplet_boost", "classify")  # the last two need labels
     also: tuple[Refit, ...] = ()  # refits to run in addition to `kinds`
     seed: int = 0  # random seed of all refits
     params: dict[str, dict[str, Any]] = {}  # refit -> parameter -> value, as `[refits.params.KIND]`
