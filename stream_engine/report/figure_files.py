@@ -38,6 +38,7 @@ NONE = "#8b949e"  # of what is in no group
 GREY = "#666666"
 STYLE: dict[Any, Any] = {
     "pdf.fonttype": 42,
+    "pdf.compression": 9,
     "svg.fonttype": "path",
     "svg.hashsalt": "stream-engine",
     "axes.linewidth": 0.6,
