@@ -21,8 +21,26 @@ MOST_REGIONS = 50  # objects whose regions are drawn where nobody said so
 
 
 class Map:
-    """The points of an embedding, or where `flat` its picture in two dimensions: `names` (n), `points` (n, d), NaN for
-    an object that nothing was asked about, `covariance` (n, d, d) of each place, or None."""
+    """Coordinates of the objects in an embedding, or its two-dimensional picture if `flat`.
+
+    Parameters
+    ----------
+    material : Material
+        The fitted study.
+    frames : {'pandas', 'polars', 'arrow'}
+        Type of the tables that the map returns.
+    flat : bool
+        Whether to use the two-dimensional picture.
+
+    Attributes
+    ----------
+    names : list of str
+        The objects.
+    points : ndarray, shape (n, d)
+        Coordinates; NaN for an object without answers.
+    covariance : ndarray, shape (n, d, d), or None
+        Uncertainty of each object's coordinates.
+    """
 
     def __init__(self, material: Material, frames: str, flat: bool = False):
         places = material.drawn if flat else material.places
@@ -32,7 +50,13 @@ class Map:
 
     @property
     def d(self) -> int:
-        """How many dimensions it has."""
+        """Number of dimensions.
+
+        Returns
+        -------
+        int
+            The number.
+        """
         return self.points.shape[1]
 
     def plot(
@@ -47,6 +71,8 @@ class Map:
         **more: Any,
     ) -> "Axes":
         """Draw the map with matplotlib, as the report does; of more than two dimensions the first two.
+
+        Sets of objects that were never compared with each other have a frame each inside.
 
         Parameters
         ----------
@@ -85,10 +111,19 @@ class Map:
             from matplotlib import pyplot
 
             ax = pyplot.subplots(layout="constrained")[1]
-        made = (object_map.scale if self.d == 1 else object_map.plane)(self._material, self._places, ids)
+        made = list(object_map.frames(self._material, self._places, ids))
         if not (len(ids) <= MOST_REGIONS if regions is None else regions):
-            made = made._replace(marks=tuple(mark for mark in made.marks if not isinstance(mark, Ellipses)))
-        return draw(made, ax, pictures, texts, markers)
+            made = [
+                each._replace(marks=tuple(mark for mark in each.marks if not isinstance(mark, Ellipses)))
+                for each in made
+            ]
+        if len(made) == 1:
+            return draw(made[0], ax, pictures, texts, markers)
+        ax.set_axis_off()
+        for number, each in enumerate(made):
+            place = (number / len(made), 0.0, 0.92 / len(made), 1.0)
+            draw(each, ax.inset_axes(place), pictures, texts, markers)
+        return ax
 
     def _for_each(self, what: str, given: Any) -> Any:
         """What was given for each object, for those that can be drawn; one value for all stays one."""
@@ -102,8 +137,14 @@ class Map:
         raise ValueError(f"{what}: got {len(values)} values, expected {len(self.names)}, one for each object")
 
     def to_frame(self) -> Any:
-        """object, its place as in the table of `objects` (x, y, z, axis_4, ...), and with covariances sd_x, sd_y, ...,
-        the standard deviation along each axis."""
+        """The coordinates as a table.
+
+        Returns
+        -------
+        data frame, shape (n_objects, ...)
+            Columns object; x, y, z, axis_4, ... as in the table of `objects`; with covariances sd_x, sd_y, ..., the
+            standard deviations along each axis.
+        """
         heads = axis_heads(self.d)
         columns: dict[str, Any] = {"object": self.names}
         columns |= {head: self.points[:, a].astype(float) for a, head in enumerate(heads)}

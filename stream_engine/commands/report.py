@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from stream_engine.commands import snapshot_option
+from stream_engine.commands.exclusion_options import apply_exclusion, exclusion_options, fit_again
 from stream_engine.commands.input_options import input_options, settings_of
 from stream_engine.report.figure_style import ONE_COLUMN, BadStyle, FigureStyle, style_of
 from stream_engine.report.object_files import BadObjects
@@ -36,6 +37,7 @@ from stream_engine.state.store import Store
     metavar="FOLDER|FILE",
     help="Pictures of objects: files named after them, or a table object,image,text.",
 )
+@exclusion_options
 @snapshot_option
 def command(
     state: str | None,
@@ -49,6 +51,8 @@ def command(
     objects: str | None,
     snapshot: str,
     source: tuple[str, ...],
+    exclude: tuple[str, ...],
+    include: tuple[str, ...],
     **given: Any,
 ) -> None:
     """Write a self-contained HTML report of a state, or of SOURCE..., which it first reads as `run` does."""
@@ -67,6 +71,9 @@ def command(
         if not state:
             state = stack.enter_context(tempfile.TemporaryDirectory(prefix="report-"))
             _run(Path(state), {**given, "source": source})
+        if exclude or include:
+            apply_exclusion(Store(state), exclude, include)
+            fit_again(Store(state), snapshot)
         try:
             told = report(state, out, snapshot, figures, workers, objects, kept or "DIR", style)
         except BadObjects as error:

@@ -12,6 +12,7 @@ import numpy as np
 from stream_engine.counts.confidence import ObjectAnswers, answers_by_object
 from stream_engine.exports import NothingToExport
 from stream_engine.exports.classes import predictions
+from stream_engine.exports.cluster_numbers import numbers
 from stream_engine.exports.naming import NameColumn
 from stream_engine.exports.object_places import ellipses_of, nearest, of_embedding, of_picture
 from stream_engine.state.published import Published
@@ -71,11 +72,12 @@ def _clusters(published: Published, ids: np.ndarray) -> dict[str, Any]:
     cluster[: len(labels)] = labels
     if not (cluster >= 0).any():
         return {}
-    found = {"cluster": _where(cluster[ids] >= 0, cluster[ids])}
+    there = cluster[ids] >= 0
+    found = {"cluster": _where(there, numbers(cluster)[ids]), "cluster_label": _where(there, cluster[ids])}
     if "stability" in artifact.arrays:
         stability = np.zeros(n)
         stability[: len(labels)] = artifact.arrays["stability"]
-        found["stability"] = _where(cluster[ids] >= 0, stability[ids])
+        found["stability"] = _where(there, stability[ids])
     return found
 
 

@@ -174,7 +174,7 @@ def _colour(group: int) -> str:
 
 
 def _points(mark: Points, axes: Any, drawing: Drawing, size: float, markers: Markers) -> None:
-    s = (0.5 * size) ** 2 if markers.s is None else _by_id(markers.s, mark)
+    s: Any = (0.5 * size) ** 2 if markers.s is None else _by_id(markers.s, mark)
     how = {"linewidths": 0.3, "edgecolors": "#333333", "zorder": 3, **markers.more}
     if markers.c is not None:
         axes.scatter(mark.x, mark.y, s=s, c=_by_id(markers.c, mark), **how)
@@ -213,7 +213,9 @@ def _thumbnails(drawing: Drawing, axes: Any, size: float, pictures: Mapping[str,
     """Show pictures of objects in place of their points, none over another; returns where they are, in points."""
     shown: list[Box] = []
     marks = [mark for mark in drawing.marks if isinstance(mark, Points)] if pictures else []
-    box = _laid_out(axes) if marks else None
+    if not marks:
+        return shown
+    box = _laid_out(axes)
     for mark in marks:
         x, y = _at(mark, axes)
         side = thumbnail_side(x, y, 1.6 * size, 5 * size)

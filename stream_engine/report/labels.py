@@ -46,8 +46,8 @@ def placed(
     [1, -1]
     """
     taken = OccupiedBoxes(2 * height)
-    for each in occupied:
-        taken.add(each)
+    for there in occupied:
+        taken.add(there)
     for px, py in zip(x.tolist(), y.tolist()):
         taken.add((px - POINT, px + POINT, py - POINT, py + POINT))
     found, left = [], list(range(len(x)))

@@ -45,13 +45,18 @@ def html(
     by the figure's name."""
     held = data(material, pictures or {}, texts or {})
     top = tuple(tiles(material))
-    return render(made, held, title(material), papers or {}, tuple(material.maps), top, subtitle=subtitle(material))
+    return render(made, held, title(material), papers or {}, _maps(material), top, subtitle=subtitle(material))
 
 
 def body(material: Material, made: Mapping[str, Section], papers: Mapping[str, str]) -> str:
     """What changes when there is a newer snapshot: all sections, and the figures that the script works on."""
-    filled = _filled(made, data(material, {}, {}), papers, tuple(material.maps), tuple(tiles(material)))
+    filled = _filled(made, data(material, {}, {}), papers, _maps(material), tuple(tiles(material)))
     return _templates().get_template("sections.html").render(**filled)
+
+
+def _maps(material: Material) -> tuple[Places, ...]:
+    """The maps to choose from; none where sets of objects have a frame each."""
+    return tuple(material.maps) if material.facts.connected else ()
 
 
 def title(material: Material) -> str:

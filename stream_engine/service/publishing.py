@@ -16,6 +16,7 @@ from stream_engine.service.published_state import PublishedState
 from stream_engine.service.refit_schedule import RefitSchedule
 from stream_engine.service.refit_workers import Workers
 from stream_engine.service.requests import RunFailed
+from stream_engine.service.result_sender import ResultSender
 from stream_engine.service.settings import Settings, params_of
 from stream_engine.service.snapshot_publisher import Publication, SnapshotPublisher
 from stream_engine.service.source_health import POLL_SECONDS, SourceHealth
@@ -30,6 +31,7 @@ class Publishing:
     publisher: SnapshotPublisher
     published: PublishedState
     refits: RefitSchedule
+    results: ResultSender
     workers: Workers
     export_processes: set[int]
     memory: Memory
@@ -55,6 +57,7 @@ class Publishing:
         if publication := self.publisher.collect():
             self._announce(publication)
         self.refits.collect()
+        self.results.collect()
 
     def _announce(self, publication: Publication) -> None:
         """Do everything that had to wait until this snapshot was durable."""
@@ -136,10 +139,13 @@ def open_publishing(
     asked_params = partial(params_of, settings)
     refits = RefitSchedule(settings.refits, workers, published, memory, context, asked_params, ends(settings))
     stack.callback(refits.close)
+    results = ResultSender(settings.publish, settings.kafka, store.directory, published, context)
+    stack.callback(results.close)
     return Publishing(
         publisher,
         published,
         refits,
+        results,
         workers,
         export_processes,
         memory,
