@@ -23,7 +23,7 @@ from tests.support.process import engine
 PICTURES = Path(__file__).parents[2] / "deploy" / "manual" / "pictures"
 SIZE, DESKTOP = {"width": 900, "height": 760}, {"width": 1280, "height": 800}
 STUDY = "[quota]\nperson = 120\n[access]\nrequests_a_second = 10000.0\n"
-COLORS = 64  # of a stored picture: a third of the bytes, and no difference that one sees
+COLORS = 128  # of a stored picture: a third of the bytes, and no difference that one sees
 
 
 def study(folder: Path) -> Collecting:
@@ -56,7 +56,7 @@ def keep(page: Page, name: str) -> None:
     page.wait_for_timeout(1500)
     PICTURES.mkdir(exist_ok=True)
     page.screenshot(path=PICTURES / name)
-    Image.open(PICTURES / name).convert("RGB").quantize(COLORS).save(PICTURES / name, optimize=True)
+    Image.open(PICTURES / name).convert("RGB").quantize(COLORS, dither=Image.Dither.NONE).save(PICTURES / name, optimize=True)
 
 
 def survey(folder: Path) -> None:
