@@ -56,7 +56,8 @@ def keep(page: Page, name: str) -> None:
     page.wait_for_timeout(1500)
     PICTURES.mkdir(exist_ok=True)
     page.screenshot(path=PICTURES / name)
-    Image.open(PICTURES / name).convert("RGB").quantize(COLORS, dither=Image.Dither.NONE).save(PICTURES / name, optimize=True)
+    few = Image.open(PICTURES / name).convert("RGB").quantize(COLORS, dither=Image.Dither.NONE)
+    few.save(PICTURES / name, optimize=True)
 
 
 def survey(folder: Path) -> None:
