@@ -152,7 +152,7 @@ class Study:
         Raises
         ------
         ValueError
-            The data name no such participant; the message has the nearest names. Or a statistic cannot be told apart
+            The data name no such participant; the message has the nearest names. Or a statistic cannot be separated
             by participant (`CannotForget`).
         """
         from stream_engine.state.exclusion import check_known, without

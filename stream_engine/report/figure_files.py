@@ -1,4 +1,4 @@
-"""Figures for papers: a drawing as SVG, PDF and PNG by matplotlib, fonts embedded, groups told apart by shape and
+"""Figures for papers: a drawing as SVG, PDF and PNG by matplotlib, fonts embedded, groups distinguished by shape and
 colour. All text has the size that was asked for, whatever the width."""
 
 import io
