@@ -47,6 +47,7 @@ def lab(tmp_path_factory):
     folder = tmp_path_factory.mktemp("lab")
     (packed,) = json.loads(npm("pack", "--json", "--pack-destination", folder, cwd=PLUGIN))
     assert {each["path"] for each in packed["files"]} == {"index.js", "package.json", "README.md"}
+    assert f'version: "{packed["version"]}"' in (PLUGIN / "index.js").read_text()
     with cache("npm") as kept:
         options = ["--cache", kept, "--no-audit", "--no-fund", "--prefer-offline"]
         npm("install", *options, folder / packed["filename"], "jspsych@8", cwd=folder)
