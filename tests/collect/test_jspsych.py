@@ -18,6 +18,7 @@ from tests.support.process import until
 PLUGIN = ROOT / "deploy" / "jspsych"
 NO_REFITS = "[snapshot]\ninterval = 1.0\n[refits]\nenabled = false\n"
 PAGE = """<!doctype html><title>an experiment</title>
+<link href="node_modules/jspsych/css/jspsych.css" rel="stylesheet">
 <script src="node_modules/jspsych/dist/index.browser.min.js"></script>
 <script src="node_modules/jspsych-plugin-stream-engine/index.js"></script>
 <body></body>
