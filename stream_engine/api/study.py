@@ -301,10 +301,10 @@ class Study:
         Returns
         -------
         data frame, shape (n_objects, ...)
-            Columns object and cluster (counted from 1, the largest first; missing: none). If computed: stability (the share of random halves of the
-            responses that assign the object to this cluster), second (the next most frequent cluster), between (whether
-            stability is below .9), and the verdict, the same in every row: "3 clusters", "no clusters: a continuum"
-            (groups are then parts of it) or "cannot tell".
+            Columns object and cluster (counted from 1, the largest first; missing: none). If computed: stability (the
+            share of random halves of the responses that assign the object to this cluster), second (the next most
+            frequent cluster), between (whether it is between clusters, by its stability), and the verdict, the same in
+            every row: "3 clusters", "no clusters: a continuum" (groups are then parts of it) or "cannot tell".
         """
         from stream_engine.exports.cluster_numbers import numbers
 
