@@ -12,7 +12,7 @@ from typing import ClassVar
 import numpy as np
 
 from stream_engine.counts import radix
-from stream_engine.data.array_checks import LARGEST_SUM, Held, check_rising, check_rows, figures, ids, weights
+from stream_engine.data.array_checks import LARGEST_SUM, ArraySpec, check_rising, check_rows, figures, ids, weights
 from stream_engine.data.column_checks import COLUMNS, check_columns
 from stream_engine.data.comparisons import MAX_WEIGHT
 from stream_engine.data.compiled import njit
@@ -80,7 +80,7 @@ class PairSums:
     float64, nonzero; `squares` float64: the sum of squared weights, the variance that pure noise would give W.
     """
 
-    HOLDS: ClassVar[Mapping[str, Held]] = {
+    HOLDS: ClassVar[Mapping[str, ArraySpec]] = {
         "i": ids("pairs"),
         "j": ids("pairs"),
         "w": weights("pairs"),
@@ -190,7 +190,10 @@ class KeySums:
     rest.
     """
 
-    HOLDS: ClassVar[Mapping[str, Held]] = {**COLUMNS, **{name: weights("keys", least=0.0) for name in ("n_lo", "n_hi")}}
+    HOLDS: ClassVar[Mapping[str, ArraySpec]] = {
+        **COLUMNS,
+        **{name: weights("keys", least=0.0) for name in ("n_lo", "n_hi")},
+    }
 
     def __init__(self, dense_limit: int = 0, log_floor: int = LOG_FLOOR):
         self._sums = Sums(3, 2, log_floor)

@@ -18,7 +18,7 @@ from stream_engine.counts import Accumulator, radix
 from stream_engine.counts.leaving import Leaving
 from stream_engine.counts.leaving_workers import votes_with_worker_called, votes_without
 from stream_engine.counts.sorted_counts import LOG_FLOOR, SortedCounts
-from stream_engine.data.array_checks import Held, check_rising, check_rows, counts, ids
+from stream_engine.data.array_checks import ArraySpec, check_rising, check_rows, counts, ids
 from stream_engine.data.column_checks import EXACT, check_counts
 from stream_engine.data.comparisons import Batch, Provenance
 from stream_engine.data.compiled import njit
@@ -58,7 +58,7 @@ class WorkerVotes(Accumulator):
     """
 
     needs_provenance = True
-    HOLDS: ClassVar[Mapping[str, Held]] = {
+    HOLDS: ClassVar[Mapping[str, ArraySpec]] = {
         **{name: ids("keys") for name in ("lo", "hi", "anchor")},
         "worker": ids("keys", of="names"),
         **EXACT,

@@ -6,7 +6,7 @@ import numpy as np
 
 from stream_engine.data.array_checks import (
     LARGEST_COUNT,
-    Held,
+    ArraySpec,
     check_groups,
     check_offsets,
     check_rising,
@@ -18,8 +18,15 @@ from stream_engine.data.container import Corrupt
 from stream_engine.data.mapped_arrays import BLOCK
 from stream_engine.data.triplet_columns import COUNT_LIMIT
 
-COLUMNS: dict[str, Held] = {"lo": ids("pairs"), "hi": ids("pairs"), "start": offsets("pairs"), "anchor": ids("keys")}
-EXACT: dict[str, Held] = {name: Held(("<i4", "<i8"), ("keys",)) for name in ("n_lo", "n_hi")}  # see check_counts
+COLUMNS: dict[str, ArraySpec] = {
+    "lo": ids("pairs"),
+    "hi": ids("pairs"),
+    "start": offsets("pairs"),
+    "anchor": ids("keys"),
+}
+EXACT: dict[str, ArraySpec] = {
+    name: ArraySpec(("<i4", "<i8"), ("keys",)) for name in ("n_lo", "n_hi")
+}  # see check_counts
 COUNT_COLUMNS = {**COLUMNS, **EXACT}
 
 

@@ -5,12 +5,12 @@ Raises `Corrupt` with one line. O(bytes), plus sorting one number per name; no t
 
 import numpy as np
 
-from stream_engine.data.array_checks import Held, check_array, check_offsets, check_range, offsets
+from stream_engine.data.array_checks import ArraySpec, check_array, check_offsets, check_range, offsets
 from stream_engine.data.comparisons import MAX_NAME_BYTES
 from stream_engine.data.container import Corrupt
 from stream_engine.data.packed_names import BLOCK, Names
 
-PACKED = {"utf8": Held(("|u1",), ("bytes",)), "offsets": offsets("names")}  # beside what else is of each name
+PACKED = {"utf8": ArraySpec(("|u1",), ("bytes",)), "offsets": offsets("names")}  # beside what else is of each name
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 
 

@@ -19,7 +19,7 @@ from stream_engine.formats.json_scan import (
     item_count,
     take_items,
 )
-from stream_engine.formats.table_events import SureNames
+from stream_engine.formats.table_events import CertainNames
 from stream_engine.formats.text_values import plain_numbers, plain_times
 
 
@@ -55,12 +55,12 @@ class JsonColumn(NamedTuple):
         none = np.broadcast_to(np.int32(-1), len(named))
         return none if pool is None else self._ids(pool, named), self.kind <= INTEGER
 
-    def lists(self, pool: Pool, answer: bool) -> SureNames:
+    def lists(self, pool: Pool, answer: bool) -> CertainNames:
         lengths, items = np.empty(len(self.kind), np.int64), (self.cells.item_begin, self.cells.item_end)
         names = item_count(self.kind, self.begin, self.end, answer, lengths)
         begins, ends = np.empty(names, np.int64), np.empty(names, np.int64)
         take_items(self.kind, self.begin, self.end, lengths, *items, begins, ends)
-        return SureNames(np.maximum(lengths, 0), pool.ids_of_bytes(self.text, begins, ends), lengths >= 0)
+        return CertainNames(np.maximum(lengths, 0), pool.ids_of_bytes(self.text, begins, ends), lengths >= 0)
 
     def numbers(self, missing: np.ndarray) -> np.ndarray:
         values = np.full(len(self.kind), np.nan)

@@ -18,15 +18,16 @@ from stream_engine import formats
 from stream_engine.data.comparisons import MAX_LIST, Decoded, InvalidEvent
 from stream_engine.formats.bounds import OverBound, too_many_rows
 from stream_engine.formats.event_block import MAX_UNKNOWN, Block, nothing, unreadable
-from stream_engine.formats.event_fields import fields_of
+from stream_engine.formats.event_fields import Filter, fields_of
 from stream_engine.formats.field_values import MISSING
 from stream_engine.formats.joined_blocks import one_by_one
 from stream_engine.formats.json_columns import columns_of
 from stream_engine.formats.json_places import ERRORS, Places, is_utf8, lines_of, places_of, too_many_elements
 from stream_engine.formats.json_scan import ABSENT, Cells, Fields, scan_events
-from stream_engine.formats.options import EventOptions
-from stream_engine.formats.table_events import LeftOut, Table, read_table
+from stream_engine.formats.options import EventOptions, UnusableOptions
+from stream_engine.formats.table_events import ExcludedEvent, Table, read_table
 from stream_engine.formats.validate import Event, read_event
+from stream_engine.formats.wide_columns import has_placeholders
 
 ARROW_STREAM = b"\xff\xff\xff\xff"  # how an Arrow IPC stream begins; no JSON text does
 _FIELDS = msgspec.json.Decoder(dict[str, msgspec.Raw])
@@ -44,6 +45,8 @@ class Decoder:
         """Without `fast`, every event is read by the definition."""
         self.options, self._fast = options, fast
         self.event_fields = fields_of(options)
+        if has_placeholders(options):
+            raise UnusableOptions("--columns: placeholders in names of columns need a table, this is JSON")
         self.unknown: dict[str, None] = {}
         self._sources = [source for source in sorted(self.event_fields.known) if _is_plain(source)]
         self._passed_over: dict[str, None] = {}
@@ -190,14 +193,14 @@ class Decoder:
         return self._room
 
     def _by_definition(self, text: bytes) -> Event:
-        """One event. Raises `InvalidEvent` with the reason, `LeftOut`, `CatchTrial`."""
+        """One event. Raises `InvalidEvent` with the reason, `ExcludedEvent`, `CatchTrial`."""
         if over := too_many_elements(text, self.options.bounds):
             raise InvalidEvent("too_large", over)
         fields = _fields_in(text)
         self._learn(fields)
-        for source, wanted in self.event_fields.where:
-            if source not in fields or not _has_text(bytes(fields[source]), wanted):
-                raise LeftOut
+        for each in self.event_fields.where:
+            if not _kept(each, bytes(fields.get(each.source, b""))):
+                raise ExcludedEvent
         return read_event(lambda source: _value(fields, source), self.event_fields, text=False)
 
     def _learn_from(self, text: bytes) -> bool:
@@ -262,6 +265,15 @@ def _value(fields: dict[str, msgspec.Raw], source: str) -> Any:
         return _ANY.decode(fields[source])
     except msgspec.ValidationError:  # a number that is too large, such as 1e999: not a name, weight or time
         return np.inf
+
+
+def _kept(filter: Filter, raw: bytes) -> bool:
+    """Whether a filter keeps a JSON value; b"" where there is none."""
+
+    def number() -> float:
+        return float(raw) if raw[:1].isdigit() or raw[:1] == b"-" else np.nan
+
+    return bool(filter.keeps(lambda text: _has_text(raw, text), np.bool_(raw in (b"", b"null")), number))
 
 
 def _has_text(raw: bytes, wanted: str) -> bool:

@@ -60,8 +60,9 @@ def section(material: Material) -> Section:
     says = f"{note[:1].upper()}{note[1:]}. " if note else ""
     says += f"The partition assigns {some(int(sizes.sum()), 'object')} to {some(len(sizes), 'group')}{_stable(report)}."
     tables = [Table("clusters", columns, about=STABILITY if stability is not None else "")]
-    if "between" in columns and artifact.report.get("verdict", "").endswith(" clusters"):
-        tables += _between(material.names, artifact.arrays["labels"], stability, artifact.arrays["second"])
+    if stability is not None and "between" in columns and artifact.report.get("verdict", "").endswith(" clusters"):
+        made = artifact.arrays["labels"]
+        tables += _between(material.names, numbers(made), stability, numbers(made, artifact.arrays["second"]))
     drawings: tuple[Drawing, ...] = ()
     if "tested_k" in artifact.arrays and len(artifact.arrays["tested_k"]) > 1:
         k, crowding, p = (artifact.arrays[f"tested_{name}"] for name in ("k", "crowding", "p"))
@@ -78,16 +79,16 @@ def section(material: Material) -> Section:
     return Section(TITLE, says, drawings, tuple(tables), notes)
 
 
-def _between(names: Sequence[str], labels: np.ndarray, stability: np.ndarray, second: np.ndarray) -> list[Table]:
-    """The objects that lie between clusters, the least certain first."""
-    at = np.flatnonzero((labels >= 0) & (stability < BETWEEN))
+def _between(names: Sequence[str], cluster: np.ndarray, stability: np.ndarray, second: np.ndarray) -> list[Table]:
+    """The objects that lie between clusters, the least certain first; clusters by their numbers, below 1: none."""
+    at = np.flatnonzero((cluster >= 1) & (stability < BETWEEN))
     at = at[np.argsort(stability[at], kind="stable")]
     if not len(at):
         return []
     columns = {
         "object": [names[i] for i in at.tolist()],
-        "cluster": numbers(labels)[at].tolist(),
-        "or cluster": [each if each >= 0 else None for each in numbers(labels, second)[at].tolist()],
+        "cluster": cluster[at].tolist(),
+        "or cluster": [each if each >= 1 else None for each in second[at].tolist()],
         "stability": stability[at].tolist(),
     }
     return [Table("between", columns, ids=at, about="Objects between clusters.")]

@@ -15,6 +15,7 @@ from stream_engine.service.dead_letters import folder_of
 from stream_engine.service.descriptors import raised_limit
 from stream_engine.service.http import HttpContext, serve
 from stream_engine.service.in_flight import InFlight
+from stream_engine.service.inferred import Prepared
 from stream_engine.service.learning import Learning, open_learning
 from stream_engine.service.prediction_monitor import PredictionMonitor
 from stream_engine.service.published_state import PublishedState
@@ -42,10 +43,15 @@ class OpenRun:
 
 
 def open_run(
-    settings: Settings, directory: Path, context: Context, stack: ExitStack, start_over: bool = False
+    settings: Settings,
+    directory: Path,
+    context: Context,
+    stack: ExitStack,
+    start_over: bool = False,
+    inferred: Prepared | None = None,
 ) -> OpenRun:
     """Open everything at the positions of the newest intact snapshot, or with `start_over` at the beginning, with all
-    published files removed; `stack` closes it.
+    published files removed; `stack` closes it. `inferred` is how the input is read without options.
 
     Raises `BadSettings`, `RunFailed`, `StateInUse`, `connectors.UnusableSource`, …
     """
@@ -55,7 +61,7 @@ def open_run(
     available_memory.give(available_memory.limit_in_bytes(settings.memory_gb))
     stack.callback(available_memory.give, None)
     store = _store(settings, directory, context)
-    engine, newest, settings = resumed(settings, store, stack, log, start_over)
+    engine, newest, settings = resumed(settings, store, stack, log, start_over, inferred)
     metrics.loop_ticked.set_function(lambda: context.heartbeat.time)
     health = SourceHealth(engine, settings.input.stall_after, context)
     in_flight = _in_flight(settings, directory, engine, context, stack)

@@ -10,7 +10,7 @@ from stream_engine.service.ingest import Ingest
 from stream_engine.service.settings import Settings
 from stream_engine.service.source_health import SourceHealth
 from stream_engine.service.sources import event_options, source
-from stream_engine.service.stages import Ahead, cpus
+from stream_engine.service.stages import DecodeStage, cpus
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +20,7 @@ class Reading:
 
     sources: list[Source]
     ingest: Ingest
-    ahead: Ahead
+    ahead: DecodeStage
     following: bool
 
 
@@ -40,7 +40,7 @@ def open_reading(
         sources.append(opened)
     ingest = Ingest(event_options(settings), settings.input.format, in_flight)
     # one by one until it is known which record crashes the process
-    ahead = Ahead(ingest.blocks, beside=cpus() > 1 and not in_flight.suspected)
+    ahead = DecodeStage(ingest.blocks, beside=cpus() > 1 and not in_flight.suspected)
     stack.callback(ahead.close)
     following = settings.follow or any(split_uri(uri)[0] == "kafka" for uri in settings.source)
     return Reading(sources, ingest, ahead, following)
