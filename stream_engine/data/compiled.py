@@ -12,18 +12,18 @@ by its own decorators: it inlines, caches and types as ever. A kernel names kern
 a module that imported it: 0.1 us a call; in its own module it gives way to the compiled function.
 """
 
+import time
 from collections.abc import Callable, Iterator
 from functools import update_wrapper
 from importlib import import_module
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-import stream_engine.data.kernel_sources  # noqa: F401  notes when the first kernel was defined
-
 if TYPE_CHECKING:
     from numba.core.dispatcher import Dispatcher
 
 Function = TypeVar("Function", bound=Callable)
+IMPORTED = time.time()  # before the first kernel was
 
 
 class Kernel:
