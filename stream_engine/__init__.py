@@ -13,8 +13,8 @@ _PUBLIC = {
     "Quadruplet": "stream_engine.data.comparisons",
     "Label": "stream_engine.data.comparisons",
     "read_snapshot": "stream_engine.state.snapshot",
-    "read": "stream_engine.study.reading",
-    "Study": "stream_engine.study.study",
+    "read": "stream_engine.api.reading",
+    "Study": "stream_engine.api.study",
 }
 __all__ = list(_PUBLIC)
 

@@ -47,15 +47,15 @@ def exit_status(error: Exception) -> int | None:
     if isinstance(error, click.UsageError):
         return 2
     from connectors import SinkUnavailable, SourceFailed, UnusableSource
-    from stream_engine.accumulators.leaving import CannotForget
     from stream_engine.asking import CannotAsk
     from stream_engine.collect.stimuli import BadStimuli
+    from stream_engine.counts.leaving import CannotForget
     from stream_engine.data.available_memory import TooLarge
     from stream_engine.data.container import Corrupt
     from stream_engine.data.signatures import BadKey
+    from stream_engine.evaluation import NoModel
     from stream_engine.exports import NothingToExport
     from stream_engine.formats.options import UnusableOptions
-    from stream_engine.prediction import NoModel
     from stream_engine.refits import CannotRefit, SolverFailed
     from stream_engine.service.settings import BadSettings
     from stream_engine.state.engine import OverlappingStates

@@ -32,7 +32,7 @@ def judgements() -> Path:
 # The files with the most tests are begun first; these have few, but take minutes: they go with one that is begun early.
 SLOW_AND_FEW = {
     "tests/laws/test_bounds_checks.py": "tests/laws/test_formats.py",
-    "tests/data/test_compiled.py": "tests/estimators/test_estimators.py",
+    "tests/data/test_compiled.py": "tests/api/test_estimators.py",
     "tests/end_to_end/test_demo.py": "tests/laws/test_refits.py",
     "tests/commands/test_warm_up.py": "tests/laws/test_accumulators.py",
 }

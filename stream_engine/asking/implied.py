@@ -11,7 +11,7 @@ from functools import cache
 import numpy as np
 
 from stream_engine.data.container import Corrupt
-from stream_engine.guard.implied import Order, answers, order_of
+from stream_engine.order.implied import Order, answers, order_of
 from stream_engine.state.snapshot import Snapshot
 
 MOST = 2_000_000  # accepted comparisons; of a larger order nothing is left out

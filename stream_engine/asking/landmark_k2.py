@@ -2,7 +2,7 @@
 
 The second design of Kleindessner & von Luxburg (2017, sec. 2.3): d(x_j, x_i) < d(x_j, x_k) with x_j, x_k landmarks and
 x_i any object. One pair (anchor x_j, landmark x_k) after the other, all objects. Landmarks are those of `landmark`, but
-at most a quarter of the objects, so that `statistics.landmark_designs` recognises the design.
+at most a quarter of the objects, so that `counts.landmark_designs` recognises the design.
 """
 
 import numpy as np

@@ -1,7 +1,7 @@
 """Who chooses which question: the model as many as it is believed, but for a share that is always random.
 
 A random share is asked whatever the model thinks: answers to questions that a model chose say nothing fair about that
-model, since it chooses what it is uncertain about; only the random ones evaluate it (`statistics.judgement_folds`). A
+model, since it chooses what it is uncertain about; only the random ones evaluate it (`evaluation.judgement_folds`). A
 question carries its `sampler` and its `propensity`, the probability with which this question was asked at its place,
 given those before: r / L for a random one of L that are left, r being the part of the questions that is random, and
 1 - r for one that a model chose; not said of coverage and landmark designs, which depend on no answer's content.

@@ -13,8 +13,8 @@ from stream_engine.clustering.dual_bounds import upper_bound
 from stream_engine.clustering.feasible_point import feasible
 from stream_engine.clustering.projection import projected
 from stream_engine.clustering.similarity_matrix import blocks, checked, inner
+from stream_engine.counts.spectral import centred, dense, spectral_size
 from stream_engine.data import available_memory
-from stream_engine.statistics.spectral import centred, dense, spectral_size
 
 SOLVERS = ("admm", "cvxpy")
 PENALTY = 10.0  # rho to begin with, for W scaled to unit norm

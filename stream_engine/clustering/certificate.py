@@ -18,7 +18,7 @@ from scipy.linalg import LinAlgError, cholesky
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
 from stream_engine.clustering.similarity_matrix import Blocks, blocks
-from stream_engine.statistics.spectral import dense, size_of
+from stream_engine.counts.spectral import dense, size_of
 
 PROVED_UP_TO = 4000
 ROUNDING = 1e-10  # of the size of W: what counts as zero

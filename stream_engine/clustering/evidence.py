@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
-from stream_engine.statistics.spectral import centred, dense, top_eigenpairs
+from stream_engine.counts.spectral import centred, dense, top_eigenpairs
 
 COPIES = 19
 LEAST = 12  # objects: of fewer, random signs give the same matrix too often for any test

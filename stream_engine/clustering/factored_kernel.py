@@ -1,5 +1,5 @@
 """k1 or k2 of many objects as its factor: K = Phi Phi^T is never made whole, only multiplied by, or made for a subset
-of them. Of a landmark design for k2 the factor is the adapted, narrow one (`statistics.landmark_designs`).
+of them. Of a landmark design for k2 the factor is the adapted, narrow one (`counts.landmark_designs`).
 
 Kernel k-means in feature space is what Kleindessner & von Luxburg 2017 (sec. 4.2) cluster with, there to 10,000
 objects: k-means on the rows of F, K ~ F F^T on its AXES leading centred axes; means do not matter to k-means.
@@ -13,8 +13,8 @@ from scipy import sparse as sp
 
 from stream_engine.clustering import partition
 from stream_engine.clustering.similarity_matrix import checked
+from stream_engine.counts import kernels, landmark_designs
 from stream_engine.data.triplet_columns import Columns
-from stream_engine.statistics import kernels, landmark_designs
 
 AXES = 32  # at least, for k-means
 

@@ -10,7 +10,7 @@ import warnings
 import numpy as np
 
 from stream_engine.clustering.similarity_matrix import Blocks, blocks
-from stream_engine.statistics.spectral import top_eigenpairs
+from stream_engine.counts.spectral import top_eigenpairs
 
 STARTS = 4  # of k-means where a refinement follows
 MOST = 24  # clusters tried as a start for SDP-lambda

@@ -15,12 +15,13 @@ from scipy import sparse
 from stream_engine.clustering import factored_kernel
 from stream_engine.clustering.factored_kernel import Factored
 from stream_engine.clustering.similarity_matrix import checked, from_triangle
+from stream_engine.counts import kernels
 from stream_engine.data.mapped_arrays import blocks
 from stream_engine.data.symmetric_matrices import DENSE_LIMIT
 from stream_engine.data.triplet_columns import columns_from_rows
+from stream_engine.evaluation import weighted_counts
+from stream_engine.evaluation.subset import UnknownObjects, named
 from stream_engine.state.snapshot import Snapshot, triplet_columns
-from stream_engine.statistics import kernels, weighted_counts
-from stream_engine.statistics.subset import UnknownObjects, named
 
 
 class Recipe(NamedTuple):

@@ -28,7 +28,7 @@ from stream_engine.clustering.cascade import Solution, proven, solve
 from stream_engine.clustering.evidence import LEAST, Evidence, evidence
 from stream_engine.clustering.partition import MOST
 from stream_engine.clustering.similarity_matrix import checked
-from stream_engine.statistics.spectral import top_eigenpairs
+from stream_engine.counts.spectral import top_eigenpairs
 
 SEARCH_TOL, LARGE_TOL = 1e-3, 2e-3  # of all that are compared; of more than SEARCH_UP_TO objects
 CLEAR = 1.25  # of lambda_min: an eigenvalue above is searched for clusters whatever random answers give

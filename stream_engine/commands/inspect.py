@@ -14,6 +14,7 @@ import click
 from connectors.files.readers import KINDS
 from stream_engine.commands import state_option
 from stream_engine.data.packed_names import unpack_names
+from stream_engine.evaluation.judgements import judgements_of
 from stream_engine.exports.models import COUNTS_TOLD
 from stream_engine.findings import Finding, findings, warnings
 from stream_engine.findings.facts import Facts
@@ -21,7 +22,6 @@ from stream_engine.findings.models import explained
 from stream_engine.findings.words import percent
 from stream_engine.state.snapshot import Snapshot
 from stream_engine.state.store import Store
-from stream_engine.statistics.judgements import judgements_of
 
 MOST = 5  # partitions that are listed
 WIDE = 116  # letters in a line

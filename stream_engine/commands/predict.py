@@ -15,7 +15,7 @@ from connectors.files.readers import KINDS
 from stream_engine.commands import snapshot_option, state_option
 from stream_engine.commands.answer_files import OUT, written
 from stream_engine.commands.input_options import reading_options, settings_of
-from stream_engine.prediction.questions import BadQuestion, Questions
+from stream_engine.evaluation.questions import BadQuestion, Questions
 from stream_engine.service.question_files import read
 from stream_engine.state.published import Published
 from stream_engine.state.store import Store
@@ -62,8 +62,8 @@ class Predictions(NamedTuple):
 
 def answers(published: Published, questions: Questions, name: str | None = None) -> Predictions:
     """Questions with `p`, the probability of the answer d(i, j) < d(k, l), by the model of that name or the best.
-    Raises `prediction.probability.NoModel`."""
-    from stream_engine.prediction.answering import answered  # it loads scipy, which a bad file is told without
+    Raises `evaluation.probability.NoModel`."""
+    from stream_engine.evaluation.answering import answered  # it loads scipy, which a bad file is told without
 
     found = answered(published, questions.names, name)
     columns = zip(questions.rows, found.p.tolist(), found.by.tolist(), strict=True)

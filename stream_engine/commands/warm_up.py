@@ -60,7 +60,7 @@ def _events() -> Iterator[bytes]:
 
 def _learn(accumulators: Iterable[str], guard: bool):
     """Count and judge, restore and merge; the snapshot of all."""
-    from stream_engine.accumulators import empty
+    from stream_engine.counts import empty
     from stream_engine.formats import decoder
     from stream_engine.formats.options import EventOptions
     from stream_engine.state.engine import Engine
@@ -81,8 +81,8 @@ def _learn(accumulators: Iterable[str], guard: bool):
 def _guard() -> None:
     from stream_engine.data.comparisons import empty_batch
     from stream_engine.data.triplet_columns import columns_from_triplets, handed_over, state_of_columns
-    from stream_engine.guard.implied import implied
-    from stream_engine.guard.partial_order import PartialOrder, canonical_order, transitive_reduction, weight_kept
+    from stream_engine.order.implied import implied
+    from stream_engine.order.partial_order import PartialOrder, canonical_order, transitive_reduction, weight_kept
     from stream_engine.state.engine import Engine
 
     # Judged before anything is decoded: the process beside this one compiles the decoding meanwhile.
@@ -101,7 +101,7 @@ def _guard() -> None:
 @cache
 def _counted():
     """A snapshot of every statistic there is."""
-    from stream_engine.accumulators import ACCUMULATORS
+    from stream_engine.counts import ACCUMULATORS
 
     return _learn(tuple(ACCUMULATORS), False)
 
@@ -142,8 +142,8 @@ def _online() -> None:
 
 def _predict() -> None:
     from stream_engine.data.comparisons import empty_batch
-    from stream_engine.prediction import PREDICTORS, predictor
-    from stream_engine.prediction.observer import Observer
+    from stream_engine.evaluation import PREDICTORS, predictor
+    from stream_engine.evaluation.observer import Observer
     from stream_engine.state.published import Published
 
     for name in PREDICTORS:  # a run makes them in a thread of its own, sooner or later

@@ -6,8 +6,8 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import expit, logit
 
-from stream_engine.embedding.gradient import probability
 from stream_engine.embedding.lapse_prior import FIRST, LEAST, MOST, PRIOR
+from stream_engine.evaluation.answer_probabilities import probability
 
 WORTH = 20.0  # answers, the weight of the prior of the scale
 

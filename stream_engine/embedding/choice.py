@@ -16,10 +16,10 @@ import numpy as np
 
 from stream_engine.embedding.calibration import Calibration, calibrate
 from stream_engine.embedding.fit import CAREFUL, KERNELS, LOOSE, Embedding, Setting, fit, fit_carefully
-from stream_engine.embedding.gradient import margins, probability
 from stream_engine.embedding.held_out import Answers, known_lapses, population_lapse, unit_losses
 from stream_engine.embedding.questions import Questions
 from stream_engine.embedding.starts import directions
+from stream_engine.evaluation.answer_probabilities import margins, probability
 
 RIDGES = (10.0, 3.0, 1.0, 0.3, 0.1)
 DIMENSIONS = (1, 2, 3, 5, 8, 12, 18, 27)

@@ -22,8 +22,9 @@ import numpy as np
 from stream_engine.embedding.choice import USUAL, Choice
 from stream_engine.embedding.evidence import Evidence
 from stream_engine.embedding.fit import LOOSE, fit_carefully
-from stream_engine.embedding.held_out import Answers, known_lapses, probabilities
-from stream_engine.statistics.hash_split import name_hashes
+from stream_engine.embedding.held_out import Answers, known_lapses
+from stream_engine.evaluation.answer_probabilities import probabilities
+from stream_engine.evaluation.hash_split import name_hashes
 
 FOLDS = 10
 LEVEL = 0.05

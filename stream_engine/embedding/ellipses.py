@@ -22,10 +22,10 @@ from scipy.linalg import cho_factor, cho_solve
 from scipy.sparse import csr_array
 
 from stream_engine.embedding.fit import Embedding
-from stream_engine.embedding.gradient import margins
 from stream_engine.embedding.held_out import Answers
 from stream_engine.embedding.lapse_prior import PRIOR, guesses
 from stream_engine.embedding.questions import asked_about
+from stream_engine.evaluation.answer_probabilities import margins
 
 LARGEST = 2500  # coordinates n d up to which covariances are computed: 16 (n d)^2 bytes, O((n d)^3)
 LEVEL = 0.95

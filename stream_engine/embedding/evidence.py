@@ -1,6 +1,6 @@
 """Answers of a snapshot as an embedding takes them: by worker where that is known, each with its unit and its part.
 
-Judgements are the units where the snapshot keeps them (`statistics.judgement_folds`), with their workers; what a
+Judgements are the units where the snapshot keeps them (`evaluation.judgement_folds`), with their workers; what a
 bounded sample of them does not hold is fitted to all the same, by nobody in particular. Else the units are questions,
 both answers and all repeats of each, and workers are known where `worker_votes` is kept. O(m log m).
 """
@@ -12,11 +12,11 @@ import numpy as np
 from stream_engine.data.integer_hash import mix64
 from stream_engine.data.triplet_columns import pair_of_entry
 from stream_engine.embedding.held_out import Answers
+from stream_engine.evaluation import hash_split, judgement_folds
+from stream_engine.evaluation.judgement_folds import FIT
+from stream_engine.evaluation.judgements import judgements_of
+from stream_engine.evaluation.worker_reliability import votes_of
 from stream_engine.state.snapshot import Snapshot, triplet_columns
-from stream_engine.statistics import hash_split, judgement_folds
-from stream_engine.statistics.judgement_folds import FIT
-from stream_engine.statistics.judgements import judgements_of
-from stream_engine.statistics.worker_reliability import votes_of
 
 Sides = tuple[np.ndarray, np.ndarray, np.ndarray]  # (q, 4) rows; (2, q) how often each side was nearer; (q,) worker
 

@@ -14,10 +14,11 @@ import numpy as np
 from scipy.optimize import minimize
 
 from stream_engine.embedding import lapse_prior, minibatch, starts
-from stream_engine.embedding.gradient import STE, Loss, loss_of
+from stream_engine.embedding.gradient import Loss, loss_of
 from stream_engine.embedding.lapse_prior import FIRST, LEAST, MOST
 from stream_engine.embedding.principal_axes import on_principal_axes
 from stream_engine.embedding.questions import Questions
+from stream_engine.evaluation.answer_probabilities import STE
 
 LARGE = 2e6  # questions times dimensions above which stochastic passes come first, and L-BFGS ends earlier
 ROUGH = 1e-4  # the tolerance there

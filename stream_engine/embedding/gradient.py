@@ -15,13 +15,11 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 
 from stream_engine.data.compiled import njit
-from stream_engine.data.compiled_arguments import read_only
 from stream_engine.embedding.questions import Questions
+from stream_engine.evaluation.answer_probabilities import LARGEST, STE, probability
 
-STE = 0.0  # the value of alpha that stands for the identity
 BLOCK = 256  # questions whose differences are held at once: they stay in the first cache
 ALONE = 1 << 14  # questions below which a second thread costs more than it saves
-LARGEST = 500.0  # |Delta| beyond which the likelihood no longer changes
 
 Loss = Callable[[np.ndarray, np.ndarray], tuple[float, np.ndarray, np.ndarray]]
 
@@ -62,46 +60,10 @@ def _pool() -> ThreadPoolExecutor:
     return _POOL[0]
 
 
-def margins(points: np.ndarray, rows: np.ndarray, alpha: float = STE) -> np.ndarray:
-    """(m,) float64 Delta of (m, 4) rows: above 0 where d(i, j) < d(k, l). O(m d).
-
-    >>> margins(np.array([[0.0], [1.0], [3.0]]), np.array([[0, 1, 0, 2]])).tolist()
-    [8.0]
-    """
-    points, rows = read_only(points, np.float64), read_only(rows, np.int32)
-    out = np.empty(len(rows))
-    _margins(points, rows, alpha, out)
-    return out
-
-
 def log_loss(delta: np.ndarray, lapse: np.ndarray | float, near: np.ndarray, far: np.ndarray) -> float:
     """- sum near log p + far log(1 - p) of given margins; in nats, not divided by anything."""
     p = probability(delta, lapse)
     return float(-(near @ np.log(np.maximum(p, 1e-300)) + far @ np.log(np.maximum(1.0 - p, 1e-16))))
-
-
-def probability(delta: np.ndarray, lapse: np.ndarray | float) -> np.ndarray:
-    """(m,) P(d(i, j) < d(k, l)) = lapse / 2 + (1 - lapse) / (1 + exp(-Delta)).
-
-    >>> probability(np.array([0.0, 900.0]), 0.1).round(6).tolist()
-    [0.5, 0.95]
-    """
-    return lapse / 2 + (1.0 - lapse) / (1.0 + np.exp(-np.clip(delta, -LARGEST, LARGEST)))
-
-
-@njit(cache=True, nogil=True, fastmath=True)
-def _margins(points, rows, alpha, out):
-    for t in range(len(rows)):
-        near, far = 0.0, 0.0
-        for c in range(points.shape[1]):
-            u = points[rows[t, 0], c] - points[rows[t, 1], c]
-            v = points[rows[t, 2], c] - points[rows[t, 3], c]
-            near += u * u
-            far += v * v
-        if alpha > 0.0:
-            out[t] = 0.5 * (alpha + 1.0) * (np.log(1.0 + far / alpha) - np.log(1.0 + near / alpha))
-        else:
-            out[t] = far - near
 
 
 @njit(cache=True, nogil=True, fastmath=True)

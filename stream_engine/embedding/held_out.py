@@ -4,8 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from stream_engine.embedding.gradient import LARGEST, margins, probability
 from stream_engine.embedding.questions import NOBODY, Questions, of_rows
+from stream_engine.evaluation.answer_probabilities import LARGEST
 
 
 class Answers(NamedTuple):
@@ -59,29 +59,6 @@ def known_lapses(lapse: np.ndarray, questions: Questions, unknown: float | None 
     return np.where((answers > 0) & (np.arange(len(lapse)) != NOBODY), lapse, unknown)
 
 
-def probabilities(
-    points: np.ndarray,
-    rows: np.ndarray,
-    lapse: np.ndarray | float,
-    alpha: float,
-    worker: np.ndarray | None = None,
-    scale: float = 1.0,
-) -> np.ndarray:
-    """(m,) P(d(i, j) < d(k, l)), by one lapse or by the lapse of row worker + 1 of each; `scale` of the margins says
-    confidence of the points (`calibration`). O(m d)."""
-    who = lapse if worker is None else np.asarray(lapse)[worker + 1]
-    return probability(scale * margins(points, rows, alpha), who)
-
-
 def unit_losses(p: np.ndarray, held: Answers, number: np.ndarray) -> np.ndarray:
     """(u,) log loss of each unit, `number` (m,) in 0 .. u - 1 of each answer."""
     return np.bincount(number, -held.times * np.log(np.maximum(p, np.exp(-LARGEST))))
-
-
-def log_odds(p: np.ndarray) -> np.ndarray:
-    """(m,) log p / (1 - p): the margin at slope 1 by which `statistics.held_out` makes figures of probabilities.
-
-    >>> log_odds(np.array([0.5, 0.75])).round(4).tolist()
-    [0.0, 1.0986]
-    """
-    return np.log(np.maximum(p, 1e-300)) - np.log(np.maximum(1.0 - p, 1e-16))

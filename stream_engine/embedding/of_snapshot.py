@@ -13,8 +13,8 @@ from stream_engine.embedding import choice
 from stream_engine.embedding.evidence import evidence
 from stream_engine.embedding.fit import with_setting
 from stream_engine.embedding.questions import asked_about
+from stream_engine.evaluation.judgement_folds import CHOOSE, FIT
 from stream_engine.state.snapshot import Snapshot
-from stream_engine.statistics.judgement_folds import CHOOSE, FIT
 
 CHOOSING = 0.2  # share of the judgements that chooses the setting
 SEARCHED, SEARCHED_EACH = 100_000, 200  # answers that a setting is searched with: so many, or so many an object

@@ -18,8 +18,6 @@ import numpy as np
 from stream_engine.data.compiled_arguments import read_only
 from stream_engine.data.integer_hash import splitmix64
 from stream_engine.embedding.fit import alpha_of
-from stream_engine.embedding.gradient import margins, probability
-from stream_engine.embedding.held_out import log_odds
 from stream_engine.embedding.online_step import (
     EARLIER,
     FIRST,
@@ -34,6 +32,7 @@ from stream_engine.embedding.online_step import (
     follow,
     information,
 )
+from stream_engine.evaluation.answer_probabilities import log_odds, margins, probability
 from stream_engine.state.artifact_schemas import RING
 
 LEAST_RING = 64  # answers that there is room for at first, of at most RING (2.6 MB)

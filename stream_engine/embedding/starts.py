@@ -17,8 +17,9 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.linalg import ArpackError, eigsh
 
-from stream_engine.embedding.gradient import Loss, margins, probability
+from stream_engine.embedding.gradient import Loss
 from stream_engine.embedding.questions import Questions
+from stream_engine.evaluation.answer_probabilities import margins, probability
 
 DENSE = 400  # objects up to which all of S is held and all eigenvalues are computed
 SCALES = tuple(4.0**power for power in range(-4, 5))

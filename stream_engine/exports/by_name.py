@@ -9,10 +9,10 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from stream_engine.accumulators import accumulator
+from stream_engine.counts import accumulator
 from stream_engine.data.array_checks import Held
 from stream_engine.exports import NothingToExport
-from stream_engine.guard.partial_order import PartialOrder
+from stream_engine.order.partial_order import PartialOrder
 from stream_engine.refits import REFITS, refit_module
 from stream_engine.state.artifact import Artifact
 from stream_engine.state.artifact_schemas import OBJECTS, ONLINE_EMBEDDING, SUBSET, Axes, Undeclared, declared

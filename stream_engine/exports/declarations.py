@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from stream_engine.data.array_checks import pattern_of
-from stream_engine.statistics.weighted_counts import HOWS
+from stream_engine.evaluation.weighted_counts import HOWS
 
 KINDS = {"i": "integer", "u": "integer", "f": "float", "b": "boolean", "U": "text"}  # by numpy's `dtype.kind`
 VALUES = {

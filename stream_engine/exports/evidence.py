@@ -2,12 +2,12 @@
 
 import numpy as np
 
+from stream_engine.counts.confidence import answers_by_object, left_one_out, majority, predicted
 from stream_engine.data.triplet_columns import by_anchor, pair_of_entry
 from stream_engine.exports import Content, NothingToExport
 from stream_engine.exports.naming import NameColumn
 from stream_engine.state.published import Published
 from stream_engine.state.snapshot import triplet_columns
-from stream_engine.statistics.confidence import answers_by_object, left_one_out, majority, predicted
 
 
 def _columns(published: Published):
@@ -20,7 +20,7 @@ def _columns(published: Published):
 def confidence(published: Published) -> dict[str, Content]:
     """Rows as in triplet_counts: anchor, lo, hi, and `confidence` (P that the majority of its answers is right, from
     these answers alone; 1/2 at a tie) and `predicted` (P that lo is nearer, from all other answers). See
-    `statistics.confidence`."""
+    `counts.confidence`."""
     columns = _columns(published)
     pair = pair_of_entry(columns)
     rows = {
@@ -60,7 +60,7 @@ def questions(published: Published) -> dict[str, Content]:
 
 
 def evidence(published: Published) -> dict[str, Content]:
-    """A row for each object: answers, as_anchor, questions, contradicted, agreement (see `statistics.confidence`); with
+    """A row for each object: answers, as_anchor, questions, contradicted, agreement (see `counts.confidence`); with
     clusters also `cluster_stability`; `right_KIND` for each artifact that predicts: the share of the answers about the
     object that it gets right (ties half; 1/2 where there are none). CSV with the names."""
     if published.as_seen:  # an older artifact predicts by the numbers that objects had; rows are put in order after it
@@ -80,7 +80,7 @@ def evidence(published: Published) -> dict[str, Content]:
 
 
 def _predicting(published: Published) -> list[str]:
-    from stream_engine.prediction import PREDICTORS
+    from stream_engine.evaluation import PREDICTORS
 
     return [kind for kind in published.artifacts if kind in PREDICTORS]
 
@@ -93,7 +93,7 @@ def _ordered(content: Content, published: Published) -> dict[str, Content]:
 
 def _right(columns, published: Published, kind: str) -> np.ndarray:
     """(n,) share of the answers about each object that an artifact gets right."""
-    from stream_engine.prediction import predictor
+    from stream_engine.evaluation import predictor
 
     n, pair = columns.n_objects, pair_of_entry(columns)
     members = np.stack([columns.anchor, columns.lo[pair], columns.anchor, columns.hi[pair]], axis=1)

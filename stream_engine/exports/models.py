@@ -1,7 +1,7 @@
 """models: one row a model, how well it answers questions about judgements that it never had, and beside what ceiling.
 
 Artifacts that say so have a row, and beside them stands what counts alone tell of the same judgements
-(`prediction.count_figures`): AddS, k1, k2, the majority of the answers to the same question, a coin. The best comes
+(`evaluation.count_figures`): AddS, k1, k2, the majority of the answers to the same question, a coin. The best comes
 first: the one with the least log loss, then those that say none.
 """
 
@@ -30,7 +30,7 @@ COLUMNS = {  # column -> where it stands in a report
 
 
 PEOPLE = 5  # never heard, below which their accuracy is no figure
-COUNTS = {"adds3", "adds4", "k1", "k2", "majority", "chance"}  # as `prediction.count_figures` calls them
+COUNTS = {"adds3", "adds4", "k1", "k2", "majority", "chance"}  # as `evaluation.count_figures` calls them
 COUNTS_TOLD = "counts_told"  # DIR/counts_told.json, see `counts_told`
 
 
@@ -38,7 +38,7 @@ def models(published: Published) -> dict[str, Content]:
     """model, accuracy, accuracy_by_worker (on that many workers that it never heard), their standard errors (both
     empty: unknown, of fewer than five judgements or workers), log_loss (nats an answer), calibration_error, ceiling
     (how often an answer is that of most others), ceiling_at_most (no model that answers alike for everybody is right
-    more often: `statistics.held_out.Ceiling`), seconds (CPU, of the refit; counts need none)."""
+    more often: `evaluation.held_out.Ceiling`), seconds (CPU, of the refit; counts need none)."""
     rows = table(published)
     if not rows:
         raise NothingToExport("no evaluated model in this state; run `stream-engine refit --state DIR kernel_learning`")
@@ -69,7 +69,7 @@ def _figures(report: Mapping[str, Any]) -> dict[str, Any]:
 
 def counts_told(snapshot: Snapshot, seed: int) -> dict[str, Any]:
     """What counts alone tell of a snapshot, as JSON takes it: so that who only looks need not make it again."""
-    from stream_engine.prediction.count_figures import of_counts, too_many  # loads the compiler
+    from stream_engine.evaluation.count_figures import of_counts, too_many  # loads the compiler
 
     made = {name: told.report() for name, told in of_counts(snapshot, seed).items()}
     about = {"snapshot": snapshot.sequence, "digest": snapshot.digest, "seed": seed}
@@ -92,7 +92,7 @@ def fits(published: Published, noted: Mapping[str, Any]) -> bool:
 
 def left_out(published: Published) -> str | None:
     """Which rows are missing because they would cost too much, in words."""
-    from stream_engine.prediction.count_figures import too_many
+    from stream_engine.evaluation.count_figures import too_many
 
     return too_many(published.snapshot)
 

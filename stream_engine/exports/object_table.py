@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
+from stream_engine.counts.confidence import ObjectAnswers, answers_by_object
 from stream_engine.exports import NothingToExport
 from stream_engine.exports.classes import predictions
 from stream_engine.exports.naming import NameColumn
 from stream_engine.exports.object_places import ellipses_of, nearest, of_embedding, of_picture
 from stream_engine.state.published import Published
 from stream_engine.state.snapshot import triplet_columns
-from stream_engine.statistics.confidence import ObjectAnswers, answers_by_object
 
 AXES = ("x", "y", "z")  # of a place; further ones are axis_4, axis_5, ...
 NEAREST = ("nearest_1", "nearest_2", "nearest_3")

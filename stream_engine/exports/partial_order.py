@@ -6,9 +6,9 @@ import numpy as np
 
 from stream_engine.data.container import Corrupt
 from stream_engine.exports import Content, NothingToExport
-from stream_engine.guard.canonical_order import Quadruplets, Weight, is_acyclic, kept_of_votes, net_votes, weight_among
-from stream_engine.guard.implied import implied
-from stream_engine.guard.partial_order import transitive_reduction
+from stream_engine.order.canonical_order import Quadruplets, Weight, is_acyclic, kept_of_votes, net_votes, weight_among
+from stream_engine.order.implied import implied
+from stream_engine.order.partial_order import transitive_reduction
 from stream_engine.state.order_file import OrderFile
 from stream_engine.state.published import Published
 from stream_engine.state.snapshot import Snapshot, triplet_columns
@@ -21,7 +21,7 @@ def partial_order(published: Published) -> dict[str, Content]:
     `canonical_weight_kept` are the fractions of the net vote weight that each keeps (of triplets, and of quadruplets
     where they are counted). Without triplet counts these three are not there. `implied` (3,) int64: how many triplets
     follow from the kept comparisons without having been said, and between which two numbers the truth lies (95 %);
-    `implied_exact` 0-d bool: whether all were looked at, else a sample was (see `guard.implied`).
+    `implied_exact` 0-d bool: whether all were looked at, else a sample was (see `order.implied`).
     """
     snapshot = published.snapshot
     state = snapshot.section("partial_order")

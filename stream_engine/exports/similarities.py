@@ -2,12 +2,12 @@
 
 import numpy as np
 
+from stream_engine.counts import kernels
 from stream_engine.data.symmetric_matrices import DENSE_LIMIT, dense_matrix
 from stream_engine.data.triplet_columns import by_anchor, pair_of_entry
 from stream_engine.exports import Content, NothingToExport
 from stream_engine.state.published import Published
 from stream_engine.state.snapshot import triplet_columns
-from stream_engine.statistics import kernels
 
 
 def _adds(published: Published, accumulator: str) -> dict[str, Content]:

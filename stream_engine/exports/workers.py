@@ -4,10 +4,10 @@ import numpy as np
 
 from stream_engine.data.packed_names import unpack_names
 from stream_engine.data.symmetric_matrices import DENSE_LIMIT, dense_matrix
+from stream_engine.evaluation import weighted_counts
 from stream_engine.exports import Content, NothingToExport
 from stream_engine.exports.naming import names_array
 from stream_engine.state.published import Published
-from stream_engine.statistics import weighted_counts
 
 _COLUMNS = (
     "events",

@@ -1,4 +1,4 @@
-"""Whether all objects were compared with each other, directly or through others: see `statistics.connection`."""
+"""Whether all objects were compared with each other, directly or through others: see `evaluation.connection`."""
 
 from collections.abc import Iterator
 

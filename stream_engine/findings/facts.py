@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from stream_engine.evaluation.connection import components
+from stream_engine.evaluation.participants import ParticipantChecks, checked
 from stream_engine.exports.models import COUNTS, fits, left_out, table
 from stream_engine.exports.summary import summary_of
 from stream_engine.state.artifact_figures import figure
 from stream_engine.state.published import Published
-from stream_engine.statistics.connection import components
-from stream_engine.statistics.participants import ParticipantChecks, checked
 
 ONE_SIDED = 1.645  # standard errors of a one-sided 95 % bound
 
@@ -79,7 +79,7 @@ class Facts:
     @cached_property
     def sets(self) -> np.ndarray | None:
         """(n,) which set of objects that were compared with each other each object is in, see
-        `statistics.connection.components`."""
+        `evaluation.connection.components`."""
         return components(self.published.snapshot)
 
     @property

@@ -1,13 +1,13 @@
-"""How many participants were checked and flagged: see `statistics.participants`."""
+"""How many participants were checked and flagged: see `evaluation.participants`."""
 
 from collections.abc import Iterator
 
 import numpy as np
 
+from stream_engine.evaluation.participants import LEAST
 from stream_engine.findings import GAP, WARNING, Finding
 from stream_engine.findings.facts import Facts
 from stream_engine.findings.words import count, percent, some
-from stream_engine.statistics.participants import LEAST
 
 FEWEST = 5  # participants, below which flags are not counted: a count could identify a person
 

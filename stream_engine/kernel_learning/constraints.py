@@ -8,7 +8,7 @@
     *-reduced   the transitive reduction of the latter three: fewer comparisons that imply the same
 
 Weights "votes": raw and length2 count every answer; an order counts the net vote of each comparison, and leaves out
-what no net vote is for. A reduction carries votes and margins along the paths that stand in (`guard.carried_votes`).
+what no net vote is for. A reduction carries votes and margins along the paths that stand in (`order.carried_votes`).
 Weights "one", the paper's: every comparison weighs 1 with margin 1. Rows are near_i, near_j, far_i, far_j.
 """
 
@@ -18,11 +18,11 @@ from typing import NamedTuple
 import numpy as np
 
 from stream_engine.data.triplet_columns import Columns, columns_from_rows, pair_of_entry
-from stream_engine.guard.canonical_order import Quadruplets, kept_of_votes, net_votes, votes_of
-from stream_engine.guard.carried_votes import reduced_with_votes
-from stream_engine.guard.partial_order import PartialOrder, transitive_reduction
 from stream_engine.kernel_learning.distance_operator import triplet_rows
 from stream_engine.kernel_learning.triplet_lists import weighted_triplets
+from stream_engine.order.canonical_order import Quadruplets, kept_of_votes, net_votes, votes_of
+from stream_engine.order.carried_votes import reduced_with_votes
+from stream_engine.order.partial_order import PartialOrder, transitive_reduction
 from stream_engine.state.snapshot import Snapshot, triplet_columns
 
 ORDERS = ("acyclic", "canonical", "algorithm1")

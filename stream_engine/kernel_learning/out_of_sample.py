@@ -20,9 +20,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from stream_engine.counts.gram_matrices import read_only
 from stream_engine.data.compiled import njit
 from stream_engine.data.triplet_columns import Columns
-from stream_engine.statistics.gram_matrices import read_only
 
 PASSES = 10_000  # of coordinate ascent over the comparisons of one object, at most
 STEPS = 200  # of Newton

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from stream_engine.data.triplet_columns import Columns
+from stream_engine.evaluation.subset import renumbering
 from stream_engine.kernel_learning.out_of_sample import Answers, answers_of, extend
-from stream_engine.statistics.subset import renumbering
 
 BLOCK = 1 << 15  # objects that are joined at once
 SMALL = 1e-9  # eigenvalues below this fraction of the largest are 0

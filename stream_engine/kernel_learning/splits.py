@@ -1,17 +1,17 @@
 """Training and test comparisons for choosing beta with objects held out, as in McFee & Lanckriet 2011, sec. 5.1.
 
 What trains is chosen first and processed into the constraint set afterwards; what tests is never processed beyond the
-majority vote. Who is held out is decided by names (`statistics.hash_split`).
+majority vote. Who is held out is decided by names (`evaluation.hash_split`).
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
+from stream_engine.evaluation import hash_split
 from stream_engine.kernel_learning.constraints import Chooser, Constraints, constraints
 from stream_engine.kernel_learning.distance_operator import triplet_rows
 from stream_engine.state.snapshot import Snapshot
-from stream_engine.statistics import hash_split
 
 
 class Split(NamedTuple):

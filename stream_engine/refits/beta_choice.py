@@ -11,6 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from stream_engine.data.triplet_columns import net_triplets
+from stream_engine.evaluation import held_out
+from stream_engine.evaluation.held_out import HeldOut, slope_of
 from stream_engine.kernel_learning import mkpoe
 from stream_engine.kernel_learning.constraints import Constraints, constraints
 from stream_engine.kernel_learning.lambda_choice import Losses
@@ -20,8 +22,6 @@ from stream_engine.refits import CannotRefit, Progress, held_out_answers
 from stream_engine.refits.held_out_answers import Split
 from stream_engine.refits.kernel_refits import Task
 from stream_engine.state.snapshot import Snapshot, triplet_columns
-from stream_engine.statistics import held_out
-from stream_engine.statistics.held_out import HeldOut, slope_of
 
 ROUGH = 1e-2  # relative gap of solves that only rank betas
 MULTIPLES = (2.0, 8.0, 40.0, 200.0)  # candidates for beta, as multiples of the smallest that learns anything

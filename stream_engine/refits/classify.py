@@ -3,7 +3,7 @@ AddS-3, the embedding or a learned kernel, or TripletBoost; each with its cross-
 
 Kleindessner & von Luxburg (2017) made k1 and k2 for any kernel method; Perrot & von Luxburg (2019) is TripletBoost,
 whose own refit is `triplet_boost`. Models, settings and temperatures are chosen by the log loss of held-out objects,
-and what is reported comes from others (`classification.nested`). Predictions are the best model's: of an object with a
+and what is reported comes from others (`boosting.nested`). Predictions are the best model's: of an object with a
 label by a fit that had not seen it, so that a label in doubt shows. Comparisons of all objects are used, labels are
 what is held out. Cost: the similarities, at most 15 fits of each setting, each of at most 2,000 objects, and six of the
 best to all.
@@ -17,19 +17,19 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from stream_engine.boosting import labels as label_sets
+from stream_engine.boosting import neighbours, nested, probabilities, vector_machine
 from stream_engine.boosting.codes import bytes_needed
 from stream_engine.boosting.fit import fit, votes_of
+from stream_engine.boosting.nested import Model, Selection
 from stream_engine.boosting.votes import shares
-from stream_engine.classification import neighbours, nested, probabilities, vector_machine
-from stream_engine.classification.nested import Model, Selection
 from stream_engine.data import available_memory
 from stream_engine.data.triplet_columns import Columns
+from stream_engine.evaluation import hash_split, subset
 from stream_engine.refits import CannotRefit, Progress, classify_views, no_progress
 from stream_engine.refits.classify_views import LEARNED, NoView, View
 from stream_engine.state.artifact import Artifact, plain_params
 from stream_engine.state.artifact_schemas import CLASSIFY
 from stream_engine.state.snapshot import Snapshot, triplet_columns
-from stream_engine.statistics import hash_split, subset
 
 KIND = "classify"
 AXES = CLASSIFY.axes

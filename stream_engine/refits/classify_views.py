@@ -8,14 +8,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from stream_engine.classification import vector_machine
+from stream_engine.boosting import vector_machine
 from stream_engine.clustering import similarity_of_snapshot
 from stream_engine.clustering.factored_kernel import Factored
+from stream_engine.counts.spectral import dense
 from stream_engine.embedding.of_snapshot import points
+from stream_engine.evaluation import coordinates as embedding
+from stream_engine.evaluation import weighted_counts
 from stream_engine.refits import CannotRefit, SolverFailed, kernel_learning
 from stream_engine.state.snapshot import Snapshot, triplet_columns
-from stream_engine.statistics import embedding, weighted_counts
-from stream_engine.statistics.spectral import dense
 
 LEARNED = "learned"  # the kernel of the refit kernel_learning
 NAMES = (*similarity_of_snapshot.SIMILARITIES, LEARNED)

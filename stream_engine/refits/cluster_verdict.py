@@ -27,9 +27,9 @@ from stream_engine.clustering.evidence import LEAST, leading
 from stream_engine.clustering.stability import Replicates
 from stream_engine.embedding.evidence import evidence
 from stream_engine.embedding.fit import LOOSE, Embedding, fit
-from stream_engine.embedding.gradient import margins, probability
 from stream_engine.embedding.held_out import Answers
 from stream_engine.embedding.questions import Questions
+from stream_engine.evaluation.answer_probabilities import margins, probability
 from stream_engine.state.snapshot import Snapshot
 
 LEVEL = 0.05

@@ -18,15 +18,12 @@ from stream_engine.embedding.calibration import Calibration
 from stream_engine.embedding.ellipses import covariances
 from stream_engine.embedding.evidence import Evidence, evidence
 from stream_engine.embedding.fit import Embedding, with_setting
-from stream_engine.embedding.held_out import Answers, known_lapses, log_odds, population_lapse, probabilities
+from stream_engine.embedding.held_out import Answers, known_lapses, population_lapse
 from stream_engine.embedding.questions import Questions, asked_about
-from stream_engine.refits import CannotRefit, Progress, no_progress
-from stream_engine.state.artifact import Artifact, plain_params
-from stream_engine.state.artifact_schemas import EMBEDDING
-from stream_engine.state.snapshot import Snapshot
-from stream_engine.statistics import held_out
-from stream_engine.statistics.held_out import Figures, HeldOut
-from stream_engine.statistics.judgement_folds import (
+from stream_engine.evaluation import held_out
+from stream_engine.evaluation.answer_probabilities import log_odds, probabilities
+from stream_engine.evaluation.held_out import Figures, HeldOut
+from stream_engine.evaluation.judgement_folds import (
     BY_JUDGEMENT,
     BY_QUESTION,
     CHOOSE,
@@ -34,6 +31,10 @@ from stream_engine.statistics.judgement_folds import (
     TEST_SHARE,
     VALIDATION_SHARE,
 )
+from stream_engine.refits import CannotRefit, Progress, no_progress
+from stream_engine.state.artifact import Artifact, plain_params
+from stream_engine.state.artifact_schemas import EMBEDDING
+from stream_engine.state.snapshot import Snapshot
 
 KIND = "embedding"
 AXES = EMBEDDING.axes

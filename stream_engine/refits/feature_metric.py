@@ -18,6 +18,9 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from stream_engine.data.packed_names import pack_names
+from stream_engine.evaluation import hash_split, judgement_folds
+from stream_engine.evaluation.coordinates import margin_scale
+from stream_engine.evaluation.held_out import Figures, figures, losses, slope_of
 from stream_engine.kernel_learning import auxiliary_files, metric, mkpoe, rckl
 from stream_engine.kernel_learning.auxiliary_files import BadKernel, KernelSpec
 from stream_engine.kernel_learning.distance_operator import excess
@@ -25,9 +28,6 @@ from stream_engine.refits import CannotRefit, Progress, no_progress
 from stream_engine.state.artifact import Artifact, plain_params
 from stream_engine.state.artifact_schemas import FEATURE_METRIC
 from stream_engine.state.snapshot import Snapshot
-from stream_engine.statistics import hash_split, judgement_folds
-from stream_engine.statistics.embedding import margin_scale
-from stream_engine.statistics.held_out import Figures, figures, losses, slope_of
 
 KIND = "feature_metric"
 AXES = FEATURE_METRIC.axes

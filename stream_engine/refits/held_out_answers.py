@@ -1,7 +1,7 @@
 """What the refits that learn from answers share about holding them out: three parts, and what is told of the third.
 
 Answers are *fitted*, they *choose* (a lambda, a beta), or they are *reported*. Nothing that chose is reported, and the
-model that is published is fitted to all three. See `statistics.judgement_folds`.
+model that is published is fitted to all three. See `evaluation.judgement_folds`.
 
 Probabilities are sigma(slope * margin), with margins in units of the kernel's own `margin_scale`. Fits to more and
 to fewer answers put the objects further apart and less far (a hinge asks for margins of 1 in whatever order is left),
@@ -13,14 +13,14 @@ from typing import Any
 
 import numpy as np
 
+from stream_engine.evaluation import held_out, judgement_folds
+from stream_engine.evaluation.coordinates import margin_scale
+from stream_engine.evaluation.held_out import HeldOut
+from stream_engine.evaluation.judgement_folds import CHOOSE, FIT, Evidence
+from stream_engine.evaluation.subset import renumbering
 from stream_engine.kernel_learning.distance_operator import excess
 from stream_engine.refits.kernel_refits import Task
 from stream_engine.state.snapshot import Snapshot, triplet_columns
-from stream_engine.statistics import held_out, judgement_folds
-from stream_engine.statistics.embedding import margin_scale
-from stream_engine.statistics.held_out import HeldOut
-from stream_engine.statistics.judgement_folds import CHOOSE, FIT, Evidence
-from stream_engine.statistics.subset import renumbering
 
 
 class Split:

@@ -21,13 +21,13 @@ from threadpoolctl import threadpool_limits
 from stream_engine.clustering import label_matching, similarity_of_snapshot
 from stream_engine.clustering.factored_kernel import Factored
 from stream_engine.clustering.similarity_of_snapshot import SimilarityInput
+from stream_engine.counts.kernels import KERNEL_LIMIT
+from stream_engine.counts.spectral import dense
 from stream_engine.data import available_memory
 from stream_engine.refits import CannotRefit, Progress, no_progress
 from stream_engine.state.artifact import Artifact, plain_params
 from stream_engine.state.artifact_schemas import HIERARCHY
 from stream_engine.state.snapshot import Snapshot
-from stream_engine.statistics.kernels import KERNEL_LIMIT
-from stream_engine.statistics.spectral import dense
 
 KIND = "hierarchy"
 METHODS = ("average", "complete")

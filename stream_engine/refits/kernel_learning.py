@@ -17,6 +17,10 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from stream_engine.data.triplet_columns import net_triplets
+from stream_engine.evaluation import held_out
+from stream_engine.evaluation.held_out import HeldOut, slope_of
+from stream_engine.evaluation.judgement_folds import TEST_SHARE, VALIDATION_SHARE
+from stream_engine.evaluation.subset import common, learned_ids
 from stream_engine.kernel_learning import auxiliary_kernels, lambda_choice, mkpoe, out_of_sample_factor, rckl
 from stream_engine.kernel_learning.auxiliary_kernels import Auxiliary, KernelSpec
 from stream_engine.kernel_learning.distance_operator import excess, share_satisfied
@@ -29,10 +33,6 @@ from stream_engine.refits.kernel_refits import Count, KernelParams, Positive, Ta
 from stream_engine.state.artifact import Artifact
 from stream_engine.state.artifact_schemas import KERNEL_LEARNING
 from stream_engine.state.snapshot import Snapshot, triplet_columns
-from stream_engine.statistics import held_out
-from stream_engine.statistics.held_out import HeldOut, slope_of
-from stream_engine.statistics.judgement_folds import TEST_SHARE, VALIDATION_SHARE
-from stream_engine.statistics.subset import common, learned_ids
 
 KIND = "kernel_learning"
 AXES = KERNEL_LEARNING.axes

@@ -19,13 +19,13 @@ from threadpoolctl import threadpool_limits
 
 from stream_engine.clustering import similarity_of_snapshot
 from stream_engine.clustering.factored_kernel import Factored
+from stream_engine.counts import kernels
+from stream_engine.counts.spectral import centred, dense, top_eigenpairs
 from stream_engine.data import available_memory
 from stream_engine.refits import CannotRefit, Progress, no_progress
 from stream_engine.state.artifact import Artifact, plain_params
 from stream_engine.state.artifact_schemas import KERNEL_PCA
 from stream_engine.state.snapshot import Snapshot
-from stream_engine.statistics import kernels
-from stream_engine.statistics.spectral import centred, dense, top_eigenpairs
 
 KIND = "kernel_pca"
 AXES = KERNEL_PCA.axes

@@ -11,14 +11,15 @@ import msgspec
 import numpy as np
 
 from stream_engine.data import available_memory
+from stream_engine.evaluation import coordinates as embedding
+from stream_engine.evaluation import subset
+from stream_engine.evaluation.subset import Subset
 from stream_engine.kernel_learning.auxiliary_kernels import Across
 from stream_engine.kernel_learning.out_of_sample_factor import LEARNED, NOTHING, Extension
 from stream_engine.refits import CannotRefit, Progress
 from stream_engine.state.artifact import Artifact, plain_params
 from stream_engine.state.artifact_schemas import KERNEL_AXES
 from stream_engine.state.snapshot import Snapshot
-from stream_engine.statistics import embedding, subset
-from stream_engine.statistics.subset import Subset
 
 Positive = Annotated[float, msgspec.Meta(gt=0)]
 Count = Annotated[int, msgspec.Meta(ge=1)]

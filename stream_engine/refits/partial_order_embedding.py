@@ -20,11 +20,12 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from stream_engine.data.triplet_columns import net_triplets
-from stream_engine.guard.implied import implied
+from stream_engine.evaluation.judgement_folds import TEST_SHARE
 from stream_engine.kernel_learning import auxiliary_kernels, mkpoe, out_of_sample_factor
 from stream_engine.kernel_learning.auxiliary_kernels import KernelSpec
 from stream_engine.kernel_learning.constraints import Constraints, raw
 from stream_engine.kernel_learning.out_of_sample import Answers
+from stream_engine.order.implied import implied
 from stream_engine.refits import (
     CannotRefit,
     Progress,
@@ -38,7 +39,6 @@ from stream_engine.refits.kernel_refits import Count, KernelParams, Positive, Ta
 from stream_engine.state.artifact import Artifact
 from stream_engine.state.artifact_schemas import PARTIAL_ORDER_EMBEDDING
 from stream_engine.state.snapshot import Snapshot, triplet_columns
-from stream_engine.statistics.judgement_folds import TEST_SHARE
 
 KIND = "partial_order_embedding"
 AXES = PARTIAL_ORDER_EMBEDDING.axes

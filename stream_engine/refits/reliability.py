@@ -1,6 +1,6 @@
 """Reliability of each participant, and AddS-3 weighted by reliability.
 
-One-coin Dawid & Skene 1979 with a predictor as prior, see `statistics.worker_reliability`.
+One-coin Dawid & Skene 1979 with a predictor as prior, see `evaluation.worker_reliability`.
 
 Needs the accumulator `worker_votes`. The votes are exact, and all estimates are computed from them here. If a
 participant turns out to be unreliable, all their answers are down-weighted, including earlier ones. A refit starts from
@@ -14,12 +14,12 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from stream_engine.data.packed_names import pack_names, unpack_names
+from stream_engine.evaluation import worker_reliability
+from stream_engine.evaluation.held_out import Figures
 from stream_engine.refits import CannotRefit, Progress, no_progress
 from stream_engine.state.artifact import Artifact, plain_params
 from stream_engine.state.artifact_schemas import RELIABILITY
 from stream_engine.state.snapshot import Snapshot
-from stream_engine.statistics import worker_reliability
-from stream_engine.statistics.held_out import Figures
 
 KIND = "reliability"
 AXES = RELIABILITY.axes

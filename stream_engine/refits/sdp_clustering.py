@@ -21,6 +21,7 @@ from stream_engine.clustering.cascade import Solution, solve
 from stream_engine.clustering.factored_kernel import Factored
 from stream_engine.clustering.spur import spur
 from stream_engine.clustering.stability import Replicates, again
+from stream_engine.counts.kernels import KERNEL_LIMIT
 from stream_engine.data.available_memory import TooLarge
 from stream_engine.refits import CannotRefit, Progress, no_progress
 from stream_engine.refits.cluster_verdict import Verdict, halves, not_tested, verdict
@@ -28,7 +29,6 @@ from stream_engine.refits.sdp_clustering_artifact import KIND, Answer, Clusterin
 from stream_engine.state.artifact import Artifact
 from stream_engine.state.artifact_schemas import SDP_CLUSTERING
 from stream_engine.state.snapshot import Snapshot
-from stream_engine.statistics.kernels import KERNEL_LIMIT
 
 __all__ = ["Params", "refit", "solve", "spur"]
 

@@ -25,11 +25,11 @@ from stream_engine.clustering import (
 )
 from stream_engine.clustering.factored_kernel import Factored
 from stream_engine.clustering.similarity_of_snapshot import SimilarityInput
+from stream_engine.counts.spectral import top_eigenpairs
 from stream_engine.refits import CannotRefit, Progress, no_progress
 from stream_engine.state.artifact import Artifact, plain_params
 from stream_engine.state.artifact_schemas import SPECTRAL
 from stream_engine.state.snapshot import Snapshot
-from stream_engine.statistics.spectral import top_eigenpairs
 
 KIND = "spectral"
 AXES = SPECTRAL.axes

@@ -25,12 +25,12 @@ from stream_engine.boosting.theorems import abstention_bound, figures
 from stream_engine.boosting.votes import Predictions, decide
 from stream_engine.data import available_memory
 from stream_engine.data.triplet_columns import Columns
+from stream_engine.evaluation import held_out, subset
 from stream_engine.refits import CannotRefit, Progress, no_progress
 from stream_engine.state import snapshot as snapshots
 from stream_engine.state.artifact import Artifact, plain_params
 from stream_engine.state.artifact_schemas import TRIPLET_BOOST
 from stream_engine.state.snapshot import Snapshot
-from stream_engine.statistics import held_out, subset
 
 __all__ = ["Booster", "Params", "abstention_bound", "fit", "predict", "refit"]
 

@@ -9,17 +9,17 @@ import numpy as np
 
 from stream_engine.embedding.evidence import evidence
 from stream_engine.embedding.fit import LOOSE, Embedding, Setting, fit, fit_carefully
-from stream_engine.embedding.held_out import log_odds, probabilities
 from stream_engine.embedding.questions import Questions
+from stream_engine.evaluation import held_out
+from stream_engine.evaluation.answer_probabilities import log_odds, probabilities
+from stream_engine.evaluation.held_out import BINS, Figures
+from stream_engine.evaluation.judgement_folds import BY_JUDGEMENT, CHOOSE, FIT, TEST_SHARE, VALIDATION_SHARE
+from stream_engine.evaluation.participants import wilson
 from stream_engine.findings.words import count, percent, some
 from stream_engine.report import Section, Table
 from stream_engine.report.drawings import Axis, Curve, Drawing, Rules
 from stream_engine.report.material import Material
 from stream_engine.state.artifact import Artifact
-from stream_engine.statistics import held_out
-from stream_engine.statistics.held_out import BINS, Figures
-from stream_engine.statistics.judgement_folds import BY_JUDGEMENT, CHOOSE, FIT, TEST_SHARE, VALIDATION_SHARE
-from stream_engine.statistics.participants import wilson
 
 SHARES = (0.125, 0.25, 0.5, 1.0)
 MOST = 200_000  # answers that the curve is made of at most

@@ -4,6 +4,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from stream_engine.counts.confidence import ObjectAnswers, answers_by_object
+from stream_engine.evaluation.hash_split import name_hashes
+from stream_engine.evaluation.judgements import judgements_of
 from stream_engine.exports.object_places import EMBEDDING, PICTURE, Places
 from stream_engine.findings import Findings, findings
 from stream_engine.findings.facts import Facts
@@ -11,9 +14,6 @@ from stream_engine.report.places import maps
 from stream_engine.state.artifact import Artifact
 from stream_engine.state.published import Published
 from stream_engine.state.snapshot import Snapshot, triplet_columns
-from stream_engine.statistics.confidence import ObjectAnswers, answers_by_object
-from stream_engine.statistics.hash_split import name_hashes
-from stream_engine.statistics.judgements import judgements_of
 
 MOST = 5000  # objects that are drawn and listed; of more, those whose names have the smallest hashes
 

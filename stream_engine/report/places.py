@@ -10,11 +10,11 @@ from collections.abc import Iterator
 import numpy as np
 from scipy.linalg import eigh
 
+from stream_engine.counts import kernels
 from stream_engine.data.symmetric_matrices import dense_matrix
 from stream_engine.exports.object_places import Places, of_embedding, of_picture
 from stream_engine.state.published import Published
 from stream_engine.state.snapshot import triplet_columns
-from stream_engine.statistics import kernels
 
 MOST = 1000  # objects
 AXES = 3

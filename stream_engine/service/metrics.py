@@ -21,8 +21,8 @@ from prometheus_client import (
 
 from stream_engine.data.comparisons import EVENT_TYPES, REASONS
 from stream_engine.data.version import installed_version
-from stream_engine.guard.partial_order import VERDICTS
-from stream_engine.prediction.drift import SIGNALS
+from stream_engine.evaluation.drift import SIGNALS
+from stream_engine.order.partial_order import VERDICTS
 
 # what an engine or an operator does to a state, and notes in it
 DEEDS = ("seek", "offsets lost", "reshard", "dead letters lost", "forget")

@@ -116,7 +116,7 @@ def _monitored(
     """What predicts, and what is served, both at the newest snapshot."""
     online = None
     if settings.online.enabled:
-        from stream_engine.prediction.online_predictor import KIND, Online
+        from stream_engine.embedding.online_predictor import KIND, Online
 
         online = Online(settings.online.dimensions, settings.refits.seed)
         if newest and (artifact := store.latest_artifact(KIND, newest.sequence, len(newest.objects))):

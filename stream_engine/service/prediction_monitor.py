@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 from structlog.typing import FilteringBoundLogger
 
 from stream_engine.data.comparisons import Batch
-from stream_engine.prediction import AT_ONCE, COSTLY, PREDICTORS, Predictor, predictor
-from stream_engine.prediction.observer import Observer
+from stream_engine.evaluation import AT_ONCE, COSTLY, PREDICTORS, Predictor, predictor
+from stream_engine.evaluation.observer import Observer
 from stream_engine.service.metrics import Metrics
 from stream_engine.service.settings import DriftSettings
 from stream_engine.state.artifact import Artifact
@@ -22,7 +22,7 @@ from stream_engine.state.published import Published
 from stream_engine.state.snapshot import Snapshot
 
 if TYPE_CHECKING:  # it loads scipy, which a run without an online embedding does without
-    from stream_engine.prediction.online_predictor import ObserverState, Online, Rows
+    from stream_engine.embedding.online_predictor import ObserverState, Online, Rows
 
 DELTA = 0.2  # of the detectors: the smaller, the fewer false alarms and the later a true one
 COOLDOWN = 100_000  # comparisons between alarms; what is noticed meanwhile is told when they are over

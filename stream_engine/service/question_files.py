@@ -1,6 +1,6 @@
 """Files of questions, read as a run reads files of events: the same formats, layouts of text and names of columns.
 
-A file of answers is a file of questions too (see `stream_engine.prediction.questions`). Whole files are held: some 2 kB
+A file of answers is a file of questions too (see `stream_engine.evaluation.questions`). Whole files are held: some 2 kB
 a question.
 """
 
@@ -15,8 +15,8 @@ from msgspec import structs
 from connectors import Record, SourceFailed, UnusableSource, split_uri
 from connectors.files.line_numbers import LineNumbers, place
 from stream_engine.data.csv_grammar import WHOLE, column_names, delimiter_of, rows_of
+from stream_engine.evaluation.questions import Asking, BadQuestion, Questions
 from stream_engine.formats.json_places import ERRORS, places_of
-from stream_engine.prediction.questions import Asking, BadQuestion, Questions
 from stream_engine.service.settings import Settings
 from stream_engine.service.sources import event_options, prepared, source, text_layout_of
 

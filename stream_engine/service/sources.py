@@ -18,7 +18,7 @@ from connectors.files.readers import Sizes, kind_of, open_reader
 from connectors.files.text_layout import TextLayout, text_layout
 from connectors.kafka.address import parse_address
 from connectors.kafka.start_offsets import selected_partitions
-from stream_engine.accumulators import accumulator
+from stream_engine.counts import accumulator
 from stream_engine.data.csv_grammar import column_names
 from stream_engine.formats.bounds import Bounds
 from stream_engine.formats.known_layouts import recognised

@@ -20,7 +20,7 @@ from threading import Semaphore
 
 from connectors import Record
 from stream_engine.data.comparisons import Batch
-from stream_engine.guard.partial_order import Verdicts
+from stream_engine.order.partial_order import Verdicts
 from stream_engine.service.ingest import Block
 from stream_engine.state.engine import Engine
 

@@ -14,7 +14,7 @@ from typing import Any, Self
 import numpy as np
 
 from connectors import Position
-from stream_engine.accumulators import (
+from stream_engine.counts import (
     ACCUMULATORS,
     BY_COUNT,
     DEFAULT_ACCUMULATORS,
@@ -25,12 +25,12 @@ from stream_engine.accumulators import (
     common_sums,
     empty,
 )
-from stream_engine.accumulators.sorted_counts import TooManyCounts
+from stream_engine.counts.sorted_counts import TooManyCounts
 from stream_engine.data.comparisons import Batch, Counted, Decoded, Quadruplet, Triplet, canonical_quadruplet
 from stream_engine.data.mapped_arrays import IN_MEMORY, Allocation
 from stream_engine.data.triplet_columns import handed_over
-from stream_engine.guard.partial_order import PartialOrder, Verdicts
-from stream_engine.guard.stored_states import CHANGED, FORMER, POLICY
+from stream_engine.order.partial_order import PartialOrder, Verdicts
+from stream_engine.order.stored_states import CHANGED, FORMER, POLICY
 from stream_engine.state import merged_votes
 from stream_engine.state.labels import learn_labels
 from stream_engine.state.object_index import ObjectIndex

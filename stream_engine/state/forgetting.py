@@ -1,6 +1,6 @@
 """A snapshot without an object or without a worker.
 
-Exact or not at all: every statistic takes out what leaves (`accumulators/leaving.py`) or says that it cannot; then
+Exact or not at all: every statistic takes out what leaves (`counts/leaving.py`) or says that it cannot; then
 nothing is forgotten, unless the caller drops that statistic from the state. Afterwards the counts are those of a stream
 in which the object was never shown: comparisons that name it are gone, other comparisons of the same events stay, ids
 by first appearance close the gap. What was read stays read: positions and the numbers of records, events and verdicts
@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from stream_engine.accumulators import ACCUMULATORS, Forgetting, Statistic, accumulator
-from stream_engine.accumulators.leaving import (
+from stream_engine.counts import ACCUMULATORS, Forgetting, Statistic, accumulator
+from stream_engine.counts.leaving import (
     COUNTS,
     QUADRUPLET,
     TRIPLET,
@@ -24,9 +24,9 @@ from stream_engine.accumulators.leaving import (
     rows_where,
     triplet_rows,
 )
-from stream_engine.accumulators.leaving_workers import votes_of
+from stream_engine.counts.leaving_workers import votes_of
 from stream_engine.data.packed_names import unpack_names
-from stream_engine.guard.without_object import without_object, without_uncounted
+from stream_engine.order.without_object import without_object, without_uncounted
 from stream_engine.state.snapshot import Snapshot
 
 _NO_TRIPLETS = {name: np.empty(0, np.int32) for name in (*TRIPLET, *COUNTS)}

@@ -8,9 +8,9 @@ are held.
 from collections.abc import Mapping
 from typing import Any
 
-from stream_engine.accumulators import Accumulator, Ledger
-from stream_engine.accumulators.judgements import Judgements
-from stream_engine.accumulators.worker_votes import WorkerVotes
+from stream_engine.counts import Accumulator, Ledger
+from stream_engine.counts.judgements import Judgements
+from stream_engine.counts.worker_votes import WorkerVotes
 
 VOTES = "worker_votes"
 Kept = dict[str, Accumulator | Ledger]

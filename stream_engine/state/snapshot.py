@@ -16,7 +16,7 @@ from stream_engine.data.mapped_arrays import IN_MEMORY, Allocation, is_whole
 from stream_engine.data.packed_names import Names, pack_names, unpack_names
 from stream_engine.data.signatures import UNSIGNED, Signing
 from stream_engine.data.triplet_columns import Columns, columns_of_state
-from stream_engine.guard.stored_states import FORMER, without_former_policy
+from stream_engine.order.stored_states import FORMER, without_former_policy
 from stream_engine.state.snapshot_schema import check_contents, check_meta, drop_removed
 
 KIND = "snapshot"

@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from stream_engine.accumulators import ACCUMULATORS, Forgetting, accumulator
+from stream_engine.counts import ACCUMULATORS, Forgetting, accumulator
 from stream_engine.data.container import Corrupt
 from stream_engine.data.name_checks import check_names
-from stream_engine.guard.stored_states import FORMER, POLICY, check_state
+from stream_engine.order.stored_states import FORMER, POLICY, check_state
 
 NAMES = (
     "objects/utf8",
@@ -105,7 +105,7 @@ def _check_counters(counters: Mapping[str, Any]) -> None:
     for name in ("rejected", "kinds", "guard", "lost", "dead_letters"):
         if name in counters or name not in ("lost", "dead_letters"):
             _check_counts(f"counters.{name}", counters.get(name))
-    from stream_engine.guard.partial_order import VERDICTS
+    from stream_engine.order.partial_order import VERDICTS
 
     _expect("counters.guard", counters["guard"].keys() == set(VERDICTS), counters["guard"], "every verdict")
     unknown = counters.get("unknown_fields")

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from stream_engine.accumulators import Statistic
+from stream_engine.counts import Statistic
 from stream_engine.data import container
 from stream_engine.data.comparisons import Batch, empty_batch
 from stream_engine.data.name_hashes import hashes_of_numbers
@@ -37,7 +37,7 @@ def check_accumulator(make: Make, definition: Definition = None, seeds: Iterable
 
     Examples
     --------
-    >>> from stream_engine.accumulators.triplet_counts import TripletCounts
+    >>> from stream_engine.counts.triplet_counts import TripletCounts
     >>> check_accumulator(TripletCounts, seeds=range(2))
     """
     _nothing(make, definition)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, get_args
 import msgspec
 import numpy as np
 
-from stream_engine.accumulators import ACCUMULATORS, empty
+from stream_engine.counts import ACCUMULATORS, empty
 from stream_engine.data.comparisons import Batch, empty_batch
 from stream_engine.refits import CannotRefit
 from stream_engine.state import artifact as artifacts

@@ -25,13 +25,13 @@ from stream_engine.asking.known import (
     with_objects,
 )
 from stream_engine.commands import ask
+from stream_engine.counts import kernels, landmark_designs
 from stream_engine.data.comparisons import Triplet
 from stream_engine.data.triplet_columns import columns_from_triplets
+from stream_engine.evaluation.judgements import judgements_of
 from stream_engine.refits.embedding import Params, refit
 from stream_engine.state.engine import Engine
 from stream_engine.state.store import Store
-from stream_engine.statistics import kernels, landmark_designs
-from stream_engine.statistics.judgements import judgements_of
 from tests.asking.worlds import artifact, taught, world
 from tests.support.generators import planted_triplets
 

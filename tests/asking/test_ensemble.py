@@ -9,8 +9,8 @@ from stream_engine.asking import ensemble, information_gain, model, uncertainty
 from stream_engine.asking.known import by_model, codes, unanswered, with_objects
 from stream_engine.embedding import ellipses
 from stream_engine.embedding.fit import Embedding
-from stream_engine.embedding.gradient import margins
-from stream_engine.embedding.held_out import Answers, probabilities
+from stream_engine.embedding.held_out import Answers
+from stream_engine.evaluation.answer_probabilities import margins, probabilities
 from tests.asking.worlds import artifact, taught, world
 
 ALPHAS = (0.0, 1.0, 3.0)  # STE, and t-STE with tails of several widths

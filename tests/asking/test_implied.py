@@ -7,9 +7,9 @@ from stream_engine import Engine, asking
 from stream_engine.asking import implied
 from stream_engine.asking.known import known_from
 from stream_engine.data.comparisons import Triplet
-from stream_engine.guard.partial_order import PartialOrder
+from stream_engine.order.partial_order import PartialOrder
 from tests.asking.worlds import artifact
-from tests.guard.test_implied import slow
+from tests.order.test_implied import slow
 from tests.support.generators import planted_triplets
 
 

@@ -19,8 +19,8 @@ from stream_engine.embedding import choice
 from stream_engine.embedding.choice import Setting
 from stream_engine.embedding.dimensions import FOLDS, dimensions_at_least, folds_of
 from stream_engine.embedding.fit import with_setting
-from stream_engine.embedding.gradient import margins
 from stream_engine.embedding.held_out import Answers
+from stream_engine.evaluation.answer_probabilities import margins
 from tests.support.generators import planted_triplets
 
 WORLDS = ((1, 12, 600), (2, 12, 1200), (3, 12, 2000), (5, 30, 6000))  # dimensions, objects, answers

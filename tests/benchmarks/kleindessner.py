@@ -29,15 +29,15 @@ from scipy.cluster.hierarchy import fcluster
 from scipy.stats import spearmanr
 
 from stream_engine.boosting.fit import fit, predict
-from stream_engine.classification.neighbours import shares
+from stream_engine.boosting.neighbours import shares
 from stream_engine.clustering import factored_kernel, partition
 from stream_engine.clustering.similarity_matrix import checked
+from stream_engine.counts import kernels
+from stream_engine.counts.spectral import top_eigenpairs
 from stream_engine.data.triplet_columns import columns_from_triplets
 from stream_engine.embedding.fit import fit_carefully
 from stream_engine.embedding.questions import of_rows
 from stream_engine.refits.hierarchy import tree
-from stream_engine.statistics import kernels
-from stream_engine.statistics.spectral import top_eigenpairs
 
 KERNELS = {"k1": kernels.k1, "k2": kernels.k2}
 PAPER_SECONDS = {("k1", 10_000): 100.0, ("k2", 10_000): 180.0, ("kernel PCA", 20_000): 900.0}

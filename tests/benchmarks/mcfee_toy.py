@@ -11,11 +11,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from stream_engine.evaluation import hash_split
 from stream_engine.kernel_learning import constraints as sets
 from stream_engine.kernel_learning import mkpoe
 from stream_engine.kernel_learning.distance_operator import triplet_rows
 from stream_engine.state.snapshot import Snapshot
-from stream_engine.statistics import hash_split
 from tests.support import kernel_reference as reference
 from tests.support.kernel_reference import gauc, rbf
 

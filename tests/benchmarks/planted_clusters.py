@@ -13,9 +13,9 @@ import numpy as np
 from scipy.stats import norm
 
 from stream_engine.clustering import partition
+from stream_engine.counts import kernels
 from stream_engine.data.triplet_columns import columns_from_triplets
 from stream_engine.refits.sdp_clustering import solve, spur
-from stream_engine.statistics import kernels
 from tests.support.planted_similarities import adds3, adds4
 
 K, SIGMA, TOL, ITERATIONS = 4, 0.1, 1e-2, 100

@@ -13,9 +13,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from stream_engine.accumulators import radix
-from stream_engine.accumulators.adds_similarity import AddS3
-from stream_engine.accumulators.triplet_counts import TripletCounts
+from stream_engine.counts import radix
+from stream_engine.counts.adds_similarity import AddS3
+from stream_engine.counts.triplet_counts import TripletCounts
 from stream_engine.state.engine import Engine
 from stream_engine.state.store import Store
 from tests.benchmarks.rows import REPEATS, best, row, timed

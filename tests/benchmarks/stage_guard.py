@@ -8,7 +8,7 @@ import tracemalloc
 import numpy as np
 import rustworkx
 
-from stream_engine.guard.partial_order import (
+from stream_engine.order.partial_order import (
     PartialOrder,
     Verdicts,
     topological_order,

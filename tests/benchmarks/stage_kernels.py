@@ -9,8 +9,8 @@ import numpy as np
 import scipy.sparse as sp
 from threadpoolctl import threadpool_limits
 
+from stream_engine.counts import kernels
 from stream_engine.data.triplet_columns import Columns, pair_of_entry
-from stream_engine.statistics import kernels
 from tests.benchmarks.rows import best, row
 from tests.benchmarks.stage_counts import counted, landmark, uniform
 

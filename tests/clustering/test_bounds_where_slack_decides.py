@@ -8,7 +8,7 @@ from stream_engine.clustering import admm, certificate, dual_bounds, partition
 from stream_engine.clustering.cascade import solve
 from stream_engine.clustering.dual_bounds import upper_bound
 from stream_engine.clustering.similarity_matrix import blocks, checked
-from stream_engine.statistics.spectral import size_of
+from stream_engine.counts.spectral import size_of
 
 N, R = 14, 3
 

@@ -12,7 +12,7 @@ from stream_engine.clustering import certificate, cvxpy_reference, dual_bounds, 
 from stream_engine.clustering.cascade import partition_factor, solve
 from stream_engine.clustering.feasible_point import feasible
 from stream_engine.clustering.similarity_matrix import blocks, checked
-from stream_engine.statistics.spectral import centred
+from stream_engine.counts.spectral import centred
 
 
 def strong(n=48, k=3, seed=0):

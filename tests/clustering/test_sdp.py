@@ -16,9 +16,9 @@ from stream_engine.clustering.anderson import Anderson
 from stream_engine.clustering.cascade import _least_eigenvalue
 from stream_engine.clustering.projection import projected
 from stream_engine.clustering.similarity_matrix import checked, from_triangle
+from stream_engine.counts.spectral import top_eigenpairs
 from stream_engine.data import available_memory as free_memory
 from stream_engine.refits.sdp_clustering import solve, spur
-from stream_engine.statistics.spectral import top_eigenpairs
 from tests.conftest import ROOT
 from tests.support.planted_similarities import adds3, planted, planted_adds3, planted_adds4, planted_mulk3
 

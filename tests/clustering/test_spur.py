@@ -9,15 +9,15 @@ from scipy import sparse
 from sklearn.metrics import adjusted_rand_score
 
 from stream_engine import Engine, Quadruplet, Triplet
-from stream_engine.accumulators import ACCUMULATORS
 from stream_engine.clustering import label_matching, partition, similarity_of_snapshot, warm_start
 from stream_engine.clustering.admm import State
 from stream_engine.clustering.evidence import evidence, flipped
+from stream_engine.counts import ACCUMULATORS
+from stream_engine.counts.spectral import centred
 from stream_engine.data import available_memory
 from stream_engine.refits import CannotRefit, sdp_clustering, sdp_clustering_artifact, spectral
 from stream_engine.refits.sdp_clustering import Params, refit, solve, spur
 from stream_engine.state import artifact
-from stream_engine.statistics.spectral import centred
 from tests.support.planted_similarities import adds3, adds4, planted, planted_adds3
 
 

@@ -12,7 +12,7 @@ import zstandard
 from pyarrow import csv, parquet
 
 from connectors import Record
-from stream_engine.guard.pair_rows import canonical
+from stream_engine.order.pair_rows import canonical
 from stream_engine.service.repair.check_state import check_state
 from stream_engine.state.engine import Engine
 from stream_engine.state.store import Lock, Store

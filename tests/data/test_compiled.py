@@ -40,7 +40,7 @@ FILES = {  # a package of three rooms: a kernel, what it calls, and a constant t
 }
 CALL = """
 import json
-from stream_engine.guard.caller import twice
+from stream_engine.order.caller import twice
 value = twice(40)
 stats = twice.stats
 print(json.dumps([value, sum(stats.cache_hits.values()), sum(stats.cache_misses.values()), stats.cache_path]))
@@ -134,14 +134,14 @@ def test_the_guard_of_a_changed_copy_gives_the_new_verdicts(tmp_path):
     shutil.copytree(ROOT / "connectors", tmp_path / "connectors", ignore=shutil.ignore_patterns("__pycache__"))
     code = (
         "import json, numpy as np\n"
-        "from stream_engine.guard.partial_order import PartialOrder\n"
+        "from stream_engine.order.partial_order import PartialOrder\n"
         "rows = np.array([[0, 1, 0, 2], [0, 2, 0, 3], [0, 3, 0, 1]], np.int32)\n"
         "print(json.dumps([PartialOrder().offer_rows(rows), 0, 0, None]))"
     )
     warm = {"NUMBA_CACHE_DIR": os.environ.get("NUMBA_CACHE_DIR") or ROOT / "stream_engine" / "__pycache__"}
     for _ in range(2):
         assert run(package, code, **warm)[0] == [2, 0, 0, 1]
-    search = package / "guard" / "cycle_search.py"
+    search = package / "order" / "cycle_search.py"
     (function,) = (node for node in ast.parse(search.read_text()).body if getattr(node, "name", "") == "put_before")
     lines = search.read_text().splitlines()
     lines.insert(function.body[0].end_lineno, "    return False")
@@ -154,7 +154,7 @@ def test_settings_of_the_compiler_have_a_cache_of_their_own(package):
     value, made, other = run(package, NUMBA_BOUNDSCHECK=1)
     assert (value, made) == (42, COMPILED) and other != path
     assert run(package, NUMBA_BOUNDSCHECK=1) == (42, LOADED, other)
-    plain = "import json\nfrom stream_engine.guard.caller import twice\nprint(json.dumps([twice(40), 0, 0, None]))"
+    plain = "import json\nfrom stream_engine.order.caller import twice\nprint(json.dumps([twice(40), 0, 0, None]))"
     assert run(package, plain, NUMBA_DISABLE_JIT=1)[0] == 42
 
 
@@ -180,7 +180,7 @@ def test_a_kernel_outside_of_the_package_is_kept_too(package, tmp_path):
         "from stream_engine.data.compiled import njit\nfrom stream_engine.formats.callee import with_step\n\n"
         "@njit()\ndef twice(x):\n    return 2 * with_step(x)\n"
     )
-    code = CALL.replace("stream_engine.guard.caller", "outside")
+    code = CALL.replace("stream_engine.order.caller", "outside")
     assert run(package, code)[:2] == (82, COMPILED)
     assert run(package, code)[:2] == (82, LOADED)
     edit(outside, "2 *", "3 *")
@@ -224,7 +224,7 @@ def test_a_cache_that_can_only_be_read_is_read(package, for_everybody):
             path.chmod(0o555 if path.is_dir() else 0o444)
     home.chmod(0o777)
     as_user = (  # what a compiler imports on the way is imported first: a user may not read the interpreter's folder
-        "import os, numba, json\nfrom stream_engine.guard.caller import twice\n"
+        "import os, numba, json\nfrom stream_engine.order.caller import twice\n"
         "numba.njit(lambda x: x + 1)(1), numba.njit(lambda x: x + 1)(1.5)\n"
         "os.geteuid() or os.seteuid(65534)\n"
     )
@@ -237,8 +237,8 @@ def test_a_cache_that_can_only_be_read_is_read(package, for_everybody):
 
 def test_the_caches_of_other_libraries_stay_where_they_are(package, tmp_path):
     (tmp_path / "library.py").write_text("import numba\n\n@numba.njit(cache=True)\ndef twice(x):\n    return 2 * x\n")
-    ours_too = "from stream_engine.guard.caller import twice as ours\nours(1)\n"
-    code = ours_too + CALL.replace("stream_engine.guard.caller", "library")
+    ours_too = "from stream_engine.order.caller import twice as ours\nours(1)\n"
+    code = ours_too + CALL.replace("stream_engine.order.caller", "library")
     assert run(package, code) == (80, COMPILED, tmp_path / "__pycache__")
     assert run(package, code) == (80, LOADED, tmp_path / "__pycache__")
 
@@ -328,7 +328,7 @@ def test_caches_that_nobody_uses_any_more_are_deleted(package, tmp_path):
 def test_many_that_start_at_once_and_one_that_still_runs(package, tmp_path):
     """Those that start delete, all at once, the cache that another process has open; it goes on."""
     folder = tmp_path / "cache"
-    first = "from stream_engine.guard.caller import twice\ntwice(1)\nprint(flush=True)\ninput()\n"
+    first = "from stream_engine.order.caller import twice\ntwice(1)\nprint(flush=True)\ninput()\n"
     running = start(package, first + "import json\nprint(json.dumps([twice(2.5), 0, 0, None]))", NUMBA_CACHE_DIR=folder)
     assert running.stdout.readline() == "\n"
     (used,) = folder.iterdir()

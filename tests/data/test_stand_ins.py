@@ -78,7 +78,7 @@ def test_definition_and_the_functions_for_kernels_load_no_numba():
     code = (
         "import sys, numpy as np\n"
         "from stream_engine.data import borrowed_arrays, byte_words, integer_hash, open_addressing, prefetch\n"
-        "import stream_engine.guard.partial_order, stream_engine.accumulators.adds_similarity\n"
+        "import stream_engine.order.partial_order, stream_engine.counts.adds_similarity\n"
         "assert integer_hash.mix64(np.array([1], np.uint64))[0] == 0x5692161D100B05E5\n"
         "assert open_addressing.fits(1, [0] * 8)\n"
         "assert byte_words.word_at.__doc__ and byte_words.word_at.__name__ == 'word_at'\n"

@@ -6,10 +6,11 @@ import pytest
 from stream_engine.embedding import choice, lapse_prior, minibatch, starts
 from stream_engine.embedding import fit as fits
 from stream_engine.embedding.fit import Setting, fit, fit_carefully, with_setting
-from stream_engine.embedding.gradient import loss_of, margins
-from stream_engine.embedding.held_out import Answers, known_lapses, log_odds, population_lapse, probabilities
+from stream_engine.embedding.gradient import loss_of
+from stream_engine.embedding.held_out import Answers, known_lapses, population_lapse
 from stream_engine.embedding.principal_axes import on_principal_axes
 from stream_engine.embedding.questions import of_rows
+from stream_engine.evaluation.answer_probabilities import log_odds, margins, probabilities
 from tests.support import embedding_reference as reference
 from tests.support.generators import planted_triplets
 

@@ -7,8 +7,9 @@ import pytest
 
 from stream_engine.data.triplet_columns import columns_from_triplets
 from stream_engine.embedding import gradient
-from stream_engine.embedding.gradient import loss_of, margins, probability
+from stream_engine.embedding.gradient import loss_of
 from stream_engine.embedding.questions import asked_about, of_columns, of_rows
+from stream_engine.evaluation.answer_probabilities import margins, probability
 from tests.support import embedding_reference as reference
 from tests.support.generators import planted_triplets
 

@@ -6,8 +6,8 @@ from scipy.special import expit
 
 from stream_engine.embedding import lapse_prior
 from stream_engine.embedding.fit import Setting, with_setting
-from stream_engine.embedding.gradient import margins
 from stream_engine.embedding.questions import of_rows
+from stream_engine.evaluation.answer_probabilities import margins
 from tests.support.generators import planted_triplets
 
 

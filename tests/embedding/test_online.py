@@ -8,9 +8,9 @@ import pytest
 
 from stream_engine.embedding import online, online_step
 from stream_engine.embedding.fit import fit
-from stream_engine.embedding.gradient import margins
 from stream_engine.embedding.online import OnlineEmbedding, PublishedFit
 from stream_engine.embedding.questions import of_rows
+from stream_engine.evaluation.answer_probabilities import margins
 from tests.support import embedding_reference as reference
 from tests.support.generators import planted_triplets
 

@@ -8,14 +8,14 @@ import pytest
 from stream_engine import exports
 from stream_engine.clustering import label_matching, similarity_matrix, similarity_of_snapshot
 from stream_engine.clustering.factored_kernel import Factored
+from stream_engine.counts import kernels
+from stream_engine.counts.gram_matrices import read_only
 from stream_engine.data import symmetric_matrices
 from stream_engine.data.comparisons import Triplet
 from stream_engine.refits import CannotRefit, refit_module
 from stream_engine.state.engine import Engine
 from stream_engine.state.published import Published
 from stream_engine.state.snapshot import triplet_columns
-from stream_engine.statistics import kernels
-from stream_engine.statistics.gram_matrices import read_only
 from tests.support.process import engine, jsonl, one_line
 
 

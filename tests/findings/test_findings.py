@@ -9,10 +9,10 @@ import pyarrow as pa
 import pytest
 
 import stream_engine
+from stream_engine.evaluation.connection import components
+from stream_engine.evaluation.participants import checked, wilson
 from stream_engine.findings import RESULT, TOPICS, WARNING, findings, sentences, warnings
 from stream_engine.findings.facts import Facts
-from stream_engine.statistics.connection import components
-from stream_engine.statistics.participants import checked, wilson
 
 
 def study(events: list[dict], **more) -> stream_engine.Study:

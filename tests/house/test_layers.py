@@ -17,25 +17,17 @@ from tests.conftest import ROOT
 # From the ground up. A file may import rooms of lower floors, and other files of its own room.
 FLOORS = [
     ["stream_engine.data"],
-    ["connectors"],
-    ["stream_engine.formats", "stream_engine.accumulators", "stream_engine.guard"],
-    ["stream_engine.state"],
-    ["stream_engine.statistics"],
-    [
-        "stream_engine.clustering",
-        "stream_engine.boosting",
-        "stream_engine.kernel_learning",
-        "stream_engine.classification",
-    ],
-    ["stream_engine.embedding"],
-    ["stream_engine.refits", "stream_engine.prediction", "stream_engine.asking"],
-    ["stream_engine.exports", "stream_engine.estimators"],
+    ["connectors", "stream_engine.counts", "stream_engine.order"],
+    ["stream_engine.formats", "stream_engine.state"],
+    ["stream_engine.evaluation", "stream_engine.asking"],
+    ["stream_engine.embedding", "stream_engine.clustering", "stream_engine.boosting", "stream_engine.kernel_learning"],
+    ["stream_engine.refits"],
+    ["stream_engine.exports"],
     ["stream_engine.findings"],
     ["stream_engine.report"],
     ["stream_engine.service"],
-    ["stream_engine.collect", "stream_engine.spark", "stream_engine.study"],
+    ["stream_engine.collect", "stream_engine.spark", "stream_engine.api"],
     ["stream_engine.commands", "stream_engine.testing"],
-    ["stream_engine.manual"],  # pages that are made of the code
     ["stream_engine"],  # its loose modules: the command line and the public names
 ]
 FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
@@ -201,15 +193,15 @@ PLANTS = {
     ),
     "circle of weighted counts and clustering": (
         {
-            "stream_engine/statistics/worker_reliability.py": lazily(
+            "stream_engine/evaluation/worker_reliability.py": lazily(
                 "from stream_engine.clustering import similarity_of_snapshot"
             )
         },
-        "a circle: stream_engine.clustering.similarity_of_snapshot, stream_engine.statistics.weighted_counts",
+        "a circle: stream_engine.clustering.similarity_of_snapshot, stream_engine.evaluation.weighted_counts",
     ),
     "circle of predictions and exports": (
-        {"stream_engine/prediction/__init__.py": "\nfrom stream_engine.exports import evidence\n"},
-        "a circle: stream_engine.exports.evidence, stream_engine.prediction",
+        {"stream_engine/evaluation/__init__.py": "\nfrom stream_engine.exports import evidence\n"},
+        "a circle: stream_engine.evaluation, stream_engine.exports.evidence",
     ),
     "circle of a room's door and a file in it": (
         {"stream_engine/formats/options.py": "\nfrom stream_engine.formats import FORMATS\n"},
@@ -228,12 +220,12 @@ PLANTS = {
         "stream_engine.state is not below stream_engine.data",
     ),
     "an arrow up inside a function": (
-        {"stream_engine/guard/graph.py": lazily("import stream_engine.service.run")},
-        "stream_engine.service is not below stream_engine.guard",
+        {"stream_engine/order/graph.py": lazily("import stream_engine.service.run")},
+        "stream_engine.service is not below stream_engine.order",
     ),
     "an arrow between rooms of one floor": (
-        {"stream_engine/guard/graph.py": "\nfrom stream_engine.accumulators import radix\n"},
-        "stream_engine.accumulators is not below stream_engine.guard",
+        {"stream_engine/order/graph.py": "\nfrom stream_engine.counts import radix\n"},
+        "stream_engine.counts is not below stream_engine.order",
     ),
     "a connector that knows the engine": (
         {"connectors/spark_deltas.py": lazily("from stream_engine.data import comparisons")},
@@ -243,11 +235,11 @@ PLANTS = {
         {"stream_engine/refits/spectral.py": "\nfrom stream_engine.state.store import Store\n"},
         "a refit reads a published file",
     ),
-    "a relative import": ({"stream_engine/guard/graph.py": "\nfrom . import pair_rows\n"}, "a relative import"),
+    "a relative import": ({"stream_engine/order/graph.py": "\nfrom . import pair_rows\n"}, "a relative import"),
     "a room that nobody planned": ({"stream_engine/helpers/__init__.py": ""}, "stream_engine.helpers has no floor"),
     "a room that no wheel holds": (
-        {"stream_engine/guard/inner/rows.py": ""},
-        "stream_engine/guard/inner: a room without",
+        {"stream_engine/order/inner/rows.py": ""},
+        "stream_engine/order/inner: a room without",
     ),
     "one loose module too many": (
         {f"stream_engine/loose_{number}.py": "" for number in range(LOOSE_MODULES)},

@@ -190,7 +190,7 @@ def test_the_floors_that_the_design_draws_are_those_of_the_import_rules():
 
 
 PLANTED = [
-    ("a path", "see `stream_engine/guard/order.py`", wrong_paths),
+    ("a path", "see `stream_engine/order/order.py`", wrong_paths),
     ("a path from inside the package", "see `guard/order.py`", wrong_paths),
     ("a file without its folder", "see `sift_order.py`", wrong_paths),
     ("a pattern", "see `tests/benchmarks/phase_*.py`", wrong_paths),
@@ -221,7 +221,7 @@ def test_a_planted_wrong_anchor_is_found(tmp_path):
 
 def test_what_is_right_is_no_fault():
     text = (
-        "`stream_engine/guard/`, `guard/cycle_search.py`, `tests/benchmarks/stage_*.py`, `connectors/NAME.py`, "
+        "`stream_engine/order/`, `order/cycle_search.py`, `tests/benchmarks/stage_*.py`, `connectors/NAME.py`, "
         "`python -m tests.benchmarks guard`, `stream_engine.state.engine.Engine`, `adds3/i`, `kafka://h/t`, `1/4`"
     )
     assert not [*wrong_paths(text), *wrong_modules(text), *wrong_commands(text)]

@@ -6,17 +6,17 @@ from pathlib import Path
 import pytest
 
 import connectors
-from stream_engine import accumulators, asking, exports, formats, prediction, refits
+from stream_engine import asking, counts, evaluation, exports, formats, refits
 from tests.conftest import ROOT
 
 REGISTRIES = {
     "connectors.SOURCES": connectors.SOURCES,
     "connectors.SINKS": connectors.SINKS,
     "formats.FORMATS": formats.FORMATS,
-    "accumulators.ACCUMULATORS": accumulators.ACCUMULATORS,
+    "counts.ACCUMULATORS": counts.ACCUMULATORS,
     "refits.REFITS": refits.REFITS,
     "exports.EXPORTS": exports.EXPORTS,
-    "progressive.PREDICTORS": prediction.PREDICTORS,
+    "evaluation.PREDICTORS": evaluation.PREDICTORS,
     "asking.STRATEGIES": asking.STRATEGIES,
 }
 # Files of a growth folder that hold no entry of their own, with the reason.
@@ -45,7 +45,14 @@ SHARED = {
         "text_values",
         "validate",
     },
-    "accumulators": {
+    "counts": {
+        "adds_of_triplets",
+        "confidence",
+        "feature_space",
+        "gram_matrices",
+        "kernels",
+        "landmark_designs",
+        "spectral",
         "key_counts",
         "radix",
         "sorted_counts",
@@ -68,19 +75,28 @@ SHARED = {
         "by_name",
         "files",
         "declarations",
-        "manual_page",
         "naming",
         "object_places",
         "object_table",
     },
-    "prediction": {
+    "evaluation": {
+        "answer_probabilities",
+        "connection",
+        "coordinates",
+        "hash_split",
+        "held_out",
+        "judgement_folds",
+        "judgements",
+        "participants",
+        "subset",
+        "weighted_counts",
+        "worker_reliability",
         "answering",
         "calibration",
         "count_figures",
         "drift",
         "margins",
         "observer",
-        "online_predictor",
         "probability",
         "questions",
         "scores",

@@ -14,18 +14,17 @@ from scipy.optimize import minimize
 from stream_engine import exports
 from stream_engine.data.comparisons import Triplet
 from stream_engine.data.triplet_columns import columns_from_triplets
+from stream_engine.evaluation import predictor, subset
 from stream_engine.exports.by_name import by_name
 from stream_engine.exports.files import encode
 from stream_engine.kernel_learning import auxiliary_kernels, out_of_sample
 from stream_engine.kernel_learning.auxiliary_kernels import KernelSpec
 from stream_engine.kernel_learning.out_of_sample import Answers
-from stream_engine.prediction import predictor
 from stream_engine.refits import kernel_learning, kernel_refits, partial_order_embedding
 from stream_engine.state import artifact as artifacts
 from stream_engine.state.engine import Engine
 from stream_engine.state.published import Published
 from stream_engine.state.snapshot import Snapshot, triplet_columns
-from stream_engine.statistics import subset
 from tests.support.generators import planted_triplets
 from tests.support.kernel_reference import snapshot_of
 from tests.support.subset_world import KERNEL, NAMES, ORDER, OTHERS, POINTS, SOME, N, learned, planted

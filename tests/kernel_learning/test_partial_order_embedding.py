@@ -9,15 +9,15 @@ import pytest
 
 from stream_engine.data.comparisons import Batch
 from stream_engine.data.triplet_columns import net_triplets
-from stream_engine.guard.partial_order import PartialOrder
+from stream_engine.evaluation.coordinates import margin_scale
 from stream_engine.kernel_learning import auxiliary_kernels, linear, mkpoe, splits
 from stream_engine.kernel_learning.constraints import NAMES, Constraints, constraints, without_contradictions
 from stream_engine.kernel_learning.distance_operator import excess, satisfied, triplet_rows
+from stream_engine.order.partial_order import PartialOrder
 from stream_engine.refits import CannotRefit, beta_choice
 from stream_engine.refits import partial_order_embedding as poe
 from stream_engine.state import artifact
 from stream_engine.state.snapshot import triplet_columns
-from stream_engine.statistics.embedding import margin_scale
 from tests.support import kernel_reference as reference
 from tests.support.generators import dense_batch, planted_triplets
 
@@ -134,7 +134,7 @@ def test_diagonal_columns_against_their_definition():
 
 def loaded(batch: Batch, guard: PartialOrder, **settings_):
     """A snapshot with triplet and quadruplet counts and a guard's order."""
-    from stream_engine.accumulators import accumulator
+    from stream_engine.counts import accumulator
 
     quads = accumulator("quadruplet_counts")()
     quads.update(batch)

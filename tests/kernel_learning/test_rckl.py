@@ -7,13 +7,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stream_engine.data.triplet_columns import net_triplets
+from stream_engine.evaluation import hash_split
 from stream_engine.kernel_learning import auxiliary_kernels, lambda_choice, linear, rckl
 from stream_engine.kernel_learning.distance_operator import adjoint, excess, satisfied, triplet_rows
 from stream_engine.kernel_learning.triplet_lists import weighted_triplets
 from stream_engine.refits import CannotRefit, SolverFailed, kernel_learning
 from stream_engine.state import artifact
 from stream_engine.state.snapshot import triplet_columns
-from stream_engine.statistics import hash_split
 from tests.support import kernel_reference as reference
 from tests.support.generators import planted_triplets
 

@@ -4,7 +4,7 @@ states.
 The laws run over the registry, so a new accumulator is tested by being registered; and over variants whose limits are
 so low that little worlds cross every one of them: logs of a few events, dense to sparse, packed to wide keys. Laws
 alone cannot catch a wrong statistic (two swapped columns are still a monoid): its definition does
-(tests/accumulators/definitions.py). What they do not cover is scale: see tests/accumulators/test_triplet_counts.py.
+(tests/counts/definitions.py). What they do not cover is scale: see tests/counts/test_triplet_counts.py.
 """
 
 from functools import partial
@@ -14,20 +14,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stream_engine.accumulators import ACCUMULATORS, BY_ARRIVAL, Forgetting, accumulator
-from stream_engine.accumulators.adds_similarity import AddS3, AddS4
-from stream_engine.accumulators.decayed_counts import DecayedAddS3, DecayedTripletCountsByArrival
-from stream_engine.accumulators.judgements import Judgements
-from stream_engine.accumulators.quadruplet_counts import QuadrupletCounts
-from stream_engine.accumulators.triplet_counts import TripletCounts
-from stream_engine.accumulators.weighted_counts import WeightedAddS3, WeightedTripletCounts
-from stream_engine.accumulators.worker_votes import WorkerVotes
+from stream_engine.counts import ACCUMULATORS, BY_ARRIVAL, Forgetting, accumulator
+from stream_engine.counts.adds_similarity import AddS3, AddS4
+from stream_engine.counts.decayed_counts import DecayedAddS3, DecayedTripletCountsByArrival
+from stream_engine.counts.judgements import Judgements
+from stream_engine.counts.quadruplet_counts import QuadrupletCounts
+from stream_engine.counts.triplet_counts import TripletCounts
+from stream_engine.counts.weighted_counts import WeightedAddS3, WeightedTripletCounts
+from stream_engine.counts.worker_votes import WorkerVotes
 from stream_engine.data.mapped_arrays import IN_MEMORY
 from stream_engine.data.symmetric_matrices import dense_matrix
 from stream_engine.state.engine import Engine, OverlappingStates
 from stream_engine.testing import check_accumulator
 from stream_engine.testing.batches import random_stream
-from tests.accumulators.definitions import definition
+from tests.counts.definitions import definition
 
 
 class FewJudgements(Judgements):

@@ -10,9 +10,10 @@ from functools import lru_cache
 import numpy as np
 import pytest
 
+from deploy.manual import exports as manual_page
 from stream_engine import exports
 from stream_engine.data.array_checks import pattern_of
-from stream_engine.exports import Content, manual_page
+from stream_engine.exports import Content
 from stream_engine.exports.by_name import by_name
 from stream_engine.exports.declarations import ARRAYS, LEFT_OUT, OF_REFITS, SCALARS, TABLES, Array, columns, declared
 from stream_engine.exports.files import encode
@@ -325,7 +326,7 @@ def test_an_object_called_object_and_one_with_a_long_name():
 
 
 def test_the_page_of_the_manual_is_made_of_the_code():
-    assert manual_page.PAGE.read_text() == manual_page.page(), "python -m stream_engine.manual"
+    assert manual_page.PAGE.read_text() == manual_page.page(), "python -m deploy.manual"
     page = manual_page.page()
     for what in exports.EXPORTS:
         assert f"\n### {what}\n" in page

@@ -8,7 +8,7 @@ import pyarrow.parquet
 import pytest
 
 from stream_engine import exports
-from stream_engine.accumulators import ACCUMULATORS
+from stream_engine.counts import ACCUMULATORS
 from stream_engine.data.comparisons import Quadruplet, Triplet
 from stream_engine.data.packed_names import pack_names
 from stream_engine.exports import Content, NothingToExport, models

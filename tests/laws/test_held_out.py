@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from stream_engine.accumulators import ACCUMULATORS
+from stream_engine.counts import ACCUMULATORS
 from stream_engine.formats import decoder
 from stream_engine.formats.options import EventOptions
 from stream_engine.refits import REFITS, beta_choice, refit_module
@@ -77,8 +77,8 @@ def test_of_coins_half_come_as_expected(name, worlds, monkeypatch):
 def test_a_leak_would_show(worlds):
     """The accuracy of an embedding of coins on the answers it was fitted to is far beyond what the law allows."""
     from stream_engine.embedding.fit import Setting, with_setting
-    from stream_engine.embedding.held_out import probabilities
-    from stream_engine.statistics import judgement_folds
+    from stream_engine.evaluation import judgement_folds
+    from stream_engine.evaluation.answer_probabilities import probabilities
     from tests.embedding.test_fit import of_rows
 
     rows = [judgement_folds.evidence(world, 0).rows for world in worlds]

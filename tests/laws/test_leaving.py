@@ -7,8 +7,8 @@ written down, so that one that stops being able to, or a new one, is noticed.
 import numpy as np
 import pytest
 
-from stream_engine.accumulators import ACCUMULATORS, BY_ARRIVAL, BY_TIME, Forgetting, accumulator
-from stream_engine.accumulators.leaving import (
+from stream_engine.counts import ACCUMULATORS, BY_ARRIVAL, BY_TIME, Forgetting, accumulator
+from stream_engine.counts.leaving import (
     COUNTS,
     QUADRUPLET,
     CannotForget,
@@ -17,18 +17,18 @@ from stream_engine.accumulators.leaving import (
     rows_where,
     shifted,
 )
-from stream_engine.accumulators.leaving_workers import votes_of
-from stream_engine.accumulators.quadruplet_counts import QuadrupletCounts
-from stream_engine.accumulators.triplet_counts import TripletCounts
-from stream_engine.accumulators.worker_votes import TALLIES, WorkerVotes, names_of
+from stream_engine.counts.leaving_workers import votes_of
+from stream_engine.counts.quadruplet_counts import QuadrupletCounts
+from stream_engine.counts.triplet_counts import TripletCounts
+from stream_engine.counts.worker_votes import TALLIES, WorkerVotes, names_of
 from stream_engine.data.comparisons import Batch
 from stream_engine.data.name_hashes import hashes_of_numbers
-from stream_engine.guard.partial_order import PartialOrder
-from stream_engine.guard.without_object import without_object, without_uncounted
+from stream_engine.order.partial_order import PartialOrder
+from stream_engine.order.without_object import without_object, without_uncounted
 from stream_engine.state.forgetting import _about_object
 from stream_engine.state.snapshot import Snapshot
-from tests.accumulators.definitions import definition
-from tests.guard.invariants import check_guard
+from tests.counts.definitions import definition
+from tests.order.invariants import check_guard
 from tests.support.generators import concatenated, dense_batch, taken, with_provenance
 
 OBJECTS_CAN = {

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from stream_engine.manual import DOCS
+from deploy.manual import DOCS
 from tests.conftest import ROOT
 from tests.manual.kept_tables import KEPT, TABLES
 from tests.support.tables import MINUS, figures, sections, tables

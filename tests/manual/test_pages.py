@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from stream_engine.manual import PAGES as MADE
+from deploy.manual import PAGES as MADE
 from tests.conftest import ROOT
 from tests.support.figures import MOST_BYTES, shown, style, unlike
 from tests.support.pages import KINDS, blocks, run_command, run_page, run_python, unknown_words

@@ -9,16 +9,16 @@ import pytest
 import yaml
 
 import stream_engine
+from deploy.manual import DOCS, PAGES, text_of
+from deploy.manual.estimators import documented
+from deploy.manual.http import ADMIN, COLLECT, PATHS
+from deploy.manual.markdown import WIDTH
+from deploy.manual.refits import parameters
+from deploy.manual.settings import is_table, meanings
 from stream_engine import estimators
 from stream_engine.commands import VERBS, verb
 from stream_engine.data.comparisons import EVENT_TYPES, REASONS
 from stream_engine.formats.event_fields import OPTIONAL, PAIR_COLUMNS, SHAPES, VOTES
-from stream_engine.manual import DOCS, PAGES, text_of
-from stream_engine.manual.estimators import documented
-from stream_engine.manual.http import ADMIN, COLLECT, PATHS
-from stream_engine.manual.markdown import WIDTH
-from stream_engine.manual.refits import parameters
-from stream_engine.manual.settings import is_table, meanings
 from stream_engine.refits import REFITS, refit_module
 from stream_engine.service.http import HttpContext
 from stream_engine.service.http.admin import admin_routes
@@ -31,7 +31,7 @@ ROUTE = re.compile(r'(?:Route|Mount)\(f?"(/[^"]*)"')
 
 @pytest.mark.parametrize("page", PAGES)
 def test_a_page_is_what_the_code_says(page):
-    assert (DOCS / page).read_text(encoding="utf-8") == text_of(page), "python -m stream_engine.manual writes it"
+    assert (DOCS / page).read_text(encoding="utf-8") == text_of(page), "python -m deploy.manual writes it"
 
 
 @pytest.mark.parametrize("page", PAGES)

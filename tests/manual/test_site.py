@@ -4,7 +4,7 @@ import re
 import subprocess
 import sys
 
-from stream_engine.manual import DOCS
+from deploy.manual import DOCS
 from tests.conftest import ROOT
 from tests.support.process import ENVIRONMENT
 

@@ -8,8 +8,8 @@ import re
 
 import pytest
 
-from stream_engine.manual import DOCS
-from stream_engine.manual import PAGES as MADE
+from deploy.manual import DOCS
+from deploy.manual import PAGES as MADE
 from tests.conftest import ROOT
 from tests.support.named_commands import NotTaken, check, named, of_verbs, options
 from tests.support.tables import sections, tables

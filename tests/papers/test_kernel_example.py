@@ -12,8 +12,8 @@ from itertools import combinations
 import numpy as np
 import pytest
 
+from stream_engine.counts import kernels
 from stream_engine.data.triplet_columns import Columns, columns_from_rows, columns_from_triplets
-from stream_engine.statistics import kernels
 
 POINTS = np.array(
     [(5.48, 1.66), (1.24, 3.44), (1.36, 0.4), (3.44, -2.94), (-1.94, 0.04), (-2.23, 2.74), (-4.34, -2.87)]

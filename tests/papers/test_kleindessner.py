@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from stream_engine.counts import kernels
+from stream_engine.counts.landmark_designs import landmarks2
 from stream_engine.data.triplet_columns import columns_from_triplets
-from stream_engine.statistics import kernels
-from stream_engine.statistics.landmark_designs import landmarks2
 from tests.benchmarks import kleindessner
 
 

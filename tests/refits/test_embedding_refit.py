@@ -7,11 +7,11 @@ import pytest
 from connectors import Record
 from stream_engine.data.packed_names import unpack_names
 from stream_engine.embedding.evidence import evidence
+from stream_engine.evaluation.judgement_folds import BY_QUESTION, CHOOSE, FIT
 from stream_engine.formats.options import EventOptions
 from stream_engine.refits import CannotRefit, embedding
 from stream_engine.service.ingest import Ingest
 from stream_engine.state.engine import Engine
-from stream_engine.statistics.judgement_folds import BY_QUESTION, CHOOSE, FIT
 from tests.support.generators import planted_triplets
 from tests.support.kernel_reference import snapshot_of
 

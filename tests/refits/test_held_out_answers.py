@@ -7,15 +7,15 @@ import msgspec
 import numpy as np
 import pytest
 
+from stream_engine.evaluation.coordinates import margin_scale
+from stream_engine.evaluation.judgements import judgements_of
+from stream_engine.evaluation.subset import renumbering
 from stream_engine.formats import decoder
 from stream_engine.formats.options import EventOptions
 from stream_engine.kernel_learning import mkpoe, rckl
 from stream_engine.kernel_learning.distance_operator import excess
 from stream_engine.refits import kernel_learning, partial_order_embedding
 from stream_engine.state.engine import Engine
-from stream_engine.statistics.embedding import margin_scale
-from stream_engine.statistics.judgements import judgements_of
-from stream_engine.statistics.subset import renumbering
 
 N = 16
 
@@ -85,7 +85,7 @@ def test_the_reported_error_is_that_of_fresh_answers(how):
 @pytest.mark.parametrize("how", LEARN)
 def test_what_is_reported_neither_chose_nor_was_fitted(how, monkeypatch):
     """Answers that are reported are turned round: nothing that was chosen moves, only the figures and the last fit."""
-    from stream_engine.statistics import judgement_folds
+    from stream_engine.evaluation import judgement_folds
 
     lines = events(3, 80)
     whole = snapshot_of(lines)

@@ -5,11 +5,11 @@ import pytest
 from scipy.stats import spearmanr
 
 from stream_engine.clustering import factored_kernel, similarity_of_snapshot
+from stream_engine.counts import kernels
 from stream_engine.data import available_memory
 from stream_engine.refits import CannotRefit
 from stream_engine.refits.kernel_pca import Params, refit
 from stream_engine.state.snapshot import triplet_columns
-from stream_engine.statistics import kernels
 from tests.clustering.test_spur import snapshot_of
 from tests.support.generators import planted_triplets
 

@@ -18,13 +18,13 @@ from stream_engine.boosting import labels
 from stream_engine.data import available_memory
 from stream_engine.data.comparisons import Quadruplet, Triplet
 from stream_engine.data.triplet_columns import columns_from_triplets
-from stream_engine.guard.partial_order import PartialOrder
+from stream_engine.evaluation import subset
+from stream_engine.order.partial_order import PartialOrder
 from stream_engine.refits import CannotRefit, kernel_learning, partial_order_embedding, triplet_boost
 from stream_engine.service import settings
 from stream_engine.state.engine import Engine
 from stream_engine.state.published import Published
 from stream_engine.state.snapshot import Snapshot, frozen
-from stream_engine.statistics import subset
 from tests.support.generators import planted_triplets
 from tests.support.kernel_reference import snapshot_of
 from tests.support.process import engine, jsonl, one_line

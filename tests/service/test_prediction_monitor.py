@@ -15,7 +15,7 @@ from stream_engine.service.run import run
 from stream_engine.service.settings import DriftSettings
 from stream_engine.state.engine import Engine
 from stream_engine.state.published import Published
-from tests.prediction.test_observer import decoded
+from tests.evaluation.test_observer import decoded
 from tests.support.generators import as_batch, planted_triplets
 
 
@@ -182,7 +182,7 @@ def test_a_predictor_that_does_not_fit_into_memory_is_said_once(monkeypatch):
     def refused(*arguments, **more):
         raise ValueError("k1 - needs 9 GB")
 
-    monkeypatch.setattr("stream_engine.statistics.kernels.k1", refused)
+    monkeypatch.setattr("stream_engine.counts.kernels.k1", refused)
     for _ in range(2):
         monitor.published(published)
         monitor._making.result()

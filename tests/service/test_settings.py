@@ -5,7 +5,7 @@ import json
 import pytest
 
 from connectors.kafka.start_offsets import ON_OFFSET_LOSS, START_MODES
-from stream_engine.accumulators import ACCUMULATORS
+from stream_engine.counts import ACCUMULATORS
 from stream_engine.refits import REFITS
 from stream_engine.service import settings
 from stream_engine.service.settings import BadSettings, load, mapping, shard, shown

@@ -24,7 +24,7 @@ from stream_engine.exports.by_name import by_name
 from stream_engine.exports.files import encode
 from stream_engine.exports.summary import summary_of
 from stream_engine.formats.options import EventOptions
-from stream_engine.guard.partial_order import PartialOrder
+from stream_engine.order.partial_order import PartialOrder
 from stream_engine.service.ingest import Ingest
 from stream_engine.service.settings import BadSettings
 from stream_engine.spark import task_counts

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from stream_engine.accumulators import ACCUMULATORS, accumulator
+from stream_engine.counts import ACCUMULATORS, accumulator
 from stream_engine.data.container import Corrupt
 from stream_engine.refits import REFITS
 from stream_engine.state import artifact as artifacts

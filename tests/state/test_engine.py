@@ -10,7 +10,7 @@ from stream_engine.data.comparisons import InvalidEvent, Label, Quadruplet, Trip
 from stream_engine.exports.summary import summary_of
 from stream_engine.state.engine import Engine, OverlappingStates
 from stream_engine.state.snapshot import decode, encode
-from tests.guard.invariants import check_guard
+from tests.order.invariants import check_guard
 
 NAMES = st.sampled_from("abcde")
 TRIPLETS = st.lists(NAMES, min_size=3, max_size=3, unique=True).map(lambda t: Triplet(*t))

@@ -15,7 +15,7 @@ from stream_engine.service import ingest
 from stream_engine.state.engine import Engine
 from stream_engine.state.snapshot import encode, read_snapshot
 from tests.conftest import ROOT
-from tests.guard.invariants import check_guard
+from tests.order.invariants import check_guard
 
 GOLDEN = ROOT / "tests" / "golden"
 EVENTS, SNAPSHOT = GOLDEN / "events.jsonl", GOLDEN / "snapshot-v1.snapshot"

@@ -63,7 +63,7 @@ def changed(path, kind=KIND, meta=None, kept=None, **more):
 
 def everything(store, path):
     """Every net vote, cycles and all, with its weight."""
-    from stream_engine.guard.canonical_order import net_votes
+    from stream_engine.order.canonical_order import net_votes
     from stream_engine.state.snapshot import triplet_columns
 
     net = net_votes(triplet_columns(store.read(1)))[1]

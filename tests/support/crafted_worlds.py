@@ -6,9 +6,9 @@ import msgspec
 import numpy as np
 
 from connectors import Position, Record
-from stream_engine.accumulators import ACCUMULATORS, Forgetting
+from stream_engine.counts import ACCUMULATORS, Forgetting
+from stream_engine.embedding.online_predictor import Online
 from stream_engine.formats.options import EventOptions
-from stream_engine.prediction.online_predictor import Online
 from stream_engine.refits import REFITS, refit_module
 from stream_engine.service.ingest import Ingest
 from stream_engine.state import artifact as artifacts

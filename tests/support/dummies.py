@@ -11,8 +11,8 @@ import numpy as np
 
 import connectors
 from connectors import DeadLetter, Position
-from stream_engine import accumulators, exports, formats, refits
-from stream_engine.accumulators.adds_similarity import AddS3
+from stream_engine import counts, exports, formats, refits
+from stream_engine.counts.adds_similarity import AddS3
 from stream_engine.data.array_checks import Held
 from stream_engine.exports import Content, NothingToExport
 from stream_engine.formats import json_events
@@ -26,7 +26,7 @@ from tests.support.memory_source import MemorySource
 DUMMIES = (
     (refits.REFITS, "dummy_refit", __name__),
     (exports.EXPORTS, "dummy_export", f"{__name__}:export"),
-    (accumulators.ACCUMULATORS, "dummy_accumulator", f"{__name__}:DummyAccumulator"),
+    (counts.ACCUMULATORS, "dummy_accumulator", f"{__name__}:DummyAccumulator"),
     (formats.FORMATS, "dummy_format", f"{__name__}:DummyDecoder"),
     (connectors.SOURCES, "dummy", f"{__name__}:source"),
     (connectors.SINKS, "dummy", f"{__name__}:DummySink"),

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from stream_engine.statistics.judgements import Judgements
+from stream_engine.evaluation.judgements import Judgements
 
 
 class World(NamedTuple):

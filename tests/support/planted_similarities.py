@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from stream_engine.counts import kernels
 from stream_engine.data.triplet_columns import columns_from_triplets
-from stream_engine.statistics import kernels
 from tests.support.generators import planted_similarities, similarity_triplets
 
 

@@ -11,15 +11,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from connectors.files.dead_letters import check_folder, segment_name
+from stream_engine.counts.adds_of_triplets import adds3
 from stream_engine.data import container
 from stream_engine.data.container import Corrupt
-from stream_engine.guard.partial_order import topological_order
+from stream_engine.order.partial_order import topological_order
 from stream_engine.state.backup import restored
 from stream_engine.state.order_file import KIND as ORDER
 from stream_engine.state.order_file import SUFFIX
 from stream_engine.state.snapshot import Snapshot, triplet_columns
 from stream_engine.state.store import NoSuchSnapshot, Store, read_note
-from stream_engine.statistics.adds_of_triplets import adds3
 
 OK, WRONG, NOTE = "ok", "WRONG", "note"
 NOTES = ("progressive.json", "counts_told.json", "seconds.json", "manifest.json")  # by `Store.note`

@@ -18,9 +18,9 @@ from connectors import Position, Source, SourceFailed, UnusableSource, open_sour
 from connectors.files.paths import expand
 from connectors.files.readers import partition_of as partition_of_file
 from connectors.kafka.address import parse_address, partition_of
-from stream_engine.accumulators import Forgetting, accumulator
-from stream_engine.accumulators.worker_votes import WorkerVotes, holds_nobody
-from stream_engine.guard.stored_states import always_first
+from stream_engine.counts import Forgetting, accumulator
+from stream_engine.counts.worker_votes import WorkerVotes, holds_nobody
+from stream_engine.order.stored_states import always_first
 from stream_engine.service import ingest
 from stream_engine.service.ingest import Block
 from stream_engine.service.record_units import part_inside

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 from msgspec import Meta, Struct, field
 
 from connectors.kafka.start_offsets import ON_OFFSET_LOSS, START_MODES
-from stream_engine.accumulators import ACCUMULATORS, DEFAULT_ACCUMULATORS, Forgetting
+from stream_engine.counts import ACCUMULATORS, DEFAULT_ACCUMULATORS, Forgetting
 from stream_engine.data.comparisons import EVENT_TYPES
 from stream_engine.formats import FORMATS
 from stream_engine.formats.bounds import Bounds

@@ -23,7 +23,7 @@ from stream_engine.clustering import (
     projection,
 )
 from stream_engine.clustering import spur as spur_room
-from stream_engine.statistics import kernels
+from stream_engine.counts import kernels
 from tests.benchmarks import planted_clusters, usps_clusters
 from tests.benchmarks.papers.kept import Cell, Kept
 from tests.benchmarks.papers.rows import Curve, Drawing, Paper, Row, drawing, found, mean, missing, row

@@ -1,0 +1,144 @@
+"""Columns to an engine, in batches, and what was refused on the way."""
+
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+
+from stream_engine.api.frames import BadFrame, Columns, missing
+from stream_engine.api.learning import Learning
+from stream_engine.data.comparisons import Rejected
+from stream_engine.formats import decoder
+from stream_engine.formats.csv_header import nearest_name, needed_columns
+from stream_engine.formats.event_fields import NULLABLE_FIELDS, PAIR_COLUMNS, EventFields, fields_of
+from stream_engine.formats.options import EventOptions
+
+if TYPE_CHECKING:
+    from stream_engine.formats.json_events import Decoder as JsonDecoder
+
+BATCH = 1 << 17  # rows that are decoded at once
+TOLD = 10_000  # refusals that are kept, each with its place
+MAX_REFUSED = 0.5  # share of the events that may be refused, as in a run
+
+
+class RejectedRow(NamedTuple):
+    """An event that was left out: where it stood, the code of the reason, and the reason in words."""
+
+    where: str
+    reason: str
+    message: str
+
+
+def feed(engine: Learning, columns: Columns, options: EventOptions) -> list[RejectedRow]:
+    """Decode a table and learn it; the first `TOLD` rows that were refused. Raises `BadFrame`: a column is missing.
+    O(rows)."""
+    event_fields = _fields(columns, options)
+    needed = dict.fromkeys(needed_columns(event_fields, options, columns.names))
+    if lacking := [name for name in needed if name not in columns.names]:
+        meant = [name for name in (nearest_name(each, columns.names) for each in lacking) if name]
+        asked = f"did you mean {', '.join(map(repr, meant))}? Say" if meant else "say"
+        field = next((field for field, names in options.columns.items() if lacking[0] in names), lacking[0])
+        raise BadFrame(
+            f"no column {', '.join(lacking)}; the table has {', '.join(columns.names)[:200] or 'none'}; {asked} with "
+            f"columns={{'{field}': ...}} its name, or with type=... the type of the rows"
+        )
+    known = _known(event_fields, options)
+    table = pa.table(
+        {name: columns.take(name) if name in known else pa.nulls(columns.rows) for name in columns.names}
+    )  # what means nothing is named and not looked at
+    decode = decoder("arrow", options)
+    refused: list[RejectedRow] = []
+    first = 0
+    for batch in table.to_batches(max_chunksize=BATCH):
+        decoded = decode(batch)
+        engine.learn(decoded, records=batch.num_rows)
+        refused += [_told(each, first) for each in decoded.rejected[: TOLD - len(refused)]]
+        first += batch.num_rows
+    return refused
+
+
+def feed_dicts(engine: Learning, rows: Sequence[Mapping[str, Any]], options: EventOptions) -> list[RejectedRow]:
+    """The same with dicts, each one event as in JSON: events of several types may stand in one list. O(rows)."""
+    decode, refused = cast("JsonDecoder", decoder("json", options)), list[RejectedRow]()
+    for first in range(0, len(rows), BATCH):
+        lines = [_line(first + number, row) for number, row in enumerate(rows[first : first + BATCH])]
+        decoded = decode.lines(b"\n".join(lines))
+        engine.learn(decoded, records=len(lines))
+        refused += [_told(each, first) for each in decoded.rejected[: TOLD - len(refused)]]
+    return refused
+
+
+def _line(number: int, row: Mapping[str, Any]) -> bytes:
+    """An event as a line of JSON. A cell that is missing is an absent field, as in a table; a label's is a value."""
+    try:
+        return _ENCODE({str(name): cell for name, cell in row.items() if name in NULLABLE_FIELDS or not missing(cell)})
+    except (TypeError, ValueError, OverflowError, RecursionError) as error:
+        raise BadFrame(f"row {number}: got {str(row)[:60]}, expected JSON values: {error}") from None
+
+
+def _of_numpy(value: Any) -> Any:
+    """Values that JSON has no word for, as those that it has."""
+    if isinstance(value, (np.generic, np.ndarray)):
+        return value.tolist()
+    if missing(value):
+        return None
+    if hasattr(value, "isoformat"):
+        return value.isoformat()
+    raise TypeError(f"a {type(value).__name__}")
+
+
+_ENCODE = msgspec.json.Encoder(enc_hook=_of_numpy).encode
+
+
+def check_refused(engine: Learning, refused: Iterable[RejectedRow], on_refused: str) -> None:
+    """Say what was left out: a warning, or an error where it is more than half of all, or any was to be one. Raises
+    `BadFrame`."""
+    left_out = sum(engine.counters["rejected"].values())
+    if not left_out:
+        return
+    total, first = engine.counters["events"] + left_out, next(iter(refused))
+    said = f"{left_out:,} of {total:,} events were rejected; the first, {first.where}: {first.message}"
+    if on_refused == "raise" or left_out > MAX_REFUSED * total:
+        raise BadFrame(said)
+    warnings.warn(f"{said}; Study.refused() lists them", stacklevel=3)
+
+
+def check_names(engine: Learning) -> None:
+    """Warn of objects that are another one but for blanks around the name, which text files have none of. O(n)."""
+    names = set(engine.names)
+    if padded := [name for name in engine.names if name != name.strip() and name.strip() in names]:
+        warnings.warn(
+            f"{len(padded):,} of {len(names):,} objects differ from others only in surrounding spaces, such as "
+            f"{padded[0]!r} and {padded[0].strip()!r}; remove the spaces if they are the same object",
+            stacklevel=3,
+        )
+
+
+def _fields(columns: Columns, options: EventOptions) -> EventFields:
+    """Quadruplets stand in near_i ... far_j where there are such columns, else in two lists."""
+    return fields_of(options, pairs=any(name in columns.names for names in PAIR_COLUMNS.values() for name in names))
+
+
+def _known(event_fields: EventFields, options: EventOptions) -> frozenset[str]:
+    """Input fields that mean something, however quadruplets stand."""
+    return event_fields.known | fields_of(options).known | fields_of(options, pairs=True).known
+
+
+def _told(rejected: Rejected, first: int) -> RejectedRow:
+    return RejectedRow(
+        f"row {first + rejected.index}", rejected.reason, f"{rejected.message}; got {_got(rejected.value)}"
+    )
+
+
+def _got(value: bytes) -> str:
+    """What a row holds: cells that are empty, or in columns that mean nothing and were not looked at, are left out."""
+    try:
+        row = msgspec.json.decode(value)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        row = None
+    if isinstance(row, dict):
+        value = msgspec.json.encode({name: cell for name, cell in row.items() if cell is not None})
+    return value[:200].decode(errors="replace")

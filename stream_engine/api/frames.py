@@ -1,0 +1,223 @@
+"""Tables as people hold them in Python, as Arrow columns; neither pandas nor polars is imported to tell them apart.
+
+Taken are pandas frames, whatever gives Arrow through its PyCapsule interface (`__arrow_c_stream__`: polars, pyarrow,
+DuckDB, ...), a mapping of columns, a list of dicts, of `Triplet`, `Quadruplet` or plain tuples, and NumPy arrays
+(m, 3) and (m, 4). The same values give the same columns, so the same state, whichever of these holds them.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from stream_engine.data.comparisons import Quadruplet, Triplet
+from stream_engine.formats.options import UnusableOptions
+
+WIDTHS = {3: ("anchor", "near", "far"), 4: ("near_i", "near_j", "far_i", "far_j")}  # of rows without names of columns
+FEW = 1000  # rows that are looked at first
+NUMBERS = ("weight", "time", "n_near", "n_far")  # fields that hold no names
+EXPECTED = (
+    "expected a pandas, polars or Arrow table, a mapping of columns, a list of dicts or of triplets, an array of 3 or "
+    "4 columns, a file, or a state directory"
+)
+
+
+class BadFrame(UnusableOptions):
+    """A table that cannot be read; the message is one line: which row (counted from 0) and column, got, expected."""
+
+
+class Columns(NamedTuple):
+    """A table of `rows` rows: `take` gives a column by its name. Raises `BadFrame`."""
+
+    names: list[str]
+    rows: int
+    take: Callable[[str], "pa.Array | pa.ChunkedArray"]
+    library: str  # what the table is of, "" where it is plain Python's
+
+
+def columns_of(data: Any) -> Columns:
+    """The columns of any of these (see the module). Raises `BadFrame`. O(1) but for rows of Python objects."""
+    library = library_of(data)
+    if library == "pandas":
+        return _of_pandas(data)
+    if hasattr(data, "__arrow_c_stream__"):
+        return _of_arrow(pa.RecordBatchReader.from_stream(data).read_all(), library)
+    if hasattr(data, "__arrow_c_array__"):
+        return _of_arrow(pa.Table.from_batches([pa.record_batch(data)]), library)
+    if hasattr(data, "collect") and library == "polars":
+        raise BadFrame("read: got a lazy frame of polars, expected a frame: call .collect() first")
+    if isinstance(data, Mapping):
+        return _of_mapping(data)
+    if isinstance(data, np.ndarray):
+        return _of_array(data)
+    if isinstance(data, Sequence) and not isinstance(data, (str, bytes)):
+        return _of_rows(data)
+    raise BadFrame(f"read: got a {type(data).__name__}, {EXPECTED}")
+
+
+def library_of(data: Any) -> str:
+    """The library that a table is of: pandas, polars, pyarrow, or "" for plain Python and NumPy."""
+    name = type(data).__module__.partition(".")[0]
+    return "" if name in ("builtins", "numpy", "collections", "stream_engine") else name
+
+
+def is_dicts(data: Any) -> bool:
+    """Whether this is a list of dicts, one a row.
+
+    >>> is_dicts([{"anchor": "a"}]), is_dicts([]), is_dicts([("a", "b", "c")])
+    (True, False, False)
+    """
+    return isinstance(data, (list, tuple)) and len(data) > 0 and all(isinstance(row, Mapping) for row in data)
+
+
+def _of_pandas(data: Any) -> Columns:
+    if not hasattr(data, "columns"):
+        raise BadFrame(f"read: got a pandas {type(data).__name__}, expected a DataFrame")
+    if named := [name for name in data.index.names if name is not None and name not in data.columns]:
+        data = data.reset_index(named)
+    places = {name: place for place, name in enumerate(_distinct([str(name) for name in data.columns]))}
+    return Columns(list(places), len(data), lambda name: array_of(name, data.iloc[:, places[name]]), "pandas")
+
+
+def _of_arrow(table: pa.Table, library: str) -> Columns:
+    return Columns(_distinct(table.column_names), table.num_rows, table.column, library)
+
+
+def _of_mapping(data: Mapping[Any, Any]) -> Columns:
+    held = {str(name): values for name, values in data.items()}
+    lengths = {name: len(values) for name, values in held.items() if hasattr(values, "__len__")}
+    if len(lengths) < len(held) or len(set(lengths.values())) > 1:
+        got = ", ".join(f"{name}: {lengths.get(name, 'none')}" for name in held)
+        raise BadFrame(f"read: got columns of lengths {got}, expected lists of equal length")
+    return Columns(list(held), next(iter(lengths.values()), 0), lambda name: array_of(name, held[name]), "")
+
+
+def _of_array(data: np.ndarray) -> Columns:
+    if data.ndim != 2 or data.shape[1] not in WIDTHS:
+        raise BadFrame(f"read: got an array of shape {data.shape}, expected (m, 3) or (m, 4)")
+    names = WIDTHS[data.shape[1]]
+    return Columns(list(names), len(data), lambda name: array_of(name, data[:, names.index(name)]), "")
+
+
+def _of_rows(data: Sequence[Any]) -> Columns:
+    """Triplets and quadruplets, cblearn's pair of triplets and answers, or dicts, whose columns are all fields of
+    any."""
+    if isinstance(data, tuple) and len(data) == 2 and all(isinstance(each, np.ndarray) for each in data):
+        from stream_engine.api.cblearn_formats import triplets_as
+
+        try:
+            return _of_array(np.asarray(triplets_as("list-order", data)))
+        except ValueError as error:
+            raise BadFrame(f"read: got a pair of arrays, expected cblearn's triplets and answers: {error}") from None
+    if is_dicts(data):
+        names = list(dict.fromkeys(str(name) for row in data for name in row))
+        return Columns(names, len(data), lambda name: array_of(name, [row.get(name) for row in data]), "")
+    flat = [_flat(number, row) for number, row in enumerate(data)]
+    width = len(flat[0]) if flat else 3
+    if (odd := next((number for number, row in enumerate(flat) if len(row) != width), None)) is not None:
+        raise BadFrame(f"row {odd}: got {len(flat[odd])} objects, expected {width}, as in row 0")
+    names = list(WIDTHS[width])
+    return Columns(names, len(flat), lambda name: array_of(name, [row[names.index(name)] for row in flat]), "")
+
+
+def _flat(number: int, row: Any) -> tuple[Any, ...]:
+    """A row without names of columns, as the 3 or 4 objects that it names."""
+    if isinstance(row, Quadruplet):
+        return (*row.near, *row.far)
+    if isinstance(row, (Triplet, tuple, list, np.ndarray)) and len(row) in WIDTHS:
+        return tuple(row)
+    got = " ".join(str(row).split())[:60]
+    raise BadFrame(f"row {number}: got {got} ({type(row).__name__}), expected a dict, or 3 or 4 objects")
+
+
+def _distinct(names: list[str]) -> list[str]:
+    if twice := [name for place, name in enumerate(names) if name in names[:place]]:
+        raise BadFrame(f"column {twice[0]!r} occurs twice; the table has {', '.join(names)[:200]}")
+    return names
+
+
+def array_of(name: str, values: Any) -> "pa.Array | pa.ChunkedArray":
+    """A column as Arrow; NaN and None are missing. Names of mixed types become their text; any other mixture raises
+    `BadFrame` with the first row that does not fit."""
+    if isinstance(values, (pa.Array, pa.ChunkedArray)):
+        return values
+    if (coded := _coded(values)) is not None:
+        return coded
+    try:
+        return pa.array(values, from_pandas=True)
+    except (pa.ArrowException, TypeError, ValueError, OverflowError):
+        pass  # values of several types: one by one, then
+    cells = [_plain(value) for value in values]
+    lists = next((isinstance(value, list) for value in cells if value is not None), False)
+    take = _number if name in NUMBERS else _list if lists else _text
+    return pa.array([None if value is None else take(name, row, value) for row, value in enumerate(cells)])
+
+
+def _coded(values: Any) -> "pa.DictionaryArray | None":
+    """A column of pandas that holds objects of Python, if all of them are text and few are distinct: each is looked at
+    once. Nothing else is equal to a text, so none of another type hides behind one."""
+    if str(getattr(values, "dtype", "")) != "object" or not hasattr(values, "factorize") or len(values) < FEW:
+        return None
+    if any(not isinstance(each, str) and not missing(each) for each in values.iloc[:: len(values) // FEW]):
+        return None  # lists have no hash
+    if values.iloc[:FEW].nunique() > FEW // 2 and values.iloc[: 8 * FEW].nunique() > 4 * FEW:
+        return None
+    try:
+        codes, distinct = values.factorize()
+    except TypeError:
+        return None
+    if any(type(each) is not str for each in distinct):
+        return None
+    places = pa.array(codes.astype(np.int32), mask=codes < 0)
+    return pa.DictionaryArray.from_arrays(places, pa.array(distinct, pa.string()))
+
+
+def _plain(value: Any) -> Any:
+    """A cell as a value of Python; None where it is missing."""
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    if isinstance(value, (list, tuple)):
+        return list(value)
+    value = value.item() if isinstance(value, np.generic) else value
+    return None if missing(value) else value
+
+
+def missing(value: Any) -> bool:
+    """Whether a cell holds nothing: None, NaN, NA of pandas, NaT.
+
+    >>> missing(None), missing(float("nan")), missing(""), missing(0)
+    (True, True, False, False)
+    """
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return True
+    return isinstance(value, (float, np.floating)) and bool(value != value)
+
+
+def _text(name: str, row: int, value: Any) -> str:
+    """
+    >>> _text("near", 0, 16), _text("near", 1, 16.0), _text("near", 2, "b")
+    ('16', '16', 'b')
+    """
+    if isinstance(value, str):
+        return value
+    whole = isinstance(value, (int, float)) and not isinstance(value, bool) and value == value // 1
+    if not whole:
+        raise _wrong(name, row, value, "a name: text or an integer")
+    return str(int(value))
+
+
+def _list(name: str, row: int, value: Any) -> list[str | None]:
+    if not isinstance(value, list):
+        raise _wrong(name, row, value, "a list of names, as in previous rows")
+    return [None if (plain := _plain(each)) is None else _text(name, row, plain) for each in value]
+
+
+def _number(name: str, row: int, value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise _wrong(name, row, value, "a number, or nothing")
+    return float(value)
+
+
+def _wrong(name: str, row: int, value: Any, expected: str) -> BadFrame:
+    return BadFrame(f"row {row}: {name}: got {repr(value)[:60]} ({type(value).__name__}), expected {expected}")

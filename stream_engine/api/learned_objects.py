@@ -1,0 +1,90 @@
+"""What estimators of similarities have in common: they answer comparisons, and tell what they learned of the objects.
+
+What is learned has one row an object (`objects_`), not one a row of X; `set_output` gives it as a frame: of pandas with
+the objects as its index, of polars without.
+"""
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils._set_output import _get_output_config
+from sklearn.utils.validation import check_is_fitted
+
+from stream_engine.api.answers import places_of, rows_of, with_names
+from stream_engine.evaluation.judgement_folds import anchored
+
+
+class LearnedObjects(TransformerMixin, BaseEstimator, ABC, auto_wrap_output_keys=None):  # type: ignore[call-arg]
+    """`predict`, `predict_proba`, `score` and `transform` of anything with `objects_`, `_probability(rows)` of (m, 4)
+    rows i, j, k, l, `_margin(rows)` above 0 where the first is nearer, and `_learned()`, a row an object. scikit-learn
+    is told not to wrap `transform`: it would give the objects the index of the comparisons."""
+
+    def __sklearn_tags__(self):
+        return with_names(super().__sklearn_tags__())
+
+    def predict(self, X):
+        """(m,) int: 1 where the first of each row is nearer, -1 where the second is; 0 where they are equally far, or
+        an object is unknown."""
+        return np.sign(self._answer(X, self._margin, 0.0)).astype(np.int64)
+
+    def predict_proba(self, X):
+        """(m, 2): how likely people find the second (-1) and the first (1) of each row nearer, as `classes_`; 0.5 of an
+        object that nothing was said about."""
+        p = self._answer(X, self._probability, 0.5)
+        return np.stack([1.0 - p, p], axis=1)
+
+    def score(self, X, y=None, sample_weight=None):
+        """Accuracy of predicted comparisons; ties count half. X and y as in `fit`."""
+        margins = self._answer(X, self._margin, 0.0, y)
+        right = (margins > 0) + (margins == 0) / 2
+        return float(np.average(right, weights=sample_weight))
+
+    def transform(self, X=None):
+        """What was learned, one row an object of `objects_`, whatever comparisons X holds."""
+        check_is_fitted(self)
+        if X is not None:
+            rows_of(self, X)
+        return self._as_asked(self._learned())
+
+    def get_feature_names_out(self, input_features=None):
+        """The names of the columns that `transform` gives."""
+        check_is_fitted(self)
+        return np.array([f"axis_{number + 1}" for number in range(self._learned().shape[1])], object)
+
+    @abstractmethod
+    def _learned(self) -> np.ndarray:
+        """A row an object."""
+
+    @abstractmethod
+    def _margin(self, rows: np.ndarray) -> np.ndarray:
+        """(m,) above 0 where the first of each row (m, 4) is nearer; NaN: unknown."""
+
+    @abstractmethod
+    def _probability(self, rows: np.ndarray) -> np.ndarray:
+        """(m,) how likely people find the first of each row nearer."""
+
+    def _answer(self, X: Any, say: Any, unknown: float, y: Any = None) -> np.ndarray:
+        """What `say` says of each row, `unknown` where an object is."""
+        check_is_fitted(self)
+        rows = rows_of(self, X, y)
+        rows = places_of(rows, self.objects_)
+        rows = rows[:, [0, 1, 0, 2]] if rows.shape[1] == 3 else anchored(rows)
+        said = np.full(len(rows), unknown)
+        known = (rows >= 0).all(axis=1)
+        said[known] = say(np.ascontiguousarray(rows[known]))
+        return np.where(np.isnan(said), unknown, said)
+
+    def _as_asked(self, learned: np.ndarray) -> Any:
+        """In the container that `set_output` asks for."""
+        asked = _get_output_config("transform", self)["dense"]
+        if asked == "pandas":
+            import pandas
+
+            return pandas.DataFrame(learned, index=self.objects_, columns=self.get_feature_names_out())
+        if asked == "polars":
+            import polars
+
+            return polars.DataFrame(learned, schema=self.get_feature_names_out().tolist(), orient="row")
+        return learned

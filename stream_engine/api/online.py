@@ -1,0 +1,184 @@
+"""A classifier of comparisons in river's conventions: is `left` or `right` nearer to `anchor`?
+
+x is {"anchor": a, "left": b, "right": c} (names, or whole numbers: their decimal text; other keys are ignored), y is
+True where left is nearer. What it learns goes into an `Engine`; what it says comes from an embedding that learns beside
+it, or from a similarity of that engine as it was at the last refresh, and its probability from Platt's calibration of
+the margins before they were learned.
+Turning a question round turns the answer round: P(a; b, c) = 1 - P(a; c, b), so the order in a data set cannot help.
+"""
+
+import zlib
+from collections.abc import Iterable, Iterator
+from random import Random
+from typing import Any
+
+import numpy as np
+from river import base
+
+from stream_engine.data.comparisons import InvalidEvent, Triplet
+from stream_engine.embedding.online import OnlineEmbedding
+from stream_engine.evaluation import Predictor, predictor
+from stream_engine.evaluation.calibration import Calibration
+from stream_engine.state.engine import Engine
+from stream_engine.state.published import Published
+from stream_engine.state.snapshot import Snapshot
+
+SIMILARITIES = ("adds3", "k1", "k2", "online")
+_CALIBRATED_IN = 32  # answers that calibration waits for: it sees the last thousands at every step
+
+
+class ComparisonClassifier(base.Classifier):
+    """Binary classifier of comparisons over an `Engine`, which is there as `.engine`.
+
+    Parameters
+    ----------
+    similarity
+        online: an embedding that is updated with every comparison (`embedding.online`), which predicts best. adds3,
+        k1 or k2: renewed from the engine's counts after every `refresh` comparisons.
+    refresh
+        Comparisons between two renewals of these; AddS costs O(n^2) at each, k1 and k2 more.
+    dimensions
+        Of the embedding.
+    seed
+        Random seed of the embedding, and of random decisions in ties.
+
+    Examples
+    --------
+    >>> model = ComparisonClassifier()
+    >>> model.predict_proba_one({"anchor": "lemon", "left": "lime", "right": "bread"})
+    {True: 0.5, False: 0.5}
+    >>> model.learn_one({"anchor": "lemon", "left": "lime", "right": "bread"}, True)
+    >>> model.predict_one({"anchor": "lemon", "left": "bread", "right": "lime"})
+    False
+
+    """
+
+    def __init__(self, similarity: str = "online", refresh: int = 20, dimensions: int = 3, seed: int = 0):
+        if similarity not in SIMILARITIES or refresh < 1 or dimensions < 1:
+            raise ValueError(
+                f"ComparisonClassifier: got similarity {similarity!r}, refresh {refresh}, dimensions "
+                f"{dimensions}; expected one of {', '.join(SIMILARITIES)}, and both at least 1"
+            )
+        self.similarity, self.refresh, self.dimensions, self.seed = similarity, refresh, dimensions, seed
+        self.engine = Engine(("adds3", "triplet_counts"), guard=False)
+        self._embedding = OnlineEmbedding(dimensions, seed=seed) if similarity == "online" else None
+        self._waiting = 0  # comparisons since the last renewal
+        self._served: Snapshot | None = None  # what the predictor is made of
+        self._predictor: Predictor | None = None
+        self._calibration = Calibration()
+        self._margins: list[float] = []
+
+    def learn_one(self, x: dict, y: Any) -> None:
+        """Count the comparison; what it says from then on may change at the next refresh. Raises `InvalidEvent`."""
+        anchor, left, right = _names(x)
+        near, far = (left, right) if y else (right, left)
+        margin = self._margin(anchor, near, far)
+        self.engine.learn_one(Triplet(anchor, near, far))
+        if margin:
+            self._margins.append(margin)
+        if len(self._margins) >= _CALIBRATED_IN:
+            self._calibration.learn(np.array(self._margins))
+            self._margins = []
+        if self._embedding is not None:
+            a, b, c = self.engine.objects.find([anchor, near, far]).tolist()
+            self._embedding.learn(np.array([[a, b, a, c]], np.int32))
+            return
+        self._waiting += 1
+        if self._waiting >= self.refresh:
+            self._waiting, self._served = 0, self.engine.snapshot()
+            self._serve()
+
+    def _serve(self) -> None:
+        self._predictor = None if self._served is None else predictor(self.similarity, Published(self._served, {}))
+
+    def _margin(self, *names: str) -> float:
+        """Above 0 where the second is nearer to the first than the third, in units of a usual margin; 0: cannot
+        tell."""
+        ids = self.engine.objects.find(names).tolist()
+        if min(ids) < 0:
+            return 0.0
+        a, b, c = ids
+        row = np.array([[a, b, a, c]])
+        if self._embedding is not None:
+            margin = float(self._embedding.margins(row)[0])
+        elif self._predictor is not None:
+            margin = float(self._predictor.margins(row)[0]) / self._predictor.scale
+        else:
+            return 0.0
+        return 0.0 if np.isnan(margin) else margin
+
+    def predict_proba_one(self, x: dict, **kwargs: Any) -> dict[base.typing.ClfTarget, float]:
+        """{True: P(left is nearer), False: the rest}; 1/2 where the similarity cannot tell. Raises `InvalidEvent`."""
+        p = float(self._calibration.probability(np.array([self._margin(*_names(x))]))[0])
+        return {True: p, False: 1.0 - p}
+
+    def predict_one(self, x: dict, **kwargs: Any) -> bool:
+        """Whether left is nearer; in a tie, a random decision that is the same for each repetition of a question."""
+        anchor, left, right = _names(x)
+        margin = self._margin(anchor, left, right)
+        if margin:
+            return margin > 0
+        lo, hi = sorted((left, right))
+        return bool(zlib.crc32(f"{self.seed}\0{anchor}\0{lo}\0{hi}".encode()) & 1) == (left == lo)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_predictor": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._serve()
+
+    def _unit_test_skips(self) -> set[str]:
+        """river's checks that feed rows of numbers: these are no comparisons. tests/api/test_river.py runs them
+        on some."""
+        return {
+            "check_learn_one",
+            "check_pickling",
+            "check_shuffle_features_no_impact",
+            "check_emerging_features",
+            "check_disappearing_features",
+            "check_radically_disappearing_features",
+            "check_predict_one_pure",
+            "check_predict_one_before_any_learn",
+            "check_no_state_aliasing_with_input",
+            "check_clone_is_independent",
+            "check_predict_proba_one",
+            "check_classifier_tracks_seen_labels",
+            "check_predict_proba_one_binary",
+            "check_bounded_memory_growth",
+        }
+
+
+def _names(x: dict) -> tuple[str, str, str]:
+    """Anchor, left and right of a question. Raises `InvalidEvent`."""
+    names = []
+    for key in ("anchor", "left", "right"):
+        name = x.get(key)
+        if isinstance(name, bool) or not isinstance(name, (str, int, np.integer)) or name == "":
+            raise InvalidEvent(
+                "wrong_type" if key in x else "missing_field",
+                (
+                    f"x[{key!r}]: got {name!r}, expected the name of an object; a question has the keys anchor, left, "
+                    "right"
+                ),
+            )
+        names.append(str(name))
+    anchor, left, right = names
+    if len(set(names)) < 3:
+        raise InvalidEvent(
+            "not_distinct", f"x: got anchor {anchor!r}, left {left!r}, right {right!r}; expected three objects"
+        )
+    return anchor, left, right
+
+
+def as_stream(triplets: Iterable[Triplet | tuple], seed: int = 0) -> Iterator[tuple[dict, bool]]:
+    """(x, y) of triplets (anchor, near, far) in their order, near on the left or on the right at random: what river's
+    `progressive_val_score` takes.
+
+    >>> next(as_stream([Triplet("a", "b", "c")], seed=1))
+    ({'anchor': 'a', 'left': 'b', 'right': 'c'}, True)
+    """
+    coin = Random(seed)
+    for anchor, near, far in triplets:
+        left = coin.random() < 0.5
+        yield {"anchor": anchor, "left": near if left else far, "right": far if left else near}, left

@@ -1,0 +1,146 @@
+"""`read`: answers from files, frames or a state directory to a `Study`."""
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from stream_engine.api.feeding import TOLD, RejectedRow, check_names, check_refused, feed, feed_dicts
+from stream_engine.api.frames import BadFrame, Columns, columns_of, is_dicts, library_of
+from stream_engine.api.learning import Learning
+from stream_engine.api.options import as_known, check_layout, options_of, paths_in, settings_of
+from stream_engine.api.results import chosen
+from stream_engine.api.study import Study
+from stream_engine.counts import DEFAULT_ACCUMULATORS, accumulator
+from stream_engine.data.comparisons import Label
+from stream_engine.formats.event_fields import fields_of
+from stream_engine.formats.options import EventOptions
+from stream_engine.state.engine import Engine
+from stream_engine.state.labels import learn_labels
+from stream_engine.state.store import Store
+
+
+def read(
+    data: Any,
+    type: str | None = None,
+    columns: Mapping[str, str | Sequence[str]] | None = None,
+    where: Mapping[str, Any] | None = None,
+    *,
+    answers_by: str = "name",
+    labels: Any = None,
+    on_refused: str = "warn",
+    frames: str | None = None,
+    seed: int = 0,
+    **layout: Any,
+) -> Study:
+    """A study of these answers, counted as a run counts them.
+
+    data: a table of pandas, polars, Arrow or whatever has `__arrow_c_stream__`, a mapping of columns, a list of dicts
+        or of triplets (anchor, near, far), an array (m, 3) or (m, 4); files by path or pattern, one or a list; or a
+        state directory, of which the newest snapshot is read with what was fitted to it
+    type: of every event: triplet, quadruplet, odd_one_out, most_central, pick, ranking; None: each says its own in
+        a column `type`, or is a triplet, or the columns are those of a tool that is known
+    columns: field of an event -> the name(s) that its column(s) have here: {"anchor": "probe", "shown": ["l", "r"]}
+    where: only rows whose column has this value: {"correct": True}
+    answers_by: how `odd`, `central`, `chosen` say which: by "name", "position" (1 is the first shown) or "index" (0 is)
+    labels: classes of objects: {object: class}, a table with columns object and label, or a file of labels
+    on_refused: "warn" says in one warning what was left out and why (more than half refused is an error), "raise" stops
+    frames: what the study answers in: pandas, polars or arrow; None: as what was read, else pandas where installed
+    seed: of everything that is fitted
+    layout: of files of text: delimiter, encoding, header, skip_rows, format, as in the settings' [input]
+
+    Raises `BadFrame` (a ValueError, one line: row counted from 0, got, expected), and for files what a run raises.
+    A million rows of a frame: under one CPU-second once compiled.
+
+    >>> study = read([("a", "b", "c"), ("a", "c", "b"), ("b", "a", "c")], frames="arrow")
+    >>> study
+    Study of 3 events: 3 objects, nothing fitted yet
+    """
+    if on_refused not in ("warn", "raise"):
+        raise BadFrame(f"on_refused: got {on_refused!r}, expected warn or raise")
+    options = options_of(type, columns, where, answers_by)
+    fields_of(options)  # raises for options that fit nothing
+    paths = paths_in(data)
+    check_layout(layout, paths)
+    if paths is not None and len(paths) == 1 and os.path.isdir(paths[0]):
+        return Study(Store(paths[0]).published(), seed=seed, frames=chosen(frames, ""), directory=paths[0])
+    if paths is not None:
+        library = ""
+        engine, refused, said = _read_files(paths, options, layout)
+    else:
+        library = library_of(data)
+        engine, refused, said = (
+            _read_dicts(data, options) if is_dicts(data) else _read_columns(columns_of(data), options)
+        )
+    check_refused(engine, refused, on_refused)
+    check_names(engine)
+    if labels is not None:
+        _learn_labels(engine, labels)
+    return Study(engine, refused, said, seed=seed, frames=chosen(frames, library))
+
+
+def _engine(options: EventOptions) -> tuple[Learning, EventOptions]:
+    """An engine as a run makes it by default, and the options that ask for what it needs of each event."""
+    return Learning(Engine()), options._replace(
+        provenance=any(accumulator(name).needs_provenance for name in DEFAULT_ACCUMULATORS)
+    )
+
+
+def _read_columns(table: Columns, options: EventOptions) -> tuple[Learning, list[RejectedRow], str]:
+    options, said = as_known(table.names, options)
+    engine, options = _engine(options)
+    return engine, feed(engine, table, options), said
+
+
+def _read_dicts(rows: Sequence[Mapping[str, Any]], options: EventOptions) -> tuple[Learning, list[RejectedRow], str]:
+    names = [str(name) for name in rows[0]]
+    options, said = as_known(names, options)
+    engine, options = _engine(options)
+    return engine, feed_dicts(engine, rows, options), said
+
+
+def _read_files(
+    paths: list[str], options: EventOptions, layout: Mapping[str, Any]
+) -> tuple[Learning, list[RejectedRow], str]:
+    """Files as a run reads them."""
+    from connectors.files.line_numbers import LineNumbers, place
+    from stream_engine.service.ingest import Ingest
+    from stream_engine.service.sources import event_options, prepared, source, text_layout_of
+
+    settings = settings_of(paths, options, layout)
+    settings, said = prepared(settings)
+    options = event_options(settings)
+    engine, options = _engine(options)
+    lines = LineNumbers(settings.input.format, text_layout_of(settings))
+    refused: list[RejectedRow] = []
+    for uri in settings.source:
+        ingest, opened = Ingest(options, settings.input.format), source(settings, uri, {})
+        try:
+            while not opened.finished():
+                for block in ingest.blocks(opened.poll(1.0)):
+                    engine.learn(block.decoded, block.positions(), sum(block.counts().values()))
+                    for letter in block.dead_letters[: TOLD - len(refused)]:
+                        at = place(letter.partition, letter.offset, lines)
+                        refused.append(RejectedRow(at, letter.reason, letter.message))
+        finally:
+            opened.close()
+    lines.close()
+    return engine, refused, said
+
+
+def _learn_labels(engine: Learning, labels: Any) -> None:
+    """Classes of objects, by name. Raises `BadFrame`, and for files what reading them raises."""
+    if isinstance(labels, (str, Path)):
+        from stream_engine.service.ingest import read_labels
+
+        blocks, _ = read_labels(str(labels), {})
+        for block in blocks:
+            engine.learn(block.decoded, records=0)
+            letters = [RejectedRow(str(labels), each.reason, each.message) for each in block.dead_letters]
+            check_refused(engine, letters, "raise")
+        return
+    if isinstance(labels, Mapping) and not {"object", "label"} <= set(labels):
+        learn_labels(engine.labels, [Label(str(name), str(label)) for name, label in labels.items()])
+        engine.counters["labels"] += len(labels)
+        return
+    check_refused(engine, feed(engine, columns_of(labels), EventOptions("label")), "raise")

@@ -1,0 +1,113 @@
+"""Predictors made of artifacts: the blocks of a clustering, the distances of learned kernels."""
+
+import numpy as np
+
+from stream_engine.data.mapped_arrays import blocks
+from stream_engine.data.symmetric_matrices import DENSE_LIMIT
+from stream_engine.evaluation import Margins, Predictor
+from stream_engine.evaluation.answer_probabilities import log_odds, probabilities
+from stream_engine.evaluation.coordinates import squared_distances
+from stream_engine.evaluation.similarities import by_similarity
+from stream_engine.evaluation.subset import renumbering
+from stream_engine.state.artifact_figures import figure
+from stream_engine.state.published import Published
+
+LINEAR_LIMIT = 1 << 31  # objects of a model that holds nothing for pairs of them
+
+
+def _array(published: Published, kind: str, name: str, most: int = DENSE_LIMIT) -> np.ndarray | None:
+    """An array of the newest artifact, unless it is newer than the snapshot that the state goes on from: after a
+    damaged snapshot comparisons are read again that such an artifact has already seen."""
+    artifact = published.artifacts.get(kind)
+    if artifact is None or artifact.sequence > published.snapshot.sequence or name not in artifact.arrays:
+        return None
+    array = np.asarray(artifact.arrays[name])
+    return array if 3 <= len(array) <= most else None
+
+
+def clusters(published: Published) -> Predictor | None:
+    """The same block is nearer than another one; undecided where both or neither are of one block."""
+    labels = _array(published, "sdp_clustering", "labels")
+    if labels is None or not (labels >= 0).any():
+        return None
+    n = len(labels)
+
+    def margins(rows: np.ndarray) -> np.ndarray:
+        i, j, k, l = np.where(rows < n, labels[np.minimum(rows, n - 1)], -1).T
+        margin = (i == j).astype(float) - (k == l)
+        margin[(i < 0) | (j < 0) | (k < 0) | (l < 0)] = np.nan
+        return margin
+
+    return Predictor(margins)
+
+
+def kernel_learning(published: Published) -> Predictor | None:
+    """Distances of the kernel that RCKL learned: of all objects that it learned or was extended to, NaN about
+    others."""
+    return _distances(published, "kernel_learning")
+
+
+def partial_order_embedding(published: Published) -> Predictor | None:
+    """Distances of the partial order embedding."""
+    return _distances(published, "partial_order_embedding")
+
+
+def embedding(published: Published) -> Predictor | None:
+    """Log odds by the points and the lapse of somebody unknown: P(answer) = 1 / (1 + exp(-margin)). NaN about objects
+    that nothing was asked about."""
+    points, asked = (_array(published, "embedding", name, LINEAR_LIMIT) for name in ("X", "asked"))
+    if points is None or asked is None:
+        return None
+    artifact = published.artifacts["embedding"]
+    lapse, alpha, n = float(artifact.arrays["lapse"]), float(artifact.report["alpha"]), len(points)
+    scale = figure(artifact.report, "scale") or 1.0
+
+    def margins(rows: np.ndarray) -> np.ndarray:
+        known = np.minimum(rows, n - 1)
+        margin = log_odds(probabilities(points, known, lapse, alpha, scale=scale))
+        margin[((rows >= n) | ~asked[known]).any(axis=1)] = np.nan
+        return margin
+
+    return Predictor(margins)
+
+
+def _distances(published: Published, kind: str) -> Predictor | None:
+    gram = _array(published, kind, "K")
+    if gram is None:
+        return None
+    arrays = published.artifacts[kind].arrays
+    over_subset = by_similarity(-squared_distances(gram))
+    if "ids" not in arrays:
+        return over_subset
+    if "factor" in arrays:
+        return Predictor(_by_factor(np.asarray(arrays["factor"]), np.asarray(arrays["known"])), over_subset.scale)
+    return Predictor(_of_subset(over_subset, renumbering(arrays["ids"], len(arrays["known"]))), over_subset.scale)
+
+
+def _of_subset(over_subset: Predictor, new_id: np.ndarray) -> Margins:
+    """Margins over all objects by a predictor over a subset, in which they have the id `new_id` (n,), or -1."""
+
+    def margins(rows: np.ndarray) -> np.ndarray:
+        inside = np.where(rows < len(new_id), new_id[np.minimum(rows, len(new_id) - 1)], -1)
+        of_subset = (inside >= 0).all(axis=1)
+        margin = np.full(len(rows), np.nan)
+        margin[of_subset] = over_subset.margins(inside[of_subset])
+        return margin
+
+    return margins
+
+
+def _by_factor(factor: np.ndarray, known: np.ndarray) -> Margins:
+    """Margins |F_k - F_l|^2 - |F_i - F_j|^2 over a factor (n, r) of K; O(m r), in blocks."""
+
+    def margins(rows: np.ndarray) -> np.ndarray:
+        margin = np.full(len(rows), np.nan)
+        for part in blocks(len(rows)):
+            block = rows[part]
+            asked = np.flatnonzero((block < len(known)).all(axis=1))
+            asked = asked[(known[block[asked]] > 0).all(axis=1)]
+            i, j, k, l = (factor[column].astype(float) for column in block[asked].T)
+            margin[part][asked] = ((k - l) ** 2).sum(axis=1) - ((i - j) ** 2).sum(axis=1)
+        return margin
+
+    return margins

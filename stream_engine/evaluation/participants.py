@@ -1,0 +1,142 @@
+"""Participants: whose answers look random, by three checks, each of which states its reason.
+
+1. Accuracy against everybody else: each answer is predicted by AddS-3 similarities made of all *other* participants'
+   answers, W - W_p (Perrot et al. 2020, sec. 4; linear, so leaving somebody out is a subtraction). A participant is
+   flagged whose accuracy cannot be distinguished from one half (95 % Wilson interval) and is below that of all others
+   together (one-sided normal test, Bonferroni-corrected over participants, 5 %).
+2. Catch trials: half of at least two failed.
+3. Lapse rate above one half in the embedding, where the embedding predicts better than chance.
+
+Responses count as independent, their comparisons do not: n of an interval is at most the number of responses.
+"""
+
+from statistics import NormalDist
+from typing import NamedTuple
+
+import numpy as np
+
+from stream_engine.counts.adds_of_triplets import pair_sums
+from stream_engine.data.packed_names import unpack_names
+from stream_engine.data.triplet_columns import net_vote, pair_of_entry
+from stream_engine.state.published import Published
+from stream_engine.state.snapshot import triplet_columns
+
+LEVEL = 0.05  # of all flags by accuracy together
+LEAST = 10  # responses that can be compared with others', below which accuracy is not judged
+CATCH_TRIALS = 2  # of which half must be failed
+LAPSE = 0.5  # share of random answers above which somebody mostly guesses
+MOST = 4_000_000  # rows of votes that are looked at
+
+
+class ParticipantChecks(NamedTuple):
+    """A row a participant, in the order of names. Unknown figures are NaN."""
+
+    names: tuple[str, ...]
+    responses: np.ndarray  # (p,) int64: events answered, catch trials not among them
+    accuracy: np.ndarray  # (p,) float64: share of answers that everybody else's similarities predict, ties one half
+    low: np.ndarray  # (p,) its 95 % interval
+    high: np.ndarray
+    passed: np.ndarray  # (p,) int64: catch trials
+    failed: np.ndarray
+    lapse: np.ndarray  # (p,) float64
+    reasons: tuple[str, ...]  # why somebody is flagged, "" where not
+
+    @property
+    def flagged(self) -> int:
+        """How many participants are flagged."""
+        return sum(map(bool, self.reasons))
+
+
+def wilson(share: np.ndarray, n: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """95 % intervals of shares of n answers, within 0 and 1 (Wilson 1927).
+
+    >>> [round(float(each), 3) for each in wilson(np.array(1.0), np.array(5))]
+    [0.566, 1.0]
+    """
+    z2 = 1.96**2
+    middle = (share + z2 / (2 * n)) / (1 + z2 / n)
+    half = 1.96 * np.sqrt(share * (1 - share) / n + z2 / (4 * n**2)) / (1 + z2 / n)
+    return np.clip(middle - half, 0.0, share), np.clip(middle + half, share, 1.0)
+
+
+def checked(published: Published, model_beats_chance: bool) -> ParticipantChecks | None:
+    """The checks of every named participant; None where events name nobody. O(votes log votes)."""
+    votes = published.snapshot.section("worker_votes")
+    if not votes:
+        return None
+    names = unpack_names(votes["utf8"], votes["offsets"])
+    named = np.array([bool(name) for name in names], bool)
+    if not named.any():
+        return None
+    responses, passed, failed = (np.asarray(votes[each], np.int64) for each in ("events", "passed", "failed"))
+    right, total = _right(published, votes, len(names))
+    n = np.minimum(total, responses)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        accuracy = np.where(total > 0, right / total, np.nan)
+        low, high = wilson(accuracy, n.astype(float))
+        others = (right[named].sum() - right) / (total[named].sum() - total)
+        error = np.sqrt(others * (1.0 - others) / n)
+        tests = max(int((n[named] >= LEAST).sum()), 1)
+        below = (accuracy - others) / error < NormalDist().inv_cdf(LEVEL / tests)
+        random = (n >= LEAST) & (low <= 0.5) & below & (others - 1.96 * np.sqrt(0.25 / total[named].sum()) > 0.5)
+    lapse = _lapse(published, names) if model_beats_chance else np.full(len(names), np.nan)
+    caught = (passed + failed >= CATCH_TRIALS) & (2 * failed >= passed + failed)
+    reasons = []
+    for i in range(len(names)):
+        why = []
+        if random[i]:
+            opposite = "the opposite of what others answer" if high[i] < 0.5 else "at chance level"
+            why.append(f"answers {opposite} (others predict {accuracy[i]:.0%})")
+        if caught[i]:
+            why.append(f"failed {failed[i]} of {passed[i] + failed[i]} catch trials")
+        if lapse[i] > LAPSE:
+            why.append(f"lapse rate {lapse[i]:.2f}")
+        reasons.append("; ".join(why))
+    kept = np.flatnonzero(named)
+    return ParticipantChecks(
+        tuple(names[i] for i in kept.tolist()),
+        responses[kept],
+        accuracy[kept],
+        low[kept],
+        high[kept],
+        passed[kept],
+        failed[kept],
+        lapse[kept],
+        tuple(reasons[i] for i in kept.tolist()),
+    )
+
+
+def _right(published: Published, votes: dict[str, np.ndarray], people: int) -> tuple[np.ndarray, np.ndarray]:
+    """(p,) how many answers everybody else's similarities predict, and of how many comparisons; zeros where there are
+    too many votes to look at."""
+    n, rows = len(published.snapshot.objects), len(votes["anchor"])
+    if not rows or rows > MOST:
+        return np.zeros(people), np.zeros(people, np.int64)
+    anchor, lo, hi, who = (np.asarray(votes[each], np.int64) for each in ("anchor", "lo", "hi", "worker"))
+    n_lo, n_hi = (np.asarray(votes[each], np.int64) for each in ("n_lo", "n_hi"))
+    columns = triplet_columns(published.snapshot)
+    pair = pair_of_entry(columns)
+    net = net_vote(columns.n_lo, columns.n_hi).astype(np.int64)
+    everybody = pair_sums(columns.anchor, columns.lo[pair], columns.hi[pair], net, n)
+    # a participant's own sums: objects are numbered anew for each, so that pairs of two participants are never one
+    shift = who * n
+    own = pair_sums(anchor + shift, lo + shift, hi + shift, n_lo - n_hi, n * people)
+
+    def total(one: np.ndarray) -> np.ndarray:
+        code = np.minimum(anchor, one) * n + np.maximum(anchor, one)
+        at = np.minimum(np.searchsorted(everybody.pair, code), len(everybody.pair) - 1)
+        return np.where(everybody.pair[at] == code, everybody.w[at], 0)
+
+    margin = total(lo) - total(hi) - (own.w[own.near] - own.w[own.far])
+    right = np.where(margin > 0, n_lo, np.where(margin < 0, n_hi, 0.5 * (n_lo + n_hi)))
+    return np.bincount(who, right, people), np.bincount(who, n_lo + n_hi, people).astype(np.int64)
+
+
+def _lapse(published: Published, names: tuple[str, ...] | list[str]) -> np.ndarray:
+    """(p,) lapse rates of the embedding, NaN where it knows none."""
+    artifact = published.artifacts.get("embedding")
+    arrays = artifact.arrays if artifact is not None else {}
+    if not len(arrays.get("worker_lapse", ())):
+        return np.full(len(names), np.nan)
+    of = dict(zip(unpack_names(arrays["utf8"], arrays["offsets"]), np.asarray(arrays["worker_lapse"], float)))
+    return np.array([of.get(name, np.nan) for name in names])

@@ -1,0 +1,266 @@
+"""How likely is it that people find the first of two pairs more alike? One function for each model of a state.
+
+    embedding                  lapse / 2 + (1 - lapse) sigma(scale Delta), its own formula for somebody unknown
+    kernel_learning            sigma(slope Delta), Delta the difference of squared distances; slope Platt's, fitted by
+    partial_order_embedding    the refit on judgements that it held out; where none are, 1 for STE, a likelihood
+    feature_metric             the same over the features' objects, also those that nobody compared
+    adds3, k1, k2              sigma(w . phi(margin)): Platt's logistic fit of `calibration`, on held-out judgements
+
+A model made by a refit has its figures in the artifact's report. Those that are nothing but counts are fitted when they
+are asked for, to three fifths of the judgements; a fifth calibrates and another one gives the figures.
+Turning a question round turns the probability round: P(a; b, c) = 1 - P(a; c, b).
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import expit, logit
+
+from stream_engine.counts import kernels
+from stream_engine.data.packed_names import unpack_names
+from stream_engine.data.symmetric_matrices import DENSE_LIMIT
+from stream_engine.evaluation import NoModel, Predictor, held_out, judgement_folds
+from stream_engine.evaluation.answer_probabilities import probabilities
+from stream_engine.evaluation.calibration import Calibration, calibrated
+from stream_engine.evaluation.held_out import HeldOut
+from stream_engine.evaluation.judgement_folds import CHOOSE, Evidence
+from stream_engine.evaluation.learned import kernel_learning, partial_order_embedding
+from stream_engine.evaluation.repeats import repeats
+from stream_engine.evaluation.similarities import by_similarity, matrix, only
+from stream_engine.state.artifact import Artifact
+from stream_engine.state.artifact_figures import figure
+from stream_engine.state.published import Published
+from stream_engine.state.snapshot import Snapshot, triplet_columns
+
+LEARNED = ("embedding", "kernel_learning", "partial_order_embedding", "feature_metric")
+COUNTED = ("adds3", "k1", "k2")
+MODELS = (*LEARNED, *COUNTED)
+SHARE = 0.2  # of the judgements that is reported on, and of the rest that calibrates
+SURE = 1e-12  # a probability is never nearer to 0 or 1
+
+Probability = Callable[[np.ndarray], np.ndarray]
+
+
+class Model(NamedTuple):
+    """`probability` takes (m, 4) rows i, j, k, l and gives (m,) P(d(i, j) < d(k, l) is said), NaN where the model does
+    not know an object, or is not for questions about four. `log_loss` (nats an answer) is on held-out judgements, None
+    where too little was held out."""
+
+    name: str
+    probability: Probability
+    log_loss: float | None = None
+    names: tuple[str, ...] | None = None  # of its objects, by number; None: the snapshot's
+
+
+def model(published: Published, name: str | None = None) -> Model:
+    """The model of that name; without a name the one of the artifacts with the least held-out log loss, or AddS-3 where
+    no artifact gives probabilities. Raises `NoModel`."""
+    if name is not None:
+        found = _made(published, name)
+        if found is None:
+            there = [each for each in LEARNED if _learned(published, each)]
+            raise NoModel(
+                f"model {name!r}: "
+                + (
+                    f"this state has no {name}; expected one of {', '.join((*there, *COUNTED))}, next: `stream-engine "
+                    f"refit --state DIR {name}`"
+                    if name in LEARNED
+                    else f"expected one of {', '.join(MODELS)}"
+                    if name not in MODELS
+                    else f"it needs triplets about at most {DENSE_LIMIT} objects, and there are none without ties"
+                )
+            )
+        return found
+    found = best(published) or _learned(published, "feature_metric") or _made(published, "adds3")
+    if found is None:
+        raise NoModel("no model in this state gives probabilities; next: `stream-engine refit --state DIR embedding`")
+    return found
+
+
+def best(published: Published) -> Model | None:
+    """Of the artifacts that give probabilities the one with the least held-out log loss; None where there is none."""
+    made = [each for name in LEARNED if name != "feature_metric" and (each := _learned(published, name))]
+    return min(made, key=lambda each: np.inf if each.log_loss is None else each.log_loss, default=None)
+
+
+def _made(published: Published, name: str) -> Model | None:
+    return counted(published.snapshot, name)[0] if name in COUNTED else _learned(published, name)
+
+
+def _learned(published: Published, name: str) -> Model | None:
+    artifact = published.artifacts.get(name)
+    if artifact is None:
+        return None
+    if name == "feature_metric":
+        return _of_features(artifact)
+    if name == "embedding":
+        given = of_embedding(artifact)
+    else:
+        by = {"kernel_learning": kernel_learning, "partial_order_embedding": partial_order_embedding}.get(name)
+        predictor, slope = by(published) if by else None, _slope(artifact)
+        if predictor is None or slope is None:
+            return None
+        given = sigmoid_of(predictor, slope)
+    return Model(name, given, figure(artifact.report, "log_loss"))
+
+
+def _of_features(artifact: Artifact) -> Model:
+    """Of all objects that have features, by their own numbers; its log loss is on objects that it never met."""
+    points, names = (
+        np.asarray(artifact.arrays["points"]),
+        unpack_names(*(artifact.arrays[n] for n in ("utf8", "offsets"))),
+    )
+    slope = float(artifact.report["probability_slope"])
+
+    def given(rows: np.ndarray) -> np.ndarray:
+        p, known = np.full(len(rows), np.nan), ((rows >= 0) & (rows < len(points))).all(axis=1)
+        i, j, k, l = (points[column] for column in rows[known].T)
+        p[known] = expit(slope * (((k - l) ** 2).sum(axis=1) - ((i - j) ** 2).sum(axis=1)))
+        return p
+
+    return Model(artifact.kind, given, figure(artifact.report, "log_loss"), names)
+
+
+def _slope(artifact: Artifact) -> float | None:
+    """The slope that its report tells; without one 1 of a loss that is a likelihood."""
+    told = figure(artifact.report, "probability_slope")
+    return 1.0 if told is None and artifact.report.get("loss") == "ste" else told
+
+
+def of_embedding(artifact: Artifact) -> Probability:
+    """By an artifact of the refit `embedding`."""
+    points, asked = np.asarray(artifact.arrays["X"]), np.asarray(artifact.arrays["asked"], bool)
+    lapse, alpha = float(artifact.arrays["lapse"]), float(artifact.report["alpha"])
+    return of_points(points, asked, lapse, alpha, figure(artifact.report, "scale") or 1.0)
+
+
+def of_points(points: np.ndarray, asked: np.ndarray, lapse: float, alpha: float, scale: float = 1.0) -> Probability:
+    """By the embedding's formula over points (n, d); NaN about objects that were never `asked` (n,) about. O(m d)."""
+
+    def given(rows: np.ndarray) -> np.ndarray:
+        p = np.full(len(rows), np.nan)
+        inside = np.flatnonzero(((rows >= 0) & (rows < len(points))).all(axis=1))
+        known = inside[asked[rows[inside]].all(axis=1)]
+        p[known] = probabilities(points, rows[known], lapse, alpha, scale=scale)
+        return p
+
+    return given
+
+
+def sigmoid_of(predictor: Predictor, slope: float) -> Probability:
+    """P = sigma(slope * margin)."""
+    return _of_margins(predictor, lambda margin: expit(slope * margin))
+
+
+def platt(predictor: Predictor, calibration: Calibration) -> Probability:
+    """P by a calibration of margins in units of the predictor's scale."""
+    return _of_margins(predictor, lambda margin: calibration.probability(margin / predictor.scale))
+
+
+def _of_margins(predictor: Predictor, made: Callable[[np.ndarray], np.ndarray]) -> Probability:
+    """By what is `made` of a predictor's margins; NaN about objects that nobody knows."""
+
+    def given(rows: np.ndarray) -> np.ndarray:
+        p = np.full(len(rows), np.nan)
+        known = (rows >= 0).all(axis=1)
+        p[known] = made(predictor.margins(rows[known]))
+        return p
+
+    return given
+
+
+def counted(snapshot: Snapshot, name: str, seed: int = 0) -> tuple[Model | None, HeldOut | None]:
+    """AddS-3, k1 or k2 with its probabilities, and its figures on judgements that neither its counts nor its
+    calibration had; None where the counts decide nothing. Three times the similarity's cost."""
+    whole = similarity_of(snapshot, name)
+    if whole is None:
+        return None, None
+    calibration, figures = calibration_of(snapshot, name, seed)
+    log_loss = figures.judgement.log_loss if figures and figures.judgement else None
+    return Model(name, platt(whole, calibration), log_loss), figures
+
+
+def calibration_of(snapshot: Snapshot, name: str, seed: int = 0) -> tuple[Calibration, HeldOut | None]:
+    """Of margins of AddS-3, k1 or k2, in units of the predictor's scale: on judgements that its counts did not have."""
+    held = held_of(snapshot, seed)
+    calibration, margin = calibration_in(held, name)
+    return calibration, None if margin is None else held_out.held_out(held.found, held.part, held.asked, margin, 1.0)
+
+
+class HeldOutAnswers(NamedTuple):
+    """Answers about three objects (about four) that what counts was not made of, and the counts without them."""
+
+    found: Evidence
+    part: np.ndarray  # (U,)
+    fitting: Snapshot  # without what calibrates and what is reported
+    outside: Snapshot  # without what is reported
+    every: Evidence  # answers of either kind
+
+    @property
+    def choosing(self) -> Evidence:
+        """Answers that calibrate."""
+        return self.found.of(self.part == CHOOSE)
+
+    @property
+    def asked(self) -> Evidence:
+        """Answers that are reported on."""
+        return self.found.of(self.part > CHOOSE)
+
+
+def held_of(snapshot: Snapshot, seed: int, triplets: bool = True) -> HeldOutAnswers:
+    """What is held out of a snapshot's counts; with the seed of a refit what that reports on. O(m log m + keys)."""
+    every = judgement_folds.evidence(snapshot, seed)
+    part = judgement_folds.parts(every, SHARE, SHARE)
+    found = every.of_triplets() if triplets else every.of_quadruplets()
+    counts = {key: array for key, array in snapshot.arrays.items() if not key.startswith("partial_order/")}
+    fitting, outside = (
+        judgement_folds.without(snapshot._replace(arrays=counts), every.of(out))
+        for out in (part >= CHOOSE, part > CHOOSE)
+    )
+    return HeldOutAnswers(found, part, fitting, outside, every)
+
+
+def calibration_in(held: HeldOutAnswers, name: str) -> tuple[Calibration, np.ndarray | None]:
+    """A calibration, and the (m,) log odds of the answers `held.asked`; None where it is not known how well it answers.
+    Twice the similarity's cost."""
+    choosing, asked = held.choosing, held.asked
+    fitted = similarity_of(held.fitting, name, held.every.of(held.part >= CHOOSE))
+    if fitted is None or not len(choosing.rows):
+        return Calibration(), None
+    calibration = calibrated(fitted.margins(choosing.rows) / fitted.scale, choosing.times)
+    outside = similarity_of(held.outside, name, held.every.of(held.part > CHOOSE))
+    if outside is None or not len(asked.rows):
+        return calibration, None
+    p = platt(outside, calibration)(asked.rows)
+    return calibration, logit(np.clip(np.where(np.isnan(p), 0.5, p), SURE, 1.0 - SURE))
+
+
+def similarity_of(snapshot: Snapshot, name: str, less: Evidence | None = None) -> Predictor | None:
+    """The predictor that counts alone make: AddS-3, k1, k2, "majority" (of the answers to the very question), or AddS-4
+    of comparisons of four objects, from the accumulated sums, which `less` is taken out of (it is out of counts
+    already). None where they decide nothing, or an (n, n) matrix is too large."""
+    if name == "adds4":
+        w = matrix(snapshot, name) if snapshot.counters.get("quadruplets") else None
+        if w is None:
+            return None
+        return only(by_similarity(w if less is None else w - _adds(less, len(w))), triplets=False)
+    columns = triplet_columns(snapshot)
+    n = columns.n_objects
+    if not 3 <= n <= DENSE_LIMIT or not (columns.n_lo != columns.n_hi).any():
+        return None
+    if name == "majority":
+        return repeats(Published(snapshot, {}))
+    if name == "adds3":
+        similarity = _adds(judgement_folds.of_comparisons(snapshot, 0).of_triplets(), n)
+    else:
+        similarity = {"k1": kernels.k1, "k2": kernels.k2}[name](columns)
+    return only(by_similarity(similarity), triplets=True)
+
+
+def _adds(said: Evidence, n: int) -> np.ndarray:
+    """(n, n) AddS of answers: how often a pair was the near one less how often the far one. O(m + n^2)."""
+    near, far = (np.sort(said.rows[:, pair].astype(np.int64), axis=1) @ [n, 1] for pair in ([0, 1], [2, 3]))
+    sums = np.bincount(near, said.times, n * n) - np.bincount(far, said.times, n * n)
+    upper = sums.reshape(n, n)
+    return upper + upper.T

@@ -1,0 +1,83 @@
+"""Predictors that compare two entries of a similarity S: the margin is S[near pair] - S[far pair]."""
+
+import numpy as np
+
+from stream_engine.counts import kernels
+from stream_engine.data.compiled_arguments import read_only
+from stream_engine.data.symmetric_matrices import DENSE_LIMIT, dense_matrix
+from stream_engine.evaluation import Predictor
+from stream_engine.evaluation.margins import differences
+from stream_engine.state.published import Published
+from stream_engine.state.snapshot import Snapshot, triplet_columns
+
+KERNEL_OBJECTS, KERNEL_KEYS = 1000, 5_000_000  # above either k1 and k2 are not made for predicting
+_SAMPLE = 4096  # random pairs of entries by which the scale is set
+
+
+def by_similarity(similarity: np.ndarray, known: np.ndarray | None = None) -> Predictor:
+    """Of an (n, n) similarity; `known` (n,) bool leaves objects out.
+
+    >>> p = by_similarity(np.array([[0, 2, 1], [2, 0, 1], [1, 1, 0.]]))
+    >>> p.margins(np.array([[0, 1, 0, 2], [2, 0, 2, 1], [0, 1, 0, 3]])).tolist()
+    [1.0, 0.0, nan]
+    """
+    held = read_only(similarity, np.float64), read_only(np.ones(len(similarity), bool) if known is None else known)
+    return Predictor(lambda rows: differences(*held, read_only(rows, np.int32)), _scale(similarity))
+
+
+def _scale(similarity: np.ndarray) -> float:
+    """Root mean square of the differences between random entries of a row; 1 where there are none."""
+    n = len(similarity)
+    a, b, c = np.random.default_rng(0).integers(max(n, 1), size=(3, _SAMPLE if n else 0))
+    apart = (a != b) & (a != c) & (b != c)
+    differences = (similarity[a, b] - similarity[a, c])[apart].astype(float)
+    return float(np.sqrt(np.mean(differences**2))) or 1.0 if len(differences) else 1.0
+
+
+def only(predictor: Predictor, triplets: bool) -> Predictor:
+    """The same for triplets alone, or for comparisons of four objects alone."""
+
+    def margins(rows: np.ndarray) -> np.ndarray:
+        margin = predictor.margins(rows)
+        margin[(rows[:, 0] == rows[:, 2]) != triplets] = np.nan
+        return margin
+
+    return Predictor(margins, predictor.scale)
+
+
+def matrix(snapshot: Snapshot, accumulator: str) -> np.ndarray | None:
+    """AddS as (n, n) float64 (whole numbers, exact up to 2^53), or None when it is not kept, tells nothing yet, or has
+    too many objects."""
+    state, n = snapshot.section(accumulator), len(snapshot.objects)
+    if not state or not 3 <= n <= DENSE_LIMIT:
+        return None
+    return dense_matrix(state["i"], state["j"], state["w"], n, np.float64)
+
+
+def adds3(published: Published) -> Predictor | None:
+    """AddS-3, of triplets."""
+    w = matrix(published.snapshot, "adds3")
+    return None if w is None else only(by_similarity(w), triplets=True)
+
+
+def adds4(published: Published) -> Predictor | None:
+    """AddS-4, of comparisons of four objects: of triplets it expects what AddS-3 does, unless quadruplets came too."""
+    w = matrix(published.snapshot, "adds4") if published.snapshot.counters["quadruplets"] else None
+    return None if w is None else only(by_similarity(w), triplets=False)
+
+
+def k1(published: Published) -> Predictor | None:
+    """k1 (Kleindessner & von Luxburg 2017): more alike is nearer."""
+    return _kernel(published, kernels.k1)
+
+
+def k2(published: Published) -> Predictor | None:
+    """k2 (Kleindessner & von Luxburg 2017)."""
+    return _kernel(published, kernels.k2)
+
+
+def _kernel(published: Published, kernel) -> Predictor | None:
+    columns = triplet_columns(published.snapshot)
+    if not 0 < len(columns.anchor) <= KERNEL_KEYS or columns.n_objects > KERNEL_OBJECTS:
+        return None
+    return by_similarity(kernel(columns))

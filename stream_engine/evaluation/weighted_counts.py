@@ -1,0 +1,87 @@
+"""AddS-3 and triplet counts of a snapshot in which comparisons do not all count once.
+
+Only the recent ones count (`window`), or older ones less (`decayed`), or as their events say (`weighted`), or as
+reliable as their workers are (`trusted`).
+"""
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from stream_engine.counts import adds_of_triplets
+from stream_engine.data.array_checks import MOST
+from stream_engine.data.triplet_columns import Columns, columns_from_triplets, columns_of_state
+from stream_engine.state.snapshot import Snapshot
+
+if TYPE_CHECKING:  # it brings scipy, which an export of counts does without
+    from stream_engine.evaluation.worker_reliability import Votes
+
+HOWS = {
+    "window": "of the triplets in the sliding window",
+    "decayed": "decayed by age",
+    "weighted": "weighted by the events' weights",
+    "trusted": "weighted by the reliability of workers",
+}
+
+
+class NotKept(LookupError):
+    """The snapshot does not keep what is asked for; one line."""
+
+
+class AddS3(NamedTuple):
+    """Entries i < j of W, and how many comparisons of weight 1 would make as much noise: the sum of squared weights."""
+
+    i: np.ndarray
+    j: np.ndarray
+    w: np.ndarray
+    comparisons: int
+
+
+def adds3(snapshot: Snapshot, how: str) -> AddS3:
+    """AddS-3, `how` a key of HOWS. Raises `NotKept`. `trusted` estimates the workers' reliability first, with default
+    parameters."""
+    if how in ("decayed", "weighted"):
+        sums = _kept(snapshot, f"adds3_{how}")
+        return AddS3(sums["i"], sums["j"], sums["w"], _whole(sums["squares"]))
+    if how == "window":
+        rows = _kept(snapshot, "window")["rows"]
+        once = np.ones(len(rows), np.int64)
+        i, j, w = adds_of_triplets.adds3(rows[:, 0], rows[:, 1], rows[:, 2], once, len(snapshot.objects))
+        return AddS3(i, j, w, len(rows))
+    from stream_engine.evaluation import worker_reliability
+
+    votes, weight = _votes_and_weights(snapshot)
+    squares = float(weight**2 @ (votes.n_lo + votes.n_hi))
+    return AddS3(*worker_reliability.adds(votes, weight), int(np.ceil(squares)))
+
+
+def _whole(squares: np.ndarray) -> int:
+    """A sum of squared weights as a number of comparisons; events may weigh so much that it is infinite, or none."""
+    return int(np.ceil(np.nan_to_num(squares, nan=MOST, posinf=MOST).clip(0, MOST)))
+
+
+def counts(snapshot: Snapshot, how: str) -> Columns:
+    """Triplet counts as columns; floats but for the window. Raises `NotKept`."""
+    if how in ("decayed", "weighted"):
+        return columns_of_state(_kept(snapshot, f"triplet_counts_{how}"), len(snapshot.objects))
+    if how == "window":
+        return columns_from_triplets(_kept(snapshot, "window")["rows"], len(snapshot.objects))
+    from stream_engine.evaluation import worker_reliability
+
+    return worker_reliability.counts(*_votes_and_weights(snapshot))
+
+
+def _votes_and_weights(snapshot: Snapshot) -> tuple["Votes", np.ndarray]:
+    """The votes of all workers, and the weight of each by its worker's reliability."""
+    from stream_engine.evaluation import worker_reliability
+
+    _kept(snapshot, "worker_votes")
+    votes = worker_reliability.votes_of(snapshot)
+    return votes, worker_reliability.vote_weight(worker_reliability.estimate(votes).accuracy)[votes.worker]
+
+
+def _kept(snapshot: Snapshot, name: str) -> dict[str, np.ndarray]:
+    arrays = snapshot.section(name)
+    if not arrays:
+        raise NotKept(f"{name} is not in this state; add it to `accumulators`")
+    return arrays

@@ -1,0 +1,263 @@
+"""How reliable each worker is, from what all of them answered, and statistics in which that counts.
+
+The model is one coin a worker (Dawid & Skene 1979, with one error rate): a question is a key (anchor, {lo, hi}), its
+true direction is hidden, and worker w answers it with probability r_w. EM alternates
+
+    P(lo is nearer) = sigmoid(prior + sum over votes of +-log(r_w / (1 - r_w)))
+    r_w = (a + expected right answers) / (a + b + answers)
+
+Where questions are hardly ever repeated, votes alone say nothing about anybody. So the prior of a question comes from a
+predictor that learned from other workers alone (Raykar et al. 2010 learn classifier and reliabilities together):
+workers fall into folds by a hash of their names, the low-rank AddS-3 of the other folds' votes, weighted by their
+reliability, gives a margin, and one slope, part of the same EM, turns margins into log-odds. O(votes) a step;
+eigenvectors once a round and fold. How well the predictor agrees with votes chooses its rank; what is told of it is how
+well it agrees with workers whom neither rank nor weights ever heard (`of_unheard`).
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+from zlib import crc32
+
+import numpy as np
+import scipy.sparse as sp
+
+from stream_engine.counts.adds_of_triplets import adds3
+from stream_engine.counts.leaving import COUNTS, TRIPLET, CannotForget, minus, triplet_rows
+from stream_engine.counts.spectral import top_eigenpairs
+from stream_engine.counts.worker_votes import names_of
+from stream_engine.data.container import Corrupt
+from stream_engine.data.symmetric_matrices import sparse_matrix
+from stream_engine.data.triplet_columns import Columns, columns_from_keys, first_of_equal, net_vote
+from stream_engine.evaluation.hash_split import name_hashes, object_folds
+from stream_engine.evaluation.held_out import Figures, figures
+from stream_engine.state.snapshot import Snapshot
+
+RANKS = (1, 2, 3, 5, 8)
+REPORTED = 5  # a fifth of the workers is reported on
+LIMIT = 0.99  # no worker is believed to be better, or worse, than that
+
+
+class Votes(NamedTuple):
+    """Rows (key, worker) with how often the worker answered lo and hi; keys (lo, hi, anchor) in order."""
+
+    keys: np.ndarray  # (K, 3) int32
+    key: np.ndarray  # (V,) int64 into keys
+    worker: np.ndarray  # (V,) int32 into names
+    n_lo: np.ndarray  # (V,) int64
+    n_hi: np.ndarray  # (V,) int64
+    names: tuple[str, ...]
+    n_objects: int
+
+
+class Records(NamedTuple):
+    """One row a worker, counted from the votes alone."""
+
+    comparisons: np.ndarray  # (w,) int64
+    agreed: np.ndarray  # (w,) int64: with the sign of the others' net vote on the same key
+    disagreed: np.ndarray  # (w,) int64; where the others are absent or tied, neither
+    repeats: np.ndarray  # (w,) int64: answers to a question that this worker had answered before
+    contradictions: np.ndarray  # (w,) int64: the smaller of the worker's own two counts, summed over keys
+
+
+class Reliability(NamedTuple):
+    """What EM found."""
+
+    accuracy: np.ndarray  # (w,) r_w: the estimated probability of a right answer
+    posterior: np.ndarray  # (V,) P(lo is nearer) of each vote's key, its prior made without the worker's fold
+    slope: float  # log-odds per standard deviation of the predictor's margin; 0 without predictor
+    predicted: float | None  # how often the margin, made without the worker's fold, agreed with the votes: it chose
+    rank: int
+    iterations: int
+
+
+def votes_of(snapshot: Snapshot) -> Votes:
+    """The votes of a snapshot that keeps `worker_votes`, those of nobody in particular among them, by the name "";
+    empty when it has none. Raises `Corrupt` where they hold more answers than were counted. O(keys log keys)."""
+    kept = snapshot.section("worker_votes")
+    if not kept:
+        none = np.empty(0, np.int64)
+        return Votes(np.empty((0, 3), np.int32), none, none.astype(np.int32), none, none, (), len(snapshot.objects))
+    names = names_of(kept)
+    lo, hi, anchor, worker, n_lo, n_hi = (kept[name] for name in (*TRIPLET, "worker", *COUNTS))
+    if names and names[0] == "" and (counts := snapshot.section("triplet_counts")):
+        named = worker > 0
+        try:
+            nobodys = minus(triplet_rows(counts), TRIPLET, {name: kept[name][named] for name in (*TRIPLET, *COUNTS)})
+        except CannotForget as error:
+            raise Corrupt(f"triplet_counts {error}") from None
+        who = np.concatenate([np.zeros(len(nobodys["lo"]), np.int32), worker[named]])
+        columns = [np.concatenate([nobodys[name], kept[name][named]]) for name in (*TRIPLET, *COUNTS)]
+        order = np.lexsort((who, *columns[2::-1]))
+        worker, (lo, hi, anchor, n_lo, n_hi) = who[order], (column[order] for column in columns)
+    rows = np.stack([lo, hi, anchor], axis=1)
+    first = first_of_equal(*rows.T)
+    key = np.cumsum(first) - 1
+    return Votes(rows[first], key, worker, n_lo.astype(np.int64), n_hi.astype(np.int64), names, len(snapshot.objects))
+
+
+def records(votes: Votes) -> Records:
+    """Leave-one-out agreement and self-contradiction. Exact integers, O(votes).
+
+    A worker who answered lo n_lo times agrees n_lo times when the others' net vote is for lo; own votes never count.
+    """
+    workers, own = len(votes.names), net_vote(votes.n_lo, votes.n_hi)
+    others = _by_key(votes, own)[votes.key] - own
+    answers = votes.n_lo + votes.n_hi
+    agreed = np.where(others > 0, votes.n_lo, np.where(others < 0, votes.n_hi, 0))
+    decided = np.where(others != 0, answers, 0)
+    count = [answers, agreed, decided - agreed, answers - 1, np.minimum(votes.n_lo, votes.n_hi)]
+    return Records(*(np.bincount(votes.worker, column, workers).astype(np.int64) for column in count))
+
+
+def _by_key(votes: Votes, values: np.ndarray) -> np.ndarray:
+    return np.bincount(votes.key, values, len(votes.keys))
+
+
+def estimate(
+    votes: Votes,
+    prior: tuple[float, float] = (8.0, 4.0),
+    rank: int | None = None,
+    folds: int = 5,
+    rounds: int = 3,
+    tol: float = 1e-6,
+    max_iterations: int = 200,
+    start: np.ndarray | None = None,
+) -> Reliability:
+    """Reliability of every worker by EM, at a maximum of the posterior under a Beta(a, b) prior on each r_w.
+
+    `rank`: of the predictor; 0: none, votes on the same key alone (Dawid & Skene); None: that of `RANKS` whose margins
+    agree best with the votes of workers that it has not seen. `rounds`: how often the predictor is made anew from the
+    reweighted votes. `start` (w,): where EM begins.
+    """
+    workers = len(votes.names)
+    accuracy = np.full(workers, prior[0] / sum(prior)) if start is None else np.clip(start, 1 - LIMIT, LIMIT)
+    fold = np.array([crc32(name.encode()) % folds for name in votes.names], np.int64)
+    if rank == 0 or not len(votes.key):
+        accuracy, posterior, slope, steps = _em(
+            votes, np.zeros(len(votes.key)), accuracy, 0.0, prior, tol, max_iterations
+        )
+        return Reliability(accuracy, posterior, slope, None, 0, steps)
+    posterior, slope, predicted, best, iterations = np.full(len(votes.key), 0.5), 1.0, None, 0, 0
+    for _ in range(rounds):
+        margins = _margins(votes, fold, accuracy, RANKS if rank is None else (rank,))
+        agreements = {r: _agreement(votes, margin) for r, margin in margins.items()}
+        best = max(agreements, key=lambda r: (agreements[r], -r))
+        margin, predicted = margins[best], agreements[best]
+        spread = margin.std()
+        margin = margin / spread if spread > 0 else np.zeros(len(margin))
+        accuracy, posterior, slope, steps = _em(votes, margin, accuracy, slope, prior, tol, max_iterations)
+        iterations += steps
+    return Reliability(accuracy, posterior, slope, predicted, best, iterations)
+
+
+def of_unheard(votes: Votes, seed: int = 0, **options: Any) -> Figures | None:
+    """How often the predictor agrees with the votes of workers whom it never heard, over these workers; ties one half.
+
+    A fifth of the workers, by a hash of their names, is left out. All others' votes alone choose the rank and their
+    weights (`options` as of `estimate`) and make the margins. None where nobody is left out or there is no predictor.
+    The cost of one more estimate.
+    """
+    out = object_folds(name_hashes(votes.names, seed), REPORTED)[votes.worker] == REPORTED - 1
+    if not out.any() or out.all():
+        return None
+    found = estimate(_of(votes, ~out), **options)
+    if not found.rank:
+        return None
+    margin = _margin_of(votes, out, vote_weight(found.accuracy)[votes.worker], (found.rank,))[found.rank]
+    n_lo, n_hi, worker = (column[out] for column in (votes.n_lo, votes.n_hi, votes.worker))
+    return figures(
+        np.concatenate([margin, -margin]), 1.0, np.concatenate([n_lo, n_hi]).astype(float), np.tile(worker, 2)
+    )
+
+
+def _of(votes: Votes, rows: np.ndarray) -> Votes:
+    """The votes of a (V,) bool mask; keys and workers keep their numbers."""
+    key, worker, n_lo, n_hi = (column[rows] for column in (votes.key, votes.worker, votes.n_lo, votes.n_hi))
+    return votes._replace(key=key, worker=worker, n_lo=n_lo, n_hi=n_hi)
+
+
+def _em(
+    votes: Votes,
+    margin: np.ndarray,
+    accuracy: np.ndarray,
+    slope: float,
+    prior: tuple[float, float],
+    tol: float,
+    max_iterations: int,
+) -> tuple[np.ndarray, np.ndarray, float, int]:
+    """EM at given margins: accuracy, posterior, slope, iterations. The slope takes one Newton step of its logistic
+    regression an iteration; 0 stays 0."""
+    workers, net, step = len(votes.names), net_vote(votes.n_lo, votes.n_hi), 0
+    answers = np.bincount(votes.worker, votes.n_lo + votes.n_hi, workers)
+    posterior = np.full(len(votes.key), 0.5)
+    while step < max_iterations:
+        step += 1
+        weight = np.log(accuracy / (1 - accuracy))
+        posterior = _sigmoid(slope * margin + _by_key(votes, net * weight[votes.worker])[votes.key])
+        right = np.bincount(votes.worker, votes.n_lo * posterior + votes.n_hi * (1 - posterior), workers)
+        before, accuracy = accuracy, np.clip((prior[0] + right) / (sum(prior) + answers), 1 - LIMIT, LIMIT)
+        if slope:
+            p = _sigmoid(slope * margin)
+            slope = max(slope + float((posterior - p) @ margin) / max(float((p * (1 - p)) @ margin**2), 1e-9), 1e-6)
+        if np.abs(accuracy - before).max(initial=0) < tol:
+            break
+    return accuracy, posterior, slope, step
+
+
+def _sigmoid(x: np.ndarray) -> np.ndarray:
+    return 0.5 * (1 + np.tanh(0.5 * x))
+
+
+def _agreement(votes: Votes, margin: np.ndarray) -> float:
+    """The fraction of answers that go with the margin's sign, a zero counting one half."""
+    right = np.where(margin > 0, votes.n_lo, np.where(margin < 0, votes.n_hi, (votes.n_lo + votes.n_hi) / 2))
+    return float(right.sum() / (votes.n_lo + votes.n_hi).sum())
+
+
+def _margins(votes: Votes, fold: np.ndarray, accuracy: np.ndarray, ranks: Sequence[int]) -> dict[int, np.ndarray]:
+    """By rank: the margin of each vote's key in the low-rank AddS-3 of the other folds."""
+    of_vote, weight = fold[votes.worker], vote_weight(accuracy)[votes.worker]
+    margins = {rank: np.zeros(len(votes.key)) for rank in ranks}
+    for f in np.unique(of_vote):
+        mine = of_vote == f
+        for rank, margin in _margin_of(votes, mine, weight, ranks).items():
+            margins[rank][mine] = margin
+    return margins
+
+
+def _margin_of(votes: Votes, mine: np.ndarray, weight: np.ndarray, ranks: Sequence[int]) -> dict[int, np.ndarray]:
+    """By rank: (v,) the margins of the keys of the votes `mine` (V,) bool, in the low-rank AddS-3 of all others."""
+    lo, hi, anchor = votes.keys[votes.key[mine]].T
+    most = min(max(ranks), votes.n_objects - 1)
+    w = adds_matrix(votes, np.where(mine, 0.0, weight))
+    if most < 1 or not w.nnz:
+        return {rank: np.zeros(len(lo)) for rank in ranks}
+    values, vectors = top_eigenpairs(w, most, tol=1e-4)
+    scaled, apart = vectors[anchor] * np.maximum(values, 0.0), vectors[lo] - vectors[hi]
+    return {rank: np.einsum("vr,vr->v", scaled[:, :rank], apart[:, :rank]) for rank in ranks}
+
+
+def vote_weight(accuracy: np.ndarray) -> np.ndarray:
+    """The weight of a worker's votes in sums of votes: max(0, 2r - 1). A vote is the truth times (2r - 1) plus noise of
+    nearly the same variance for all, so this weights signal against noise; who guesses does not count."""
+    return np.maximum(2 * accuracy - 1, 0.0)
+
+
+def adds_matrix(votes: Votes, weight: np.ndarray) -> sp.csr_array:
+    """AddS-3 with a weight a vote row, as a symmetric scipy CSR array."""
+    return sparse_matrix(*adds(votes, weight), votes.n_objects)
+
+
+def adds(votes: Votes, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """i, j (i < j, in order) and w, nonzero, of AddS-3 with a weight a vote row (V,)."""
+    net = _by_key(votes, net_vote(votes.n_lo, votes.n_hi) * weight)
+    lo, hi, anchor = votes.keys.T
+    return adds3(anchor, lo, hi, net, votes.n_objects)
+
+
+def counts(votes: Votes, weight: np.ndarray) -> Columns:
+    """Triplet counts with a weight a vote row (V,), float64, as columns; keys that nobody counts for are left out."""
+    n_lo, n_hi = _by_key(votes, votes.n_lo * weight), _by_key(votes, votes.n_hi * weight)
+    keep = n_lo + n_hi > 0
+    lo, hi, anchor = votes.keys[keep].T
+    return columns_from_keys(lo, hi, anchor.copy(), n_lo[keep], n_hi[keep], votes.n_objects)

@@ -1,0 +1,221 @@
+"""The order of a snapshot from counts alone: it does not depend on the order of arrival, nor on how shards were cut.
+
+Each triplet key (anchor, lo, hi) with n_lo != n_hi is an edge {anchor, lo} - {anchor, hi} in the direction of the net
+vote, weighing |n_lo - n_hi|; quadruplets likewise. To keep as much weight as an acyclic set can is the feedback arc set
+problem (NP-hard). Here: (1) greedy by decreasing weight through the exact guard; (2) sift passes over its total order;
+(3) everything that agrees with that order, then by decreasing weight whatever else closes no cycle, so that the result
+is maximal. Equal weights go by the numbers of their objects: two snapshots of the same comparisons whose objects are
+numbered differently agree but for such ties, and without ties entirely. O(m log m) sorting, two passes of the guard,
+O(degree) a sift.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from stream_engine.data.compiled import njit
+from stream_engine.data.triplet_columns import Columns, net_vote
+from stream_engine.order.distinct_edges import DistinctEdges, by_first_appearance
+from stream_engine.order.hash_tables import key_columns
+from stream_engine.order.pair_rows import Numbered, canonical, lo_first, near_first, numbered, sorted_nodes
+from stream_engine.order.sifting import sifted
+
+
+class Weight(NamedTuple):
+    """How much of the net vote weight a set of comparisons keeps."""
+
+    kept: int
+    total: int
+
+    @property
+    def fraction(self) -> float:
+        """`kept / total`; 1.0 when there is nothing to keep."""
+        return self.kept / self.total if self.total else 1.0
+
+
+class CanonicalOrder(NamedTuple):
+    """A maximal acyclic set of comparisons, and a total order that it agrees with."""
+
+    kept: np.ndarray  # (m, 4) int32 canonical rows near_i, near_j, far_i, far_j
+    order: np.ndarray  # (N, 2) int32 pairs, nearest first, lo before hi
+    weight: Weight
+
+
+class Quadruplets(NamedTuple):
+    """Counted quadruplets: `votes[r]` answers gave row r. Opposite rows may both be there."""
+
+    rows: np.ndarray  # (q, 4) int32 near_i, near_j, far_i, far_j
+    votes: np.ndarray  # (q,) int64
+
+
+def net_votes(columns: Columns, quadruplets: Quadruplets | None = None) -> tuple[np.ndarray, np.ndarray]:
+    """`(rows, net)`: canonical rows in the direction of the net vote, and that vote > 0. Ties are left out.
+
+    >>> from stream_engine.data.triplet_columns import columns_from_triplets
+    >>> triplets = np.array([[0, 2, 1], [0, 2, 1], [0, 1, 2], [1, 0, 2], [1, 2, 0]])
+    >>> rows, net = net_votes(columns_from_triplets(triplets, 3))
+    >>> rows.tolist(), net.tolist()
+    ([[0, 2, 0, 1]], [1])
+    """
+    rows, net = _rows_of_columns(columns)
+    if quadruplets is not None and len(quadruplets.rows):
+        more, votes = _net_of_rows(quadruplets)
+        rows, net = np.concatenate([rows, more]), np.concatenate([net, votes])
+    rows, net = canonical(rows, net)
+    return rows, net
+
+
+def _rows_of_columns(columns: Columns) -> tuple[np.ndarray, np.ndarray]:
+    """(m, 4) int32 rows, lo before hi, of the keys that are no tie, near first by the net vote, and (m,) that vote."""
+    net = net_vote(columns.n_lo, columns.n_hi)
+    rows = np.empty((np.count_nonzero(net), 4), np.int32)
+    _lay_rows(columns.lo, columns.hi, columns.start, columns.anchor, net, rows)
+    return rows, np.abs(net[net != 0])
+
+
+@njit(cache=True, nogil=True)
+def _lay_rows(lo, hi, start, anchor, net, rows):
+    """Fill the rows: {anchor, lo} is nearer than {anchor, hi} where net > 0."""
+    r = 0
+    for pair in range(len(lo)):
+        for k in range(start[pair], start[pair + 1]):
+            if net[k] == 0:
+                continue
+            near, far = lo[pair], hi[pair]
+            if net[k] < 0:
+                near, far = far, near
+            a = anchor[k]
+            rows[r, 0], rows[r, 1] = min(a, near), max(a, near)
+            rows[r, 2], rows[r, 3] = min(a, far), max(a, far)
+            r += 1
+
+
+def _net_of_rows(quadruplets: Quadruplets) -> tuple[np.ndarray, np.ndarray]:
+    """Directed rows with net votes > 0, each pair of pairs once."""
+    rows = lo_first(np.asarray(quadruplets.rows, np.int32))
+    forward = near_first(rows)
+    signed = np.where((forward == rows).all(axis=1), quadruplets.votes, -np.asarray(quadruplets.votes))
+    forward, signed = canonical(forward, signed)
+    first = np.ones(len(forward), bool)
+    first[1:] = (forward[1:] != forward[:-1]).any(axis=1)
+    rows, net = forward[first], np.add.reduceat(signed, np.flatnonzero(first))
+    rows, net = rows[net != 0], net[net != 0]
+    return np.where(net[:, None] < 0, rows[:, [2, 3, 0, 1]], rows), np.abs(net)
+
+
+def canonical_order(columns: Columns, quadruplets: Quadruplets | None = None) -> CanonicalOrder:
+    """The order that keeps most of the net votes, as far as greedy, sifting and maximalising find it; see the module.
+
+    >>> from stream_engine.data.triplet_columns import columns_from_triplets
+    >>> result = canonical_order(columns_from_triplets(np.array([[0, 1, 2], [0, 1, 2], [1, 2, 0], [2, 0, 1]]), 3))
+    >>> result.kept.tolist(), result.weight
+    ([[0, 1, 0, 2], [0, 2, 1, 2]], Weight(kept=3, total=4))
+    """
+    return order_of_votes(*net_votes(columns, quadruplets))
+
+
+def order_of_votes(rows: np.ndarray, net: np.ndarray) -> CanonicalOrder:
+    """The same from what `net_votes` gives."""
+    kept, pairs = kept_of_votes(rows, net)
+    return CanonicalOrder(rows[kept], pairs, Weight(int(net[kept].sum()), int(net.sum())))
+
+
+def kept_of_votes(rows: np.ndarray, net: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """`(kept, order)`: (m,) bool which of the rows the canonical order keeps, and (N, 2) int32 its pairs."""
+    heaviest = np.argsort(-net, kind="stable")
+    edges = numbered(rows)
+    near, far = edges.near[heaviest], edges.far[heaviest]
+    greedy = DistinctEdges(by_first_appearance(near, far, len(edges.key)), near, far)
+    greedy.offer(near, far)
+    order = greedy.order()
+    del greedy
+    order, agrees = sifted(edges, net, order)
+    kept, order = _maximal(edges, order, agrees, heaviest)
+    return kept, key_columns(edges.key[order])
+
+
+def is_acyclic(rows: np.ndarray) -> bool:
+    """Whether (m, 4) rows can all hold at once."""
+    edges = numbered(rows)
+    return len(sorted_nodes(edges.near, edges.far, len(edges.key))) == len(edges.key)
+
+
+def _maximal(
+    edges: Numbered, order: np.ndarray, agrees: np.ndarray, heaviest: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """`(kept, order)`: (m,) which rows are kept, those that agree with the order and then by decreasing weight what
+    closes no cycle, and the nodes in an order that all of them agree with."""
+    whole = DistinctEdges(order, edges.near, edges.far)
+    whole.load(edges.near[agrees], edges.far[agrees])
+    others = heaviest[~agrees[heaviest]]
+    kept = agrees.copy()
+    kept[others] = whole.offer(edges.near[others], edges.far[others])
+    return kept, whole.order()
+
+
+def weight_among(kept: np.ndarray, rows: np.ndarray, net: np.ndarray) -> Weight:
+    """`weight_kept` from what `net_votes` gives: rows in canonical order with their net votes."""
+    kept = lo_first(np.asarray(kept, np.int32).reshape(-1, 4))
+    found = _weight_found(kept, rows, net)
+    if found < 0:
+        found = _weight_found(canonical(kept)[0], rows, net)
+    return Weight(int(found), int(net.sum()))
+
+
+@njit(cache=True, nogil=True)
+def _weight_found(kept, rows, net):
+    """The sum of net[r] over the kept rows that are rows[r], both sorted, the latter distinct; -1 if `kept` is not
+    sorted."""
+    found = np.int64(0)
+    r = 0
+    for k in range(len(kept)):
+        if k > 0 and _compared(kept[k - 1], kept[k]) > 0:
+            return np.int64(-1)
+        while r < len(rows) and _compared(rows[r], kept[k]) < 0:
+            r += 1
+        if r < len(rows) and _compared(rows[r], kept[k]) == 0:
+            found += net[r]
+    return found
+
+
+def votes_of(rows: np.ndarray, voted: np.ndarray, net: np.ndarray) -> np.ndarray:
+    """(m,) int64: the net vote for each canonical row (m, 4), from what `net_votes` gives; 0 where it is against the
+    row, where answers tie, and where there are none. O(m + keys).
+
+    >>> rows = np.array([[0, 1, 0, 2], [0, 2, 1, 2]], np.int32)
+    >>> votes_of(rows, rows[1:], np.array([3])).tolist()
+    [0, 3]
+    """
+    return _votes_of(np.ascontiguousarray(rows), np.ascontiguousarray(voted), np.asarray(net, np.int64))
+
+
+@njit(cache=True, nogil=True)
+def _votes_of(rows, voted, net):
+    """Both sorted, each row once."""
+    out, r = np.zeros(len(rows), np.int64), 0
+    for k in range(len(rows)):
+        while r < len(voted) and _compared(voted[r], rows[k]) < 0:
+            r += 1
+        if r < len(voted) and _compared(voted[r], rows[k]) == 0:
+            out[k] = net[r]
+    return out
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _compared(a, b):
+    """< 0, 0 or > 0 as row a stands before, with or behind row b."""
+    for column in range(4):
+        if a[column] != b[column]:
+            return -1 if a[column] < b[column] else 1
+    return 0
+
+
+def weight_kept(kept: np.ndarray, columns: Columns, quadruplets: Quadruplets | None = None) -> Weight:
+    """How much of the net vote weight (m, 4) kept rows hold: the sum of |n_lo - n_hi| over the keys whose net vote they
+    agree with, beside the sum over all keys. A kept row against the net vote, or without votes, adds nothing.
+
+    >>> from stream_engine.data.triplet_columns import columns_from_triplets
+    >>> weight_kept(np.array([[0, 1, 0, 2]]), columns_from_triplets(np.array([[0, 1, 2], [0, 1, 2], [1, 2, 0]]), 3))
+    Weight(kept=2, total=3)
+    """
+    return weight_among(kept, *net_votes(columns, quadruplets))

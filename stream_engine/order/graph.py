@@ -1,0 +1,276 @@
+"""The guard's arrays: nodes in a sequence, both adjacencies in one pool of growing blocks, and the table of edges.
+
+A node stands for a pair of objects; nodes are numbered from 1 and made at the end of the sequence. `node` is (N, 8)
+int64, one cache line a node, row x =
+    LABEL           its label in the sequence
+    FROM, TO        masks of supports: bit i says "support i reaches x", "x reaches support i"
+    MARK            stamp of the last search that met it
+    OUT, OUT_LEN    its block of successors in `pool`: start << 6 | exponent of the capacity, and how many there are
+    IN, IN_LEN      its block of predecessors
+Invariant: each kept edge u -> v stands once in u's successors, once in v's predecessors and in the edge table, and u
+stands before v in the sequence. Blocks given up are chained by capacity through their first entry and used again.
+A kernel never grows an array: it stops before the comparison that might not fit, and Python doubles what is short.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from stream_engine.data.borrowed_arrays import borrowed
+from stream_engine.data.compiled import njit
+from stream_engine.data.integer_hash import mix64
+from stream_engine.data.open_addressing import fits, table_size
+from stream_engine.data.prefetch import prefetch
+from stream_engine.order.hash_tables import edge_entry, find_edge, find_pair, pair_key, rehash_edges, rehash_pairs
+from stream_engine.order.order_maintenance import insert_one
+
+# as int64, not as literals: numba would compile a kernel anew for every literal that it is called with
+LABEL, FROM, TO, MARK, OUT, OUT_LEN, IN, IN_LEN = np.arange(8)
+# entries of `book`: counters, then the first free block of each exponent (-1: none), then the 64 supports (0: none)
+N_NODES, N_EDGES, POOL_USED, STAMP, REFRESH_AT = range(5)
+FREE, SUPPORT, BOOK = 8, 40, 104
+REFUSED = 1 << 16  # refusals remembered, half a megabyte; a later one takes the place of an earlier one
+SOON = 8  # comparisons: how long before an entry of a table is needed it is asked for
+
+
+class Graph(NamedTuple):
+    """All of it."""
+
+    node: np.ndarray  # (N, 8) int64
+    link: np.ndarray  # (N, 2) int32: the sequence
+    pool: np.ndarray  # (E,) int32: blocks of neighbours
+    book: np.ndarray  # (104,) int64
+    work: np.ndarray  # (4, N) int32: room for the searches
+    key: np.ndarray  # (N,) int64: which pair of objects
+    pair_table: np.ndarray  # int32, power of two: pair of objects -> node
+    edge_table: np.ndarray  # int64, power of two: the kept edges, see hash_tables
+    refused: np.ndarray  # int64, power of two: u << 31 | v of edges that a search found to close a cycle
+
+    @property
+    def n_nodes(self) -> int:
+        return int(self.book[N_NODES])
+
+
+def _rows_of_a_line(rows: int) -> np.ndarray:
+    """(rows, 8) int64 zeros that start on a cache line, so that meeting a node costs one miss."""
+    raw = np.zeros(8 * rows + 8, np.int64)
+    skip = -raw.ctypes.data % 64 // 8
+    return raw[skip : skip + 8 * rows].reshape(rows, 8)
+
+
+def new_graph(nodes: int = 64, edges: int = 64) -> Graph:
+    """An empty graph with room for so many nodes and edges."""
+    book = np.zeros(BOOK, np.int64)
+    book[FREE:SUPPORT] = -1
+    book[REFRESH_AT] = 256
+    return Graph(
+        _rows_of_a_line(nodes + 1),
+        np.zeros((nodes + 1, 2), np.int32),
+        np.zeros(4 * edges, np.int32),
+        book,
+        np.zeros((4, nodes + 1), np.int32),
+        np.zeros(nodes + 1, np.int64),
+        np.zeros(table_size(nodes), np.int32),
+        np.zeros(table_size(edges), np.int64),
+        np.zeros(REFUSED, np.int64),
+    )
+
+
+def _longer(array: np.ndarray, size: int) -> np.ndarray:
+    out = _rows_of_a_line(size) if array.shape[1:] == (8,) else np.zeros((size, *array.shape[1:]), array.dtype)
+    out[: len(array)] = array
+    return out
+
+
+def grown(g: Graph) -> Graph:
+    """The same graph with twice the room wherever the next comparison might not fit."""
+    n = g.n_nodes
+    if n + 3 > len(g.node):
+        size = 2 * len(g.node)
+        g = g._replace(
+            node=_longer(g.node, size),
+            link=_longer(g.link, size),
+            key=_longer(g.key, size),
+            work=np.zeros((4, size), np.int32),
+        )
+    if not fits(n + 2, g.pair_table):
+        table = np.zeros(2 * len(g.pair_table), np.int32)
+        rehash_pairs(table, g.key, n)
+        g = g._replace(pair_table=table)
+    needed = int(g.book[POOL_USED]) + _most_of_pool(g)
+    if needed > len(g.pool):
+        g = g._replace(pool=_longer(g.pool, max(2 * len(g.pool), needed)))
+    if not fits(g.book[N_EDGES] + 1, g.edge_table):
+        table = np.zeros(2 * len(g.edge_table), np.int64)
+        rehash_edges(table, g.edge_table)
+        g = g._replace(edge_table=table)
+    return g
+
+
+def _most_of_pool(g: Graph) -> int:
+    """The most that one edge can take from the pool: two blocks twice as large as the largest."""
+    return 4 << int(max((g.node[:, OUT] & 63).max(), (g.node[:, IN] & 63).max()))
+
+
+@njit(cache=True, nogil=True)
+def _new_node(g, key):
+    """A node for a pair that has none yet, at the end of the sequence; there must be room."""
+    g.book[N_NODES] += 1
+    x = g.book[N_NODES]
+    g.pair_table[find_pair(g.pair_table, g.key, key)] = x
+    g.key[x] = key
+    insert_one(g.node, g.link, np.int64(g.link[0, 0]), x)
+    return x
+
+
+@njit(cache=True, nogil=True)
+def create_nodes(graph, keys):
+    """New nodes for these pair keys, in this order; there must be room."""
+    g = borrowed(graph)
+    for key in keys:
+        _new_node(g, key)
+
+
+@njit(cache=True, nogil=True)
+def nodes_of(g, rows, start, nodes):
+    """Put the nodes of rows[start:] into (k, 2) `nodes`, in order; returns for how many rows, as far as there is room.
+
+    Nodes come into being before the comparisons ahead of theirs are judged. That changes nothing: a node that has been
+    in no comparison stands at the end of the sequence, behind whatever moves, wherever it moves.
+    """
+    n = min(len(rows) - start, len(nodes))
+    for i in range(n):
+        if g.book[N_NODES] + 3 > len(g.node) or not fits(g.book[N_NODES] + 2, g.pair_table):
+            return i
+        for side in range(2):
+            if i + 2 * SOON < n:
+                row = rows[start + i + 2 * SOON]
+                prefetch(g.pair_table, _first_slot(g, row[2 * side], row[2 * side + 1]))
+            if i + SOON < n:
+                row = rows[start + i + SOON]
+                prefetch(g.key, g.pair_table[_first_slot(g, row[2 * side], row[2 * side + 1])])
+            row = rows[start + i]
+            key = pair_key(row[2 * side], row[2 * side + 1])
+            x = np.int64(g.pair_table[find_pair(g.pair_table, g.key, key)])
+            nodes[i, side] = x if x != 0 else _new_node(g, key)
+    return n
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _first_slot(g, i, j):
+    return mix64(np.uint64(pair_key(i, j))) & np.uint64(len(g.pair_table) - 1)
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _block_need(node, x, side):
+    exponent = node[x, side] & 63
+    return 2 << exponent if exponent == 0 or node[x, side + 1] == 1 << exponent else 0
+
+
+@njit(cache=True, nogil=True, inline="always")
+def edge_fits(g, u, v):
+    """False when the edge table, or what is left of the pool, might be too small for u -> v."""
+    need = _block_need(g.node, u, OUT) + _block_need(g.node, v, IN)
+    return fits(g.book[N_EDGES] + 1, g.edge_table) and g.book[POOL_USED] + need <= len(g.pool)
+
+
+@njit(cache=True, nogil=True)
+def _larger_block(g, x, side):
+    """Move a full block of x (side OUT or IN) to one twice as large; the old one is chained for later use."""
+    node, pool, book = g.node, g.pool, g.book
+    start, exponent = node[x, side] >> 6, node[x, side] & 63
+    larger = FREE + exponent + 1
+    new = book[larger]
+    if new >= 0:
+        book[larger] = 2 * np.int64(pool[new]) if pool[new] >= 0 else -1
+    else:
+        new = book[POOL_USED]
+        book[POOL_USED] += 2 << exponent
+    for i in range(node[x, side + 1]):
+        pool[new + i] = pool[start + i]
+    if exponent > 0:  # blocks start at even places, so half of it fits an int32
+        pool[start] = book[FREE + exponent] // 2 if book[FREE + exponent] >= 0 else -1
+        book[FREE + exponent] = start
+    node[x, side] = new << 6 | (exponent + 1)
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _push(g, x, side, y):
+    """Add y to a block of x."""
+    if _block_need(g.node, x, side) > 0:
+        _larger_block(g, x, side)
+    g.pool[(g.node[x, side] >> 6) + g.node[x, side + 1]] = y
+    g.node[x, side + 1] += 1
+
+
+@njit(cache=True, nogil=True, inline="always")
+def connect(g, u, v):
+    """Put u -> v into both adjacencies."""
+    _push(g, u, OUT, v)
+    _push(g, v, IN, u)
+    g.book[N_EDGES] += 1
+
+
+@njit(cache=True, nogil=True)
+def make_room(graph, us, vs):
+    """Blocks for all neighbours that the edges us[e] -> vs[e] give, of 2^k entries: all take at most 4 an edge."""
+    g = borrowed(graph)
+    n = g.book[N_NODES] + 1
+    degree = np.zeros((n, 2), np.int64)
+    for e in range(len(us)):
+        degree[us[e], 0] += 1
+        degree[vs[e], 1] += 1
+    for x in range(1, n):
+        for k, side in enumerate((OUT, IN)):
+            exponent = np.int64(1)
+            while 1 << exponent < degree[x, k]:
+                exponent += 1
+            if degree[x, k] > 0:
+                g.node[x, side] = g.book[POOL_USED] << 6 | exponent
+                g.book[POOL_USED] += 1 << exponent
+
+
+@njit(cache=True, nogil=True)
+def load_edges(graph, us, vs):
+    """Keep edges us[e] -> vs[e] that all go forward in the sequence, without judging them; there must be room."""
+    g = borrowed(graph)
+    for e in range(len(us)):
+        ask_for_blocks(g, us, vs, e)
+        connect(g, np.int64(us[e]), np.int64(vs[e]))
+
+
+@njit(cache=True, nogil=True)
+def enter_edges(graph, us, vs):
+    """Put edges us[e] -> vs[e] into the edge table."""
+    g = borrowed(graph)
+    for e in range(len(us)):
+        g.edge_table[find_edge(g.edge_table, pair_key(us[e], vs[e]))] = edge_entry(us[e], vs[e])
+
+
+@njit(cache=True, nogil=True, inline="always")
+def ask_for_blocks(g, us, vs, e):
+    """Ask for the nodes of the edges behind us[e] -> vs[e], and for the places where these would be put."""
+    if e + 2 * SOON < len(us):
+        prefetch(g.node, np.int64(us[e + 2 * SOON]))
+        prefetch(g.node, np.int64(vs[e + 2 * SOON]))
+    if e + SOON < len(us):
+        u, v = np.int64(us[e + SOON]), np.int64(vs[e + SOON])
+        prefetch(g.link, u)
+        prefetch(g.link, v)
+        prefetch(g.pool, (g.node[u, OUT] >> 6) + g.node[u, OUT_LEN])
+        prefetch(g.pool, (g.node[v, IN] >> 6) + g.node[v, IN_LEN])
+
+
+@njit(cache=True, nogil=True)
+def kept_edges(g):
+    """(m, 2) int32 node numbers, from 0, of the kept edges."""
+    node, pool, book = g.node, g.pool, g.book
+    out = np.empty((book[N_EDGES], 2), np.int32)
+    m = 0
+    for x in range(1, book[N_NODES] + 1):
+        start = node[x, OUT] >> 6
+        for k in range(start, start + node[x, OUT_LEN]):
+            out[m, 0] = x - 1
+            out[m, 1] = pool[k] - 1
+            m += 1
+    return out

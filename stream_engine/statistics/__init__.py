@@ -1,1 +1,0 @@
-"""Pure functions of counts: kernels, their factors and eigenpairs, confidence, worker reliability, subsets."""

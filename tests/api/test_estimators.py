@@ -1,0 +1,405 @@
+"""The batch estimators in scikit-learn's conventions: its own checks, and what they say against the refits they are.
+
+scikit-learn's checks feed matrices of features. As cblearn's suite does, every clean matrix becomes comparisons, row by
+row, before the estimator sees it; anything else (NaN, sparse, complex, empty, one-dimensional) reaches it as it is.
+"""
+
+import pickle
+import zlib
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize_scalar
+from scipy.special import log_softmax
+from sklearn.base import clone
+from sklearn.decomposition import KernelPCA
+from sklearn.metrics import adjusted_rand_score
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from stream_engine.api import answers
+from stream_engine.boosting.fit import votes_of
+from stream_engine.boosting.nested import folds_of
+from stream_engine.counts import kernels
+from stream_engine.data.comparisons import Quadruplet, Triplet
+from stream_engine.data.triplet_columns import columns_from_triplets
+from stream_engine.estimators import (
+    ComparisonClustering,
+    ComparisonEmbedding,
+    ComparisonKernel,
+    OrdinalEmbedding,
+    TripletBoostClassifier,
+)
+from stream_engine.evaluation import coordinates as embedding
+from stream_engine.refits import sdp_clustering
+from stream_engine.state.engine import Engine
+from tests.support.generators import planted_triplets
+
+N = 12
+
+
+def compared(X, ordered: bool = True):
+    """(m, 3) comparisons of a clean (m, d) matrix, each row's from its own numbers, answered by places on a line."""
+    try:
+        values = np.asarray(X)
+        values = values.astype(np.float64) if values.ndim == 2 and values.dtype.kind in "fiubO" else values
+        clean = values.ndim == 2 and values.dtype.kind == "f" and min(values.shape) > 0 and np.isfinite(values).all()
+    except (TypeError, ValueError):
+        clean = False
+    if not clean:
+        return X
+    rows = []
+    for row in np.round(values.astype(np.float64), 9) + 0.0:
+        a, b, c = np.random.default_rng(zlib.crc32(row.tobytes())).permutation(N)[:3]
+        rows.append([a, c, b] if ordered and abs(a - c) < abs(a - b) else [a, b, c])
+    return np.array(rows)
+
+
+class OfFeatures:
+    def fit(self, X, y=None, sample_weight=None):
+        return super().fit(compared(X), sample_weight=sample_weight)
+
+
+class Answering(OfFeatures):
+    def transform(self, X):
+        return super().transform(compared(X))
+
+    def predict(self, X):
+        return super().predict(compared(X, ordered=False))
+
+    def predict_proba(self, X):
+        return super().predict_proba(compared(X, ordered=False))
+
+    def score(self, X, y=None, sample_weight=None):
+        return super().score(compared(X), sample_weight=sample_weight)
+
+
+class Embedding(Answering, ComparisonEmbedding):
+    pass
+
+
+class Kernel(Answering, ComparisonKernel):
+    pass
+
+
+class Ordinal(Answering, OrdinalEmbedding):
+    def predict_proba(self, X):
+        return super().predict_proba(compared(X, ordered=False))
+
+
+class Clustering(OfFeatures, ComparisonClustering):
+    pass
+
+
+class Boost(TripletBoostClassifier):
+    """A row is an object, that of the nearest training row; distances make the triplets."""
+
+    def fit(self, X, y):
+        given = self.triplets
+        if compared(X) is not X:
+            self.rows_ = np.unique(np.asarray(X, float), axis=0)
+            first = np.unique(self._numbers(X), return_index=True)[1]
+            distance = np.linalg.norm(self.rows_[:, None] - self.rows_, axis=2)
+            rng = np.random.default_rng(0)
+            rows = rng.integers(len(self.rows_), size=(100 * len(self.rows_), 3))
+            rows = rows[(np.diff(np.sort(rows, axis=1), axis=1) > 0).all(axis=1)]
+            turned = distance[rows[:, 0], rows[:, 1]] > distance[rows[:, 0], rows[:, 2]]
+            self.triplets = np.where(turned[:, None], rows[:, [0, 2, 1]], rows) if len(rows) else [[0, 1, 2]]
+            y = y if y is None else np.asarray(y)
+            X, y = self._numbers(X)[first, None], y[first] if np.ndim(y) and len(y) == len(np.asarray(X)) else y
+        try:
+            return super().fit(X, y)
+        finally:
+            self.triplets = given
+
+    def predict(self, X):
+        return super().predict(self._objects_of(X))
+
+    def predict_proba(self, X):
+        return super().predict_proba(self._objects_of(X))
+
+    def _objects_of(self, X):
+        return X if compared(X) is X or not hasattr(self, "rows_") else self._numbers(X)[:, None]
+
+    def _numbers(self, X):
+        return np.linalg.norm(np.asarray(X, float)[:, None] - self.rows_, axis=2).argmin(axis=1)
+
+
+WIDE = "a matrix of features became comparisons or objects: the width that is remembered is theirs"
+ALL_OBJECTS = "one row an object, not one a row of X: objects are what was learned about, X the answers about them"
+FAILING = {  # check -> why it fails, for each estimator; what is not listed passes
+    Kernel: {
+        **dict.fromkeys(("check_n_features_in_after_fitting", "check_n_features_in"), WIDE),
+        **dict.fromkeys(
+            (
+                "check_transformer_general",
+                "check_transformer_data_not_an_array",
+                "check_methods_sample_order_invariance",
+                "check_methods_subset_invariance",
+            ),
+            ALL_OBJECTS,
+        ),
+    },
+    Clustering: {
+        **dict.fromkeys(("check_n_features_in_after_fitting", "check_n_features_in"), WIDE),
+        "check_clustering": ALL_OBJECTS,
+    },
+    Boost: dict.fromkeys(("check_n_features_in_after_fitting", "check_n_features_in"), WIDE),
+}
+FAILING[Embedding] = FAILING[Ordinal] = FAILING[Kernel]
+
+
+@parametrize_with_checks(
+    [Kernel(), Embedding(lambda1=1.0), Ordinal(kernel="ste", ridge=1.0), Clustering(n_clusters=2), Boost(rounds=5000)],
+    expected_failed_checks=lambda estimator: FAILING[type(estimator)],
+    xfail_strict=True,
+)
+@pytest.mark.filterwarnings("ignore:X. .* rows contain objects")  # their rows had weight 0
+def test_scikit_learns_checks(estimator, check):
+    check(estimator)
+
+
+# ---- against the refits, and what users of cblearn write
+
+
+@pytest.fixture(scope="module")
+def world():
+    """24 points in three groups, and noisy triplets about them."""
+    rng = np.random.default_rng(0)
+    group = np.arange(24) % 3
+    points = np.array([[0, 0], [6, 0], [0, 6]])[group] + rng.normal(size=(24, 2))
+    return points, group, planted_triplets(rng, points, 4000, 0.05), planted_triplets(rng, points, 800)
+
+
+def questions(triplets, seed=0):
+    """(X, y) with the nearer one on either side, y = 1 where it stands first."""
+    turned = np.random.default_rng(seed).random(len(triplets)) < 0.5
+    return np.where(turned[:, None], triplets[:, [0, 2, 1]], triplets), np.where(turned, -1, 1)
+
+
+def test_clustering_is_the_refit(world):
+    _, group, triplets, _ = world
+    engine = Engine(guard=False)
+    engine.learn_many([Triplet(*map(str, row)) for row in triplets.tolist()])
+    snapshot = engine.snapshot()
+    made = sdp_clustering.refit(snapshot, sdp_clustering.Params(), 0)
+    found = ComparisonClustering().fit(triplets)
+    assert found.n_clusters_ == made.arrays["k"] == 3 and found.report_["certified"]
+    assert (
+        adjusted_rand_score(made.arrays["labels"][np.argsort([int(name) for name in snapshot.objects])], found.labels_)
+        == 1
+    )
+    assert adjusted_rand_score(group, found.labels_) == 1
+    assert ComparisonClustering(2).fit(triplets).n_clusters_ == 2
+
+
+@pytest.mark.parametrize("form", ["order", "signs", "booleans", "pair", "lists", "quadruplets"])
+def test_every_form_of_answers_gives_the_same(world, form):
+    triplets = world[2]
+    X, y = questions(triplets)
+    given = {
+        "order": (triplets,),
+        "signs": (X, y),
+        "booleans": (X, y > 0),
+        "pair": ((X, y),),
+        "lists": (X.tolist(), y.tolist()),
+        "quadruplets": (np.stack([X[:, 1], X[:, 0], X[:, 0], X[:, 2]], axis=1), y),
+    }[form]
+    assert np.array_equal(ComparisonKernel("k1").fit(*given).kernel_, kernels.k1(columns_from_triplets(triplets, 24)))
+    assert adjusted_rand_score(ComparisonClustering(3).fit_predict(*given), world[1]) == 1
+
+
+def test_quadruplets_of_four_objects(world):
+    points, group, _, _ = world
+    rng = np.random.default_rng(1)
+    rows = np.array([rng.permutation(24)[:4] for _ in range(6000)])
+    i, j, k, l = (points[rows[:, side]] for side in range(4))
+    y = np.where(((i - j) ** 2).sum(1) < ((k - l) ** 2).sum(1), 1, -1)
+    assert adjusted_rand_score(ComparisonClustering(3).fit_predict(rows, y), group) == 1
+    engine = Engine(("adds4",), False)
+    engine.learn_many(
+        [
+            Quadruplet(*((r[:2], r[2:]) if s > 0 else (r[2:], r[:2])))
+            for r, s in zip([tuple(map(str, row)) for row in rows[:50].tolist()], y[:50])
+        ]
+    )
+    mine = answers.snapshot_of(answers.answers_of(answers.rows_of(None, rows[:50], y[:50]), 24), ("adds4",)).section(
+        "adds4"
+    )
+    theirs, number = engine.snapshot().section("adds4"), np.array([int(name) for name in engine.objects.names])
+    pairs = {(*sorted((number[a], number[b])), w) for a, b, w in zip(theirs["i"], theirs["j"], theirs["w"])}
+    assert pairs == set(zip(mine["i"].tolist(), mine["j"].tolist(), mine["w"].tolist()))
+
+
+def test_answers_foretold(world):
+    _, _, triplets, test = world
+    X, y = questions(test)
+    for model in (ComparisonEmbedding().fit(triplets), ComparisonKernel().fit(triplets)):
+        points = getattr(model, "embedding_", None)  # the two dimensions that were asked for
+        distance = embedding.squared_distances(model.kernel_ if points is None else points @ points.T)
+        margin = distance[X[:, 0], X[:, 2]] - distance[X[:, 0], X[:, 1]]
+        assert np.array_equal(model.predict(X), np.sign(margin))
+        assert (
+            model.score(X, y) == model.score(test) == pytest.approx((margin * y > 0).mean() + (margin == 0).mean() / 2)
+        )
+        assert model.score(X, y) > 0.85
+    assert ComparisonEmbedding(3).fit_transform(triplets).shape == (24, 3)
+
+
+def test_an_ordinal_embedding_answers_with_probabilities(world):
+    points, _, triplets, test = world
+    X, y = questions(test)
+    model = OrdinalEmbedding(2).fit(triplets)
+    p = model.predict_proba(X)
+    assert model.embedding_.shape == (24, 2) and np.array_equal(model.transform(X), model.embedding_)
+    assert np.allclose(p.sum(axis=1), 1) and np.array_equal(model.predict(X), np.sign(p[:, 1] - 0.5))
+    assert model.score(X, y) == model.score(test) == ((p[:, 1] > 0.5) == (y > 0)).mean() > 0.9
+    four = np.stack([X[:, 1], X[:, 0], X[:, 0], X[:, 2]], axis=1)
+    assert np.allclose(OrdinalEmbedding(2).fit(triplets[:, [0, 1, 0, 2]]).predict_proba(four), p, atol=1e-6)
+    assert OrdinalEmbedding(None, kernel="ste", ridge=0.1).fit(triplets).embedding_.shape[1] in (2, 3)
+    assert OrdinalEmbedding(2, kernel="ste", ridge=1.0, lapse=False).fit(triplets).lapse_ == 0
+    quadruplets = np.random.default_rng(0).permuted(np.tile(np.arange(24), (3000, 1)), axis=1)[:, :4]
+    i, j, k, l = (points[quadruplets[:, side]] for side in range(4))
+    near = np.where(((i - j) ** 2).sum(1) < ((k - l) ** 2).sum(1), 1, -1)
+    assert OrdinalEmbedding(2).fit(quadruplets[:2500], near[:2500]).score(quadruplets[2500:], near[2500:]) > 0.9
+    for wrong, says in (({"n_components": 0}, "got n_components = 0"), ({"kernel": "rbf"}, "got kernel 'rbf'")):
+        with pytest.raises(ValueError, match=says):
+            OrdinalEmbedding(**wrong).fit(triplets)
+
+
+@pytest.mark.parametrize(
+    "model", [ComparisonKernel(), ComparisonKernel("k1"), ComparisonKernel("k2"), ComparisonEmbedding(),
+              ComparisonEmbedding(loss="hinge")], ids=str
+)  # fmt: skip
+def test_probabilities(world, model):
+    """They agree with what is predicted, turn round with the question, and are never surer than they are right."""
+    rng, (_, _, triplets, test) = np.random.default_rng(0), world
+    wrong = rng.random(len(triplets)) < 0.2
+    model = clone(model).fit(np.where(wrong[:, None], triplets[:, [0, 2, 1]], triplets))
+    p, said = model.predict_proba(test), model.predict(test)
+    assert model.classes_.tolist() == [-1, 1] and p.shape == (len(test), 2)
+    np.testing.assert_allclose(p.sum(axis=1), 1)
+    assert (np.sign(p[:, 1] - 0.5) == said)[np.abs(p[:, 1] - 0.5) > 1e-6].all()
+    np.testing.assert_allclose(model.predict_proba(test[:, [0, 2, 1]])[:, 0], p[:, 1])
+    flipped = rng.random(len(test)) < 0.2
+    right = (said == 1) != flipped
+    sure = p.max(axis=1)
+    assert -0.05 < right.mean() - sure.mean() < 0.15  # what is learned of few answers is rather too careful
+    again = pickle.loads(pickle.dumps(model))
+    assert np.array_equal(again.predict_proba(test), p)
+
+
+def test_a_search_over_dimensions_finds_those_that_were_planted():
+    rng = np.random.default_rng(0)
+    triplets = planted_triplets(rng, rng.normal(size=(20, 3)), 4000, 0.1)
+    X, y = questions(triplets)
+    model = OrdinalEmbedding(kernel="ste", ridge=0.1)
+    search = GridSearchCV(model, {"n_components": [1, 2, 3, 5]}, cv=3).fit(X, y)
+    assert search.best_params_ == {"n_components": 3}
+    assert (np.diff(search.cv_results_["mean_test_score"][:3]) > 0.03).all()
+
+
+def test_an_object_without_comparisons(world):
+    assert ComparisonKernel(n_objects=26).fit_transform(world[2]).shape == (26, 26)
+    assert ComparisonClustering(3, n_objects=26).fit_predict(world[2])[24:].tolist() == [-1, -1]
+
+
+def test_in_pipelines_and_searches(world):
+    _, group, triplets, _ = world
+    at = make_pipeline(ComparisonKernel("k1"), KernelPCA(2, kernel="precomputed")).fit_transform(triplets)
+    assert at.shape == (24, 2)
+    found = GridSearchCV(ComparisonEmbedding(n_objects=24), {"lambda1": [1.0, 300.0]}, cv=2).fit(
+        *questions(triplets[:800])
+    )
+    assert found.best_params_ == {"lambda1": 1.0} and found.best_score_ > 0.75
+    scores = cross_val_score(
+        TripletBoostClassifier(triplets, rounds=3000), np.arange(24)[:, None], np.array(["a", "b", "c"])[group], cv=3
+    )
+    assert scores.mean() > 0.85
+    same = clone(TripletBoostClassifier(triplets, rounds=7))
+    assert same.rounds == 7 and np.array_equal(same.triplets, triplets)
+
+
+def test_boosting_says_what_the_votes_say(world):
+    _, group, triplets, _ = world
+    model = TripletBoostClassifier(triplets, rounds=2000).fit(np.arange(18)[:, None], group[:18])
+    asked = np.array([[20], [3], [20], [23]])
+    assert np.array_equal(model.predict(asked), model.classes_[model.votes(asked).argmax(axis=1)])
+    assert np.array_equal(model.predict(asked), model.predict(np.arange(24)[:, None])[asked[:, 0]])
+
+
+def test_boosting_says_probabilities_of_objects_that_it_never_had():
+    """Groups that overlap: the temperature has the least log loss of votes by fits without each fold, by a plain loop;
+    on other objects the probabilities are nearly as good as with the temperature that these themselves would choose."""
+    rng = np.random.default_rng(3)
+    group = np.arange(150) % 3
+    points = rng.normal(size=(150, 2)) + 2.5 * np.eye(3)[group][:, :2]
+    triplets = planted_triplets(rng, points, 60_000, 0.1)
+    model = TripletBoostClassifier(triplets, 2000, folds=5).fit(np.arange(90)[:, None], group[:90])
+    held, truth = [], []
+    fold = folds_of(group[:90], np.random.default_rng(model.booster_.seed).permutation(90), 5)
+    for f in range(5):
+        inside = np.flatnonzero(fold != f)
+        part = TripletBoostClassifier(triplets, 2000, folds=0).fit(inside[:, None], group[inside])
+        outside = np.flatnonzero(fold == f)
+        votes = votes_of(part.booster_, part.columns_, outside)
+        held.append(votes.confidence / votes.applied[:, None])
+        truth.append(group[outside])
+    held, truth = np.concatenate(held), np.concatenate(truth)
+
+    def log_loss(t, scores, truth):
+        return -log_softmax(t * scores, axis=1)[np.arange(len(truth)), truth].sum()
+
+    best = minimize_scalar(lambda t: log_loss(t, held, truth), bounds=(0, 1e4), method="bounded").x
+    assert model.temperature_ == pytest.approx(best, rel=0.1)  # the prior of `temperature` is worth two objects
+    p = model.predict_proba(np.arange(150)[:, None])
+    assert np.allclose(p.sum(axis=1), 1.0) and np.array_equal(
+        model.classes_[p.argmax(1)], model.predict(np.arange(150)[:, None])
+    )
+    new = (
+        model.votes(np.arange(90, 150)[:, None])
+        / votes_of(model.booster_, model.columns_, np.arange(90, 150)).applied[:, None]
+    )
+    said = -np.log(p[90:][np.arange(60), group[90:]]).sum()
+    least = min(log_loss(t, new, group[90:]) for t in np.geomspace(0.1, 1000, 200))
+    assert said < least + 3.0 and said < 0.8 * 60 * np.log(3)
+
+
+def test_boosting_without_folds_or_evidence(world):
+    _, group, triplets, _ = world
+    assert not hasattr(TripletBoostClassifier(triplets, 50, folds=0).fit([[0], [23]], [0, 1]), "predict_proba")
+    silent = TripletBoostClassifier([[0, 1, 2]], 50).fit([[0], [1], [3]], ["a", "a", "b"])
+    assert np.allclose(silent.predict_proba([[2], [3]]), [[0.625, 0.375]] * 2)
+    with pytest.raises(ValueError, match="got folds = 1, expected 0 or at least 2"):
+        TripletBoostClassifier(triplets, 50, folds=1).fit([[0], [23]], [0, 1])
+
+
+@pytest.mark.parametrize(
+    "X, y, says",
+    [
+        ([[0, 1]], None, "X has 2 features, but comparisons have 3"),
+        ([[0, 1, 1.5]], None, r"X row 0: got \[0.0, 1.0, 1.5\], expected objects: "),
+        ([[0, 1, 2], [0, -1, 2]], None, r"X: got \[0, -1, 2\], expected "),
+        ([[0, 1, 2], [0, 0, 2]], None, "X row 1: a pair holds 0 twice"),
+        ([[0, 1, 2], [0, 3, 3]], None, r"X row 1: near and far are the same pair"),
+        ([[0, 1, 2]], [0], r"y: got \(1,\) values \[0\], expected "),
+        ([[0, 1, 2]], [1, -1], r"y: got \(2,\) values \[-1, 1\], expected "),
+        ([[0, 1, 9]], None, r"got \[0, 1, 9\], expected .* n_objects = 5"),
+        ([[0, 1, 2, 3]], None, "got 1 comparisons of four objects, expected triplets: k1"),
+    ],
+)
+def test_bad_input(X, y, says):
+    with pytest.raises(ValueError, match=says):
+        ComparisonKernel("k1", n_objects=5).fit(X, y)
+
+
+def test_bad_parameters(world):
+    with pytest.raises(ValueError, match="got kernel 'k9', expected embedding, k1 or k2"):
+        ComparisonKernel("k9").fit(world[2])
+    with pytest.raises(ValueError, match="got no triplets"):
+        TripletBoostClassifier().fit([[0], [1]], [0, 1])
+    with pytest.raises(ValueError, match="expected one column of distinct objects"):
+        TripletBoostClassifier(world[2]).fit([[0], [0]], [0, 1])
+    with pytest.raises(ValueError, match=r"X row 0: got \[24\], expected one of the 24 objects"):
+        TripletBoostClassifier(world[2], rounds=5).fit([[0], [1]], [0, 1]).predict([[24]])

@@ -1,0 +1,288 @@
+"""`Study`: what it says is what refits, exports and the report say; it comes in the frames that were read."""
+
+import io
+
+import matplotlib
+
+matplotlib.use("Agg")
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from matplotlib.axes import Axes
+
+import stream_engine as se
+from stream_engine.api.results import frame
+from stream_engine.asking.known import CannotAsk
+from stream_engine.evaluation import NoModel
+from stream_engine.exports import contents
+from stream_engine.exports.files import encode as files_of
+from stream_engine.refits import embedding, sdp_clustering
+from stream_engine.state.artifact import encode
+from stream_engine.state.store import Store
+from tests.support.generators import planted_triplets
+
+GROUPS = 3
+
+
+@pytest.fixture(scope="module")
+def answers():
+    """12 named objects in three groups, 900 answers of 5 workers, the last of whom guesses."""
+    rng = np.random.default_rng(0)
+    points = np.array([[0, 0], [6, 0], [0, 6]])[np.arange(12) % GROUPS] + rng.normal(size=(12, 2)) / 2
+    rows = planted_triplets(rng, points, 900)
+    worker = rng.integers(5, size=900)
+    turned = (worker == 4) & (rng.random(900) < 0.5)
+    rows = np.where(turned[:, None], rows[:, [0, 2, 1]], rows)
+    names = np.array([f"object {i}" for i in range(12)], object)
+    columns = dict(zip(("anchor", "near", "far"), names[rows].T))
+    return pd.DataFrame(columns | {"worker": [f"w{each}" for each in worker]})
+
+
+@pytest.fixture(scope="module")
+def study(answers):
+    return se.read(answers, seed=3)
+
+
+def test_what_is_asked_for_is_fitted_once_and_kept(answers):
+    study = se.read(answers)
+    assert study.fitted == () and "nothing fitted yet" in repr(study)
+    first = study.map(None)
+    artifact = study.published.artifacts["embedding"]
+    assert study.map(None).points is not None and study.published.artifacts["embedding"] is artifact
+    assert study.fitted == ("embedding",) and repr(study).endswith("fitted: embedding")
+    same = embedding.refit(study.snapshot, embedding.Params(), 0)
+    assert b"".join(map(bytes, encode(same)[0])) == b"".join(map(bytes, encode(artifact)[0]))
+    assert study.map(1).d == 1 and first.d == artifact.arrays["X"].shape[1] and study.fitted == ("embedding",)
+    assert study.fit("embedding", dimensions=1).published.artifacts["embedding"].arrays["X"].shape == (12, 1)
+    assert study.details("embedding")["kernel"] in ("ste", "t-ste")
+
+
+def test_clusters_are_those_of_the_refit(study):
+    found = study.clusters()
+    made = sdp_clustering.refit(study.snapshot, sdp_clustering.Params(), 3)
+    assert found["cluster"].tolist() == made.arrays["labels"].tolist()
+    assert found["object"].tolist() == list(study.snapshot.objects)
+    assert (
+        set(found["verdict"])
+        == {made.report["verdict"]}
+        == set(contents("clusters", study.published)["clusters"].tables["clusters"]["verdict"])
+    )
+    group = found["object"].str.removeprefix("object ").astype(int) % GROUPS
+    assert found.groupby("cluster")["object"].count().tolist() == [4, 4, 4]
+    assert found.assign(group=group).groupby("cluster")["group"].nunique().tolist() == [1, 1, 1]
+    assert set(study.clusters(2)["cluster"]) == {0, 1} and set(study.clusters()["cluster"]) == {0, 1, 2}
+
+
+def test_workers_have_their_names_and_the_guesser_the_least_weight(study):
+    study.fit("embedding")
+    found = study.workers().set_index("worker")
+    assert found.index.tolist() == [f"w{i}" for i in range(5)] and found["events"].sum() == 900
+    assert found["weight"].idxmin() == found["lapse"].idxmax() == "w4"
+    table = contents("workers", study.published)["workers"].tables["workers"]
+    assert np.array_equal(found["accuracy"], table["accuracy"])
+    with pytest.raises(ValueError, match="^workers: .* worker"):
+        se.read([("a", "b", "c")]).workers()
+
+
+def test_models_stand_in_a_table(study):
+    found = study.models()
+    assert found["model"][0] == "embedding" and {"adds3", "k1", "chance"} <= set(found["model"])
+    by = found.set_index("model")
+    assert by.loc["chance", "accuracy"] == 0.5 < by.loc["embedding", "accuracy"] <= 1.0
+    assert by.loc["embedding", "seconds"] > 0 and found["log_loss"].is_monotonic_increasing
+
+
+def test_the_map_is_drawn_and_told(study):
+    shown = study.map()
+    assert repr(shown) == "Map of 12 objects in 2 dimensions" and shown.d == 2
+    axes = shown.plot()
+    named = {text.get_text() for text in axes.texts}  # those that would lie on others are left out
+    assert isinstance(axes, Axes) and named <= set(shown.names) and len(named) >= 8
+    points = np.concatenate(
+        [np.asarray(each.get_offsets()) for each in axes.collections if len(each.get_offsets()) > 1]
+    )
+    assert {tuple(row) for row in np.round(shown.points, 9)} <= {tuple(row) for row in np.round(points, 9)}
+    figure = matplotlib.figure.Figure()
+    mine = figure.subplots()
+    assert study.map(1).plot(mine) is mine
+    told = shown.to_frame()
+    assert told.columns.tolist() == ["object", "x", "y", "sd_x", "sd_y"]
+    assert np.array_equal(told[["x", "y"]], shown.points)
+    assert study.map(1).to_frame().columns.tolist() == ["object", "x", "sd_x"]
+    assert np.allclose(told["sd_y"] ** 2, shown.covariance[:, 1, 1])
+
+
+def test_predictions(study, tmp_path):
+    nearer, unknown = ("object 0", "object 3", "object 1"), ("object 0", "nobody", "object 1")
+    found = study.predict([nearer, (nearer[0], *nearer[:0:-1]), unknown])
+    assert found["p"][0] > 0.8 and found["p"][1] == pytest.approx(1 - found["p"][0]) and np.isnan(found["p"][2])
+    wanted = found.iloc[:1]
+    row = dict(zip(("anchor", "left", "right"), nearer))
+    for given in ([row], pd.DataFrame([row]), pl.DataFrame([row]), pa.Table.from_pylist([row]), np.array([nearer])):
+        assert study.predict(given).equals(wanted), type(given)
+    pairs = study.predict([{"near": list(nearer[:2]), "far": [nearer[0], nearer[2]], "id": 7}])
+    assert pairs["p"][0] == found["p"][0] and pairs["id"][0] == 7
+    assert study.predict([nearer], "adds3")["model"][0] == "adds3"
+    survey = pd.DataFrame([nearer, nearer[:1] + nearer[:0:-1], nearer], columns=["probe", "L", "R"]).assign(
+        said=["L", "2", "1"], ok=[True, True, False]
+    )
+    options = dict(type="pick", columns={"anchor": "probe", "shown": ["L", "R"], "chosen": "said"})
+    told = study.predict(survey, answers_by="position", where={"ok": True}, **options)
+    assert told["p"].tolist() == found["p"][:2].tolist() and told["said"].tolist() == ["L", "2"]
+    file = tmp_path / "survey.txt"
+    survey.rename(columns={"said": "gewählt"}).to_csv(file, sep=";", encoding="latin-1", index=False)
+    options["columns"]["chosen"] = "gewählt"
+    assert study.predict(file, encoding="latin-1", **options)["p"].tolist() == [*told["p"], told["p"][0]]
+    with pytest.raises(ValueError, match="got encoding, "):
+        study.predict([nearer], encoding="latin-1")
+    with pytest.warns(UserWarning, match="1 of 3 rows .* row 2: got anchor"):
+        assert study.predict([nearer, unknown, ("a", "a", "b")])["p"].isna().tolist() == [False, True, True]
+    with pytest.raises(ValueError, match="row 1: got anchor 'a', left 'a'"):
+        study.predict([nearer, ("a", "a", "b")])
+    with pytest.raises(NoModel, match="kernel_learning"):
+        study.predict([nearer], "kernel_learning")
+
+
+def test_names_that_are_numbers_are_asked_about_as_numbers():
+    study = se.read(np.array([[7, 8, 9], [8, 7, 9]] * 20))
+    whole = study.predict([(7, 8, 9)])["p"]
+    assert whole[0] > 0.5 and whole.equals(
+        study.predict(pd.DataFrame([[7.0, 8.0, 9.0]], columns=["anchor", "left", "right"]))["p"]
+    )
+
+
+def test_questions(study, answers):
+    asked = study.ask(20)
+    assert len(asked) == 20 and set(asked["type"]) == {"pick"} and asked["id"].is_unique
+    assert asked.equals(study.ask(20)) and set(asked["sampler"]) == {"coverage"}
+    assert not study.ask(20, "random")["propensity"].isna().any()
+    answered = asked.assign(chosen=[shown[:1] for shown in asked["shown"]])
+    assert len(se.read(answered)) == 20
+    assert study.ask(5, "coverage", type="odd_one_out", objects=["new"]).columns.tolist()[:3] == [
+        "id",
+        "type",
+        "objects",
+    ]
+    with pytest.raises(CannotAsk, match="got type 'x', expected one of pick"):
+        study.ask(5, type="x")
+
+
+def test_the_report(answers, tmp_path):
+    study = se.read(answers)
+    done = study.report(tmp_path / "out.html", tmp_path / "figures", workers=True)
+    page = (tmp_path / "out.html").read_text()
+    assert done.page == tmp_path / "out.html" and "object 11" in page and "w4" in page
+    assert (tmp_path / "figures" / "map.svg").exists() and set(study.fitted) >= {"embedding", "sdp_clustering"}
+
+
+def test_objects(answers):
+    study = se.read(answers, labels={f"object {i}": f"class {i % GROUPS}" for i in range(6)})
+    few = study.objects()
+    assert few["object"].tolist() == list(study.snapshot.objects) and "cluster" not in few
+    assert few["answers"].sum() == 3 * 900 and few["label"].notna().sum() == 6
+    study.fit("embedding").fit("sdp_clustering")
+    study.fit("triplet_boost")
+    written = exported(study, "objects")
+    told = study.objects()
+    assert {"cluster", "x", "y", "ellipse_a", "nearest_3", "predicted"} <= set(told)
+    assert_same(told, written)
+
+
+def assert_same(told: pd.DataFrame, written: pd.DataFrame) -> None:
+    """Equal cells; what is missing is missing in both."""
+    assert told.columns.tolist() == written.columns.tolist()
+    cells = [frame.astype(object).where(frame.notna(), None) for frame in (told, written)]
+    pd.testing.assert_frame_equal(*cells, check_dtype=False)
+
+
+def exported(study, what) -> pd.DataFrame:
+    """A table as `export` writes it to csv."""
+    content = contents(what, study.published)[what]
+    files = files_of(what, content, "csv", study.snapshot.objects)
+    return pd.read_csv(io.BytesIO(files[f"{what}.csv"]), keep_default_na=False, na_values=[""])
+
+
+def test_questions_are_those_of_the_export_and_can_be_read_again(answers):
+    study = se.read(answers)
+    asked = study.questions()
+    assert_same(asked, exported(study, "questions"))
+    again = se.read(asked)
+    assert again.snapshot.counters["comparisons"] == study.snapshot.counters["comparisons"]
+    assert sorted(again.questions()["n_near"]) == sorted(asked["n_near"])
+    assert se.read([]).questions().columns.tolist() == asked.columns.tolist()
+
+
+def test_a_study_is_saved_and_read(answers, tmp_path):
+    study = se.read(answers).fit("embedding")
+    assert study.save(tmp_path / "state") == tmp_path / "state"
+    again = se.read(tmp_path / "state")
+    assert again.snapshot.digest == study.snapshot.digest and again.fitted == ("embedding",)
+    assert Store(tmp_path / "state").published().artifacts.keys() == {"embedding"}
+    assert again.map().to_frame().equals(study.map().to_frame())
+    with pytest.raises(ValueError, match="^save: "):
+        study.save(tmp_path / "state")
+
+
+@pytest.mark.parametrize(
+    "holder, kind", [(pd.DataFrame, pd.DataFrame), (pl.from_pandas, pl.DataFrame), (pa.table, pa.Table)]
+)
+def test_what_comes_in_goes_out(answers, holder, kind):
+    study = se.read(holder(answers))
+    assert isinstance(study.objects(), kind) and isinstance(study.refused(), kind)
+    assert isinstance(se.read(holder(answers), frames="arrow").objects(), pa.Table)
+    assert isinstance(se.read([("a", "b", "c")]).objects(), pd.DataFrame)
+
+
+def test_frames_of_each_kind_hold_the_same():
+    columns = {"name": ["a", None], "whole": [1, None], "part": np.array([0.5, 1.5]), "none": [None, None]}
+    made = {kind: frame(columns, kind) for kind in ("pandas", "polars", "arrow")}
+    assert (
+        made["arrow"].to_pylist()
+        == made["polars"].to_dicts()
+        == [
+            {"name": "a", "whole": 1, "part": 0.5, "none": None},
+            {"name": None, "whole": None, "part": 1.5, "none": None},
+        ]
+    )
+    assert made["pandas"]["whole"].dtype == "Int64" and made["pandas"]["none"].dtype == float
+
+
+@pytest.mark.parametrize("rows", [[], [("a", "b", "c")], [("a", "b", "c"), ("a", "c", "b")]])
+def test_next_to_nothing_is_known(rows, tmp_path):
+    """No answer, one, and only a contradiction: a frame, or one line that says what is missing."""
+    study = se.read(rows)
+    for ask in (
+        study.objects,
+        study.clusters,
+        study.models,
+        study.map,
+        study.ask,
+        lambda: study.predict([("a", "b", "c")]),
+    ):
+        try:
+            ask()
+        except ValueError as error:
+            assert "\n" not in str(error) and "expected" in str(error)
+    try:
+        assert study.report(tmp_path / "out.html").size > 1000
+    except ValueError as error:
+        assert "expected" in str(error)
+
+
+def test_parameters_that_a_refit_has_not_are_said(study):
+    with pytest.raises(ValueError, match="got 'umap', expected one of spectral"):
+        study.fit("umap")
+    with pytest.raises(ValueError, match=r"refits.params.embedding"):
+        study.fit("embedding", dimensionz=2)
+
+
+def test_it_introduces_itself(study):
+    assert repr(se.read([("a", "b", "c")])) == "Study of 1 event: 3 objects, nothing fitted yet"
+    with pytest.warns(UserWarning, match=" events were "):
+        shown = se.read([("a", "b", "c"), ("a", "b", "b"), ("<b>", "a", "c")])
+    assert ", 1 " in repr(shown) and "<th>refused</th><td>1</td>" in shown._repr_html_()
+    assert {"read", "Study", "Engine", "__version__", "estimators"} <= set(dir(se)) and se.__version__
+    assert len(study) == 900 and "\n" not in repr(study)

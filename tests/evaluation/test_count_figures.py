@@ -1,0 +1,127 @@
+"""What counts alone tell of held-out judgements: against counting by hand, on the judgements that refits report on."""
+
+import json
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from stream_engine.evaluation import count_figures, judgement_folds
+from stream_engine.evaluation.count_figures import of_counts, too_many
+from stream_engine.evaluation.probability import calibration_of, held_of, similarity_of
+from stream_engine.evaluation.similarities import matrix
+from stream_engine.exports.models import left_out, table
+from stream_engine.formats import decoder
+from stream_engine.formats.options import EventOptions
+from stream_engine.refits import embedding
+from stream_engine.state.engine import Engine
+from stream_engine.state.published import Published
+
+N = 9
+
+
+def snapshot_of(lines):
+    engine = Engine()
+    engine.learn(decoder("json", EventOptions(provenance=True))("\n".join(map(json.dumps, lines)).encode()))
+    return engine.snapshot()
+
+
+def lines_of(seed=0, m=700, quadruplets=0.3, workers=12):
+    rng = np.random.default_rng(seed)
+    points, out = rng.normal(size=(N, 2)), []
+    apart = lambda a, b: ((points[a] - points[b]) ** 2).sum() + rng.normal(0, 0.5)  # noqa: E731
+    for at in range(m):
+        i, j, k, l = rng.permutation(N)[:4].tolist()
+        who = {"worker": f"w{at % workers}"}
+        if rng.random() < quadruplets:
+            near, far = ((i, j), (k, l)) if apart(i, j) < apart(k, l) else ((k, l), (i, j))
+            out.append({"type": "quadruplet", "near": [f"o{x}" for x in near], "far": [f"o{x}" for x in far], **who})
+        else:
+            near, far = (j, k) if apart(i, j) < apart(i, k) else (k, j)
+            out.append({"anchor": f"o{i}", "near": f"o{near}", "far": f"o{far}", **who})
+    return out
+
+
+@pytest.fixture(scope="module")
+def whole():
+    return snapshot_of(lines_of())
+
+
+@pytest.mark.parametrize("name", ["adds3", "adds4"])
+def test_adds_of_counts_is_that_of_the_accumulators(whole, name):
+    rows = np.array([np.random.default_rng(i).permutation(N)[:4] for i in range(200)], np.int32)
+    rows = rows[:, [0, 1, 0, 2]] if name == "adds3" else rows
+    w = matrix(whole, name)
+    i, j, k, l = rows.T
+    np.testing.assert_array_equal(similarity_of(whole, name).margins(rows), w[i, j] - w[k, l])
+    turned = rows[:, [1, 0, 3, 2]] if name == "adds3" else rows[:, [0, 1, 0, 2]]
+    assert np.isnan(similarity_of(whole, name).margins(turned)).all()  # not of its kind
+
+
+@pytest.mark.parametrize("name", ["adds3", "adds4"])
+def test_sums_without_held_out_answers_are_those_of_a_stream_without_them(whole, name):
+    """Every line is a judgement of its own: an engine that hears those that are not reported alone."""
+    held = held_of(whole, 2, triplets=name == "adds3")
+    out = held.every.of(held.part > judgement_folds.CHOOSE)
+    rest = judgement_folds.evidence(whole, 2).of(held.part <= judgement_folds.CHOOSE)
+    lines = [
+        {"type": "quadruplet", "near": [f"o{i}", f"o{j}"], "far": [f"o{k}", f"o{l}"]}
+        for (i, j, k, l), times in zip(rest.rows.tolist(), rest.times.tolist())
+        for _ in range(int(times))
+    ]
+    place = np.array([int(each[1:]) for each in snapshot_of(lines).objects])  # names are ids of `whole`
+    w = matrix(snapshot_of(lines), name)
+    rows = held.asked.rows
+    i, j, k, l = np.argsort(place)[rows].T
+    np.testing.assert_array_equal(similarity_of(held.outside, name, out).margins(rows), w[i, j] - w[k, l])
+
+
+def test_the_majority_is_of_the_answers_that_were_not_held_out(whole):
+    """Each answer held out is foretold by who says the same among the rest; a coin where nobody was asked."""
+    got = of_counts(whole, 3)["majority"]
+    held = held_of(whole, 3)
+    out = held.found.of(held.part > judgement_folds.CHOOSE)
+    votes = Counter()
+    for part, sign in ((judgement_folds.evidence(whole, 3).of_triplets(), 1), (out, -1)):
+        for (a, b, _, c), times in zip(part.rows.tolist(), part.times.tolist()):
+            votes[a, b, c] += sign * times
+    judged = out.of(held.part == judgement_folds.BY_JUDGEMENT)
+    margin = np.array([votes[a, b, c] - votes[a, c, b] for a, b, _, c in judged.rows.tolist()])
+    right = judged.times @ ((margin > 0) + 0.5 * (margin == 0)) / judged.times.sum()
+    assert got.judgement.accuracy == pytest.approx(right) and got.judgement.comparisons == judged.times.sum()
+    assert (margin == 0).any() and (margin > 0).any() and 0.5 < right < 1
+
+
+def test_figures_are_those_that_predict_tells_of(whole):
+    for name in ("adds3", "k1", "k2"):
+        assert of_counts(whole, 5)[name] == calibration_of(whole, name, 5)[1]
+    assert of_counts(whole, 5)["adds4"].judgement.accuracy > 0.6
+    named = whole._replace(digest="abc")
+    assert of_counts(named, 5) is of_counts(named, 5) is not of_counts(named, 6)
+    count_figures._remembered.clear()
+    chance = of_counts(whole, 5)["chance"].judgement
+    assert chance.accuracy == 0.5 and chance.log_loss == pytest.approx(np.log(2)) and chance.standard_error is None
+    assert chance.comparisons == of_counts(whole, 5)["majority"].judgement.comparisons  # not those of four objects
+
+
+def test_the_table_has_them_on_the_judgements_that_refits_report_on():
+    whole = snapshot_of(lines_of(quadruplets=0.0))
+    made = embedding.refit(whole, embedding.Params(dimensions=2, kernel="ste", ridge=0.3), 8)
+    rows = {row["model"]: row for row in table(Published(whole, {"embedding": made}))}
+    assert set(rows) == {"embedding", "adds3", "k1", "k2", "majority", "chance"}
+    counts = of_counts(whole, 8)["adds3"]
+    assert counts.judgement.comparisons == made.report["held_out_comparisons"]
+    assert rows["adds3"]["accuracy"] == counts.judgement.accuracy > 0.6
+    assert rows["embedding"]["ceiling"] == rows["adds3"]["ceiling"] and rows["adds3"]["seconds"] is None
+    assert next(iter(rows)) == "embedding" and rows["chance"]["accuracy"] == 0.5
+
+
+def test_what_would_cost_too_much_is_left_out_and_said(whole, monkeypatch):
+    assert too_many(whole) is None and left_out(Published(whole, {})) is None
+    monkeypatch.setattr(count_figures, "KEYS", 10)
+    count_figures._remembered.clear()
+    assert of_counts(whole, 0) == {} and table(Published(whole, {})) == []
+    said = left_out(Published(whole, {}))
+    assert said.startswith("adds3, k1, k2, majority ") and "9 objects" in said
+    count_figures._remembered.clear()
+    assert of_counts(snapshot_of(lines_of(m=1)), 0) == {}

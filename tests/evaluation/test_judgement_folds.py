@@ -1,0 +1,247 @@
+"""What is held out: whole judgements, workers and questions, by names alone; counts without them, against a recount."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from stream_engine import Engine, Triplet
+from stream_engine.data.comparisons import Batch
+from stream_engine.data.triplet_columns import columns_from_triplets, pair_of_entry, state_of_columns
+from stream_engine.evaluation import judgement_folds as folds
+from stream_engine.evaluation.hash_split import name_hashes
+from stream_engine.order.partial_order import PartialOrder
+from stream_engine.state.snapshot import Snapshot, triplet_columns
+from tests.support.judged_worlds import World, world
+
+
+def evidence(made: World, seed: int = 0, **changed) -> folds.Evidence:
+    return folds.of_judgements(made.judgements._replace(**changed), name_hashes(made.names, seed), seed)
+
+
+def once(made: World) -> World:
+    """The same world with every judgement given once."""
+    return made._replace(judgements=made.judgements._replace(times=np.ones_like(made.judgements.times)))
+
+
+def counted(rows: np.ndarray, names: tuple[str, ...], order: PartialOrder | None = None) -> Snapshot:
+    """A snapshot that counted these rows, in plain Python where they are quadruplets."""
+    n, three = len(names), rows[:, 0] == rows[:, 2]
+    columns = columns_from_triplets(rows[three][:, [0, 1, 3]], n)
+    arrays = {f"triplet_counts/{key}": array for key, array in state_of_columns(columns).items()}
+    said = Counter((tuple(sorted(r[:2])), tuple(sorted(r[2:]))) for r in rows[~three].tolist())
+    keys = sorted({tuple(sorted(key)) for key in said})
+    arrays |= {
+        f"quadruplet_counts/{c}": np.array([(p + q)[a] for p, q in keys], np.int32) for a, c in enumerate("ijkl")
+    }
+    arrays["quadruplet_counts/n_lo"] = np.array([said[p, q] for p, q in keys], np.int32)
+    arrays["quadruplet_counts/n_hi"] = np.array([said[q, p] for p, q in keys], np.int32)
+    if order is not None:
+        arrays |= {f"partial_order/{key}": array for key, array in order.state().items()}
+    return Snapshot(1, {}, names, {}, {}, {"guard": "first"}, arrays)
+
+
+def counts(snapshot: Snapshot) -> dict[tuple[int, ...], int]:
+    """How often each directed comparison was said."""
+    columns, said = triplet_columns(snapshot), {}
+    pair = pair_of_entry(columns)
+    for a, lo, hi, n_lo, n_hi in zip(columns.anchor, columns.lo[pair], columns.hi[pair], columns.n_lo, columns.n_hi):
+        said |= {(a, lo, a, hi): n_lo, (a, hi, a, lo): n_hi}
+    four = snapshot.section("quadruplet_counts")
+    for i, j, k, l, n_lo, n_hi in zip(*(four.get(name, ()) for name in ("i", "j", "k", "l", "n_lo", "n_hi"))):
+        said |= {(i, j, k, l): n_lo, (k, l, i, j): n_hi}
+    return {tuple(map(int, key)): int(times) for key, times in said.items() if times}
+
+
+@given(st.integers(0, 10_000), st.sampled_from([0.0, 0.4]))
+@settings(max_examples=40, deadline=None)
+def test_counts_without_some_judgements_are_a_recount_of_the_others(seed, quadruplets):
+    """Triplets and quadruplets of the judgements that stay, in canonical form; the order keeps what others said too."""
+    made = world(seed, n=6, screens=25, shown=4, quadruplets=quadruplets, repeats=0.3)
+    found, rng = evidence(made), np.random.default_rng(seed)
+    out = rng.random(len(found.draw)) < rng.choice([0.2, 0.8, 1.0])
+    order = PartialOrder()
+    rows = made.rows()
+    three = rows[:, 0] == rows[:, 2]
+    order.offer(Batch(rows[three][:, [0, 1, 3]], rows[~three], np.zeros((~three).sum(), np.int64), 6))
+    whole = counted(rows, made.names, order)
+    after = folds.without(whole, found.of(out))
+    again = counted(np.repeat(found.rows, found.times.astype(int) * ~out[found.unit], axis=0), made.names)
+    for name, array in again.arrays.items():
+        assert np.array_equal(after.arrays[name], array), name
+    left = {(*sorted(r[:2]), *sorted(r[2:])) for r in counts(again)}
+    kept = {(*sorted(r[:2]), *sorted(r[2:])) for r in order.kept().tolist()}
+    assert {(*sorted(r[:2]), *sorted(r[2:])) for r in after.arrays["partial_order/kept"].tolist()} == kept & left
+
+
+@given(st.integers(0, 10_000))
+@settings(max_examples=25, deadline=None)
+def test_no_judgement_worker_or_question_is_on_both_sides(seed):
+    """Seen in the counts that training gets, not in the bookkeeping: nothing that was held out is left in them."""
+    made = world(seed, screens=150, repeats=0.4)
+    found = evidence(made)
+    part = folds.parts(found, 0.3, 0.2)
+    whole, kept = counted(made.rows(), made.names), made.judgements
+    copied, _, times = folds._copies(kept)
+    assert part.shape == copied.shape and {folds.FIT, folds.CHOOSE, folds.BY_JUDGEMENT} <= set(part.tolist())
+    assert np.array_equal(np.bincount(copied, times), kept.times)
+    for held in (part > folds.FIT, part > folds.CHOOSE):
+        training = counts(folds.without(whole, found.of(held)))
+        others = Counter()
+        for unit, number in enumerate(copied.tolist()):
+            for row in kept.rows[kept.judgement == number].tolist():
+                others[tuple(row)] += int(times[unit]) * int(not held[unit])
+        assert training == {key: times for key, times in others.items() if times}
+    worker = kept.worker[copied]
+    out = set(worker[part == folds.BY_WORKER].tolist())
+    assert out and -1 not in out and not out & set(worker[part != folds.BY_WORKER].tolist())
+    shown = [frozenset(kept.rows[kept.judgement == number].ravel().tolist()) for number in copied.tolist()]
+    asked = {q for q, p in zip(shown, part) if p == folds.BY_QUESTION}
+    learned = {q for q, p in zip(shown, part) if p in (folds.FIT, folds.CHOOSE, folds.BY_JUDGEMENT)}
+    assert not asked & learned
+    assert 0.1 < (part > folds.CHOOSE).mean() < 0.6
+
+
+def test_a_planted_leak_shows():
+    """Comparisons of one judgement on both sides: a split of counts tears nearly every judgement, ours none."""
+    made = once(world(5, n=80, screens=150, repeats=0.0))
+    kept, whole = made.judgements, counted(made.rows(), made.names)
+    said = [{tuple(row) for row in kept.rows[kept.judgement == number].tolist()} for number in range(150)]
+    assert Counter(row for rows in said for row in rows).most_common(1)[0][1] == 1  # nothing was said twice
+
+    def torn(found: folds.Evidence, part: np.ndarray) -> int:
+        """How many judgements are held out and trained on."""
+        held = {tuple(row) for row in found.of(part > folds.FIT).rows.tolist()}
+        training = counts(folds.without(whole, found.of(part > folds.FIT))).keys()
+        return sum(bool(rows & held) and bool(rows & training) for rows in said)
+
+    by_counts, found = folds.evidence(whole, 0), evidence(made)
+    assert by_counts.by == "comparisons" and torn(by_counts, folds.parts(by_counts, 0.2, 0.2)) > 120
+    assert torn(found, folds.parts(found, 0.2, 0.2)) == 0
+    leaking = found._replace(unit=np.arange(len(found.rows)), draw=np.random.default_rng(0).random(len(found.rows)))
+    alone = np.full(len(found.rows), -1, np.int32)
+    leaking = leaking._replace(worker=alone, question=np.arange(len(found.rows)).astype(np.uint64))
+    assert torn(leaking, folds.parts(leaking, 0.2, 0.2)) > 120
+
+
+def test_equal_answers_of_people_without_a_name_are_held_out_one_by_one(monkeypatch):
+    """Nine people say near and three say far: both sides lose their share, so that the majority stays what it is."""
+    lines = [(f"a{i}", f"b{i}", f"c{i}") for i in range(60)]
+    engine = Engine()
+    engine.learn_many([Triplet(a, *((b, c) if place < 9 else (c, b))) for a, b, c in lines for place in range(12)])
+    snapshot = engine.snapshot()
+    found = folds.evidence(snapshot, 0)
+    assert len(found.draw) == 60 * (folds.COPIES + 3) and sorted(set(found.times)) == [1, 2]
+    training = counts(folds.without(snapshot, found.of(folds.parts(found, 0.3, 0.0) > folds.FIT)))
+    kept = {way: [n for (_, i, _, j), n in training.items() if (i < j) == way] for way in (True, False)}
+    for each, all_of_them in ((kept[True], 540), (kept[False], 180)):
+        assert abs(sum(each) - 0.7 * all_of_them) < 0.1 * all_of_them
+    monkeypatch.setattr(folds, "COPIED_ROWS", 10)
+    few = folds.evidence(snapshot, 0)
+    assert len(few.draw) == 60 * (2 + 2) and few.times.sum() == found.times.sum() == 720
+
+
+@given(st.integers(0, 10_000))
+@settings(max_examples=25, deadline=None)
+def test_where_a_judgement_goes_depends_on_names_alone(seed):
+    """Other ids, another order of comparisons within a judgement, and a stream that went on: it stays where it was."""
+    rng, made = np.random.default_rng(seed), once(world(seed, screens=60))
+    kept, n = made.judgements, len(made.names)
+    found = evidence(made)
+    new_id = rng.permutation(n).astype(np.int32)
+    shuffled = np.lexsort((rng.random(len(kept.rows)), kept.judgement))
+    moved = kept._replace(rows=new_id[kept.rows][shuffled])
+    names = tuple(made.names[i] for i in np.argsort(new_id))
+    again = folds.of_judgements(moved, name_hashes(names, 0), 0)
+    assert np.array_equal(again.draw, found.draw) and np.array_equal(again.question, found.question)
+    assert np.array_equal(folds.parts(again, 0.3, 0.2), folds.parts(found, 0.3, 0.2))
+    early = kept.judgement < 30
+    before = evidence(
+        made,
+        rows=kept.rows[early],
+        judgement=kept.judgement[early],
+        times=kept.times[:30],
+        worker=kept.worker[:30],
+        time=kept.time[:30],
+    )
+    assert np.array_equal(before.draw, found.draw[:30]) and np.array_equal(before.question, found.question[:30])
+    assert not np.array_equal(evidence(made, seed=1).draw, found.draw)
+    assert len(np.unique(found.draw)) > 50
+
+
+def test_a_sample_of_judgements_cannot_hold_out_a_worker_or_a_question():
+    """What the sample does not hold of them goes on training, so no figure may say they were never heard."""
+    made = world(3, screens=150, repeats=0.5)
+    part = folds.parts(evidence(made, complete=False), 0.3, 0.2)
+    assert set(part.tolist()) == {folds.FIT, folds.CHOOSE, folds.BY_JUDGEMENT}
+    assert 0.2 < (part == folds.BY_JUDGEMENT).mean() < 0.4
+    few = world(3, screens=150, workers=folds.WORKERS - 1)
+    assert folds.BY_WORKER not in folds.parts(evidence(few), 0.3, 0.2)
+    assert folds.BY_QUESTION not in folds.parts(evidence(world(3, screens=150, repeats=0.0)), 0.3, 0.2)
+    nobody = folds.parts(evidence(world(3, workers=0)), 0.3, 0.2)
+    assert folds.BY_WORKER not in nobody and folds.BY_JUDGEMENT in nobody
+
+
+def test_a_worker_who_gave_half_of_the_answers_is_not_held_out():
+    made = world(9, screens=200, workers=10)
+    worker = np.where(np.arange(200) % 2, 0, made.judgements.worker).astype(np.int32)
+    for seed in range(20):
+        found = evidence(made, seed=seed, worker=worker)
+        out = folds.parts(found, 0.3, 0.2) == folds.BY_WORKER
+        assert 0 < out.mean() <= 0.2 and 0 not in found.worker[out]
+
+
+def test_answers_about_a_subset():
+    made = world(4, n=8)
+    new_id = np.array([-1, 0, 1, 2, -1, 3, 4, 5], np.int32)
+    found = evidence(made)
+    inside = found.among(new_id)
+    kept = (new_id[found.rows] >= 0).all(axis=1)
+    assert inside.rows.tolist() == new_id[found.rows[kept]].tolist() and 0 < kept.sum() < len(kept)
+    assert np.array_equal(inside.unit, found.unit[kept]) and inside.draw is found.draw
+
+
+def test_comparisons_alone_are_held_out_with_their_reverses():
+    made = world(2, n=6, screens=40, quadruplets=0.3, shown=4)
+    snapshot = counted(made.rows(), made.names)
+    found = folds.evidence(snapshot, 0)
+    assert found.by == "comparisons"
+    said = {tuple(row): times for row, times in zip(found.rows.tolist(), found.times.tolist())}
+    assert said == counts(snapshot)
+    held = folds.parts(found, 0.3, 0.2)[found.unit] > folds.FIT
+    where = {}
+    for row, out in zip(found.rows.tolist(), held.tolist()):
+        pairs = frozenset({(*sorted(row[:2]),), (*sorted(row[2:]),)})
+        assert where.setdefault(pairs, out) == out
+    assert set(where.values()) == {True, False}
+
+
+@pytest.mark.parametrize("n", [0, 3])
+def test_nothing_to_hold_out(n):
+    snapshot = counted(np.empty((0, 4), np.int32), tuple("abc"[:n]))
+    found = folds.evidence(snapshot, 0)
+    assert len(found.rows) == 0 and len(folds.parts(found, 0.3, 0.2)) == 0
+    assert counts(folds.without(snapshot, found)) == {}
+
+
+@pytest.mark.parametrize("asked_so", [0.15, 0.6])
+def test_judgements_that_a_model_chose_neither_choose_nor_are_reported(asked_so):
+    made = once(world(3, screens=3000, workers=0, repeats=0.0))
+    units = len(made.judgements.times)
+    rng = np.random.default_rng(0)
+    names = ("coverage", "information-gain", "random")
+    fair = rng.random(units) < asked_so
+    sampler = np.where(fair, rng.choice([-1, 0, 2], units), 1).astype(np.int32)
+    found = evidence(made, sampler=sampler, sampler_names=names, complete=False)
+    part = folds.parts(found, 0.2, 0.2)
+    assert set(np.unique(part[~fair])) == {folds.FIT}
+    held = (part != folds.FIT).sum()
+    assert abs(held - units * min(0.36, asked_so / 2)) < 0.03 * units
+    assert abs((part == folds.BY_JUDGEMENT).sum() - held * 0.2 / 0.36) < 0.03 * units
+    few = np.where(np.arange(units) < folds.ENOUGH - 1, 0, 1).astype(np.int32)
+    assert np.array_equal(
+        folds.parts(evidence(made, sampler=few, sampler_names=names), 0.2, 0.2),
+        folds.parts(evidence(made), 0.2, 0.2),
+    ), "too few asked without a model hold out nothing alone"

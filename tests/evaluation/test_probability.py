@@ -1,0 +1,151 @@
+"""Probabilities of answers: each model by its formula, calibrated on what it never had, the best one chosen."""
+
+import json
+
+import numpy as np
+import pytest
+
+from stream_engine.evaluation import NoModel
+from stream_engine.evaluation.calibration import calibrated
+from stream_engine.evaluation.probability import COUNTED, counted, model
+from stream_engine.formats import decoder
+from stream_engine.formats.options import EventOptions
+from stream_engine.refits import embedding, kernel_learning, partial_order_embedding
+from stream_engine.state.engine import Engine
+from stream_engine.state.published import Published
+
+N = 12
+REFITS = {
+    "embedding": embedding,
+    "kernel_learning": kernel_learning,
+    "partial_order_embedding": partial_order_embedding,
+}
+LEARNED = tuple(REFITS)  # feature_metric is in tests/refits: it goes by features
+
+
+def truth(points, rows):
+    i, j, k, l = rows.T
+    near, far = (((points[a] - points[b]) ** 2).sum(axis=1) for a, b in ((i, j), (k, l)))
+    return 0.05 + 0.9 / (1 + np.exp(near - far))  # a tenth of the answers are coins
+
+
+def asked(rng, m):
+    rows = np.array([rng.choice(N, 3, replace=False) for _ in range(m)])
+    return rows[:, [0, 1, 0, 2]].astype(np.int32)
+
+
+@pytest.fixture(scope="module")
+def world():
+    """Answers with the probability of a known formula, by 20 workers: points, snapshot with an object never asked."""
+    rng = np.random.default_rng(0)
+    points = rng.normal(size=(N, 2))
+    rows = asked(rng, 2000)
+    said = rng.random(len(rows)) < truth(points, rows)
+    lines = [
+        json.dumps(
+            {"anchor": f"o{a}", "near": f"o{b if yes else c}", "far": f"o{c if yes else b}", "worker": f"w{n % 20}"}
+        )
+        for n, ((a, b, _, c), yes) in enumerate(zip(rows.tolist(), said.tolist()))
+    ]
+    engine = Engine()
+    engine.learn(decoder("json", EventOptions(provenance=True))("\n".join(lines).encode()))
+    snapshot = engine.snapshot()
+    order = np.array([int(name[1:]) for name in snapshot.objects])
+    return points[order], snapshot
+
+
+@pytest.fixture(scope="module")
+def artifacts(world):
+    return {name: module.refit(world[1], module.Params(), 0) for name, module in REFITS.items()}
+
+
+@pytest.mark.parametrize("name", [*LEARNED, *COUNTED])
+def test_probabilities_are_those_of_the_world(world, artifacts, name):
+    points, snapshot = world
+    rows = asked(np.random.default_rng(1), 4000)
+    p = model(Published(snapshot, artifacts), name).probability(rows)
+    assert ((p > 0) & (p < 1)).all()
+    np.testing.assert_allclose(p + model(Published(snapshot, artifacts), name).probability(rows[:, [2, 3, 0, 1]]), 1)
+    expected = truth(points, rows)
+    bins = np.minimum((10 * p).astype(int), 9)
+    gap = np.abs(np.bincount(bins, p - expected)).sum() / len(p)
+    assert gap < (0.03 if name in LEARNED else 0.06)
+    assert np.abs(p - expected).mean() < {"embedding": 0.08, "kernel_learning": 0.08}.get(name, 0.2)
+
+
+def test_an_embedding_answers_by_its_formula(world, artifacts):
+    artifact, rows = artifacts["embedding"], asked(np.random.default_rng(2), 50)
+    x, lapse, alpha = artifact.arrays["X"], float(artifact.arrays["lapse"]), artifact.report["alpha"]
+    for row, p in zip(rows.tolist(), model(Published(world[1], artifacts), "embedding").probability(rows)):
+        near, far = (((x[a] - x[b]) ** 2).sum() for a, b in (row[:2], row[2:]))
+        delta = far - near if alpha == 0 else (alpha + 1) / 2 * np.log((1 + far / alpha) / (1 + near / alpha))
+        assert p == pytest.approx(lapse / 2 + (1 - lapse) / (1 + np.exp(-artifact.report["scale"] * delta)), rel=1e-9)
+
+
+def test_the_best_is_that_of_the_least_held_out_log_loss(world, artifacts):
+    losses = {name: artifacts[name].report["log_loss"] for name in LEARNED}
+    assert model(Published(world[1], artifacts)).name == min(losses, key=losses.get)
+    for name in LEARNED:
+        assert model(Published(world[1], {name: artifacts[name]})).name == name
+        worse = artifacts[name]._replace(report={**artifacts[name].report, "log_loss": 9.0})
+        assert model(Published(world[1], {**artifacts, name: worse})).name != name
+        none = artifacts[name]._replace(report={**artifacts[name].report, "log_loss": None})
+        assert model(Published(world[1], {**artifacts, name: none})).name != name
+    assert model(Published(world[1], {})).name == "adds3"
+
+
+@pytest.mark.parametrize("name", [*LEARNED, *COUNTED])
+def test_unknown_objects_have_no_probability(world, artifacts, name):
+    rows = np.array([[0, 1, 0, 2], [0, -1, 0, 2], [0, 1, 0, N], [N + 7, 1, N + 7, 2]], np.int32)
+    p = model(Published(world[1], artifacts), name).probability(rows)
+    assert np.isnan(p).tolist() == [False, True, True, True]
+
+
+def test_objects_never_asked_about_have_no_probability(world, artifacts):
+    artifact = artifacts["embedding"]
+    without = artifact._replace(arrays={**artifact.arrays, "asked": np.arange(N) != 3})
+    p = model(Published(world[1], {"embedding": without})).probability(np.array([[0, 3, 0, 2], [0, 1, 0, 2]], np.int32))
+    assert np.isnan(p).tolist() == [True, False]
+
+
+@pytest.mark.parametrize("name", COUNTED)
+def test_what_counts_calibrate_by_is_held_out(world, name):
+    """Figures are of judgements that neither counts nor calibration had: near those of the world, not better."""
+    points, snapshot = world
+    made, figures = counted(snapshot, name)
+    assert figures.by == "judgements" and figures.worker is not None and made.log_loss == figures.judgement.log_loss
+    rows = asked(np.random.default_rng(3), 4000)
+    expected, p = truth(points, rows), made.probability(rows)
+    loss = -(expected * np.log(p) + (1 - expected) * np.log(1 - p)).mean()
+    assert abs(made.log_loss - loss) < 0.08
+
+
+@pytest.mark.parametrize("name", COUNTED)
+def test_coins_are_no_evidence(name):
+    """Answers that mean nothing look sure to counts that hold them; calibrated on others they are coins."""
+    rng, engine = np.random.default_rng(1), Engine()
+    lines = [json.dumps(dict(zip(("anchor", "near", "far"), map(str, row[[0, 1, 3]])))) for row in asked(rng, 700)]
+    engine.learn(decoder("json", EventOptions(provenance=True))("\n".join(lines).encode()))
+    p = counted(engine.snapshot(), name)[0].probability(asked(rng, 500))
+    assert np.abs(p - 0.5).mean() < 0.08
+
+
+def test_calibration_by_times_is_calibration_by_repeats():
+    rng = np.random.default_rng(0)
+    x, times = rng.normal(0.4, 1, 200), rng.integers(1, 5, 200)
+    repeated = calibrated(np.repeat(x, times), np.ones(times.sum()))
+    np.testing.assert_allclose(calibrated(x, times.astype(float)).weights, repeated.weights, rtol=1e-8)
+    assert (
+        calibrated(np.array([0.0, np.nan]), np.ones(2)).weights == calibrated(np.array([]), np.ones(0)).weights
+    ).all()
+
+
+def test_what_is_not_there_is_said(world, artifacts):
+    with pytest.raises(NoModel, match="'kernel_learning': .* expected one of embedding, adds3.* `stream-engine refit"):
+        model(Published(world[1], {"embedding": artifacts["embedding"]}), "kernel_learning")
+    with pytest.raises(NoModel, match="'soe': expected one of embedding, kernel_learning"):
+        model(Published(world[1], {}), "soe")
+    with pytest.raises(NoModel, match="no model in this state"):
+        model(Published(Engine().snapshot(), {}))
+    with pytest.raises(NoModel, match="'k1'"):
+        model(Published(Engine().snapshot(), {}), "k1")

@@ -1,0 +1,220 @@
+"""What a row asks, and who answers: every way to write a question, every reason why it is none, and the model's word
+about what it could not answer. In process; the command itself is in tests/commands/test_predict.py."""
+
+import re
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+from stream_engine.data.packed_names import pack_names
+from stream_engine.evaluation.answering import answered
+from stream_engine.evaluation.calibration import calibrated, features
+from stream_engine.evaluation.probability import similarity_of
+from stream_engine.evaluation.questions import NOTHING, Asking, BadQuestion
+from stream_engine.evaluation.scores import figures, table
+from stream_engine.formats.options import EventOptions, UnusableOptions
+from stream_engine.state.artifact import Artifact
+from stream_engine.state.engine import Engine
+from stream_engine.state.published import Published
+from tests.evaluation.test_observer import decoded
+
+
+def asked(row, options=None, text=False):
+    asking = Asking(options or EventOptions(), text)
+    asking.add(row, "row 0")
+    return asking.questions().names
+
+
+def four(anchor, one, other):
+    return anchor, one, anchor, other
+
+
+ABC = four("a", "b", "c")
+
+
+@pytest.mark.parametrize(
+    ("row", "questions"),
+    [
+        ({"anchor": "a", "left": "b", "right": "c"}, [ABC]),
+        ({"anchor": "a", "near": "b", "far": "c"}, [ABC]),
+        ({"anchor": "a", "left": "b", "right": "c", "near": "x", "far": "y"}, [ABC]),
+        ({"anchor": 7, "left": 8, "right": 9.0}, [four("7", "8", "9")]),
+        ({"type": "triplet", "anchor": "a", "near": "b", "far": "c"}, [ABC]),
+        ({"type": "", "anchor": "a", "near": "b", "far": "c", "shown": "", "ranked": None}, [ABC]),
+        ({"anchor": "a", "shown": ["b", "c"], "chosen": ["c"]}, [ABC]),
+        ({"anchor": "a", "shown": "b|c"}, [ABC]),
+        ({"anchor": "a", "ranked": ["b", "c", "d"]}, [ABC, four("a", "b", "d"), four("a", "c", "d")]),
+        ({"type": "pick", "anchor": "a", "shown": ["d", "c", "b"]}, [four("a", *two) for two in ("dc", "db", "cb")]),
+        ({"objects": ["a", "b", "c"]}, [ABC, four("b", "a", "c"), four("c", "a", "b")]),
+        ({"type": "odd_one_out", "objects": "a|b|c", "odd": "c"}, [ABC, four("b", "a", "c"), four("c", "a", "b")]),
+        ({"type": "most_central", "objects": ["a", "b", "c"]}, [ABC, four("b", "a", "c"), four("c", "a", "b")]),
+        ({"type": "pick", "objects": ["x", "y", "z"], "anchor": "a", "shown": ["b", "c"]}, [ABC]),
+        ({"near": ["a", "b"], "far": ["c", "d"]}, [("a", "b", "c", "d")]),
+        ({"near": ["a", "b"], "far": ["b", "c"]}, [("a", "b", "b", "c")]),
+        ({"near_i": "a", "near_j": "b", "far_i": "c", "far_j": "d"}, [("a", "b", "c", "d")]),
+        ({"type": "quadruplet", "anchor": "z", "near": "a|b", "far": "c|d"}, [("a", "b", "c", "d")]),
+    ],
+)
+def test_what_a_row_asks(row, questions):
+    assert asked(row) == questions
+    told = Asking(EventOptions())
+    told.add(row, "row 0")
+    several = [each.get("asked_anchor") for each in told.questions().rows]
+    assert several == ([i for i, *_ in questions] if len(questions) > 1 else [None])
+    assert told.questions().note == ""
+
+
+@pytest.mark.parametrize(
+    ("row", "why"),
+    [
+        ([1], "got \\[1\\], expected an object with anchor, left, right"),
+        ({}, "got fields none; expected anchor, left, right, or pairs near, far"),
+        ({"near": ["a", "b"], "x": 1}, "got fields near, x; expected anchor"),
+        ({"near_i": "a", "near_j": "b", "far_i": "c"}, "got fields near_i, near_j, far_i; expected anchor"),
+        ({"anchor": "a", "left": "b"}, "right: got nothing, expected the name of an object"),
+        ({"anchor": "a", "near": "b", "far": ""}, "far: got nothing, expected the name"),
+        ({"anchor": True, "near": "b", "far": "c"}, "anchor: got True, expected the name"),
+        ({"anchor": "a", "left": "a", "right": "b"}, "got anchor 'a', left 'a', right 'b'; expected three objects"),
+        ({"anchor": "a", "left": "b", "right": "a"}, "expected three objects"),
+        ({"anchor": "a", "near": "b", "far": "b"}, "got anchor 'a', near 'b', far 'b'; expected three objects"),
+        ({"type": "duel", "anchor": "a"}, "type: got 'duel', expected one of triplet"),
+        ({"type": "label", "object": "a", "label": "x"}, "got a label, expected a question"),
+        ({"objects": ["a", "b"]}, "objects: got \\['a', 'b'\\], expected 3 names"),
+        ({"objects": ["a", "b", "c", "d"]}, "expected 3 names"),
+        ({"objects": ["a", "b", "a"]}, "objects: got a, b, a; expected different objects"),
+        ({"objects": ["a", "b", 1.5]}, "objects: got 1.5, expected the name of an object"),
+        ({"anchor": "a", "shown": ["b"]}, "shown: got \\['b'\\], expected two or more names"),
+        ({"anchor": "a", "shown": 5}, "shown: got 5, expected two or more names"),
+        ({"anchor": "a", "shown": ["b", "a"]}, "shown: got the anchor 'a' among them, expected other objects"),
+        ({"anchor": "a", "ranked": ["b", "b"]}, "ranked: got b, b; expected different objects"),
+        ({"near": ["a", "a"], "far": ["c", "d"]}, "got the pairs 'a', 'a' and 'c', 'd'; expected two different pairs"),
+        ({"near": ["a", "b"], "far": ["c", "c"]}, "'c', 'c'; expected two different pairs"),
+        ({"near": ["a", "b"], "far": ["b", "a"]}, "expected two different pairs"),
+        ({"near": ["a", "b"], "far": ["c"]}, "far: got \\['c'\\], expected 2 names"),
+    ],
+)
+def test_why_a_row_asks_nothing(row, why):
+    with pytest.raises(BadQuestion, match=f"^row 0: .*{why}"):
+        asked(row)
+
+
+def test_fields_stand_where_the_options_say():
+    of_pick = EventOptions("pick", {"anchor": ("probe",), "shown": ("A", "B"), "chosen": ("said",)})
+    assert asked({"probe": "a", "A": "b", "B": "c", "said": "A", "anchor": "z"}, of_pick) == [ABC]
+    with pytest.raises(BadQuestion, match="shown: got nothing"):
+        asked({"probe": "a", "A": "b", "B": None}, of_pick)
+    sides = EventOptions(None, {"anchor": ("x",), "left": ("y",), "right": ("z",)})
+    assert asked({"x": "a", "y": "b", "z": "c"}, sides) == [ABC]
+    assert asked({"anchor": "1.0", "near": "2", "far": "3"}, text=True) == [four("1", "2", "3")]
+    assert asked({"anchor": "1.0", "near": "2", "far": "3"}) == [four("1.0", "2", "3")]
+    with pytest.raises(UnusableOptions):
+        Asking(EventOptions(None, {"nonsense": ("x",)}))
+
+
+def test_rows_that_are_left_out_are_not_counted_and_those_that_ask_nothing_are():
+    asking = Asking(EventOptions(where={"kept": "yes", "day": "1"}))
+    good, bad = {"anchor": "a", "left": "b", "right": "c"}, {"anchor": "a", "left": "b"}
+    for row in (
+        {**good, "kept": "yes", "day": 1},
+        {**good, "kept": "no", "day": 1},
+        {**good, "kept": "yes"},
+        {**bad, "kept": "yes", "day": 1},
+        {**good, "kept": "yes", "day": 1},
+    ):
+        asking.add(row, f"row {len(asking._rows)}")
+    found = asking.questions()
+    assert found.names == [ABC, NOTHING, ABC] and [row["kept"] for row in found.rows] == ["yes"] * 3
+    assert found.note.startswith("1 of 3 rows ")
+    asking.refuse("the line is no JSON", "row 9")
+    with pytest.raises(BadQuestion, match="^row 1: right"):  # half of them: these are no questions at all
+        asking.questions()
+    assert Asking(EventOptions()).questions() == ([], [], "")
+    of_flag = EventOptions(where={"kept": "true"})
+    assert asked({**good, "kept": True}, of_flag) == [ABC] and asked({**good, "kept": False}, of_flag) == []
+
+
+# --- who answers --------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def published():
+    """Objects 0 to 3 of which 3 was never asked about; a model of features that knows 3 and "new" as well."""
+    engine = Engine(("adds3", "triplet_counts"))
+    engine.learn(decoded(np.array([[0, 1, 2]] * 5 + [[1, 0, 2], [3, 0, 1]]), 4))
+    x = np.array([[0.0], [0.5], [2.0], [3.0]])
+    arrays = {"X": x, "asked": np.array([True, True, True, False]), "lapse": np.array(0.2)}
+    embedding = Artifact("embedding", "", 1, {}, 0, arrays, {"alpha": 0.0, "log_loss": 0.25})
+    arrays = {**pack_names(["new", "3", "0", "1"]), "points": np.array([[9.0], [3.0], [0.0], [0.5]])}
+    features = Artifact("feature_metric", "", 1, {}, 0, arrays, {"probability_slope": 0.1, "log_loss": 0.6})
+    return Published(engine.snapshot(), {"embedding": embedding, "feature_metric": features})
+
+
+KNOWN, UNASKED, NEW, STRANGER = (four("0", "1", each) for each in ("2", "3", "new", "nobody"))
+
+
+def test_the_best_model_answers_and_the_features_what_it_does_not_know(published):
+    found = answered(published, [KNOWN, UNASKED, NEW, STRANGER])
+    of_embedding = 0.1 + 0.8 / (1 + np.exp(0.5**2 - 2.0**2))
+    of_features = 1 / (1 + np.exp(-0.1 * (np.array([3.0, 9.0]) ** 2 - 0.5**2)))
+    np.testing.assert_allclose(found.p, [of_embedding, *of_features, np.nan])
+    assert found.by.tolist() == ["embedding", "feature_metric", "feature_metric", "embedding"]
+    assert re.search(r"^4 .* embedding \(held-out log loss 0.250\), .*2 .*feature_metric; 1 without p", found.about)
+    turned = answered(published, [(i, l, k, j) for i, j, k, l in (KNOWN, UNASKED, NEW)])
+    np.testing.assert_allclose(turned.p, 1 - found.p[:3])
+
+
+def test_a_model_that_is_asked_for_by_name_answers_alone(published):
+    found = answered(published, [KNOWN, UNASKED, NEW], "embedding")
+    assert np.isnan(found.p).tolist() == [False, True, True] and set(found.by) == {"embedding"}
+    assert re.search(r"^3 .* embedding \(held-out log loss 0.250\); 2 without p", found.about)
+    assert np.isnan(answered(published, [KNOWN, NEW], "feature_metric").p).tolist() == [True, False]
+
+
+def test_where_all_is_known_nothing_more_is_said(published):
+    assert answered(published, [KNOWN]).about.endswith("embedding (held-out log loss 0.250)")
+    nothing = answered(published, [])
+    assert len(nothing.p) == 0 and nothing.about.startswith("0 ")
+    alone = Published(published.snapshot, {"embedding": published.artifacts["embedding"]})
+    assert np.isnan(answered(alone, [UNASKED]).p[0]) and answered(alone, [UNASKED]).by.tolist() == ["embedding"]
+    unknown = published.artifacts["embedding"]._replace(report={"alpha": 0.0})
+    assert answered(Published(alone.snapshot, {"embedding": unknown}), [KNOWN]).about.endswith("by embedding")
+
+
+def test_two_pairs_that_share_an_object_are_the_triplets_question(published):
+    found = answered(published, [KNOWN, ("1", "0", "2", "0"), ("1", "0", "0", "2"), ("0", "1", "2", "0")], "adds3")
+    assert len(set(found.p)) == 1 and found.p[0] > 0.5
+    assert np.isnan(answered(published, [("0", "1", "2", "3")], "adds3").p[0])
+
+
+# --- calibration and scores, by their definitions -----------------------------------------------------------------
+
+
+def test_a_calibration_is_the_optimum_of_what_it_says_it_minimises():
+    """-sum t log sigma(w phi(x)) - log sigma(w phi(1)) - log sigma(-w phi(1)) + |w|^2 / 200."""
+    rng = np.random.default_rng(0)
+    x, times = rng.normal(0.4, 1, 300), rng.integers(1, 5, 300).astype(float)
+
+    def objective(w):
+        loss = lambda z: np.logaddexp(0, -z)  # noqa: E731
+        one = features(np.ones(1))[0] @ w
+        return times @ loss(features(x) @ w) + loss(one) + loss(-one) + 0.005 * (w**2).sum()
+
+    best = minimize(objective, np.zeros(2), method="BFGS", options={"gtol": 1e-9})
+    np.testing.assert_allclose(calibrated(x, times).weights, best.x, atol=2e-5)
+
+
+def test_bins_of_confidence_are_told_as_they_are_counted():
+    margin, p = np.array([1.0, 1.0, 1.0, -1.0, 0.0]), np.array([0.61, 0.62, 0.93, 0.07, 0.5])
+    found = figures(table(margin, p, np.zeros(5, int))[0])
+    bins = [(b["n"], round(b["confidence"], 6), b["right"]) for b in found["reliability"]]
+    assert bins == [(1, 0.5, 0.5), (2, 0.615, 1.0), (2, 0.93, 0.5)]
+
+
+def test_sums_that_are_not_kept_predict_nothing():
+    engine = Engine(("adds3", "triplet_counts"))
+    engine.learn(decoded(np.array([[0, 1, 2]]), 4))
+    assert similarity_of(engine.snapshot(), "adds4") is None
+    counted = engine.snapshot()._replace(counters={**engine.snapshot().counters, "quadruplets": 3})
+    assert similarity_of(counted, "adds4") is None
+    assert similarity_of(counted, "adds3") is not None

@@ -1,0 +1,348 @@
+"""Reliability: equal to EM written down slowly, planted workers recovered, weights that help and do not hurt;
+forgetting as a run sees it; nothing about workers where nobody asked."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+from scipy.stats import spearmanr
+
+from stream_engine import exports
+from stream_engine.commands.export import export
+from stream_engine.counts import Forgetting, empty, kernels
+from stream_engine.data.comparisons import Decoded, Provenance
+from stream_engine.evaluation import weighted_counts, worker_reliability
+from stream_engine.exports.summary import summary_of
+from stream_engine.formats import decoder
+from stream_engine.formats.options import EventOptions
+from stream_engine.refits import reliability, spectral
+from stream_engine.service.resumed import restored
+from stream_engine.service.settings import BadSettings, load
+from stream_engine.state.engine import Engine, OverlappingStates
+from stream_engine.state.snapshot import encode
+from stream_engine.state.store import Store
+from tests.support.generators import planted_triplets
+from tests.support.served import served
+
+FORGETTING = ("adds3_decayed", "triplet_counts_decayed", "window")
+
+
+def decoded(triplets, n, workers=None, time=None, weight=None) -> Decoded:
+    """Triplets as a block, an event each; every object is named by it, unused ones too."""
+    m = len(triplets)
+    names = sorted(set(workers)) if workers is not None else []
+    number = {name: at for at, name in enumerate(names)}
+    who = np.full(m, -1) if workers is None else np.array([number[w] for w in workers])
+    provenance = Provenance(
+        np.arange(m, dtype=np.int32),
+        np.empty(0, np.int32),
+        np.zeros(m, np.int8),
+        who.astype(np.int32),
+        names,
+        np.ones(m) if weight is None else weight,
+        np.full(m, np.nan) if time is None else time,
+    )
+    return Decoded(
+        [f"o{i}" for i in range(n)],
+        np.asarray(triplets, np.int32),
+        np.empty((0, 4), np.int32),
+        np.empty(0, np.int64),
+        [],
+        {"triplet": m},
+        [],
+        provenance=provenance,
+    )
+
+
+def study(seed=0, n=20, workers=40, each=80, spammers=0.4, questions=None):
+    """(triplets, worker names, accuracy by name, points): some workers guess, the others err one time in ten. With
+    `questions`, only so many different ones are asked."""
+    rng = np.random.default_rng(seed)
+    points = rng.normal(0, 0.3, (n, 2)) + np.where(np.arange(n)[:, None] % 2, 1.5, -1.5) * [1, 0]
+    who = np.repeat(np.arange(workers), each)
+    right = planted_triplets(rng, points, len(who))
+    if questions:
+        right = right[rng.integers(questions, size=len(who))]
+    guesses = np.arange(workers) < spammers * workers
+    wrong = rng.random(len(who)) < np.where(guesses[who], 0.5, 0.1)
+    said = np.where(wrong[:, None], right[:, [0, 2, 1]], right)
+    order = rng.permutation(len(who))
+    accuracy = {f"w{i}": 1 - wrong[who == i].mean() for i in range(workers)}
+    return said[order], [f"w{i}" for i in who[order]], accuracy, points
+
+
+def learned(triplets, workers, n=20, accumulators=("adds3", "triplet_counts", "worker_votes")):
+    engine = Engine(accumulators, False)
+    engine.learn(decoded(triplets, n, workers))
+    return engine.snapshot()
+
+
+def slow_em(triplets, workers, prior, iterations):
+    """The one-coin model, question by question and vote by vote."""
+    r = dict.fromkeys(set(workers), prior[0] / sum(prior))
+    said = [((a, min(b, c), max(b, c)), b < c, w) for (a, b, c), w in zip(triplets.tolist(), workers)]
+    for _ in range(iterations):
+        odds = {}
+        for key, lower, w in said:
+            odds[key] = odds.get(key, 0.0) + (1 if lower else -1) * math.log(r[w] / (1 - r[w]))
+        right, total = dict.fromkeys(r, prior[0]), dict.fromkeys(r, sum(prior))
+        for key, lower, w in said:
+            q = 1 / (1 + math.exp(-odds[key]))
+            right[w] += q if lower else 1 - q
+            total[w] += 1
+        r = {w: min(max(right[w] / total[w], 0.01), 0.99) for w in r}
+    return r
+
+
+def test_em_is_em():
+    triplets, workers, _, _ = study(n=6, workers=9, each=40, questions=50)
+    votes = worker_reliability.votes_of(learned(triplets, workers, 6))
+    for steps in (1, 3, 60):
+        found = worker_reliability.estimate(votes, (3.0, 2.0), rank=0, max_iterations=steps, tol=1e-12)
+        slow = slow_em(triplets, workers, (3.0, 2.0), min(steps, found.iterations))
+        np.testing.assert_allclose(found.accuracy, [slow[name] for name in votes.names], rtol=1e-9)
+
+
+def test_records_equal_a_plain_count():
+    triplets, workers, _, _ = study(n=5, workers=4, each=30)
+    votes = worker_reliability.votes_of(learned(triplets, workers, 5))
+    record = worker_reliability.records(votes)
+    said = [((a, min(b, c), max(b, c)), 1 if b < c else -1, w) for (a, b, c), w in zip(triplets.tolist(), workers)]
+    for at, name in enumerate(votes.names):
+        own = [(key, d) for key, d, w in said if w == name]
+        others = {key: sum(d for k, d, w in said if k == key and w != name) for key, _ in own}
+        assert record.comparisons[at] == len(own)
+        assert record.agreed[at] == sum(d * others[key] > 0 for key, d in own)
+        assert record.disagreed[at] == sum(d * others[key] < 0 for key, d in own)
+        assert record.repeats[at] == len(own) - len(others)
+        assert record.contradictions[at] == sum(min(own.count((key, 1)), own.count((key, -1))) for key in others)
+    assert record.contradictions.sum() > 0
+
+
+@pytest.mark.parametrize("questions", [120, None], ids=["repeated questions", "hardly any repeated"])
+def test_who_guesses_is_found(questions):
+    triplets, workers, accuracy, _ = study(questions=questions, n=20 if questions else 60)
+    votes = worker_reliability.votes_of(learned(triplets, workers, 20 if questions else 60))
+    found = worker_reliability.estimate(votes)
+    truth = np.array([accuracy[name] for name in votes.names])
+    assert spearmanr(found.accuracy, truth).statistic > 0.75
+    guesses = np.array([int(name[1:]) < 16 for name in votes.names])
+    assert found.accuracy[guesses].max() < found.accuracy[~guesses].min()
+    if questions is None:  # votes alone cannot know
+        alone = worker_reliability.estimate(votes, rank=0)
+        assert abs(alone.accuracy[guesses].mean() - alone.accuracy[~guesses].mean()) < 0.5 * (
+            found.accuracy[~guesses].mean() - found.accuracy[guesses].mean()
+        )
+
+
+def test_nobody_is_judged_by_what_they_said_themselves():
+    """The margins of a worker's votes do not change with the worker's votes."""
+    triplets, workers, _, _ = study()
+    votes = worker_reliability.votes_of(learned(triplets, workers))
+    fold = np.arange(len(votes.names)) % 5
+    mine = votes.worker == 3
+    turned = votes._replace(n_lo=np.where(mine, votes.n_hi, votes.n_lo), n_hi=np.where(mine, votes.n_lo, votes.n_hi))
+    one, two = (worker_reliability._margins(v, fold, np.full(len(v.names), 0.9), (2,))[2] for v in (votes, turned))
+    np.testing.assert_array_equal(one[mine], two[mine])
+    assert not np.array_equal(one[~mine], two[~mine])
+
+
+def test_the_slope_is_per_standard_deviation_of_the_margin(monkeypatch):
+    margins, em = [], worker_reliability._em
+    monkeypatch.setattr(worker_reliability, "_em", lambda *given: (margins.append(given[1]), em(*given))[1])
+    triplets, workers, _, _ = study()
+    found = worker_reliability.estimate(worker_reliability.votes_of(learned(triplets, workers)))
+    assert found.slope > 0 and [margin.std() for margin in margins] == pytest.approx([1.0] * len(margins))
+
+
+def test_what_is_told_of_the_predictor_is_of_workers_who_chose_nothing():
+    """Where all answers are coins half is right. The agreement that chose a rank of five is more; that of unheard
+    workers is not."""
+    chose, told = [], []
+    for seed in range(25):
+        triplets = np.array([np.random.default_rng([seed, i]).permutation(8)[:3] for i in range(240)])
+        votes = worker_reliability.votes_of(learned(triplets, [f"w{i % 12}" for i in range(240)], 8))
+        chose.append(worker_reliability.estimate(votes).predicted)
+        told.append(worker_reliability.of_unheard(votes))
+    assert all(each.clusters == 2 and each.comparisons == 40 for each in told)
+    error = 0.5 / np.sqrt(25 * 40)
+    assert np.mean(chose) > 0.53 and abs(np.mean([each.accuracy for each in told]) - 0.5) < 3 * error
+
+
+def test_workers_reported_on_are_in_nothing_that_is_reported():
+    """Turned round, their votes turn the figure round: nothing that it was made of moved."""
+    triplets, workers, _, _ = study(spammers=0.0)
+    votes = worker_reliability.votes_of(learned(triplets, workers))
+    fold = worker_reliability.object_folds(worker_reliability.name_hashes(votes.names, 3), worker_reliability.REPORTED)
+    out = fold[votes.worker] == worker_reliability.REPORTED - 1
+    turned = votes._replace(n_lo=np.where(out, votes.n_hi, votes.n_lo), n_hi=np.where(out, votes.n_lo, votes.n_hi))
+    one, two = (worker_reliability.of_unheard(each, 3) for each in (votes, turned))
+    assert one.accuracy > 0.75 and one.clusters == 8 and one.standard_error > 0
+    assert two.accuracy == pytest.approx(1 - one.accuracy, abs=1e-12)
+    assert one.comparisons == (votes.n_lo + votes.n_hi)[out].sum()
+    assert worker_reliability.of_unheard(votes, 3, rank=0) is None
+    few = worker_reliability.votes_of(learned(triplets[:40], [f"w{i % 4}" for i in range(40)]))
+    assert worker_reliability.of_unheard(few) is None
+
+
+def test_weighted_statistics_equal_a_plain_count():
+    triplets, workers, _, _ = study(n=6, workers=5, each=30)
+    votes = worker_reliability.votes_of(learned(triplets, workers, 6))
+    of_name = {name: 0.5 + at for at, name in enumerate(votes.names)}
+    weight = np.array([of_name[name] for name in votes.names])[votes.worker]
+    w, n_lo = np.zeros((6, 6)), {}
+    for (a, b, c), name in zip(triplets.tolist(), workers):
+        for other, step in ((b, 1), (c, -1)):
+            w[a, other] += step * of_name[name]
+            w[other, a] += step * of_name[name]
+        key = min(b, c), max(b, c), a
+        n_lo[key] = n_lo.get(key, 0.0) + (b < c) * of_name[name]
+    np.testing.assert_allclose(worker_reliability.adds_matrix(votes, weight).toarray(), w, atol=1e-9)
+    columns = worker_reliability.counts(votes, weight)
+    pair = np.repeat(np.arange(len(columns.lo)), np.diff(columns.start))
+    found = dict(
+        zip(zip(columns.lo[pair].tolist(), columns.hi[pair].tolist(), columns.anchor.tolist()), columns.n_lo.tolist())
+    )
+    assert found == pytest.approx(n_lo)
+    kernels.k1(columns)  # the kernels take float counts
+
+
+def held_out(snapshot, how, points, seed=9):
+    """How often W[anchor, near] > W[anchor, far] on fresh triplets without error, ties one half."""
+    n = len(points)
+    found = weighted_counts.adds3(snapshot, how) if how else None
+    i, j, w = found[:3] if found else (snapshot.section("adds3")[key] for key in "ijw")
+    W = np.zeros((n, n))
+    W[i, j] = W[j, i] = w
+    a, b, c = planted_triplets(np.random.default_rng(seed), points, 4000).T
+    margin = W[a, b] - W[a, c]
+    return float((margin > 0).mean() + 0.5 * (margin == 0).mean())
+
+
+def test_weighting_helps_against_spam_and_does_not_hurt_without():
+    for spammers, gain in ((0.4, 0.01), (0.0, -0.01)):
+        triplets, workers, _, points = study(seed=3, n=30, spammers=spammers)
+        snapshot = learned(triplets, workers, 30)
+        assert held_out(snapshot, "trusted", points) > held_out(snapshot, None, points) + gain
+    labels = spectral.refit(snapshot, spectral.Params("adds3_trusted", k=2), 0).arrays["labels"]
+    assert len(set(labels[::2])) == len(set(labels[1::2])) == 1 and labels[0] != labels[1]
+
+
+def test_a_refit_goes_on_from_the_one_before():
+    triplets, workers, _, _ = study()
+    early = reliability.refit(learned(triplets[:1500], workers[:1500]), reliability.Params(), 0)
+    snapshot = learned(triplets, workers)
+    fresh, warm = (reliability.refit(snapshot, reliability.Params(), 0, previous) for previous in (None, early))
+    np.testing.assert_allclose(warm.arrays["accuracy"], fresh.arrays["accuracy"], atol=0.02)
+    assert 8 <= fresh.report["guessing"] <= 16 and fresh.report["workers"] == 40
+
+
+def test_catch_trials_reach_the_record_and_nothing_else():
+    lines = [{"anchor": "a", "near": "b", "far": "c", "worker": "u"}] * 3
+    lines += [
+        {"anchor": "a", "near": "c", "far": "b", "worker": w, "passed": p}
+        for w, p in (("u", True), ("v", False), ("v", True), ("v", True))
+    ]
+    options = EventOptions(columns={"catch": ("passed",)}, provenance=True)
+    engine = Engine(("adds3", "triplet_counts", "worker_votes"), False)
+    engine.learn(decoder("json", options)(b"\n".join(json.dumps(line).encode() for line in lines)))
+    snapshot = engine.snapshot()
+    assert (snapshot.counters["triplets"], snapshot.counters["filtered"]) == (3, 4)
+    arrays = reliability.refit(snapshot, reliability.Params(), 0).arrays
+    assert [arrays[key].tolist() for key in ("events", "passed", "failed", "comparisons")] == [
+        [3, 0],
+        [1, 2],
+        [0, 1],
+        [3, 0],
+    ]
+
+
+# ---- forgetting as a run sees it
+
+
+def test_a_state_is_only_resumed_with_the_same_forgetting(tmp_path):
+    settings = load(None, {"accumulators": ["window"], "forgetting.window": 50, "state": str(tmp_path)}, {})
+    engine = restored(settings, None)
+    assert engine.settings()["forgetting"] == {"by": "count", "window": 50.0}
+    snapshot = engine.snapshot()
+    assert restored(settings, snapshot).settings() == engine.settings()
+    with pytest.raises(BadSettings, match="use the same settings"):
+        restored(load(None, {"accumulators": ["window"], "forgetting.window": 60}, {}), snapshot)
+    assert "forgetting" not in Engine().settings()
+    for wrong, said in ({"forgetting.window": 0.5}, "expected at least 1"), ({"forgetting.half_life": 0}, "> 0"):
+        with pytest.raises(BadSettings, match=said):
+            load(None, wrong, {})
+
+
+@pytest.mark.parametrize("by", ["count", "time"])
+def test_resumed_and_uninterrupted_forget_alike(by):
+    rng = np.random.default_rng(4)
+    triplets, time = planted_triplets(rng, rng.normal(size=(9, 2)), 900), rng.normal(np.arange(900), 40)
+    forgetting = Forgetting(by, 37.0, 100.0)
+    whole = Engine(FORGETTING, None, forgetting)
+    resumed = Engine(FORGETTING, None, forgetting)
+    for begin in range(0, 900, 60):
+        part = slice(begin, begin + 60)
+        whole.learn(decoded(triplets[part], 9, time=time[part]))
+        resumed = Engine.restore(resumed.snapshot())
+        resumed.learn(decoded(triplets[part], 9, time=time[part]))
+    mine, theirs = resumed.snapshot(), whole.snapshot()
+    for key, array in theirs.section("window").items():
+        np.testing.assert_array_equal(mine.section("window")[key], array)  # exact
+    for how in ("window", "decayed"):
+        i, j, w, effective = weighted_counts.adds3(theirs, how)
+        again = weighted_counts.adds3(mine, how)
+        np.testing.assert_array_equal(again.i, i)
+        np.testing.assert_allclose(again.w, w, rtol=0, atol=1e-9 * np.abs(w).sum())
+        if how == "window":
+            inside = np.arange(800, 900) if by == "count" else np.flatnonzero(time > time.max() - 100)
+            plain = empty("adds3")
+            plain.update(whole.batch(decoded(triplets[inside], 9)))
+            np.testing.assert_array_equal(w, plain.state()["w"])
+            assert effective == len(inside)
+    found = summary_of(theirs)["not_in_recent"]
+    assert (
+        found.keys() == set(FORGETTING)
+        and found["window"]["untimed"] == 0
+        and "not_in_recent" not in summary_of(Engine().snapshot())
+    )
+    if by == "time":
+        assert (
+            theirs.section("window")["late"]
+            == found["window"]["late"]
+            == sum(t <= time[: e + 1].max() - 100 for e, t in enumerate(time))
+            > 0
+        )
+
+
+def test_merging_what_depends_on_arrival_is_refused():
+    one = Engine(("adds3", "adds3_decayed"), False)
+    with pytest.raises(
+        OverlappingStates, match='adds3_decayed depends on the order of arrival.*forgetting.by = "time"'
+    ):
+        one.merge(Engine(("adds3", "adds3_decayed"), False))
+    by_time = [Engine(FORGETTING, None, Forgetting("time", 5.0, 5.0)) for _ in range(2)]
+    by_time[0].merge(by_time[1])
+
+
+def test_worker_names_go_nowhere_unasked(tmp_path):
+    triplets, workers, _, _ = study()
+    snapshot = learned(triplets, [f"person-{w}" for w in workers])
+    store = Store(tmp_path / "s")
+    snapshot, _ = store.publish(snapshot)
+    store.publish_artifact(reliability.refit(snapshot, reliability.Params(), 0))
+    everything = export(str(tmp_path / "s"), str(tmp_path / "all"), "latest", "csv", ())
+    assert not [path for path in everything if b"person-" in path.read_bytes() or "worker" in path.name]
+    assert not [path for path in everything if path.name.startswith(("questions", "confidence"))]
+    (table,) = export(str(tmp_path / "s"), str(tmp_path / "named"), "latest", "npz", ("workers",))[:1]
+    assert b"person-w0" in table.read_bytes()
+    published = store.published()
+    with served(tmp_path / "s") as world:
+        client, world.published = world.http, published
+        for name in ("workers.csv", "workers.npz"):
+            assert client.get(f"/export/{name}").status_code == 404
+        assert client.get("/export/adds3_trusted.npz").status_code == 200
+        assert "person-" not in client.get("/metrics").text + client.get("/snapshot").text
+    assert not any("person-" in str(value) for value in published.artifacts["reliability"].report.values())
+    assert set(exports.EXPORTS) >= exports.ON_REQUEST and encode(snapshot)

@@ -1,0 +1,97 @@
+"""Invariants of the guard and of its sequence. O(nodes + edges)."""
+
+from itertools import pairwise
+
+import numpy as np
+
+from stream_engine.order.graph import (
+    BOOK,
+    FREE,
+    FROM,
+    IN,
+    LABEL,
+    N_EDGES,
+    OUT,
+    POOL_USED,
+    SUPPORT,
+    TO,
+    Graph,
+)
+from stream_engine.order.hash_tables import ID_BITS, find_edge, find_pair, key_columns
+from stream_engine.order.order_maintenance import END, in_order
+from stream_engine.order.partial_order import PartialOrder
+
+
+def check_sequence(node: np.ndarray, link: np.ndarray, n: int) -> None:
+    """The list visits nodes 1 .. n once, both ways, and labels strictly increase within 1 .. END - 1."""
+    order = in_order(link, n)
+    assert sorted(order.tolist()) == list(range(1, n + 1)), f"the sequence visits {order.tolist()}, expected 1 .. {n}"
+    ring = [0, *order.tolist(), 0]
+    assert all(link[y, 0] == x for x, y in pairwise(ring)), f"links back differ from links on along {ring}"
+    labels = [0, *node[order, LABEL].tolist(), END]
+    assert all(a < b for a, b in pairwise(labels)), f"labels do not increase: {labels}"
+
+
+def blocks(g: Graph, side: int) -> list[tuple[int, int]]:
+    """All arcs (x, neighbour) of one side."""
+    start, length = g.node[:, side] >> 6, g.node[:, side + 1]
+    return [(x, int(y)) for x in range(1, g.n_nodes + 1) for y in g.pool[start[x] : start[x] + length[x]]]
+
+
+def check_pool(g: Graph) -> None:
+    """Blocks in use and free blocks tile the used part of the pool exactly."""
+    used = [(int(b) >> 6, 1 << (int(b) & 63)) for side in (OUT, IN) for b in g.node[1 : g.n_nodes + 1, side] if b & 63]
+    for exponent in range(SUPPORT - FREE):
+        free = int(g.book[FREE + exponent])
+        while free >= 0:
+            used.append((free, 1 << exponent))
+            free = 2 * int(g.pool[free]) if g.pool[free] >= 0 else -1
+    end = 0
+    for start, size in sorted(used):
+        assert start == end, f"pool blocks {sorted(used)} overlap or leave a hole at {end}"
+        end += size
+    assert end == g.book[POOL_USED] <= len(g.pool), f"pool used {g.book[POOL_USED]}, blocks end at {end}"
+
+
+def check_masks(g: Graph, arcs: set[tuple[int, int]]) -> None:
+    """Local justification: every bit is the node's own as a support, or comes from a neighbour that has it."""
+    own = np.zeros(g.n_nodes + 1, np.int64)
+    for i, x in enumerate(g.book[SUPPORT:BOOK].tolist()):
+        own[x] |= np.int64(1) << np.int64(i) if x else 0
+    for field, pairs in ((FROM, [(v, u) for u, v in arcs]), (TO, arcs)):
+        justified = own.copy()
+        for x, y in pairs:
+            justified[x] |= g.node[y, field]
+        unjustified = np.flatnonzero(g.node[: g.n_nodes + 1, field] & ~justified)
+        assert not len(unjustified), f"nodes {unjustified.tolist()} have unjustified bits in field {field}"
+
+
+def check_guard(guard: PartialOrder) -> None:
+    """Every invariant that graph, order_maintenance, hash_tables and reachability_masks state."""
+    g = guard.graph
+    n = g.n_nodes
+    check_sequence(g.node, g.link, n)
+    check_pool(g)
+    arcs = blocks(g, int(OUT))
+    backward = {(u, v) for v, u in blocks(g, int(IN))}
+    assert len(arcs) == len(set(arcs)) == g.book[N_EDGES], f"{len(arcs)} arcs, {g.book[N_EDGES]} counted: {arcs}"
+    assert set(arcs) == backward, f"successors and predecessors differ: {set(arcs) ^ backward}"
+    for u, v in arcs:
+        assert g.node[u, LABEL] < g.node[v, LABEL], f"kept edge {u} -> {v} goes against the sequence"
+    for x in range(1, n + 1):
+        slot = find_pair(g.pair_table, g.key, g.key[x])
+        assert g.pair_table[slot] == x, f"{key_columns(g.key[x : x + 1])} leads to node {g.pair_table[slot]}, not {x}"
+    kept = set()
+    for slot in np.flatnonzero(g.edge_table).tolist():
+        key, turned = int(g.edge_table[slot]) >> 1, int(g.edge_table[slot]) & 1
+        a, b = key >> ID_BITS, key & ((1 << ID_BITS) - 1)
+        assert a < b and find_edge(g.edge_table, np.int64(key)) == slot, f"edge {a}, {b} is not found from its key"
+        kept.add((b, a) if turned else (a, b))
+    assert kept == set(arcs), f"table and adjacency differ: {kept ^ set(arcs)}"
+    check_masks(g, set(arcs))
+    after: dict[int, set[int]] = {}
+    for x in reversed(in_order(g.link, n).tolist()):
+        after[x] = {x}.union(*(after[y] for u, y in arcs if u == x))
+    for key in g.refused[g.refused != 0].tolist():
+        u, v = key >> ID_BITS, key & ((1 << ID_BITS) - 1)
+        assert u in after[v], f"{u} -> {v} is remembered as closing a cycle, but {v} does not reach {u}"

@@ -1,0 +1,394 @@
+"""The guard against the slow truth: depth-first reachability over Python sets, on worlds of 3 to 6 objects.
+
+Caught here: a missed or invented cycle, a wrong verdict, edges lost in an adjacency, a wrong reorder, unjustified
+masks, state that is not the whole state. Not caught here: slowness (tests/benchmarks/stage_guard.py).
+"""
+
+from collections import Counter
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from stream_engine.data.comparisons import Batch, interleaved
+from stream_engine.order import graph, order_maintenance, reachability_masks
+from stream_engine.order.judging import AT_ONCE
+from stream_engine.order.pair_rows import sorted_edges
+from stream_engine.order.partial_order import VERDICTS, PartialOrder, Verdicts, topological_order
+from tests.order.invariants import check_guard, check_sequence
+from tests.support.generators import as_batch, dense_batch, planted_triplets
+
+
+class Reference:
+    """The guard from its definition: a dict of sets, and a depth-first search a comparison."""
+
+    def __init__(self):
+        self.after = {}
+
+    def reaches(self, a, b):
+        stack, met = [a], {a}
+        while stack:
+            x = stack.pop()
+            if x == b:
+                return True
+            new = self.after.get(x, set()) - met
+            met |= new
+            stack += new
+        return False
+
+    def offer(self, p, q):
+        if q in self.after.get(p, ()):
+            return "duplicate"
+        if p in self.after.get(q, ()):
+            return "contradiction"
+        if self.reaches(q, p):
+            return "cycle"
+        self.after.setdefault(p, set()).add(q)
+        return "accepted"
+
+    def kept(self):
+        return sorted((*p, *q) for p, after in self.after.items() for q in after)
+
+
+def pairs_of(row):
+    i, j, k, l = (int(x) for x in row)
+    return (min(i, j), max(i, j)), (min(k, l), max(k, l))
+
+
+def reference_run(rows):
+    reference = Reference()
+    return reference, [reference.offer(*pairs_of(row)) for row in rows]
+
+
+def same_state(a, b):
+    return a.keys() == b.keys() and all(a[k].dtype == b[k].dtype and np.array_equal(a[k], b[k]) for k in a)
+
+
+def sequence(guard):
+    """The pairs in the live sequence, by their keys."""
+    return guard.graph.key[order_maintenance.in_order(guard.graph.link, guard.graph.n_nodes)]
+
+
+def chain(n, quadruplets=True):
+    """{0,1} < {2,3} < {4,5} < ... as quadruplets."""
+    at = 2 * np.arange(n, dtype=np.int32)
+    quads = np.stack([at, at + 1, at + 2, at + 3], axis=1)
+    return Batch(np.empty((0, 3), np.int32), quads, np.zeros(n, np.int64), 2 * n + 2)
+
+
+def test_every_verdict_is_that_of_a_depth_first_search():
+    """1,500 little worlds: same verdicts in the same order, same kept set."""
+    reached = Counter()
+    for seed in range(1500):
+        rng = np.random.default_rng(seed)
+        batch = dense_batch(rng, 3 + seed % 4, 10 + seed % 60, quadruplets=0.4)
+        guard, rows = PartialOrder(), interleaved(batch)
+        reference, expected = reference_run(rows)
+        got = [VERDICTS[c] for c in guard.judge(batch)]
+        assert got == expected, (seed, rows.tolist())
+        assert [tuple(r) for r in guard.kept().tolist()] == reference.kept(), seed
+        reached.update(got)
+        if seed % 10 == 0:
+            check_guard(guard)
+    assert min(reached[v] for v in VERDICTS) > 500, reached
+
+
+def test_invariants_hold_after_every_comparison():
+    """check() after each step, with supports re-chosen at every turn so that masks are always at work."""
+    for seed in range(12):
+        guard = PartialOrder()
+        for row in interleaved(dense_batch(np.random.default_rng(seed), 5, 60)):
+            reachability_masks.choose(guard.graph)
+            guard.judge_rows(row[None])
+            check_guard(guard)
+            kept = guard.kept()
+            assert len(topological_order(kept)) == len(np.unique(kept.reshape(-1, 2), axis=0))
+
+
+def test_denser_worlds_with_supports_and_growing_pools():
+    """14 to 24 objects, thousands of comparisons: blocks move, tables grow, supports are chosen, masks end searches."""
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        n = 14 + 2 * seed
+        points = rng.random((n, 2))
+        rows = interleaved(as_batch(planted_triplets(rng, points, 3000, flip=0.15), n))
+        reference, expected = reference_run(rows)
+        guard = PartialOrder()
+        got = guard.judge_rows(rows)
+        assert [VERDICTS[c] for c in got] == expected, seed
+        assert [tuple(r) for r in guard.kept().tolist()] == reference.kept()
+        assert guard.graph.book[graph.SUPPORT :].any(), "no supports were ever chosen: nothing tested"
+        check_guard(guard)
+
+
+def test_first_refuses_only_what_closes_a_cycle_in_the_final_order():
+    rng = np.random.default_rng(5)
+    batch = as_batch(planted_triplets(rng, rng.random((12, 2)), 4000, flip=0.3), 12)
+    guard = PartialOrder()
+    refused = interleaved(batch)[guard.judge(batch) >= VERDICTS.index("contradiction")]
+    final = Reference()
+    for near_i, near_j, far_i, far_j in guard.kept().tolist():
+        final.after.setdefault((near_i, near_j), set()).add((far_i, far_j))
+    assert len(refused) > 500
+    for row in np.unique(refused, axis=0):
+        p, q = pairs_of(row)
+        assert final.reaches(q, p), row
+
+
+def test_agrees_with_rustworkx_on_a_food_like_stream():
+    import rustworkx
+
+    rng = np.random.default_rng(1)
+    batch = as_batch(planted_triplets(rng, rng.random((60, 3)), 12_000, flip=0.15), 60)
+    rival, node_of, expected = rustworkx.PyDiGraph(check_cycle=True, multigraph=False), {}, []
+    for row in interleaved(batch):
+        u, v = (node_of[p] if p in node_of else node_of.setdefault(p, rival.add_node(p)) for p in pairs_of(row))
+        if rival.has_edge(u, v):
+            expected.append("duplicate")
+        elif rival.has_edge(v, u):
+            expected.append("contradiction")
+        else:
+            try:
+                rival.add_edge(u, v, None)
+                expected.append("accepted")
+            except rustworkx.DAGWouldCycle:
+                expected.append("cycle")
+    assert [VERDICTS[c] for c in PartialOrder().judge(batch)] == expected
+    assert min(Counter(expected)[v] for v in VERDICTS) > 50
+
+
+@pytest.mark.parametrize("backward", [False, True])
+def test_long_chains_are_kept_whole(backward):
+    batch = chain(2000)
+    if backward:
+        batch = batch._replace(quadruplets=batch.quadruplets[::-1].copy())
+    guard = PartialOrder()
+    verdicts = guard.offer(batch)
+    assert verdicts == (2000, 0, 0, 0)
+    closing = np.array([[4000, 4001, 0, 1]], np.int32)
+    again = batch._replace(quadruplets=closing, quadruplet_at=np.zeros(1, np.int64))
+    assert guard.offer(again) == (0, 0, 0, 1)
+    check_guard(guard)
+
+
+def test_reversed_merge_of_chains_costs_little_and_stays_exact():
+    """Chains are joined last to first, so that whole blocks must move: the reorder of the two-way search."""
+    rows = []
+    for block in range(30):
+        rows += [[1000 * block + i, 900_000, 1000 * block + i + 1, 900_000] for i in range(30)]
+    rows += [[1000 * b + 30, 900_000, 1000 * (b - 1), 900_000] for b in range(1, 30)]
+    guard = PartialOrder()
+    assert set(guard.judge_rows(np.array(rows, np.int32))) == {0}
+    check_guard(guard)
+    assert guard.judge_rows(np.array([[30, 900_000, 29_000, 900_000]], np.int32)) == [3]
+
+
+def test_one_comparison_of_each_verdict_by_hand():
+    """{0,1} < {0,2} < {0,3}: said again, turned round, closed to a triangle."""
+    triplets = [[0, 1, 2], [0, 2, 3], [0, 1, 2], [0, 2, 1], [0, 3, 1], [0, 2, 1], [0, 3, 1]]
+    expected = "accepted accepted duplicate contradiction cycle contradiction cycle"
+    guard = PartialOrder()
+    assert [VERDICTS[c] for c in guard.judge(as_batch(triplets, 4))] == expected.split()
+    assert guard.kept().tolist() == [[0, 1, 0, 2], [0, 2, 0, 3]]
+
+
+def test_resumed_equals_uninterrupted_at_every_cut():
+    for seed in range(25):
+        rng = np.random.default_rng(seed)
+        batch = dense_batch(rng, 4 + seed % 3, 70)
+        rows = interleaved(batch)
+        whole = PartialOrder()
+        codes = whole.judge_rows(rows)
+        for cut in rng.integers(0, len(rows) + 1, 5):
+            part = PartialOrder()
+            part.judge_rows(rows[:cut])
+            state = part.state()
+            resumed = PartialOrder.from_state(state)
+            check_guard(resumed)
+            assert same_state(resumed.state(), state)
+            captured = resumed.capture()
+            assert np.array_equal(resumed.judge_rows(rows[cut:]), codes[cut:])
+            assert same_state(resumed.state(), whole.state())
+            assert same_state(captured(), state), "what was captured changed with the guard"
+
+
+def test_batching_changes_nothing():
+    batch = dense_batch(np.random.default_rng(3), 5, 200)
+    rows, one = interleaved(batch), PartialOrder()
+    for row in rows:
+        one.judge_rows(row[None])
+    whole = PartialOrder()
+    assert sum(whole.offer(batch)) == len(rows)
+    assert same_state(one.state(), whole.state())
+
+
+def test_nodes_found_ahead_change_nothing():
+    """New pairs all along, in blocks longer than those whose nodes are found at once: not even the live sequence is
+    another than that of comparisons one by one, though tables and pools grow in the midst of a block."""
+    for seed, (n, flip) in enumerate([(70, 0.15), (40, 0.4), (1500, 0.0)]):
+        rng = np.random.default_rng(seed)
+        rows = interleaved(as_batch(planted_triplets(rng, rng.random((n, 2)), 2 * AT_ONCE + 500, flip=flip), n))
+        one, whole, some = PartialOrder(), PartialOrder(), PartialOrder()
+        codes = np.concatenate([one.judge_rows(row[None]) for row in rows])
+        assert np.array_equal(whole.judge_rows(rows), codes)
+        for part in np.array_split(rows, 5):
+            some.judge_rows(part)
+        for guard in (whole, some):
+            assert np.array_equal(sequence(guard), sequence(one))
+            assert same_state(guard.state(), one.state())
+        check_guard(whole)
+
+
+def test_renaming_commutes_with_offering():
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        rows = interleaved(dense_batch(rng, 5, 80))
+        new_id = rng.permutation(9)[:5].astype(np.int32)
+        plain, renamed = PartialOrder(), PartialOrder()
+        codes = plain.judge_rows(rows)
+        assert np.array_equal(renamed.judge_rows(new_id[rows]), codes)
+        assert same_state(PartialOrder.renamed(plain.state(), new_id), renamed.state())
+
+
+def test_merge_offers_what_the_other_holds():
+    for seed in range(15):
+        rng = np.random.default_rng(seed)
+        rows, more = interleaved(dense_batch(rng, 5, 60)), interleaved(dense_batch(rng, 5, 60))
+        new_id = rng.permutation(5).astype(np.int32)
+        ours, theirs = PartialOrder(), PartialOrder()
+        ours.judge_rows(rows)
+        theirs.judge_rows(more)
+        before = theirs.state()
+        verdicts = ours.merge_from(theirs, new_id)
+        check_guard(ours)
+        assert same_state(theirs.state(), before)
+        assert isinstance(verdicts, Verdicts) and sum(verdicts) >= len(theirs.kept())
+        reference, _ = reference_run(np.concatenate([rows, PartialOrder.renamed(before, new_id)["kept"]]))
+        assert [tuple(r) for r in ours.kept().tolist()] == reference.kept()
+
+
+def test_sequence_under_hostile_insertions():
+    """Always at the front, always at the same place, in blocks: labels run out again and again."""
+    for where in ("front", "middle", "random"):
+        n, rng = 3000, np.random.default_rng(0)
+        node, link = np.zeros((n + 1, 8), np.int64), np.zeros((n + 1, 2), np.int32)
+        work = np.zeros((4, n + 1), np.int32)
+        expected, x = [], 0
+        while x < n:
+            size = min(int(rng.integers(1, 9)), n - x)
+            at = {"front": 0, "middle": len(expected) // 2, "random": int(rng.integers(len(expected) + 1))}[where]
+            after = np.int64(expected[at - 1] if at else 0)
+            new = list(range(x + 1, x + size + 1))
+            work[1, :size] = new
+            if size == 1:
+                order_maintenance.insert_one(node, link, after, np.int64(new[0]))
+            else:
+                order_maintenance.insert_after(node, link, after, work, np.int64(1), np.int64(size))
+            expected[at:at] = new
+            x += size
+            follower = expected[at + size] if at + size < len(expected) else None
+            labels = [int(node[y, 0]) for y in (after, *new)] + [
+                int(node[follower, 0]) if follower else order_maintenance.END
+            ]
+            assert all(a < b for a, b in pairwise(labels)), labels
+        check_sequence(node, link, n)
+        assert order_maintenance.in_order(link, n).tolist() == expected
+
+
+def test_object_ids_up_to_the_last_int32():
+    top = 2**31 - 1
+    rows = np.array([[top, top - 1, top, 0], [0, top, top - 2, top], [top - 2, top, top - 1, top]], np.int32)
+    guard = PartialOrder()
+    assert guard.judge_rows(rows).tolist() == [0, 0, 3]
+    assert guard.kept().tolist() == [[0, top, top - 2, top], [top - 1, top, 0, top]]
+    check_guard(guard)
+
+
+def test_a_senseless_comparison_stops_the_whole_batch_with_its_place():
+    guard = PartialOrder()
+    for bad in ([0, 1, 1], [0, 0, 1], [0, 1, 0], [0, -1, 2]):
+        with pytest.raises(ValueError, match=r"comparison 1: \(.*nothing was offered"):
+            guard.offer(as_batch([[0, 1, 2], bad], 3))
+    assert len(guard.kept()) == 0
+
+
+def test_nothing_offered():
+    guard = PartialOrder()
+    assert guard.offer(as_batch(np.empty((0, 3)), 0)) == (0, 0, 0, 0)
+    assert guard.kept().shape == (0, 4) and topological_order(guard.kept()).shape == (0, 2)
+    assert same_state(PartialOrder.from_state(guard.state()).state(), guard.state())
+    assert same_state(PartialOrder.from_state({}).state(), guard.state())
+    check_guard(guard)
+
+
+def test_state_is_not_tied_to_the_guard():
+    """No array of a state changes with the guard, and a restored guard does not write to what it was given."""
+    rng = np.random.default_rng(0)
+    first, later = dense_batch(rng, 5, 60), dense_batch(rng, 5, 60)
+    guard = PartialOrder()
+    guard.offer(first)
+    state = guard.state()
+    copies = {k: v.copy() for k, v in state.items()}
+    for array in state.values():
+        array.setflags(write=False)
+    PartialOrder.from_state(state).offer(later)
+    guard.offer(later)
+    assert same_state(state, copies)
+
+
+def test_check_prints_the_structure_when_it_is_broken():
+    guard = PartialOrder()
+    guard.offer(dense_batch(np.random.default_rng(0), 5, 30))
+    g = guard.graph
+    u = int(np.flatnonzero(g.node[:, graph.OUT_LEN])[0])
+    g.node[u, graph.FROM] |= np.int64(1) << 40
+    with pytest.raises(AssertionError, match="unjustified bits"):
+        check_guard(guard)
+    g.node[u, graph.FROM] = 0
+    g.node[u, graph.LABEL] = order_maintenance.END - 1
+    with pytest.raises(AssertionError, match="labels do not increase"):
+        check_guard(guard)
+
+
+@pytest.mark.data
+def test_real_food_judgements(judgements):
+    import pyarrow.csv
+
+    table = pyarrow.csv.read_csv(judgements / "food100" / "triplets.csv.gz")
+    names, at = {}, []
+    for column in ("anchor", "near", "far"):
+        at.append([names.setdefault(x, len(names)) for x in table[column].to_pylist()])
+    batch = as_batch(np.array(at, np.int32).T, len(names))
+    guard = PartialOrder()
+    verdicts = guard.offer(batch)
+    assert sum(verdicts) == 250_320 and min(verdicts) > 0 and len(names) == 100
+    assert len(guard.kept()) == verdicts.accepted and verdicts.contradiction < 250_320 // 10
+    assert len(topological_order(guard.kept())) <= 4950
+
+
+@pytest.mark.parametrize("most", [5, 60, 2**31 - 1])
+def test_edges_are_sorted_by_their_pairs_however_sparse_the_ids(most):
+    """Pairs in any order, over ids as many as pairs and over ids far apart: their rows as Python sorts them."""
+    rng = np.random.default_rng(most)
+    pairs = {tuple(sorted(rng.choice(min(most, 2**20), 2, replace=False).tolist())) for _ in range(40)}
+    pairs |= {(0, most)}
+    pairs = [pair for _, pair in sorted(zip(rng.random(len(pairs)).tolist(), pairs, strict=True))]
+    edges = [(a, b) for a in range(len(pairs)) for b in range(len(pairs)) if a != b and rng.random() < 0.2]
+    edges = rng.permutation(edges).astype(np.int32)
+    votes = rng.permutation(len(edges))
+    keys = np.array([lo << 31 | hi for lo, hi in pairs])
+    rows, beside = sorted_edges(keys, edges, votes)
+    wanted = sorted((*pairs[a], *pairs[b], vote) for (a, b), vote in zip(edges.tolist(), votes.tolist(), strict=True))
+    assert np.column_stack([rows, beside]).tolist() == [list(row) for row in wanted]
+    assert (sorted_edges(keys, edges)[0] == rows).all()
+
+
+def test_what_was_captured_does_not_change_while_more_is_judged():
+    rng, guard = np.random.default_rng(1), PartialOrder()
+    guard.offer(dense_batch(rng, 8, 200))
+    before, later = guard.state(), guard.capture()
+    for _ in range(4):
+        guard.offer(as_batch(planted_triplets(rng, rng.normal(size=(40, 2)), 500, 0.2), 40))
+    after = later()
+    assert before.keys() == after.keys() and all((before[name] == after[name]).all() for name in before)
+    assert len(guard.state()["kept"]) > len(before["kept"])
