@@ -19,8 +19,8 @@ from starlette.responses import Response, StreamingResponse
 from connectors.disk import Disk, write_whole
 from stream_engine.collect import archive
 from stream_engine.collect.access import Access
+from stream_engine.collect.archive import as_csv, as_jspsych
 from stream_engine.collect.asked_of_people import Logs, People
-from stream_engine.collect.experiment_files import as_csv, as_jspsych
 from stream_engine.collect.forward import Forward
 from stream_engine.collect.gatekeeper import Gatekeeper, refusal
 from stream_engine.collect.group_commit import GroupCommit

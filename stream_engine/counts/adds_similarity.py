@@ -21,8 +21,7 @@ from stream_engine.counts.leaving import Leaving, pairs_minus
 from stream_engine.counts.sorted_counts import LOG_FLOOR, SortedCounts, check_sum
 from stream_engine.data.array_checks import LARGEST_COUNT, Held, check_rising, check_rows, ids
 from stream_engine.data.comparisons import Batch
-from stream_engine.data.compiled import njit
-from stream_engine.data.compiled_arguments import read_only
+from stream_engine.data.compiled import njit, read_only
 from stream_engine.data.container import Corrupt
 from stream_engine.data.mapped_arrays import IN_MEMORY, Allocation, blocks
 from stream_engine.data.symmetric_matrices import DENSE_LIMIT

@@ -1,3 +1,7 @@
 """What passes between rooms: comparisons and batches, columns of triplet counts, similarity matrices, names, arrays
 in memory or on disk, the container format of files. Imports nothing else of the engine.
 """
+
+import time
+
+IMPORTED = time.time()  # before any kernel was defined

@@ -4,6 +4,8 @@ them.
 Who writes arrays declares them (`ids`, `counts`, `figures`, ...), and `check_arrays` holds a file against that: names,
 types, sizes, ranges. What entries have to do with each other (order, offsets) is checked by the functions below it.
 All raise `Corrupt` with one line. O(size), BLOCK entries at a time: nothing of the size of an array is made.
+
+Whether counts by key from a file are what `triplet_columns` says of them. Raises `Corrupt`; O(keys), in blocks.
 """
 
 from collections.abc import Callable, Mapping
@@ -15,6 +17,7 @@ import numpy as np
 from stream_engine.data.comparisons import MAX_WEIGHT
 from stream_engine.data.container import Corrupt
 from stream_engine.data.mapped_arrays import BLOCK
+from stream_engine.data.triplet_columns import COUNT_LIMIT
 
 MOST = 1 << 53  # no count of a stream is larger; sums and differences of a few such numbers fit an int64 and a float64
 LARGEST_COUNT = MOST // 64
@@ -205,3 +208,32 @@ def check_like(template: Mapping[str, np.ndarray], arrays: Mapping[str, np.ndarr
 def pattern_of(name: str, declared: Mapping[str, Any]) -> str | None:
     """The entry of a declaration that speaks of an array: its name, or the first pattern ("map_*") that fits."""
     return name if name in declared else next((each for each in declared if fnmatchcase(name, each)), None)
+
+
+COLUMNS: dict[str, Held] = {"lo": ids("pairs"), "hi": ids("pairs"), "start": offsets("pairs"), "anchor": ids("keys")}
+EXACT: dict[str, Held] = {name: Held(("<i4", "<i8"), ("keys",)) for name in ("n_lo", "n_hi")}  # see check_counts
+COUNT_COLUMNS = {**COLUMNS, **EXACT}
+
+
+def check_columns(state: Mapping[str, np.ndarray]) -> None:
+    """Pairs lo < hi in order, each with its anchors in order, which are neither of the two."""
+    lo, hi, start, anchor = (state[name] for name in ("lo", "hi", "start", "anchor"))
+    check_rows("lo, hi", len(lo), lambda part: lo[part] < hi[part], "lo < hi")
+    check_rising("lo, hi", lo, hi)
+    check_offsets("start", start, len(anchor), least=1)
+    check_groups("anchor", start, anchor, lo, hi)
+
+
+def check_counts(n_lo: np.ndarray, n_hi: np.ndarray) -> None:
+    """Exact counts, in the one type that they are kept in, not both zero. Of two numbers one is negative, or both are
+    zero, or one is 2^k or more, where their bits taken together are: one look at both."""
+    if n_lo.dtype != n_hi.dtype:
+        raise Corrupt(f"n_lo, n_hi: got {n_lo.dtype} and {n_hi.dtype}, expected one type")
+    wide = n_lo.dtype.itemsize == 8
+    limit = LARGEST_COUNT if wide else COUNT_LIMIT
+    for begin in range(0, len(n_lo), BLOCK):
+        bits = n_lo[begin : begin + BLOCK] | n_hi[begin : begin + BLOCK]
+        if bits.min() <= 0 or bits.max() >= limit:
+            raise Corrupt(f"n_lo, n_hi: expected counts from 0 up to {limit}, not both 0")
+    if wide and max(n_lo.max(initial=0), n_hi.max(initial=0)) < COUNT_LIMIT:
+        raise Corrupt(f"n_lo, n_hi: got int64 for counts below {COUNT_LIMIT}, expected int32")

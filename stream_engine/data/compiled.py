@@ -10,9 +10,11 @@ by its own decorators: it inlines, caches and types as ever. A kernel names kern
 
 `intrinsic` and `register_jitable` are numba's in the same manner. Cost of a stand-in that Python goes on calling, from
 a module that imported it: 0.1 us a call; in its own module it gives way to the compiled function.
+
+Arrays as compiled functions take them: read-only views in C order, so that one specialisation serves every
+caller.
 """
 
-import time
 from collections.abc import Callable, Iterator
 from functools import update_wrapper
 from importlib import import_module
@@ -21,9 +23,22 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 if TYPE_CHECKING:
     from numba.core.dispatcher import Dispatcher
+import numpy as np
+
+
+def read_only(array: np.ndarray, dtype=None) -> np.ndarray:
+    """A read-only view in C order, of another type where `dtype` says so (then, and where it must, a copy).
+
+    >>> view = read_only(np.array([[1, 2], [3, 4]]).T, np.int32)
+    >>> view.flags.c_contiguous, view.flags.writeable, view.dtype.name
+    (True, False, 'int32')
+    """
+    view = np.ascontiguousarray(array, dtype).view()
+    view.setflags(write=False)
+    return view
+
 
 Function = TypeVar("Function", bound=Callable)
-IMPORTED = time.time()  # before the first kernel was
 
 
 class Kernel:

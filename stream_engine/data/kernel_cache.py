@@ -48,7 +48,7 @@ from numba.core.compiler import CompileResult
 from numba.core.serialize import dumps
 from numba.misc.appdirs import AppDirs
 
-from stream_engine.data.compiled import IMPORTED
+from stream_engine.data import IMPORTED
 
 PACKAGE = Path(__file__).parent.parent
 SETTINGS = ("BOUNDSCHECK", "DEBUGINFO_DEFAULT", "LOOP_VECTORIZE", "OPT", "SLP_VECTORIZE")  # what the compiler is told

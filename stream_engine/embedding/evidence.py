@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from stream_engine.data.integer_hash import mix64
+from stream_engine.data.hashing import mix64
 from stream_engine.data.triplet_columns import pair_of_entry
 from stream_engine.embedding.held_out import Answers
 from stream_engine.evaluation import hash_split, judgement_folds

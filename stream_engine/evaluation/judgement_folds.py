@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from stream_engine.data.integer_hash import GOLDEN_GAMMA, mix64
+from stream_engine.data.hashing import GOLDEN_GAMMA, mix64
 from stream_engine.data.triplet_columns import Columns, first_of_equal, pair_of_entry, state_of_columns
 from stream_engine.evaluation.hash_split import comparison_draws, name_hashes
 from stream_engine.evaluation.judgements import Judgements, judgements_of

@@ -16,14 +16,14 @@ RESULT, WARNING, GAP = "result", "warning", "gap"  # what was found; what is wro
 # topic, in the order in which a reader needs them -> "module:function" giving findings from facts
 TOPICS = {
     "data": "stream_engine.findings.data:read",
-    "connection": "stream_engine.findings.connection:connected",
+    "connection": "stream_engine.findings.data:connected",
     "accuracy": "stream_engine.findings.models:accuracy",
     "agreement": "stream_engine.findings.agreement:agreement",
-    "participants": "stream_engine.findings.participants:participants",
+    "participants": "stream_engine.findings.agreement:participants",
     "map": "stream_engine.findings.models:placed",
     "clusters": "stream_engine.findings.clusters:clusters",
     "order": "stream_engine.findings.agreement:order",
-    "gaps": "stream_engine.findings.gaps:gaps",
+    "gaps": "stream_engine.findings.data:gaps",
 }
 
 

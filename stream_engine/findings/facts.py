@@ -11,7 +11,7 @@ from stream_engine.evaluation.connection import components
 from stream_engine.evaluation.participants import ParticipantChecks, checked
 from stream_engine.exports.models import COUNTS, fits, left_out, table
 from stream_engine.exports.summary import summary_of
-from stream_engine.state.artifact_figures import figure
+from stream_engine.state.artifact import figure
 from stream_engine.state.published import Published
 
 ONE_SIDED = 1.645  # standard errors of a one-sided 95 % bound

@@ -14,8 +14,7 @@ The other files are what the formats share:
     event_columns   names to numbers, pieces of events into one order
     event_block     pieces of events to `Decoded`
     joined_blocks   blocks that follow each other to one
-    expand          events to comparisons
-    fault_messages  what is told about an event that is refused
+    expand          events to comparisons, and what is told about an event that is refused
 
 A fast path is allowed to be unsure of an event and leave it to `validate`; it is never allowed to take one that
 `validate` refuses.

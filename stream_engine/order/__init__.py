@@ -17,5 +17,5 @@ A node is an unordered pair of objects {i, j}; an edge p -> q says that pair p i
 The kernels of the guard take one record of arrays (`Graph`); those that Python calls begin by borrowing it, so that
 handing it on costs nothing. Small kernels on the way of every comparison are inlined, and what is rare is a call behind
 an `if`. A batch is judged in order, but its nodes are found first, and what the next comparisons will look at is asked
-for ahead (`data/prefetch.py`): in a large graph most of the time was waiting for memory.
+for ahead (`data/intrinsics.py`): in a large graph most of the time was waiting for memory.
 """

@@ -24,10 +24,9 @@ from connectors.files.dead_letters import (
     segments_in,
 )
 from connectors.files.line_numbers import LineNumbers, place
-from stream_engine.service.context import Context
+from stream_engine.service.context import Context, RunFailed
 from stream_engine.service.ingest import Block
 from stream_engine.service.record_units import unit_of
-from stream_engine.service.requests import RunFailed
 from stream_engine.service.settings import Settings
 from stream_engine.service.source_health import POLL_SECONDS, SourceHealth
 from stream_engine.state.engine import Engine

@@ -2,12 +2,16 @@
 and what publishes.
 
 What is opened is given back by an `ExitStack` in the opposite order, however the run ends.
+
+What a run reads: its sources, and what decodes their records ahead of the loop.
 """
 
+from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
+from connectors import Position, Source, split_uri
 from stream_engine.data import available_memory
 from stream_engine.data.comparisons import Quadruplet, Triplet
 from stream_engine.data.signatures import in_environment, signing_of_environment, signing_with
@@ -16,17 +20,52 @@ from stream_engine.service.dead_letters import folder_of
 from stream_engine.service.descriptors import raised_limit
 from stream_engine.service.http import HttpContext, serve
 from stream_engine.service.in_flight import InFlight
+from stream_engine.service.ingest import Ingest
 from stream_engine.service.learning import Learning, open_learning
 from stream_engine.service.prediction_monitor import PredictionMonitor
 from stream_engine.service.published_state import PublishedState
 from stream_engine.service.publishing import Publishing, open_publishing
-from stream_engine.service.reading import Reading, open_reading
 from stream_engine.service.resumed import partition_numbers, restored, resumed
 from stream_engine.service.settings import Settings
 from stream_engine.service.source_health import SourceHealth
+from stream_engine.service.sources import event_options, source
+from stream_engine.service.stages import Ahead, cpus
 from stream_engine.state.engine import Engine
 from stream_engine.state.snapshot import Snapshot
 from stream_engine.state.store import Lock, Store
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """The sources, what makes blocks of their records, and the stage in which it does so; `following` says that they
+    are read in turns because they do not end."""
+
+    sources: list[Source]
+    ingest: Ingest
+    ahead: Ahead
+    following: bool
+
+
+def open_reading(
+    settings: Settings,
+    positions: Mapping[str, Position],
+    in_flight: InFlight,
+    health: SourceHealth,
+    stack: ExitStack,
+) -> Reading:
+    """The sources at the positions of the state, and the thread that decodes; `stack` closes them."""
+    sources = []
+    for uri in settings.source:
+        opened = source(settings, uri, positions)
+        stack.callback(opened.close)
+        health.add(uri, opened)
+        sources.append(opened)
+    ingest = Ingest(event_options(settings), settings.input.format, in_flight)
+    # one by one until it is known which record kills the process
+    ahead = Ahead(ingest.blocks, beside=cpus() > 1 and not in_flight.suspected)
+    stack.callback(ahead.close)
+    following = settings.follow or any(split_uri(uri)[0] == "kafka" for uri in settings.source)
+    return Reading(sources, ingest, ahead, following)
 
 
 @dataclass(frozen=True, slots=True)

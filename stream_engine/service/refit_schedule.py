@@ -17,7 +17,7 @@ from stream_engine.service.progress_bars import Bars
 from stream_engine.service.published_state import PublishedState
 from stream_engine.service.refit_workers import Outcome, Workers
 from stream_engine.service.settings import RefitSettings
-from stream_engine.state.artifact_figures import figure
+from stream_engine.state.artifact import figure
 from stream_engine.state.snapshot import Snapshot
 
 OF_LABELS = ("triplet_boost", "classify")  # default refits that learn from labels

@@ -21,7 +21,7 @@ from stream_engine.counts import DEFAULT_ACCUMULATORS, Forgetting
 from stream_engine.data import mapped_arrays
 from stream_engine.data.mapped_arrays import IN_MEMORY, Allocation
 from stream_engine.order.stored_states import FORMER, POLICY
-from stream_engine.service.requests import RunFailed
+from stream_engine.service.context import RunFailed
 from stream_engine.service.settings import BadSettings, Input, Settings, shard
 from stream_engine.state.engine import Engine
 from stream_engine.state.snapshot import Snapshot

@@ -20,11 +20,10 @@ from structlog.typing import FilteringBoundLogger
 from stream_engine.data.available_memory import available
 from stream_engine.data.version import installed_version
 from stream_engine.service.consume import consume
-from stream_engine.service.context import Context
+from stream_engine.service.context import Context, Requests
 from stream_engine.service.metrics import Metrics
 from stream_engine.service.open_run import OpenRun, open_run
 from stream_engine.service.progress_bars import Bars
-from stream_engine.service.requests import Requests
 from stream_engine.service.result_line import before, findings_of, result_line
 from stream_engine.service.settings import BadSettings, Settings, shown
 from stream_engine.service.sources import prepared

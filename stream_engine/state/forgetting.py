@@ -23,8 +23,8 @@ from stream_engine.counts.leaving import (
     rows_naming,
     rows_where,
     triplet_rows,
+    votes_of,
 )
-from stream_engine.counts.leaving_workers import votes_of
 from stream_engine.data.packed_names import unpack_names
 from stream_engine.order.without_object import without_object, without_uncounted
 from stream_engine.state.snapshot import Snapshot

@@ -55,7 +55,7 @@ def package(tmp_path) -> Path:
     for name, text in FILES.items():
         write(package / name, textwrap.dedent(text).lstrip())
     (package / "data").mkdir()
-    for name in ("compiled.py", "kernel_cache.py", "numba_start.py"):
+    for name in ("__init__.py", "compiled.py", "kernel_cache.py", "numba_start.py"):
         shutil.copy(kernel_cache.PACKAGE / "data" / name, package / "data")
     (tmp_path / "home").mkdir()
     return package

@@ -188,8 +188,8 @@ def lazily(line: str) -> str:
 # What is planted, in which files, and what the complaint says.
 PLANTS = {
     "an import past a door": (
-        {"stream_engine/service/run.py": "\nfrom stream_engine.service.settings.secrets import HIDDEN\n"},
-        "stream_engine.service.run imports stream_engine.service.settings.secrets, which is no door",
+        {"stream_engine/service/run.py": "\nfrom stream_engine.service.settings.loading import HIDDEN\n"},
+        "stream_engine.service.run imports stream_engine.service.settings.loading, which is no door",
     ),
     "circle of weighted counts and clustering": (
         {

@@ -9,10 +9,9 @@ import pytest
 from kafka import TopicPartition
 
 from stream_engine.service.consume import consume
-from stream_engine.service.context import Context
+from stream_engine.service.context import Context, Requests
 from stream_engine.service.metrics import Metrics
 from stream_engine.service.open_run import open_run
-from stream_engine.service.requests import Requests
 from stream_engine.service.settings import load
 from tests.support.process import engine, one_line, summary, until
 

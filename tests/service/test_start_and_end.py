@@ -7,7 +7,7 @@ import signal
 import pytest
 
 from connectors import SourceFailed
-from stream_engine.service.requests import Requests
+from stream_engine.service.context import Requests
 from stream_engine.service.run import run
 from stream_engine.service.settings import load
 from tests.support.process import jsonl

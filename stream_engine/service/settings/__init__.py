@@ -6,6 +6,10 @@ never shown, `problems` how what is wrong is said.
 
 from stream_engine.service.settings.loading import (
     ENVIRONMENT,
+    HIDDEN,
+    BadSettings,
+    hidden,
+    hidden_secret,
     load,
     mapping,
     params_of,
@@ -15,7 +19,6 @@ from stream_engine.service.settings.loading import (
     shown,
     toml_value,
 )
-from stream_engine.service.settings.problems import BadSettings
 from stream_engine.service.settings.schema import (
     CountSettings,
     DriftSettings,
@@ -28,7 +31,6 @@ from stream_engine.service.settings.schema import (
     Settings,
     SnapshotSettings,
 )
-from stream_engine.service.settings.secrets import HIDDEN, hidden, hidden_secret
 
 __all__ = [
     "ENVIRONMENT",
