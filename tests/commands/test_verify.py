@@ -184,6 +184,13 @@ def test_damage_leftovers_and_what_was_pruned_meanwhile(state):
     assert "the newest snapshot relies on" in engine("verify", "--state", state, status=1).stdout
 
 
+def test_notes_of_version_0_1_0_have_no_checksum_and_are_not_called_wrong(state):
+    (state / "progressive.json").write_text('{\n "snapshot": 1,\n "tested": 12\n}\n')
+    said = engine("verify", "--state", state).stdout
+    assert "note   progressive.json: not covered by a checksum: version 0.1.0 wrote it" in said
+    assert Store(state).noted("progressive") == {}
+
+
 def test_what_cannot_be_verified_is_one_line(state, tmp_path):
     assert "no snapshot there" in one_line(engine("verify", "--state", tmp_path / "none", status=1).stderr)
     assert "cannot be read again" in one_line(engine("verify", "--state", state, "-", status=2).stderr)
