@@ -1,8 +1,8 @@
-"""Bytes and positions in, bytes out. Nothing here knows what the bytes mean, but for where a record of CSV ends.
+"""Bytes and positions in, bytes out. Connectors know nothing about the content, except where a CSV record ends.
 
-A *source* hands out records in order, each with the position after it; an engine that stores that position together
-with the record's effect, and opens the source at it again, misses nothing and repeats nothing. A *sink* takes bytes
-and says when they are durable. One file per connector; registered here by URI scheme.
+A *source* returns records in order, each with the position after it. An engine that stores this position together with
+the effect of the record, and reopens the source there, neither misses nor repeats anything. A *sink* accepts bytes and
+reports when they are durable. One file per connector, registered here by URI scheme.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -11,10 +11,10 @@ from typing import Any, NamedTuple, Protocol
 
 
 class Position(NamedTuple):
-    """Where to go on in a partition: `offset` is *after the last read item*.
+    """Where to resume in a partition: `offset` is *after the last item read*.
 
-    `mark` is a check value over what lies before `offset`, chosen by the source (a file: CRC of its first bytes). A
-    source that is opened at a position whose mark does not fit knows that the partition was replaced or cut.
+    `mark` is a check value over the data before `offset`, chosen by the source (a file: CRC of its first bytes). If the
+    mark does not match when the source is opened, the partition was replaced or truncated.
     """
 
     offset: int
@@ -22,13 +22,12 @@ class Position(NamedTuple):
 
 
 class Record(NamedTuple):
-    """One item, or one block of whole items, with its place in the stream.
+    """One item, or one block of whole items, with its location in the stream.
 
     `unit` says what offsets count: "byte" (text files, decompressed), "row" (Parquet, Arrow), "message" (Kafka) or
-    "batch" (deltas).
-    `header` is the header line that belongs to a block of CSV. `problem` is set when the source could not deliver the
-    item whole (an over-long line, say): the value is what there is, and it is to be rejected with that reason.
-    `time` is the broker's or file's time of the record in epoch seconds where there is one.
+    "batch" (deltas). `header` is the header line of a block of CSV. `problem` is set if the source could not deliver
+    the complete item (an over-long line, for example): `value` is the available part, and the item is rejected with
+    this reason. `time` is the broker's or file's time of the record in epoch seconds, if there is one.
     """
 
     value: Any  # bytes, a pyarrow.RecordBatch where the container is a table, or {name: pyarrow.Table} of a delta
@@ -46,70 +45,71 @@ class Record(NamedTuple):
 
 
 class Lost(NamedTuple):
-    """What a source goes on without: it was gone before it was read, and going on was allowed."""
+    """Records that a source skips with consent, because they were deleted before they were read."""
 
     partition: str
-    offset: int  # where reading had got to
+    offset: int  # position reached by reading
     going_on_at: int
-    records: int | None  # how many are lost; None: nobody knows
+    records: int | None  # how many are lost; None: unknown
     why: str
 
 
 class Source(Protocol):
-    """An ordered stream of records. Opening at a position and starting are the same code path.
+    """An ordered stream of records. A start and a resumption use the same code.
 
-    A source says that it is one (`class Files(Source)`) and has what follows, but for the members with a body: those
-    are what most sources do. `one_by_one`: a partition is read to its end before the next one is begun, so those that
-    wait are not stuck.
+    A source inherits from this class (`class Files(Source)`) and implements the members without a body; the others have
+    defaults that suit most sources. `one_by_one`: a partition is read to its end before the next one begins, so
+    partitions that wait are not stalled.
     """
 
     one_by_one: bool = False
 
     def poll(self, timeout: float) -> list[Record]:
-        """The next records; `[]` when there are none within `timeout` seconds. Raises `SourceFailed`."""
+        """The next records; `[]` if there are none within `timeout` seconds. Raises `SourceFailed`."""
 
     def finished(self) -> bool:
-        """True when the end of the input is reached and nothing more will come (never when following)."""
+        """True if the end of the input is reached and nothing more will come (never when following)."""
 
     def ready(self) -> bool:
-        """True while the input is reachable (a broker: partitions assigned)."""
+        """True while the input is reachable (for a broker: partitions are assigned)."""
 
     def lag(self) -> Mapping[str, int]:
-        """Unread units per partition, as far as it is known."""
+        """Unread units per partition, as far as known."""
 
     def lag_seconds(self) -> Mapping[str, float]:
-        """Age of the last delivered record of each partition with unread ones, 0 where all is read; as far as known."""
+        """Age of the last delivered record of each partition with unread ones, 0 if all is read; as far as known."""
         return {}
 
     def opened(self) -> Mapping[str, Position]:
-        """Starting points chosen since the last call for partitions that had no stored position, or lost it.
+        """Starting points chosen since the last call for partitions whose stored position is missing or lost.
 
-        They go into the snapshot before any record does, so that a partition in which nothing was read yet does not
-        start elsewhere after a restart.
+        They are stored in the snapshot before any record, so a partition from which nothing was read does not start
+        elsewhere after a restart.
         """
         return {}
 
     def losses(self) -> list[Lost]:
-        """What was lost since the last call; it enters the state together with the starting points of `opened`."""
+        """Records lost since the last call; they are stored in the state together with the starting points of
+        `opened`."""
         return []
 
     def published(self, positions: Mapping[str, Position]) -> None:
-        """Told after a snapshot with these positions is durable; a courtesy to lag tools, never read back."""
+        """Called when a snapshot with these positions is durable; informs lag tools, and is never read back."""
         return
 
     def notices(self) -> list[str]:
-        """Sentences for the log since the last call: rotation, truncation, new partitions."""
+        """Messages for the log since the last call: rotation, truncation, new partitions."""
         return []
 
     def close(self) -> None: ...
 
 
 class DeadLetter(NamedTuple):
-    """A rejected event: where it stood, why it was refused, and its bytes."""
+    """A rejected event: its location, the reason, and its bytes."""
 
     partition: str
-    offset: int  # of the event itself where the unit allows it, else of its record
-    event_index: int  # which event inside the record
+    offset: int  # of the event itself if the unit allows it, else of its record
+    event_index: int  # number of the event in the record
     reason: str  # a code from a closed set
     message: str  # one line for people
     value: bytes
@@ -117,27 +117,28 @@ class DeadLetter(NamedTuple):
 
 
 class Sink(Protocol):
-    """Takes dead letters. What was appended before `flush` returned survives a crash."""
+    """Accepts dead letters. Those appended before `flush` returned survive a crash."""
 
     def append(self, letters: list[DeadLetter]) -> None: ...
 
     def flush(self) -> Any:
-        """Make everything appended durable; returns the position (a JSON value) to store in the snapshot that relies
-        on it. Raises `SinkUnavailable` when that cannot be done now: nothing is lost, and nothing may be published."""
+        """Make all appended dead letters durable; returns the position (a JSON value) to store in the snapshot that
+        relies on it. Raises `SinkUnavailable` if that is currently impossible: nothing is lost, but nothing must be
+        published."""
 
     def close(self) -> None: ...
 
 
 class SourceFailed(RuntimeError):
-    """The input cannot be read on; the message is one line: where, what, got, expected, next step."""
+    """The input cannot be read any further; the message is one line: where, what, got, expected, next step."""
 
 
 class SinkUnavailable(RuntimeError):
-    """Dead letters cannot be made durable now; they are kept, and the same call may work later."""
+    """Dead letters cannot be made durable now; they are kept, and the same call may succeed later."""
 
 
 class UnusableSource(ValueError):
-    """The source cannot be opened as it was asked for: an argument or configuration error."""
+    """The source cannot be opened with these arguments: an argument or configuration error."""
 
 
 # scheme -> "module:callable"; the callable takes (rest, positions, **options)
@@ -174,13 +175,14 @@ def split_uri(uri: str) -> tuple[str, str]:
 
 
 def open_source(uri: str, positions: Mapping[str, Position], **options: Any) -> Source:
-    """Open `uri` at `positions` (partitions that are not in it start at their beginning)."""
+    """Open `uri` at `positions` (other partitions start at their beginning)."""
     scheme, rest = split_uri(uri)
     return resolve(scheme, SOURCES)(rest, positions, **options)
 
 
 def records_of(uris: Iterable[str], format: str | None = None) -> Iterator[Record]:
-    """All records of sources that end, one source after the other, each from its beginning. Raises what they raise."""
+    """All records of finite sources, one source after the other, each from its beginning. Raises the sources'
+    exceptions."""
     for uri in uris:
         source = open_source(uri, {}, **({} if format is None else {"format": format}))
         try:

@@ -1,8 +1,8 @@
-"""What an Arrow IPC stream says of itself in its headers: how much it is, before anything of it is unpacked.
+"""The size of an Arrow IPC stream according to its headers, before anything is unpacked.
 
-A record batch's header has its rows, the lengths of its columns and of its buffers, and a compressed buffer begins with
-its size once decompressed (Arrow columnar format, "Serialization and Interprocess Communication"; the headers are
-flatbuffers). O(messages).
+The header of a record batch has its number of rows and the lengths of its columns and buffers, and a compressed buffer
+begins with its decompressed size (Arrow columnar format, "Serialization and Interprocess Communication"; the headers
+are flatbuffers). O(messages).
 """
 
 from collections.abc import Iterator
@@ -25,7 +25,7 @@ class Batch(NamedTuple):
 
 
 class StreamSize(NamedTuple):
-    """What an IPC stream says of itself: its rows, its bytes once decompressed, and those of its dictionaries."""
+    """The declared size of an IPC stream: rows, decompressed bytes, and bytes of dictionaries."""
 
     rows: int = 0
     size: int = 0
@@ -41,29 +41,29 @@ class _Flat:
         self._end = _U16.unpack_from(data, self._fields)[0]
 
     def place(self, field: int) -> int:
-        """Where a field stands; 0 when it is left out."""
+        """Position of a field; 0 if it is absent."""
         slot = 4 + 2 * field
         inside = _U16.unpack_from(self.data, self._fields + slot)[0] if slot < self._end else 0
         return self.at + inside if inside else 0
 
     def number(self, field: int, of: Struct = _I64) -> int:
-        """A field that holds a number; 0 when it is left out."""
+        """A numeric field; 0 if it is absent."""
         place = self.place(field)
         return of.unpack_from(self.data, place)[0] if place else 0
 
     def pointed(self, field: int) -> int:
-        """Where that stands which a field points to; 0 when it is left out."""
+        """Position that a field points to; 0 if it is absent."""
         place = self.place(field)
         return place + _U32.unpack_from(self.data, place)[0] if place else 0
 
     def pairs(self, field: int) -> tuple[int, ...]:
-        """A field that holds pairs of numbers, one after the other."""
+        """A field that holds pairs of numbers."""
         place = self.pointed(field)
         return unpack_from(f"<{2 * _U32.unpack_from(self.data, place)[0]}q", self.data, place + 4) if place else ()
 
 
 def batches_of(value: bytes | memoryview) -> Iterator[Batch]:
-    """The record batches and dictionaries of an IPC stream, one after the other. Raises ValueError where it is none."""
+    """The record batches and dictionaries of an IPC stream in order. Raises ValueError for an invalid stream."""
     data, at = memoryview(value).cast("B"), 0
     try:
         while at < len(data):
@@ -87,11 +87,11 @@ def batches_of(value: bytes | memoryview) -> Iterator[Batch]:
                 yield Batch(rows, size, kind == _DICTIONARY, bool(batch.place(3)))
             at += body
     except error as problem:
-        raise ValueError(f"it ends, or points, where there is nothing ({problem})") from None
+        raise ValueError(f"truncated, or a pointer beyond the end ({problem})") from None
 
 
 def size_of_stream(value: bytes | memoryview) -> StreamSize:
-    """What an IPC stream says that it holds. Raises ValueError where it is none.
+    """The declared size of a stream. Raises ValueError for an invalid stream.
 
     >>> import pyarrow as pa
     >>> batch, sink = pa.RecordBatch.from_pydict({"a": ["x", "yz"]}), pa.BufferOutputStream()

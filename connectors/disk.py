@@ -1,10 +1,10 @@
-"""The disk operations that promises of durability are made of, one method each.
+"""The disk operations that durability depends on, one method each.
 
-Everything that must survive a crash (dead letters, snapshots, artifacts) goes through a `Disk`, so that a test can put
-a simulated disk in its place that loses what was not synced and crashes before every operation. The invariant that the
-callers rely on: content is durable after `fsync(path)` returned, a *name* (created, renamed or removed) is durable
-after `fsync_dir` of its directory returned, and nothing else is promised. `write_whole` is the one way to publish a
-file, `FolderLock` the one way to own a folder.
+Everything that must survive a crash (dead letters, snapshots, artifacts) uses a `Disk`, so that a test can substitute a
+simulated disk that loses unsynced data and crashes before every operation. Invariant: content is durable after
+`fsync(path)` returned, a *name* (created, renamed or removed) is durable after `fsync_dir` of its directory returned,
+and nothing else is guaranteed. `write_whole` is the only way to publish a file, `FolderLock` the only way to own a
+folder.
 """
 
 import fcntl
@@ -17,7 +17,7 @@ Chunks = Iterable[bytes | memoryview]
 
 
 class Disk:
-    """The operating system's files. No state: any two of them are the same disk."""
+    """The operating system's files. Stateless."""
 
     def exists(self, path: Path) -> bool:
         return os.path.lexists(path)
@@ -36,39 +36,39 @@ class Disk:
         return os.stat(path).st_size
 
     def append(self, path: Path, chunks: Chunks) -> None:
-        """Write at the end of a file, which is made when it is missing. After an error a part may have been written."""
+        """Append to a file, which is created if missing. After an error, a part may have been written."""
         with open(path, "ab") as file:
             for chunk in chunks:
                 file.write(chunk)
 
     def write_new(self, path: Path, chunks: Chunks) -> None:
-        """Make a file that must not exist yet (`FileExistsError`). After an error a part may have been written."""
+        """Create a file that must not exist yet (`FileExistsError`). After an error, a part may have been written."""
         with open(path, "xb") as file:
             for chunk in chunks:
                 file.write(chunk)
 
     def truncate(self, path: Path, size: int) -> None:
-        """Cut a file to its first `size` bytes."""
+        """Truncate a file to its first `size` bytes."""
         os.truncate(path, size)
 
     def fsync(self, path: Path) -> None:
         """Make the content of a file durable.
 
-        A fresh descriptor is enough: fsync is about the file, not about who wrote, and Linux reports a write-back error
-        that nobody has seen yet to descriptors opened later as well.
+        A new descriptor is sufficient: fsync concerns the file, not the writer, and Linux reports an unseen write-back
+        error to descriptors opened later as well.
         """
         _fsync(path, os.O_RDONLY)
 
     def fsync_dir(self, path: Path) -> None:
-        """Make the names in a directory durable: files made, renamed or removed in it."""
+        """Make the names in a directory durable: created, renamed or removed files."""
         _fsync(path, os.O_RDONLY | os.O_DIRECTORY)
 
     def rename(self, source: Path, target: Path) -> None:
-        """Give a file another name at once; a file of that name is replaced."""
+        """Rename a file atomically; an existing file of that name is replaced."""
         os.replace(source, target)
 
     def link(self, source: Path, target: Path) -> bool:
-        """Give a file a second name; False where the file system cannot."""
+        """Create a hard link; False if the file system cannot."""
         try:
             os.link(source, target)
         except FileNotFoundError:
@@ -81,17 +81,17 @@ class Disk:
         os.unlink(path)
 
     def mkdir(self, path: Path) -> None:
-        """Make one directory inside an existing one (`FileExistsError`, `FileNotFoundError`)."""
+        """Create one directory in an existing one (`FileExistsError`, `FileNotFoundError`)."""
         os.mkdir(path)
 
 
 def write_whole(disk: Disk, path: Path, fill: Chunks | Callable[[Path], object], durable: bool = True) -> None:
-    """Make a file (or a folder of files) of that name durable, whole or not at all: no reader ever sees a part of it.
+    """Publish a file (or a folder of files) atomically and durably: no reader ever sees a part of it.
 
-    Written beside its place under a name that readers pass over, synced, renamed, and the name synced. `fill` is the
-    content of a file, or a function that writes a file or a folder at the path that it is given. Folders on the way
-    are made. After an error nothing is left. `durable=False` syncs nothing, for what can be made again: whole or not
-    at all for readers still, but a power cut may take it. O(bytes).
+    It is written next to its destination under a name that readers skip, synced, renamed, and the name synced. `fill`
+    is the content of a file, or a function that writes a file or folder at a given path. Missing parent folders are
+    created. After an error, nothing remains. `durable=False` syncs nothing, for files that can be recreated: still
+    atomic for readers, but a power failure may lose them. O(bytes).
     """
     folder, name = os.path.split(os.fspath(path))
     make_folders(disk, folder or ".")
@@ -113,7 +113,7 @@ def write_whole(disk: Disk, path: Path, fill: Chunks | Callable[[Path], object],
 
 
 def make_folders(disk: Disk, folder: Path) -> None:
-    """Make a folder and those above it, each with its name synced."""
+    """Create a folder and its parents, each with its name synced."""
     missing = []
     folder = os.fspath(folder)
     while folder and not disk.exists(folder):
@@ -141,7 +141,7 @@ def _remove_whole(disk: Disk, path: str) -> None:
 
 
 class FolderInUse(RuntimeError):
-    """Another process owns the folder; `owner` is its number, "unknown" where it did not say."""
+    """Another process owns the folder; `owner` is its process id, "unknown" if not stated."""
 
     def __init__(self, folder: Path, owner: str):
         super().__init__(f"{folder}: in use by process {owner}")
@@ -149,10 +149,10 @@ class FolderInUse(RuntimeError):
 
 
 class FolderLock:
-    """Ownership of a folder by one process; the system releases it when the process ends, however it ends."""
+    """Ownership of a folder by one process; the system releases it when the process ends."""
 
     def __init__(self, folder: Path):
-        """Take the folder, which is made when it is missing. Raises `FolderInUse`, `OSError`."""
+        """Lock the folder, which is created if missing. Raises `FolderInUse`, `OSError`."""
         os.makedirs(folder, exist_ok=True)
         self._file = os.open(os.path.join(folder, "lock"), os.O_RDWR | os.O_CREAT, 0o644)
         try:
@@ -165,12 +165,12 @@ class FolderLock:
         os.pwrite(self._file, f"{os.getpid()}\n".encode(), 0)
 
     def release(self) -> None:
-        """Give the folder up."""
+        """Release the folder."""
         os.close(self._file)
 
 
 def is_owned(folder: Path) -> bool:
-    """Whether a process owns the folder now; the file that a process has left behind when it ended means nothing."""
+    """Whether a process owns the folder now; a lock file left by a finished process has no effect."""
     try:
         file = os.open(os.path.join(folder, "lock"), os.O_RDONLY)
     except OSError:

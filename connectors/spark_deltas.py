@@ -1,9 +1,8 @@
 """The batches of a Spark counting job as a source: `deltas://DIR`, where DIR is the job's --out.
 
 A record is one batch (its tables by name), in the order of batch numbers; offsets count batches. Invariant: a position
-is the number of batches applied; a batch is handed out only after the one before it, and a missing one stops the
-source. The mark is a check value of the job, so that the deltas of another one under the same name are recognised.
-O(bytes).
+is the number of batches applied; a batch is returned only after the previous one, and a missing one stops the source.
+The mark is a check value of the job, so that deltas of another job in the same folder are detected. O(bytes).
 """
 
 import json
@@ -22,7 +21,7 @@ _LOOK = 0.2  # seconds between looks for the next batch
 
 
 class DeltaSource(Source):
-    """The batches below `rest`; without `follow` the source is finished when those that are there are read."""
+    """The batches below `rest`; without `follow`, the source is finished when the existing ones are read."""
 
     def __init__(self, rest: str, positions: Mapping[str, Position], *, follow: bool = False):
         self.directory = Path(os.path.abspath(rest))
@@ -34,7 +33,7 @@ class DeltaSource(Source):
         self._checked = self._ended = False
         if not follow and not (self._folder / "job.json").exists():
             raise UnusableSource(
-                f"{self.directory}: no deltas there (delta/job.json is missing); name the --out of spark-counts"
+                f"{self.directory}: no deltas (delta/job.json is missing); use the --out of spark-counts"
             )
 
     def poll(self, timeout: float) -> list[Record]:
@@ -51,7 +50,7 @@ class DeltaSource(Source):
         return [Record(self._read(number), self.partition, number, number + 1, self._mark, "delta", "batch")]
 
     def _ready(self) -> bool:
-        """Whether the next batch is there; the job and the order are checked on the way."""
+        """Whether the next batch exists; also checks the job and the order."""
         if not self._job_is_there():
             return False
         if self._next not in self._numbers:
@@ -59,7 +58,7 @@ class DeltaSource(Source):
         later = [number for number in self._numbers if number > self._next]
         if self._next not in self._numbers and later:
             raise SourceFailed(
-                f"{self._folder}: batch={self._next} is missing, batch={later[0]} is there; counts without it "
+                f"{self._folder}: batch={self._next} is missing, but batch={later[0]} exists; counts without it "
                 "would be wrong. Restore it"
             )
         return self._next in self._numbers
@@ -76,12 +75,12 @@ class DeltaSource(Source):
                 raise SourceFailed(f"{path}: cannot be read: {' '.join(str(error).split())}") from None
             if written != FORMAT:
                 raise SourceFailed(
-                    f"{path}: deltas of format {written}, this engine reads {FORMAT}; upgrade the older side"
+                    f"{path}: deltas of format {written}, but this engine reads {FORMAT}; upgrade the older one"
                 )
             mark = crc32(query.encode())
             if self._next and mark != self._mark:
                 raise SourceFailed(
-                    f"{self.directory}: holds the deltas of another job than the snapshot had read (up to "
+                    f"{self.directory}: has deltas of a different job than the snapshot (up to "
                     f"batch={self._next - 1}); nothing was read. Give them another path to count both"
                 )
             self._mark, self._checked = mark, True
@@ -102,14 +101,14 @@ class DeltaSource(Source):
                 pieces = [parquet.read_table(file, partitioning=None) for file in sorted(part.glob("*.parquet"))]
                 tables[part.name[5:]] = pa.concat_tables(pieces)
             if not tables and not (folder / "_SUCCESS").exists():  # Spark writes that also where a batch says nothing
-                raise OSError("it holds nothing")
+                raise OSError("it is empty")
         except (OSError, ValueError, KeyError, TypeError, pa.ArrowException) as error:  # undecodable names of columns
             if isinstance(error, pa.ArrowMemoryError):
                 raise
             self._next = number
             raise SourceFailed(
                 f"{folder}: cannot be read: {' '.join(str(error).split())}; restore it and run again: "
-                "reading goes on there"
+                "reading resumes there"
             ) from error
         return tables
 
@@ -121,7 +120,7 @@ class DeltaSource(Source):
         return self._checked or (self._folder / "job.json").exists()
 
     def lag(self) -> dict[str, int]:
-        """Batches that are there and not read."""
+        """Existing unread batches."""
         if time.monotonic() - self._looked > _LOOK:
             self._looked = time.monotonic()
             self._look()

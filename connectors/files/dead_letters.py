@@ -1,12 +1,12 @@
-"""Dead letters in a folder: one JSON object a line, in segments 000001.jsonl, 000002.jsonl, ...
+"""Dead letters in a folder: one JSON object per line, in segments 000001.jsonl, 000002.jsonl, ...
 
-Invariant: the letters before a position that `flush` returned survive a crash, and opening the folder at that position
-finds exactly those: what was written later is cut off, so that records that are read again repeat no letter.
-Position = (segment - 1) * 2^40 + length of that segment; 0 is an empty folder. Old segments may be moved away.
+Invariant: the dead letters before a position that `flush` returned survive a crash, and opening the folder at that
+position finds exactly those: anything written later is truncated, so that records that are read again repeat no dead
+letter. Position = (segment - 1) * 2^40 + length of that segment; 0 is an empty folder. Old segments may be moved away.
 
-Keys of a line: partition, offset, index, reason, message, value (value_base64 unless it is UTF-8), key (key_base64)
-where the record had one, and crc: CRC-32 of the bytes of the line before it, which lines of version 0.1.0 lack.
-A line of spaces is a letter that was deleted (`overwrite`).
+Keys of a line: partition, offset, index, reason, message, value (value_base64 unless it is UTF-8), key (key_base64) if
+the record had one, and crc: CRC-32 of the bytes of the line before it, which lines of version 0.1.0 lack. A line of
+spaces is a deleted dead letter (`overwrite`).
 """
 
 import json
@@ -32,9 +32,9 @@ _CRC = b',"crc":"'  # cannot stand inside a JSON string, where a quote has a bac
 class DeadLetterFile:
     """A `Sink`. `position` is what `flush` returned for the snapshot that is resumed.
 
-    Where the folder holds less than that, `lost` says what is missing, and writing goes on in a new segment. A line
-    goes to the next segment once this one has reached `segment_bytes`, which depends on the letters alone: records that
-    are read again give the same bytes in the same places. Raises `UnusableSource`.
+    If the folder has less than that, `lost` says what is missing, and writing continues in a new segment. A line goes
+    to the next segment once the current one has reached `segment_bytes`, which depends only on the dead letters:
+    records that are read again give the same bytes in the same places. Raises `UnusableSource`.
     """
 
     def __init__(
@@ -44,16 +44,16 @@ class DeadLetterFile:
         self._segment, self._length = segment_of(position), _length_of(position)
         self._waiting: list[tuple[int, bytes]] = []  # (segment, line), to be written
         self._waiting_bytes = 0
-        self._written = self._segment, self._length  # where writing has got to
+        self._written = self._segment, self._length  # position reached by writing
         self._torn = False  # a write failed and may have left a part behind
         self._unsynced: dict[str, None] = {}  # segments written to since they were synced, in order
         self._named = False  # a segment was made since the directory was synced
-        self._failed = ""  # why nothing can be promised any more
+        self._failed = ""  # why durability can no longer be guaranteed
         self.lost = ""
         try:
             self._cut_back()
         except OSError as error:
-            raise UnusableSource(f"{self.directory}: dead letters cannot be kept there: {error.strerror}") from error
+            raise UnusableSource(f"{self.directory}: cannot write dead letters there: {error.strerror}") from error
 
     def _path(self, segment: int) -> str:
         return os.path.join(self.directory, segment_name(segment))
@@ -260,7 +260,7 @@ def _check_segment(folder: Path, segment: int, position: int, disk: Disk) -> Che
     name = segment_name(segment)
     path = os.path.join(os.fspath(folder), name)
     if not disk.exists(path):
-        return CheckedSegment(name, 0, 0, 0, "missing; the newest snapshot relies on it: lost")
+        return CheckedSegment(name, 0, 0, 0, "missing; lost, but the newest snapshot needs it")
     size = disk.size(path)
     end = _length_of(position) if segment == segment_of(position) else size
     if size < end:
@@ -274,9 +274,9 @@ def _check_segment(folder: Path, segment: int, position: int, disk: Disk) -> Che
         letters += 1
         unchecked += _CRC not in line
         if not problem and decode(line) is None:
-            problem = f"line {number} is damaged: no dead letter, or not the one that was written"
+            problem = f"line {number} is damaged: not a dead letter, or modified"
     if not problem and whole != end:
-        problem = f"line {number + 1} is cut short"
+        problem = f"line {number + 1} is truncated"
     return CheckedSegment(name, letters, unchecked, size - end, problem)
 
 

@@ -100,14 +100,14 @@ class FollowedPath:
                     break
                 block = blocks.take(final=moved)
         except Replaced as error:
-            self._start_over(file, "it begins differently" if error.there is None else _there(error.there))
+            self._start_over(file, "its beginning has changed" if error.there is None else _there(error.there))
             return None
         if block:
             return text_record(block, blocks, self.partition, self._kind.name)
         if moved and blocks.starved:
             self._notices.append(
-                f"{self.path} was rotated: the old file was read to its end, byte "
-                f"{blocks.at:,}; the new one is read from its beginning"
+                f"{self.path} was rotated: the old file was read to its end at byte "
+                f"{blocks.at:,}; reading continues at the beginning of the new one"
             )
             self._former.append(file)
             self._give_up()
@@ -121,11 +121,7 @@ class FollowedPath:
             current = os.stat(self.path)
         except FileNotFoundError:
             if not self._told_gone:
-                then = (
-                    "what was open under that name is read until it is made anew"
-                    if self._file
-                    else "waiting for it to appear"
-                )
+                then = "the deleted file is read until a new one appears" if self._file else "waiting for it to appear"
                 self._notices.append(f"{self.path} does not exist; {then}")
                 self._told_gone = True
             return None
@@ -145,8 +141,8 @@ class FollowedPath:
                 raise
             if not self._told_crowded:
                 self._notices.append(
-                    f"{self.path}: too many open files in this process; it is read when there are fewer, or start "
-                    "again with a higher limit (ulimit -n)"
+                    f"{self.path}: too many open files in this process; it is read when there are fewer; or restart "
+                    "with a higher limit (ulimit -n)"
                 )
             self._told_crowded = True
             return None
@@ -160,9 +156,9 @@ class FollowedPath:
         if self._size < file.stream.trusted:
             self._start_over(file, _there(self._size))
         elif os.pread(descriptor, len(head), 0) != head:
-            self._start_over(file, "it begins differently")
+            self._start_over(file, "its beginning has changed")
         elif not file.stream.ends_as_read():
-            self._start_over(file, "other bytes are where it was read to")
+            self._start_over(file, "its content before the current position has changed")
         else:
             return False
         return True
@@ -172,11 +168,12 @@ class FollowedPath:
         read, half = max(file.blocks.at, self._position.offset), ""
         lost = file.stream.trusted - file.blocks.at if file.blocks.at >= self._position.offset else 0
         if lost > 0:
-            why = f"a line whose first {lost:,} bytes were there was cut away before it was finished"
+            why = f"the first {lost:,} bytes of an unfinished line were deleted"
             self._losses.append(Lost(self.partition, read, 0, 1, why))
-            half = f" ({lost:,} bytes of a line that was not finished are gone)"
+            half = f" ({lost:,} bytes of an unfinished line are lost)"
         self._notices.append(
-            f"{self.path} was cut or replaced: {change}, {read:,} had been read{half}; it is read from its beginning"
+            f"{self.path} was truncated or replaced: {change}, but {read:,} were read{half}; "
+            "reading starts from its beginning"
         )
         self.close()
         self._give_up()
@@ -194,7 +191,7 @@ class FollowedPath:
 
 
 def _there(size: int) -> str:
-    return f"{size:,} bytes are there"
+    return f"it has {size:,} bytes"
 
 
 def identity_of(status: os.stat_result) -> Identity:
@@ -311,8 +308,8 @@ class Followed(Source):
         if identity in ours:
             self._ignored.add(path)
             self._notices.append(
-                f"{path} is a file that is read under its old name already; let the glob not match "
-                "names that files are rotated to"
+                f"{path} is already being read under its old name; change the glob so that it does not match "
+                "the names of rotated files"
             )
             return
         self._notices.append(f"{path} has appeared; it is followed from byte {self._position(path).offset:,}")

@@ -1,9 +1,9 @@
-"""Cutting a byte stream of lines into blocks of whole items, with the position after each.
+"""Split a byte stream of lines into blocks of whole items, with the position after each.
 
-An item is a line (JSON) or a CSV record, whose quoted fields may hold newlines (see `csv_grammar`).
-Invariant: the blocks from an offset on depend on the bytes from there on and on nothing else, neither on how they
-arrived nor on where reading began; concatenated with the items that were too long they are the stream. O(bytes);
-memory is bounded by `max_item_bytes` and one piece of the stream.
+An item is a line (JSON) or a CSV record, whose quoted fields may contain newlines (see `csv_grammar`). Invariant: the
+blocks from an offset depend only on the bytes from there on, neither on how they arrived nor on where reading began;
+concatenated with the items that were too long, they are the stream. O(bytes); memory is limited by `max_item_bytes` and
+one piece of the stream.
 """
 
 import re
@@ -76,7 +76,7 @@ class Block(NamedTuple):
     offset: int
     next_offset: int
     problem: str = ""
-    too_large: bool = False  # that is the problem
+    too_large: bool = False  # the cause of the problem
 
 
 class Replaced(Exception):
@@ -307,17 +307,15 @@ class Blocks:
             elif len(self._buffer) <= self._limit:
                 yield self._cut(len(self._buffer)) if self._buffer and self._ended() else None
             elif line := _first_line(self._buffer, self._limit):  # a quote that does not close costs its line
-                yield self._cut(
-                    line, f"a quoted field that begins in this line does not close within {self._limit:,} bytes"
-                )
+                yield self._cut(line, f"a quoted field in this line is not closed within {self._limit:,} bytes")
             else:
                 yield from self._pass_over("")
 
     def _rest(self) -> Iterator[Block | None]:
         """An unterminated last line was read as it was, and has grown since: what was added is no item of its own."""
         problem = (
-            f"the end of a line whose beginning, before byte {self.at:,}, was read when the file "
-            "ended there; not an item of its own"
+            f"the rest of a line whose beginning, before byte {self.at:,}, was read when the file "
+            "ended there; not a complete item"
         )
         size = self._window
         while True:

@@ -1,6 +1,6 @@
-"""Which line of a text file begins at an offset: what people look for in an editor.
+"""The line number of an offset in a text file, as shown in an editor.
 
-One pass over a file answers for all offsets that are asked in ascending order. O(bytes up to the offset).
+One pass over a file serves all offsets in ascending order. O(bytes up to the offset).
 """
 
 from connectors import SourceFailed, UnusableSource

@@ -1,4 +1,4 @@
-"""The files that a path or glob names, and what can never be read."""
+"""The files that a path or glob names, and files that can never be read."""
 
 import glob
 import os
@@ -29,7 +29,7 @@ def named_twice(sources: Iterable[str]) -> str:
 
 
 def check_readable(path: str) -> None:
-    """Raises `UnusableSource` in one line for what can never be read."""
+    """Raises `UnusableSource`, one line, for a file that can never be read."""
     try:
         mode = os.stat(path).st_mode
         if stat.S_ISDIR(mode):

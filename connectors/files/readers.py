@@ -1,7 +1,7 @@
 """One file, opened at a position and read to its end: lines and CSV records in blocks, tables in batches of rows.
 
-Invariant: what is read from a position on is exactly the rest of the file that the position was taken in; another file
-under the same name, or a damaged one, is a `SourceFailed` that says so in one line. O(bytes).
+Invariant: reading from a position gives exactly the rest of the file in which the position was taken; a different or
+damaged file under the same name raises `SourceFailed` with one line. O(bytes).
 """
 
 import os
@@ -84,10 +84,10 @@ def partition_of(path: str) -> str:
 
 def replaced(path: str, there: int | None, position: Position, unit: str) -> SourceFailed:
     """What to say when a file is not the one that the snapshot had read."""
-    change = f"{there:,} {unit}s are there" if there is not None else "it begins differently, or was edited"
+    change = f"it has {there:,} {unit}s" if there is not None else "its content has changed"
     return SourceFailed(
-        f"{path} was replaced or cut since the snapshot: {change}, the snapshot had read "
-        f"{position.offset:,} {unit}s; nothing was read. To read all anew: --start-over, or another --state"
+        f"{path} was replaced or truncated since the snapshot: {change}, but the snapshot has read "
+        f"{position.offset:,} {unit}s; nothing was read. To read everything again, use --start-over or another --state"
     )
 
 
@@ -102,7 +102,7 @@ def failures_of(path: str, position: Position, unit: str) -> Iterator[None]:
         raise SourceFailed(f"{path}: {error}") from error
     except OSError as error:
         raise SourceFailed(
-            f"{path}: {error.strerror or error}; restore the file and run again: reading goes on where it stopped"
+            f"{path}: {error.strerror or error}; restore the file and run again: reading resumes where it stopped"
         ) from error
 
 
@@ -134,7 +134,7 @@ class TextReader:
             if not block and blocks.starved and blocks.stream.damage:
                 raise Unreadable(
                     f"{blocks.stream.damage}; its whole lines before decompressed byte {blocks.at:,} were "
-                    "read. Restore the file and run again: reading goes on there"
+                    "read. Restore the file and run again: reading resumes there"
                 )
         if block:
             return text_record(block, blocks, self._partition, self._kind.name)
@@ -194,7 +194,7 @@ class TableReader:
             except Unreadable as error:
                 raise Unreadable(
                     f"{error}; its first {self._next_row:,} rows were read. Restore the file and run again: "
-                    "reading goes on there"
+                    "reading resumes there"
                 ) from error
 
     def check(self) -> None:

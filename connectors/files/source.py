@@ -54,8 +54,8 @@ def FileSource(
         check_readable(path)
         if not count_copies and (read := copied_from(path, positions)):
             raise UnusableSource(
-                f"{path} holds what {read} held, which this state has read; nothing was read. Leave it out, "
-                "read all anew with --start-over, or set input.count_copies"
+                f"{path} is a copy of {read}, which this state has read; nothing was read. Omit it, "
+                "read everything again with --start-over, or set input.count_copies"
             )
     return Files([(path, kind_of(path, format, layout)) for path in paths], positions, sizes)
 

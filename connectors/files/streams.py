@@ -146,7 +146,7 @@ class Compressed(ByteStream):
         self._ended = True
         if self._decoder is not None or not self._taken:
             self.trusted = self._made
-            self.damage = f"the {self._codec.name} data are cut short after {self._taken:,} compressed bytes"
+            self.damage = f"the {self._codec.name} data is truncated after {self._taken:,} compressed bytes"
 
     def unread(self) -> int:
         """Compressed bytes: how much they hold is not known."""
@@ -172,7 +172,7 @@ class Transcoded(ByteStream):
                 text = self._decoder.decode(piece, final=not piece and not self._stream.damage).encode()
             except UnicodeError as error:
                 place = self._taken + getattr(error, "start", 0)
-                self.damage = f"the bytes near byte {place:,} are no text in {self._encoding}; name another --encoding"
+                self.damage = f"invalid {self._encoding} near byte {place:,}; use another --encoding"
                 self._ended = True
                 return b""
             self._taken += len(piece)

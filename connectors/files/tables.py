@@ -116,7 +116,7 @@ def _parquet(file: BinaryIO, start: int, notices: list[str]) -> tuple[int, int, 
 
     size = os.fstat(file.fileno()).st_size
     if size < 12:
-        raise Unreadable(f"{size} bytes are no Parquet file, which has at least 12")
+        raise Unreadable(f"{size} bytes are not a Parquet file, which has at least 12")
     try:
         opened = parquet.ParquetFile(file)
         rows = opened.metadata.num_rows
@@ -157,7 +157,7 @@ def _arrow(file: BinaryIO, start: int, notices: list[str]) -> tuple[int, None, N
 
     head = file.read(len(_MAGIC))
     if not head:
-        raise Unreadable("0 bytes are no Arrow IPC file or stream, which begins with its schema")
+        raise Unreadable("0 bytes are not an Arrow IPC file or stream, which begins with its schema")
     in_file = head.startswith(_MAGIC)
     _check_batches(file, 8 if in_file else 0)
     file.seek(8 if in_file else 0)
@@ -224,6 +224,6 @@ def _messages(file: BinaryIO, in_file: bool | None, notices: list[str]) -> Itera
     file.seek(-len(_MAGIC if in_file else _END), os.SEEK_END)
     end = file.read()
     if in_file and end != _MAGIC:
-        raise OSError("an Arrow IPC file that is cut short: its footer is missing")
+        raise OSError("a truncated Arrow IPC file: its footer is missing")
     if not in_file and end != _END:
-        notices.append(f"the Arrow stream ends after {first:,} rows without an end mark: was its writer cut off?")
+        notices.append(f"the Arrow stream ends after {first:,} rows without an end mark; was its writer interrupted?")

@@ -1,6 +1,5 @@
-"""What passes between rooms: comparisons and batches, columns of triplet counts, similarity matrices, names, arrays
-in memory or on disk, the container format of files. Imports nothing else of the engine.
-"""
+"""What packages exchange: comparisons and batches, columns of triplet counts, similarity matrices, names, arrays in
+memory or on disk, and the container format of files. Imports nothing else of the engine."""
 
 import time
 

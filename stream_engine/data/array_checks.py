@@ -1,11 +1,10 @@
-"""Whether arrays that come from a file are what they are said to be: before compiled code, which asks nothing, sees
-them.
+"""Check arrays from a file against their declarations, before compiled code, which checks nothing, uses them.
 
-Who writes arrays declares them (`ids`, `counts`, `figures`, ...), and `check_arrays` holds a file against that: names,
-types, sizes, ranges. What entries have to do with each other (order, offsets) is checked by the functions below it.
-All raise `Corrupt` with one line. O(size), BLOCK entries at a time: nothing of the size of an array is made.
+The code that writes arrays declares them (`ids`, `counts`, `figures`, ...), and `check_arrays` compares a file with the
+declarations: names, types, sizes, ranges. Relations between entries (order, offsets) are checked by the functions below
+it. All raise `Corrupt` with one line. O(size), BLOCK entries at a time, without temporary arrays of the full size.
 
-Whether counts by key from a file are what `triplet_columns` says of them. Raises `Corrupt`; O(keys), in blocks.
+Check counts by key from a file against the rules of `triplet_columns`. Raises `Corrupt`; O(keys), in blocks.
 """
 
 from collections.abc import Callable, Mapping
@@ -19,18 +18,18 @@ from stream_engine.data.container import Corrupt
 from stream_engine.data.mapped_arrays import BLOCK
 from stream_engine.data.triplet_columns import COUNT_LIMIT
 
-MOST = 1 << 53  # no count of a stream is larger; sums and differences of a few such numbers fit an int64 and a float64
+MOST = 1 << 53  # an upper bound of all counts; sums and differences of a few such numbers fit into int64 and float64
 LARGEST_COUNT = MOST // 64
 LARGEST_SUM = MAX_WEIGHT * MOST  # of weights
 
 
 class Held(NamedTuple):
-    """What an array is: its types (numpy's `dtype.str`, or only the `kind`; none: any), what each axis runs over, and
-    between what its values lie.
+    """Declaration of an array: its types (numpy's `dtype.str`, or only the `kind`; none: any), the meaning of each
+    axis, and the range of its values.
 
-    Axes of one name are equally long. "pairs+1" is one longer than "pairs"; a number stands for itself, and None for
-    any length; no `axes` at all: any shape. `below` is a number or the name of an axis. `finite`: no NaN, no infinity.
-    The rest is for arrays of artifacts, see `state.artifact_schemas`.
+    Axes of one name have equal lengths. "pairs+1" is one longer than "pairs"; a number stands for itself, None for any
+    length; without `axes`, any shape. `below` is a number or the name of an axis. `finite`: no NaN, no infinity. The
+    other fields are for arrays of artifacts, see `state.artifact_schemas`.
     """
 
     dtypes: tuple[str, ...]
@@ -38,13 +37,13 @@ class Held(NamedTuple):
     least: float | None = None
     below: float | str | None = None
     finite: bool = False
-    values: str = ""  # "ids", "labels", "merges": what happens to them where objects are renumbered
-    unless: str = ""  # a parameter of the refit: where it is set, the array is of any shape
+    values: str = ""  # "ids", "labels", "merges": how to update them if objects are renumbered
+    unless: str = ""  # a parameter of the refit: if it is set, the array has any shape
     fewer: bool = False  # it may have fewer axes
 
 
 def ids(*axes: str | int, of: str = "objects", least: int = 0) -> Held:
-    """Ids of objects, or of what else `of` says."""
+    """Ids of objects, or of whatever `of` names."""
     return Held(("<i4",), axes, least, of)
 
 
@@ -69,13 +68,13 @@ def flags(*axes: str | int) -> Held:
 
 
 def offsets(along: str) -> Held:
-    """Where each of `along` begins, and where the last ends: see `check_offsets`."""
+    """Offsets: the start of each of `along`, and the end of the last; see `check_offsets`."""
     return Held(("<i8",), (f"{along}+1",))
 
 
 def check_arrays(held: Mapping[str, Held], arrays: Mapping[str, np.ndarray], **sizes: int) -> dict[str, int]:
-    """Raise `Corrupt` unless there are exactly the arrays that are `held`, as declared. `sizes` gives the length of
-    axes that are known (objects=...); returns those of all.
+    """Raise `Corrupt` unless the arrays are exactly those `held`, as declared. `sizes` gives known lengths of axes
+    (objects=...); returns the lengths of all axes.
 
     >>> check_arrays({"i": ids("keys")}, {"i": np.array([0, 2], np.int32)}, objects=3)
     {'objects': 3, 'keys': 2}
@@ -108,7 +107,7 @@ def check_array(name: str, held: Held, array: np.ndarray, sizes: dict[str, int])
 
 
 def _length(axis: str, size: int, sizes: dict[str, int]) -> int:
-    """How long an axis must be, "pairs" or "pairs+1"; one that is met first is as long as it is, if it can be."""
+    """The required length of an axis, "pairs" or "pairs+1"; the first array with a new axis defines its length."""
     name, _, more = axis.partition("+")
     return sizes.setdefault(name, max(size - int(more or 0), 0)) + int(more or 0)
 
@@ -124,7 +123,7 @@ def check_range(name: str, held: Held, array: np.ndarray, sizes: Mapping[str, in
             raise Corrupt(f"{name}: got {low} to {high}, expected finite numbers")
         if (held.least is not None and low < held.least) or (below is not None and high >= below):
             least = "any" if held.least is None else f"{held.least:g}"
-            raise Corrupt(f"{name}: got {low} to {high}, expected {least} and more" + _below(below))
+            raise Corrupt(f"{name}: got {low} to {high}, expected at least {least}" + _below(below))
 
 
 def _below(below: float | None) -> str:
@@ -136,12 +135,12 @@ def _parts(array: np.ndarray):
 
 
 def check_offsets(name: str, starts: np.ndarray, end: int, least: int = 0) -> None:
-    """Offsets begin at 0, rise by `least` (0 or 1) or more, and end at `end`."""
+    """Check that offsets begin at 0, increase by at least `least` (0 or 1), and end at `end`."""
     if starts[0] != 0 or starts[-1] != end:
         raise Corrupt(f"{name}: got {starts[0]} to {starts[-1]}, expected 0 to {end}")
     for before, after in _neighbours(starts):
         if (after <= before if least else after < before).any():  # a difference could overflow
-            raise Corrupt(f"{name}: offsets that do not rise by {least} or more")
+            raise Corrupt(f"{name}: offsets do not increase by at least {least}")
 
 
 def _neighbours(array: np.ndarray):

@@ -1,7 +1,6 @@
-"""How much memory there is, asked before it is taken: work that cannot fit says so instead of being killed.
+"""Available memory, checked before it is allocated: work that cannot fit raises an error instead of being killed.
 
-A process may be given a budget (`give`), as it may be given a limit by a control group or by `setrlimit`: what asks
-here minds all of them.
+A process may have a budget (`give`), a control group's limit, or a limit by `setrlimit`; all of them are respected.
 """
 
 import resource
@@ -10,11 +9,11 @@ from pathlib import Path
 
 _CGROUP = Path("/sys/fs/cgroup")
 _MEMINFO = Path("/proc/meminfo")
-_BUDGET: list[int] = []  # bytes that this process may take in all; none or one
+_BUDGET: list[int] = []  # total bytes that this process may use; none or one
 
 
 def give(budget: int | None) -> None:
-    """From now on this process may take so many bytes in all, whatever the machine has; None: what there is."""
+    """Limit this process to this many bytes in total; None: what is available."""
     _BUDGET[:] = [] if budget is None else [budget]
 
 
@@ -29,7 +28,7 @@ def resident(process: int | str = "self") -> int:
 
 
 class TooLarge(ValueError):
-    """What is asked for does not fit into memory; one line with the figures and what to do."""
+    """The request does not fit into memory; one line with the figures and what to do."""
 
 
 def require(what: str, needed: float, limit: int | None, next_step: str) -> None:
@@ -37,11 +36,11 @@ def require(what: str, needed: float, limit: int | None, next_step: str) -> None
 
     >>> require("sdp", matrices(2, 10), 100, "choose objects")
     Traceback (most recent call last):
-    stream_engine.data.available_memory.TooLarge: sdp: needs 1.6e-06 GB, 1e-07 GB may be used: choose objects
+    stream_engine.data.available_memory.TooLarge: sdp: needs 1.6e-06 GB, available are 1e-07 GB: choose objects
     """
     allowed = available() if limit is None else limit
     if allowed is not None and needed > allowed:
-        raise TooLarge(f"{what}: needs {_gigabytes(needed)}, {_gigabytes(allowed)} may be used: {next_step}")
+        raise TooLarge(f"{what}: needs {_gigabytes(needed)}, available are {_gigabytes(allowed)}: {next_step}")
 
 
 def matrices(count: float, n: int) -> int:

@@ -1,9 +1,9 @@
-"""The vocabulary: what a comparison is, how events are told apart, and what decoding a block of them yields.
+"""Basic terms: comparisons, events, and the result of decoding a block of events.
 
-Glossary. A *triplet* (anchor, near, far) says d(anchor, near) < d(anchor, far). A *quadruplet* (i, j, k, l) says
-d(i, j) < d(k, l). Both are edges {near pair} -> {far pair} of McFee & Lanckriet's similarity graph, whose vertices are
-unordered pairs of objects. A triplet and its reversal *contradict* each other. An *event* is what one line or message
-holds: one judgement, which expands to any number of comparisons.
+A *triplet* (anchor, near, far) states d(anchor, near) < d(anchor, far). A *quadruplet* (i, j, k, l) states d(i, j) <
+d(k, l). Both are edges {near pair} -> {far pair} of McFee & Lanckriet's similarity graph, whose vertices are unordered
+pairs of objects. A triplet and its reversal *contradict* each other. An *event* is the content of one line or message:
+one response, which expands to any number of comparisons.
 """
 
 from collections.abc import Iterable, Sequence
@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 MAX_NAME_BYTES = 1024
-MAX_WEIGHT = 1e100  # of an event: sums of weights, and of their squares, stay finite
+MAX_WEIGHT = 1e100  # of an event: sums of weights, and of their squares, are finite
 MAX_LIST = 10_000
 
 EVENT_TYPES = ("triplet", "quadruplet", "odd_one_out", "most_central", "pick", "ranking", "label")
@@ -20,23 +20,23 @@ EVENT_TYPES = ("triplet", "quadruplet", "odd_one_out", "most_central", "pick", "
 # The closed set of rejection codes: keys of `rejected` in summary.json and values of a metric label.
 REASONS = {
     "not_parseable": "the bytes are not an event of this format",
-    "unknown_type": "`type` is none of the known ones",
-    "missing_field": "a field that this type needs is not there",
-    "wrong_type": "a field holds another type of value",
+    "unknown_type": "`type` is unknown",
+    "missing_field": "a field that this type requires is missing",
+    "wrong_type": "a field has the wrong type",
     "empty_name": "an object name is empty",
     "name_too_long": f"a name is over {MAX_NAME_BYTES} bytes of UTF-8",
     "list_too_long": f"a list is over {MAX_LIST} entries",
     "not_distinct": "objects that must be distinct are not",
     "not_shown": "`odd`, `central` or `chosen` is not among those shown",
     "nothing_chosen": "`chosen` is empty, or `ranked` has fewer than two objects",
-    "everything_chosen": "`chosen` leaves nothing to be farther",
+    "everything_chosen": "`chosen` contains all objects shown",
     "bad_weight": "`weight` is not a number from 0 to 1e100",
-    "bad_votes": "`n_near` or `n_far` is not a whole number from 0 to 1,000,000",
+    "bad_votes": "`n_near` or `n_far` is not an integer from 0 to 1,000,000",
     "bad_time": "`time` is neither RFC 3339 nor epoch seconds",
-    "incomplete": "the source could not deliver the event whole",
-    "decoder_failed": "the decoder failed on it, which it never should",
-    "process_died": "the process died three times while it was at work on it",
-    "too_large": "a line, message or row is larger, once decompressed, than `input.max_message_bytes` or `_rows` allow",
+    "incomplete": "the source could not deliver the complete event",
+    "decoder_failed": "the decoder raised an exception, which is a bug",
+    "process_died": "the process crashed three times while processing it",
+    "too_large": "a decompressed line, message or row exceeds `input.max_message_bytes` or `input.max_message_rows`",
 }
 
 
@@ -75,9 +75,9 @@ class Label(NamedTuple):
 
 
 class Rejected(NamedTuple):
-    """One event that was refused: `index` counts events in the record's value, `start` is its first byte there."""
+    """One rejected event: `index` is its number in the record's value, `start` its first byte there."""
 
-    index: int  # type: ignore[assignment]  # shadows tuple.index, which nobody asks a rejection for
+    index: int  # type: ignore[assignment]  # shadows tuple.index, which is not used
     start: int
     reason: str
     message: str
@@ -90,30 +90,29 @@ class Provenance(NamedTuple):
     of_triplet: np.ndarray  # (m,) int32
     of_quadruplet: np.ndarray  # (q,) int32
     kind: np.ndarray  # (e,) int8 index into EVENT_TYPES
-    worker: np.ndarray  # (e,) int32 into `workers`, -1 where the event names none
+    worker: np.ndarray  # (e,) int32 into `workers`, -1 if not given
     workers: list[str]
-    weight: np.ndarray  # (e,) float64, 1.0 where the event gives none
-    time: np.ndarray  # (e,) float64 epoch seconds, NaN where the event gives none
-    catch_worker: np.ndarray = np.empty(0, np.int32)  # (c,) who answered each catch trial, -1: nobody named
-    catch_passed: np.ndarray = np.empty(0, bool)  # (c,) whether with the known answer
-    continues: bool = False  # the first event is the one that the block before ends with: it is not another event
-    sampler: np.ndarray = np.empty(0, np.int32)  # (e,) int32 into `samplers`, -1 where the event names none; or empty
+    weight: np.ndarray  # (e,) float64, 1.0 if not given
+    time: np.ndarray  # (e,) float64 epoch seconds, NaN if not given
+    catch_worker: np.ndarray = np.empty(0, np.int32)  # (c,) who answered each catch trial, -1 if not given
+    catch_passed: np.ndarray = np.empty(0, bool)  # (c,) whether it was passed
+    continues: bool = False  # the first event continues the last one of the previous block
+    sampler: np.ndarray = np.empty(0, np.int32)  # (e,) int32 into `samplers`, -1 if not given; or empty
     samplers: Sequence[str] = ()  # how questions were chosen
 
 
 class Kinds(NamedTuple):
-    """Which type of event each comparison comes from; `of_*` map comparisons to the accepted events."""
+    """The event type of each comparison; `of_*` map comparisons to the accepted events."""
 
     of_triplet: np.ndarray  # (m,) int32
     of_quadruplet: np.ndarray  # (q,) int32
     kind: np.ndarray  # (e,) int8 index into EVENT_TYPES
-    continues: bool = False  # the first event is the one that the block before ends with
-    goes_on: bool = False  # the last event has more comparisons, in the block after this one
+    continues: bool = False  # the first event continues the last one of the previous block
+    goes_on: bool = False  # the last event continues in the next block
 
 
 class Counted(NamedTuple):
-    """What was counted elsewhere, over the names of its block: states of accumulators, net votes for the guard,
-    totals."""
+    """Counts from elsewhere, over the names of a block: states of accumulators, net votes for the guard, totals."""
 
     states: dict[str, dict[str, np.ndarray]]  # accumulator -> its state
     votes: np.ndarray  # (r, 4) int32 rows near_i, near_j, far_i, far_j, each in the direction of its net vote
@@ -124,9 +123,11 @@ class Counted(NamedTuple):
 
 
 class Decoded(NamedTuple):
-    """A block of events as columns. Indices point into `names`, which holds the names of this block's comparisons in
-    order of first appearance (the order of the contract: event by event, comparison by comparison, anchor, near, far or
-    near_i, near_j, far_i, far_j)."""
+    """A block of events as columns.
+
+    Indices refer to `names`, which holds the names of this block's comparisons in order of first appearance (the order
+    of the contract: event by event, comparison by comparison, anchor, near, far or near_i, near_j, far_i, far_j).
+    """
 
     names: Sequence[str]
     triplets: np.ndarray  # (m, 3) int32: anchor, near, far
@@ -135,26 +136,30 @@ class Decoded(NamedTuple):
     labels: list[Label]
     events: dict[str, int]  # accepted events by type
     rejected: list[Rejected]
-    filtered: int = 0  # kept out by --where
+    filtered: int = 0  # excluded by --where
     empty: int = 0  # blank lines are not counted; empty values and tombstones are
     unknown_fields: frozenset[str] = frozenset()
     provenance: Provenance | None = None
     kinds: Kinds | None = None
-    counted: Counted | None = None  # beside, or instead of, comparisons
+    counted: Counted | None = None  # in addition to, or instead of, comparisons
     values: int | None = None  # of `many` values, how many these are; None: all
-    rest: Iterable["Decoded"] = ()  # more comparisons of the same events, too many to be held at once: made on the way
+    rest: Iterable[
+        "Decoded"
+    ] = ()  # further comparisons of the same events, too many for memory at once: created on iteration
 
 
 class Batch(NamedTuple):
-    """Comparisons by object id, in order. The single event is a batch of one."""
+    """Comparisons by object id, in order. A single event is a batch of one."""
 
     triplets: np.ndarray  # (m, 3) int32: anchor, near, far
     quadruplets: np.ndarray  # (q, 4) int32, four distinct objects each
     quadruplet_at: np.ndarray  # (q,) int64: how many triplets come before each quadruplet
     n_objects: int  # ids are 0 .. n_objects - 1
-    provenance: Provenance | None = None  # who, when and how much, where something in use asks for it
-    kinds: Kinds | None = None  # by what type of event, where events were decoded
-    name_hashes: np.ndarray | None = None  # (n_objects,) uint64 of the objects' names, where something in use asks
+    provenance: Provenance | None = None  # provenance, if an accumulator in use needs it
+    kinds: Kinds | None = None  # event types, if events were decoded
+    name_hashes: np.ndarray | None = (
+        None  # (n_objects,) uint64 hashes of the objects' names, if something in use needs them
+    )
 
 
 class InvalidEvent(ValueError):

@@ -1,15 +1,16 @@
 """`njit` for every kernel of the package: compiled by numba when it is first called, and not loaded before.
 
-Importing numba takes as long as everything else that a short command does, and a room's module holds kernels beside
-what such a command needs. So a decorated function is a `Kernel`, a thin stand-in: its first call, or the first look at
-an attribute of numba's, imports numba and makes the compiled function, with the cache of `kernel_cache.py`.
+Importing numba takes as long as everything else that a short command does, and a module has kernels next to what such a
+command needs. So a decorated function is a `Kernel`, a thin stand-in: its first call, or the first access to an
+attribute of numba's, imports numba and creates the compiled function, with the cache of `kernel_cache.py`.
 
-Invariant: before numba looks at a kernel, the kernels that it names, as globals of its module or variables of an
-enclosing function, and those that they name, are in place of their stand-ins there. So to numba all is as if decorated
-by its own decorators: it inlines, caches and types as ever. A kernel names kernels, not modules that hold them.
+Invariant: before numba sees a kernel, the kernels that it refers to, as globals of its module or variables of an
+enclosing function, and those that they refer to, replace their stand-ins there. So for numba, everything looks as if
+decorated by its own decorators: it inlines, caches and types as usual. A kernel refers to kernels, not to modules that
+contain them.
 
-`intrinsic` and `register_jitable` are numba's in the same manner. Cost of a stand-in that Python goes on calling, from
-a module that imported it: 0.1 us a call; in its own module it gives way to the compiled function.
+`intrinsic` and `register_jitable` are numba's, in the same way. The cost of a stand-in that Python keeps calling, from
+a module that imported it, is 0.1 us a call; in its own module, it is replaced by the compiled function.
 
 Arrays as compiled functions take them: read-only views in C order, so that one specialisation serves every
 caller.
@@ -42,9 +43,9 @@ Function = TypeVar("Function", bound=Callable)
 
 
 class Kernel:
-    """A function that numba compiles on first use. Otherwise as what numba makes of it: attributes are looked up there.
+    """A function that numba compiles on first use, and whose attributes are those of the compiled function.
 
-    `function` is what was decorated, `make` what makes the compiled one of it (it may import numba).
+    `function` is the decorated function, `make` compiles it (and may import numba).
     """
 
     def __init__(self, function: Callable, make: Callable[[Callable], Callable]) -> None:

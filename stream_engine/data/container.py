@@ -1,9 +1,9 @@
-"""The one byte layout of everything the engine publishes: a JSON header, plain little-endian arrays, a SHA-256.
+"""The byte layout of all published files: a JSON header, plain little-endian arrays, a SHA-256.
 
-No pickle, no compression, arrays aligned to 64 bytes so that a reader can map them instead of copying. The layout is
-drawn in DESIGN.md, "Snapshot byte format". Equal contents give equal bytes, so there is one way to write a content:
-whatever is not written that way is refused when it is read, also where its checksum is right. What the arrays mean is
-checked by who reads them. O(bytes); hashing is most of it.
+No pickle, no compression, arrays aligned to 64 bytes so that a reader can map them instead of copying. DESIGN.md,
+"Snapshot byte format", shows the layout. Equal contents give equal bytes, so each content has exactly one encoding: any
+other encoding is rejected on reading, even if its checksum is correct. The reader checks the meaning of the arrays.
+O(bytes), most of it hashing.
 """
 
 import hashlib
@@ -32,26 +32,26 @@ Decoded = tuple[str, dict[str, Any], dict[str, np.ndarray], str]
 
 
 class Corrupt(ValueError):
-    """The bytes are not a whole, unchanged container of a version that this engine reads. One line says which."""
+    """The bytes are not a complete, unchanged container of a version that this engine reads. One line says why."""
 
 
 class LeftAlone(Corrupt):
-    """The file may well be whole, but is not for this process to read; nor is an older one in its place."""
+    """The file may be intact, but this process must not read it, nor replace it with an older one."""
 
 
 class NewerVersion(LeftAlone):
-    """The file was written by a newer engine; it is whole, and to be left alone."""
+    """The file was written by a newer engine; it is intact and must not be changed."""
 
 
 class NotTrusted(LeftAlone):
-    """The file is signed with another key than this process has, or is not signed and should be."""
+    """The file is signed with a different key than this process has, or is not signed and should be."""
 
 
 def encode(
     kind: str, meta: Mapping[str, Any], arrays: Mapping[str, np.ndarray], signing: Signing = UNSIGNED
 ) -> tuple[list[memoryview], str]:
     """`(chunks, digest)`: what to write, in order, and the SHA-256 (hex) of the content, which does not depend on a key
-    (without one it is what the last 32 bytes are).
+    (without a key, it equals the last 32 bytes).
 
     >>> chunks, digest = encode("demo", {"n": 2}, {"x": np.arange(2)})
     >>> kind, meta, arrays, again = decode(b"".join(chunks))
@@ -89,7 +89,7 @@ def _as_written(header: Any) -> bytes:
 
 
 def decode(buffer: bytes | memoryview | mmap.mmap, signing: Signing = UNSIGNED) -> Decoded:
-    """`(kind, meta, arrays, digest)`; arrays are read-only views of `buffer`. Raises `Corrupt`, and of its kinds
+    """`(kind, meta, arrays, digest)`; arrays are read-only views of `buffer`. Raises `Corrupt`, and its subclasses
     `NewerVersion` and `NotTrusted`."""
     view = memoryview(buffer)
     if len(view) < _FIXED + _DIGEST or view[:8] != MAGIC:
@@ -101,17 +101,17 @@ def decode(buffer: bytes | memoryview | mmap.mmap, signing: Signing = UNSIGNED) 
         raise Corrupt(f"format version {version}, expected {VERSION} or {SIGNED_VERSION}")
     end = len(view) - (_DIGEST if version == VERSION else _DIGEST + SIGNED)
     if end < _FIXED:
-        raise Corrupt(f"cut short: {len(view)} bytes")
+        raise Corrupt(f"truncated: {len(view)} bytes")
     digest = hashlib.sha256(MAGIC + VERSION.to_bytes(4, "little"))
     digest.update(view[12:end])
     if digest.digest() != view[end : end + _DIGEST]:
-        raise Corrupt(f"checksum differs over {len(view)} bytes: damaged or cut short")
+        raise Corrupt(f"wrong checksum over {len(view)} bytes: damaged or truncated")
     if problem := wrongly_signed(signing, digest.digest(), bytes(view[end + _DIGEST :])):
         raise NotTrusted(problem)
     size = int.from_bytes(view[16:24], "little")
     begin = _FIXED + size + (-(_FIXED + size) % ALIGN)
     if any(view[12:16]) or begin > end or any(view[_FIXED + size : begin]):
-        raise Corrupt(f"header of {size} bytes in a file of {len(view)}, or bytes that are not zero around it")
+        raise Corrupt(f"header of {size} bytes in a file of {len(view)}, or nonzero padding around it")
     header = _header(bytes(view[_FIXED : _FIXED + size]))
     return header["kind"], header["meta"], _arrays(header["arrays"], view[begin:end].toreadonly()), digest.hexdigest()
 
@@ -142,7 +142,7 @@ def _check_depth(header: dict[str, Any]) -> None:
         level = [each for each in level if isinstance(each, (dict, list))]
         if not level:
             return
-    raise Corrupt(f"header: more than {DEEPEST} lists and objects inside each other")
+    raise Corrupt(f"header: more than {DEEPEST} nested lists and objects")
 
 
 def _arrays(table: list[Any], body: memoryview) -> dict[str, np.ndarray]:
@@ -152,7 +152,7 @@ def _arrays(table: list[Any], body: memoryview) -> dict[str, np.ndarray]:
     for entry in table:
         name, dtype, shape = _entry(entry)
         if last is not None and name <= last:
-            raise Corrupt(f"array {name!r} stands after {last!r}, expected names that rise")
+            raise Corrupt(f"array {name!r} follows {last!r}, expected names in ascending order")
         size = math.prod(shape) * np.dtype(dtype).itemsize
         if (entry["at"], entry["bytes"]) != (begin, size) or begin + size > len(body):
             raise Corrupt(
@@ -162,10 +162,10 @@ def _arrays(table: list[Any], body: memoryview) -> dict[str, np.ndarray]:
         raw, last = body[begin : begin + size], name
         arrays[name] = np.frombuffer(raw, dtype).reshape(shape)
         if dtype == "|b1" and size and np.frombuffer(raw, np.uint8).max() > 1:
-            raise Corrupt(f"array {name!r} holds bytes that are neither true nor false")
+            raise Corrupt(f"array {name!r} has bytes that are neither true nor false")
         begin += size + -size % ALIGN
         if any(body[begin - (-size % ALIGN) : begin]):
-            raise Corrupt(f"bytes that are not zero after array {name!r}")
+            raise Corrupt(f"nonzero padding after array {name!r}")
     if begin != len(body):
         raise Corrupt(f"{len(body)} bytes of arrays, expected {begin}")
     return arrays
@@ -181,7 +181,9 @@ def _entry(entry: Any) -> tuple[str, str, list[int]]:
     if not isinstance(shape, list) or len(shape) > MOST_AXES or not all(_is_size(each) for each in shape):
         raise Corrupt(f"array {name!r} has shape {str(shape)[:80]}, expected up to {MOST_AXES} sizes")
     if not (_is_size(entry["at"]) and _is_size(entry["bytes"])):
-        raise Corrupt(f"array {name!r}: at and bytes are no sizes: {str(entry['at'])[:40]}, {str(entry['bytes'])[:40]}")
+        raise Corrupt(
+            f"array {name!r}: at and bytes are not sizes: {str(entry['at'])[:40]}, {str(entry['bytes'])[:40]}"
+        )
     return name, dtype, shape
 
 

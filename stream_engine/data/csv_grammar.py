@@ -1,24 +1,24 @@
-"""What a CSV record is, where the header is, and what the columns are called: the rules of CSV, in one place.
+"""The rules of CSV in one place: records, headers, names of columns.
 
-The rules are those of pyarrow and of the module csv (RFC 4180, read leniently), with a way out of stray quotes:
+The rules are those of pyarrow and of Python's csv module (RFC 4180, read leniently), with a fallback for stray quotes:
 
-- A file may begin with a byte order mark, which is passed over; anywhere else it is text. So is a NUL, everywhere.
-- A line ends with a line feed, a carriage return, or both. Blank lines are no records.
-- The header begins with the first line that is not blank. Its quoted names may hold up to `MAX_LINES` line ends each; a
-  header in which a quote does not close is refused, and nothing below it is read.
-- Fields are separated by the delimiter, which `delimiter_of` finds in the header: the one of comma, semicolon, tab and
-  bar that is there most often outside quotes (of equals the first of these; a comma where there is none), or the one
-  that a mark before the header names: a line `sep=;`, as Excel writes it, which is no record.
-- A quote opens a field only at its start; anywhere else it is text. In a quoted field a doubled quote is one quote, and
-  delimiters and line ends are text. What follows the closing quote belongs to the field.
-- A quoted field over several lines must close before a delimiter, a line end or the end of the data, and holds at most
-  `MAX_LINES` line ends; and its record must have as many fields as the header. Otherwise the quote was a stray one: the
-  record is its first line alone, which is refused, and reading goes on at the second.
+- A byte order mark at the start of a file is skipped; anywhere else it is text. So is a NUL, everywhere.
+- A line ends with a line feed, a carriage return, or both. Blank lines are not records.
+- The header begins with the first non-blank line. Its quoted names may contain up to `MAX_LINES` line ends each; a
+  header with an unclosed quote is rejected, and nothing below it is read.
+- Fields are separated by the delimiter. `delimiter_of` finds it in the header: the one of comma, semicolon, tab and
+  bar that occurs most often outside quotes (the first of these in a tie; a comma if there is none), or the one in a
+  line `sep=;` before the header, as written by Excel, which is not a record.
+- A quote opens a field only at its start; anywhere else it is text. In a quoted field, a doubled quote is one quote,
+  and delimiters and line ends are text. What follows the closing quote belongs to the field.
+- A quoted field over several lines must close before a delimiter, a line end or the end of the data, and contains at
+  most `MAX_LINES` line ends; and its record must have as many fields as the header. Otherwise, the quote is a stray
+  one: the record is its first line alone, which is rejected, and reading continues at the second line.
 
-What a record is depends on the bytes from its beginning on, never on blocks; a block ends after a line feed that ends a
-record (files whose lines all end with a carriage return alone are refused). Whether a quote is stray needs no byte
-beyond the block. `tests/support/csv_reference.py` says the same once more, plainly. O(bytes), with stray quotes O(bytes
-of `MAX_LINES` lines) for each.
+A record depends on the bytes from its beginning, never on blocks; a block ends after a line feed that ends a record
+(files whose lines all end with a carriage return alone are rejected). Whether a quote is stray depends on no byte
+beyond the block. `tests/support/csv_reference.py` is a simple reference implementation. O(bytes), with stray quotes
+O(bytes of `MAX_LINES` lines) for each.
 """
 
 import csv

@@ -1,19 +1,18 @@
 """Hashes of integers and names, and hash tables in plain arrays.
 
-Numbers: the one way in which this project makes random-looking numbers of integers and names, SplitMix64's finaliser.
-
+The project's hash function is the finaliser of SplitMix64.
 `mix64` is a permutation of the 64-bit integers in which every bit of the input changes half the bits of the output
 (Steele, Lea & Flood 2014, "Fast splittable pseudorandom number generators", with the constants of Stafford's Mix13). It
 is the same function in compiled kernels and on NumPy arrays, and the same on every machine. Which examples are held
 out, ties of TripletBoost and the canonical order of objects follow from its values: they must never change.
 
-Names: a number for each name that is the same in every process and on every machine, for ever: what a sample that is
-chosen by contents is chosen by.
+Hashes of names that are the same in every process and on every machine, forever: for samples selected by content.
 
-`Interner` finds names by hashes of its own, keyed anew in every process so that nobody can choose names that collide
-in it; those here are for values that are kept. Who needs more than luck compares contents where hashes are equal.
+`Interner` finds names by its own hashes, with a new key in every process so that no input can be constructed whose
+names collide; the hashes here are for values that are stored. Code that needs certainty compares the names if hashes
+are equal.
 
-Tables, for compiled kernels: open addressing with linear probing (Knuth, TAOCP 6.4, Alg. L).
+Hash tables in plain arrays, for compiled kernels: open addressing with linear probing (Knuth, TAOCP 6.4, Alg. L).
 
 A table is an array of 2^k slots; 0 marks an empty one. What a slot holds is its owner's business: a key itself, or the
 number of a row elsewhere that has the key. Entries are never taken out of a table; a larger one is filled anew.
@@ -84,7 +83,7 @@ def mix64(x):
 
 
 def splitmix64(state):
-    """What a SplitMix64 generator gives next in these states, uint64: `mix64` for numbers of which 0 is not special."""
+    """What a SplitMix64 generator gives next in these states, uint64: `mix64` without a special role of 0."""
     return mix64(state + np.uint64(GOLDEN_GAMMA))
 
 

@@ -1,13 +1,13 @@
-"""Names to numbers by first appearance, straight from their UTF-8 bytes: the one table of names for every format and
-for the objects of a state.
+"""Names to numbers by first appearance, directly from their UTF-8 bytes: the name table of all formats and of the
+objects of a state.
 
-Names are held packed, as a snapshot has them, and found through one table of hashes: no Python object a name. Two names
-are one if their bytes are. The letters of new names are copied, so that what they were read from need not be kept.
-25 to 45 bytes a name beside its own letters. Short names met lately are kept beside it by their letters, two words, and
-found without hashes: a third of the time where few names come again and again.
+Names are stored packed, as in a snapshot, and found through one hash table, without a Python object per name. Two names
+are equal if their bytes are. The bytes of new names are copied, so their source need not be kept. 25 to 45 bytes per
+name in addition to its own bytes. Recently seen short names are also stored directly, as two words, and found without
+hashing: a third of the time if few names occur repeatedly.
 
-Invariant: `_table` (a power of two, at most half full) holds the number of each name once, beside the upper half of its
-hash; packed names are only appended, so a view of the first n stays what it was.
+Invariant: `_table` (a power of two, at most half full) holds the number of each name once, next to the upper half of
+its hash; packed names are only appended, so a view of the first n never changes.
 """
 
 import os
@@ -20,14 +20,14 @@ from stream_engine.data.hashing import find_slot, folded_product, hash_bytes
 from stream_engine.data.intrinsics import borrowed, first_bytes, prefetch, same_bytes, word_at
 from stream_engine.data.packed_names import Names, pack_names
 
-_SEED = int.from_bytes(os.urandom(8), "little")  # of this process: nobody outside can choose names that collide
+_SEED = int.from_bytes(os.urandom(8), "little")  # of this process: no input can be constructed whose names collide
 ALL_BITS = 2**64 - 1
 _NOBODY = np.zeros((0, 3), np.uint64)
 NEAR = 1 << 14  # slots of a table that is in the processor's cache anyway
 AHEAD = 32  # names looked for at a time: as many waits for memory as a processor can have at once
-LATELY = 1 << 13  # names met lately that are kept by their letters: 192 KB, which stay in the processor's cache
+LATELY = 1 << 13  # recently seen names that are stored directly: 192 KB, which stay in the processor's cache
 SHORT = 16  # bytes that such a name may have
-TRIED = 512  # names of a call after which those met lately are asked no more, if a quarter was not among them
+TRIED = 512  # names per call after which recent names are no longer searched, if fewer than a quarter were found
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -163,9 +163,9 @@ def _enter(table, utf8, offsets, n, key):
 
 
 class Interner:
-    """The names met so far: `names[number]`, and `ids` and `find` for the other way.
+    """The names seen so far: `names[number]`, and `ids` and `find` for the other direction.
 
-    `hash_bits` says which bits of a hash are looked at: fewer than all make names collide, for tests.
+    `hash_bits` limits the bits of a hash that are used: fewer bits make names collide, for tests.
     """
 
     def __init__(self, hash_bits: int = ALL_BITS):

@@ -1,21 +1,22 @@
 """What compiled kernels write in the compiler's own language: borrowed arrays, prefetching, words of bytes.
 
-`borrowed`: records of arrays that kernels hand to each other at no cost: borrowed from the caller, not owned.
+`borrowed`: records of arrays that kernels pass to each other without reference counting.
 
-numba counts references whenever an array is taken out of a record or handed to another function: two atomic
-instructions an array, up to 50 ns a call, as much as the work of a small kernel. `borrowed(record)` gives the same
-arrays without an owner, and what has no owner is not counted. The caller owns them, and keeps them, until the kernel
-returns; so a kernel never returns a borrowed array, nor a view of one.
+numba counts references whenever an array is taken out of a record or passed to another function: two atomic
+instructions per array, up to 50 ns a call, as much as the work of a small kernel. `borrowed(record)` returns the same
+arrays without an owner, which are not counted. The caller owns them, and keeps them until the kernel returns; so a
+kernel never returns a borrowed array, nor a view of one.
 
-`prefetch(array, row)`: ask the processor to bring a row into its cache, and go on without waiting.
+`prefetch(array, row)`: ask the processor to load a row into its cache, and continue without waiting.
 
-A kernel that jumps about in arrays larger than the caches waits about 100 ns for each row. If it knows the rows of its
-next steps it can ask for them ahead, and many arrive at once. A hint only: it changes no result, and a row that does
-not exist is no error.
+A kernel that accesses arrays larger than the caches at random waits about 100 ns for each row. If it knows the rows of
+its next steps, it can request them ahead, and many are loaded at once. Only a hint: it changes no result, and a row
+that does not exist is not an error.
 
-Bytes are taken eight at a time to compare, scan or hash text: little-endian words at any place.
-`word_at(data, at)` is the word of data[at : at + 8]; beyond the end of the data its bytes are 0. So a kernel that runs
-off the end sees zeros, which are in no text that it looks for, and reads nothing that is not there. O(1).
+Eight bytes at a time, for compiled kernels that compare, scan or hash text: little-endian words at any offset.
+
+`word_at(data, at)` is the word of data[at : at + 8]; bytes beyond the end of the data are 0. So a kernel that reads
+past the end sees zeros, which occur in no text that it searches for. O(1).
 """
 
 from collections.abc import Callable

@@ -1,29 +1,28 @@
-"""Compiled kernels as `compiled.py` makes them on first use: numba's, with a cache of code that follows the sources.
+"""Compiled kernels on first use (see `compiled.py`): numba's, with a cache that follows the sources.
 
-The machine code of a kernel also holds the kernels that it calls and the constants that it names, from other files.
-numba's own cache asks only whether the file of the function has changed, and has one index of signatures for each
+The machine code of a kernel also contains the kernels that it calls and the constants that it uses, from other files.
+numba's own cache checks only whether the file of the function has changed, and has one index of signatures for each
 function: two processes that fill it at the same time can leave an index in which one signature has the code of another,
-which then reads arrays of one layout as those of another, and counts wrongly without an error.
+which then reads integers as floats, for example, and counts wrongly without an error.
 
-Invariant: compiled code is loaded only by a process whose kernel sources, versions of Python, numpy, numba and
-llvmlite, and settings of numba are those that it was compiled with, and only for the signature that it was compiled
-for. One digest of the former, `key()`, names the folder of the cache. Each signature has a file of its own, written
-whole and renamed, which says what it is for; there is no index. The digest is taken when the first kernel is called. A
-process whose sources change while it runs saves nothing from then on; if they changed before its first kernel, or
-cannot be read, it loads nothing either.
+Invariant: compiled code is loaded only by a process with the same kernel sources, versions of Python, numpy, numba and
+llvmlite, and settings of numba as those that compiled it, and only for the signature that it was compiled for. One
+digest of the former, `key()`, names the folder of the cache. Each signature has its own file, written under another
+name and renamed, which contains the signature; there is no index. The digest is computed when the first kernel is
+called. A process whose sources change while it runs saves nothing from then on; if they changed before its first
+kernel, or cannot be read, it loads nothing either.
 
-Where the folder `stream-engine-KEY` is: in NUMBA_CACHE_DIR if that is set, else in the package's `__pycache__`, else in
-the user's cache folder of numba; the first of these that can be written to. Of those before it, which can only be read,
-each that has such a folder (filled when an image was built, say) is read first. Where nothing can be written, every
-process compiles anew.
+The folder `stream-engine-KEY` is in NUMBA_CACHE_DIR if that is set, else in the package's `__pycache__`, else in
+numba's cache folder of the user: the first of these that is writable. If earlier, read-only candidates contain such a
+folder (filled when an image was built, for example), it is read first. If nothing is writable, every process compiles.
 
-What is cleaned: a process that uses its folder for the first time, or for the first time in an hour, deletes folders
-beside it, of other sources or versions, that no process has started with for a week, or for an hour if `KEPT` others
-were used later. A program that still runs with such a folder keeps what it has loaded and compiles what it lacks.
+Cleaning: a process that uses its folder for the first time, or for the first time in an hour, deletes folders of other
+sources or versions next to it that no process has started with for a week, or for an hour if `KEPT` others were used
+later. A running program whose folder is deleted keeps what it has loaded and compiles what is missing.
 
-Names of numba that it does not document stand in this file only: `_Cache` of `numba.core.caching`, `dumps` of
-`numba.core.serialize`, `numba.misc.appdirs`, the attribute `_cache` of a compiled function and the methods `_reduce`
-and `_rebuild` of what the compiler returns; and in `compiled.py` its lock.
+Undocumented names of numba are used only in this file: `_Cache` of `numba.core.caching`, `dumps` of
+`numba.core.serialize`, `numba.misc.appdirs`, the attribute `_cache` of a compiled function, and the methods `_reduce`
+and `_rebuild` of the compiler's result; and its lock in `compiled.py`.
 """
 
 import contextlib
@@ -86,8 +85,8 @@ def _setting(name: str) -> object:
 
 
 class KernelCache(caching._Cache):
-    """The compiled code of one function: looked for in each of the folders, saved in the last if that is writable. A
-    file holds the signature, which is compared, and the code for it."""
+    """The compiled code of one function: read from the first folder that has it, saved in the last if that is writable.
+    A file contains the signature, which is compared, and the code for it."""
 
     def __init__(self, function: Callable) -> None:
         self._function = function
@@ -102,7 +101,7 @@ class KernelCache(caching._Cache):
         return str(folders[-1] / self._room) if folders else None
 
     def _path(self, folder: Path, sig: Any, codegen: Any) -> Path:
-        """Where the code for a signature and a processor is. What closures hold is part of the name."""
+        """The file for a signature and a processor. The values in closures are part of its name."""
         function = self._function
         cells = [cell.cell_contents for cell in function.__closure__ or ()]
         where = function.__module__, function.__qualname__, function.__code__.co_firstlineno

@@ -1,10 +1,11 @@
-"""Where large arrays live: in memory, or in files without a name that the kernel may page out.
+"""Storage of large arrays: in memory, or in unnamed files that the kernel may page out.
 
-An array on disk is an ordinary one over a shared mapping of a file that was unlinked before it was mapped: it goes when
-the array goes, and nothing is left however the process ends. Its blocks are reserved first, so that a full disk is an
-error here and not a signal in the middle of a sort. Values, and so bytes of state, are the same either way.
+An array on disk is an ordinary one over a shared mapping of a file that was unlinked before it was mapped: it is
+deleted with the array, and nothing remains however the process ends. Its blocks are reserved first, so that a full disk
+is an error here and not a signal in the middle of a sort. Values, and therefore bytes of state, are the same either
+way.
 
-An `Allocation` says which; an engine is given one and hands it to what it counts with, so two engines of one process
+An `Allocation` selects the storage; an engine has one and passes it to its accumulators, so two engines of one process
 may differ.
 """
 
@@ -22,7 +23,7 @@ BLOCK = 1 << 16  # entries: what is worked on at a time where a temporary of the
 
 
 class NoRoom(RuntimeError):
-    """The folder for arrays on disk takes no more, or cannot be used. One line."""
+    """The folder for arrays on disk is full or cannot be used. One line."""
 
 
 class _Pages(mmap.mmap):
@@ -46,8 +47,8 @@ class Allocation(NamedTuple):
                 return np.ndarray(shape, dtype, _Pages(file.fileno(), nbytes))
         except OSError as error:
             raise NoRoom(
-                f"{self.folder}: no room for {nbytes:,} bytes of counts ({error.strerror}); nothing since the last "
-                "snapshot is kept; make room and run again"
+                f"{self.folder}: no space for {nbytes:,} bytes of counts ({error.strerror}); nothing after the last "
+                "snapshot is kept; free some space and run again"
             ) from None
 
     def copied(self, array: np.ndarray, dtype=None) -> np.ndarray:
@@ -89,7 +90,7 @@ def on_disk(folder: str | os.PathLike, above: int) -> Allocation:
         tempfile.TemporaryFile(dir=folder).close()
     except OSError as error:
         raise NoRoom(
-            f"{folder}: counts cannot be kept there ({error.strerror}); give it a folder that can be written, or "
+            f"{folder}: cannot keep counts there ({error.strerror}); use a writable folder, or "
             "set counts.on_disk_above = 0"
         ) from None
     return Allocation(folder, max(above, 1))

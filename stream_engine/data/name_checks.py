@@ -1,6 +1,6 @@
-"""Whether packed names from a file are names: offsets that rise, UTF-8, not too long, no name twice.
+"""Check packed names from a file: offsets increase, names are UTF-8, not too long and distinct.
 
-Raises `Corrupt` with one line. O(bytes), and sorting a number a name; nothing of the size of all bytes is made.
+Raises `Corrupt` with one line. O(bytes), plus sorting one number per name; no temporary array of the full size.
 """
 
 import numpy as np
@@ -52,14 +52,14 @@ def _check_text(what: str, part: np.ndarray, begins: np.ndarray) -> None:
     except UnicodeDecodeError as error:
         raise Corrupt(f"{what}: bytes that are not UTF-8: {error.reason}") from None
     if ((part[begins[begins < len(part)]] & 0xC0) == 0x80).any():
-        raise Corrupt(f"{what}: a name that begins inside a letter")
+        raise Corrupt(f"{what}: a name begins inside a multi-byte character")
 
 
 def _check_rising(what: str, names: Names) -> None:
     before: str | None = None
     for name in names:
         if before is not None and name <= before:
-            raise Corrupt(f"{what}: {name[:80]!r} after {before[:80]!r}, expected names that rise")
+            raise Corrupt(f"{what}: {name[:80]!r} after {before[:80]!r}, expected names in ascending order")
         before = name
 
 
@@ -75,7 +75,7 @@ def _check_distinct(what: str, utf8: np.ndarray, ends: np.ndarray) -> None:
     names, seen = Names(utf8, ends), set()
     for at in np.flatnonzero(np.isin(hashes, again)).tolist():
         if names[at] in seen:
-            raise Corrupt(f"{what}: {names[at][:80]!r} stands twice")
+            raise Corrupt(f"{what}: {names[at][:80]!r} occurs twice")
         seen.add(names[at])
 
 

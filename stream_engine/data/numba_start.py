@@ -1,11 +1,11 @@
-"""numba, imported without what it only looks for: of a short command's start a third of a second.
+"""Import numba without two slow imports: a third of a second of the start of a short command.
 
-numba imports `coverage` where that is installed, for a setting that is off; and all of `scipy.linalg` when it loads or
-compiles its first kernel, to know whether there is a BLAS. Both are passed over here: coverage unless its setting is
-on, and the question for a BLAS until a kernel multiplies matrices, for which numba asks again.
+numba imports `coverage` if it is installed, for a setting that is off; and all of `scipy.linalg` when it loads or
+compiles its first kernel, to detect BLAS. Both are avoided here: coverage unless its setting is on, and the detection
+of BLAS until a kernel multiplies matrices, when numba repeats it.
 
-Names of numba that it does not document: `numba.np.linalg.ensure_blas`, which `numba.np.arraymath` calls when it is
-imported and keeps no other use of. Where numba was imported before by someone else nothing is done.
+Undocumented name of numba: `numba.np.linalg.ensure_blas`, which `numba.np.arraymath` calls only when it is imported. If
+numba was already imported, nothing is done.
 """
 
 import os

@@ -1,7 +1,7 @@
 """Many names as two arrays instead of many Python strings: all their UTF-8 bytes, and where each begins.
 
-What a snapshot holds and maps from its file: nothing is decoded before it is asked for, so whoever needs the counts
-alone (a refit of some objects, an export of a similarity) pays nothing for ten million names.
+A snapshot stores this and maps it from its file: nothing is decoded before it is used, so code that needs only the
+counts (a refit of some objects, an export of a similarity) pays nothing for ten million names.
 """
 
 from collections.abc import Iterable, Iterator, Sequence

@@ -1,11 +1,11 @@
-"""Who may have written a file: an HMAC-SHA256 with a key that only the engine's own processes have.
+"""Authenticity of files: an HMAC-SHA256 with a key that only the engine's own processes have.
 
-A checksum tells damage from what was written; a signature tells what this engine wrote from what somebody else put
-there. It covers the SHA-256 of the content, and so the content. Without a key nothing is signed, and nothing is asked.
+A checksum detects damage; a signature detects files that this engine did not write. It covers the SHA-256 of the
+content, and so the content. Without a key, nothing is signed or verified.
 
-The key comes from the settings, or for verbs that read none from the environment: STREAM_ENGINE_STATE_KEY, or
-STREAM_ENGINE_STATE_KEY_FILE with the path of a file that holds it. STREAM_ENGINE_STATE_ACCEPT_UNSIGNED=1 lets files
-without a signature pass, for the time in which a state takes its first one.
+The key comes from the settings, or for commands that read no settings from the environment: STREAM_ENGINE_STATE_KEY, or
+STREAM_ENGINE_STATE_KEY_FILE with the path of a file that contains it. With STREAM_ENGINE_STATE_ACCEPT_UNSIGNED=1,
+unsigned files are accepted, for the transition to signatures.
 """
 
 import hmac
@@ -22,12 +22,12 @@ _PURPOSE = b"stream-engine state\n"
 
 
 class BadKey(ValueError):
-    """A key that cannot be used; one line."""
+    """An invalid key; one line."""
 
 
 class Signing(NamedTuple):
-    """The key that files are signed with and must be signed with, None: none; `accept_unsigned` lets those pass that
-    have no signature at all."""
+    """The key that files are signed and verified with, None: none; `accept_unsigned`: accept files without a
+    signature."""
 
     key: bytes | None = None
     accept_unsigned: bool = False
@@ -44,7 +44,7 @@ def signing_with(text: str, accept_unsigned: bool = False, where: str = "key") -
     key = text.strip()
     if len(key) < SHORTEST:
         raise BadKey(
-            f"{where}: got {len(key)} characters, expected at least {SHORTEST} that nobody can guess, as of "
+            f"{where}: got {len(key)} characters, expected at least {SHORTEST} random ones, for example from "
             "`openssl rand -hex 32`"
         )
     return Signing(key.encode(), accept_unsigned)
@@ -84,16 +84,16 @@ def signature(key: bytes, digest: bytes) -> bytes:
 def wrongly_signed(signing: Signing, digest: bytes, found: bytes) -> str:
     """What is wrong with a signature (empty: none), "" when nothing is."""
     if signing.key is None:
-        return f"signed with a key, and none is given; set {KEY}, or signing.key of the settings" if found else ""
+        return f"signed, but no key is given; set {KEY}, or signing.key in the settings" if found else ""
     if not found:
         return (
             ""
             if signing.accept_unsigned
             else (
-                "not signed, and a key is given; to take it over as it is, set signing.accept_unsigned = true (or "
+                "not signed, but a key is given; to accept it, set signing.accept_unsigned = true (or "
                 f"{ACCEPT_UNSIGNED}=1) until the next snapshot"
             )
         )
     if hmac.compare_digest(signature(signing.key, digest), found):
         return ""
-    return "signed with another key than the one given; give that one, or go on from a copy that this key has signed"
+    return "signed with another key; use that key, or resume from a copy signed with this one"

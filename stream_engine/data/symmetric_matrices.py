@@ -1,7 +1,6 @@
-"""A similarity's entries i, j, w (AddS as its state has it) as a symmetric matrix, dense or sparse.
+"""A similarity's entries i, j, w (AddS as stored in a state) as a symmetric matrix, dense or sparse.
 
-An entry stands at (i, j) and at (j, i). This is the one way from the counts of pairs to a matrix, for exports,
-predictors, clustering and eigenvectors alike.
+An entry is at (i, j) and at (j, i). All exports, predictors, clusterings and eigenvectors use this conversion.
 """
 
 from typing import TYPE_CHECKING

@@ -1,9 +1,9 @@
-"""Triplet counts as columns of sign features: the one layout that kernels, boosting and the canonical order share.
+"""Triplet counts as columns of sign features: the common layout of kernels, boosting and the canonical order.
 
-A *column* belongs to an unordered pair {lo, hi}, lo < hi; its entries are the anchors that were asked about that pair,
-in increasing order, with how often lo was nearer and how often hi was. It is at once McFee & Lanckriet's signed edge
-counts, a column of k1's feature map (Kleindessner & von Luxburg 2017, eq. for Phi_k1) and a triplet classifier
-(Perrot & von Luxburg 2019, sec. 2.1).
+A *column* belongs to an unordered pair {lo, hi}, lo < hi; its entries are the anchors of questions about that pair, in
+increasing order, with how often lo was nearer and how often hi was. It is at once McFee & Lanckriet's signed edge
+counts, a column of k1's feature map (Kleindessner & von Luxburg 2017, eq. for Phi_k1) and a triplet classifier (Perrot
+& von Luxburg 2019, sec. 2.1).
 """
 
 from collections.abc import Mapping
@@ -139,7 +139,7 @@ def by_anchor(columns: Columns) -> np.ndarray:
 
 
 def net_vote(n_lo: np.ndarray, n_hi: np.ndarray) -> np.ndarray:
-    """(K,) by how many answers lo was nearer rather than hi: the majority's direction is the sign, 0 is a tie.
+    """(K,) by how many answers lo was nearer rather than hi: the sign is the direction of the majority, 0 is a tie.
 
     In the type of the counts, which has room for the difference (`COUNT_LIMIT`).
     """

@@ -1,23 +1,23 @@
 """Bytes to columns of comparisons. Each format has exactly one decoder, hence one definition of a valid event.
 
 A format module is named `*_events.py` and has `Decoder(options)`, which is a `Decoder` as below; its examples are in
-tests/formats. A decoder is pure in its results: what a block decodes to does not depend
-on the blocks before it, nor on where block boundaries fall (`unknown_fields` alone grows: it holds what this decoder
-has met so far). One bad event never changes what its neighbours decode to.
+tests/formats. The result of decoding a block depends neither on earlier blocks nor on block boundaries (only
+`unknown_fields` grows: it holds the unknown fields that this decoder has seen so far). An invalid event never affects
+its neighbours.
 
-The other files are what the formats share:
+The other files are shared by the formats:
 
-    event_fields    the shapes of events, and in which input field each of their fields stands
-    validate        the definition of one valid event, slow and plain
+    event_fields    the fields of each event type, and the input fields that they are read from
+    validate        the definition of one valid event, slow and simple
     field_values    values of single fields: names of people, weights, times
     table_events    columns of text, integers and lists to events
-    event_columns   names to numbers, pieces of events into one order
+    event_columns   names to numbers, pieces of events in row order
     event_block     pieces of events to `Decoded`
-    joined_blocks   blocks that follow each other to one
-    expand          events to comparisons, and what is told about an event that is refused
+    joined_blocks   consecutive blocks to one
+    expand          events to comparisons, and messages about invalid events
 
-A fast path is allowed to be unsure of an event and leave it to `validate`; it is never allowed to take one that
-`validate` refuses.
+A fast path may be uncertain about an event and leave it to `validate`; it must never accept one that `validate`
+rejects.
 """
 
 from collections.abc import Sequence
@@ -35,18 +35,19 @@ FORMATS = {
 
 
 class Decoder(Protocol):
-    """Decodes values of one format. It may remember unknown fields and what speeds it up, nothing else."""
+    """Decodes values of one format. Its only state is the unknown fields, and caches that affect speed."""
 
     def __call__(self, value: Any, header: bytes = b"") -> Decoded:
         """The events of one value; `header` is the header line that belongs to a value of CSV."""
 
     def many(self, values: Sequence[Any]) -> tuple[Decoded, list[int]]:
-        """Values that follow each other (the messages of one poll) as one block, and which value each refusal was in.
+        """Decode consecutive values (the messages of one poll) as one block; also returns the value of each rejected
+        event.
 
-        The same as decoding them one by one, but the fixed cost of a block is paid once: for messages of one event
-        each that is a hundredfold. A decoder that can do no better uses `joined_blocks.one_by_one`. Refusals keep their
-        places in their own values. Values that are too much at once are left for the next call: `Decoded.values` says
-        how many were decoded, one at least.
+        The result is the same as decoding them one by one, but the fixed cost of a block is paid only once: a factor of
+        a hundred for messages of one event. A decoder without a faster way uses `joined_blocks.one_by_one`. Rejected
+        events keep the locations in their own values. Values that are too many for one block are left for the next
+        call: `Decoded.values` says how many were decoded, at least one.
 
         >>> values = [b'{"anchor": "a", "near": "b", "far": "c"}', b'{"anchor": "a"}']
         >>> both, refused_in = decoder("json", EventOptions()).many(values)
@@ -56,7 +57,8 @@ class Decoder(Protocol):
 
 
 def decoder(name: str, options: EventOptions) -> Decoder:
-    """A decoder of the format registered under `name`; raises `UnusableOptions` for options that fit no input.
+    """A decoder of the format registered under `name`; raises `UnusableOptions` for options that are invalid for any
+    input.
 
     >>> decode = decoder("json", EventOptions(type="odd_one_out"))
     >>> block = decode(b'{"objects": ["a", "b", "c"], "odd": "c"}')

@@ -1,8 +1,8 @@
-"""How much an Arrow value holds, found out before it is unpacked.
+"""The size of an Arrow value, determined before it is unpacked.
 
-An IPC stream says it itself (`connectors.arrow_headers`). What a value means *written out*, without the dictionaries,
-runs and views that stand for the same bytes many times, is added up from the lengths that the decoded columns hold, and
-nothing is written out for it. O(messages of a stream); O(entries) where something can stand for more than it takes.
+An IPC stream declares it (`connectors.arrow_headers`). The size *written out*, without the dictionaries, runs and views
+that represent the same bytes repeatedly, is computed from the lengths in the decoded columns, without writing anything
+out. O(messages of a stream); O(entries) for types that can represent more bytes than they take.
 """
 
 import numpy as np
@@ -15,7 +15,7 @@ from stream_engine.formats.bounds import Bounds, OverBound, too_many_bytes, too_
 
 
 def check_stream(value: bytes | memoryview, bounds: Bounds) -> StreamSize:
-    """What a stream holds. Raises `OverBound` before anything of it is unpacked, ValueError where it is no stream."""
+    """The declared size of a stream. Raises `OverBound` before unpacking anything, ValueError for an invalid stream."""
     held = size_of_stream(value)
     if held.rows > bounds.max_rows:
         raise OverBound(too_many_rows("the message", held.rows, "rows", bounds))
@@ -37,8 +37,8 @@ def check_written_out(table: pa.Table, held: StreamSize, bounds: Bounds) -> int:
 
 
 def slices(batch: pa.RecordBatch, bounds: Bounds) -> list[tuple[int, int, int]]:
-    """(first row, row behind the last, bytes) of parts of a batch that hold `max_bytes` at most, written out; a row
-    that is more by itself stands alone.
+    """(first row, end row, bytes) of parts of a batch with at most `max_bytes` each, written out; a single row that is
+    larger forms its own part.
 
     >>> slices(pa.RecordBatch.from_pydict({"a": ["x" * 92, "y", "z" * 200, "x"]}), Bounds(max_bytes=120))
     [(0, 2, 109), (2, 3, 208), (3, 4, 9)]
@@ -109,7 +109,7 @@ def entry_bytes(column: pa.Array) -> np.ndarray:
 
 
 def stands_for_more(schema: pa.Schema) -> bool:
-    """Whether columns of these types, dictionaries apart, can stand for more bytes than they take."""
+    """Whether columns of these types, dictionaries apart, can represent more bytes than they take."""
     return any(_stands_for_more(kind) for kind in schema.types)
 
 

@@ -1,4 +1,4 @@
-"""Columns of Arrow for `table_events`: names to numbers, weights and times to doubles, cells to plain values."""
+"""Arrow columns for `table_events`: names to numbers, weights and times to floats, cells to plain values."""
 
 from collections.abc import Callable
 from decimal import Decimal
@@ -208,9 +208,12 @@ def _filled(column: pa.Array) -> np.ndarray:
 
 
 class ArrowColumn(NamedTuple):
-    """A `Column` of Arrow. In tables of `text` (CSV) an empty cell is an absent value, and lists, numbers and times are
-    written out as text; `floats` is False where surely no name is a whole number that a column of floats has written.
-    In others text is text, and a null is an absent value."""
+    """A `Column` of Arrow.
+
+    In tables of `text` (CSV), an empty cell is an absent value, and lists, numbers and times are written as text;
+    `floats` is False if certainly no name is an integer formatted as a float. In other tables, text is text, and a null
+    is an absent value.
+    """
 
     values: pa.Array
     text: bool = False
@@ -244,7 +247,7 @@ class ArrowColumn(NamedTuple):
         return numbers, sure
 
     def lists(self, pool: Pool, answer: bool) -> SureNames:
-        """In tables of text they are separated by `|`."""
+        """In tables of text, items are separated by `|`."""
         column, size = self.values, len(self.values)
         if answer and not self.text and (holds_names(column.type) or pt.is_floating(column.type)):
             ids = self._ids(column, pool)
@@ -268,7 +271,7 @@ class ArrowColumn(NamedTuple):
         return SureNames(lengths, flat, sure & (unknown_before[ends] == unknown_before[ends - lengths]))
 
     def numbers(self, missing: np.ndarray) -> np.ndarray:
-        """In tables of text, text may be the text of a number."""
+        """In tables of text, text may be formatted numbers."""
         values = _numbers(self.values)
         if values is not None:
             return values
@@ -286,7 +289,7 @@ class ArrowColumn(NamedTuple):
         return self.text and is_text(self.values.type)
 
     def _ids(self, column: pa.Array, pool: Pool) -> np.ndarray:
-        """The numbers of the names in a column, those that are whole floats as the integers they are."""
+        """The numbers of the names in a column; integral floats are the integers that they represent."""
         if self.text and self.floats and is_text(column.type):
             column = without_zero_decimals(column)
         return coded(column, pool)
@@ -300,7 +303,7 @@ def arrow_table(
     floats: bool = True,
     fast: bool = True,
 ) -> Table:
-    """Columns of Arrow as a table of events. Without `fast` every row is read by the definition."""
+    """Arrow columns as a table of events. Without `fast`, every row is read by the definition."""
     of_table = {name: ArrowColumn(column, text, floats) for name, column in columns.items()}
     label = event_fields.by_kind[LABEL][1].inputs[0] if LABEL in event_fields.kinds else None
     absent = "" if text else None

@@ -1,13 +1,13 @@
 """Arrow events: a record batch (of a Parquet or Arrow file), or a message that holds an IPC stream.
 
-Values have the types that they have in JSON: names are strings or integers, dictionary-encoded or not, lists are list
-columns, weights are numbers, times are numbers, timestamps or RFC 3339 text; a null is an absent field. A stream whose
-schema says so (`TEXT_CELLS`) holds the text cells of a CSV table instead, and is read like one. A quadruplet stands in
-two list columns near, far or in four columns near_i, near_j, far_i, far_j. A value that is no whole Arrow stream, or
-whose buffers do not hold what they claim, is refused as one event; so is a stream that holds more than it may
-(`arrow_bounds`), before it is unpacked. Refused rows are kept as JSON, and their place is the number of the row.
-O(bytes): every buffer is validated, since messages are input. Streams of one schema that follow each other are decoded
-as one table, up to what one may hold: what a table costs is paid once for all of them.
+Values have the same types as in JSON: names are strings or integers, dictionary-encoded or not, lists are list columns,
+weights are numbers, times are numbers, timestamps or RFC 3339 text; a null is an absent field. A stream whose schema
+says so (`TEXT_CELLS`) holds the text cells of a CSV table instead, and is read like one. A quadruplet has two list
+columns near, far or four columns near_i, near_j, far_i, far_j. A value that is not a complete Arrow stream, or whose
+buffers are inconsistent, is rejected as one event; so is a stream above a size limit (`arrow_bounds`), before it is
+unpacked. Rejected rows are stored as JSON, and located by row number. O(bytes): every buffer is validated, since
+messages are untrusted input. Consecutive streams of one schema are decoded as one table, up to the size limit of one
+message, so that the fixed cost of a table is shared.
 """
 
 from bisect import bisect_right
@@ -35,16 +35,16 @@ _SHOWN = 4096  # characters of a text, in the dead letter of its row
 
 
 class Decoder:
-    """Decodes record batches and IPC streams of events; holds nothing but its options and the fields it ignored."""
+    """Decodes record batches and IPC streams of events; its only state is the options and the unknown fields."""
 
     def __init__(self, options: EventOptions, fast: bool = True):
-        """Without `fast` every row is read by the definition."""
+        """Without `fast`, every row is read by the definition."""
         self.options, self._fast = options, fast
         self._list_fields, self._pair_fields = fields_of(options), fields_of(options, pairs=True)
         self.unknown: dict[str, None] = {}
 
     def __call__(self, value: "pa.RecordBatch | bytes | None", header: bytes = b"") -> Decoded:
-        """The events of `value` (see the module); `header` has no meaning here. An empty value counts as `empty`."""
+        """The events of `value` (see the module); `header` is unused. An empty value counts as `empty`."""
         if value is None or (isinstance(value, (bytes, memoryview)) and not len(value)):
             return nothing(1, frozenset(self.unknown), self.options.provenance)
         raw = bytes(value) if isinstance(value, (bytes, memoryview)) else b""
@@ -59,8 +59,8 @@ class Decoder:
             return unreadable(raw, f"not a readable Arrow stream: {_first_line(error)}", self.options.provenance)
 
     def many(self, values: Sequence["pa.RecordBatch | bytes | None"]) -> tuple[Decoded, list[int]]:
-        """Many values at once, and for every refusal which value it was in; see `formats.Decoder`. No more values than
-        one may hold are taken at once."""
+        """Decode many values at once; also returns the value of each rejected event, see `formats.Decoder`. The
+        values together do not exceed the size limit of one."""
         parts: list[Decoded] = []
         refused_in: list[int] = []
         taken = size = 0
@@ -74,7 +74,7 @@ class Decoder:
                 parts.append(part)
                 refused_in += [first + number for number in numbers]
                 continue
-            # a value by itself, or one among them cannot be trusted: each tells its own
+            # a single value, or one is invalid: decode each separately
             for number in range(first, taken):
                 parts.append(self(values[number]))
                 refused_in += [number] * len(parts[-1].rejected)
@@ -85,7 +85,7 @@ class Decoder:
         return done._replace(values=taken) if taken < len(values) else done, refused_in
 
     def _together(self, tables: list[pa.Table]) -> Decoded | None:
-        """Tables of one schema as one; None when they cannot be read so."""
+        """Tables of one schema as one table; None if that is impossible."""
         try:
             return self._decoded(_one_batch(pa.concat_tables(tables)))
         except (pa.ArrowException, OSError, ValueError) as error:
@@ -106,7 +106,7 @@ class Decoder:
         return block.decoded(lambda row: (row, _as_json(columns, row)), frozenset(self.unknown))
 
     def _fields_of(self, columns: dict[str, pa.Array], text: bool) -> EventFields:
-        """Quadruplets from two columns of lists where there are such, else from four columns of names."""
+        """Quadruplets from two list columns if they exist, else from four columns of names."""
         if text:
             return self._pair_fields
         lists = all(
@@ -118,7 +118,7 @@ class Decoder:
 
 
 def holds_text_cells(schema: pa.Schema) -> bool:
-    """Whether a schema says that its columns are cells of text."""
+    """Whether a schema says that its columns hold text cells."""
     return TEXT_CELLS.items() <= (schema.metadata or {}).items()
 
 
@@ -128,14 +128,14 @@ def _alike(one: pa.Schema, other: pa.Schema) -> bool:
 
 
 class _Opened(NamedTuple):
-    """A table, and the bytes that it holds when it is written out."""
+    """A table, and its size in bytes when written out."""
 
     table: pa.Table
     size: int
 
 
 def _opened(value: "pa.RecordBatch | bytes | memoryview", bounds: Bounds) -> _Opened:
-    """The batches of an IPC stream; of one that is not compressed nothing is copied. Raises `OverBound`."""
+    """The batches of an IPC stream; nothing is copied unless it is compressed. Raises `OverBound`."""
     if isinstance(value, pa.RecordBatch):
         return _Opened(pa.Table.from_batches([value]), value.nbytes)
     held = check_stream(value, bounds)
@@ -144,7 +144,8 @@ def _opened(value: "pa.RecordBatch | bytes | memoryview", bounds: Bounds) -> _Op
 
 
 def _rows_within(part: Decoded, sizes: list[int]) -> tuple[Decoded, list[int]]:
-    """A block of tables of these sizes, with the places of refusals in their own tables; and which tables these are."""
+    """A block of tables of these sizes, with the location of each rejected event in its own table; and the tables'
+    numbers."""
     ends = np.cumsum(sizes).tolist()
     numbers = [bisect_right(ends, refused.index) for refused in part.rejected]
     rejected = []
@@ -157,8 +158,8 @@ def _rows_within(part: Decoded, sizes: list[int]) -> tuple[Decoded, list[int]]:
 def _runs(
     values: Sequence["pa.RecordBatch | bytes | None"], bounds: Bounds
 ) -> Iterator[tuple[int, list[pa.Table], int]]:
-    """Values of one schema that follow each other, as far as they hold no more than one may: the number of the first,
-    their tables, the bytes of all of them; a value that cannot be opened stands by itself, without a table."""
+    """Consecutive values of one schema up to the size limit of one value: the number of the first, their tables,
+    their bytes. A value that cannot be opened is returned alone, without a table."""
     first = size = 0
     run: list[pa.Table] = []
     for number, value in enumerate(values):
@@ -204,8 +205,8 @@ def _columns(batch: pa.RecordBatch) -> dict[str, pa.Array]:
 
 
 def _plainer(column: pa.Array) -> pa.Array:
-    """A column that holds what it claims, in a type that `table_events` knows; text that is no UTF-8 stays binary, so
-    that only its own rows are refused. Raises `ArrowInvalid` for buffers that cannot be trusted."""
+    """A validated column in a type that `table_events` supports; invalid UTF-8 stays binary, so that only these rows
+    are rejected. Raises `ArrowInvalid` for inconsistent buffers."""
     try:
         column.validate(full=True)
     except pa.ArrowInvalid:
@@ -245,13 +246,13 @@ def _as_json(columns: dict[str, pa.Array], row: int) -> bytes:
 
 
 def _shortened(value: Any) -> Any:
-    """A value as it is kept of a row that is refused: it may stand in a dictionary once, and in a million such rows.
-    What is cut was too long for any event, and still is.
+    """A value as stored for a rejected row, truncated: a dictionary may hold it once for a million such rows. What is
+    truncated was too long for any event, and still is.
 
     >>> len(_shortened("x" * 1_000_000)), len(_shortened(["x"] * 1_000_000)), _shortened("x")
     (4096, 10001, 'x')
     """
-    if isinstance(value, str) and len(value) > _SHOWN:  # perhaps a list as text, of which none may be made a valid one
+    if isinstance(value, str) and len(value) > _SHOWN:  # perhaps a list as text, which must not become a valid one
         parts = value.split(LIST_SEPARATOR, MAX_LIST + 1)[: MAX_LIST + 1]
         return LIST_SEPARATOR.join(part[:_SHOWN] for part in parts)
     if isinstance(value, bytes):
@@ -264,12 +265,13 @@ def _shortened(value: Any) -> Any:
 
 
 def batch_as_bytes(batch: pa.RecordBatch) -> bytes:
-    """What a dead letter keeps of rows that cannot be decoded: one row as JSON, else an IPC stream, else nothing."""
+    """The content of a dead letter for rows that cannot be decoded: one row as JSON, else an IPC stream, else
+    nothing."""
     try:
         if batch.num_rows == 1:
             return _as_json({name: batch.column(i) for i, name in enumerate(batch.schema.names)}, 0)
     except (pa.ArrowException, TypeError, ValueError, RecursionError):
-        pass  # columns that claim what they do not hold: as they are, then
+        pass  # inconsistent columns: unchanged
     sink = pa.BufferOutputStream()
     try:
         with pa.ipc.new_stream(sink, batch.schema) as writer:

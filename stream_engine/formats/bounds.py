@@ -1,7 +1,7 @@
-"""How much one message, line or row may hold, and running out of memory told from input that is wrong.
+"""Size limits of a message, line or row, and how to distinguish running out of memory from invalid input.
 
-Invariant: whether something is over a bound depends on the input and the settings alone, never on the machine. Running
-out of memory says nothing about an event: it ends the run, and the next one reads the event again.
+Invariant: whether something exceeds a limit depends only on the input and the settings, never on the machine. Running
+out of memory says nothing about an event: it ends the run, and the next run reads the event again.
 """
 
 import errno
@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 
 class Bounds(NamedTuple):
-    """`max_bytes` of a message, a line or a row, decompressed and with its dictionaries written out, every entry of a
-    column counted with at least 8; `max_rows`: events, lines or rows of a message, or elements of an array on a
-    line."""
+    """Size limits. `max_bytes` of a message, line or row, decompressed and with its dictionaries written out, at
+    least 8 bytes for every entry of a column; `max_rows`: events, lines or rows of a message, or elements of an
+    array on a line."""
 
     max_bytes: int = 64 << 20
     max_rows: int = 1_000_000
@@ -21,11 +21,11 @@ DEFAULT_BOUNDS = Bounds()
 
 
 class OverBound(Exception):
-    """A message, line or row is larger than it may be; one line with the figures."""
+    """A message, line or row exceeds a size limit; one line with the figures."""
 
 
 def too_many_bytes(what: str, size: int, bounds: Bounds) -> str:
-    """What is told of something over the bound in bytes.
+    """The message for something that exceeds the limit in bytes.
 
     >>> too_many_bytes("the message", 3_000, Bounds(max_bytes=1_000))
     'the message holds 3,000 bytes; the limit is 1,000 (input.max_message_bytes)'
@@ -34,12 +34,12 @@ def too_many_bytes(what: str, size: int, bounds: Bounds) -> str:
 
 
 def too_many_rows(what: str, rows: int, unit: str, bounds: Bounds) -> str:
-    """What is told of something over the bound in rows, which are called `unit`."""
+    """The message for something that exceeds the limit in rows, which are called `unit`."""
     return f"{what} holds {rows:,} {unit}; the limit is {bounds.max_rows:,} (input.max_message_rows)"
 
 
 def raise_if_out_of_memory(error: BaseException) -> None:
-    """Raise `MemoryError` if that is what an error of a library means; some of Arrow's say it in words alone.
+    """Raise `MemoryError` if that is what a library's error means; some of Arrow's errors say so only in their text.
 
     >>> raise_if_out_of_memory(ValueError("malloc of size 8000000000 failed"))
     Traceback (most recent call last):

@@ -1,12 +1,12 @@
 """CSV events with pyarrow: whole lines, and the header line that names their columns.
 
-Every column is read as text without the spaces and tabs around it; "05" stays "05", and only a name that a column of
-floats has made of a whole number is that number again ("16.0" is 16). Lists are separated by `|`, quadruplets stand in
-near_i, near_j, far_i, far_j, an empty cell is an absent value (an empty name where a name must be). Fields are
-separated as the header shows and may be quoted (see `csv_grammar`). A row is refused as not parseable when it has
-another number of fields than the header, is no UTF-8, or opens a quote that is never closed; its neighbours are read
-as if it had not been there, and what a row is does not depend on where blocks are cut. A header that cannot serve the
-options raises `UnreadableHeader`: no row of that table could be accepted. O(bytes).
+Every column is read as text without surrounding spaces and tabs; "05" stays "05", and only an integer that was
+formatted as a float becomes the integer again ("16.0" is 16). Lists are separated by `|`, quadruplets have the columns
+near_i, near_j, far_i, far_j, and an empty cell is an absent value (an empty name where a name is required). Fields are
+separated as the header shows and may be quoted (see `csv_grammar`). A row is rejected as not parseable if its number of
+fields differs from the header's, if it is not UTF-8, or if it opens a quote that is never closed; its neighbours are
+read as if it were absent, and the result does not depend on block boundaries. A header that lacks required columns
+raises `UnreadableHeader`: no row of that table could be accepted. O(bytes).
 """
 
 from codecs import BOM_UTF8
@@ -31,14 +31,14 @@ _NOT_UTF8 = -1  # beside the states of `csv_grammar`
 
 
 class _WrongWidth(Exception):
-    """A row has another number of fields than the header."""
+    """A row has a different number of fields than the header."""
 
 
 class Decoder:
-    """Decodes blocks of whole CSV lines; remembers the last header and the columns it ignored."""
+    """Decodes blocks of whole CSV lines; remembers the last header and the unknown columns."""
 
     def __init__(self, options: EventOptions, fast: bool = True):
-        """Without `fast` every row is read by the definition."""
+        """Without `fast`, every row is read by the definition."""
         self.options, self._fast = options, fast
         self._delimiter = None if options.delimiter is None else ord(options.delimiter)
         self.event_fields = fields_of(options, pairs=True)
@@ -71,8 +71,8 @@ class Decoder:
         return block.decoded(reading.locate, frozenset(self.unknown))
 
     def many(self, values: Sequence[bytes | None]) -> tuple[Decoded, list[int]]:
-        """Values one after the other, each a whole table with its header; one whose header cannot serve is refused as
-        one event. See `formats.Decoder`."""
+        """Decode consecutive values, each a complete table with its header; a value whose header lacks required
+        columns is rejected as one event. See `formats.Decoder`."""
         return one_by_one(self._message, values)
 
     def _message(self, value: bytes | None) -> Decoded:
@@ -92,21 +92,21 @@ class Decoder:
 
 
 class _Rows:
-    """The lines of one value: as a table, and one by one where events are refused."""
+    """The lines of one value: as a table, and one by one for rejected events."""
 
     def __init__(self, value: bytes, begin: int, layout: Layout):
         self.value, self.begin, self.width, self.delimiter = value, begin, layout.width, layout.delimiter
         self._rows: Rows | None = None
 
     def table(self, layout: Layout, block: Block) -> tuple[dict[str, pa.Array], np.ndarray]:
-        """The columns of the rows that can be read, and which rows these are; the others go to `block.refused`."""
+        """The columns of the readable rows, and the numbers of these rows; the others are added to `block.refused`."""
         value = self.value
         if b'"' not in value and is_utf8(value):
             try:
                 columns, size = _parsed(value, layout, quotes=False)
                 return columns, np.arange(size)
             except _WrongWidth:
-                pass  # tell the rows apart, below
+                pass  # find the rows, below
         rows = self.rows()
         state = rows.state.copy()
         if not is_utf8(value):
@@ -120,24 +120,25 @@ class _Rows:
             value = b"\n".join(value[rows.start[row] : rows.end[row]] for row in good)
         columns, size = _parsed(value, layout, quotes=True)
         if size != len(good):
-            raise RuntimeError(f"CSV: pyarrow reads {size} rows where {len(good)} were told apart; please report this")
+            raise RuntimeError(f"CSV: pyarrow found {size} rows, the engine {len(good)}; please report this")
         return columns, good
 
     def rows(self) -> Rows:
-        """The rows told apart; done once, and only when pyarrow's columns are not enough."""
+        """The boundaries of the rows; computed once, and only if pyarrow's columns are not sufficient."""
         if self._rows is None:
             self._rows = rows_of(self.value, self.width, self.delimiter)
         return self._rows
 
     def locate(self, row: int) -> tuple[int, bytes]:
-        """First byte and bytes of a row, without its line end."""
+        """Start and bytes of a row, without its line end."""
         start, end = int(self.rows().start[row]), int(self.rows().end[row])
         return self.begin + start, self.value[start:end]
 
     def _reason(self, row: int, state: int) -> str:
-        """Why a row cannot be read, from its first line alone: a block may end before the lines that made it stray."""
+        """Why a row cannot be read, from its first line alone: a block may end before the lines that made it
+        invalid."""
         if state == _NOT_UTF8:
-            return "the row is not UTF-8; say what it is, as in --encoding latin-1"
+            return "the row is not UTF-8; specify its encoding, for example --encoding latin-1"
         line = self.locate(row)[1]
         if (fields := fields_in(line, self.delimiter)) is not None:
             return f"the row has {fields} fields; the header has {self.width}"
@@ -180,8 +181,7 @@ def _parsed(value: bytes, layout: Layout, quotes: bool) -> tuple[dict[str, pa.Ar
 
 
 def _has_spaces_around(value: bytes, delimiter: int, quotes: bool) -> bool:
-    """False where surely no field begins or ends with a space or a tab: a few searches of the bytes, most of which find
-    the first of two letters nowhere."""
+    """False if certainly no field begins or ends with a space or a tab: a few searches of the bytes."""
     for space in (b" ", b"\t"):
         if space[0] == delimiter or space not in value:
             continue

@@ -1,4 +1,4 @@
-"""What the header line of a CSV table says: how many columns there are, which are read, and whether they suffice."""
+"""The header line of a CSV table: how many columns there are, which are read, and whether any are missing."""
 
 from difflib import get_close_matches
 from typing import NamedTuple
@@ -9,7 +9,7 @@ from stream_engine.formats.options import EventOptions, UnreadableHeader
 
 
 class Layout(NamedTuple):
-    """What a header says: how many columns, what separates them, and which of them are read as what."""
+    """The columns of a table: their number, the delimiter, and which are read as which field."""
 
     width: int
     delimiter: int
@@ -18,7 +18,7 @@ class Layout(NamedTuple):
 
 
 def layout_of(header: bytes, event_fields: EventFields, options: EventOptions) -> Layout:
-    """Which columns of a header are read; raises `UnreadableHeader` where it lacks one that no row can do without.
+    """The columns of a header that are read; raises `UnreadableHeader` if one is missing that every row requires.
 
     >>> from stream_engine.formats.event_fields import fields_of
     >>> layout_of(b"rt,anchor,near,far", fields_of(EventOptions(), pairs=True), EventOptions()).columns
@@ -28,7 +28,7 @@ def layout_of(header: bytes, event_fields: EventFields, options: EventOptions) -
         names = [name.strip() for name in column_names(header)]
     except UnicodeDecodeError:
         raise UnreadableHeader(
-            "the header is not UTF-8 text; say what it is, as in --encoding latin-1, if this is a CSV file"
+            "the header is not UTF-8 text; if this is a CSV file, specify its encoding, for example --encoding latin-1"
         ) from None
     except ValueError as error:
         raise UnreadableHeader(f"the header cannot be read: {error}") from None
@@ -39,44 +39,49 @@ def layout_of(header: bytes, event_fields: EventFields, options: EventOptions) -
     columns: dict[str, int] = {}
     for position, name in enumerate(names):
         if name in columns:
-            raise UnreadableHeader(f"column {name!r} is there twice; the header has {_shortened(names)}")
+            raise UnreadableHeader(f"column {name!r} occurs twice; the header has {_shortened(names)}")
         if name in read:
             columns[name] = position
     return Layout(len(names), delimiter_of(header), columns, frozenset(names) - event_fields.known)
 
 
 def _lacking(header: bytes, names: list[str], lacking: list[str], options: EventOptions) -> str:
-    """That columns are missing, what the header has instead, and what to do; a wrong delimiter, which is why, first."""
+    """The error message about missing columns: what the header has instead, and what to do; a wrong delimiter, which
+    explains it, first."""
     given, line = chr(delimiter_of(header)), header[mark_end(header) :].lstrip(b"\r\n")
     likely = likely_delimiter(line)
     if len(names) == 1 and likely in line:
         return (
-            f"the header is one column by the delimiter {given!r}: {_shortened(names)}; "
-            f"leave --delimiter out, or say --delimiter {chr(likely)!r} ({_listed(lacking)} missing)"
+            f"with the delimiter {given!r}, the header is a single column: {_shortened(names)}; "
+            f"omit --delimiter, or use --delimiter {chr(likely)!r} ({_listed(lacking)} missing)"
         )
-    first = ", or leave lines before the header out with --skip-rows" if len(names) == 1 else ""
-    first += ", and say what a row is, if no triplet: --type odd_one_out, pick, ..." if options.type is None else ""
+    first = ", or skip lines before the header with --skip-rows" if len(names) == 1 else ""
+    first += (
+        ", and give the type of the rows unless they are triplets: --type odd_one_out, pick, ..."
+        if options.type is None
+        else ""
+    )
     meant = _shortened([near for name in lacking if (near := nearest_name(name, names))])
     asked = f" (did you mean {meant}?)" if meant else ""
     return f"{_listed(lacking)} missing; the header has {_shortened(names)}; map them with --columns{asked}{first}"
 
 
 def nearest_name(name: str, names: list[str]) -> str | None:
-    """The name that is the same but for case and blanks, or nearly the same."""
+    """The name that differs only in case and spaces, or the most similar one."""
     folded = {each.strip().casefold(): each for each in reversed(names)}
     near = get_close_matches(name.strip().casefold(), list(folded), 1, cutoff=0.8)
     return folded[near[0]] if near else None
 
 
 def _read_columns(event_fields: EventFields) -> set[str]:
-    """Input fields that are read: an id is not."""
+    """Input fields that are read (an id is not)."""
     names = {name for kind in event_fields.kinds for field in event_fields.by_kind[kind] for name in field.inputs}
     optional = {event_fields.optional[name] for name in ("worker", "sampler", "weight", "time")} | {*event_fields.votes}
     return names | optional | {event_fields.type_input, *_asked_inputs(event_fields)}
 
 
 def needed_columns(event_fields: EventFields, options: EventOptions, names: list[str]) -> list[str]:
-    """Columns without which no row can be accepted, and those that the options name themselves."""
+    """The columns that every row requires, and those that the options name."""
     kinds = event_fields.kinds
     if event_fields.only_kind is None:
         kinds = () if event_fields.type_input in names else (TRIPLET,)
@@ -87,7 +92,7 @@ def needed_columns(event_fields: EventFields, options: EventOptions, names: list
 
 
 def _asked_inputs(event_fields: EventFields) -> list[str]:
-    """Input fields that are read only because the options ask for them: of catch trials, and of `--where`."""
+    """Input fields that are read only because of the options: for catch trials, and for `--where`."""
     catch = [] if event_fields.catch_input is None else [event_fields.catch_input]
     return catch + [source for source, _ in event_fields.where]
 
@@ -97,6 +102,6 @@ def _listed(names: list[str]) -> str:
 
 
 def _shortened(names: list[str]) -> str:
-    """The names in one line: a quoted one may hold line ends."""
+    """The names in one line; a quoted name may contain line ends."""
     joined = " ".join(", ".join(names).split())
     return joined if len(joined) <= 200 else joined[:197] + "..."

@@ -1,13 +1,14 @@
-"""What a value is read into: pieces of events, events refused, catch trials; and from these the block as `Decoded`.
+"""Collects what is read from a value (pieces of events, rejected events, catch trials), and returns the block as
+`Decoded`.
 
-A format hands over the events that it could read, piece by piece, and the events that it refused itself. Invariant:
-whatever the pieces, the block comes out in row order, and an event is accepted or refused exactly once.
-O(members + comparisons), vectorised.
+A format passes the events that it could read, piece by piece, and the events that it rejected. Invariant: whatever the
+pieces, the block is in row order, and every event is accepted or rejected exactly once. O(members + comparisons),
+vectorised.
 
-The block of all blocks: nothing but triplet events that are in order, in one pass over their members.
+The most common block: only valid triplet events, in one pass over their members.
 
-Invariant: what comes out is what `expand` and `first_appearance` make of such events; for all others there is nothing,
-and they are judged there. O(members), a quarter of the time.
+Invariant: the result is what `expand` and `first_appearance` return for such events; for others there is no result, and
+`expand` handles them. O(members), in a quarter of the time.
 """
 
 from collections.abc import Callable, Sequence
@@ -28,8 +29,8 @@ from stream_engine.formats.validate import CatchTrial, Event
 
 
 def plain_triplets(events: Piece, texts: Names) -> Decoded | None:
-    """The comparisons of events that are triplets without a fault; None of any others, of none, of more than a piece
-    holds, and of those that say who answered, when, or how they were asked."""
+    """The comparisons of events that are all valid triplets; None for any others, for no events, for more than one
+    piece, and for events with a worker, time or sampler."""
     m, origins = len(events.kind), events.origins
     if events.votes is not None:
         return None
@@ -83,11 +84,11 @@ def _numbered(members, triplets, order):
     return count
 
 
-MAX_UNKNOWN = 100  # names of ignored fields that a decoder remembers
+MAX_UNKNOWN = 100  # names of unknown fields that a decoder remembers
 
 
 class Block:
-    """What was read of a value so far. With `provenance`, who gave each answer, when and with what weight is kept."""
+    """What was read of a value so far. With `provenance`, it keeps who gave each answer, when, and with what weight."""
 
     def __init__(self, provenance: bool, catch_by_anchor: bool = False):
         self.provenance, self.catch_by_anchor = provenance, catch_by_anchor
@@ -98,7 +99,7 @@ class Block:
         self._catch_trials: list[tuple[int, CatchTrial]] = []
 
     def add_catch_trial(self, row: int, trial: CatchTrial) -> None:
-        """A catch trial: left out like what `--where` leaves out, and remembered with its worker."""
+        """Add a catch trial: excluded like events excluded by `--where`, and stored with its worker."""
         self.filtered += 1
         self._catch_trials.append((row, trial))
 
@@ -110,14 +111,14 @@ class Block:
         origins: Origins | None = None,
         votes: np.ndarray | None = None,
     ) -> None:
-        """Events of one kind, field by field in the order of the contract."""
+        """Add events of one kind, field by field in the order of the contract."""
         size = np.add.reduce([field.lengths for field in fields])
         self._add(
             row, np.full(len(row), kind, np.int8), size, fields[-1].lengths, members_of(fields, size), origins, votes
         )
 
     def add_events(self, rows: list[int], events: list[Event]) -> None:
-        """Events of any kinds that were read one by one."""
+        """Add events of any kinds that were read one by one."""
         if not events:
             return
         size = np.array([sum(map(len, event.names)) for event in events], np.int64)
@@ -141,7 +142,7 @@ class Block:
         self._pieces.append(Piece(row, kind, size, size - last, members, origins if self.provenance else None, votes))
 
     def decoded(self, locate: Callable[[int], tuple[int, bytes]], unknown: frozenset[str] = frozenset()) -> Decoded:
-        """The block as columns; `locate(row)` gives the first byte and the bytes of an event that is refused."""
+        """The block as columns; `locate(row)` returns the start and the bytes of a rejected event."""
         events = in_order(self._pieces) if self._pieces else empty_piece(self.provenance)
         texts, members = self.names.texts(), events.members
         if not self.refused and (plain := plain_triplets(events, texts)):
@@ -186,7 +187,7 @@ class Block:
         return None if number < 0 else self.workers.texts()[number]
 
     def _accepted_origins(self, origins: Origins, accepted: np.ndarray) -> AcceptedOrigins:
-        """Workers are numbered as they first appear among the accepted events, then among the catch trials."""
+        """Workers are numbered in the order in which they first appear in accepted events, then in catch trials."""
         if not accepted.all():
             origins = Origins(*(column[accepted] for column in origins))
         worker, names = _by_first_appearance(origins.worker, self.workers.texts())
@@ -218,7 +219,7 @@ def _numbers(pool: Pool, names: Sequence[str | None]) -> np.ndarray:
 
 
 def _by_first_appearance(column: np.ndarray, texts: Sequence[str]) -> tuple[np.ndarray, list[str]]:
-    """A column of numbers of names, -1 where there is none, with the numbers by first appearance; and these names."""
+    """Numbers of names (-1: none), renumbered by first appearance; and these names."""
     if not len(texts):
         return column, []
     used, first = np.unique(column[column >= 0], return_index=True)
@@ -234,7 +235,7 @@ def nothing(empty: int = 0, unknown: frozenset[str] = frozenset(), provenance: b
 
 
 def unreadable(value: bytes, message: str, provenance: bool = False, reason: str = "not_parseable") -> Decoded:
-    """A value that cannot be taken apart into events: one refusal, with all of its bytes."""
+    """A value that cannot be split into events: one rejected event, with all of its bytes."""
     block = Block(provenance)
     block.refused.append((0, InvalidEvent(reason, message)))
     return block.decoded(lambda row: (0, value))
@@ -247,7 +248,7 @@ def _fault_of(events: Piece, faults: Faults, event: int, names: list[str]) -> In
 
 
 def _passed_catch(events: Piece, faults: Faults, event: int, names: list[str]) -> bool | None:
-    """Whether a catch trial was passed that offered the anchor itself; None where the event is none."""
+    """Whether a catch trial that offered the anchor itself was passed; None if the event is not a catch trial."""
     anchor_again = faults.fault[event] == SAME and faults.members[event, 0] == 0
     split = int(events.split[event])
     if not anchor_again or events.kind[event] not in (TRIPLET, PICK):

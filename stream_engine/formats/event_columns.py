@@ -1,7 +1,7 @@
-"""Columns of events on the way from a format to a block: names become numbers, pieces come into one order.
+"""Columns of events between a format and a block: names become numbers, pieces are put into row order.
 
 A *piece* holds the events of some rows, of any kinds: how many members (names) each has, where its last field begins,
-and all members in a row. O(members), vectorised.
+and all members concatenated. O(members), vectorised.
 """
 
 from collections.abc import Iterable, Sequence
@@ -15,7 +15,7 @@ from stream_engine.data.packed_names import Names, pack_names
 
 
 class Pool:
-    """Names met in a block, as text (an integer is its decimal text), numbered as they come."""
+    """The names of a block, as text (an integer is its decimal text), numbered in order of appearance."""
 
     def __init__(self) -> None:
         self._interner = Interner()
@@ -37,7 +37,7 @@ class Pool:
     def ids_of_bytes(
         self, data: np.ndarray, begins: np.ndarray, ends: np.ndarray, out: np.ndarray | None = None
     ) -> np.ndarray:
-        """(q,) int32, in `out` where that is given: the number of each name data[begins[q] : ends[q]], UTF-8."""
+        """(q,) int32, in `out` if given: the number of each name data[begins[q] : ends[q]], UTF-8."""
         return self._interner.ids(data, begins, ends, out)
 
     def texts(self) -> Names:
@@ -46,7 +46,7 @@ class Pool:
 
 
 class KnownNames(Pool):
-    """A pool that never grows: -1 for every other name."""
+    """A pool of fixed names: -1 for every other name."""
 
     def __init__(self, names: Sequence[str]):
         super().__init__()
@@ -60,7 +60,7 @@ class KnownNames(Pool):
 
 
 class FieldNames(NamedTuple):
-    """The names of one field over some events: how many each has, and all of them in a row."""
+    """The names of one field for some events: how many each event has, and all of them concatenated."""
 
     lengths: np.ndarray  # (e,) int64
     flat: np.ndarray  # (f,) int32
@@ -69,35 +69,35 @@ class FieldNames(NamedTuple):
 class Origins(NamedTuple):
     """Who gave the answers of some events, with what weight, and when."""
 
-    worker: np.ndarray  # (e,) int32, -1 where nobody is named
+    worker: np.ndarray  # (e,) int32, -1 without a name
     weight: np.ndarray  # (e,) float64
-    time: np.ndarray  # (e,) float64, NaN where none is given
-    sampler: np.ndarray  # (e,) int32, -1 where none is named
+    time: np.ndarray  # (e,) float64, NaN if not given
+    sampler: np.ndarray  # (e,) int32, -1 without a name
 
 
 def untold(events: int) -> Origins:
-    """The origins of events that say nothing of them: one value each, repeated at no cost."""
+    """The origins of events that state none: one value each, repeated at no cost."""
     nobody = np.broadcast_to(np.int32(-1), events)
     return Origins(nobody, np.broadcast_to(1.0, events), np.broadcast_to(np.nan, events), nobody)
 
 
 def joined_origins(parts: Sequence[Origins]) -> Origins:
-    """Those of events that follow each other."""
+    """The origins of consecutive events."""
     if all(column.strides == (0,) for part in parts for column in part):
         return untold(sum(len(part.worker) for part in parts))
     return Origins(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
 
 class Piece(NamedTuple):
-    """Events of any kinds; `split` is where the last field of each begins, counted from its first member."""
+    """Events of any kinds; `split` is where the last field of each begins, relative to its first member."""
 
     row: np.ndarray  # (e,) int64: which event of the value
     kind: np.ndarray  # (e,) int8
     size: np.ndarray  # (e,) int64: members
     split: np.ndarray  # (e,) int64
     members: np.ndarray  # (f,) int32
-    origins: Origins | None  # None when nobody asked
-    votes: np.ndarray | None = None  # (e, 2) int64: times answered as it stands, and the other way; None: once each
+    origins: Origins | None  # None if not requested
+    votes: np.ndarray | None = None  # (e, 2) int64: number of answers as stated, and the opposite; None: once each
 
 
 def empty_piece(with_origins: bool) -> Piece:
@@ -108,7 +108,7 @@ def empty_piece(with_origins: bool) -> Piece:
 
 
 def in_order(pieces: list[Piece]) -> Piece:
-    """All events of one piece or more as one piece, by row."""
+    """All events of one or more pieces as one piece, by row."""
     if len(pieces) == 1:
         return pieces[0]
     whole = _one_after_the_other(pieces)

@@ -1,8 +1,8 @@
-"""The shapes of events, and where their fields stand in the input.
+"""The event types, and the input fields that their fields are read from.
 
-`SHAPES` is the contract's table: which fields each event type has, which of them are lists, how long these are, which
-may be null. All decoders, the definition of a valid event and the messages about faults go by it. `fields_of` joins it
-with the options (`--type`, `--columns`, `--where`): from which input fields is each event read?
+`SHAPES` is the table of the contract: the fields of each event type, which of them are lists, how long these are, which
+may be null. All decoders, the definition of a valid event, and the error messages use it. `fields_of` combines it with
+the options (`--type`, `--columns`, `--where`): which input field is each field read from?
 """
 
 from collections.abc import Mapping
@@ -24,9 +24,9 @@ class Shape(NamedTuple):
 
     name: str
     is_list: bool = False
-    size: int | None = 1  # how many names it must hold; None: any number
-    nullable: bool = False  # null is a value of its own: a label that is null is taken back
-    answer: bool = False  # one or more of the objects in the list before it, which may be given by their positions
+    size: int | None = 1  # required number of names; None: any
+    nullable: bool = False  # null is a value: a null label removes the label
+    answer: bool = False  # one or more objects of the preceding list, which may be given by position
 
 
 SHAPES: dict[str, tuple[Shape, ...]] = {
@@ -40,7 +40,7 @@ SHAPES: dict[str, tuple[Shape, ...]] = {
 }
 _ALL_SHAPES = [shape for shapes in SHAPES.values() for shape in shapes]
 
-# How tables of text (CSV) write what is no single name.
+# How text tables (CSV) write values other than a single name.
 LIST_SEPARATOR = "|"
 PAIR_COLUMNS = {shape.name: (f"{shape.name}_i", f"{shape.name}_j") for shape in _ALL_SHAPES if shape.size == 2}
 LIST_FIELDS = tuple(dict.fromkeys(s.name for s in _ALL_SHAPES if s.is_list and s.name not in PAIR_COLUMNS))
@@ -48,7 +48,7 @@ NULLABLE_FIELDS = tuple(shape.name for shape in _ALL_SHAPES if shape.nullable)
 
 
 class EventField(NamedTuple):
-    """One field of one event type and where it stands; several `inputs` are names that gather into its list."""
+    """One field of one event type and its input fields; several `inputs` are names that are gathered into its list."""
 
     shape: Shape
     inputs: tuple[str, ...]
@@ -60,22 +60,22 @@ class EventField(NamedTuple):
 
     @property
     def stands_in_a_list(self) -> bool:
-        """Whether its names stand as one list in one input field."""
+        """Whether its names are one list in one input field."""
         return self.shape.is_list and len(self.inputs) == 1
 
 
 class EventFields(NamedTuple):
-    """Which input fields an event is read from."""
+    """The input fields that an event is read from."""
 
-    only_kind: int | None  # the type of every event, when `--type` says so
+    only_kind: int | None  # the type of every event, if `--type` is given
     type_input: str
     by_kind: tuple[tuple[EventField, ...], ...]  # in the order of the contract
     optional: dict[str, str]  # id, worker, sampler, weight, time -> input field
     where: tuple[tuple[str, str], ...]
-    known: frozenset[str]  # input fields that mean something; all others are ignored and named
-    catch_input: str | None = None  # input field that marks catch trials, when `--columns` names one
-    votes: tuple[str, str] = VOTES  # input fields of how often a question was answered each way
-    first_of: int | None = None  # the number of the first object where answers are positions; None: they are names
+    known: frozenset[str]  # input fields that are used; all others are ignored and reported
+    catch_input: str | None = None  # input field that marks catch trials, if `--columns` names one
+    votes: tuple[str, str] = VOTES  # input fields with the number of answers in each direction
+    first_of: int | None = None  # the number of the first object if answers are positions; None if they are names
 
     @property
     def kinds(self) -> tuple[int, ...]:
@@ -84,7 +84,7 @@ class EventFields(NamedTuple):
 
 
 def fields_of(options: EventOptions, pairs: bool = False) -> EventFields:
-    """The event fields that `options` ask for; with `pairs`, quadruplets stand in near_i, near_j, far_i, far_j.
+    """The event fields for these `options`; with `pairs`, quadruplets are in near_i, near_j, far_i, far_j.
 
     Raises `UnusableOptions` for an unknown type or an unknown contract field.
 
@@ -103,7 +103,7 @@ def fields_of(options: EventOptions, pairs: bool = False) -> EventFields:
     catch_input = _single_input("catch", columns) if by_column else None
     near, far = (_single_input(name, columns) for name in VOTES)
     if options.answers_by not in FIRST_OF:
-        raise UnusableOptions(f"unknown way of answering {options.answers_by!r}; known: {', '.join(FIRST_OF)}")
+        raise UnusableOptions(f"unknown value {options.answers_by!r} of answers_by; known: {', '.join(FIRST_OF)}")
     known = {type_input, near, far, *optional.values(), *options.where}
     for fields in by_kind if only_kind is None else [by_kind[only_kind]]:
         known.update(source for field in fields for source in field.inputs)
@@ -123,8 +123,10 @@ def fields_of(options: EventOptions, pairs: bool = False) -> EventFields:
 
 
 def place_of(answer: str, inputs: tuple[str, ...], first: int) -> int:
-    """Which of the objects an answer means: by its number, of which the first is `first`, or by the name of its input
-    field, where the objects stand in several. -1: by neither, or beyond any list.
+    """The index of the object that an answer refers to; -1 if there is none.
+
+    The answer is a number, where the first object is `first`, or the name of its input field, if the objects are in
+    several.
 
     >>> [place_of(answer, ("Left", "Right"), 1) for answer in ("2", "right", "middle", "0")]
     [1, 1, -1, -1]
@@ -136,7 +138,7 @@ def place_of(answer: str, inputs: tuple[str, ...], first: int) -> int:
 
 
 def member_name(kind: int, split: int, position: int) -> str:
-    """What the contract calls the member at `position` of an event whose last field begins at `split`.
+    """The contract's name of the member at `position` of an event whose last field begins at `split`.
 
     >>> [member_name(PICK, 4, position) for position in (0, 2, 4)], member_name(RANKING, 1, 1), member_name(LABEL, 1, 1)
     (['anchor', 'shown[1]', 'chosen[0]'], 'ranked[0]', 'label')
@@ -152,7 +154,7 @@ def member_name(kind: int, split: int, position: int) -> str:
 
 
 def _checked_columns(options: EventOptions) -> Mapping[str, tuple[str, ...]]:
-    """The mapping of `--columns`; raises `UnusableOptions` for what is no contract field, or has no input field."""
+    """The mapping of `--columns`; raises `UnusableOptions` for unknown contract fields and missing input fields."""
     known = {shape.name for shape in _ALL_SHAPES} | {"type", "catch", *VOTES, *OPTIONAL}
     known.update(*PAIR_COLUMNS.values())
     for name, inputs in options.columns.items():
@@ -160,15 +162,16 @@ def _checked_columns(options: EventOptions) -> Mapping[str, tuple[str, ...]]:
             near = get_close_matches(name.casefold(), known, 1, cutoff=0.8)
             asked = f"did you mean {near[0]}? " if near else ""
             raise UnusableOptions(
-                f"--columns maps {name!r}, which is no field of an event; {asked}known: {', '.join(sorted(known))}"
+                f"--columns maps {name!r}, which is not a field of an event; {asked}known: {', '.join(sorted(known))}"
             )
         if not inputs or not all(inputs):
-            raise UnusableOptions(f"--columns gives {name!r} no input field; write {name}=INPUT")
+            raise UnusableOptions(f"--columns has no input field for {name!r}; write {name}=INPUT")
     return options.columns
 
 
 def _event_field(kind: str, shape: Shape, columns: Mapping[str, tuple[str, ...]], pairs: bool) -> EventField:
-    """Where one field of one type stands; near_i ... far_j fold into `near` and `far`, which gather two inputs each."""
+    """The input fields of one field of one type; near_i ... far_j become `near` and `far`, which gather two inputs
+    each."""
     pair = PAIR_COLUMNS.get(shape.name, ()) if kind == "quadruplet" else ()
     if pair and (any(part in columns for part in pair) or (pairs and shape.name not in columns)):
         return EventField(shape, tuple(_single_input(part, columns) for part in pair))
@@ -176,12 +179,12 @@ def _event_field(kind: str, shape: Shape, columns: Mapping[str, tuple[str, ...]]
     if len(inputs) > 1 and not shape.is_list:
         if kind == "triplet" and shape.name in PAIR_COLUMNS:
             return EventField(shape, (shape.name,))  # near=a|b maps a quadruplet's pair, not the name of a triplet
-        raise UnusableOptions(f"--columns gathers {', '.join(inputs)} into {shape.name!r}, which holds one name")
+        raise UnusableOptions(f"--columns maps {', '.join(inputs)} to {shape.name!r}, which holds one name")
     return EventField(shape, inputs)
 
 
 def _single_input(name: str, columns: Mapping[str, tuple[str, ...]]) -> str:
     inputs = columns.get(name, (name,))
     if len(inputs) > 1:
-        raise UnusableOptions(f"--columns gathers {', '.join(inputs)} into {name!r}, which holds one value")
+        raise UnusableOptions(f"--columns maps {', '.join(inputs)} to {name!r}, which holds one value")
     return inputs[0]

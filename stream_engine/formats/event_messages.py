@@ -1,8 +1,8 @@
-"""Records of events as messages for a topic, one event a message or many: what `stream-engine produce` sends.
+"""Records of events as messages for a topic, with one or more events each: what `stream-engine produce` sends.
 
-Lines of JSON stay as they are, also bad ones. Rows of CSV, Parquet and Arrow become JSON objects, or stay columns
-(`encoding="arrow"`: one Arrow IPC stream a message). Invariant: the messages hold the events of the records in their
-order, and decode to what the records decode to.
+Lines of JSON are sent unchanged, even invalid ones. Rows of CSV, Parquet and Arrow become JSON objects, or stay columns
+(`encoding="arrow"`: one Arrow IPC stream per message). Invariant: the messages hold the events of the records in order,
+and decode to the same events as the records.
 """
 
 import io
@@ -21,11 +21,11 @@ ENCODINGS = ("json", "arrow")
 
 
 class EventMessages:
-    """The messages of some records, to be gone through once; `skipped` counts what could not be read by then.
+    """The messages of some records, to iterate over once; `skipped` counts what could not be read so far.
 
-    `batch` events go into one message: JSON lines, or with `encoding="arrow"` an Arrow IPC stream (these do not span
-    two records, so some are shorter). Skipped are over-long lines and CSV rows of another width. Raises
-    `UnusableSource`, also while it is gone through: for a block that does not fit into columns.
+    Each message holds `batch` events: JSON lines, or with `encoding="arrow"` an Arrow IPC stream (these do not span two
+    records, so some are shorter). Over-long lines and CSV rows of the wrong width are skipped. Raises `UnusableSource`,
+    also during iteration: for a block that does not fit into columns.
 
     >>> lines = Record(b'{"anchor": "a", "near": "b", "far": "c"}\\n\\n{"anchor"\\n', "f.jsonl", 0, 52)
     >>> [message.value for message in EventMessages([lines])]
@@ -44,7 +44,7 @@ class EventMessages:
         return self._arrow() if self._encoding == "arrow" else self._json()
 
     def _whole(self) -> Iterator[Record]:
-        """The records without items that could not be delivered whole."""
+        """The records without items that are incomplete."""
         for record in self._records:
             if record.problem:
                 self.skipped += 1
@@ -71,7 +71,7 @@ class EventMessages:
                 yield Message(_stream(part), part.num_rows)
 
     def _table(self, record: Record) -> Any:
-        """A block of rows as a `pyarrow.Table`. Raises `UnusableSource` when its lines do not make columns."""
+        """A block of rows as a `pyarrow.Table`. Raises `UnusableSource` if its lines do not form columns."""
         import pyarrow as pa
         import pyarrow.json
 
@@ -84,8 +84,8 @@ class EventMessages:
         except pa.ArrowException as error:
             line = str(error).splitlines()[0]
             raise UnusableSource(
-                f"{record.partition}@{record.offset}: {line}; the block does not fit into columns, "
-                "--encoding json sends its lines as they are"
+                f"{record.partition}@{record.offset}: {line}; the block does not fit into columns; "
+                "use --encoding json to send its lines unchanged"
             ) from error
 
     def _csv_table(self, record: Record) -> Any:
@@ -114,7 +114,7 @@ class EventMessages:
 
 
 def _objects(table: Any, event: Callable[[dict[str, Any]], dict[str, Any]]) -> Iterator[bytes]:
-    """The rows of a table as JSON objects, with lists and pairs as JSON events have them."""
+    """The rows of a table as JSON objects, with lists and pairs as in JSON events."""
     import msgspec
 
     encode = msgspec.json.Encoder().encode
@@ -124,8 +124,10 @@ def _objects(table: Any, event: Callable[[dict[str, Any]], dict[str, Any]]) -> I
 
 
 def _event_of_cells(row: dict[str, str]) -> dict[str, Any]:
-    """One row of CSV as an event: an empty cell is an absent value, but an empty name where its type needs a name;
-    spaces around a cell are no part of it, and "16.0" of a column of floats is 16.
+    """One row of CSV as an event.
+
+    An empty cell is an absent value, but an empty name if the event type requires a name. Surrounding spaces are
+    removed, and "16.0" in a column of floats is 16.
 
     >>> _event_of_cells({"anchor": "a", "near": "b", "far": "", "shown": "", "weight": "1e3", "time": ""})
     {'anchor': 'a', 'near': 'b', 'far': '', 'weight': 1000.0}
@@ -141,7 +143,7 @@ def _event_of_cells(row: dict[str, str]) -> dict[str, Any]:
             event[key] = [name_text(name.strip(" \t"), text=True) for name in names]
     for key in ("weight", "time"):
         number = number_of(event.get(key), text=True)
-        if number is not None and isfinite(number):  # what is no number is refused as it is
+        if number is not None and isfinite(number):  # invalid numbers stay as they are and are rejected
             event[key] = number
     return _event(event | {key: row[key] or None for key in NULLABLE_FIELDS if key in row})
 

@@ -1,16 +1,17 @@
-"""Events to comparisons: the names and the distinctness of every event, then its comparisons in the contract's order.
+"""Events to comparisons: check names and distinctness of every event, then list its comparisons in the contract's
+order.
 
-One set of compiled loops for all formats, hence one definition of what a judgement must hold. An event is a slice of
-`members` (indices of names); its last field begins at `split`:
+One set of compiled loops for all formats, hence one definition of a valid response. An event is a slice of `members`
+(indices of names); its last field begins at `split`:
 
     triplet anchor near far | quadruplet i j k l | odd_one_out a b c, odd | most_central a b c, central
-    pick anchor shown..., chosen... | ranking anchor ranked... | label object, label (absent: taken back)
+    pick anchor shown..., chosen... | ranking anchor ranked... | label object, label (absent: removed)
 
-Invariant: an event either yields all of its comparisons or none and one fault. The expansions are those of Heikinheimo
+Invariant: an event either yields all of its comparisons, or none and one fault. The expansions are those of Heikinheimo
 & Ukkonen (odd one out) and Kleindessner & von Luxburg (most central); a quadruplet whose pairs share one object is the
-triplet around it. O(members + comparisons); duplicates in a list are found with a mark per name, not by comparing.
+triplet with that object as anchor. O(members + comparisons): duplicates in a list are found with a mark per name.
 
-What can be wrong with an event whose fields can be read, and how it is told: the contract's reasons in one line.
+Error messages for events with readable fields: the contract's reasons, in one line each.
 """
 
 from collections.abc import Sequence
@@ -46,7 +47,7 @@ _DISTINCT = {
     TRIPLET: "a triplet needs three distinct objects",
     ODD_ONE_OUT: "odd_one_out needs three distinct objects",
     MOST_CENTRAL: "most_central needs three distinct objects",
-    PICK: "the anchor and the objects shown must be distinct, and each is chosen once",
+    PICK: "the anchor and the objects shown must be distinct, and each can be chosen only once",
     RANKING: "the anchor and the objects ranked must be distinct",
 }
 
@@ -72,24 +73,24 @@ def explain(fault: int, kind: int, members: list[str], split: int, first: int, s
     elif fault == NOT_SHOWN:
         message = (
             f"{role} ({name}) is not among the {'objects shown' if kind == PICK else 'objects'}"
-            "; a place (1) or a column (left) is read by --answers-by position"
+            "; if answers are positions (1) or columns (left), use --answers-by position"
         )
     elif fault == NONE_CHOSEN:
         message = (
-            "chosen is empty; a pick chooses at least one object"
+            "chosen is empty; a pick needs at least one chosen object"
             if kind == PICK
             else f"ranked holds {len(members) - 1} objects; a ranking needs at least two"
         )
     else:
-        message = f"chosen holds all {split - 1} objects shown; one must be left to be farther"
+        message = f"chosen holds all {split - 1} objects shown; at least one must not be chosen"
     return InvalidEvent(_REASON[fault], message)
 
 
 class Comparisons(NamedTuple):
-    """What a block of events says, over the indices of `members`, and what is wrong with which event."""
+    """The comparisons of a block of events, as indices into `members`, and the faults of its events."""
 
-    fault: np.ndarray  # (e,) int8, FINE or what is wrong
-    fault_members: np.ndarray  # (e, 2) int64: which of the event's members the fault is about
+    fault: np.ndarray  # (e,) int8, FINE or the fault
+    fault_members: np.ndarray  # (e, 2) int64: the event's members that the fault concerns
     triplets: np.ndarray  # (m, 3) int32
     quadruplets: np.ndarray  # (q, 4) int32
     quadruplet_at: np.ndarray  # (q,) int64
@@ -111,10 +112,10 @@ def name_flags(names: Sequence[str]) -> np.ndarray:
 
 
 class Faults(NamedTuple):
-    """What is wrong with which event of a block, and how many comparisons the others are."""
+    """The faults of a block's events, and the number of comparisons of each of the others."""
 
-    fault: np.ndarray  # (e,) int8, FINE or what is wrong
-    members: np.ndarray  # (e, 2) int64: which of the event's members the fault is about; of others it means nothing
+    fault: np.ndarray  # (e,) int8, FINE or the fault
+    members: np.ndarray  # (e, 2) int64: the event's members that the fault concerns; undefined for valid events
     size: np.ndarray  # (e, 2) int64: triplets and quadruplets; 0 for a faulty event
 
 
@@ -143,11 +144,11 @@ def expand(
     faults: Faults | None = None,
     votes: np.ndarray | None = None,
 ) -> Comparisons:
-    """All comparisons of the events that are in order, event by event, and the faults of the others.
+    """All comparisons of the valid events, event by event, and the faults of the others.
 
     kind (e,) int8, start (e + 1,) int64, split (e,) int64, members (f,) int32 indices into flags (n,) uint8; `faults`
-    where they are known already. An event with votes (e, 2) int64, which is one comparison, is so many of it, and
-    then so many of its opposite.
+    if already known. An event with votes (e, 2) int64, which must be one comparison, yields it votes[0] times, and its
+    opposite votes[1] times.
 
     >>> one = lambda kind, split, *m: expand(np.array([kind], np.int8), np.array([0, len(m)]), np.array([split]),
     ...                                      np.array(m, np.int32), np.zeros(9, np.uint8))
@@ -174,7 +175,7 @@ def expand(
 
 
 def _repeated(one: Comparisons, votes: np.ndarray) -> Comparisons:
-    """Every comparison as often as its event was answered so, then its opposite; `votes` (a, 2) of accepted events.
+    """Every comparison votes[0] times, then its opposite votes[1] times; `votes` (a, 2) of accepted events.
 
     >>> once = Comparisons(np.zeros(1), np.zeros((1, 2)), np.array([[0, 1, 2]]), np.empty((0, 4), np.int32),
     ...                    np.empty(0, np.int64), np.zeros(1, np.int32), np.empty(0, np.int32))
@@ -199,7 +200,7 @@ def _repeated(one: Comparisons, votes: np.ndarray) -> Comparisons:
 
 
 def _opposite(votes: np.ndarray) -> np.ndarray:
-    """Which of the comparisons of events with these votes are answers the other way round."""
+    """Which comparisons of events with these votes are opposite answers."""
     return np.repeat(np.tile([False, True], len(votes)), votes.reshape(-1))
 
 
@@ -294,7 +295,7 @@ def _fault_of_pick(members, lo, mid, hi, mark):
 
 @njit(cache=True)
 def _size(kind, members, lo, mid, hi):
-    """How many triplets and quadruplets a faultless event yields."""
+    """The number of triplets and quadruplets of a valid event."""
     if kind == TRIPLET:
         return 1, 0
     if kind == QUADRUPLET:
@@ -383,8 +384,8 @@ def _fill_pick(members, lo, mid, hi, mark, triplets, t):
 
 @njit(cache=True)
 def first_appearance(triplets, quads, quad_at, n):
-    """Renumber the names 0 ... n - 1 of comparisons, in place, by first appearance; returns the old numbers in the new
-    order (names of no comparison are left out)."""
+    """Renumber the names 0 ... n - 1 of comparisons, in place, by first appearance; returns the old numbers in the
+    new order, without names that occur in no comparison."""
     new = np.full(n, -1, np.int32)
     order = np.empty(n, np.int32)
     count = 0

@@ -1,11 +1,11 @@
-"""The comparisons of a block in pieces of bounded size: a ranking of 10,000 objects is one short event and 50 million
+"""The comparisons of a block in pieces of limited size: a ranking of 10,000 objects is one short event and 50 million
 comparisons.
 
-Most blocks are one piece. Where the events of a block are more than `COMPARISONS_AT_ONCE` comparisons they are cut
-between events, and an event that is more by itself is cut between the objects that are nearer (the rows of a ranking,
-the chosen of a pick). Invariant: the pieces, one after the other, are the comparisons of the whole in the contract's
-order, and every accepted event stands in one piece, or is the first of the next with `continues`. O(comparisons), in
-memory O(members + one piece).
+Most blocks are one piece. If the events of a block have more than `COMPARISONS_AT_ONCE` comparisons, the block is
+divided between events, and a single larger event is divided between its near objects (the rows of a ranking, the chosen
+objects of a pick). Invariant: the concatenated pieces are the comparisons of the whole block in the contract's order,
+and every accepted event is in one piece, or is the first of the next one with `continues`. O(comparisons); memory
+O(members + one piece).
 """
 
 from collections.abc import Iterator, Sequence
@@ -20,11 +20,11 @@ from stream_engine.formats.event_columns import slices_side_by_side
 from stream_engine.formats.event_fields import RANKING
 from stream_engine.formats.expand import FINE, Comparisons, Faults, expand, first_appearance
 
-COMPARISONS_AT_ONCE = 1 << 21  # some 200 MB while they are learned; 8 MiB of plain triplets are about 130,000
+COMPARISONS_AT_ONCE = 1 << 21  # about 200 MB while they are learned; 8 MiB of plain triplets are about 130,000
 
 
 class Judgements(NamedTuple):
-    """The events of a block, as `expand` takes them."""
+    """The events of a block, as arguments of `expand`."""
 
     kind: np.ndarray  # (e,) int8
     start: np.ndarray  # (e + 1,) int64
@@ -34,7 +34,7 @@ class Judgements(NamedTuple):
     votes: np.ndarray | None = None  # (e, 2) int64, see `expand`
 
     def between(self, begin: int, end: int) -> "Judgements":
-        """Those events by themselves."""
+        """The events from `begin` to `end`."""
         first = self.start[begin]
         return Judgements(
             self.kind[begin:end],
@@ -47,30 +47,30 @@ class Judgements(NamedTuple):
 
 
 class AcceptedOrigins(NamedTuple):
-    """Who gave the accepted events, with what weight, and when; and the catch trials among the events."""
+    """Who gave the accepted events, with what weight, and when; and the catch trials."""
 
-    worker: np.ndarray  # (a,) int32 into `workers`, -1 where nobody is named
+    worker: np.ndarray  # (a,) int32 into `workers`, -1 without a name
     weight: np.ndarray  # (a,) float64
     time: np.ndarray  # (a,) float64
     workers: list[str]
-    sampler: np.ndarray  # (a,) int32 into `samplers`, -1 where none is named
+    sampler: np.ndarray  # (a,) int32 into `samplers`, -1 without a name
     samplers: list[str]
     catch_worker: np.ndarray  # (c,) int32
     catch_passed: np.ndarray  # (c,) bool
 
 
 class Run(NamedTuple):
-    """Events `begin` to `end`; or, of one event alone, the comparisons with its nearer objects `first` to `last`."""
+    """Events `begin` to `end`; or, for a single event, the comparisons with its near objects `first` to `last`."""
 
     begin: int
     end: int
     first: int = 0
     last: int | None = None
-    goes_on: bool = False  # there are nearer objects after `last`
+    goes_on: bool = False  # there are near objects after `last`
 
 
 class Pieces:
-    """The comparisons of a block as blocks that are made one after the other, as often as they are asked for."""
+    """The comparisons of a block as an iterable of blocks."""
 
     def __init__(self, judgements: Judgements, faults: Faults, texts: Names, origins: AcceptedOrigins | None):
         self._judgements, self._faults, self._texts, self._origins = judgements, faults, texts, origins
@@ -80,7 +80,7 @@ class Pieces:
         return np.concatenate([[0], np.cumsum(self._faults.fault == FINE)])
 
     def runs(self) -> list[Run]:
-        """What each piece holds; always at least one."""
+        """The content of each piece; at least one."""
         sizes = self._faults.size[:, 0] + self._faults.size[:, 1]
         if sizes.sum() <= COMPARISONS_AT_ONCE:
             return [Run(0, len(sizes))]
@@ -108,11 +108,11 @@ class Pieces:
         return runs
 
     def of(self, runs: Sequence[Run]) -> "Later":
-        """The blocks of these runs, made as they are gone through."""
+        """The blocks of these runs, created on iteration."""
         return Later(self, runs)
 
     def block(self, run: Run) -> Decoded:
-        """The comparisons of one run, and nothing else of the block but the catch trials with its first run."""
+        """The comparisons of one run; the catch trials are with the first run."""
         if run.last is None:
             slices = Faults(*(column[run.begin : run.end] for column in self._faults))
             of_run = self._judgements.between(run.begin, run.end)
@@ -135,7 +135,7 @@ class Pieces:
         )
 
     def _part_of_event(self, run: Run) -> Comparisons:
-        """Some of the comparisons of one event: each nearer object of the run with all that are farther."""
+        """Some of the comparisons of one event: each near object of the run with all farther ones."""
         event = run.begin
         near, far = self._near_and_far(event)
         last = len(near) if run.last is None else run.last
@@ -162,7 +162,7 @@ class Pieces:
         )
 
     def _near_and_far(self, event: int) -> tuple[np.ndarray, np.ndarray]:
-        """Of a ranking all but the last, and all but the first; of a pick the chosen, and the rest as shown."""
+        """Of a ranking, all but the last and all but the first; of a pick, the chosen and the others as shown."""
         kind, start, split, members, *_ = self._judgements
         if kind[event] == RANKING:
             ranked = members[start[event] + 1 : start[event + 1]]
@@ -192,7 +192,7 @@ class Pieces:
 
 
 class Later:
-    """Blocks that are made as they are gone through, each time anew."""
+    """Blocks that are created anew at each iteration."""
 
     def __init__(self, pieces: Pieces, runs: Sequence[Run]):
         self._pieces, self._runs = pieces, runs
@@ -202,5 +202,5 @@ class Later:
 
 
 def _fars_of_each(kind: int, near: np.ndarray, far: np.ndarray) -> np.ndarray:
-    """How many comparisons each nearer object of an event begins."""
+    """The number of comparisons of each near object of an event."""
     return len(far) - np.arange(len(near)) if kind == RANKING else np.full(len(near), len(far))

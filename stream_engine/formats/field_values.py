@@ -1,4 +1,4 @@
-"""Values of single fields: what is absent, what names somebody, what is a weight or a time; how a value is shown."""
+"""Values of single fields: absent values, names, weights, times, and how values are shown in messages."""
 
 import math
 import re
@@ -10,8 +10,8 @@ import msgspec
 from stream_engine.data.comparisons import MAX_WEIGHT, InvalidEvent
 
 AwareTime = Annotated[datetime, msgspec.Meta(tz=True)]
-WHOLE_FLOAT = r"(-?[1-9][0-9]{0,15}|0)\.0"  # the text of a whole number from a column of floats
-MAX_VOTES = 1_000_000  # of one question, each way: what they make is held at once
+WHOLE_FLOAT = r"(-?[1-9][0-9]{0,15}|0)\.0"  # the text of an integer from a column of floats
+MAX_VOTES = 1_000_000  # of one question, in each direction: they are in memory together
 MOST_FLOAT = 1e16  # whole floats up to here are written with all their digits
 _ZONELESS = re.compile(
     r"([0-9]{4}-[0-9]{2}-[0-9]{2})[T ]([0-9]{2}:[0-9]{2}:[0-9]{2})(\.[0-9]{1,9})?(Z|[+-][0-9]{2}(:?[0-9]{2})?)?"
@@ -38,18 +38,18 @@ MISSING = Missing()
 
 
 def is_absent(value: Any, text: bool) -> bool:
-    """Whether a value that may be left out is: it is not there, null or, in text, empty."""
+    """Whether an optional value is absent: missing, null or, in text, empty."""
     return value is MISSING or value is None or (text and value == "")
 
 
 def is_nan(value: Any) -> bool:
-    """Whether a value is the NaN that data frames write for no value in a column of floats."""
+    """Whether a value is the NaN that data frames write for a missing value in a column of floats."""
     return isinstance(value, float) and math.isnan(value)
 
 
 def name_text(value: Any, text: bool = False) -> str | None:
-    """The text of a name: a string, or an integer in decimal, also one that a column of floats holds (with `text`, as
-    its text); None where the value is no name.
+    """The text of a name: a string, or an integer in decimal, including integral floats (with `text`, as text); None if
+    the value is not a name.
 
     >>> name_text("05"), name_text(5), name_text(5.0), name_text(True), name_text(5.5), name_text("5.0", text=True)
     ('05', '5', '5', None, None, '5')
@@ -63,7 +63,7 @@ def name_text(value: Any, text: bool = False) -> str | None:
 
 
 def optional_name(field: str, value: Any, text: bool = False) -> str | None:
-    """An id or a worker, None where there is none. Raises `InvalidEvent`."""
+    """An id or a worker, None if absent. Raises `InvalidEvent`."""
     if is_absent(value, text=True) or is_nan(value):
         return None
     name = name_text(value, text)
@@ -73,7 +73,7 @@ def optional_name(field: str, value: Any, text: bool = False) -> str | None:
 
 
 def catch_passed(source: str, value: Any, text: bool) -> bool | None:
-    """Whether a catch trial was passed; None where the event is an ordinary judgement. Raises `InvalidEvent`."""
+    """Whether a catch trial was passed; None if the event is an ordinary response. Raises `InvalidEvent`."""
     if is_absent(value, text):
         return None
     if isinstance(value, bool):
@@ -82,13 +82,13 @@ def catch_passed(source: str, value: Any, text: bool) -> bool | None:
         return value.lower() == "true"
     raise InvalidEvent(
         "wrong_type",
-        f"{source} (as catch) holds {shown(value)}; it must be true (a catch trial, passed), false (failed) or nothing "
-        "(an ordinary judgement)",
+        f"{source} (as catch) holds {shown(value)}; it must be true (a passed catch trial), "
+        "false (a failed one) or empty (an ordinary response)",
     )
 
 
 def weight_of(value: Any, text: bool) -> float:
-    """The weight of an event, 1 where it gives none: a number from 0 to MAX_WEIGHT. Raises `InvalidEvent`."""
+    """The weight of an event, by default 1: a number from 0 to MAX_WEIGHT. Raises `InvalidEvent`."""
     if is_absent(value, text):
         return 1.0
     number = number_of(value, text)
@@ -98,8 +98,8 @@ def weight_of(value: Any, text: bool) -> float:
 
 
 def votes_of(near: Any, far: Any, text: bool) -> tuple[int, int]:
-    """How often a question was answered as it stands, and the other way round: once, where neither count is given; a
-    count that stands alone leaves the other one 0. Raises `InvalidEvent`.
+    """The number of answers to a question as stated, and in the other direction: (1, 0) if no count is given; a missing
+    second count is 0. Raises `InvalidEvent`.
 
     >>> votes_of(7, 3.0, text=False), votes_of("", "", text=True), votes_of(MISSING, 2, text=False)
     ((7, 3), (1, 0), (0, 2))
@@ -114,15 +114,15 @@ def _count(field: str, value: Any, text: bool) -> int:
         return 0
     number = number_of(value, text)
     if number is None or not (0 <= number <= MAX_VOTES and number.is_integer()):
-        raise InvalidEvent(
-            "bad_votes", f"{field} is {quoted(value)}; it must be a whole number from 0 to {MAX_VOTES:,}"
-        )
+        raise InvalidEvent("bad_votes", f"{field} is {quoted(value)}; it must be an integer from 0 to {MAX_VOTES:,}")
     return int(number)
 
 
 def time_of(value: Any, text: bool) -> float:
-    """Epoch seconds of a time: RFC 3339, the same as pandas and SQL write it (with a space, with or without an offset:
-    without one it is UTC), or epoch seconds; NaN where the event gives none. Raises `InvalidEvent`.
+    """Epoch seconds of a time; NaN if absent. Raises `InvalidEvent`.
+
+    RFC 3339, the same as written by pandas and SQL (with a space, and optionally without an offset, which means UTC),
+    or epoch seconds.
 
     >>> time_of("1970-01-01T01:00:01+01:00", text=False), time_of("2016-12-31T23:59:60Z", text=False) % 86400
     (1.0, 0.0)
@@ -142,7 +142,7 @@ def time_of(value: Any, text: bool) -> float:
 
 
 def shown(value: object) -> str:
-    """A value of the wrong type as it appears in a message: what it is, and the value.
+    """A value of the wrong type as it appears in a message: its type and the value.
 
     >>> shown(1.5), shown(None)
     ('a number (1.5)', 'null (None)')

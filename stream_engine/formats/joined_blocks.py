@@ -1,4 +1,4 @@
-"""Blocks that follow each other as one block: what decoding their values as one gives. O(names + comparisons)."""
+"""Consecutive blocks as one block: the same as decoding their values together. O(names + comparisons)."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -15,7 +15,8 @@ EVENTS_AT_ONCE = 1 << 18
 
 
 def one_by_one(decode: Callable[[Any], Decoded], values: Sequence[Any]) -> tuple[Decoded, list[int]]:
-    """`many` of a decoder that cannot do better: values decoded one by one, and which value each refusal was in."""
+    """`many` for a decoder without a faster way: decode values one by one; also returns the value of each rejected
+    event."""
     parts: list[Decoded] = []
     events = 0
     for value in values:
@@ -27,7 +28,7 @@ def one_by_one(decode: Callable[[Any], Decoded], values: Sequence[Any]) -> tuple
 
 
 class _Chained:
-    """Blocks one after the other, as often as they are asked for."""
+    """Blocks one after the other, as an iterable."""
 
     def __init__(self, several: Sequence[Iterable[Decoded]]):
         self._several = several
@@ -37,7 +38,7 @@ class _Chained:
 
 
 def joined(parts: Sequence[Decoded]) -> Decoded:
-    """Blocks that follow each other as one. Refusals keep the places that they have in their own values.
+    """Consecutive blocks as one. Rejected events keep the locations in their own values.
 
     >>> one = nothing()._replace(names=["a", "b", "c"], triplets=np.array([[0, 1, 2]], np.int32))
     >>> two = one._replace(names=["c", "a", "d"])

@@ -1,10 +1,10 @@
 """JSON events: one event, an array of events, or JSON lines in one value.
 
 A line is valid by itself: blank, one event, or one array of events. A value that is one array or one object over
-several lines (a message, pretty-printed) is read as that. A line holds UTF-8; a byte order mark at its start is passed
-over. `json_places` says where the events stand, `json_scan` what stands in their fields, as columns for
-`table_events`. An event that the scan is not sure of is read by the definition in `validate`. Fields that no one asked
-for are passed over and named, at most MAX_UNKNOWN of them. O(bytes).
+several lines (a pretty-printed message) is read as such. A line is UTF-8; a byte order mark at its start is skipped.
+`json_places` finds the events, `json_scan` the values of their fields, as columns for `table_events`. An event that the
+scan is uncertain about is read by the definition in `validate`. Unknown fields are skipped and reported, at most
+MAX_UNKNOWN of them. O(bytes).
 
 The cells that a scan of JSON found in one field, as a column of `table_events`.
 """
@@ -46,7 +46,7 @@ from stream_engine.formats.validate import Event, read_event
 
 
 class JsonColumn(NamedTuple):
-    """A `Column` of some events; what stands in the cells, and where in the text."""
+    """A `Column` of some events; the types of the cells, and their locations in the text."""
 
     text: np.ndarray  # (bytes,) uint8
     kind: np.ndarray  # (n,) int8
@@ -138,14 +138,14 @@ _ANY = msgspec.json.Decoder()
 
 
 class Decoder:
-    """Decodes values of JSON events. Remembers the unknown fields that turned up (`unknown`); other results do not
-    depend on them (law: the scan accepts nothing that `validate` refuses, and reads the same)."""
+    """Decodes values of JSON events. Its only state is the unknown fields (`unknown`); other results do not depend
+    on them (law: the scan accepts nothing that `validate` rejects, and reads the same values)."""
 
-    events_at_once = 1 << 18  # of messages: what is held of one that is refused is a kilobyte
-    scan_events, scan_bytes = 1 << 14, 1 << 20  # their cells stay in the processor's cache until they are numbers
+    events_at_once = 1 << 18  # of messages: a rejected one takes a kilobyte
+    scan_events, scan_bytes = 1 << 14, 1 << 20  # their cells stay in the processor's cache until they are converted
 
     def __init__(self, options: EventOptions, fast: bool = True):
-        """Without `fast` every event is read by the definition."""
+        """Without `fast`, every event is read by the definition."""
         self.options, self._fast = options, fast
         self.event_fields = fields_of(options)
         self.unknown: dict[str, None] = {}
@@ -156,7 +156,7 @@ class Decoder:
         self._arrow: formats.Decoder | None = None
 
     def __call__(self, value: bytes | None, header: bytes = b"") -> Decoded:
-        """The events of `value` (see the module); `header` has no meaning here. An empty value counts as `empty`."""
+        """The events of `value` (see the module); `header` is unused. An empty value counts as `empty`."""
         if value and value[:4] == ARROW_STREAM:
             return self._arrow_decoder()(value)
         return self.lines(value)
@@ -245,7 +245,7 @@ class Decoder:
     def _read(self, value: bytes, places: Places, block: Block) -> None:
         """Read the events at these places into `block`, some at a time."""
         begins, ends = places
-        if not is_utf8(value):  # of an event that is none there is nothing to scan
+        if not is_utf8(value):  # nothing to scan in something that is not an event
             ends = ends.copy()
             for row, (begin, end) in enumerate(zip(begins.tolist(), ends.tolist(), strict=True)):
                 if not is_utf8(value[begin:end]):
@@ -332,7 +332,7 @@ class Decoder:
 
     def _arrow_decoder(self) -> formats.Decoder:
         if self._arrow is None:
-            from stream_engine.formats.arrow_events import Decoder as ArrowDecoder  # pyarrow only when it is met
+            from stream_engine.formats.arrow_events import Decoder as ArrowDecoder  # load pyarrow only if needed
 
             self._arrow = ArrowDecoder(self.options, self._fast)
         return self._arrow
@@ -351,7 +351,7 @@ def _fields_in(text: bytes) -> dict[str, msgspec.Raw]:
     except UnicodeDecodeError as error:
         raise InvalidEvent("not_parseable", f"not UTF-8: {error.reason} (byte {error.start})") from None
     except RecursionError:
-        raise InvalidEvent("not_parseable", "not JSON that can be read: nested too deeply") from None
+        raise InvalidEvent("not_parseable", "not readable as JSON: nested too deeply") from None
     except msgspec.ValidationError as error:
         raise InvalidEvent("not_parseable", f"an event must be a JSON object ({error})") from None
     except msgspec.DecodeError as error:
@@ -364,7 +364,7 @@ def _value(fields: dict[str, msgspec.Raw], source: str) -> Any:
         return MISSING
     try:
         return _ANY.decode(fields[source])
-    except msgspec.ValidationError:  # a number beyond all bounds, 1e999: no name, no weight, no time
+    except msgspec.ValidationError:  # a number that is too large, such as 1e999: not a name, weight or time
         return np.inf
 
 

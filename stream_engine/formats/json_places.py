@@ -1,6 +1,6 @@
-"""Where the events of a JSON value stand: lines, elements of arrays on a line, a document over several lines.
+"""The locations of events in a JSON value: lines, elements of arrays on a line, a document over several lines.
 
-Invariant: the place of every event is where its first byte stands in the value. O(bytes).
+Invariant: the location of every event is its first byte in the value. O(bytes).
 """
 
 from codecs import BOM_UTF8
@@ -14,7 +14,7 @@ from stream_engine.formats.bounds import DEFAULT_BOUNDS, Bounds, OverBound, too_
 _BLANK = b" \t\r\n"
 _ELEMENTS = msgspec.json.Decoder(list[msgspec.Raw])
 _RAW = msgspec.json.Decoder(msgspec.Raw)
-_COMMAS = 8  # an array of so many commas for each of the events that it may hold holds too many events, or too much
+_COMMAS = 8  # an array with more commas for each allowed event holds too many events, or too much
 ERRORS = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 
 
@@ -26,8 +26,8 @@ class Places(NamedTuple):
 
 
 class Lines(NamedTuple):
-    """Where each line of a text begins and ends, without its end, and whether it begins with { and ends with }: such a
-    line is one event, if it is any."""
+    """Where each line of a text begins and ends, without the line end, and whether it begins with { and ends with }:
+    such a line is at most one event."""
 
     begins: np.ndarray  # (lines,) int64
     ends: np.ndarray  # (lines,) int64
@@ -129,9 +129,9 @@ def _is_document(text: bytes) -> bool:
 
 
 def too_many_elements(text: bytes, bounds: Bounds) -> str:
-    """What is told of an array of more events than it may hold; "" of everything else.
+    """The error message for an array of too many events; "" for everything else.
 
-    An array that cannot be short, by its commas, is not taken apart to be counted.
+    An array that must be too long, judging by its commas, is not parsed to be counted.
 
     >>> too_many_elements(b"[1,2,3]", Bounds(max_rows=2)), too_many_elements(b"[1,2]", Bounds(max_rows=2))
     ('the array holds 3 events; the limit is 2 (input.max_message_rows)', '')
@@ -142,7 +142,7 @@ def too_many_elements(text: bytes, bounds: Bounds) -> str:
     if commas >= _COMMAS * bounds.max_rows:
         return (
             f"the array holds {commas:,} commas; the limit is {_COMMAS} for each of the {bounds.max_rows:,} events "
-            "that it may hold (input.max_message_rows)"
+            "allowed (input.max_message_rows)"
         )
     elements = _elements(text) or ()
     return too_many_rows("the array", len(elements), "events", bounds) if len(elements) > bounds.max_rows else ""

@@ -1,9 +1,8 @@
-"""JSON events to cells: one compiled pass over their bytes that notes what stands in which field, and where.
+"""JSON events to cells: one compiled pass over their bytes that finds the type and location of the value of each field.
 
-`scan_events` is allowed to be unsure: of an event that is not surely a valid JSON object it says so, and the definition
-(`json_events`) reads that one. What it takes is valid JSON in text that is UTF-8 as a whole; nothing is decided here
-about what an event must hold. Strings with escapes are written out behind the text. O(bytes), some 2 ns a byte;
-releases the interpreter.
+`scan_events` may be uncertain: it skips an event that is not certainly a valid JSON object, and the definition
+(`json_events`) reads that one. What it accepts is valid JSON in valid UTF-8; the rules for events are not checked here.
+Strings with escapes are written out behind the text. O(bytes), about 2 ns per byte; releases the GIL.
 """
 
 from typing import Any, NamedTuple
@@ -19,13 +18,13 @@ ABSENT, NULL, TEXT, INTEGER, NUMBER, TRUE, FALSE, LIST, OTHER = range(9)
 
 _ONES, _TOPS = np.uint64(0x0101010101010101), np.uint64(0x8080808080808080)
 _QUOTES, _BACKSLASHES, _SPACES = _ONES * np.uint64(34), _ONES * np.uint64(92), _ONES * np.uint64(32)
-_LONGEST_INTEGER = 18  # digits; a longer one may be more than 64 bits hold
-_DEEPEST = 60  # objects and lists in each other
+_LONGEST_INTEGER = 18  # digits; a longer one may exceed 64 bits
+_DEEPEST = 60  # nested objects and lists
 _ORDER = 64  # fields of an event that are expected in the order of the event before
 
 
 class Fields(NamedTuple):
-    """The names of fields, one after the other as UTF-8; the first `read` of them are columns of `Cells`."""
+    """The names of fields, concatenated as UTF-8; the first `read` of them are columns of `Cells`."""
 
     utf8: np.ndarray  # (bytes,) uint8
     bounds: np.ndarray  # (fields + 1,) int64: where each begins, and the end
@@ -34,7 +33,7 @@ class Fields(NamedTuple):
 
 
 class Cells(NamedTuple):
-    """Room for what is found in up to n events."""
+    """Arrays for the cells of up to n events."""
 
     kind: np.ndarray  # (read, n) int8; ABSENT all where an event is not readable
     begin: np.ndarray  # (read, n) int64

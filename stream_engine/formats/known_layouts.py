@@ -1,11 +1,11 @@
-"""Tables as the tools of the field export them, known by the names of their columns.
+"""Tables as exported by the field's tools, recognised by their column names.
 
-A layout is taken only for a table that nobody described (no type, no columns) and that has not the contract's own
-columns; it is said aloud which one was taken. Sources: salmon (stsievert/salmon, docs/source/offline.rst), NEXT
-(nextml/NEXT, apps/PoolBasedTripletMDS/myApp.py, format_responses), THINGS (Hebart et al. 2023, the table of choices of
-the triplet odd-one-out task), jsPsych (plugin-html-button-response: `response` is the number of the button, from 0),
-tripletTools (cfd36_triplets_individual.csv: trials that offer the target itself are catch trials), cblearn (triplets in
-list order: a question i, j, k says that j is nearer to i than k is).
+A layout is used only for a table without type and columns options that lacks the contract's own columns; the layout in
+use is always reported. Sources: salmon (stsievert/salmon, docs/source/offline.rst), NEXT (nextml/NEXT,
+apps/PoolBasedTripletMDS/myApp.py, format_responses), THINGS (Hebart et al. 2023, the table of choices of the triplet
+odd-one-out task), jsPsych (plugin-html-button-response: `response` is the number of the button, from 0), tripletTools
+(cfd36_triplets_individual.csv: trials that offer the target itself are catch trials), cblearn (triplets in list order:
+a question i, j, k says that j is nearer to i than k is).
 """
 
 from collections.abc import Collection, Mapping
@@ -15,8 +15,8 @@ from stream_engine.formats.event_fields import SHAPES
 
 
 class KnownLayout(NamedTuple):
-    """What a tool's table is: the options by which it is read. All `columns` must be there and none of `without`;
-    `maybe` are taken where they are."""
+    """The table of a tool: the options for reading it. All `columns` must be present and none of `without`; `maybe`
+    are used if present."""
 
     tool: str
     type: str
@@ -73,7 +73,7 @@ LAYOUTS = (
 
 
 class Recognised(NamedTuple):
-    """The options by which a table is read that was recognised, and one line that says so."""
+    """The options for reading a recognised table, and one line that says so."""
 
     type: str
     columns: dict[str, str]
@@ -82,7 +82,7 @@ class Recognised(NamedTuple):
 
 
 def recognised(names: Collection[str]) -> Recognised | None:
-    """The layout of a table with these columns; None where it needs none, or none is known.
+    """The layout of a table with these columns; None if it needs none, or if none is known.
 
     >>> recognised(["alg_ident", "head", "left", "right", "winner", "loser", "puid"]).said
     "read as salmon's responses: anchor=head, near=winner, far=loser, worker=puid"

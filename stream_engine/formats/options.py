@@ -1,4 +1,4 @@
-"""How events are to be read, and what makes that impossible."""
+"""Options for reading events, and errors in them."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -9,12 +9,12 @@ FIRST_OF = {"name": None, "position": 1, "index": 0}  # how answers are given ->
 
 
 class UnusableOptions(ValueError):
-    """The options cannot be used for any input: an argument error, one line."""
+    """The options are invalid for any input: an argument error, one line."""
 
 
 class UnreadableHeader(UnusableOptions):
-    """No row of this table can be read: its header lacks columns that the options ask for. One line, an argument
-    error: the columns that are missing, those that are there, and `--columns` to map them."""
+    """No row of this table can be read, because its header lacks columns that the options require. One line, an
+    argument error: the missing columns, the existing ones, and `--columns` to map them."""
 
 
 class EventOptions(NamedTuple):

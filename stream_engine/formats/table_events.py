@@ -1,9 +1,9 @@
-"""Tables of events: columns of any format to events, without a Python object per event on the way.
+"""Tables of events: columns of any format to events, without creating a Python object per event.
 
-Names are numbered from the bytes of their columns, and rows are checked as arrays. A row that is not sure (a null, an
-empty list cell, a number that does not look like one, a list of the wrong size) is read by the plain definition in
-`validate`, which accepts it or finds the reason. Invariant: rows are sure only if `validate` accepts
-them, with the same names. O(rows + names in lists).
+Names are numbered from the bytes of their columns, and rows are checked as arrays. An uncertain row (a null, an empty
+list cell, an unusual number, a list of the wrong size) is read by the definition in `validate`, which accepts it or
+finds the reason. Invariant: a row is certain only if `validate` accepts it, with the same names. O(rows + names in
+lists).
 """
 
 from collections.abc import Callable, Mapping
@@ -22,11 +22,11 @@ _KINDS = KnownNames(EVENT_TYPES)
 
 
 class LeftOut(Exception):
-    """The event is not among those that `--where` keeps."""
+    """The event is excluded by `--where`."""
 
 
 class SureNames(NamedTuple):
-    """The names of one field over all rows, and the rows whose names are sure; of the others they mean nothing."""
+    """The names of one field in all rows, and which rows are certain; the names of the others are undefined."""
 
     lengths: np.ndarray  # (n,) int64
     flat: np.ndarray  # (f,) int32
@@ -41,33 +41,32 @@ class SureNames(NamedTuple):
 
 
 class Column(Protocol):
-    """One input field over all rows of a table. What is no name, number or time comes out as -1 or NaN, never as an
-    exception."""
+    """One input field in all rows of a table. Invalid names, numbers and times become -1 or NaN, never an exception."""
 
     def of_rows(self, rows: np.ndarray) -> "Column":
-        """The column of the rows of these numbers alone."""
+        """The column restricted to the rows with these numbers."""
 
     def absent(self) -> np.ndarray:
-        """(n,) bool: where a value that may be left out is: not there, null or, in tables of text, empty."""
+        """(n,) bool: whether an optional value is absent: missing, null or, in tables of text, empty."""
 
     def taken_back(self) -> np.ndarray:
-        """(n,) bool: where a label is taken back: null or, in tables of text, empty."""
+        """(n,) bool: whether a label is removed: null or, in tables of text, empty."""
 
     def equal(self, wanted: str) -> np.ndarray:
-        """(n,) bool: where the value, as text, is `wanted`; never where it is null or has no text."""
+        """(n,) bool: whether the value, as text, is `wanted`; False for nulls and values without text."""
 
     def names(self, pool: Pool) -> np.ndarray:
-        """(n,) int32: numbers in the pool, -1 where there is no name."""
+        """(n,) int32: numbers in the pool, -1 for invalid names."""
 
     def optional_names(self, pool: Pool | None) -> tuple[np.ndarray, np.ndarray]:
-        """The same of a name that may be left out, and (n,) bool: where it is a name or left out. Without a pool the
-        numbers mean nothing."""
+        """The same for an optional name, and (n,) bool: whether it is a valid name or absent. Without a pool, the
+        numbers are undefined."""
 
     def lists(self, pool: Pool, answer: bool) -> SureNames:
-        """The names of lists; one `answer` need not stand in a list."""
+        """The names of lists; a single `answer` need not be in a list."""
 
     def numbers(self, missing: np.ndarray) -> np.ndarray:
-        """(n,) float64; `missing` says where there is none."""
+        """(n,) float64; `missing` marks absent values."""
 
     def times(self, missing: np.ndarray) -> np.ndarray:
         """(n,) float64 epoch seconds."""
@@ -75,7 +74,7 @@ class Column(Protocol):
 
 class Table(NamedTuple):
     """Columns of equal length. `event` reads a row by the definition, and raises `InvalidEvent`, `CatchTrial` or
-    `LeftOut`; it reads all that are not `readable` (None: all are readable)."""
+    `LeftOut`; it reads all rows that are not `readable` (None: all are readable)."""
 
     columns: Mapping[str, Column]
     size: int
@@ -84,7 +83,7 @@ class Table(NamedTuple):
 
 
 def read_table(table: Table, event_fields: EventFields, block: Block, row: np.ndarray) -> None:
-    """Add the events of a table to `block`; `row` (n,) int64 says which event of the value each row is."""
+    """Add the events of a table to `block`; `row` (n,) int64 is the number of each row's event in the value."""
     columns = _Columns(table, event_fields, block)
     kept, readable = columns.matches(), table.readable
     if readable is not None:
@@ -149,7 +148,7 @@ def _read_slowly(table: Table, block: Block, unsure: np.ndarray, row: np.ndarray
 
 
 class _Columns:
-    """The columns of one table, or of some `rows` (n,) bool of it, into the names of one block."""
+    """The columns of a table, or of some `rows` (n,) bool of it; names are added to the block's."""
 
     def __init__(self, table: Table, event_fields: EventFields, block: Block, rows: np.ndarray | None = None):
         self._columns, self.event_fields, self.block = table.columns, event_fields, block
@@ -158,12 +157,12 @@ class _Columns:
         self._names: dict[str, np.ndarray] = {}
 
     def get(self, source: str | None) -> Column | None:
-        """The column of an input field, if there is one."""
+        """The column of an input field, if it exists."""
         column = None if source is None else self._columns.get(source)
         return column if column is None or self._rows is None else column.of_rows(self._rows)
 
     def matches(self) -> np.ndarray:
-        """(n,) bool: the rows that `--where` keeps; a null never matches."""
+        """(n,) bool: the rows that `--where` selects; a null never matches."""
         keep = np.ones(self.size, bool)
         for source, wanted in self.event_fields.where:
             column = self.get(source)
@@ -171,7 +170,7 @@ class _Columns:
         return keep
 
     def kinds(self) -> np.ndarray:
-        """(n,) int8: the type of each row, -1 where it says something that is no type."""
+        """(n,) int8: the type of each row, -1 for an unknown type."""
         if self.event_fields.only_kind is not None:
             return np.full(self.size, self.event_fields.only_kind, np.int8)
         column = self.get(self.event_fields.type_input)
@@ -202,7 +201,7 @@ class _Columns:
         return SureNames(lengths, ids.reshape(-1), fits & np.all(ids >= 0, axis=1))
 
     def at_positions(self, field: EventField, inputs: tuple[str, ...], objects: SureNames) -> SureNames:
-        """The names of answers that are given by their positions among these objects, which stand in `inputs`."""
+        """The names of answers that are positions among these objects, which are in `inputs`."""
         lengths, flat, sure = self.field(field)
         first, texts = self.event_fields.first_of or 0, self.block.names.texts()
         said, answer = np.unique(flat, return_inverse=True)
@@ -217,8 +216,8 @@ class _Columns:
         return SureNames(lengths, named.astype(np.int32), sure & ~unsure & objects.sure)
 
     def votes(self) -> tuple[np.ndarray | None, np.ndarray]:
-        """(n, 2) int64 how often each event was answered each way (None: once, as it stands), and (n,) bool: the rows
-        whose counts are good."""
+        """(n, 2) int64 number of answers in each direction (None: once, as stated), and (n,) bool: the rows with
+        valid counts."""
         size, columns = self.size, [self.get(source) for source in self.event_fields.votes]
         if all(column is None for column in columns):
             return None, np.ones(size, bool)
@@ -235,7 +234,7 @@ class _Columns:
         return counts, sure
 
     def _nullable(self, source: str) -> SureNames:
-        """A label; an absent one takes the label back."""
+        """A label; an absent one removes the label."""
         column = self.get(source)
         if column is None:
             none = np.zeros(self.size, bool)
@@ -246,14 +245,14 @@ class _Columns:
         return SureNames(given.astype(np.int64), ids[given], sure)
 
     def names(self, source: str) -> np.ndarray:
-        """(n,) int32: the numbers of the names in a column, -1 where there is no name."""
+        """(n,) int32: the numbers of the names in a column, -1 without a name."""
         if source not in self._names:
             column = self.get(source)
             self._names[source] = np.full(self.size, -1, np.int32) if column is None else column.names(self.block.names)
         return self._names[source]
 
     def origins(self) -> tuple[np.ndarray, Origins]:
-        """Which rows have a sure id, worker, sampler, weight and time; and all but the first of these."""
+        """The rows with a certain id, worker, sampler, weight and time; and these values, except the id."""
         size, optional = self.size, self.event_fields.optional
         sure = np.ones(size, bool)
         numbers: dict[str, np.ndarray] = {"weight": np.broadcast_to(1.0, size), "time": np.broadcast_to(np.nan, size)}

@@ -1,4 +1,4 @@
-"""Numbers and times in text, in one compiled pass: the plain ones; NaN for what is left to `field_values`. O(bytes)."""
+"""Numbers and times in text, in one compiled pass: the simple ones; NaN for those left to `field_values`. O(bytes)."""
 
 import numpy as np
 

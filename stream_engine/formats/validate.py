@@ -1,9 +1,10 @@
-"""The definition of one event that can be read: its fields, their types and sizes, weight and time.
+"""The definition of one readable event: its fields, their types and sizes, weight and time.
 
-Plain Python over one event's values, used for every event that a fast path was not sure of. Checked in this order, so
-that an event with several faults is refused for the same one in every format: its type; its fields in the order of the
-contract (missing, wrong type, list too long or of the wrong size); id, worker, sampler, weight, time, votes. Names and
-distinctness come after that, in `expand`, the same code for all formats. O(names of the event).
+Plain Python for one event's values, used for every event that a fast path is uncertain about. The order of the checks
+ensures that an event with several faults is rejected for the same one in every format: its type; its fields in the
+order of the contract (missing, wrong type, list too long or of the wrong size); id, worker, sampler, weight, time,
+votes. Names and distinctness are checked afterwards, in `expand`, with the same code for all formats. O(names of the
+event).
 """
 
 from collections.abc import Callable
@@ -28,7 +29,7 @@ Cell = Callable[[str], Any]  # input field -> its value, or MISSING
 
 
 class Event(NamedTuple):
-    """One event as it was read: the names of each field in the order of the contract."""
+    """One event as read: the names of each field in the order of the contract."""
 
     kind: int
     names: tuple[list[str], ...]
@@ -36,11 +37,11 @@ class Event(NamedTuple):
     weight: float
     time: float
     sampler: str | None = None
-    votes: tuple[int, int] = (1, 0)  # times that it was answered so, and the other way round
+    votes: tuple[int, int] = (1, 0)  # number of answers as stated, and in the other direction
 
 
 class CatchTrial(Exception):
-    """The event is a catch trial: no judgement, but something about its worker."""
+    """The event is a catch trial: not a response, but information about its worker."""
 
     def __init__(self, worker: str | None, passed: bool):
         super().__init__(worker, passed)
@@ -48,10 +49,10 @@ class CatchTrial(Exception):
 
 
 def read_event(cell: Cell, event_fields: EventFields, text: bool) -> Event:
-    """Read one event; `cell(input field)` gives its value or MISSING.
+    """Read one event; `cell(input field)` returns its value or MISSING.
 
-    With `text` a list may be written as text separated by `|`, and numbers and times as text (CSV cells, text columns).
-    Raises `InvalidEvent`, or `CatchTrial` for one (of which nothing but its worker is read).
+    With `text`, a list may be text separated by `|`, and numbers and times may be text (CSV cells, text columns).
+    Raises `InvalidEvent`, or `CatchTrial` for a catch trial (of which only the worker is read).
 
     >>> event = {"anchor": 1, "near": "b", "far": "c"}
     >>> from stream_engine.formats.event_fields import fields_of
@@ -88,7 +89,7 @@ def _kind(value: Any, text: bool) -> int:
 
 
 def _all_names(cell: Cell, kind: int, event_fields: EventFields, text: bool) -> tuple[list[str], ...]:
-    """The names of all fields; answers that are given by positions as the names there. Raises `InvalidEvent`."""
+    """The names of all fields; answers given by position become names. Raises `InvalidEvent`."""
     names: list[list[str]] = []
     inputs: tuple[str, ...] = ()
     for field in event_fields.by_kind[kind]:
@@ -114,7 +115,7 @@ def _at_position(field: EventField, answer: str, inputs: tuple[str, ...], object
 
 
 def _names(cell: Cell, kind: int, field: EventField, text: bool) -> list[str]:
-    """The names of one field; none for a label that is null. Raises `InvalidEvent`."""
+    """The names of one field; none for a null label. Raises `InvalidEvent`."""
     if len(field.inputs) > 1:
         return _sized([_name(kind, field, source, cell(source), text) for source in field.inputs], kind, field)
     source = field.inputs[0]
@@ -126,7 +127,7 @@ def _names(cell: Cell, kind: int, field: EventField, text: bool) -> list[str]:
     if text and isinstance(value, str):
         value = [item.strip(" \t") for item in value.split(LIST_SEPARATOR)] if value else []
     if field.shape.answer and name_text(value) is not None:
-        value = [value]  # one answer need not stand in a list
+        value = [value]  # one answer need not be in a list
     if not isinstance(value, list):
         raise InvalidEvent("wrong_type", f"{_called(field, source)} holds {shown(value)}; it must be a list of names")
     if len(value) > MAX_LIST:

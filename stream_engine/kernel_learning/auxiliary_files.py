@@ -1,7 +1,6 @@
-"""What an auxiliary file holds, as a table: names in row order, and numbers or one column of text.
+"""The table in an auxiliary file: names in row order, and numbers or one column of text.
 
-.npy and .npz through numpy (never pickle), .csv and .parquet through pyarrow. Whatever is wrong is one `BadKernel`
-line.
+.npy and .npz through numpy (never pickle), .csv and .parquet through pyarrow. Every problem is one `BadKernel` line.
 """
 
 import json
@@ -25,14 +24,14 @@ NO_FILE = (
 
 
 class KernelSpec(Struct, frozen=True, forbid_unknown_fields=True):
-    """One auxiliary kernel: a `file` of .npy, .npz, .csv or .parquet, and what is in it.
+    """One auxiliary kernel: a `file` (.npy, .npz, .csv or .parquet), and how to read it.
 
-    `kind`: "kernel" (a matrix as it is), or features made into one: "linear" x'y; "rbf" exp(-gamma |x - y|^2); "chi2"
-    exp(-gamma sum (x - y)^2 / (x + y)); "cosine"; "tfidf" (cosine of TF-IDF, from counts or one column of text).
-    `gamma`: none takes 1 / median distance. `key`: the CSV/Parquet column of object names (default: the first).
-    `columns`: which of the others (default: all). `objects`: for .npy/.npz, a file of names in row order (.json list,
-    or one a line); an .npz may hold an array `objects` instead; without either rows are the snapshot's objects in id
-    order. `array`: which one of an .npz.
+    `kind`: "kernel" (a kernel matrix), or a kernel computed from features: "linear" x'y; "rbf" exp(-gamma |x - y|^2);
+    "chi2" exp(-gamma sum (x - y)^2 / (x + y)); "cosine"; "tfidf" (cosine of TF-IDF, from counts or one column of text).
+    `gamma`: by default 1 / median distance. `key`: the CSV/Parquet column of object names (default: the first).
+    `columns`: which of the other columns to use (default: all). `objects`: for .npy/.npz, a file with the names in row
+    order (.json list, or one per line); an .npz can have an array `objects` instead; without either, rows are the
+    snapshot's objects in id order. `array`: the name of the array in an .npz.
     """
 
     file: str
@@ -45,7 +44,7 @@ class KernelSpec(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Table(NamedTuple):
-    """What a file holds: object names in row order (None: the snapshot's), and numbers or one column of text."""
+    """The content of a file: object names in row order (None: the snapshot's), and numbers or one column of text."""
 
     names: list[str] | None
     values: Any  # (r, c) float64, or a list of r texts

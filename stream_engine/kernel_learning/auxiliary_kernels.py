@@ -1,13 +1,12 @@
-"""Auxiliary kernels: features or kernel matrices per object from files, joined by object name.
+"""Auxiliary kernels: features or kernel matrices of objects from files, joined by object name.
 
-Heim et al. 2014 and McFee & Lanckriet 2011 combine what people say with what is known about the objects. Here a file
-becomes an (n, n) PSD kernel of unit trace over a snapshot's objects. Objects that the file does not have get rows and
-columns of the identity (McFee & Lanckriet, sec. 5.2.1: "we fill in the corresponding rows and columns of the kernel
-matrix with the identity matrix"), after the kernel was scaled to a mean diagonal of 1 so that "identity" means
-something.
+Heim et al. 2014 and McFee & Lanckriet 2011 combine answers with other knowledge about the objects. Here, a file becomes
+an (n, n) PSD kernel of unit trace over a snapshot's objects. Objects that are missing in the file get rows and columns
+of the identity (McFee & Lanckriet, sec. 5.2.1: "we fill in the corresponding rows and columns of the kernel matrix with
+the identity matrix"), after the kernel was scaled to a mean diagonal of 1 so that "identity" is meaningful.
 
-Where kernels are over a subset of the objects only, `across` gives the columns K(subset, x) of any other object x that
-a file names, by the same features, gamma and scale: what g(x) = N K_x (McFee & Lanckriet, eq. 9) needs.
+If kernels are over a subset of the objects, `across` returns the columns K(subset, x) of any other object x in the
+file, with the same features, gamma and scale, as required by g(x) = N K_x (McFee & Lanckriet, eq. 9).
 """
 
 import hashlib
@@ -38,7 +37,7 @@ NEGATIVE = 1e-8  # most negative eigenvalue that is rounding, relative to the la
 
 
 class Auxiliary(NamedTuple):
-    """`kernels[a]` (n, n) float64, PSD, trace 1; `report[a]` is what to say about it (JSON values)."""
+    """`kernels[a]` (n, n) float64, PSD, trace 1; `report[a]` describes it (JSON values)."""
 
     names: list[str]
     kernels: list[np.ndarray]
@@ -48,7 +47,7 @@ class Auxiliary(NamedTuple):
 class Across(NamedTuple):
     """One kernel (or features) between the subset and all other objects."""
 
-    known: np.ndarray  # (n,) bool: whom the file says something about
+    known: np.ndarray  # (n,) bool: objects in the file
     columns: Callable[[np.ndarray], np.ndarray]  # ids of q known objects -> (n', q) K(subset, x); features: (D, q)
 
 
@@ -70,9 +69,9 @@ def load(specs: Mapping[str, KernelSpec], objects: Sequence[str], every: Sequenc
 
 
 class Joined(NamedTuple):
-    """Which rows of a table belong to objects, and what to say of those that do not."""
+    """Which rows of a table belong to objects, and a report about the others."""
 
-    known: np.ndarray  # ids of the objects that the file has something about
+    known: np.ndarray  # ids of the objects in the file
     rows: np.ndarray  # their rows of the table
     report: dict[str, Any]
 
@@ -155,7 +154,7 @@ def across(specs: Mapping[str, KernelSpec], objects: Sequence[str], ids: np.ndar
 
 
 def summed(kernels: Sequence[Across]) -> Across:
-    """The unweighted sum of kernels (McFee & Lanckriet 2011, eq. 7): each adds what its file says of an object.
+    """The unweighted sum of kernels (McFee & Lanckriet 2011, eq. 7): each adds what its file has about an object.
 
     >>> one = Across(np.array([True, True]), lambda ids: np.ones((2, len(ids))))
     >>> both = summed([one, Across(np.array([True, False]), lambda ids: np.ones((2, len(ids))))])
@@ -273,7 +272,7 @@ def check_kernel(kernel: np.ndarray) -> None:
         )
     if size == 0.0:
         return
-    from scipy.linalg import eigh  # not before there is a kernel to look at
+    from scipy.linalg import eigh  # imported only if there is a kernel
 
     values = eigh((kernel + kernel.T) / 2, eigvals_only=True)
     if values[0] < -NEGATIVE * max(values[-1], size):

@@ -1,15 +1,16 @@
-"""Which comparisons a partial order embedding is held to, and their weights: McFee & Lanckriet 2011, sec. 2.2, 5.2.
+"""The constraint sets of a partial order embedding, and their weights: McFee & Lanckriet 2011, sec. 2.2, 5.2.
 
-    raw         everything that was said, with multiplicities, contradictions included
-    length2     without what was also said the other way round (the paper's second line of Table 2)
-    acyclic     what the live guard kept, in order of arrival
-    canonical   the acyclic order of a snapshot from counts alone: no dependence on arrival, more of the answers
-    algorithm1  length2, then Algorithm 1 in a random order that the seed decides (the paper's own, Fig. 10)
+    raw         all answers, with multiplicities, contradictions included
+    length2     without contradicted comparisons (the second line of the paper's Table 2)
+    acyclic     the comparisons kept by the live guard, in order of arrival
+    canonical   the acyclic order of a snapshot from counts alone: independent of arrival, with more of the answers
+    algorithm1  length2, then Algorithm 1 in a random order that the seed determines (the paper's own, Fig. 10)
     *-reduced   the transitive reduction of the latter three: fewer comparisons that imply the same
 
-Weights "votes": raw and length2 count every answer; an order counts the net vote of each comparison, and leaves out
-what no net vote is for. A reduction carries votes and margins along the paths that stand in (`order.carried_votes`).
-Weights "one", the paper's: every comparison weighs 1 with margin 1. Rows are near_i, near_j, far_i, far_j.
+Weights "votes": raw and length2 count every answer; an order counts the net vote of each comparison, and omits
+comparisons without a positive net vote. A reduction carries votes and margins along the paths that replace removed
+comparisons (`guard.carried_votes`). Weights "one", as in the paper: every comparison has weight 1 and margin 1. Rows
+are near_i, near_j, far_i, far_j.
 
 Triplet counts of a snapshot as what kernel learning takes: rows with multiplicities.
 """

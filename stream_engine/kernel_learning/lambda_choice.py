@@ -1,9 +1,9 @@
-"""Which lambda1 and lambda2 to learn with: the least held-out log loss on a grid that grows where its edge wins.
+"""Selection of lambda1 and lambda2: the lowest held-out log loss on a grid that grows if its edge is best.
 
-Log loss, not the share of wrong answers: on easy data errors stop falling long before the distances are as large as the
-answers are sure, and ten to thirty times too much regularisation looks as good. Losses are compared judgement by
-judgement, so a difference has a standard error of its own, far smaller than that of either. A path goes from the
-largest lambda1, where least is learned, and ends at the first that is worse by more than one such standard error.
+Log loss instead of the error rate: on easy data, errors stop decreasing long before the distances match the confidence
+of the answers, and ten to thirty times too much regularisation looks equally good. Losses are compared response by
+response, so a difference has its own standard error, far smaller than that of either loss. A path starts at the largest
+lambda1, where the fit is weakest, and ends at the first that is worse by more than one such standard error.
 """
 
 from collections.abc import Callable, Iterator
@@ -50,8 +50,8 @@ class Losses(NamedTuple):
 
 
 class Attempt(NamedTuple):
-    """One pair of lambdas, its losses, its answer as a start for the next, and how sure its probabilities may be: the
-    slope of margins in units of the kernel's scale."""
+    """One pair of lambdas, its losses, its solution as a start for the next, and the calibration slope: of margins
+    in units of the kernel's scale."""
 
     lambdas: Lambdas
     losses: Losses

@@ -4,8 +4,8 @@
     s_t = |L(x_i - x_j)|^2 - |L(x_k - x_l)|^2
 
 so P(near) = sigmoid(-s). With L of full rank this is convex in M = L'L (the relative comparisons of Schultz & Joachims
-2003, and of McFee & Lanckriet 2011 with K linear); with few rows it is not, and begins at the d leading principal axes.
-It knows every object that has features, compared or not. O(m d + n d D) an iteration of L-BFGS.
+2003, and of McFee & Lanckriet 2011 with K linear); with few rows it is not, and starts from the d leading principal
+axes. It covers every object with features, compared or not. O(m d + n d D) per iteration of L-BFGS.
 """
 
 from typing import NamedTuple

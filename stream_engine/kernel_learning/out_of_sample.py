@@ -29,7 +29,7 @@ STEPS = 200  # of Newton
 
 
 class Answers(NamedTuple):
-    """What was said of some objects as anchors about pairs of learned ones, object by object: those of x are
+    """The answers about some objects as anchors and pairs of learned objects, object by object: those of x are
     start[x]:start[x + 1]."""
 
     start: np.ndarray  # (q + 1,) int64

@@ -1,9 +1,9 @@
-"""Comparisons as numbers of pairs, and the maps between points, distances and comparisons that follow.
+"""Comparisons as numbers of pairs, and the maps between points, distances and comparisons.
 
 With the distinct pairs p = {i, j} listed once, a comparison is two of their numbers: its excess is d[near] - d[far],
-and B*(y) = sum_t y_t B_t = sum_p s_p E_ij with s = `shares` of y: a graph Laplacian with signed weights, which is never
-written down but where its smallest eigenvalue is asked for. Points Z stand for the Gram matrix Z Z'. For P pairs, m
-comparisons and Z (n, r): O(P r) and O(m), never n^2.
+and B*(y) = sum_t y_t B_t = sum_p s_p E_ij with s = `shares` of y: a graph Laplacian with signed weights, which is built
+explicitly only to compute its smallest eigenvalue. Points Z represent the Gram matrix Z Z'. For P pairs, m comparisons
+and Z (n, r): O(P r) and O(m), never n^2.
 """
 
 from typing import NamedTuple

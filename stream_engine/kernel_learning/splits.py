@@ -1,7 +1,7 @@
-"""Training and test comparisons for choosing beta with objects held out, as in McFee & Lanckriet 2011, sec. 5.1.
+"""Training and test comparisons for choosing beta with held-out objects, as in McFee & Lanckriet 2011, sec. 5.1.
 
-What trains is chosen first and processed into the constraint set afterwards; what tests is never processed beyond the
-majority vote. Who is held out is decided by names (`evaluation.hash_split`).
+Training comparisons are selected first and processed into the constraint set afterwards; test comparisons are never
+processed beyond the majority vote. Held-out objects are determined by their names (`hash_split`).
 """
 
 from typing import NamedTuple

@@ -1,8 +1,8 @@
-"""The loop of a run: records in, comparisons counted, snapshots taken, until the input ends or a stop.
+"""The main loop of a run: read records, count comparisons, take snapshots, until the input ends or a stop is requested.
 
-poll -> decode -> dead letters -> predict -> learn, one record after the other; between records, snapshots when they are
-due. Decoding works ahead of this thread and the guard behind it (`stages`). A snapshot pauses the loop for the copy
-only; what depends on its publication (telling the source, refits, HTTP) waits until it is durable.
+poll -> decode -> dead letters -> predict -> learn, one record after the other. Snapshots are taken between records.
+Decoding runs ahead of this thread and the guard behind it (`stages`). A snapshot pauses the loop only for the copy;
+whatever depends on its publication (acknowledging to the source, refits, HTTP) waits until it is durable.
 """
 
 import time
@@ -19,10 +19,10 @@ from stream_engine.state.labels import waiting
 
 
 def consume(run: OpenRun, progress: Bars | None = None) -> None:
-    """Read until the sources are finished or someone asks to stop; then the final snapshot.
+    """Read until the sources are finished or a stop is requested, then take the final snapshot.
 
-    A source that fails does so after everything before it was taken in and snapshot. Raises `connectors.SourceFailed`,
-    `RunFailed`.
+    If a source fails, everything before the failure is counted and included in the snapshot. Raises
+    `connectors.SourceFailed`, `RunFailed`.
     """
     learning = run.learning
     try:
@@ -37,7 +37,7 @@ def consume(run: OpenRun, progress: Bars | None = None) -> None:
         raise
     if without_comparison := waiting(learning.engine.labels, learning.engine.objects):
         run.context.log.warning(
-            "labels for objects that no comparison names; they wait",
+            "labels of objects without comparisons are kept for later",
             n=len(without_comparison),
             first=without_comparison[:3],
         )
@@ -46,7 +46,7 @@ def consume(run: OpenRun, progress: Bars | None = None) -> None:
 
 
 def _read_on(run: OpenRun, progress: Bars | None) -> SourceFailed | None:
-    """Take in what there is until the sources are finished, or one fails, or someone asks to stop."""
+    """Process the input until the sources are finished, one of them fails, or a stop is requested."""
     reading, requests = run.reading, run.context.requests
     unfinished, failure = list(reading.sources), None
     try:
@@ -67,7 +67,7 @@ def _read_on(run: OpenRun, progress: Bars | None) -> SourceFailed | None:
 
 
 def _stay_paused(run: OpenRun, progress: Bars | None) -> None:
-    """Read nothing for a moment, because someone asked for it; what was published and refitted is still acted on."""
+    """Wait briefly without reading, because the run is paused; publications and refits are still processed."""
     _learn_down_to(run, 0, progress)
     paused = run.context.metrics.paused
     paused.set(1)
@@ -78,7 +78,7 @@ def _stay_paused(run: OpenRun, progress: Bars | None) -> None:
 
 
 def _poll(run: OpenRun, source: Source, timeout: float, progress: Bars | None) -> None:
-    """Take in what a source has now."""
+    """Process what a source has now."""
     reading, engine, metrics, memory = run.reading, run.learning.engine, run.context.metrics, run.publishing.memory
     run.context.heartbeat.tick()
     run.publishing.wait_for_memory("poll", 0)
@@ -107,7 +107,8 @@ def _poll(run: OpenRun, source: Source, timeout: float, progress: Bars | None) -
 
 
 def _learn_down_to(run: OpenRun, polls: int, progress: Bars | None, join: bool = True) -> None:
-    """Learn what was read, until only so many polls wait or someone asks to stop; with `join` have all of it judged."""
+    """Learn records until at most `polls` polls are waiting or a stop is requested; with `join`, also wait for the
+    guard."""
     ahead, heartbeat, metrics = run.reading.ahead, run.context.heartbeat, run.context.metrics
     within = False  # a record of which a part was learned
     while ahead.polls > polls and (within or not run.context.requests.stop):

@@ -1,12 +1,12 @@
-"""What all parts of a run share: where they tell what goes on, and what they are asked.
+"""What all parts of a run share: metrics, log, requests and heartbeat.
 
-What is asked of a run while it is under way: to stop, or to take a snapshot soon.
+Requests to a running process: to stop, or to take a snapshot soon.
 
-Whether the loop of a run is alive: it ticks at every poll and block, and while it waits for what it knows.
+Whether the main loop of a run is alive: it ticks at every poll and block, and during every known wait.
 
-A loop that waits for a full disk or a broker away ticks, and is alive. One that hangs, or turns in a circle, does not.
-Steps that may rightly take long (the copy of a large state, code that is compiled on first use) say so and get more
-time, never an unlimited one. Written by the loop, read by any thread.
+A loop that waits for a full disk or an unreachable broker ticks, so it is alive. A loop that hangs does not. Steps that
+may take long (copying a large state, compiling code on first use) announce it and get more time, but never unlimited
+time. Written by the main loop, read by any thread.
 """
 
 import signal
@@ -21,26 +21,26 @@ from structlog.typing import FilteringBoundLogger
 
 from stream_engine.service.metrics import Metrics
 
-LONG = 900.0  # seconds that a step may take which says that it is a long one
+LONG = 900.0  # seconds that a step marked as long may take
 
 
 class Heartbeat:
-    """`after` is how many seconds the loop may go without a tick."""
+    """`after`: the number of seconds without a tick after which the loop counts as wedged."""
 
     def __init__(self, after: float = 60.0):
         self.after = after
-        self._what = ""  # the long step that is being taken
-        self.warm = False  # set once a first block was learned: until then code may have to be compiled
+        self._what = ""  # the current long step
+        self.warm = False  # set once a block was learned; before that, code may need compiling
         self._ticked = time.monotonic()
         self.time = time.time()  # of the last tick, in seconds since the epoch
 
     def tick(self) -> None:
-        """The loop goes on."""
+        """Record that the loop made progress."""
         self._ticked, self.time = time.monotonic(), time.time()
 
     @contextmanager
     def long(self, what: str) -> Iterator[None]:
-        """A step that may take longer than others."""
+        """Mark a step that may take longer than others."""
         self.tick()
         self._what = what
         try:
@@ -50,9 +50,9 @@ class Heartbeat:
             self._what = ""
 
     def block(self) -> AbstractContextManager[None]:
-        """A block that is decoded or learned: the first may take long, code is compiled for it."""
+        """Mark the decoding or learning of a block. The first block may take long because its code is compiled."""
         self.tick()
-        return nullcontext() if self.warm else self.long("its first block, for which code is compiled")
+        return nullcontext() if self.warm else self.long("its first block, which compiles code")
 
     def wedged(self) -> str:
         """Why the loop counts as wedged, in one line; "" while it is alive."""
@@ -66,19 +66,19 @@ class Heartbeat:
 
 
 class Requests:
-    """`stop` once someone asked to stop; `snapshot` says why someone wants a snapshot ("signal", "drift", "admin"), or
-    is ""; `paused` while nothing is to be read; `refits` are kinds that someone wants."""
+    """`stop`: a stop was requested; `snapshot`: why a snapshot was requested ("signal", "drift", "admin"), or "";
+    `paused`: reading is paused; `refits`: kinds that were requested."""
 
     def __init__(self) -> None:
         self.stop = False
-        self.stopped_by = ""  # the signal that asked to
+        self.stopped_by = ""  # the signal that requested it
         self.snapshot = ""
         self.paused = False
         self.refits: set[str] = set()
 
     @contextmanager
     def from_signals(self) -> Iterator[None]:
-        """SIGTERM and SIGINT ask to stop, SIGUSR1 for a snapshot; afterwards they do what they did before."""
+        """SIGTERM and SIGINT request a stop, SIGUSR1 a snapshot; the previous handlers are restored afterwards."""
 
         def stop(number: int, frame: FrameType | None) -> None:
             self.stop, self.stopped_by = True, signal.Signals(number).name
@@ -96,12 +96,12 @@ class Requests:
 
 
 class RunFailed(RuntimeError):
-    """The run cannot go on; what was read up to the last snapshot is kept. One line."""
+    """The run cannot continue; what was read up to the last snapshot is kept. One line."""
 
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """The metrics, the log, what is asked of the run, and the heartbeat of its loop."""
+    """The metrics, the log, the pending requests, and the heartbeat of the main loop."""
 
     metrics: Metrics = field(default_factory=Metrics)
     log: FilteringBoundLogger = field(default_factory=structlog.get_logger)

@@ -1,8 +1,8 @@
-"""Dead letters: refused events go into every sink before anything is learned from their neighbours.
+"""Dead letters: rejected events are written to every sink before their neighbours are learned.
 
-A full sink applies backpressure: the letters stay with it, and the stream waits until it can take more. When the folder
-grows over its limit its oldest segments go: that is decided and counted in one snapshot and carried out once it is
-durable, by this process or by the next one, so what is counted as removed is exactly what is.
+A full sink applies backpressure: its dead letters wait, and the stream waits with them. When the folder exceeds its
+limit, the oldest segments are removed. A snapshot records the decision and the count; the removal happens once that
+snapshot is durable, in this process or the next one, so the count is always exact.
 """
 
 import os
@@ -31,14 +31,14 @@ from stream_engine.service.settings import Settings
 from stream_engine.service.source_health import POLL_SECONDS, SourceHealth
 from stream_engine.state.engine import Engine
 
-ENCODING = "--encoding"  # what the message about a row in another encoding names
-ENOUGH = 100  # events of an input, for the share that was refused to tell another format
+ENCODING = "--encoding"  # named by the message about a row in another encoding
+ENOUGH = 100  # events of an input from which on the rejected share indicates a wrong format
 _PIECE = 8 << 20
 
 
 def letters_of(sinks: Mapping[str, Any], folder: str | os.PathLike[str], disk: Disk | None = None) -> Iterator[Kept]:
-    """The letters of a state; `sinks` is what its snapshot says of them. Those that `dead-letters replay` of version
-    0.1.0 has counted are not among them."""
+    """The dead letters of a state; `sinks` are the sinks recorded in its snapshot. Dead letters that `dead-letters
+    replay` of version 0.1.0 has counted are excluded."""
     replayed = sinks.get("replayed", {})
     for kept in letters_before(folder, sinks.get("file", 0), disk):
         if kept.letter is None or kept.at >= replayed.get(kept.letter.reason, 0):
@@ -46,14 +46,14 @@ def letters_of(sinks: Mapping[str, Any], folder: str | os.PathLike[str], disk: D
 
 
 def folder_of(settings: Settings, directory: Path) -> Path:
-    """The folder of the dead letters of a state; there is one beside a topic too."""
+    """The folder of a state's dead letters; it exists even if there is a dead-letter topic."""
     scheme, rest = split_uri(settings.dead_letters or "")
     return Path(rest) if rest and scheme == "file" else directory / "dead_letters"
 
 
 def opened_sinks(settings: Settings, directory: Path, stored: Mapping[str, Any]) -> dict[str, Sink]:
-    """Where dead letters go, by scheme: the folder, and a topic beside it. `stored` holds the positions of the sinks in
-    the snapshot."""
+    """The sinks of dead letters by scheme: the folder, and the topic if there is one. `stored` holds the sinks'
+    positions in the snapshot."""
     keep = settings.dead_letters_keep_bytes
     size = min(SEGMENT_BYTES, keep // 4) if keep else SEGMENT_BYTES  # whole segments are removed
     folder = folder_of(settings, directory)
@@ -65,8 +65,8 @@ def opened_sinks(settings: Settings, directory: Path, stored: Mapping[str, Any])
 
 
 class DeadLetters:
-    """The sinks of one run, by scheme, and how much of each input was refused. `keep_bytes` limits the folder (0: no
-    limit)."""
+    """The sinks of one run by scheme, and the number of rejected events of each input. `keep_bytes` limits the folder
+    (0: no limit)."""
 
     def __init__(
         self,
@@ -78,17 +78,18 @@ class DeadLetters:
         lines: LineNumbers | None = None,
     ):
         self._lines = lines or LineNumbers()
-        self.first = ""  # refusal of this run: where it stands, and why
-        self.not_utf8 = 0  # rows of this run that were refused because they are in another encoding
+        self.first = ""  # first rejected event of this run: location and reason
+        self.not_utf8 = 0  # rows of this run that were rejected because of their encoding
         self._keep_bytes = keep_bytes
         self._sinks, self.max_ratio = sinks, max_reject_ratio
         self._health, self._requests, self._log = health, context.requests, context.log
-        self._refused: dict[str, int] = {}  # input -> events refused in this run
+        self._refused: dict[str, int] = {}  # input -> events rejected in this run
         self._seen: dict[str, int] = {}  # input -> events seen in this run
-        self._logged: set[str] = set()  # inputs whose first refusal was logged
+        self._logged: set[str] = set()  # inputs whose first rejected event was logged
 
     def keep(self, block: Block, last_snapshot: int) -> None:
-        """Hand a block's dead letters to every sink. Raises `RunFailed` when too much of an input was refused."""
+        """Write a block's dead letters to every sink. Raises `RunFailed` if too many events of an input were
+        rejected."""
         letters = block.dead_letters
         if letters:
             for name, sink in self._sinks.items():
@@ -101,7 +102,7 @@ class DeadLetters:
             at = place(letters[0].partition, letters[0].offset, self._lines)
             self.first = self.first or f"{at}: {letters[0].message}"
             self._log.warning(
-                "event refused, kept in the dead letters (said once per input)",
+                "event rejected and stored as a dead letter (logged once per input)",
                 at=at,
                 reason=letters[0].reason,
                 message=letters[0].message,
@@ -110,36 +111,36 @@ class DeadLetters:
         seen = self._seen[where] = self._seen.get(where, 0) + len(letters) + sum(block.decoded.events.values())
         if seen >= ENOUGH and refused > self.max_ratio * seen:
             raise RunFailed(
-                f"{where}: {refused} of {seen} events were refused ({letters[0].message if letters else ''}), more "
-                f"than --max-reject-ratio {self.max_ratio:g}: another format? Nothing since snapshot {last_snapshot} "
+                f"{where}: {refused} of {seen} events were rejected ({letters[0].message if letters else ''}), more "
+                f"than --max-reject-ratio {self.max_ratio:g}: another format? Nothing after snapshot {last_snapshot} "
                 "is kept; correct --type, --columns, --encoding or --format and run again"
             )
 
     def check_something_was_right(self, last_snapshot: int) -> None:
-        """At the end of an input. Raises `RunFailed` where all that came was refused, however little it was."""
+        """Called at the end of an input. Raises `RunFailed` if all events were rejected, however few there were."""
         refused, seen = sum(self._refused.values()), sum(self._seen.values())
         if refused and refused == seen and self.max_ratio < 1:
-            more = "; files that need other options than the state has go into another --state, and `stream-engine "
-            more += "merge` sums both"
+            more = "; use another --state for files that need other options; `stream-engine "
+            more += "merge` adds the two states"
             raise RunFailed(
-                f"all of the {refused:,} events were refused (first: {self.first}). Nothing since snapshot "
+                f"all {refused:,} events were rejected (first: {self.first}). Nothing after snapshot "
                 f"{last_snapshot} is kept; correct --type, --columns or --format (stream-engine preview shows what is "
                 f"read) and run again{more if last_snapshot else ''}"
             )
 
     def _append(self, name: str, sink: Sink, letters: list[DeadLetter]) -> None:
-        """Hand letters over; waits until the sink can take them, or until someone asks to stop."""
+        """Write dead letters to a sink; wait until it accepts them, or until a stop is requested."""
         patience, began = 0.0, time.monotonic()
         while True:
             try:
                 sink.append(letters)
                 break
             except SinkUnavailable as error:
-                letters = []  # the sink has them; without it being flushed nothing is published
+                letters = []  # the sink has them; nothing is published before it is flushed
                 if self._requests.stop:
                     return
                 if not patience:
-                    self._log.error("dead letters cannot be kept, waiting", sink=name, problem=str(error))
+                    self._log.error("cannot write dead letters, waiting", sink=name, problem=str(error))
                 patience = min(5.0, patience + 0.5)
                 next_attempt = time.monotonic() + patience
                 while not self._requests.stop and time.monotonic() < next_attempt:
@@ -148,8 +149,8 @@ class DeadLetters:
         self._health.goes_on(_named(name))
 
     def flush(self, executor: Executor, remembered: MutableMapping[str, Any], counts: MutableMapping[str, int]) -> None:
-        """Make all letters durable. `remembered` gets the positions that the snapshot is to hold, by sink; `counts`
-        gets what is removed once it is published. Raises `SinkUnavailable`, `OSError`."""
+        """Make all dead letters durable. Writes to `remembered` the sinks' positions that the snapshot must hold, and
+        to `counts` the number of dead letters to remove once it is published. Raises `SinkUnavailable`, `OSError`."""
         for name, sink in self._sinks.items():
             flushed = executor.submit(sink.flush)
             self._health.wait_for(_named(name), flushed)
@@ -162,27 +163,27 @@ class DeadLetters:
     def _limit(
         self, file: DeadLetterFile, remembered: MutableMapping[str, Any], counts: MutableMapping[str, int]
     ) -> None:
-        """Decide which of the oldest segments go; never the one that is being written."""
+        """Choose the oldest segments for removal; never the one that is being written."""
         sizes, _ = limit_folder(file, self._keep_bytes, remembered, counts)
         for path, letters in sizes.items():
             self._log.warning(
-                "the oldest dead letters exceed dead_letters_keep_bytes and are removed with the next snapshot",
+                "dead letters exceed dead_letters_keep_bytes; the next snapshot removes the oldest",
                 segment=path,
                 letters=letters,
             )
 
     def published(self, remembered: Mapping[str, Any]) -> None:
-        """A snapshot that remembers this is durable: what it counts as removed goes now. Never fails."""
+        """Remove what a snapshot counts as removed, now that it is durable. Never fails."""
         try:
             if isinstance(file := self._sinks.get("file"), DeadLetterFile):
                 remove_segments(file, remembered)
         except OSError as error:  # tried again after the next one
-            self._log.warning("dead letters over their limit could not be removed", problem=str(error))
+            self._log.warning("could not remove dead letters above the limit", problem=str(error))
 
     def count_lost(self, engine: Engine) -> None:
-        """Count what the folder has lost since the snapshot: the refusals of the state that have no letter there.
+        """Count the rejected events of the state whose dead letters are missing from the folder.
 
-        At least 1; too many where old segments were moved away by hand, or letters of merged states are elsewhere.
+        At least 1. Too many if old segments were moved away by hand, or if dead letters of merged states are elsewhere.
         """
         file = self._sinks.get("file")
         if not isinstance(file, DeadLetterFile) or not file.lost:
@@ -193,14 +194,14 @@ class DeadLetters:
         n = max(1, refused - there - counts.get("removed", 0) - counts.get("lost", 0))
         counts["lost"] = counts.get("lost", 0) + n
         engine.note("dead letters lost", letters=n, problem=file.lost)
-        self._log.error("dead letters are lost; going on without them", letters=n, problem=file.lost)
+        self._log.error("dead letters are missing; continuing without them", letters=n, problem=file.lost)
 
 
 def limit_folder(
     file: DeadLetterFile, keep_bytes: int, remembered: MutableMapping[str, Any], counts: MutableMapping[str, int]
 ) -> tuple[dict[str, int], int]:
-    """Note in what the next snapshot remembers which segments are over the limit: their files with their letters, and
-    the bytes that stay. The same is decided before and after a crash. Raises `OSError`."""
+    """Record in `remembered` which segments exceed the limit: their files, the number of their dead letters, and the
+    bytes that remain. The decision is the same before and after a crash. Raises `OSError`."""
     disk, here, first = file.disk, segment_of(remembered.get("file", 0)), remembered.get("removed_before", 1)
     paths = {n: os.path.join(file.directory, segment_name(n)) for n in segments_in(file.directory, disk) if n >= first}
     sizes = {segment: disk.size(path) for segment, path in paths.items()}
@@ -218,7 +219,7 @@ def limit_folder(
 
 
 def remove_segments(file: DeadLetterFile, remembered: Mapping[str, Any]) -> None:
-    """Remove what a durable snapshot counts as removed, as far as it is still there. Raises `OSError`."""
+    """Remove the segments that a durable snapshot counts as removed, if they still exist. Raises `OSError`."""
     before = remembered.get("removed_before", 1)
     for segment in segments_in(file.directory, file.disk) if before > 1 else []:
         if segment < before:

@@ -1,4 +1,4 @@
-"""How many files and sockets this process may have open: as many as the system lets it, and what that is enough for."""
+"""The number of files and sockets that this process may open: the system's maximum, and what it allows."""
 
 import os
 import resource
@@ -9,7 +9,7 @@ RESERVED = 256  # for the engine itself: sources, state, brokers, worker process
 
 
 def raised_limit() -> int:
-    """Raise the soft limit of open descriptors to the hard one where that is allowed; the limit that holds then."""
+    """Raise the soft limit of open descriptors to the hard one, if allowed; returns the limit now in force."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     try:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
@@ -20,13 +20,13 @@ def raised_limit() -> int:
 
 
 def connections_allowed(wanted: int, limit: int, log: FilteringBoundLogger) -> int:
-    """How many connections a listener may have, so that descriptors are left for everything else. An export being
-    sent takes two. One line when it is fewer than wanted, or when there is hardly room for the rest."""
+    """How many connections a listener may have so that enough descriptors remain for everything else. Sending an export
+    takes two. Logs one line if the limit is lower than `wanted`, or too low for the rest."""
     in_use = len(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else 64
     allowed = min(wanted, max(8, (limit - in_use - RESERVED) // 2))
     if allowed < wanted:
         log.warning(
-            "few descriptors: fewer connections are served; raise LimitNOFILE (ulimit -n)",
+            "too few file descriptors: the server accepts fewer connections; raise LimitNOFILE (ulimit -n)",
             limit=limit,
             in_use=in_use,
             max_connections=wanted,

@@ -1,10 +1,11 @@
-"""What a process is at work on, in a file that outlives it, so that a record that kills it is found and refused.
+"""The records being processed, in a file that survives the process, so that a record that kills it is found and
+rejected.
 
-`DIR/in_flight` holds one line: the records that are decoded, learned or judged just now, and what is known of earlier
-deaths; it is gone after a run that ended well. After a death the records that were at work are taken item by item, so
-that the next death is at one of them alone. One at which the last `DEATHS` deaths happened is refused: who kills a
-healthy process again and again does not hit the same one. The line is no part of the state and never synced; losing it
-costs a few more deaths, no event.
+`DIR/in_flight` holds one line: the records that are being decoded, learned or judged, and the history of earlier
+crashes; it is removed when a run ends normally. After a crash, these records are processed item by item, so the next
+crash identifies one of them. An item at which the last `DEATHS` crashes happened is rejected; someone who kills a
+healthy process repeatedly does not hit the same item. The line is not part of the state and never synced; if it is
+lost, finding the record takes a few more crashes, but no event is lost.
 """
 
 import os
@@ -30,8 +31,8 @@ Ranges = dict[str, tuple[int, int]]  # partition -> from the offset of the first
 
 
 class Note(msgspec.Struct, frozen=True):
-    """The line. `ranges` are at work, `alone` says that they are one item; the last `deaths` happened at `last`; the
-    items of `refused` are not tried again."""
+    """The content of the line. `ranges` are being processed, `alone`: they are one item; the last `deaths` crashes
+    happened at `last`; the items of `refused` are not tried again."""
 
     ranges: Ranges = {}
     alone: bool = False
@@ -40,7 +41,7 @@ class Note(msgspec.Struct, frozen=True):
     refused: list[Ranges] = []
 
     def after_death(self) -> "Note":
-        """The note that the next process begins with, where this one died at work.
+        """The note that the next process starts with after this one crashed.
 
         >>> note = Note({"f": (0, 90)})
         >>> for _ in range(2):
@@ -53,7 +54,7 @@ class Note(msgspec.Struct, frozen=True):
         return Note(last=self.ranges, deaths=deaths, refused=refused)
 
     def ahead_of(self, positions: Mapping[str, Position]) -> "Note":
-        """Without what a state at these positions has behind it."""
+        """The note without the records that a state at these positions has counted."""
 
         def ahead(ranges: Ranges) -> bool:
             return any(positions.get(name, Position(0)).offset < after for name, (_, after) in ranges.items())
@@ -65,8 +66,8 @@ class Note(msgspec.Struct, frozen=True):
 
 
 class InFlight:
-    """The note of one run; without a directory nothing is noted. `suspected` are the places that are taken item by
-    item, `died_at` says in words where the process before this one died, "" where it did not."""
+    """The note of one run; without a directory, nothing is written. `suspected` are the records to process item by
+    item; `died_at` describes where the previous process crashed, "" if it did not."""
 
     def __init__(self, directory: str | Path | None = None, positions: Mapping[str, Position] = {}):
         self._path = Path(directory) / "in_flight" if directory else None
@@ -85,17 +86,17 @@ class InFlight:
         self.suspected = [each for each in (self._known.last, *self._known.refused) if each]
 
     def suspects(self, record: Record) -> bool:
-        """Whether a process may have died of something in this record."""
+        """Whether this record may have crashed a process."""
         place = {record.partition: (record.offset, record.next_offset)}
         return any(_touch(each, place) for each in self.suspected) and unit_of(record).refusable
 
     def refuses(self, item: Record) -> bool:
-        """Whether this item, taken by itself, is not to be decoded any more."""
+        """Whether this item, processed alone, must not be decoded any more."""
         return {item.partition: (item.offset, item.next_offset)} in self._known.refused
 
     def begins(self, records: Sequence[Record], alone: bool) -> None:
-        """These records are at work from here on, behind those that are already, until `ended` or `rest` is called.
-        `alone`: they are one item. Any thread."""
+        """Note that these records are being processed, in addition to earlier ones, until `ended` or `rest` is called.
+        `alone`: they are one item. Thread-safe."""
         if not self._path:
             return
         first, after = dict(map(_BEGIN, reversed(records))), dict(map(_END, records))
@@ -104,20 +105,20 @@ class InFlight:
             self._write()
 
     def begins_again(self) -> None:
-        """What was begun last is about to be begun again, in parts."""
+        """Note that the newest records are about to be processed again, in parts."""
         with self._lock:
             if self._flights:
                 self._flights.pop()
 
     def ended(self) -> None:
-        """The records that are longest at work are so no more."""
+        """Remove the oldest records from the note."""
         with self._lock:
             if self._flights:
                 self._flights.popleft()
             self._write()
 
     def rest(self) -> None:
-        """Nothing is at work; also after a failure of the run, which is no death."""
+        """Nothing is being processed; also called after a run failed, which is not a crash."""
         with self._lock:
             self._flights.clear()
             self._write()
@@ -137,7 +138,7 @@ class InFlight:
             os.pwrite(self._file, line, 0)
 
     def close(self) -> None:
-        """The run has ended, and did not die. What a bug was at work on stays noted."""
+        """The run ended without a crash. Records that triggered a bug remain in the note."""
         if self._path:
             left = os.pread(self._file, 1, 0)
             os.close(self._file)

@@ -1,9 +1,9 @@
-"""From records to what the engine learns: decode, turn what was refused into dead letters, find out where it stood.
+"""Records to blocks for the engine: decode, convert rejected events to dead letters, determine their locations.
 
-A decoder that fails costs the event it fails on, not the stream: that event is refused as `decoder_failed`. What failed
-is halved until it is one message, line or row, so that its neighbours are counted as if it had not been there:
-O(log n) readings of a block for each event that fails, the first `LOCATED` of a block; what fails after them is refused
-in stretches of up to `STRETCH` events, one letter each.
+If a decoder fails, only the event that it fails on is lost: it is rejected as `decoder_failed`. The block is halved
+until a single message, line or row remains, so that its neighbours are counted as if it were absent: O(log n) decodings
+of a block per failing event, for the first `LOCATED` of a block; later ones are rejected in ranges of up to `STRETCH`
+events, one dead letter each.
 """
 
 import zlib
@@ -27,14 +27,14 @@ LOCATED = 1024
 STRETCH = 4096
 _SHOWN = 500  # characters of an exception's text
 
-# of a record, taken from thousands of messages without a step of the interpreter for each
+# of a record, for fast access over thousands of messages
 _VALUE, _PARTITION, _FORMAT, _UNIT, _PROBLEM = (
     itemgetter(Record._fields.index(field)) for field in ("value", "partition", "format", "unit", "problem")
 )
 
 
 class Block(NamedTuple):
-    """Records that are learned in one go, their events as columns, and what was refused with its place."""
+    """Records that are learned together: their events as columns, and the rejected ones with their locations."""
 
     records: list[Record]
     decoded: Decoded
@@ -42,18 +42,18 @@ class Block(NamedTuple):
     more: bool = False  # the rest of its record follows, and the position after it comes with the last part
 
     def positions(self) -> dict[str, Position]:
-        """The position after the last record of every partition; none while the rest of a record follows."""
+        """The position after the last record of every partition; empty if more parts of a record follow."""
         last = {} if self.more else dict(zip(map(_PARTITION, self.records), self.records, strict=True))
         return {partition: Position(record.next_offset, record.mark) for partition, record in last.items()}
 
     def counts(self) -> Counter[str]:
-        """How many records of the source's unit came from each partition: messages, or else lines or rows."""
+        """The number of records of each partition, in the source's unit: messages, lines or rows."""
         return unit_of(self.records[0]).counts(self.records, self.decoded)
 
 
 class Ingest:
-    """From records to blocks of columns: a decoder for each format, all with the same options. `in_flight` is told what
-    is at work, and knows which records are to be taken item by item, and which are refused."""
+    """Records to blocks of columns, with one decoder per format and the same options for all. `in_flight` tracks the
+    records being processed, and knows which to process item by item and which to reject."""
 
     def __init__(self, options: EventOptions, format: str | None = None, in_flight: InFlight | None = None):
         self.options, self._format = options, format
@@ -62,8 +62,8 @@ class Ingest:
         self.block_bytes = BLOCK_BYTES
 
     def blocks(self, records: list[Record]) -> Iterator[Block]:
-        """The records of one poll, in order: messages together as far as they can be, larger records one by one, tables
-        in parts that hold no more than one may."""
+        """The records of one poll in order: messages together where possible, larger records one by one, tables in
+        parts of limited size."""
         if self._fit_together(records):
             yield from self._together(records)
             return
@@ -83,7 +83,7 @@ class Ingest:
             yield from self._together(waiting)
 
     def _fit_together(self, records: list[Record]) -> bool:
-        """Whether these are nothing but sound messages of one format that make one block: as most polls of a topic."""
+        """Whether these are only valid messages of one format that fit into one block, as in most polls of a topic."""
         if not records or set(map(_UNIT, records)) != {"message"} or any(map(_PROBLEM, records)):
             return False
         size = sum(map(len, map(_VALUE, records)))
@@ -93,7 +93,7 @@ class Ingest:
         return size <= self.block_bytes and one_format and not self._in_flight.suspected
 
     def _together(self, records: list[Record]) -> Iterator[Block]:
-        """Messages as one block, or as several where together they are too much, or decoding them fails."""
+        """Messages as one block, or as several if they are too large together or if decoding fails."""
         while records:
             self._in_flight.begins(records, alone=len(records) == 1)
             try:
@@ -117,7 +117,7 @@ class Ingest:
             records = records[len(done) :]
 
     def _alone(self, record: Record) -> Iterator[Block]:
-        """A record by itself: as one block, or in parts where decoding it fails, or the process may have died of it."""
+        """One record as one block, or in parts if decoding fails or if the process may have crashed on it."""
         unit, suspect = unit_of(record), self._in_flight.suspects(record)
         waiting = unit.parts(record, 1)[::-1] if suspect else [record]
         events = failures = 0
@@ -125,7 +125,7 @@ class Ingest:
             part = waiting.pop()
             self._in_flight.begins([part], alone=suspect)
             if suspect and self._in_flight.refuses(part):
-                message = f"the process died {DEATHS} times while it was at work on it"
+                message = f"the process crashed {DEATHS} times while processing it"
                 blocks = [self._refused(part, "process_died", message)]
             else:
                 try:
@@ -145,8 +145,8 @@ class Ingest:
                 yield block._replace(dead_letters=letters, more=bool(waiting) or number < len(blocks))
 
     def read(self, record: Record) -> tuple[Decoded, list[DeadLetter]]:
-        """A record's events, and what was refused. Raises `UnreadableHeader` when a table lacks what every event needs,
-        and what a decoder raises."""
+        """The events of a record, and the rejected ones. Raises `UnreadableHeader` if a table lacks a required column,
+        and the exceptions of a decoder."""
         if record.problem:
             block = self._refused(record, "too_large" if record.too_large else "incomplete", record.problem)
             return block.decoded, block.dead_letters
@@ -161,14 +161,14 @@ class Ingest:
         return self._decoders[name]
 
     def _refused(self, record: Record, reason: str, message: str) -> Block:
-        """A record that is one refusal, with all of its bytes."""
+        """A record rejected as a whole, with all of its bytes."""
         rejected = [Rejected(0, 0, reason, message, unit_of(record).content(record))]
         decoded = nothing(provenance=self.options.provenance)._replace(rejected=rejected)
         return Block([record], decoded, unit_of(record).dead_letters(record, rejected))
 
 
 def failure_of(error: Exception) -> str:
-    """Type and text of a decoder's exception in one line. Raises it again where it is no verdict about an event."""
+    """Type and text of a decoder's exception in one line. Re-raises exceptions that do not concern the event."""
     raise_if_out_of_memory(error)
     if isinstance(error, UnusableOptions | SourceFailed):
         raise error
@@ -177,7 +177,7 @@ def failure_of(error: Exception) -> str:
 
 
 def read_labels(path: str, columns: Mapping[str, tuple[str, ...]]) -> tuple[list[Block], Position]:
-    """A whole file of label events, and the position that identifies its content: (size, CRC-32 of all of it).
+    """The label events of a file, and the position that identifies its content: (size, CRC-32 of the whole file).
 
     In a CSV of exactly two columns, one of them `object`, the other one is the label whatever its name.
     """
@@ -201,7 +201,7 @@ def _bytes(record: Record) -> bytes:
 
 
 def label_columns(header: bytes, columns: Mapping[str, tuple[str, ...]]) -> Mapping[str, tuple[str, ...]]:
-    """In which columns of a file of labels its fields stand: as told, or as the header shows."""
+    """The columns of a file of labels that hold its fields: as given, or as the header shows."""
     names = [name.strip() for name in column_names(header, errors="replace")]
     if not columns and len(names) == 2 and "object" in names and "label" not in names:
         return {"label": (names[1 - names.index("object")],)}

@@ -1,6 +1,7 @@
-"""What a run learns, and what it does with each block: dead letters first, then the counts.
+"""What a run learns, and how it processes each block: dead letters first, then the counts.
 
-Only the loop changes what a snapshot holds, the partial order aside: `join` waits until the guard has judged all.
+Only the main loop changes what a snapshot holds, except the partial order: `join` waits until the guard has judged
+everything.
 """
 
 import os
@@ -26,7 +27,8 @@ from stream_engine.state.engine import Engine
 
 @dataclass(frozen=True, slots=True)
 class Learning:
-    """The engine, what judges beside it, where refusals go, and what predicts before it learns."""
+    """The engine, the guard's thread, the sinks of rejected events, and the predictors that are tested before
+    learning."""
 
     engine: Engine
     judging: Judging
@@ -36,7 +38,7 @@ class Learning:
     context: Context
 
     def learn(self, block: Block) -> None:
-        """Keep what was refused, learn the rest, and only then count both."""
+        """Store the rejected events, learn the others, and only then count both."""
         engine, metrics = self.engine, self.context.metrics
         self.dead_letters.keep(block, engine.sequence)
         started = time.monotonic()
@@ -58,13 +60,13 @@ class Learning:
         metrics.labels.set(len(engine.labels))
 
     def join(self) -> None:
-        """Wait until the guard has judged all that was learned; verdicts are counted then."""
+        """Wait until the guard has judged all comparisons; verdicts are counted then."""
         self.judging.join()
         self.context.metrics.follow(self.engine.counters)
 
     def start(self, settings: Settings) -> None:
-        """Count the dead letters that are lost, and learn the file of labels, unless the state has read this very
-        content of it."""
+        """Count lost dead letters, and learn the file of labels unless the state has already read this version of
+        it."""
         self.dead_letters.count_lost(self.engine)
         path, engine = settings.input.labels, self.engine
         if not path:
@@ -76,7 +78,7 @@ class Learning:
         if read_before == position:
             return
         if read_before:
-            self.context.log.info("labels file changed, reading it again", file=path)
+            self.context.log.info("labels file changed; reading it again", file=path)
         for block in blocks:
             block = block._replace(records=[record._replace(partition=partition) for record in block.records])
             self.dead_letters.keep(block, engine.sequence)
@@ -94,7 +96,7 @@ def open_learning(
     context: Context,
     stack: ExitStack,
 ) -> Learning:
-    """The sinks of dead letters and the thread of the guard opened; `stack` closes them."""
+    """Open the sinks of dead letters and the guard's thread; `stack` closes them."""
     sinks = opened_sinks(settings, directory, engine.sinks)
     for sink in sinks.values():
         stack.callback(sink.close)
@@ -109,7 +111,7 @@ def open_learning(
 
 
 def take_loss(engine: Engine, loss: Lost) -> None:
-    """Count what a source has lost with consent, and note where; the place alone where nobody knows how much it was."""
+    """Count records that a source lost with consent, and record where; only the location if their number is unknown."""
     if loss.records:
         engine.lost[loss.partition] = engine.lost.get(loss.partition, 0) + loss.records
     engine.note(

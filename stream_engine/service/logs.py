@@ -1,4 +1,4 @@
-"""Log lines on standard error: text for people, JSON for collectors (structlog)."""
+"""Log lines on standard error: text for people, JSON for log collectors (structlog)."""
 
 import logging
 import sys
@@ -13,15 +13,15 @@ from structlog.typing import Processor
 
 
 class Output:
-    """Standard error, a whole line at a time: `around` is entered for each, so that who draws on the terminal can get
-    out of its way."""
+    """Standard error, one whole line at a time. `around` is entered for each line, so that progress bars can make room
+    for it."""
 
     def __init__(self) -> None:
         self.around: Callable[[], AbstractContextManager[Any]] = nullcontext
         self._line = ""
 
     def write(self, text: str) -> int:
-        """Write what is whole by now."""
+        """Write the complete lines so far."""
         lines, newline, self._line = (self._line + text).rpartition("\n")
         if newline:
             with self.around():
@@ -37,17 +37,17 @@ class Output:
 
 OUTPUT = Output()
 FORMATS = ("text", "json")
-# lines that may come in thousands (what strangers do, what libraries repeat) are written once an interval for each kind
+# lines that may come in thousands (hostile requests, repeated library messages) are written once per interval and kind
 INTERVAL = 60.0  # seconds between two lines of one kind
 KINDS = 1000  # that are remembered
 LEVELS = {"debug": 10, "info": 20, "warning": 30, "error": 40}
 
 
 def configure(format: str = "text", level: str = "info") -> None:
-    """Set how and from which level on lines are written.
+    """Set the format and the level of log lines.
 
-    Libraries log from warning on, in the same format; kafka-python only at level debug: what it logs at every attempt
-    to reach a broker, the source says once.
+    Libraries log from warning on, in the same format; kafka-python only at level debug, because the source itself logs
+    once what it logs at every attempt to reach a broker.
     """
     common: list[Processor] = [
         structlog.contextvars.merge_contextvars,
@@ -81,13 +81,13 @@ def configure(format: str = "text", level: str = "info") -> None:
 
 
 def set_level(level: str) -> None:
-    """From which level on lines are written, from now on."""
+    """Change the log level from now on."""
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(LEVELS[level]))
     logging.getLogger("kafka").setLevel(logging.WARNING if level == "debug" else logging.CRITICAL)
 
 
 class RateLimit:
-    """Counts what happens by kind, and says when a line about it is due. Any thread may ask."""
+    """Counts events by kind and tells when a log line about them is due. Thread-safe."""
 
     def __init__(self, interval: float = INTERVAL, clock: Callable[[], float] = time.monotonic):
         self._interval, self._clock = interval, clock
@@ -95,7 +95,7 @@ class RateLimit:
         self._lock = threading.Lock()
 
     def due(self, kind: Hashable) -> int:
-        """How many of this kind there were since the last line, this one among them; 0 when no line is due.
+        """The number of events of this kind since the last line, including this one; 0 if no line is due.
 
         >>> limit = RateLimit(clock=iter([0.0, 1.0, 61.0]).__next__)
         >>> [limit.due("silent") for _ in range(3)]
@@ -114,18 +114,19 @@ class RateLimit:
 
 
 class RateLimitFilter(logging.Filter):
-    """For a handler of library loggers: one record of a kind (logger, level, message before its values are put in) an
-    interval; the number of those left out follows in the next one."""
+    """A filter for library loggers: one record of a kind (logger, level, unformatted message) per interval; the next
+    record has the number of suppressed ones."""
 
     def __init__(self, limit: RateLimit | None = None):
         super().__init__()
         self._limit = limit or RateLimit()
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Whether the record is written, with what it stands for. Lines of level debug are never held back."""
+        """Whether to write the record, with the number of records it stands for. Lines of level debug are never
+        suppressed."""
         if record.levelno <= logging.DEBUG:
             return True
         count = self._limit.due((record.name, record.levelno, str(record.msg)))
         if count > 1:
-            record.msg, record.args = f"{record.getMessage()} ({count} times since it was last said)", None
+            record.msg, record.args = f"{record.getMessage()} ({count} times since the last line)", None
         return count > 0

@@ -1,10 +1,10 @@
-"""One budget of memory for a run, `memory_gb`: who may take how much of it, and what happens near it.
+"""One memory budget for a run, `memory_gb`: how much each part may use, and what happens near the limit.
 
-What counts is what this process and its refits hold. The state comes first: what it needs it takes. Of what it leaves
-below `NEAR` of the budget, exports may take a quarter of the budget at most, and each refit an equal part. Near the
-budget the stream waits while a snapshot or a refit is under way, since that ends and gives its memory back; refits that
-hold it up for `PATIENCE` seconds are cancelled. Where nothing is under way that could end, the state itself is that
-large: that is said, and the stream goes on in small blocks. It never waits for what cannot come.
+The budget covers this process and its refits. The state comes first and takes what it needs. Of the rest below `NEAR`
+of the budget, exports may use at most a quarter of the budget, and each refit an equal part. Near the limit, the stream
+waits while a snapshot or a refit is running, since that releases memory when it ends; refits that delay it for
+`PATIENCE` seconds are cancelled. If nothing is running, the state itself is that large: the run logs it and continues
+in small blocks. It never waits for something that cannot happen.
 """
 
 import gc
@@ -28,7 +28,7 @@ BLOCK_SHARE = 256  # part of what is left that the messages of a block may be: w
 
 
 class Memory:
-    """The budget of a run; `limit` in bytes, None: whatever there is. `workers` gives the ids of processes that refit
+    """The memory budget of a run; `limit` in bytes, None: no limit. `workers` returns the ids of processes that refit
     or export."""
 
     def __init__(
@@ -43,11 +43,11 @@ class Memory:
         self._workers, self._held = workers, held
         self._looked = float("-inf")
         self._resident = self._refits = self._limit = 0
-        self._said: set[str] = set()  # what was told to be short of memory, and still is
+        self._said: set[str] = set()  # work that was reported as short of memory, and still is
         self.look(0.0)
 
     def look(self, older_than: float = LOOK_SECONDS) -> None:
-        """Find out what is held, unless that was done less than so many seconds ago."""
+        """Measure memory use, unless it was measured within the last `older_than` seconds."""
         now = time.monotonic()
         if now - self._looked < older_than:
             return
@@ -68,22 +68,22 @@ class Memory:
         return self._given is not None
 
     def left(self) -> int:
-        """Bytes below `NEAR` of the budget that nobody holds; negative beyond it."""
+        """Unused bytes below `NEAR` of the budget; negative above it."""
         self.look()
         return int(NEAR * self._limit) - self._resident - self._refits
 
     def for_export(self) -> int:
-        """Bytes that exports may take now, all of them together."""
+        """Bytes that all exports together may use now."""
         return max(0, min(self.left(), int(EXPORTS * self._limit)))
 
     def for_refit(self, kinds: int) -> int:
-        """Bytes that a refit may take that is started now, where refits of so many kinds share what is left."""
+        """Bytes for a refit that starts now, if refits of this many kinds share what is left."""
         self.look(0.0)
         left = int(NEAR * self._limit) - self._resident
         return min(self.left(), left // max(1, kinds))
 
     def block_bytes(self, most: int) -> int:
-        """Bytes of messages to decode at once: `most` of them, fewer near the budget."""
+        """Bytes of messages to decode together: at most `most`, less near the limit."""
         return max(most // 64, min(most, self.left() // BLOCK_SHARE))
 
     def wait(
@@ -94,9 +94,11 @@ class Memory:
         pause: Callable[[float], bool],
         cancel_refits: Callable[[], object],
     ) -> None:
-        """Before `what` ("poll", "snapshot") takes so many bytes: where they are not left, wait for what is under way
-        ("snapshot", kinds of refits) to end. `pause(since)` passes a moment and tells whether to go on waiting. Returns
-        also when they never will be left: then that is said."""
+        """Wait before `what` ("poll", "snapshot") until `needed` bytes are available.
+
+        Waits for running work (`under_way`: "snapshot", kinds of refits) to end. `pause(since)` waits a moment and
+        returns whether to continue waiting. Also returns if the bytes can never become available; that is logged.
+        """
         if self.left() >= needed:
             self._said.discard(what)
             return
@@ -107,7 +109,7 @@ class Memory:
         while waiting and self.left() < needed and pause(began):
             if time.monotonic() - began > PATIENCE and waiting != ["snapshot"]:
                 self._log.warning(
-                    "refits cancelled, the stream needs their memory", cancelled=waiting, **self._figures()
+                    "cancelled refits because the stream needs their memory", cancelled=waiting, **self._figures()
                 )
                 cancel_refits()
             waiting = under_way()
@@ -117,7 +119,7 @@ class Memory:
             self._give_back()
         if self.left() < needed and not waiting and what not in self._said:
             self._log.error(
-                "the state is near the memory budget, going on; raise memory_gb, or keep counts on disk "
+                "the state is near the memory budget; continuing; raise memory_gb, or keep counts on disk "
                 "(counts.on_disk_above)",
                 what=what,
                 **self._figures(),
@@ -125,7 +127,7 @@ class Memory:
         self._said.add(what)
 
     def _give_back(self) -> None:
-        """Give the system back what was freed."""
+        """Return freed memory to the system."""
         gc.collect()
         if (arrow := sys.modules.get("pyarrow")) is not None:  # a run on text never loads it
             arrow.default_memory_pool().release_unused()

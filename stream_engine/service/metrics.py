@@ -1,7 +1,7 @@
-"""Every Prometheus instrument, once. Labels are closed sets, never object names or worker ids.
+"""All Prometheus instruments. Labels are closed sets, never object names or participants.
 
-Counters follow the engine's exact counters: `follow` adds what the state gained since it was last told, so a scrape
-and summary.json agree up to what happened before this process started.
+Counters follow the engine's exact counters: `follow` adds what the state gained since the last call, so a scrape and
+summary.json agree except for what happened before this process started.
 """
 
 import platform
@@ -32,15 +32,15 @@ OTHER = "other"  # no partition is called so: they are absolute paths, topic/num
 
 
 class PartitionLabels:
-    """The label of each partition: its name for the first `most` of them, `OTHER` for the rest. It never changes in a
-    process, so that counters only grow."""
+    """The label of each partition: its name for the first `most` of them, `OTHER` for the rest. It never changes within
+    a process, so counters only increase."""
 
     def __init__(self, most: int):
         self._most = most
         self._labels: dict[str, str] = {}
 
     def of(self, partition: str) -> str:
-        """The label of a partition, now and for as long as the process lives.
+        """The label of a partition, for the lifetime of the process.
 
         >>> labels = PartitionLabels(1)
         >>> labels.of("a"), labels.of("b"), labels.of("a")
@@ -53,7 +53,7 @@ class PartitionLabels:
 
 
 class PartitionGauge:
-    """A gauge by partition; `together` makes one value of those that have no series of their own: sum or max."""
+    """A gauge by partition; `together` (sum or max) combines the values of partitions without a series of their own."""
 
     def __init__(self, gauge: Gauge, labels: PartitionLabels, together: Callable[[Iterable[float]], float]):
         self._gauge, self._labels, self._together = gauge, labels, together
@@ -70,7 +70,7 @@ class PartitionGauge:
 
 
 class Metrics:
-    """The instruments on one registry; at most `partitions` partitions have series of their own."""
+    """All instruments in one registry; at most `partitions` partitions have series of their own."""
 
     def __init__(self, registry: CollectorRegistry | None = None, partitions: int = 30):
         disable_created_metrics()  # a series beside every counter, of which no alert or panel makes use
@@ -91,64 +91,78 @@ class Metrics:
             return Histogram(name + what, text, labels, buckets=_SECONDS, registry=registry)
 
         ProcessCollector(registry=registry)
-        Info(name + "build", "Versions in use.", registry=registry).info(
+        Info(name + "build", "Versions of the engine and Python.", registry=registry).info(
             {"version": installed_version(), "python": platform.python_version()}
         )
         self.records = counter("records", "Records read: lines, rows or messages.", "partition")
         self.events = counter("events", "Events accepted, by type.", "kind")
         self.comparisons = counter("comparisons", "Comparisons counted.", "kind")
-        self.rejected = counter("rejected", "Events refused and kept in the dead letters.", "reason")
-        self.lost = counter("records_lost", "Records passed over with consent: offsets lost or moved.", "partition")
-        self.history = counter("history", "What was done to the state on purpose, by kind; since ever.", "did")
-        self.letters_lost = counter("dead_letters_lost", "Dead letters whose folder was lost; at least.")
-        self.letters_removed = counter("dead_letters_removed", "Dead letters removed by their limit.")
-        self.disk_room = gauge("disk_room_bytes", "What is free on the state's disk and what its snapshots take.")
-        self.disk_needed = gauge("disk_needed_bytes", "(keep + 1) times the newest snapshot.")
-        self.empty = counter("empty_values", "Empty values and tombstones.")
-        self.guard = counter("guard_verdicts", "Verdicts of the partial-order guard.", "verdict")
-        self.objects = gauge("objects", "Objects named by comparisons.")
-        self.labels = gauge("labelled_objects", "Objects with a class.")
-        self.lag = by_partition("lag_records", "Unread units of a partition: bytes, rows or messages.", sum)
-        self.lag_seconds = by_partition(
-            "lag_seconds", "Age of the newest record read, where records carry a time.", max
+        self.rejected = counter("rejected", "Rejected events, stored as dead letters.", "reason")
+        self.lost = counter("records_lost", "Records skipped with consent: lost or moved offsets.", "partition")
+        self.history = counter("history", "Operators' actions on the state, by kind, over its whole life.", "did")
+        self.letters_lost = counter("dead_letters_lost", "Lost dead letters (lower bound).")
+        self.letters_removed = counter("dead_letters_removed", "Dead letters removed to stay below the size limit.")
+        self.disk_room = gauge("disk_room_bytes", "Free space on the state's disk plus the size of its snapshots.")
+        self.disk_needed = gauge(
+            "disk_needed_bytes", "Disk space that snapshots need: (keep + 1) times the size of the newest."
         )
+        self.empty = counter("empty_values", "Empty values and tombstones read.")
+        self.guard = counter("guard_verdicts", "Verdicts of the partial-order guard.", "verdict")
+        self.objects = gauge("objects", "Objects that occur in comparisons.")
+        self.labels = gauge("labelled_objects", "Objects with a label.")
+        self.lag = by_partition("lag_records", "Unread units of a partition: bytes, rows or messages.", sum)
+        self.lag_seconds = by_partition("lag_seconds", "Age of the newest record read, if records have a time.", max)
         self.position = by_partition("position", "Next offset of a partition.", sum)
-        self.last_event = gauge("last_event_timestamp_seconds", "When the last record was taken in.")
+        self.last_event = gauge("last_event_timestamp_seconds", "Time when the last record was processed.")
         self.poll_seconds = counter("poll_seconds", "Time spent waiting for and reading input.")
         self.decode_seconds = counter("decode_seconds", "Time spent decoding.")
-        self.learn_seconds = counter("learn_seconds", "Time spent counting and guarding.")
-        self.ready = gauge("ready", "1 while the state is restored and the source reachable.")
-        self.stalled = gauge("stalled", "1 while there is lag, or something to keep, and no progress.")
-        self.stalls = counter("stalls", "Times the stall watchdog spoke.")
-        self.snapshot_sequence = gauge("snapshot_sequence", "Number of the newest published snapshot.")
-        self.snapshot_time = gauge("snapshot_published_timestamp_seconds", "When it was published.")
-        self.snapshot_bytes = gauge("snapshot_bytes", "Its size.")
+        self.learn_seconds = counter("learn_seconds", "Time spent counting and in the guard.")
+        self.ready = gauge("ready", "1 if the state is restored and the source is reachable.")
+        self.stalled = gauge("stalled", "1 if there is lag or unsaved data, but no progress.")
+        self.stalls = counter("stalls", "Number of stalls detected.")
+        self.snapshot_sequence = gauge("snapshot_sequence", "Sequence number of the newest published snapshot.")
+        self.snapshot_time = gauge(
+            "snapshot_published_timestamp_seconds", "Time when the newest snapshot was published."
+        )
+        self.snapshot_bytes = gauge("snapshot_bytes", "Size of the newest snapshot.")
         self.snapshot_failures = counter("snapshot_failures", "Snapshots that could not be published.")
-        self.pause_seconds = seconds("snapshot_pause_seconds", "How long ingestion paused for a snapshot.")
-        self.publish_seconds = seconds("publish_seconds", "From the decision to a durable snapshot.")
-        self.refit_seconds = seconds("refit_seconds", "Duration of refits that ended well.", "refit")
-        self.refit_failures = counter("refit_failures", "Refits that failed; the old artifact stays.", "refit")
-        self.refit_age = gauge("refit_age_snapshots", "Snapshots published since the serving artifact's.", "refit")
-        self.refit_progress = gauge("refit_progress_ratio", "How far the running refit is.", "refit")
+        self.pause_seconds = seconds("snapshot_pause_seconds", "Pause of ingestion for a snapshot.")
+        self.publish_seconds = seconds("publish_seconds", "Time from the start of a snapshot until it is durable.")
+        self.refit_seconds = seconds("refit_seconds", "Duration of successful refits.", "refit")
+        self.refit_failures = counter("refit_failures", "Failed refits; the previous artifact remains in use.", "refit")
+        self.refit_age = gauge(
+            "refit_age_snapshots", "Number of snapshots published after the one of the current artifact.", "refit"
+        )
+        self.refit_progress = gauge("refit_progress_ratio", "Progress of the running refit, from 0 to 1.", "refit")
         self.refit_figure = gauge(
-            "refit_figure", "What a refit last told: done (iterations), gap, bound, ...", "refit", "figure"
+            "refit_figure",
+            "Figures that a running refit last reported: done (iterations), gap, bound, ...",
+            "refit",
+            "figure",
         )
         of_predictions = ("predictor", "kind", "window")  # window: total or rolling
         self.progressive_accuracy = gauge(
-            "progressive_accuracy", "Accuracy before learning; ties count half.", *of_predictions
+            "progressive_accuracy", "Accuracy of predictions made before learning; ties count half.", *of_predictions
         )
-        self.drifts = counter("drifts", "Worsenings noticed, by signal: loss or contradictions.", "signal")
-        self.loop_ticked = gauge("loop_ticked_timestamp_seconds", "When the loop of the run last went on.")
-        self.paused = gauge("paused", "1 while POST /admin/pause holds the stream.")
-        self.http_refused = counter("http_refused", "Connections and requests refused or cut, by reason.", "reason")
-        self.memory = gauge("memory_bytes", "Memory: the limit, held by this process, by its refits and exports.", "of")
-        self.memory_wait_seconds = counter("memory_wait_seconds", "Time the stream waited near the memory budget.")
+        self.drifts = counter("drifts", "Detected drifts, by signal: loss or contradictions.", "signal")
+        self.loop_ticked = gauge("loop_ticked_timestamp_seconds", "Time of the last progress of the main loop.")
+        self.paused = gauge("paused", "1 while the stream is paused by POST /admin/pause.")
+        self.http_refused = counter(
+            "http_refused", "Connections and requests that were refused or aborted, by reason.", "reason"
+        )
+        self.memory = gauge(
+            "memory_bytes", "Memory: the limit, and the use of this process, its refits and its exports.", "of"
+        )
+        self.memory_wait_seconds = counter(
+            "memory_wait_seconds", "Time that the stream waited because of the memory limit."
+        )
         self.restored: Mapping[str, int] = {}  # events, comparisons and refused of the state that this run began with
         self._seen: dict[tuple, float] = {}
         self._begin_at_zero()
 
     def _begin_at_zero(self) -> None:
-        """Counters whose labels are closed sets are there from the start, so that `increase()` sees the first."""
+        """Create the counters with closed sets of labels at the start, so that `increase()` sees the first
+        increment."""
         closed = {
             self.events: EVENT_TYPES,
             self.comparisons: ("triplet", "quadruplet"),
@@ -163,7 +177,7 @@ class Metrics:
                 instrument.labels(label)
 
     def expect(self, partitions: Iterable[str] = (), refits: Iterable[str] = ()) -> None:
-        """What this run may lose of, and the refits that it may fail at: their counters are there from now on."""
+        """Create the counters of losses of these partitions and failures of these refits."""
         for partition in partitions:
             self.lost.labels(self.partitions.of(partition))
         for kind in refits:
@@ -188,16 +202,17 @@ class Metrics:
         self._gain(self.empty, ("empty",), counters["empty"])
 
     def refit_told(self, kind: str, figures: Mapping[str, Any]) -> None:
-        """What a running refit last told: how far it is, and its own figures (their names come from our refits)."""
+        """Publish what a running refit last reported: its progress, and its own figures (our refits define their
+        names)."""
         self.refit_progress.labels(kind).set(figures.get("done", 0) / max(1, figures.get("total", 1)))
         for figure, value in figures.items():
             if figure not in ("total", "impossible") and isinstance(value, int | float):
                 self.refit_figure.labels(kind, figure).set(value)
 
     def start_from(self, counters: Mapping[str, Any]) -> None:
-        """Take the counters of a restored state as the starting point: only what comes after is added.
+        """Take the counters of a restored state as the starting point, so that only later changes are added.
 
-        But what was lost, and done to the state, is told in full: else nobody would see what happens between two runs.
+        Losses and operators' actions are added in full, so that those between two runs are visible.
         """
         probe = Metrics()
         probe.follow({**counters, "lost": {}, "history": []})

@@ -1,9 +1,8 @@
-"""A run opened: the state directory taken, its newest whole snapshot restored, and around it what reads, what learns
-and what publishes.
+"""Opening a run: take the state directory, restore its newest intact snapshot, and open input, learning and publishing.
 
-What is opened is given back by an `ExitStack` in the opposite order, however the run ends.
+An `ExitStack` closes everything in reverse order, however the run ends.
 
-What a run reads: its sources, and what decodes their records ahead of the loop.
+The input of a run: its sources, and the stage that decodes their records ahead of the main loop.
 """
 
 from collections.abc import Mapping
@@ -37,8 +36,8 @@ from stream_engine.state.store import Lock, Store
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """The sources, what makes blocks of their records, and the stage in which it does so; `following` says that they
-    are read in turns because they do not end."""
+    """The sources, the decoders, and the stage in which they run; `following`: the sources do not end, so they are
+    read in turn."""
 
     sources: list[Source]
     ingest: Ingest
@@ -53,7 +52,7 @@ def open_reading(
     health: SourceHealth,
     stack: ExitStack,
 ) -> Reading:
-    """The sources at the positions of the state, and the thread that decodes; `stack` closes them."""
+    """Open the sources at the positions of the state, and the decoding thread; `stack` closes them."""
     sources = []
     for uri in settings.source:
         opened = source(settings, uri, positions)
@@ -61,7 +60,7 @@ def open_reading(
         health.add(uri, opened)
         sources.append(opened)
     ingest = Ingest(event_options(settings), settings.input.format, in_flight)
-    # one by one until it is known which record kills the process
+    # one by one until it is known which record crashes the process
     ahead = Ahead(ingest.blocks, beside=cpus() > 1 and not in_flight.suspected)
     stack.callback(ahead.close)
     following = settings.follow or any(split_uri(uri)[0] == "kafka" for uri in settings.source)
@@ -84,8 +83,8 @@ class OpenRun:
 def open_run(
     settings: Settings, directory: Path, context: Context, stack: ExitStack, start_over: bool = False
 ) -> OpenRun:
-    """Everything open, at the positions of the newest whole snapshot, or with `start_over` at the beginning, all that
-    was published removed; `stack` gives it back.
+    """Open everything at the positions of the newest intact snapshot, or with `start_over` at the beginning, with all
+    published files removed; `stack` closes it.
 
     Raises `BadSettings`, `RunFailed`, `StateInUse`, `connectors.UnusableSource`, …
     """
@@ -127,23 +126,23 @@ def open_run(
 
 
 def _store(settings: Settings, directory: Path, context: Context) -> Store:
-    """The published files, signed with the key of the settings, else with the environment's. Raises `BadKey`."""
+    """The published files, signed with the key of the settings, or else of the environment. Raises `BadKey`."""
     accept = settings.signing.accept_unsigned
     if settings.signing.key is not None:
         signing = signing_with(settings.signing.key, accept, "signing.key")
     else:
         found = signing_of_environment()
         signing = found._replace(accept_unsigned=accept or found.accept_unsigned)
-    return Store(directory, signing=signing, tell=lambda problem: context.log.warning("passed over", problem=problem))
+    return Store(directory, signing=signing, tell=lambda problem: context.log.warning("file skipped", problem=problem))
 
 
 def _in_flight(settings: Settings, directory: Path, engine: Engine, context: Context, stack: ExitStack) -> InFlight:
-    """The note of what is at work. Where there are suspects, what is compiled on first use is compiled now: no record
-    is to be blamed for the time that takes."""
+    """The note of records being processed. If there are suspects, kernels are compiled now, so that no record is blamed
+    for the time of compiling."""
     in_flight = InFlight(directory, engine.positions)
     stack.callback(in_flight.close)
     if in_flight.died_at:
-        context.log.warning("the process before this one died at work", at=in_flight.died_at)
+        context.log.warning("the previous process crashed while processing records", at=in_flight.died_at)
     if in_flight.suspected:
         restored(settings, None).learn_many([Triplet("a", "b", "c"), Quadruplet(("a", "b"), ("c", "d"))])
     return in_flight
@@ -152,7 +151,7 @@ def _in_flight(settings: Settings, directory: Path, engine: Engine, context: Con
 def _monitored(
     settings: Settings, store: Store, newest: Snapshot | None, engine: Engine, context: Context, stack: ExitStack
 ) -> tuple[PredictionMonitor, PublishedState]:
-    """What predicts, and what is served, both at the newest snapshot."""
+    """The predictors, and the state that is served, both at the newest snapshot."""
     online = None
     if settings.online.enabled:
         from stream_engine.embedding.online_predictor import KIND, Online

@@ -1,8 +1,8 @@
-"""What a run does beside counting: renew the predictors, tell how well they predict, raise an alarm when that changes.
+"""Predictions of a run: renew the predictors, report how well they predict, raise an alarm when that changes.
 
-Predictors other than AddS and repeats are made in a thread of their own, from what was published last; costly ones (k1
-and k2) only as often as their share of the time stays below BUDGET. Until new ones are there the old ones go on
-predicting.
+Predictors other than AddS and repeats are created in a separate thread from the newest published snapshot; slow ones
+(k1 and k2) only so often that their share of the time stays below BUDGET. Until new predictors are ready, the old ones
+continue.
 """
 
 import math
@@ -21,35 +21,35 @@ from stream_engine.state.artifact import Artifact
 from stream_engine.state.published import Published
 from stream_engine.state.snapshot import Snapshot
 
-if TYPE_CHECKING:  # it loads scipy, which a run without an online embedding does without
+if TYPE_CHECKING:  # it loads scipy, which a run without an online embedding does not need
     from stream_engine.embedding.online_predictor import ObserverState, Online, Rows
 
-DELTA = 0.2  # of the detectors: the smaller, the fewer false alarms and the later a true one
-COOLDOWN = 100_000  # comparisons between alarms; what is noticed meanwhile is told when they are over
-BUDGET = 0.005  # of the time, for each costly predictor
+DELTA = 0.2  # of the detectors: a smaller value means fewer false alarms and later true ones
+COOLDOWN = 100_000  # comparisons between alarms; drift detected in between is reported afterwards
+BUDGET = 0.005  # share of the time for each slow predictor
 TELL_SECONDS = 1.0  # between two renewals of the figures in the metrics
 
 _Made = tuple[dict[str, tuple[Predictor | None, float]], dict[str, str]]
 
 
 class OnlineLearning:
-    """The embedding that learns between fits: comparisons wait until they were tested, then they are learned."""
+    """The embedding that is updated between fits: comparisons are tested first, and learned afterwards."""
 
     def __init__(self, embedding: "Online", metrics: Metrics, log: FilteringBoundLogger):
         self._embedding, self._metrics, self._log = embedding, metrics, log
-        self._waiting: list[Rows] = []  # that were not learned yet, in order
+        self._waiting: list[Rows] = []  # not learned yet, in order
         self._kept: ObserverState | None = None  # the embedding as it was at the last snapshot, until that is published
 
     def predictor(self) -> Predictor:
-        """What the embedding expects, as it is when it is asked."""
+        """A predictor that uses the current embedding."""
         return self._embedding.predictor()
 
     def wait(self, batch: Batch) -> None:
-        """This is to be learned once it was tested."""
+        """Queue a batch for learning once it was tested."""
         self._waiting.append(self._embedding.rows_of(batch))
 
     def learn(self, but: int = 0) -> None:
-        """Learn what waits, but for the last so many comparisons."""
+        """Learn the queued comparisons, except the last `but`."""
         held, due = [], []
         for rows, workers in reversed(self._waiting):
             cut = max(len(rows) - but, 0)
@@ -60,21 +60,21 @@ class OnlineLearning:
         self._embedding.learn_rows([each for each in reversed(due) if len(each[0])])
 
     def at_snapshot(self, sequence: int) -> None:
-        """Learn what waits, and keep a copy for the artifact of this snapshot."""
+        """Learn the queued comparisons, and keep a copy for the artifact of this snapshot."""
         self.learn()
         self._embedding.mark(sequence)
         self._kept = self._embedding.kept()
 
     def take(self, published: Published) -> None:
-        """Go on from the fit that is published, where it is a new one."""
+        """Continue from the published fit, if it is a new one."""
         artifact = published.artifacts.get("embedding")
         if artifact is None or artifact.sequence > published.snapshot.sequence:
             return
         if self._embedding.take(artifact):
-            self._log.info("online embedding goes on from a fit", snapshot=artifact.sequence)
+            self._log.info("online embedding continues from a fit", snapshot=artifact.sequence)
 
     def artifact(self, snapshot: Snapshot, live: float | None) -> Artifact | None:
-        """The embedding of the moment of this snapshot, which is published by now; told in the log, too."""
+        """The embedding at the time of this snapshot, which is published by now; it is logged, too."""
         kept, self._kept = self._kept, None
         if kept is None:
             return None
@@ -89,7 +89,7 @@ class OnlineLearning:
 
 
 class PredictionMonitor:
-    """The observer of one run with its thread, metrics and log lines. `figures` is what was told last."""
+    """The observer of one run with its thread, metrics and log lines. `figures` are the most recent figures."""
 
     def __init__(
         self, settings: DriftSettings, metrics: Metrics, log: FilteringBoundLogger, online: "Online | None" = None
@@ -109,8 +109,8 @@ class PredictionMonitor:
         self.figures: dict[str, Any] = {}
 
     def end(self) -> None:
-        """Nothing comes any more that could be predicted: what is served or published from now on makes no predictor.
-        What was drawn and waits is still put to those that are there."""
+        """The input has ended: no more predictors are created. Queued comparisons are still tested by the existing
+        ones."""
         self._ended, self._next = True, None
 
     def serve(self, snapshot: Snapshot) -> None:
@@ -123,7 +123,7 @@ class PredictionMonitor:
             self._online.at_snapshot(snapshot.sequence)
 
     def published(self, published: Published) -> None:
-        """Make the other predictors of what is published now; a newer one takes the place of one that waits."""
+        """Create the other predictors from this published state; a newer one replaces one that waits."""
         if not self._ended:
             self._next = published
             self._renew()
@@ -131,26 +131,29 @@ class PredictionMonitor:
                 self._online.take(published)
 
     def observed(self, batch: Batch, totals: dict[str, Any]) -> bool:
-        """Test a batch before it serves to predict others, then let the online embedding learn it; True when an alarm
-        asks for a snapshot."""
+        """Test a batch before others are predicted from it, then let the online embedding learn it; True if an alarm
+        requests a snapshot."""
         self._renew()
         alarms = self._observer.observe(batch, totals)
         for signal in alarms:
             level = self._observer.detectors[signal].level
             self._metrics.drifts.labels(signal).inc()
             self._log.warning(
-                "the comparisons changed", signal=signal, wrong_now=round(level, 3), at_comparison=self._observer.seen
+                "drift detected: the comparisons changed",
+                signal=signal,
+                wrong_now=round(level, 3),
+                at_comparison=self._observer.seen,
             )
         if self._online:
             self._online.wait(batch)
-            # what waits to be tested must not have been learned
+            # comparisons must be tested before they are learned
             self._online.learn(but=self._observer.seen - self._observer.tested)
         if time.monotonic() - self._told >= TELL_SECONDS:
             self.tell()
         return bool(alarms)
 
     def tell(self) -> dict[str, Any]:
-        """Bring metrics and `figures` up to date; returns these."""
+        """Update metrics and `figures`; returns the figures."""
         self._told = time.monotonic()
         self.figures = figures = self._observer.figures()
         metrics = self._metrics
@@ -161,7 +164,8 @@ class PredictionMonitor:
         return figures
 
     def online_artifact(self, snapshot: Snapshot) -> Artifact | None:
-        """The online embedding of the moment of this snapshot, which is published by now; None without one."""
+        """The online embedding at the time of this snapshot, which is published by now; None without an online
+        embedding."""
         if not self._online:
             return None
         online = self.figures.get("predictors", {}).get("online", {})
@@ -179,7 +183,7 @@ class PredictionMonitor:
             now = time.monotonic()
             self._cost |= {name: (seconds, now) for name, (_, seconds) in timed.items() if name in COSTLY}
             for name in problems.keys() - self._problems:
-                self._log.warning("no predictions by this one", predictor=name, why=problems[name])
+                self._log.warning("predictor not available", predictor=name, why=problems[name])
             self._problems |= problems.keys()
         if self._next is not None and self._making is None:
             published, self._next = self._next, None
@@ -192,7 +196,7 @@ class PredictionMonitor:
 
 
 def _make(names: list[str], published: Published) -> _Made:
-    """name -> (predictor, CPU seconds), and name -> why there is none, where it was an error."""
+    """name -> (predictor, CPU seconds), and name -> error message for those that failed."""
     timed: dict[str, tuple[Predictor | None, float]] = {}
     problems: dict[str, str] = {}
     for name in names:

@@ -1,8 +1,8 @@
-"""How the first events of files would be read, and what about them a person should look at. Nothing is written.
+"""How a run would read the first events of files, and what a person should check. Nothing is written.
 
-Suspicious names are those that differ in capitals, spaces or the Unicode form of their letters alone: two objects to
-the engine, most often one to whoever typed them. A question is repeated when the same objects were asked about before.
-O(events that are looked at).
+Suspicious names differ only in capitals, spaces or Unicode normalization: they are two objects to the engine, but
+usually one to the person who typed them. A question is repeated if the same objects were compared before. O(number of
+events).
 """
 
 import re
@@ -29,7 +29,7 @@ _SPACES = re.compile(r"\s+")
 
 @dataclass
 class Preview:
-    """What was found, as JSON values; `whole`: the end of the input was reached."""
+    """The findings as JSON values; `whole`: the end of the input was reached."""
 
     read_as: str
     columns: list[str]
@@ -51,8 +51,8 @@ class Preview:
 
 
 def preview(settings: Settings, most: int) -> Preview:
-    """The first `most` events of the sources. Raises what a run with these settings would raise before it reads, and
-    `connectors.SourceFailed`."""
+    """Read the first `most` events of the sources. Raises what a run with these settings would raise before it
+    reads, and `connectors.SourceFailed`."""
     settings, read_as = prepared(settings)
     settings = structs.replace(settings, follow=False)
     ingest = Ingest(event_options(settings)._replace(provenance=True), settings.input.format)
@@ -94,7 +94,7 @@ def preview(settings: Settings, most: int) -> Preview:
 
 
 def _blocks(settings: Settings, ingest: Ingest, found: Preview, most: int) -> Iterator[Block]:
-    """The blocks of the files until `most` events were found."""
+    """Blocks of the files until `most` events were read."""
     for uri in settings.source:
         if split_uri(uri)[0] != "file":
             continue
@@ -123,7 +123,7 @@ def _answers(piece: Decoded) -> Iterator[list[tuple[str, ...]]]:
 
 
 def _asked(answer: list[tuple[str, ...]]) -> Any:
-    """The question that an event of these comparisons answers, whatever was answered.
+    """The question that an event of these comparisons answers, regardless of the answer.
 
     >>> odd_is_c, odd_is_a = [("a", "b", "c"), ("b", "a", "c")], [("b", "c", "a"), ("c", "b", "a")]
     >>> _asked(odd_is_c) == _asked(odd_is_a), _asked([("a", "b", "c")]) == _asked([("a", "c", "b")])
@@ -151,7 +151,7 @@ def _told(comparison: tuple[str, ...]) -> str:
 
 
 def suspicious_names(names: Iterable[str]) -> list[list[str]]:
-    """Names that are the same but for capitals, spaces and the Unicode form of their letters.
+    """Groups of names that differ only in capitals, spaces and Unicode normalization.
 
     >>> suspicious_names(["b", "Lemon", " b", "c", "lemon", "lemon tree", "lemon  tree"])
     [['b', ' b'], ['Lemon', 'lemon'], ['lemon tree', 'lemon  tree']]
@@ -164,25 +164,25 @@ def suspicious_names(names: Iterable[str]) -> list[list[str]]:
 
 
 def as_text(found: Preview, where: str) -> str:
-    """What a person reads."""
-    of = "all of it" if found.whole else "its beginning"
+    """The preview as text for people."""
+    of = "whole input" if found.whole else "beginning of the input"
     rows: Mapping[str, str] = {
         "read as": found.read_as.removeprefix("read as "),
         "columns": ", ".join(found.columns),
         "ignored": ", ".join(found.ignored),
         "events": f"{found.events:,} ({of}), {found.comparisons:,} comparisons"
-        + (f", {found.filtered:,} left out" if found.filtered else ""),
-        "refused": ", ".join(f"{n:,} {reason}" for reason, n in found.refused.items()),
+        + (f", {found.filtered:,} excluded" if found.filtered else ""),
+        "rejected": ", ".join(f"{n:,} {reason}" for reason, n in found.refused.items()),
         "objects": f"{found.objects:,}: " + ", ".join(found.names) + (", …" if found.objects > 20 else ""),
         "suspicious": ", ".join(" and ".join(f'"{name}"' for name in group) for group in found.suspicious),
-        "people": _people(found),
-        "repeated": f"{found.repeated:,} questions were asked before, {found.repeated_alike:,} answered as before"
+        "workers": _people(found),
+        "repeated": f"{found.repeated:,} repeated questions, {found.repeated_alike:,} with the same answer"
         if found.repeated
         else "",
     }
     lines = [where, *(f"  {name:11}{text}" for name, text in rows.items() if text)]
     lines += ["  first events:", *(f"    {each}" for each in found.first)] if found.first else []
-    lines += ["  first refused:", *(f"    {each}" for each in found.first_refused)] if found.first_refused else []
+    lines += ["  first rejected:", *(f"    {each}" for each in found.first_refused)] if found.first_refused else []
     return "\n".join([*lines, "nothing was written"])
 
 
@@ -191,5 +191,5 @@ def _people(found: Preview) -> str:
         return ""
     least, middle, most = found.questions_per_worker
     if least == most:
-        return f"{found.workers:,}, who answered {most:,} questions each"
-    return f"{found.workers:,}, who answered {least:,} to {most:,} questions, half of them {middle:,g} or more"
+        return f"{found.workers:,}, {most:,} questions each"
+    return f"{found.workers:,}, {least:,} to {most:,} questions each (median {middle:,g})"

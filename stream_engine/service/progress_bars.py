@@ -1,4 +1,4 @@
-"""Progress on a terminal (tqdm); silent anywhere else."""
+"""Progress bars on a terminal (tqdm); silent anywhere else."""
 
 import sys
 from contextlib import nullcontext
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class Bars:
-    """One bar for what is read, then one per running refit."""
+    """One bar for reading, then one for each running refit."""
 
     def __init__(self, stream=None):
         self._stream = stream or sys.stderr
@@ -36,22 +36,22 @@ class Bars:
         return self._bars[name]
 
     def taken(self, comparisons: int) -> None:
-        """So many comparisons were taken in by now."""
+        """Show the number of comparisons read so far."""
         bar = self._bar("comparisons", unit="", unit_scale=True)
         bar.update(comparisons - bar.n)
 
     def sent(self, events: int) -> None:
-        """So many events more were sent."""
+        """Add to the number of events sent."""
         self._bar("events sent", unit="", unit_scale=True).update(events)
 
     def refits(self, running: dict[str, dict[str, Any]]) -> None:
-        """What each running refit last told."""
+        """Show the progress of each running refit."""
         for kind, told in running.items():
             figures = {name: value for name, value in told.items() if name not in ("done", "total")}
             self.show(kind, told.get("done", 0), told.get("total", 1), figures)
 
     def show(self, name: str, done: float, total: float, figures: dict[str, Any]) -> None:
-        """How far one piece of work is."""
+        """Show the progress of one task."""
         bar = self._bar(name, total=total)
         bar.total = total
         bar.set_postfix({k: f"{v:.3g}" if isinstance(v, float) else v for k, v in figures.items()}, refresh=False)

@@ -1,4 +1,4 @@
-"""What a run has published by now: for HTTP, for the predictors, for refits that are to start."""
+"""What a run has published so far: for HTTP, predictors, and refits about to start."""
 
 from structlog.typing import FilteringBoundLogger
 
@@ -10,27 +10,27 @@ from stream_engine.state.store import Store
 
 
 class PublishedState:
-    """`newest` is the last published snapshot with its artifacts; None before there is one."""
+    """`newest` is the newest published snapshot with its artifacts; None before the first one."""
 
     def __init__(self, store: Store, monitor: PredictionMonitor, metrics: Metrics, log: FilteringBoundLogger):
         self._store, self._monitor, self._metrics, self._log = store, monitor, metrics, log
         self.newest: Published | None = None
 
     def serve(self, snapshot: Snapshot) -> None:
-        """This snapshot, with the artifacts that are there now, is the newest."""
+        """Make this snapshot, with its current artifacts, the newest."""
         self.newest = published = self._store.with_artifacts(snapshot)
         self._monitor.published(published)
         for kind, artifact in published.artifacts.items():
             self._metrics.refit_age.labels(kind).set(snapshot.sequence - artifact.sequence)
 
     def renew_artifacts(self) -> None:
-        """A refit has published an artifact."""
+        """Reload the artifacts, because a refit has published one."""
         if self.newest is not None:
             self.serve(self.newest.snapshot)
 
     def announce(self, snapshot: Snapshot) -> None:
-        """A snapshot was published: write beside it how predictions went up to now, and the online embedding of that
-        moment. Both are for people and for the next run; losing them loses no count. Then serve it."""
+        """Process a newly published snapshot: write the figures of predictions and the online embedding next to it,
+        then serve it. Both files are for people and for the next run; no count depends on them."""
         figures = self._monitor.tell()
         artifact = self._monitor.online_artifact(snapshot)
         try:
@@ -39,5 +39,5 @@ class PublishedState:
             if artifact is not None:
                 self._store.publish_artifact(artifact)
         except OSError as error:
-            self._log.warning("figures of the predictions could not be written", problem=str(error))
+            self._log.warning("could not write the figures of predictions", problem=str(error))
         self.serve(snapshot)

@@ -1,12 +1,12 @@
-"""What a run publishes: snapshots, refits of them, and what follows from either.
+"""Snapshots and refits of a run, and what happens after either is published.
 
-Snapshots of a running engine: copied between two records, then encoded, hashed and synced beside the loop.
+Snapshots of a running engine: copied between two records, then encoded, hashed and synced in another thread.
 
-One publication at a time, so that which comparisons a snapshot holds never depends on the speed of the disk.
+Only one publication at a time, so that the content of a snapshot never depends on the speed of the disk.
 
-Whether the disk has room for the snapshots that are to be kept and for the one that is being written.
+Whether the disk has room for the snapshots to keep and for the one being written.
 
-The room is what is free and what the kept snapshots take already; (keep + 1) times the newest one is needed.
+Available are the free space and the space of the kept snapshots; required is (keep + 1) times the newest one.
 """
 
 import shutil
@@ -42,19 +42,19 @@ from stream_engine.state.store import Store
 
 
 class DiskRoom:
-    """Looks at the disk of one state; says once that it is too full, and once that it is no more."""
+    """Watches the disk of one state; logs once when it is too full, and once when there is room again."""
 
     def __init__(self, store: Store, keep: int, metrics: Metrics, log: FilteringBoundLogger):
         self._store, self._keep, self._metrics, self._log = store, keep, metrics, log
         self._short = False
 
     def look(self) -> None:
-        """Tell the room and the need as they are now."""
+        """Update the available and the required space."""
         sizes = self._sizes()
         try:
             room = shutil.disk_usage(self._store.directory).free + sum(sizes)
         except OSError:
-            return  # publishing will say what is wrong
+            return  # publishing reports the problem
         needed = (self._keep + 1) * (sizes[-1] if sizes else 0)
         self._metrics.disk_room.set(room)
         self._metrics.disk_needed.set(needed)
@@ -62,9 +62,9 @@ class DiskRoom:
             self._short = room < needed
             say = self._log.warning if self._short else self._log.info
             say(
-                "the disk has too little room for snapshots; free some, or keep fewer (--keep)"
+                "too little disk space for snapshots; free some, or keep fewer snapshots (--keep)"
                 if self._short
-                else "the disk has room for snapshots again",
+                else "enough disk space for snapshots again",
                 room=room,
                 needed=needed,
                 keep=self._keep,
@@ -80,13 +80,13 @@ class DiskRoom:
         return sizes
 
 
-GROWTH = 1 / 4  # of what the last snapshot held: as a state costs by its size, all snapshots cost five times the last
-LEAST_GROWTH = 10_000_000  # comparisons: seconds of work, which the interval covers
-RETRY_SECONDS = 10.0  # between attempts to publish while the disk refuses
+GROWTH = 1 / 4  # share of the last snapshot's comparisons: then all snapshots together cost five times the last
+LEAST_GROWTH = 10_000_000  # comparisons: a few seconds of work, which the interval covers
+RETRY_SECONDS = 10.0  # between attempts to publish while the disk fails
 
 
 class Publication(NamedTuple):
-    """A snapshot that is durable, its size in bytes, and the seconds from the decision to here."""
+    """A durable snapshot, its size in bytes, and the seconds from its start until now."""
 
     snapshot: Snapshot
     size: int
@@ -94,7 +94,7 @@ class Publication(NamedTuple):
 
 
 class _Taken(NamedTuple):
-    """Where the engine stood at the last snapshot, and when that was."""
+    """The engine's progress at the last snapshot, and the time of that snapshot."""
 
     comparisons: int
     positions: dict[str, Position]
@@ -103,7 +103,7 @@ class _Taken(NamedTuple):
 
 
 def comparisons_until_next(every: int | None, held: int) -> int:
-    """How many comparisons after a snapshot that held so many make the next one due; 0: none do.
+    """The number of comparisons after a snapshot of `held` comparisons until the next one is due; 0: none.
 
     >>> comparisons_until_next(None, 0), comparisons_until_next(None, 10**9), comparisons_until_next(10, 10**9)
     (10000000, 250000000, 10)
@@ -134,7 +134,7 @@ class SnapshotPublisher:
         self._publishing: Future[Publication] | None = None
         self._retry_at = 0.0
         self._taken = self._now()
-        self.size = 0  # bytes of the last snapshot that this run has published
+        self.size = 0  # bytes of the last snapshot published by this run
         self.problem: Exception | None = None  # why the last snapshot was not published
 
     def _now(self) -> _Taken:
@@ -150,9 +150,8 @@ class SnapshotPublisher:
         return self._engine.positions != self._taken.positions or self._deeds() != self._taken.deeds
 
     def due(self, asked: str) -> str:
-        """Why a snapshot is due now, "" when none is: `asked` (why someone asks for one), "comparisons" or "interval".
-        Without a change since the last one nothing is due; that is looked at last, because it costs a look at every
-        position."""
+        """Why a snapshot is due now, "" if none is: `asked` (the reason of a request), "comparisons" or "interval".
+        Nothing is due without a change since the last one; this is checked last, because it looks at every position."""
         due, every, interval = asked, self._settings.every, self._settings.interval
         enough = comparisons_until_next(every, self._taken.comparisons)
         if not due and enough and self._engine.counters["comparisons"] - self._taken.comparisons >= enough:
@@ -166,7 +165,7 @@ class SnapshotPublisher:
         return time.monotonic() >= self._retry_at
 
     def take(self, why: str) -> None:
-        """Copy the state and begin to publish it; the publication before it must have been collected."""
+        """Copy the state and start to publish it; the previous publication must have been collected."""
         started = time.monotonic()
         try:
             self._room.look()
@@ -191,9 +190,9 @@ class SnapshotPublisher:
     def _failed(self, error: Exception) -> None:
         self._metrics.snapshot_failures.inc()
         self._log.error(
-            "snapshot not published; the one before it stays valid", problem=str(error), retry_seconds=RETRY_SECONDS
+            "snapshot not published; the previous one remains valid", problem=str(error), retry_seconds=RETRY_SECONDS
         )
-        self._taken = self._taken._replace(positions={})  # so that the next is due although nothing more may come
+        self._taken = self._taken._replace(positions={})  # so that the next is due even if nothing more arrives
         self._retry_at = time.monotonic() + RETRY_SECONDS
         self.problem = error
 
@@ -207,7 +206,7 @@ class SnapshotPublisher:
             self._health.wait_for("snapshot", self._publishing)
 
     def collect(self) -> Publication | None:
-        """The publication that has ended well since the last call, if any; never waits."""
+        """The publication that succeeded since the last call, if any; never waits."""
         if self._publishing is None or not self._publishing.done():
             return None
         ended, self._publishing = self._publishing, None
@@ -231,7 +230,7 @@ class SnapshotPublisher:
 
 @dataclass(frozen=True, slots=True)
 class Publishing:
-    """What takes snapshots, what was published last, the refits, and the memory that all of them share."""
+    """The snapshot publisher, the published state, the refits, and the memory budget that they share."""
 
     publisher: SnapshotPublisher
     published: PublishedState
@@ -246,7 +245,7 @@ class Publishing:
     context: Context
 
     def between_records(self) -> None:
-        """Act on what was published and refitted, take a snapshot when it is due."""
+        """Process publications and refits that ended, and take a snapshot if one is due."""
         requests = self.context.requests
         self.collect()
         asked, requests.snapshot = requests.snapshot, ""
@@ -257,13 +256,13 @@ class Publishing:
             requests.snapshot = asked
 
     def collect(self) -> None:
-        """Act on what happened beside the loop: a publication that ended, refits that ended."""
+        """Process publications and refits that ended in other threads and processes."""
         if publication := self.publisher.collect():
             self._announce(publication)
         self.refits.collect()
 
     def _announce(self, publication: Publication) -> None:
-        """A snapshot is durable: what has waited for it happens now."""
+        """Do everything that had to wait until this snapshot was durable."""
         snapshot, size, seconds = publication
         self.published.announce(snapshot)
         for source in self.sources:
@@ -279,7 +278,7 @@ class Publishing:
         self.refits.start_due()
 
     def _take(self, why: str) -> None:
-        """Begin to publish the state as it is now, after the publication before it has ended."""
+        """Start to publish the current state, after the previous publication has ended."""
         self.learning.join()
         self._finish()
         self.wait_for_memory("snapshot", self.publisher.size)  # the counts are copied
@@ -290,7 +289,8 @@ class Publishing:
         self.collect()
 
     def take_final(self) -> None:
-        """The final snapshot, if anything changed or there is none yet. Raises `RunFailed` if it cannot be written."""
+        """Take the final snapshot if anything changed or there is none yet. Raises `RunFailed` if it cannot be
+        written."""
         self.learning.monitor.end()
         self._finish()
         if self.publisher.changed() or self.published.newest is None:
@@ -298,12 +298,13 @@ class Publishing:
             self._finish()
         if self.publisher.problem:
             raise RunFailed(
-                f"{self.directory}: the final snapshot could not be written: {self.publisher.problem}; what was "
-                "read since the one before will be read again by the next run"
+                f"{self.directory}: could not write the final snapshot: {self.publisher.problem}; the next run will "
+                "read again what was read after the previous snapshot"
             )
 
     def wait_for_memory(self, what: str, needed: int) -> None:
-        """Wait, near the budget, until so many bytes are left or nothing is under way that could end."""
+        """Near the memory limit, wait until this many bytes are available, or until nothing is running that could
+        release memory."""
 
         def under_way() -> list[str]:
             return (["snapshot"] if self.publisher.busy() else []) + self.refits.running()
@@ -327,7 +328,7 @@ def open_publishing(
     context: Context,
     stack: ExitStack,
 ) -> Publishing:
-    """The thread that publishes and the schedule of refits; `stack` closes them."""
+    """Open the publishing thread and the schedule of refits; `stack` closes them."""
     params = {kind: params_of(settings, kind) for kind in settings.refits.wanted if settings.refits.enabled}
     workers = Workers(store.directory, settings.refits.seed, params, in_environment(store.signing))
     export_processes: set[int] = set()

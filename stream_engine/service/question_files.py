@@ -1,7 +1,7 @@
-"""Files of questions, read as a run reads files of events: the same formats, layouts of text and names of columns.
+"""Files of questions, read like files of events: the same formats, text layouts and column names.
 
-A file of answers is a file of questions too (see `stream_engine.evaluation.questions`). Whole files are held: some 2 kB
-a question.
+A file of answers is also a file of questions (see `stream_engine.evaluation.questions`). Files are read as a whole,
+with about 2 kB of memory per question.
 """
 
 import csv
@@ -22,8 +22,8 @@ from stream_engine.service.sources import event_options, prepared, source, text_
 
 
 def read(settings: Settings) -> Questions:
-    """The questions of the sources of these settings. Raises `BadQuestion` (no file, or hardly a row asks anything),
-    and what a run with these settings would raise before it reads."""
+    """The questions in the sources of these settings. Raises `BadQuestion` (no file, or hardly any row is a
+    question), and what a run with these settings would raise before it reads."""
     settings = structs.replace(settings, follow=False)
     if odd := [uri for uri in settings.source if split_uri(uri)[0] not in ("file", "stdin")]:
         raise BadQuestion(f"{odd[0]}: expected files of questions, or - for standard input")
@@ -66,24 +66,28 @@ def _place(record: Record, at: int, lines: LineNumbers) -> str:
 
 
 def _rows_of_csv(record: Record) -> Iterator[tuple[int, dict[str, str] | str]]:
-    """(where it begins, its cells by name or what is wrong with it) of every row."""
+    """(start, cells by name or error message) of every row."""
     try:
         names = [name.strip() for name in column_names(record.header)]
     except ValueError as error:
-        told = "is not UTF-8; say what it is, as in --encoding latin-1" if isinstance(error, UnicodeError) else error
+        told = (
+            "is not UTF-8; specify its encoding, for example --encoding latin-1"
+            if isinstance(error, UnicodeError)
+            else error
+        )
         raise BadQuestion(f"{record.partition}: the header {told}") from None
     if twice := [name for place, name in enumerate(names) if name in names[:place]]:
-        raise BadQuestion(f"{record.partition}: column {twice[0]!r} is there twice")
+        raise BadQuestion(f"{record.partition}: column {twice[0]!r} occurs twice")
     delimiter, value = delimiter_of(record.header), bytes(record.value)
     rows = rows_of(value, len(names), delimiter)
     for start, end, state, fields in zip(*(each.tolist() for each in (rows.start, rows.end, rows.state, rows.fields))):
         if state != WHOLE:
-            yield start, f"the row has {fields} fields, or a quote that does not close; the header has {len(names)}"
+            yield start, f"the row has {fields} fields, or an unclosed quote; the header has {len(names)}"
             continue
         try:
             cells = next(csv.reader([value[start:end].decode()], delimiter=chr(delimiter)), [])
         except UnicodeDecodeError:
-            yield start, "the row is not UTF-8; say what it is, as in --encoding latin-1"
+            yield start, "the row is not UTF-8; specify its encoding, for example --encoding latin-1"
         except csv.Error as error:
             yield start, f"not CSV: {error}"
         else:

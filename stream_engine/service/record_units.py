@@ -1,7 +1,7 @@
-"""What the offsets of a record count, and what follows from that: one class for each `Record.unit`.
+"""The unit of a record's offsets, with one class for each `Record.unit`.
 
-Invariant of `parts`: the parts of a record follow each other without a gap, each has the place that its bytes or rows
-have in the source, and decoded one by one they are what the record is as a whole. O(bytes).
+Invariant of `parts`: the parts of a record are consecutive, each has the location of its bytes or rows in the source,
+and decoding them one by one gives the same result as decoding the record as a whole. O(bytes).
 """
 
 from collections import Counter
@@ -21,26 +21,26 @@ from stream_engine.formats.bounds import Bounds, too_many_bytes
 if TYPE_CHECKING:
     from stream_engine.formats.json_events import Decoder as JsonDecoder
 
-SHOWN = 1 << 20  # of a message that is too large, in its dead letter
+SHOWN = 1 << 20  # stored of a message that is too large, in its dead letter
 _PARTITION = itemgetter(Record._fields.index("partition"))
 
 
 class Unit:
-    """What all units have in common, and what holds where a record is one item that cannot be divided."""
+    """Defaults for all units, and the behaviour for records that are a single indivisible item."""
 
-    several_at_once = False  # records that follow each other are decoded together
-    refusable = True  # one that kills the process is refused
+    several_at_once = False  # consecutive records are decoded together
+    refusable = True  # an item that crashes the process is rejected
 
     def bounded(self, record: Record, bounds: Bounds) -> Iterator[Record]:
-        """The record, with a `problem` where it is too large, before it is decoded."""
+        """The record, with a `problem` if it is too large, before decoding."""
         yield record
 
     def starts(self, record: Record) -> Sequence[int]:
-        """Where its items begin, counted from its first byte or row; just [0] where it cannot be divided."""
+        """The start of each item, relative to the first byte or row; just [0] if the record is indivisible."""
         return [0]
 
     def cut(self, record: Record, first: int, after: int) -> Record:
-        """Its bytes or rows from `first` up to, not including, `after`, as a record."""
+        """The bytes or rows from `first` up to `after` (exclusive) as a record."""
         return record
 
     def parts(self, record: Record, most: int | None = None) -> list[Record]:
@@ -54,18 +54,18 @@ class Unit:
         return [*parts, last._replace(next_offset=record.next_offset)]
 
     def content(self, record: Record) -> bytes:
-        """What a dead letter keeps of a record."""
+        """The content of a record for a dead letter."""
         return bytes(record.value or b"")
 
     def decode(
         self, record: Record, decoder_of: Callable[[str], Decoder], format: str
     ) -> tuple[Decoded, list[DeadLetter]]:
-        """The events of a record, and what was refused of it, with its place."""
+        """The events of a record, and its rejected events with their locations."""
         decoded = decoder_of(format)(record.value, record.header)
         return decoded, self.dead_letters(record, decoded.rejected)
 
     def dead_letters(self, record: Record, rejected: Sequence[Rejected]) -> list[DeadLetter]:
-        """What was refused of a record, each with its own byte or row where the unit allows it."""
+        """The rejected events of a record, each with its own byte or row if the unit allows it."""
         return [
             DeadLetter(
                 record.partition,
@@ -83,20 +83,20 @@ class Unit:
         return 0
 
     def events(self, record: Record, decoded: Decoded) -> int:
-        """How many events a record has, good or bad."""
+        """The number of events in a record, valid or not."""
         return sum(decoded.events.values()) + len(decoded.rejected) + decoded.filtered
 
     def counts(self, records: Sequence[Record], decoded: Decoded) -> Counter[str]:
-        """How many records of the source came from each partition: messages, or else lines or rows."""
+        """The number of records from each partition: messages, lines or rows."""
         return Counter({records[0].partition: Unit.events(self, records[0], decoded) + decoded.empty})
 
     def input_of(self, partition: str) -> str:
-        """The input that a partition is of."""
+        """The input that a partition belongs to."""
         return partition
 
 
 class Text(Unit):
-    """Bytes of lines or of CSV records."""
+    """Bytes of lines or CSV records."""
 
     def starts(self, record: Record) -> Sequence[int]:
         """
@@ -133,9 +133,9 @@ class Rows(Unit):
     """Rows of a table."""
 
     def bounded(self, record: Record, bounds: Bounds) -> Iterator[Record]:
-        """In parts that hold `max_bytes` at most, because a file is no message: it is valid however large it is. A row
-        that is more by itself is a problem."""
-        from stream_engine.formats.arrow_bounds import slices  # pyarrow only where there is a table
+        """The record in parts of at most `max_bytes`, because a file, unlike a message, is valid whatever its size.
+        A single row that is larger is a problem."""
+        from stream_engine.formats.arrow_bounds import slices  # load pyarrow only for tables
 
         parts = slices(record.value, bounds) or [(0, len(record.value), 0)]
         for first, after, size in parts:
@@ -153,7 +153,7 @@ class Rows(Unit):
         return record._replace(value=value, offset=offset + first, next_offset=offset + after)
 
     def content(self, record: Record) -> bytes:
-        """Of a row its fields as JSON, of several rows an Arrow stream."""
+        """The fields of a single row as JSON, several rows as an Arrow stream."""
         if record.problem:
             return super().content(record)
         from stream_engine.formats.arrow_events import batch_as_bytes
@@ -168,7 +168,7 @@ class Rows(Unit):
 
 
 class Messages(Unit):
-    """Messages of a topic, of one event or of many."""
+    """Messages of a topic, with one or many events."""
 
     several_at_once = True
 
@@ -191,7 +191,7 @@ class Messages(Unit):
 
 
 class Deltas(Unit):
-    """Counts that a Spark job has made, a batch at a time."""
+    """Counts of a Spark job, one batch at a time."""
 
     refusable = False
 
@@ -210,12 +210,12 @@ UNITS: dict[str, Unit] = {"byte": Text(), "row": Rows(), "message": Messages(), 
 
 
 def unit_of(record: Record) -> Unit:
-    """What the offsets of a record count."""
+    """The unit of a record's offsets."""
     return UNITS[record.unit]
 
 
 def part_inside(record: Record, begin: int, end: int) -> Record | None:
-    """The part of a record between two offsets that are ends of items; None when there is none.
+    """The part of a record between two offsets at which items end; None if it is empty.
 
     >>> part_inside(Record(b"1\\n2\\n3\\n", "f", 10, 16), 12, 14)[:4]
     (b'2\\n', 'f', 12, 14)
@@ -224,6 +224,6 @@ def part_inside(record: Record, begin: int, end: int) -> Record | None:
     if after <= first or (first, after) == (record.offset, record.next_offset):
         return record if after > first else None
     if record.problem:
-        return None  # an item that cannot be cut: the stretch ends before it
+        return None  # an indivisible item: the range ends before it
     part = unit_of(record).cut(record, first - record.offset, after - record.offset)
     return None if part is record else part

@@ -1,8 +1,8 @@
-"""Refits of a run: started on the newest published snapshot, at most one of a kind, their outcomes told.
+"""Refits of a run: started on the newest published snapshot, at most one of each kind at a time.
 
-A stream that goes on is refitted at each snapshot. An input that ends is refitted at its end: what was made in between
-would be made again, and takes the cores from the reading. At most one refit a core runs at a time; the others wait,
-the one made longest ago first, of equals the quicker first (the order of `REFITS`), so that pictures come early.
+If the stream is endless, each snapshot is refitted. If the input ends, only the end is refitted, because earlier refits
+would be repeated and would slow down reading. At most one refit per core runs at a time; the others wait. The one with
+the oldest artifact comes first, ties in the order of `REFITS`, fastest first.
 """
 
 import os
@@ -21,11 +21,11 @@ from stream_engine.state.artifact import figure
 from stream_engine.state.snapshot import Snapshot
 
 OF_LABELS = ("triplet_boost", "classify")  # default refits that learn from labels
-TOLD = ("accuracy", "standard_error", "log_loss", "calibration_error")  # of held-out judgements, in the log
+TOLD = ("accuracy", "standard_error", "log_loss", "calibration_error")  # of held-out responses, in the log
 
 
 class RefitSchedule:
-    """When refits start, and what becomes of them."""
+    """Starts refits when they are due and processes their outcomes."""
 
     def __init__(
         self,
@@ -42,12 +42,12 @@ class RefitSchedule:
         self._memory, self._heartbeat, self._params_of = memory, context.heartbeat, params_of
         self._settings, self._workers, self._published = settings, workers, published
         self._requests, self._metrics, self._log = context.requests, context.metrics, context.log
-        self._without_room: dict[str, int] = {}  # refit -> newest snapshot it had no memory for
+        self._without_room: dict[str, int] = {}  # refit -> newest snapshot without memory for it
         self.failed: dict[str, str] = {}  # refit -> why its last attempt failed
         self._tried: dict[str, int] = {}  # refit -> newest snapshot it was started on
 
     def _start_asked(self) -> None:
-        """Start what someone asked for, whatever the settings say, on the newest published snapshot."""
+        """Start requested refits on the newest published snapshot, whatever the settings are."""
         newest = self._published.newest
         while self._requests.refits and newest is not None:
             kind = self._requests.refits.pop()
@@ -55,10 +55,10 @@ class RefitSchedule:
                 self._workers.params.setdefault(kind, self._params_of(kind))
                 self._workers.start(kind, newest.snapshot.sequence)
                 self._tried[kind] = newest.snapshot.sequence
-                self._log.info("refit asked for", refit=kind, snapshot=newest.snapshot.sequence)
+                self._log.info("refit requested", refit=kind, snapshot=newest.snapshot.sequence)
 
     def start_due(self) -> None:
-        """Start what is due on the newest published snapshot, as far as cores are free for it."""
+        """Start the refits that are due on the newest published snapshot, as far as cores are free."""
         newest = self._published.newest
         if not self._settings.enabled or self._requests.stop or self._waits_for_end or newest is None:
             return
@@ -84,20 +84,21 @@ class RefitSchedule:
             self._tried[kind] = snapshot.sequence
 
     def _kinds(self, snapshot: Snapshot) -> list[str]:
-        """What the settings say; where they say nothing, no refit of labels before there is a label."""
+        """The kinds in the settings; by default, refits that need labels only if there are labels."""
         kinds = list(self._settings.wanted)
         if self._settings.kinds == RefitSettings().kinds and not snapshot.labels:
             for kind in set(OF_LABELS) - set(self._settings.also):
                 kinds.remove(kind)
-                self._log.debug("refit not planned, no object has a label", refit=kind, snapshot=snapshot.sequence)
+                self._log.debug("refit not scheduled: no object has a label", refit=kind, snapshot=snapshot.sequence)
         return kinds
 
     def _wait_for_memory(self, kind: str, sequence: int, left: int) -> None:
-        """Say once that a refit has no room; it is looked at again when another one ends, and at the next snapshot."""
+        """Log once that there is no memory for a refit; it is tried again when another one ends, and at the next
+        snapshot."""
         if self._without_room.get(kind, 0) < sequence:
             self._without_room[kind] = sequence
             self._log.warning(
-                "refit not started, no memory is left for it; raise memory_gb",
+                "refit not started: not enough memory; raise memory_gb",
                 refit=kind,
                 snapshot=sequence,
                 left=max(0, left),
@@ -105,15 +106,15 @@ class RefitSchedule:
             )
 
     def running(self) -> list[str]:
-        """The kinds that run now."""
+        """The kinds of refits that are running."""
         return list(self._workers.running)
 
     def cancel(self) -> None:
-        """End the refits that run; they are due again at the next snapshot."""
+        """Cancel the running refits; they are due again at the next snapshot."""
         self._workers.cancel()
 
     def collect(self) -> None:
-        """Act on refits that ended, and tell how far the others are; never waits."""
+        """Process refits that ended, and report the progress of the others; never waits."""
         for outcome in self._workers.watch():
             self._ended(outcome)
         self._start_asked()
@@ -132,7 +133,7 @@ class RefitSchedule:
         elif outcome.error:
             self._metrics.refit_failures.labels(outcome.kind).inc()
             self._log.error(
-                "refit failed, the old artifact stays",
+                "refit failed; the previous artifact remains in use",
                 refit=outcome.kind,
                 snapshot=outcome.sequence,
                 problem=outcome.error,
@@ -145,8 +146,7 @@ class RefitSchedule:
         self.start_due()
 
     def _note(self, kind: str) -> dict[str, Any]:
-        """What the newest artifact of a kind has to say for itself, for the log: how well it answers what it never had,
-        and its note."""
+        """For the log: held-out accuracy and note of the newest artifact of a kind."""
         artifact = self._published.newest.artifacts.get(kind) if self._published.newest else None
         if artifact is None:
             return {}
@@ -154,13 +154,13 @@ class RefitSchedule:
         return figures | ({"note": artifact.report["note"]} if artifact.report.get("note") else {})
 
     def finish(self, progress: Bars | None) -> None:
-        """Wait for the refits of the final snapshot; a request to stop cancels them. One that still runs on an older
-        snapshot would be repeated at once: it is cancelled."""
+        """Wait for the refits of the final snapshot; a request to stop cancels them. Refits of an older snapshot are
+        cancelled, because they would be repeated immediately."""
         self._waits_for_end = False
         newest = self._published.newest
         if newest is not None:
             for kind in self._workers.cancel(before=newest.snapshot.sequence):
-                self._log.info("refit cancelled, a newer snapshot is the last", refit=kind)
+                self._log.info("refit cancelled: the final snapshot is newer", refit=kind)
         self.start_due()
         while self._workers.running and not self._requests.stop:
             time.sleep(0.05)
@@ -173,5 +173,5 @@ class RefitSchedule:
                 self._log.info("refit cancelled", refit=kind)
 
     def close(self) -> None:
-        """End what still runs."""
+        """Cancel the refits that are still running."""
         self._workers.cancel()

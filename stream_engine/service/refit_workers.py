@@ -1,7 +1,8 @@
-"""Refits in processes of their own: `stream-engine refit` on a published snapshot, watched through its output.
+"""Refits in separate processes: `stream-engine refit` on a published snapshot, monitored through its output.
 
-The worker runs the same command as a person would, so a bad artifact is reproduced with one file and one command. At
-most one run per kind. BLAS is pinned to one thread: oversubscribed cores cost a refit a factor of hundreds.
+The worker runs the same command that a person would run, so a bad artifact can be reproduced with one file and one
+command. At most one process per kind. BLAS uses one thread: oversubscribed cores can make a refit hundreds of times
+slower.
 """
 
 import json
@@ -18,8 +19,8 @@ _ONE_THREAD = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM
 
 
 class Outcome(NamedTuple):
-    """How a refit ended: `error` is one line, or "" when the artifact is published; `impossible` when the snapshot
-    does not hold what the refit needs (no labels, say), which is not a failure. `told` is what it said last."""
+    """How a refit ended: `error` is one line, or "" if the artifact is published; `impossible` if the snapshot lacks
+    what the refit needs (labels, for example), which is not a failure. `told` is its last report."""
 
     kind: str
     sequence: int
@@ -30,7 +31,7 @@ class Outcome(NamedTuple):
 
 
 class _Worker:
-    """The process of one refit, and what it has told so far."""
+    """The process of one refit, and its reports so far."""
 
     def __init__(
         self,
@@ -56,7 +57,7 @@ class _Worker:
         self.progress: dict[str, Any] = {}
 
     def watch(self) -> Outcome | None:
-        """Read what it said; its outcome once it has ended."""
+        """Read its reports; returns its outcome once it has ended."""
         ended = self.process.poll() is not None
         self._out += self._stdout.read() or b""
         self._err = (self._err + (self._stderr.read() or b""))[-65536:]
@@ -70,14 +71,14 @@ class _Worker:
         return Outcome(self.kind, self.sequence, seconds, self._error(), impossible, self.progress)
 
     def _error(self) -> str:
-        """The last line that the ended process wrote to standard error, "" when it ended well."""
+        """The last line that the process wrote to standard error, "" if it succeeded."""
         if self.process.returncode == 0:
             return ""
         lines = self._err.decode(errors="replace").strip().splitlines()
         return lines[-1].removeprefix("stream-engine: ") if lines else f"exit {self.process.returncode}"
 
     def stop(self, patience: float) -> None:
-        """End the process, politely first."""
+        """Terminate the process; kill it after `patience`."""
         self.process.terminate()
         try:
             self.process.wait(patience)
@@ -86,13 +87,13 @@ class _Worker:
             self.process.wait()
 
     def close(self) -> None:
-        """Close the pipes of an ended process."""
+        """Close the pipes of a process that ended."""
         self._stdout.close()
         self._stderr.close()
 
 
 class Workers:
-    """The refits that are running, by kind; `environment` holds secrets for them, which no command line shows."""
+    """The running refits by kind; `environment` passes secrets to them that no command line shows."""
 
     def __init__(
         self,
@@ -106,11 +107,11 @@ class Workers:
         self.running: dict[str, _Worker] = {}
 
     def processes(self) -> list[int]:
-        """The process ids of the refits that run."""
+        """The process ids of the running refits."""
         return [worker.process.pid for worker in self.running.values()]
 
     def start(self, kind: str, sequence: int, memory: int | None = None) -> None:
-        """Start a refit of a published snapshot, which may take so many bytes of memory (None: what is free)."""
+        """Start a refit of a published snapshot, with a memory limit in bytes (None: what is free)."""
         command = [
             sys.executable,
             "-m",
@@ -140,11 +141,11 @@ class Workers:
         return outcomes
 
     def progress(self) -> dict[str, dict[str, Any]]:
-        """What each running refit last told: done, total and figures of its own."""
+        """The last report of each running refit: done, total and figures of its own."""
         return {kind: worker.progress for kind, worker in self.running.items()}
 
     def cancel(self, patience: float = 3.0, before: int | None = None) -> list[str]:
-        """End all refits (of snapshots older than `before`, when given); returns their kinds."""
+        """Cancel all refits, or those of snapshots older than `before`; returns their kinds."""
         kinds = [kind for kind, worker in self.running.items() if before is None or worker.sequence < before]
         for kind in kinds:
             self.running[kind].process.terminate()

@@ -1,4 +1,4 @@
-"""The last line of a run, for people: what was read and refused, why and where, what was fitted, what is next."""
+"""The last line of a run, for people: events read and rejected, reasons and locations, results of refits, next step."""
 
 import os
 from collections import Counter
@@ -19,7 +19,7 @@ ANSWERS = {"answer", "answered", "choice", "chosen", "picked", "response", "said
 
 
 class Before(NamedTuple):
-    """What the state held when the run began."""
+    """The counters of the state when the run began."""
 
     records: int
     events: int
@@ -29,7 +29,7 @@ class Before(NamedTuple):
 
 
 def before(run: OpenRun) -> Before:
-    """What the state holds now."""
+    """The counters of the state now."""
     counters = run.learning.engine.counters
     return Before(
         counters["records"],
@@ -41,25 +41,26 @@ def before(run: OpenRun) -> Before:
 
 
 def result_line(run: OpenRun, began: Before, failed: Mapping[str, str], found: Findings) -> str:
-    """What a run came to; `failed` says why refits failed, by kind; of what was `found` the warnings are shown."""
+    """The outcome of a run; `failed` has the reason of each failed refit, by kind; warnings among the findings
+    `found` are included."""
     now = before(run)
     sources = _sources(run)
     if now.records == began.records and not run.context.requests.stop and run.learning.engine.positions:
         return (
             f"nothing new{_of(sources, 'in')}{_read_before(run)}: the state holds "
-            f"{_counted(now.events, 'event')} in all (snapshot {run.learning.engine.sequence}); to read all anew: "
-            "--start-over"
+            f"{_counted(now.events, 'event')} in total (snapshot {run.learning.engine.sequence}); "
+            "to read everything again: --start-over"
         )
     refused = Counter(now.rejected)
     refused.subtract(began.rejected)
     parts = [
         f"{_not_read(run)}{_counted(now.events - began.events, 'event')}{_of(sources)} read: "
         f"{_counted(now.comparisons - began.comparisons, 'comparison')}",
-        f"{sum(refused.values()):,} refused{_why(run, +refused)}",
+        f"{sum(refused.values()):,} rejected{_why(run, +refused)}",
     ]
     if now.filtered > began.filtered:
-        parts.append(f"{now.filtered - began.filtered:,} left out by --where or as catch trials")
-    fitted = f"{_fitted(run, failed)}{_passed_over(run)}"
+        parts.append(f"{now.filtered - began.filtered:,} excluded by --where or as catch trials")
+    fitted = f"{_fitted(run, failed)}{_unused_answer_column(run)}"
     wrong = "".join(f"; warning: {each.text}" for each in warnings(found) if each.what != "rejected")
     parts.append(f"{_counted(len(run.learning.engine.objects), 'object')}; {fitted}{wrong}; next: {_next(run)}")
     return ", ".join(parts)
@@ -80,7 +81,7 @@ def _of(sources: list[str], word: str = "of") -> str:
 
 
 def _read_before(run: OpenRun) -> str:
-    """The options that the state was made with, where it remembers any: the sum of states made with others has none."""
+    """The options that the state was created with, if known; a sum of states with different options has none."""
     newest = run.publishing.published.newest
     options = newest.snapshot.counters.get("input", {}).get("options") if newest else None
     return f", read with {as_arguments(options)}" if isinstance(options, dict) else ""
@@ -96,25 +97,22 @@ def _why(run: OpenRun, refused: Mapping[str, int]) -> str:
 
 
 def _not_read(run: OpenRun) -> str:
-    """First of all, that rows were not read because they are in another encoding: a run may take most of a file all
-    the same."""
+    """Comes first: rows in another encoding were not read, even if the run read most of the file."""
     rows = run.learning.dead_letters.not_utf8
     if not rows:
         return ""
-    told = (
-        f"{_counted(rows, 'row')} {'was' if rows == 1 else 'were'} not read, not being UTF-8, and objects named only "
-    )
-    return f"{told}there are missing: run again with --encoding latin-1 --start-over; "
+    told = f"{_counted(rows, 'row')} {'was' if rows == 1 else 'were'} not read, because the encoding is not UTF-8; "
+    return f"{told}objects that occur only there are missing: run again with --encoding latin-1 --start-over; "
 
 
-def _passed_over(run: OpenRun) -> str:
-    """That a column was not read which by its name says what was answered: `near` and `far` may be what was shown."""
+def _unused_answer_column(run: OpenRun) -> str:
+    """A hint if an unused column seems to hold the answers: `near` and `far` may then be what was shown."""
     counters = run.learning.engine.counters
     names = [name for name in counters["unknown_fields"] if name.casefold() in ANSWERS]
     if not names or set(counters["kinds"]) - {"triplet"}:
         return ""
     return (
-        f"; column {names[0]} was not read: if it says which one was nearer, that is --type pick --columns "
+        f"; column {names[0]} was not read: if it holds the answer, use --type pick --columns "
         f"anchor=...,shown=...|...,chosen={names[0]}"
     )
 
@@ -135,7 +133,7 @@ def _accuracy(report: Mapping[str, Any]) -> str:
 
 
 def findings_of(run: OpenRun) -> Findings:
-    """What is known of the newest snapshot, once models were fitted to it; empty before."""
+    """The findings about the newest snapshot, once models were fitted to it; empty before."""
     newest = run.publishing.published.newest
     if newest is None or not run.settings.refits.enabled or not newest.artifacts:
         return {}

@@ -1,10 +1,10 @@
-"""The engine that a run goes on from: its newest whole snapshot, if the state was made as the settings ask.
+"""The engine that a run resumes from: its newest intact snapshot, if the state was created with the requested settings.
 
-Positions, counts and dead letters mean something only together with how the events were read, and two states of one
-topic must never read the same partition. So a state keeps its accumulators, the options of its input and its share of
-the partitions: a run need not repeat the options, and one that asks for others is refused before anything is read.
-States of before options or shares were remembered take those of the first run that goes on with them.
-`stream-engine merge --into N` makes states of other shares.
+Positions, counts and dead letters depend on how the events were read, and two states of one topic must never read the
+same partition. Therefore, a state stores its accumulators, the options of its input and its share of the partitions: a
+run need not repeat the options, and a run with different ones is refused before anything is read. States created before
+options or shares were stored take those of the first run that resumes them. `stream-engine merge --into N` creates
+states for other shares.
 """
 
 from collections.abc import Iterable, Mapping
@@ -28,13 +28,13 @@ from stream_engine.state.snapshot import Snapshot
 from stream_engine.state.store import Store
 
 VOTES = "worker_votes"
-LATER = {VOTES, "judgements"}  # of the defaults those that older states were made without, and that deltas do not hold
+LATER = {VOTES, "judgements"}  # defaults that older states and deltas do not have
 KEYS = ("type", "columns", "where", "format", "delimiter", "encoding", "header", "skip_rows", "answers_by")
 _DEFAULTS = msgspec.to_builtins(Input())
 
 
 class Resumed(NamedTuple):
-    """The engine, the snapshot that it goes on from, and the settings with the options that the state remembers."""
+    """The engine, the snapshot that it resumes from, and the settings with the options stored in the state."""
 
     engine: Engine
     newest: Snapshot | None
@@ -44,8 +44,8 @@ class Resumed(NamedTuple):
 def resumed(
     settings: Settings, store: Store, stack: ExitStack, log: FilteringBoundLogger, start_over: bool = False
 ) -> Resumed:
-    """The engine at the newest whole snapshot, its large arrays kept where the settings say; with `start_over` an empty
-    one, and what was published is removed. Raises `BadSettings`, `RunFailed` when every snapshot is damaged."""
+    """The engine at the newest intact snapshot, with its large arrays where the settings say; with `start_over` an
+    empty one, and all published files removed. Raises `BadSettings`, `RunFailed` if every snapshot is damaged."""
     if start_over:
         _start_over(store, log)
     allocation = IN_MEMORY
@@ -55,11 +55,11 @@ def resumed(
     engines: list[Engine] = []
     newest, damaged = store.latest(lambda each: engines.append(restored(settings, each, allocation)))
     for problem in damaged:
-        log.error("snapshot damaged, using the one before it", problem=problem)
+        log.error("snapshot damaged; using the previous one", problem=problem)
     if damaged and newest is None:
         raise RunFailed(
-            f"{store.directory}: every snapshot is damaged ({damaged[0]}); restore one from a copy, "
-            "or start anew with another --state"
+            f"{store.directory}: every snapshot is damaged ({damaged[0]}); restore one from a backup, "
+            "or start with another --state"
         )
     engine = engines[-1] if newest else restored(settings, None, allocation)
     _tell_what_is_old(settings, newest, engine, log)
@@ -71,35 +71,43 @@ def resumed(
 
 
 def _start_over(store: Store, log: FilteringBoundLogger) -> None:
-    """Remove what was published, the newest snapshot first: what is left after a crash is the state of before it."""
+    """Remove the published files, the newest snapshot first, so that a crash leaves an earlier state."""
     numbers = store.sequences()
     for sequence in reversed(numbers):
         store.disk.remove(store.snapshot_path(sequence))
     for kind in store.kinds():
         for sequence in store.artifact_sequences(kind):
             store.disk.remove(store.artifact_path(kind, sequence))
-    log.warning("started over: what the state held is removed", snapshots=numbers)
+    log.warning("started over: the content of the state was removed", snapshots=numbers)
 
 
 def _tell_what_is_old(settings: Settings, newest: Snapshot | None, engine: Engine, log: FilteringBoundLogger) -> None:
     """Log what a state of an older version, or of other settings, does not have."""
     if newest and newest.ignored:
         log.warning(
-            "statistics of an older version are not read",
+            "statistics of an older version are ignored",
             names=", ".join(newest.ignored),
             instead="stream-engine refit reliability, export workers",
         )
     if newest and newest.settings["guard"] in FORMER:
-        what = "the comparisons that it kept; counts and everything else are unchanged"
-        log.info("the partial order was made with a former policy", policy=newest.settings["guard"], resumes_from=what)
+        what = "the comparisons that it kept; everything else is unchanged"
+        log.info(
+            "the partial order was built with a policy that no longer exists",
+            policy=newest.settings["guard"],
+            resumes_from=what,
+        )
     wanted = set(accumulators_in_use(settings, None))
     for name in sorted(LATER & set(settings.accumulators) - engine.accumulators.keys()):
-        because = "of a state made without them" if name in wanted else "of a setting, or of deltas, which hold counts"
+        because = (
+            "the state was created without them"
+            if name in wanted
+            else "disabled by a setting, or not contained in deltas"
+        )
         log.info(f"no {name.replace('_', ' ')} are kept", because=because)
 
 
 def restored(settings: Settings, snapshot: Snapshot | None, allocation: Allocation = IN_MEMORY) -> Engine:
-    """The engine of a snapshot, or an empty one. Raises `BadSettings` when the state was made otherwise."""
+    """The engine of a snapshot, or an empty one. Raises `BadSettings` if the state was created with other settings."""
     forgetting = Forgetting(*structs.astuple(settings.forgetting))
     fresh = Engine(accumulators_in_use(settings, snapshot), settings.guard, forgetting, allocation)
     if snapshot is None:
@@ -109,7 +117,7 @@ def restored(settings: Settings, snapshot: Snapshot | None, allocation: Allocati
     made = {**snapshot.settings, **({"guard": POLICY} if former else {})}
     if made != fresh.settings():
         raise BadSettings(
-            f"{settings.state}: made with {snapshot.settings}, asked for {fresh.settings()}; use the same "
+            f"{settings.state}: created with {snapshot.settings}, requested {fresh.settings()}; use the same "
             "settings, or another --state"
         )
     engine = Engine.restore(snapshot, allocation)
@@ -118,9 +126,8 @@ def restored(settings: Settings, snapshot: Snapshot | None, allocation: Allocati
 
 
 def accumulators_in_use(settings: Settings, snapshot: Snapshot | None) -> tuple[str, ...]:
-    """Those of the settings; where they are the defaults, without the votes of workers if that is set, and with counts
-    alone for deltas, which hold no others. A state that was made before there were all of the defaults stays as it was
-    made."""
+    """The accumulators of the settings. If these are the defaults: without `worker_votes` if so set, and only counts
+    for deltas, which hold nothing else. A state that was created with fewer defaults keeps these."""
     if settings.accumulators != DEFAULT_ACCUMULATORS:
         return settings.accumulators
     of_deltas = any(split_uri(uri)[0] == "deltas" for uri in settings.source)
@@ -147,7 +154,7 @@ def asked_options(settings: Settings) -> dict[str, Any]:
 
 
 def with_options_of(settings: Settings, made_with: Mapping[str, Any]) -> Settings:
-    """The settings with the input options of a state, where they contradict none of them."""
+    """The settings with the input options of a state, unless they contradict."""
     before = made_with.get("options")
     if not isinstance(before, dict) or any(value != before.get(key) for key, value in asked_options(settings).items()):
         return settings
@@ -159,21 +166,21 @@ def with_options_of(settings: Settings, made_with: Mapping[str, Any]) -> Setting
 
 
 def agreed_options(settings: Settings, made_with: Mapping[str, Any], read_before: bool) -> dict[str, Any]:
-    """What the state is to remember: {"options": ...}. Raises `BadSettings` where it was made with others and has read
-    something with them."""
+    """The options that the state stores: {"options": ...}. Raises `BadSettings` if it was created with others and
+    has read something with them."""
     asked = asked_options(settings)
     before = made_with.get("options")
     if isinstance(before, dict) and read_before and before != asked:
         raise BadSettings(
-            f"{settings.state}: made with {as_arguments(before)}, asked for {as_arguments(asked)}; use the same "
-            "options, another --state (`stream-engine merge` sums both: so for files that need other options, as "
-            "answers to questions of `ask` do), or --start-over to read all anew"
+            f"{settings.state}: created with {as_arguments(before)}, requested {as_arguments(asked)}; use the same "
+            "options, another --state (for files that need other options, such as answers to questions of `ask`; "
+            "`stream-engine merge` adds the states), or --start-over to read everything again"
         )
     return {**made_with, "options": asked}
 
 
 def as_arguments(options: Mapping[str, Any]) -> str:
-    """Options as they are written on a command line.
+    """Options as written on a command line.
 
     >>> as_arguments({"columns": {"anchor": "probe", "near": "chosen"}, "header": False, "skip_rows": 2})
     '--columns anchor=probe,near=chosen --no-header --skip-rows 2'
@@ -188,21 +195,21 @@ def as_arguments(options: Mapping[str, Any]) -> str:
             words.append(f"--{key} " + ",".join(f"{field}={names}" for field, names in value.items()))
         else:
             words.append(f"--{key.replace('_', '-')} {'tab' if value == chr(9) else value}")
-    return " ".join(words) or "no options of input"
+    return " ".join(words) or "no input options"
 
 
 # ---- its share of the partitions
 
 
 def asked_share(settings: Settings) -> str | None:
-    """The share that a run asks for, "i/n" in plain digits; None for all partitions, which 0/1 is too."""
+    """The share that a run requests, "i/n" in plain digits; None for all partitions (also 0/1)."""
     asked = shard(settings.input.shard)
     return None if asked is None or asked == (0, 1) else f"{asked[0]}/{asked[1]}"
 
 
 def agreed_share(settings: Settings, made_with: str | None, positions: Mapping[str, Position]) -> str | None:
-    """The share of a state that was made with `made_with` when a run goes on with it: a run without a topic reads no
-    partitions and leaves it as it is. Raises `BadSettings` where the run asks for another one."""
+    """The share of a state created with `made_with`, when a run resumes it. A run without a topic reads no
+    partitions and leaves the share unchanged. Raises `BadSettings` if the run requests another share."""
     asked = asked_share(settings)
     if not _topics(settings) or asked == made_with:
         return made_with
@@ -212,13 +219,13 @@ def agreed_share(settings: Settings, made_with: str | None, positions: Mapping[s
             return asked
     told = [f"the share {share} of the partitions" if share else "all partitions" for share in (made_with, asked)]
     raise BadSettings(
-        f"{settings.state}: made with {told[0]}, asked for {told[1]}: partitions would count twice or never; use the "
-        "same --shard, or make states of other shares: stream-engine merge --into N"
+        f"{settings.state}: created with {told[0]}, requested {told[1]}: partitions would be counted twice or never; "
+        "use the same --shard, or create states for other shares: stream-engine merge --into N"
     )
 
 
 def partition_numbers(settings: Settings, positions: Iterable[str]) -> dict[str, int]:
-    """The partitions that are of the topics of a run, each with its number."""
+    """The partitions of a run's topics, each with its number."""
     numbered = [(name, partition_of(topic, name)) for topic in _topics(settings) for name in positions]
     return {name: number for name, number in numbered if number is not None}
 

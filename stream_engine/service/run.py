@@ -1,6 +1,6 @@
 """One run, from opening the state to the last refit: the only owner of clock, signals, threads and worker processes.
 
-Three phases: `open_run`, `consume`, and the refits of the final snapshot; then everything is given back.
+Three phases: `open_run`, `consume`, and the refits of the final snapshot; then everything is closed.
 """
 
 import gc
@@ -28,7 +28,7 @@ from stream_engine.service.result_line import before, findings_of, result_line
 from stream_engine.service.settings import BadSettings, Settings, shown
 from stream_engine.service.sources import prepared
 
-_BESIDE = ("source", "state")  # told under names of their own in the log
+_BESIDE = ("source", "state")  # logged under names of their own
 
 
 def run(
@@ -39,16 +39,17 @@ def run(
     start_over: bool = False,
     say: Callable[[str], None] | None = None,
 ) -> float:
-    """Consume, snapshot, refit, serve, until the input ends or SIGTERM/SIGINT asks to stop; `start_over` removes
-    what the state held, and `say` is told in one line what the run came to.
+    """Consume, snapshot, refit and serve until the input ends or SIGTERM/SIGINT requests a stop.
 
-    Returns the seconds until the final snapshot was published; the refits of it are not in them. Raises `BadSettings`,
+    `start_over` removes the content of the state; `say` is called with one line that describes the outcome.
+
+    Returns the seconds until the final snapshot was published, without its refits. Raises `BadSettings`,
     `connectors.UnusableSource`, `RunFailed`, `connectors.SourceFailed`, `StateInUse`, …
     """
     if not settings.state:
-        raise BadSettings("state: not given; say --state DIR")
+        raise BadSettings("state: not given; use --state DIR")
     if not settings.source and not settings.input.labels:
-        raise BadSettings("source: none given; name a file, a glob, - or kafka://HOST:PORT/TOPIC")
+        raise BadSettings("source: not given; name a file, a glob, - or kafka://HOST:PORT/TOPIC")
     directory = Path(settings.state)
     settings, recognised = prepared(settings)
     started = time.monotonic()
@@ -82,10 +83,10 @@ def _few_collections() -> Iterator[None]:
 
 @contextmanager
 def _logged(run: OpenRun) -> Iterator[None]:
-    """Log the start of a run, and its end however it comes."""
+    """Log the start and the end of a run, however it ends."""
     began, before = time.monotonic(), _counts(run)
     run.context.log.info("run started", **_start(run))
-    why = "the process is to end"
+    why = "stop requested"
     try:
         yield
         why = run.context.requests.stopped_by or "the input ended"
@@ -124,7 +125,7 @@ def _start(run: OpenRun) -> dict[str, Any]:
 
 
 def _user() -> str:
-    """The user's name, or number where it has no name (a container)."""
+    """The user's name, or number if it has no name (in a container)."""
     try:
         return getpass.getuser()
     except (KeyError, OSError):
@@ -132,7 +133,7 @@ def _user() -> str:
 
 
 def _differing(given: Mapping[str, Any], default: Mapping[str, Any], where: str = "") -> dict[str, Any]:
-    """What is set otherwise than by default, by dotted key; `given` holds no secrets any more.
+    """The settings that differ from the defaults, by dotted key; `given` no longer holds any secrets.
 
     >>> _differing({"follow": True, "snapshot": {"every": 5, "keep": 3}}, {"snapshot": {"every": 9, "keep": 3}})
     {'follow': True, 'snapshot.every': 5}

@@ -1,9 +1,9 @@
-"""Whether the sources of a run can be reached and get on, also while the stream waits for a disk or a broker.
+"""Whether the sources of a run are reachable and make progress, even while the stream waits for a disk or a broker.
 
-What has work and makes no progress sets a metric and is logged, and again when it goes on. Each partition is judged by
-itself, whatever the others do (one with a hanging transaction, one without a leader), and so is what holds the whole
-stream up (a disk or a dead-letter topic that does not take what must be kept). Work beside the loop (a snapshot, a
-flush of dead letters) is waited for here, so that lag, stalls and readiness go on being told, however slow the disk is.
+A stall (work without progress) sets a metric and is logged, and so is its end. Each partition is checked separately
+(one may have a hanging transaction or no leader), and so is whatever blocks the whole stream (a disk or a dead-letter
+topic that accepts no data). The main loop waits for work in other threads (a snapshot, a flush of dead letters) here,
+so that lag, stalls and readiness stay current however slow the disk is.
 """
 
 import time
@@ -15,36 +15,36 @@ from stream_engine.service.context import Context
 from stream_engine.state.engine import Engine
 
 POLL_SECONDS = 0.2
-MANY = 100  # partitions: with more, lag and stalls are looked at once in `MANY_SECONDS`, not at every poll
+MANY = 100  # partitions: above, lag and stalls are updated every `MANY_SECONDS`, not at every poll
 MANY_SECONDS = 2.0
 
 
 class SourceHealth:
-    """Readiness, lag and stalls of the sources that were added; lag is told of those that were polled. `stall_after` is
-    how many seconds something may stand still, and how often it is then logged."""
+    """Readiness, lag and stalls of the added sources; lag only of polled ones. `stall_after`: seconds without
+    progress until something counts as stalled, and the interval of the log lines about it."""
 
     def __init__(self, engine: Engine, stall_after: float, context: Context):
         self._engine, self._stall_after, self._context = engine, stall_after, context
         self._metrics = context.metrics
-        self._sources: list[tuple[str, Source]] = []  # all that are open, each with what it was named by
+        self._sources: list[tuple[str, Source]] = []  # all open sources with their URIs
         self._polled: list[Source] = []
-        self._look_at: dict[Source, float] = {}  # of those with many partitions: when to look next
+        self._look_at: dict[Source, float] = {}  # time of the next update of sources with many partitions
         self._moved: dict[
             str, tuple[Position | None, float]
-        ] = {}  # where and when each partition was last seen to move
-        self._logged: dict[str, float] = {}  # what stands still -> when that was last logged
+        ] = {}  # position and time of the last progress of each partition
+        self._logged: dict[str, float] = {}  # what is stalled -> when that was last logged
 
     def add(self, uri: str, source: Source) -> None:
-        """A source that was opened."""
+        """Add a source that was opened."""
         self._sources.append((uri, source))
 
     def polled(self, source: Source) -> None:
-        """A source is read from now on: whether it gets on is told."""
+        """Monitor the progress of a source that is read from now on."""
         if source not in self._polled:
             self._polled.append(source)
 
     def not_ready(self) -> str:
-        """Why the run is not ready; "" when it is."""
+        """Why the run is not ready; "" if it is."""
         if self._context.requests.stop:
             return "stopping"
         if self._context.requests.paused:
@@ -53,7 +53,7 @@ class SourceHealth:
         return f"source not reachable: {', '.join(away)}" if away else ""
 
     def look(self, source: Source) -> None:
-        """Tell lag, stalls and readiness as they are now; of many partitions as they were a moment ago."""
+        """Update lag, stalls and readiness; less often if there are many partitions."""
         now = time.monotonic()
         if now >= self._look_at.get(source, 0.0):
             lags = source.lag()
@@ -62,7 +62,7 @@ class SourceHealth:
         self._metrics.ready.set(not self.not_ready())
 
     def _tell(self, source: Source, lags: Mapping[str, int], positions: Mapping[str, Position], now: float) -> None:
-        """Lag of every partition, and those that have some and did not move."""
+        """Update the lag of every partition, and detect those with lag that did not move."""
         moving = {
             partition
             for partition, lag in lags.items()
@@ -83,7 +83,7 @@ class SourceHealth:
             self._metrics.lag_seconds.set(partition, seconds)
 
     def _stands(self, what: str, since: float, **details: object) -> None:
-        """`what` has stood still since then: logged when that is too long."""
+        """Log that `what` has made no progress since `since`, if that is too long."""
         now = time.monotonic()
         if now - max(since, self._logged.get(what, 0.0)) > self._stall_after:
             self._logged[what] = now
@@ -92,26 +92,26 @@ class SourceHealth:
             self._context.log.error("stalled: no progress", where=what, seconds=round(now - since), **details)
 
     def goes_on(self, what: str) -> None:
-        """`what` moves, or has nothing to do, or the stream does not wait for it any more."""
+        """`what` makes progress, has nothing to do, or no longer blocks the stream."""
         if self._logged.pop(what, None):
             self._metrics.stalled.set(bool(self._logged))
             self._context.log.info("no longer stalled", where=what)
 
     def held_up(self, what: str, since: float) -> None:
-        """Called now and then while the stream waits for `what`, which has taken nothing since then."""
+        """Called repeatedly while the stream waits for `what`, which has accepted nothing since `since`."""
         self._context.heartbeat.tick()
         for source in self._polled:
             self.look(source)
         self._stands(what, since)
 
     def paused(self) -> None:
-        """Called now and then while the stream is held on purpose: nothing of it counts as a stall."""
+        """Called repeatedly while the stream is paused on purpose: nothing counts as a stall."""
         self._context.heartbeat.tick()
         self._moved.clear()
         self._metrics.ready.set(0)
 
     def wait_for(self, what: str, future: Future) -> None:
-        """Wait for work beside the loop, however slow the disk is, without losing sight of lag and readiness."""
+        """Wait for work in another thread, and keep lag and readiness current meanwhile."""
         began = time.monotonic()
         while not wait([future], POLL_SECONDS).done:
             self.held_up(what, began)

@@ -1,7 +1,7 @@
-"""The input of a run as its settings say: checked, recognised, and opened at the positions of a state.
+"""The input of a run as configured: checked, recognised, and opened at the positions of a state.
 
-Everything that reads events (a run, `preview`, `predict`, `verify`, `Study`) goes through `prepared` and `source`, so
-that all of them read the same and give the same verdict about what cannot be read.
+Everything that reads events (a run, `preview`, `predict`, `verify`, `Study`) uses `prepared` and `source`, so all of
+them read the same events and report the same errors.
 """
 
 import os
@@ -27,14 +27,14 @@ from stream_engine.service.resumed import accumulators_in_use
 from stream_engine.service.settings import BadSettings, Settings, shard
 from stream_engine.state import spark_deltas
 
-BYTES_EACH = 4  # of a comparison; a ranking of many is as short as that
+BYTES_EACH = 4  # per comparison; as few as in a long ranking
 LEAST_BLOCK = 4096  # bytes
 _SMALL = Sizes(1 << 16)
 _WITHOUT = "read it without following"
 
 
 def prepared(settings: Settings) -> tuple[Settings, str]:
-    """The settings with the options of the layout that was recognised, and one line about it; "" where none was.
+    """The settings with the options of the recognised layout, and one line about it; "" if none was recognised.
     Raises what `check_runnable` raises."""
     check_runnable(settings)
     events, said = settings.input, ""
@@ -46,7 +46,7 @@ def prepared(settings: Settings) -> tuple[Settings, str]:
 
 
 def event_options(settings: Settings) -> EventOptions:
-    """How the events of the main sources are to be read."""
+    """How to read the events of the main sources."""
     columns = {field: tuple(names.split("|")) for field, names in settings.input.columns.items()}
     judged = any(accumulator(name).needs_provenance for name in settings.accumulators)
     bounds = Bounds(settings.input.max_message_bytes, settings.input.max_message_rows)
@@ -55,13 +55,13 @@ def event_options(settings: Settings) -> EventOptions:
 
 
 def text_layout_of(settings: Settings) -> TextLayout:
-    """How the text of files is laid out, as far as the settings say. Raises `UnusableSource`."""
+    """The text layout of files in the settings. Raises `UnusableSource`."""
     events = settings.input
     return text_layout(events.delimiter, events.encoding, events.header, events.skip_rows)
 
 
 def source(settings: Settings, uri: str, positions: Mapping[str, Position]) -> Source:
-    """A source at the positions of the state."""
+    """Open a source at the positions of the state."""
     scheme, _ = split_uri(uri)
     events = settings.input
     options: dict[str, Any] = {"format": events.format}
@@ -86,8 +86,8 @@ def source(settings: Settings, uri: str, positions: Mapping[str, Position]) -> S
 
 
 def block_bytes(every: int | None, most: int) -> int:
-    """How large a block of records may be, for a snapshot every so many comparisons to come about when it is due: a
-    comparison is `BYTES_EACH` at least in any format, so that a block holds a fraction of them.
+    """The maximum size of a block of records, so that snapshots are taken on time: a comparison has at least
+    `BYTES_EACH` bytes in every format, so a block holds a fraction of those between two snapshots.
 
     >>> block_bytes(None, 8 << 20), block_bytes(0, 8 << 20), block_bytes(10_000, 8 << 20), block_bytes(1, 8 << 20)
     (8388608, 8388608, 40000, 4096)
@@ -96,7 +96,7 @@ def block_bytes(every: int | None, most: int) -> int:
 
 
 def ends(settings: Settings) -> bool:
-    """Whether the input is known to end: files that are not followed. A pipe may go on for ever, a topic does."""
+    """Whether the input is known to end: files that are not followed. A pipe may never end, and a topic does not."""
     return not settings.follow and all(split_uri(uri)[0] in ("file", "deltas") for uri in settings.source)
 
 
@@ -104,19 +104,19 @@ def ends(settings: Settings) -> bool:
 
 
 def check_runnable(settings: Settings) -> None:
-    """Raises `BadSettings` or `UnusableSource`, one line, for the first thing that a run would fail at, as far as it
-    can be told without touching state, sources or brokers."""
+    """Raise `BadSettings` or `UnusableSource`, one line, for the first problem of a run that can be found without
+    state, sources and brokers."""
     if settings.state and os.path.exists(settings.state) and not os.path.isdir(settings.state):
-        raise BadSettings(f"state: {settings.state} is no folder; name one, or one that can be made")
+        raise BadSettings(f"state: {settings.state} is not a folder; name an existing folder, or a new one")
     for uri in settings.source:
         _check_source(settings, uri)
     if twice := named_twice(rest for scheme, rest in map(split_uri, settings.source) if scheme == "file"):
-        raise BadSettings(f"source: {twice}: named by two sources, its events would count twice; name it once")
+        raise BadSettings(f"source: {twice}: is in two sources, so its events would count twice; name it once")
     schemes = {split_uri(uri)[0] for uri in settings.source}
     if schemes and "kafka" not in schemes and shard(settings.input.shard) not in (None, (0, 1)):
         raise BadSettings(
-            f"input.shard: got {settings.input.shard!r} without a topic among the sources, whose partitions it shares "
-            "out; name the files of this process instead"
+            f"input.shard: got {settings.input.shard!r} but no topic among the sources; a shard is a share of a "
+            "topic's partitions; for files, name those of this process"
         )
     if settings.http.tls_certificate is not None:
         from stream_engine.service.http.listener import tls_context
@@ -126,14 +126,14 @@ def check_runnable(settings: Settings) -> None:
         check_readable(settings.input.labels)
         kind_of(settings.input.labels, None)
     elif settings.input.labels_columns:
-        raise BadSettings("input.labels_columns: without effect, no file of labels is given (input.labels)")
+        raise BadSettings("input.labels_columns: no effect without a file of labels (input.labels)")
     if settings.dead_letters:
         scheme, rest = split_uri(settings.dead_letters)
         resolve(scheme, SINKS)
         if scheme == "kafka":
             parse_address(rest)
         elif Path(rest).exists() and not Path(rest).is_dir():
-            raise BadSettings(f"dead_letters: {rest} is no folder; name one, or one that can be made")
+            raise BadSettings(f"dead_letters: {rest} is not a folder; name an existing folder, or a new one")
     if settings.kafka:
         from connectors.kafka.source import check_options
 
@@ -162,18 +162,18 @@ def _check_source(settings: Settings, uri: str) -> None:
 
 
 def _check_deltas(settings: Settings, uri: str) -> None:
-    """Raise `BadSettings` for what deltas cannot give: their events were decoded and counted by the job."""
+    """Raise `BadSettings` for what deltas cannot provide: the job has already decoded and counted their events."""
     if missing := [name for name in accumulators_in_use(settings, None) if name not in spark_deltas.HOLD]:
         raise BadSettings(
-            f"{uri}: deltas hold no counts for {', '.join(missing)}, expected accumulators among "
-            f"{', '.join(spark_deltas.HOLD)}; read the events themselves, or leave it out"
+            f"{uri}: deltas have no counts for {', '.join(missing)}; expected accumulators among "
+            f"{', '.join(spark_deltas.HOLD)}; read the events instead, or remove it"
         )
     events = settings.input
     options = {"type": events.type_, "columns": events.columns, "where": events.where, "format": events.format}
     if without_effect := [f"input.{key}" for key, value in options.items() if value]:
         raise BadSettings(
-            f"{uri}: {', '.join(without_effect)} without effect on deltas, whose events the job has decoded; say it "
-            "to spark-counts"
+            f"{uri}: {', '.join(without_effect)} no effect on deltas, whose events are already decoded; use it with "
+            "spark-counts"
         )
 
 
@@ -181,8 +181,8 @@ def _check_deltas(settings: Settings, uri: str) -> None:
 
 
 def first_columns(settings: Settings) -> Sequence[str]:
-    """The names of the columns, or of the fields of the first event, of the first file that a run names; none where
-    that is not a file, or cannot be read. O(one small block)."""
+    """The column names, or the field names of the first event, of the first file of a run; empty if it is not a file
+    or cannot be read. O(one small block)."""
     for uri in settings.source:
         scheme, rest = split_uri(uri)
         if scheme == "file" and (paths := expand(rest)):

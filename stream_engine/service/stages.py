@@ -1,13 +1,14 @@
-"""Decoding, learning and judging beside each other: the stages of a run, with bounded queues between them.
+"""Decoding, learning and judging in parallel: the stages of a run, with bounded queues between them.
 
     main thread     poll -> hand over -> take decoded blocks -> dead letters, accumulators, predictions, snapshots
     "decode"        records of later polls into blocks (`Ahead`)
     "guard"         comparisons of earlier blocks into the partial order (`Judging`)
 
-Invariant: each stage works in order and only the main thread changes the state that snapshots hold, the partial order
-aside; whoever reads that waits for `Judging.join` first. So the state after each block is the one of a run without
-threads, whatever the timing. What fails in a stage is raised in the main thread, at the block it would have ended at
-or behind it. The main thread waits without a tick of the heartbeat: a stage that hangs makes the loop count as wedged.
+Invariant: each stage works in order, and only the main thread changes the state that snapshots hold, except the partial
+order; call `Judging.join` before you read that. So the state after each block is the same as without threads,
+regardless of timing. An exception in a stage is raised in the main thread, at the block where it would have been
+raised, or later. The main thread waits without a tick of the heartbeat, so a stage that hangs makes the loop count as
+wedged.
 """
 
 import os
@@ -24,20 +25,21 @@ from stream_engine.order.partial_order import Verdicts
 from stream_engine.service.ingest import Block
 from stream_engine.state.engine import Engine
 
-POLLS = 2  # that may wait to be decoded or learned while another is read
-BLOCKS = 2  # that are decoded and wait to be learned
-COMPARISONS, BATCHES = 500_000, 64  # that wait to be judged, at most; one batch may be larger
+POLLS = 2  # polls that may wait to be decoded or learned while another is read
+BLOCKS = 2  # decoded blocks that may wait to be learned
+COMPARISONS, BATCHES = 500_000, 64  # comparisons that may wait to be judged; one batch may be larger
 
 
 def cpus() -> int:
-    """How many processors this process may use."""
+    """The number of processors that this process may use."""
     return len(os.sched_getaffinity(0))
 
 
 class Ahead:
-    """`give` the records of a poll, `take` their blocks one by one: polls in order, None after the last block of each.
+    """`give` the records of a poll, then `take` their blocks one by one: polls in order, None after the last block of
+    each.
 
-    `beside`: in a thread that works ahead; without it a block is decoded when it is taken.
+    `beside`: decode ahead in another thread; otherwise, a block is decoded when it is taken.
     """
 
     def __init__(self, blocks: Callable[[list[Record]], Iterator[Block]], beside: bool):
@@ -47,11 +49,11 @@ class Ahead:
         self._room = Semaphore(BLOCKS)
         self._undecoded: deque[Iterator[Block]] = deque()  # without a thread
         self._closed = False
-        self.polls = 0  # that were given and not taken to their end
-        self.seconds = 0.0  # that were spent decoding
+        self.polls = 0  # polls that were given and not completely taken
+        self.seconds = 0.0  # spent decoding
 
     def give(self, records: list[Record]) -> None:
-        """Decode these behind what was given before."""
+        """Decode these records after those given before."""
         self.polls += 1
         if self._pool:
             self._pool.submit(self._decode, records)
@@ -59,7 +61,7 @@ class Ahead:
             self._undecoded.append(self._blocks(records))
 
     def take(self) -> Block | None:
-        """The next block of the oldest poll; None when it has no other. Raises what decoding raised."""
+        """The next block of the oldest poll; None if it has no more. Raises exceptions of decoding."""
         if self._pool:
             taken = self._decoded.get()
             if isinstance(taken, Block):
@@ -67,7 +69,7 @@ class Ahead:
         else:
             taken = self._next(self._undecoded[0])
         if isinstance(taken, BaseException):
-            self.polls = 0  # nothing comes after what failed
+            self.polls = 0  # nothing follows a failure
             raise taken
         if taken is None:
             self.polls -= 1
@@ -98,33 +100,33 @@ class Ahead:
                     return
                 self._decoded.put(block)
         except BaseException as error:
-            self._closed = True  # nothing is decoded after what failed
+            self._closed = True  # nothing is decoded after a failure
             self._decoded.put(error)
 
     def close(self) -> None:
-        """Wait until nothing is being decoded any more; what was not taken is dropped."""
+        """Wait until decoding has stopped; blocks that were not taken are dropped."""
         self._closed = True
         if self._pool:
-            self._room.release()  # for the one that waits for room
+            self._room.release()  # wakes the thread that waits for room
             self._pool.shutdown(cancel_futures=True)
 
 
 class Judging:
-    """`offer` batches to the guard of an engine and count its verdicts; `join` waits until all are.
+    """`offer` batches to the guard of an engine and count its verdicts; `join` waits for all of them.
 
-    `beside`: in a thread of its own. Verdicts are counted in the main thread, as it comes by.
+    `beside`: in another thread. The main thread counts the verdicts.
     """
 
     def __init__(self, engine: Engine, beside: bool):
         self._engine = engine
         self._pool = ThreadPoolExecutor(1, "guard") if beside and engine.guard else None
         self._waiting: deque[tuple[Future[Verdicts], int]] = deque()
-        self._comparisons = 0  # in batches that wait
+        self._comparisons = 0  # comparisons in waiting batches
         self._then: deque[tuple[int, Callable[[], None]]] = deque()  # what is to be done after the n-th batch
         self._offered = self._judged = 0  # batches
 
     def offer(self, batch: Batch) -> None:
-        """Have a batch judged, now or soon. Waits while too much is waiting; raises what judging raised."""
+        """Have a batch judged, now or soon. Waits if too much is queued; raises exceptions of judging."""
         if not self._pool or not self._engine.guard:
             self._engine.judge(batch)
             return
@@ -138,14 +140,14 @@ class Judging:
         self._offered += 1
 
     def then(self, do: Callable[[], None]) -> None:
-        """Call this, in the main thread, once all that was offered so far is judged."""
+        """Call `do` in the main thread once everything offered so far is judged."""
         if self._waiting:
             self._then.append((self._offered, do))
         else:
             do()
 
     def join(self) -> None:
-        """Wait until all that was offered is judged and counted. Raises what judging raised."""
+        """Wait until everything offered is judged and counted. Raises exceptions of judging."""
         while self._waiting:
             self._count_oldest()
 
@@ -159,6 +161,6 @@ class Judging:
             self._then.popleft()[1]()
 
     def close(self) -> None:
-        """Wait until nothing is being judged any more."""
+        """Wait until judging has stopped."""
         if self._pool:
             self._pool.shutdown(cancel_futures=True)

@@ -304,7 +304,7 @@ class Store:
 
 
 class NoChecksum(Corrupt):
-    """A note as version 0.1.0 wrote it, without a checksum: nobody can say whether it was changed."""
+    """A note without a checksum, as version 0.1.0 wrote it: nobody can say whether it was changed."""
 
 
 def read_note(path: Path, disk: Disk | None = None) -> dict[str, Any]:

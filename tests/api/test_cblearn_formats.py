@@ -76,16 +76,16 @@ def test_votes_are_repeated():
 @pytest.mark.parametrize(
     "call, words",
     [
-        (("list", [[0, 1, 2]]), "got format 'list', expected one of list-order"),
+        (("list", [[0, 1, 2]]), "'list'"),
         (("list-order", [[0, 1]]), r"shape \(1, 2\), expected \(m, 3\)"),
         (("list-order", [[0.5, 1, 2]]), "got float64"),
         (("list-order", [[0, 1, 2], [0, -1, 2]]), r"X row 1: got \[0, -1, 2\]"),
         (("list-order", [[0, 1, 2]], [0]), "y row 0: got 0 votes"),
         (("list-order", [[0, 1, 2]], [0.5]), "y: got float64"),
         (("list-order", [[0, 1, 2]], [1, 1]), r"of shape \(2,\)"),
-        (("tensor-count", [[0, 1, 2]], None, 2), "got object 2, expected numbers below n_objects = 2"),
-        (("list-order", np.zeros((2, 2, 3))), r"shape \(2, 2, 3\), expected \(n, n, n\)"),
-        (("list-order", sparse.coo_matrix((2, 3))), r"shape \(2, 3\), expected \(n, n n\)"),
+        (("tensor-count", [[0, 1, 2]], None, 2), "object 2.*n_objects = 2"),
+        (("list-order", np.zeros((2, 2, 3))), r"\(2, 2, 3\).*\(n.*n\)"),
+        (("list-order", sparse.coo_matrix((2, 3))), r"\(2, 3\).*\(n.*n\)"),
     ],
 )
 def test_what_is_no_triplet_is_said(call, words):

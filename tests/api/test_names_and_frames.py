@@ -110,7 +110,7 @@ def test_who_answered_is_believed_as_far_as_it_deserves(world):
     assert set(lapse) == {"ann", "bob", "eve"} and lapse["eve"] > 0.5 > 0.2 > max(lapse["ann"], lapse["bob"])
     assert OrdinalEmbedding(2, kernel="ste", ridge=0.1).fit(rows).worker_lapse_ == {}
     assert ComparisonKernel().fit(rows, groups=who).kernel_.shape == (N, N)
-    with pytest.raises(ValueError, match=r"groups: got shape \(2,\), expected "):
+    with pytest.raises(ValueError, match=r"groups.*\(2,\)"):
         model.fit(rows, groups=who[:2])
 
 
@@ -136,7 +136,7 @@ def test_boosting_takes_names(world):
     assert model.predict(names[:, None]).tolist() == plain.predict(np.arange(N)[:, None]).tolist()
     frame = pd.DataFrame({"object": names})
     assert TripletBoostClassifier(names[world[0]], 500).fit(frame[:6], classes[:6]).score(frame, classes) > 0.6
-    with pytest.raises(ValueError, match=r"X row 1: got \['nobody'\], expected one of the 9 objects"):
+    with pytest.raises(ValueError, match=r"row 1.*\['nobody'\].*9 objects"):
         model.predict([["object 1"], ["nobody"]])
     assert np.isfinite(cross_val_score(model, frame, classes, cv=3)).all()
 
@@ -148,7 +148,7 @@ def test_boosting_takes_names(world):
         (pd.DataFrame([["a", "b", ""]]), r"X row 0: got \['a', 'b', ''\], expected objects: "),
         (pd.DataFrame([["a", "b", 1.5]]), r"X row 0: got \['a', 'b', 1.5\]"),
         (pd.DataFrame([[1, 2, 3], [1, 2, np.nan]]), "contains NaN"),
-        ([["a", "b", "b"]], "X row 0: near and far are the same pair"),
+        ([["a", "b", "b"]], "row 0: near"),
         ([["a", "b", True]], "X row 0|expected"),
     ],
 )

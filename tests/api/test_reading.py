@@ -232,32 +232,32 @@ WRONG = {
     ),
     "a truth": (
         pd.DataFrame(GOOD | {"near": ["b", True, "b", "b"]}),
-        r"row 1: near: got True \(bool\), expected a name",
+        r"row 1: near.*\(bool\)",
     ),
     "lists among names": (
         GOOD | {"near": ["b", ["b"], "b", "b"]},
-        r"row 1: near: got \['b'\] \(list\), expected a name",
+        r"row 1: near.*\['b'\] \(list\)",
     ),
     "names among lists": (GOOD | {"near": [["b"], "b", "b", "b"]}, r"row 1: near: got 'b' \(str\), expected a list"),
-    "text among numbers": (GOOD | {"weight": [1, "x", 2, 3]}, r"row 1: weight: got 'x' \(str\), expected a number"),
+    "text among numbers": (GOOD | {"weight": [1, "x", 2, 3]}, r"row 1: weight.*'x' \(str\)"),
     "an object": (
         rows_of(GOOD | {"near": ["b", "b", object(), "b"]}),
-        "row 2: got .* expected JSON values",
+        "row 2.*JSON",
     ),
-    "no such column": (pd.DataFrame(GOOD).drop(columns="far"), "no column far; the table has anchor, near; say with"),
+    "no such column": (pd.DataFrame(GOOD).drop(columns="far"), "far.*anchor, near"),
     "a column of another case": (
         pd.DataFrame(GOOD).rename(columns={"far": " Far"}),
-        r"no column far; the table has anchor, near,  Far; did you mean ' Far'\? Say with columns=\{'far'",
+        r"far.*' Far'\?.*columns=\{'far'",
     ),
     "a column twice": (pd.DataFrame([[1, 2, 3]], columns=["anchor", "near", "near"]), "column 'near' .* twice"),
-    "uneven columns": (GOOD | {"far": ["c"]}, "columns of lengths anchor: 4, near: 4, far: 1, expected "),
-    "a wide array": (np.zeros((2, 5)), r"an array of shape \(2, 5\), expected \(m, 3\) or \(m, 4\)"),
-    "a short row": ([("a", "b", "c"), ("a", "b")], r"row 1: got \('a', 'b'\) \(tuple\), expected a dict, or 3 or 4"),
-    "uneven rows": ([("a", "b", "c"), tuple("abcd")], "row 1: got 4 objects, expected 3, as in row 0"),
-    "a series": (pd.Series(["a"]), "got a pandas Series, expected a DataFrame"),
-    "a lazy frame": (pl.DataFrame(GOOD).lazy(), r"lazy frame of polars, expected a frame: call .collect\(\) first"),
-    "a number": (5, "got a int, expected a pandas, polars or Arrow table"),
-    "one triplet": (("a", "b", "c"), r"none of which is a file; .*: \[\('a', 'b', 'c'\)\]"),
+    "uneven columns": (GOOD | {"far": ["c"]}, "anchor: 4, near: 4, far: 1"),
+    "a wide array": (np.zeros((2, 5)), r"\(2, 5\).*\(m, 3\).*\(m, 4\)"),
+    "a short row": ([("a", "b", "c"), ("a", "b")], r"row 1.*\('a', 'b'\) \(tuple\).*3.*4"),
+    "uneven rows": ([("a", "b", "c"), tuple("abcd")], "row 1.*4 objects.*3.*row 0"),
+    "a series": (pd.Series(["a"]), "pandas.*DataFrame"),
+    "a lazy frame": (pl.DataFrame(GOOD).lazy(), r"polars.*.collect\(\)"),
+    "a number": (5, "pandas, polars.*Arrow"),
+    "one triplet": (("a", "b", "c"), r"\[\('a', 'b', 'c'\)\]"),
 }
 
 
@@ -270,11 +270,11 @@ def test_what_is_no_table_of_answers_is_said(what):
 
 def test_options_that_fit_nothing_are_said(tmp_path):
     for given, words in (
-        ({"type": "odd"}, "unknown event type 'odd'"),
-        ({"columns": {"achor": "a"}}, "'achor', which is no field"),
-        ({"answers_by": "luck"}, "unknown way of answering"),
-        ({"on_refused": "no"}, "expected warn or raise"),
-        ({"frames": "excel"}, "got 'excel', expected one of pandas, polars, arrow"),
+        ({"type": "odd"}, "'odd'"),
+        ({"columns": {"achor": "a"}}, "'achor'"),
+        ({"answers_by": "luck"}, "answers_by"),
+        ({"on_refused": "no"}, "warn.*raise"),
+        ({"frames": "excel"}, "'excel'"),
         ({"delimiter": ";"}, "got delimiter, "),
     ):
         with pytest.raises(ValueError, match=words):
@@ -313,7 +313,7 @@ def test_batches_leave_no_trace(holder, monkeypatch):
     with pytest.warns(UserWarning):
         whole = se.read(holder(columns))
     monkeypatch.setattr(feeding, "BATCH", 64)
-    with pytest.warns(UserWarning, match="the first, row 217: far is missing"):
+    with pytest.warns(UserWarning, match="row 217: far"):
         assert bytes_of(se.read(holder(columns))) == bytes_of(whole)
 
 
@@ -374,7 +374,7 @@ def test_what_people_hand_over():
     with pytest.raises(frames.BadFrame, match="cblearn's triplets and answers: .*") as said:
         se.read((order, np.array([1, 1])))
     assert "\n" not in str(said.value)
-    with pytest.raises(frames.BadFrame, match="got sep, expected one of delimiter, encoding"):
+    with pytest.raises(frames.BadFrame, match="delimiter, encoding"):
         se.read("survey.csv", sep=";")
 
 

@@ -58,7 +58,7 @@ CHECKS = {check.__name__: check for check in checks.yield_checks(ComparisonClass
 def test_rivers_checks(name, model):
     for check in on_comparisons(CHECKS[name]):
         if name in EXCLUDED:
-            with pytest.raises(InvalidEvent, match="expected the name of an object"):
+            with pytest.raises(InvalidEvent, match="object"):
                 check(model.clone())
         else:
             check(model.clone())
@@ -141,10 +141,10 @@ def test_a_pickled_model_goes_on_like_the_other(model):
 @pytest.mark.parametrize(
     "x, says",
     [
-        ({"anchor": "a", "left": "b"}, r"x\['right'\]: got None, expected the name of an object"),
+        ({"anchor": "a", "left": "b"}, r"x\['right'\]"),
         ({"anchor": 1.5, "left": "b", "right": "c"}, r"x\['anchor'\]: got 1.5, expected"),
         ({"anchor": "a", "left": "", "right": "c"}, r"x\['left'\]: got '', expected"),
-        ({"anchor": 1, "left": "1", "right": "c"}, "got anchor '1', left '1', right 'c'; expected three objects"),
+        ({"anchor": 1, "left": "1", "right": "c"}, "anchor '1'.*'1'.*'c'"),
     ],
 )
 def test_what_is_no_question(x, says):
@@ -156,9 +156,7 @@ def test_what_is_no_question(x, says):
 
 
 def test_unusable_parameters():
-    with pytest.raises(
-        ValueError, match="got similarity 'k9', refresh 0, dimensions 3; expected one of adds3, k1, k2, online"
-    ):
+    with pytest.raises(ValueError, match="'k9'.*0.*3.*adds3, k1, k2"):
         ComparisonClassifier("k9", refresh=0)
 
 

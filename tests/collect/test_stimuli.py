@@ -197,9 +197,9 @@ def test_where_there_is_nothing_to_ask_about_it_is_said_in_one_line(tmp_path, fi
 
 
 def test_no_folder_and_an_empty_one(tmp_path):
-    with pytest.raises(BadStimuli, match="expected a folder or a file"):
+    with pytest.raises(BadStimuli, match="folder"):
         Stimuli(tmp_path / "none")
-    with pytest.raises(BadStimuli, match="got 0 objects, expected at least 3$"):
+    with pytest.raises(BadStimuli, match="0 objects.*3$"):
         Stimuli(tmp_path)
 
 

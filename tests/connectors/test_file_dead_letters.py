@@ -19,6 +19,7 @@ from connectors.files.dead_letters import (
     overwrite,
 )
 from stream_engine.service.dead_letters import letters_of
+from tests.support.facts import states
 
 
 def letter(i, value=b"{"):
@@ -96,7 +97,7 @@ def test_segments_roll_and_old_ones_may_be_moved_away(tmp_path):
     DeadLetterFile(tmp_path, positions[3], segment_bytes=300)
     assert sorted(os.listdir(tmp_path)) == [names[1], "notes.txt"]
     lost = DeadLetterFile(tmp_path, positions[0], segment_bytes=300).lost
-    assert "000001.jsonl holds 0 bytes, the snapshot relies on" in lost
+    assert states(lost, "000001.jsonl … 0 bytes")
 
 
 @pytest.mark.parametrize(("over", "held"), [(-1, [3, 3, 3]), (0, [3, 3, 3]), (1, [4, 4, 1])])
@@ -179,7 +180,7 @@ def test_a_disk_that_refuses_keeps_the_letters(tmp_path):
     sink = DeadLetterFile(tmp_path, disk=disk)
     sink.append([letter(0)])
     for _ in range(2):
-        with pytest.raises(SinkUnavailable, match="No space left on device; they are kept in memory"):
+        with pytest.raises(SinkUnavailable, match="No space left on device"):
             sink.flush()
     disk.full = False
     sink.flush()
@@ -188,7 +189,7 @@ def test_a_disk_that_refuses_keeps_the_letters(tmp_path):
 
 def test_a_place_that_is_no_directory_is_refused_in_one_line(tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(UnusableSource, match="file: dead letters cannot be kept there: Not a directory"):
+    with pytest.raises(UnusableSource, match="file.*Not a directory"):
         DeadLetterFile(tmp_path / "file", 0)
 
 

@@ -71,12 +71,12 @@ def test_titles_above_the_header_are_skipped_and_rows_may_be_longer(tmp_path):
 def test_what_is_no_workbook_is_said_in_one_line(tmp_path):
     pytest.importorskip("openpyxl", reason="openpyxl, of the extra [excel], is not installed")
     (tmp_path / "survey.xlsx").write_bytes(b"anchor,near,far\n")
-    with pytest.raises(Exception, match="not a workbook that can be read"):
+    with pytest.raises(Exception, match="workbook"):
         read(tmp_path / "survey.xlsx")
 
 
 def test_without_openpyxl_the_extra_is_named(tmp_path, monkeypatch):
     (tmp_path / "survey.xlsx").write_bytes(b"PK")
     monkeypatch.setitem(sys.modules, "openpyxl", None)
-    with pytest.raises(UnusableSource, match="needs openpyxl: pip install openpyxl"):
+    with pytest.raises(UnusableSource, match="pip install openpyxl"):
         read(tmp_path / "survey.xlsx")

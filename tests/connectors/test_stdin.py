@@ -24,11 +24,11 @@ def test_standard_input_from_memory_goes_on_from_its_position():
     batches = drain(StdinSource("-", {"-": Position(7)}, format="arrow", stream=io.BytesIO(ipc(pa.ipc.new_stream))))
     assert [(r.offset, r.next_offset, r.unit) for r in batches] == [(7, 11, "row"), (11, 15, "row"), (15, 17, "row")]
     assert [row for r in batches for row in r.value.to_pylist()] == TABLE.to_pylist()
-    with pytest.raises(UnusableSource, match="standard input can be json, csv, arrow, not 'parquet'"):
+    with pytest.raises(UnusableSource, match="json, csv, arrow.*'parquet'"):
         StdinSource("-", {}, format="parquet")
     cut = io.BytesIO(ipc(pa.ipc.new_stream)[:-100])
     records, message = failed(StdinSource("-", {}, format="arrow", stream=cut))
-    assert len(records) == 2 and "standard input" in message and "8 rows were read" in message, message
+    assert len(records) == 2 and "standard input" in message and "8 rows" in message, message
 
 
 @pytest.mark.parametrize("format", ["json", "arrow"])

@@ -12,6 +12,7 @@ import pytest
 
 from connectors import Position, SourceFailed, UnusableSource, open_source
 from connectors.files.follow import LOOKS, SETTLED, FollowedPath
+from tests.support.facts import states
 
 
 def follow(path, positions=None, **options):
@@ -85,9 +86,9 @@ def test_a_rotated_file_is_drained_before_the_new_one_is_read(log):
 @pytest.mark.parametrize(
     "new, said",
     [
-        (b"n\n", "2 bytes are there, 4 had been read (4 bytes of a line that was not finished are gone)"),
-        (b"another\nand longer than before\n", "it begins differently, 4 had been read"),
-        (b"", "0 bytes are there"),
+        (b"n\n", "2 bytes … 4 … (4 bytes"),
+        (b"another\nand longer than before\n", "4"),
+        (b"", "0 bytes"),
     ],
 )
 def test_truncation_in_place_is_said_and_read_from_the_beginning(log, new, said):
@@ -106,14 +107,12 @@ def test_truncation_in_place_is_said_and_read_from_the_beginning(log, new, said)
     source.close()
 
 
-@pytest.mark.parametrize(
-    "content, said", [(b"1\n", "2 bytes are there, 4 had been read"), (b"other\n" * 3, "it begins differently")]
-)
+@pytest.mark.parametrize("content, said", [(b"1\n", "2 bytes … 4"), (b"other\n" * 3, "it begins differently")])
 def test_what_was_replaced_while_nobody_looked_is_said_and_read_anew(log, content, said):
     log.write_bytes(content)
     source = follow(log, {str(log): Position(4, zlib.crc32(b"1\n2\n"))})
     assert until(source, bool) == [content]
-    assert said in source.notices()[0]
+    assert states(source.notices()[0], said)
     source.close()
 
 
@@ -207,7 +206,7 @@ def test_files_take_turns(tmp_path):
 
 def test_a_file_that_is_no_table_stops_the_engine_in_one_line(tmp_path):
     (tmp_path / "x.csv").write_bytes(b"a,b\r1,2\r\n")
-    with pytest.raises(SourceFailed, match="x.csv: its lines end with CR alone"):
+    with pytest.raises(SourceFailed, match="x.csv.*CR"):
         follow(tmp_path / "x.csv").poll(0.1)
 
 
@@ -310,7 +309,7 @@ def test_an_endless_line_of_a_growing_file_is_refused_whole_and_the_next_is_read
     assert now(source) == []
     append(log, b"x" * 500 + b"\nnext\n")
     long, following = (record for _ in range(4) for record in source.poll(0.2))
-    assert (long.offset, long.next_offset, long.problem) == (4, 1009, "an item of 1,005 bytes; the limit is 100")
+    assert (long.offset, long.next_offset, long.problem) == (4, 1009, "1,005 bytes … 100")
     assert following.value == b"next\n"
     source.close()
 

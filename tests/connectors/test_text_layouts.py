@@ -101,13 +101,13 @@ def test_a_layout_that_cannot_be_is_refused_in_one_line(told, message):
 def test_bytes_that_are_no_text_of_the_encoding_are_told_with_their_place(tmp_path):
     path = tmp_path / "survey.csv"
     path.write_bytes("anchor,near,far\na,b,c\n".encode("utf-16") + b"\x00\xd8\x00")
-    with pytest.raises(SourceFailed, match=r"no text in utf-16; name another --encoding"):
+    with pytest.raises(SourceFailed, match="text.*utf-16.*--encoding"):
         read(path)
 
 
 def test_only_utf8_is_followed(tmp_path):
     (tmp_path / "a.csv").write_bytes(b"anchor,near,far\n")
-    with pytest.raises(UnusableSource, match="only UTF-8 can be followed"):
+    with pytest.raises(UnusableSource, match="UTF-8"):
         open_source(str(tmp_path / "a.csv"), {}, follow=True, layout=text_layout(encoding="latin-1"))
 
 

@@ -74,7 +74,7 @@ def test_quadruplet_keys_around_the_widest_packed_one(n):
 
 
 def test_more_objects_than_ids():
-    with pytest.raises(ValueError, match=r"n_objects is 2147483649; ids go up to 2\*\*31 - 1; split the stream"):
+    with pytest.raises(ValueError, match=r"n_objects.*2147483649.*2\*\*31.*1"):
         TripletCounts().update(empty_batch(2**31 + 1))
 
 

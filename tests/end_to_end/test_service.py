@@ -203,7 +203,7 @@ def test_a_failed_refit_is_counted_and_keeps_the_old_artifact(tmp_path):
     worker = until(lambda: children(running.pid), what="the refit's process")
     os.kill(worker[0], signal.SIGKILL)  # as the kernel does when memory runs out
     _, said = running.communicate(timeout=600)
-    assert running.returncode == 0 and "refit failed, the old artifact stays" in said, said
+    assert running.returncode == 0 and "refit failed" in said, said
     assert kept == {path: path.read_bytes() for path in (state / "artifacts").rglob("*.artifact")} and len(kept) == 1
 
 

@@ -232,7 +232,7 @@ def test_factors_are_the_best_of_their_rank_and_whole_ones_give_the_kernel():
     best = (vectors[:, -4:] * values[-4:]) @ vectors[:, -4:].T
     np.testing.assert_allclose(some @ some.T, best, atol=1e-4)
     assert kernels.factors(phi, 0).shape == (400, 0)
-    with pytest.raises(ValueError, match="factors - k, columns - got 13 of 12"):
+    with pytest.raises(ValueError, match="13.*12"):
         kernels.factors(phi, 13)
 
 
@@ -247,9 +247,7 @@ def test_shift_makes_the_smallest_eigenvalue_zero():
 def test_too_large_a_result_is_refused_with_the_numbers(monkeypatch):
     monkeypatch.setattr(available_memory, "available", lambda: 100_000_000)
     columns = columns_of(np.array([[0, 1, 2]], np.int32), 4000)
-    with pytest.raises(
-        ValueError, match=r"k1 - 4000 x 4000 float64 kernel entries: needs 0\.13 GB, 0\.1 GB may be used"
-    ):
+    with pytest.raises(ValueError, match=r"k1.*4000.*4000 float64.*0\.13 GB, 0\.1 GB"):
         kernels.k1(columns)
     assert kernels.k1(columns, rows=np.array([0])).shape == (1, 4000)
     monkeypatch.undo()
@@ -259,10 +257,10 @@ def test_too_large_a_result_is_refused_with_the_numbers(monkeypatch):
 
 @pytest.mark.parametrize("rows", [[1, 1], [3], [-1]])
 def test_rows_are_distinct_objects(rows):
-    with pytest.raises(ValueError, match=r"k1 - rows - got an id twice, or outside 0 \.\. 2 - expected distinct"):
+    with pytest.raises(ValueError, match=r"k1.*0 \.\. 2"):
         kernels.k1(columns_of(np.array([[0, 1, 2]], np.int32), 3), rows=np.array(rows))
 
 
 def test_eigenpairs_refuses_more_than_there_are():
-    with pytest.raises(ValueError, match="eigenpairs - k - got 4 - expected 0 <= k <= 3"):
+    with pytest.raises(ValueError, match="4.*0 <=.*<= 3"):
         kernels.eigenpairs(kernels.features1(columns_of(np.array([[0, 1, 2]], np.int32), 3)), 4)

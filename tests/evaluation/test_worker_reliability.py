@@ -267,7 +267,7 @@ def test_a_state_is_only_resumed_with_the_same_forgetting(tmp_path):
     assert engine.settings()["forgetting"] == {"by": "count", "window": 50.0}
     snapshot = engine.snapshot()
     assert restored(settings, snapshot).settings() == engine.settings()
-    with pytest.raises(BadSettings, match="use the same settings"):
+    with pytest.raises(BadSettings, match="settings"):
         restored(load(None, {"accumulators": ["window"], "forgetting.window": 60}, {}), snapshot)
     assert "forgetting" not in Engine().settings()
     for wrong, said in ({"forgetting.window": 0.5}, "expected at least 1"), ({"forgetting.half_life": 0}, "> 0"):
@@ -318,9 +318,7 @@ def test_resumed_and_uninterrupted_forget_alike(by):
 
 def test_merging_what_depends_on_arrival_is_refused():
     one = Engine(("adds3", "adds3_decayed"), False)
-    with pytest.raises(
-        OverlappingStates, match='adds3_decayed depends on the order of arrival.*forgetting.by = "time"'
-    ):
+    with pytest.raises(OverlappingStates, match='adds3_decayed.*forgetting.by = "time"'):
         one.merge(Engine(("adds3", "adds3_decayed"), False))
     by_time = [Engine(FORGETTING, None, Forgetting("time", 5.0, 5.0)) for _ in range(2)]
     by_time[0].merge(by_time[1])

@@ -63,8 +63,8 @@ ACCEPTS = [
     ),
 ]
 REJECTS = [
-    Rejects(b"a,b\n", "not_parseable", "the row has 2 fields; the header has 3", header=_HEAD),
-    Rejects(b"a,b,c,d\n", "not_parseable", "the row has 4 fields", header=_HEAD),
+    Rejects(b"a,b\n", "not_parseable", "2 fields … 3", header=_HEAD),
+    Rejects(b"a,b,c,d\n", "not_parseable", "4 fields", header=_HEAD),
     Rejects(b'a,b,"c\n', "not_parseable", "never closed", header=_HEAD),
     Rejects(b"a,b,\xff\n", "not_parseable", "not UTF-8", header=_HEAD),
     Rejects(b"duel,a,b,c\n", "unknown_type", "type 'duel' is unknown", header=b"type,anchor,near,far\n"),
@@ -72,7 +72,7 @@ REJECTS = [
         b"ranking,a,b,c\n", "missing_field", "ranked is missing; ranking needs it", header=b"type,anchor,near,far\n"
     ),
     Rejects(b"a,,c\n", "empty_name", "near is empty", header=_HEAD),
-    Rejects(b"a," + b"x" * 1025 + b",c\n", "name_too_long", "near is a name of 1,025 bytes", header=_HEAD),
+    Rejects(b"a," + b"x" * 1025 + b",c\n", "name_too_long", "near … 1,025 bytes", header=_HEAD),
     Rejects(b"a,b,b\n", "not_distinct", "near equals far ('b')", header=_HEAD),
     Rejects(
         b"a|b,a\n",
@@ -81,12 +81,10 @@ REJECTS = [
         EventOptions("odd_one_out"),
         b"objects,odd\n",
     ),
-    Rejects(
-        b"a|b|c,d\n", "not_shown", "odd ('d') is not among the objects", EventOptions("odd_one_out"), b"objects,odd\n"
-    ),
-    Rejects(b"a,b|c,\n", "nothing_chosen", "chosen is empty", EventOptions("pick"), b"anchor,shown,chosen\n"),
+    Rejects(b"a|b|c,d\n", "not_shown", "odd ('d')", EventOptions("odd_one_out"), b"objects,odd\n"),
+    Rejects(b"a,b|c,\n", "nothing_chosen", "chosen", EventOptions("pick"), b"anchor,shown,chosen\n"),
     Rejects(b"a,b||c,b\n", "empty_name", "shown[1] is empty", EventOptions("pick"), b"anchor,shown,chosen\n"),
-    Rejects(b"a,b|c,c|b\n", "everything_chosen", "chosen holds all 2", EventOptions("pick"), b"anchor,shown,chosen\n"),
+    Rejects(b"a,b|c,c|b\n", "everything_chosen", "chosen … 2", EventOptions("pick"), b"anchor,shown,chosen\n"),
     Rejects(
         b"a," + b"|".join([b"b"] * 10_001) + b",b\n",
         "list_too_long",
@@ -100,7 +98,7 @@ REJECTS = [
     Rejects(
         b"a|b|c,4\n",
         "not_shown",
-        "odd is '4'; by position it must be a number from 1 to 3",
+        "odd … '4' … 1 … 3",
         EventOptions("odd_one_out", answers_by="position"),
         b"objects,odd\n",
     ),

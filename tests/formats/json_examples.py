@@ -83,17 +83,17 @@ _PICK = b'{"type":"pick","anchor":"a","shown":["b","c"],"chosen":%s}'
 REJECTS = [
     Rejects(b'{"anchor":"a","near":"b"', "not_parseable", "not JSON"),
     Rejects(b'{"anchor":"a","near":"b","far":"c"} {}', "not_parseable", "trailing characters"),
-    Rejects(b'[{"anchor":"a"}', "not_parseable", "must be a JSON object"),
-    Rejects(b"null", "not_parseable", "must be a JSON object"),
+    Rejects(b'[{"anchor":"a"}', "not_parseable", "JSON object"),
+    Rejects(b"null", "not_parseable", "JSON object"),
     Rejects(b'{"anchor":"\xff","near":"b","far":"c"}', "not_parseable", "not UTF-8"),
     Rejects(b'{"anchor":"a","near":"b","far":"c","x":"\xff"}', "not_parseable", "not UTF-8"),
     Rejects(b'{"anchor":"\\ud800","near":"b","far":"c"}', "not_parseable", "not JSON"),
     Rejects(b'{"anchor":"a","near":"b","far":"c","x":NaN}', "not_parseable", "not JSON"),
-    Rejects(b'{"x":' + b"[" * 5000 + b"]" * 5000 + b"}", "not_parseable", "nested too deeply"),
+    Rejects(b'{"x":' + b"[" * 5000 + b"]" * 5000 + b"}", "not_parseable", "nested"),
     Rejects(b"\x00\x01\x02", "not_parseable", "not JSON"),
     Rejects(b'{"anchor":"a","near":"b","far":"c","n_near":-1}', "bad_votes", "n_near is -1"),
     Rejects(b'{"anchor":"a","near":"b","far":"c","n_far":1000001}', "bad_votes", "from 0 to 1,000,000"),
-    Rejects(b'{"type":"duel"}', "unknown_type", "type 'duel' is unknown; known: triplet, quadruplet"),
+    Rejects(b'{"type":"duel"}', "unknown_type", "'duel'"),
     Rejects(b'{"type":1,"anchor":"a"}', "unknown_type", "type 1 is unknown"),
     Rejects(b'{"anchor":"a","near":"b"}', "missing_field", "far is missing; triplet needs it"),
     Rejects(b"{}", "missing_field", "probe (as anchor) is missing", EventOptions(columns={"anchor": ("probe",)})),
@@ -101,13 +101,13 @@ REJECTS = [
     Rejects(
         b'{"anchor":1.5,"near":"b","far":"c"}',
         "wrong_type",
-        "anchor holds a number (1.5); a name is a string or an integer",
+        "anchor … (1.5)",
     ),
     Rejects(b'{"anchor":true,"near":"b","far":"c"}', "wrong_type", "anchor holds a boolean"),
     Rejects(b'{"anchor":"a","near":null,"far":"c"}', "wrong_type", "near holds null"),
     Rejects(b'{"anchor":1e999,"near":"b","far":"c"}', "wrong_type", "anchor holds a number"),
     Rejects(b'{"anchor":"a","near":"b","far":"c","worker":1.5}', "wrong_type", "worker holds a number (1.5)"),
-    Rejects(_PICK % b"{}", "wrong_type", "chosen holds an object ({}); it must be a list of names"),
+    Rejects(_PICK % b"{}", "wrong_type", "chosen … object ({})"),
     Rejects(_PICK % b"[null]", "wrong_type", "chosen holds null"),
     Rejects(
         b'{"type":"quadruplet","near":["a","b","c"],"far":["c","d"]}',
@@ -120,19 +120,19 @@ REJECTS = [
     Rejects(
         _PICK % (b"[" + b",".join([b"1"] * 10_001) + b"]"),
         "list_too_long",
-        "chosen holds 10,001 entries; the limit is 10,000",
+        "chosen … 10,001 entries … 10,000",
     ),
     Rejects(
         b'{"anchor":"a","near":"a","far":"c"}',
         "not_distinct",
-        "anchor equals near ('a'); a triplet needs three distinct",
+        "anchor … near ('a')",
     ),
     Rejects(b'{"anchor":5,"near":"b","far":"5"}', "not_distinct", "anchor equals far ('5')"),
     Rejects(b'{"type":"quadruplet","near":["a","a"],"far":["c","d"]}', "not_distinct", "near holds 'a' twice"),
     Rejects(
         b'{"type":"quadruplet","near":["a","b"],"far":["b","a"]}',
         "not_distinct",
-        "near and far are the same pair ('a', 'b')",
+        "near … ('a', 'b')",
     ),
     Rejects(
         b'{"type":"pick","anchor":"a","shown":["b","a"],"chosen":["b"]}', "not_distinct", "anchor equals shown[1] ('a')"
@@ -141,20 +141,18 @@ REJECTS = [
     Rejects(
         b'{"type":"ranking","anchor":"a","ranked":["b","c","b"]}', "not_distinct", "ranked[0] equals ranked[2] ('b')"
     ),
-    Rejects(
-        b'{"type":"odd_one_out","objects":["a","b","c"],"odd":"d"}', "not_shown", "odd ('d') is not among the objects"
-    ),
-    Rejects(_PICK % b'["b","a"]', "not_shown", "chosen[1] ('a') is not among the objects shown"),
-    Rejects(_PICK % b"[]", "nothing_chosen", "chosen is empty"),
+    Rejects(b'{"type":"odd_one_out","objects":["a","b","c"],"odd":"d"}', "not_shown", "odd ('d')"),
+    Rejects(_PICK % b'["b","a"]', "not_shown", "chosen[1] ('a')"),
+    Rejects(_PICK % b"[]", "nothing_chosen", "chosen"),
     Rejects(b'{"type":"ranking","anchor":"a","ranked":["b"]}', "nothing_chosen", "ranked holds 1 object"),
-    Rejects(_PICK % b'["c","b"]', "everything_chosen", "chosen holds all 2 objects shown"),
+    Rejects(_PICK % b'["c","b"]', "everything_chosen", "chosen … 2 objects shown"),
     Rejects(
         b'{"anchor":"a","near":"b","far":"c","weight":-1}',
         "bad_weight",
-        "weight is -1; it must be a number from 0 to 1e+100",
+        "weight … -1 … 0 … 1e+100",
     ),
     Rejects(b'{"anchor":"a","near":"b","far":"c","weight":"1"}', "bad_weight", "weight is '1'"),
     Rejects(b'{"anchor":"a","near":"b","far":"c","weight":1e999}', "bad_weight", "weight is inf"),
     Rejects(b'{"anchor":"a","near":"b","far":"c","time":"2024-05-01T12:00"}', "bad_time", "time is '2024-05-01T12:00'"),
-    Rejects(b'{"anchor":"a","near":"b","far":"c","time":"12"}', "bad_time", "must be RFC 3339"),
+    Rejects(b'{"anchor":"a","near":"b","far":"c","time":"12"}', "bad_time", "RFC 3339"),
 ]

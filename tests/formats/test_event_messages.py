@@ -59,7 +59,7 @@ def test_lines_stay_as_they_are_and_count(tmp_path):
 def test_what_does_not_fit_is_said_in_a_line(tmp_path):
     path = tmp_path / "e.jsonl"
     path.write_text('{"anchor": 1}\n{"anchor": "one"}\n')
-    with pytest.raises(UnusableSource, match=r"e.jsonl@0: .*; the block does not fit into columns, --encoding json"):
+    with pytest.raises(UnusableSource, match="e.jsonl@0.*--encoding json"):
         list(EventMessages(records_of([str(path)]), "arrow"))
     for encoding, batch in (("xml", 1), ("json", 0)):
         with pytest.raises(UnusableSource, match=f"produce: got encoding '{encoding}', batch {batch}; expected one of"):

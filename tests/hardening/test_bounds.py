@@ -28,6 +28,7 @@ from stream_engine.service.ingest import Ingest
 from stream_engine.state.engine import Engine
 from tests.conftest import ROOT
 from tests.support import oversized
+from tests.support.facts import states
 from tests.support.oversized import EVENT
 from tests.support.process import ENVIRONMENT, engine
 
@@ -277,7 +278,7 @@ def test_an_arrow_file_that_unpacks_to_gigabytes_stops_the_run(tmp_path):
     path = tmp_path / "x.arrow"
     oversized.write_arrow(path, 200_000_000)
     done = engine("run", path, "--state", tmp_path / "s", "--no-refits", status=1)
-    assert "its record batch 1 is compressed and holds 4,800,000,000 bytes; the limit is 1,073,741,824" in done.stderr
+    assert states(done.stderr, "batch 1 … 4,800,000,000 bytes … 1,073,741,824")
 
 
 def test_a_line_that_is_too_large_is_passed_over_in_every_compression(tmp_path):
@@ -294,7 +295,7 @@ def test_a_line_that_is_too_large_is_passed_over_in_every_compression(tmp_path):
     assert "Frame requires too much memory" in done.stderr
     (tmp_path / "h.csv").write_bytes(b"anchor,near,far," + b"x," * (1 << 20) + b"\na,b,c\n")
     done = engine("run", tmp_path / "h.csv", "--state", tmp_path / "h", "--no-refits", status=1)
-    assert "the header line holds" in done.stderr
+    assert "header" in done.stderr
 
 
 def test_a_block_of_tiny_lines_is_cut_by_their_number(tmp_path):

@@ -74,7 +74,7 @@ def test_another_share_than_the_stored_one_is_refused(topic, tmp_path):
     run(topic, tmp_path / "s", 40, **{"input.shard": "0/2"})
     for share in ((), ("--shard", "1/2"), ("--shard", "0/3")):
         said = one_line(engine("run", topic, "--state", tmp_path / "s", *share, status=2).stderr)
-        assert "made with the share 0/2 of the partitions, asked for" in said and "merge --into" in said
+        assert "0/2" in said and "merge --into" in said
     run(topic, tmp_path / "all", 70)
     said = one_line(engine("run", topic, "--state", tmp_path / "all", "--shard", "0/2", status=2).stderr)
     assert "made with all partitions, asked for the share 0/2" in said

@@ -12,6 +12,7 @@ from kafka import KafkaProducer, TopicPartition
 from connectors import Position, SourceFailed, UnusableSource
 from connectors.kafka.source import KafkaSource
 from tests.kafka.conftest import collect_sockets
+from tests.support.facts import states
 from tests.support.kafka_broker import PASSWORD
 from tests.support.kafka_reading import idle, named_for, positions, read, until
 from tests.support.process import until as eventually
@@ -186,7 +187,7 @@ def test_deleted_offsets_stop_or_are_told(admin, new_topic, send, open_source):
     source = open_source(topic, stored, on_offset_loss="earliest")
     assert [r.offset for r in read(source, 4)] == [6, 7, 8, 9]
     [notice] = source.notices()
-    assert "4 offsets are lost, reading on from 6" in notice
+    assert states(notice, "4 offsets … 6")
     assert source.opened()[f"{topic}/0"].offset == 6
 
 
@@ -224,7 +225,7 @@ def test_a_topic_made_anew_is_recognised(admin, new_topic, send, open_source):
     eventually(lambda: topic not in admin.list_topics(), 60, "the end of the topic")
     new_topic(name=topic)
     send(topic, [b"second life"] * 5)  # longer than the first: only the topic's id tells
-    with pytest.raises(SourceFailed, match="belongs to an earlier topic of this name"):
+    with pytest.raises(SourceFailed, match="earlier topic"):
         read(open_source(topic, stored), 1)
     source = open_source(topic, stored, on_offset_loss="earliest")
     assert [r.value for r in read(source, 5)] == [b"second life"] * 5
@@ -240,7 +241,7 @@ def test_a_topic_deleted_while_it_is_read_is_an_error(admin, new_topic, send, op
     source = open_source(topic, topic_seconds=0.5)
     read(source, 1)
     admin.delete_topics([topic])
-    with pytest.raises(SourceFailed, match="partitions 0 are gone since 0.5 s; was the topic deleted"):
+    with pytest.raises(SourceFailed, match="partitions 0.*0.5"):
         idle(source, 60)
 
 
@@ -263,7 +264,7 @@ def test_added_partitions_are_read_from_their_beginning(admin, new_topic, send, 
     records = read(source, 2)
     assert [(r.partition, r.offset, r.value) for r in records] == [(f"{topic}/2", 0, b"b"), (f"{topic}/2", 1, b"c")]
     assert set(source.opened()) == {f"{topic}/1", f"{topic}/2"}
-    assert any("reading added partitions 1,2 from their beginning" in notice for notice in source.notices())
+    assert any("partitions 1,2" in notice for notice in source.notices())
 
 
 def test_shards_and_chosen_partitions_share_a_topic(new_topic, send, open_source, broker):
@@ -286,21 +287,21 @@ def test_shards_and_chosen_partitions_share_a_topic(new_topic, send, open_source
         "=1": [b"1", b"1"],
         "?2,0": [b"0", b"0", b"2", b"2"],
     }
-    with pytest.raises(UnusableSource, match="partitions 7 do not exist; the topic has 0,1,2"):
+    with pytest.raises(UnusableSource, match="partitions 7.*0,1,2"):
         read(open_source(topic, partitions=[0, 7]), 1)
-    with pytest.raises(SourceFailed, match="partitions 3 of the stored positions do not exist"):
+    with pytest.raises(SourceFailed, match="partitions 3"):
         read(open_source(topic, {f"{topic}/3": Position(1)}), 1)
 
 
 def test_a_missing_topic_is_waited_for_then_named(new_topic, send, open_source):
-    with pytest.raises(UnusableSource, match=r"/no-such-topic: the topic does not exist \(waited 0.2 s\)"):
+    with pytest.raises(UnusableSource, match=r"/no-such-topic.*\(waited 0.2 s\)"):
         read(open_source("no-such-topic", topic_seconds=0.2), 1)
     topic = "late-" + new_topic()
     source = open_source(topic, topic_seconds=20)
     began = time.monotonic()
     while not (said := source.notices()):
         assert source.poll(0.1) == [] and time.monotonic() - began < 10  # of a busy machine
-    assert "does not exist; waiting 20 s" in said[0] and not source.ready()
+    assert "20" in said[0] and not source.ready()
     new_topic(name=topic)
     send(topic, [b"x"])
     assert [r.value for r in read(source, 1)] == [b"x"] and "exists now" in source.notices()[0]

@@ -29,7 +29,7 @@ def test_a_hanging_broker_and_a_hanging_transaction_are_said_aloud(own_broker, n
         try:
             until(lambda: engine.figure("stalled"), 120, "the watchdog")
             assert engine.figure("stalls_total") >= 1 and engine.figure("lag_records", slow) > 0
-            assert "stalled: no progress" in engine.said_of(slow)
+            assert "stalled" in engine.said_of(slow)
         finally:
             own_broker.process.send_signal(signal.SIGCONT)
         until(lambda: not engine.figure("stalled"), 120, "the end of the stall")
@@ -41,7 +41,7 @@ def test_a_hanging_broker_and_a_hanging_transaction_are_said_aloud(own_broker, n
         producer.flush()
         before = engine.figure("records_total", slow)
         until(
-            lambda: send(topic, [EVENT % b""]) and "stalled: no progress" in engine.said_of(stuck),
+            lambda: send(topic, [EVENT % b""]) and "stalled" in engine.said_of(stuck),
             120,
             "the watchdog, although the other partition moves on",
         )

@@ -33,6 +33,7 @@ from tests.support.event_worlds import (
     some_event,
     some_events,
 )
+from tests.support.facts import states
 
 PLAIN = EventOptions()
 QUICK = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -58,7 +59,7 @@ def test_rejects(format, example):
         done = decoder(format, example.options._replace(provenance=provenance))(example.value, example.header)
         assert comparisons(done) == [] and done.names == [] and done.events == {}
         (one,) = done.rejected
-        assert one.reason == example.reason and example.message in one.message
+        assert one.reason == example.reason and states(one.message, example.message)
         assert one.index == 0 and "\n" not in one.message and len(one.message) < 300
 
 
@@ -349,7 +350,7 @@ def test_a_message_whose_header_cannot_serve_is_one_refused_event():
     done, refused_in = CsvDecoder(PLAIN).many([good, b"\xef\xbb\xbf", b"a,b\n1,2\n", b"x" * 200_000, good])
     assert refused_in == [1, 2, 3] and len(done.triplets) == 2
     assert [one.reason for one in done.rejected] == ["not_parseable"] * 3
-    assert "anchor, near, far are missing; the header has a, b" in done.rejected[1].message
+    assert "anchor, near, far" in done.rejected[1].message
 
 
 def test_csv_quotes_do_not_swallow_neighbours():

@@ -86,5 +86,5 @@ def test_nothing_to_reduce_and_a_cycle():
     rows = np.array([[0, 1, 0, 2], [3, 4, 3, 5]], np.int32)
     found = reduced_with_votes(rows[::-1], np.array([5.0, 2.0]))
     assert found.rows.tolist() == rows.tolist() and found.votes.tolist() == [2.0, 5.0] and (found.margin == 1).all()
-    with pytest.raises(ValueError, match="hold a cycle"):
+    with pytest.raises(ValueError, match="cycle"):
         reduced_with_votes(np.array([[0, 1, 0, 2], [0, 2, 0, 1]], np.int32), np.ones(2))

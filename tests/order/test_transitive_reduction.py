@@ -100,9 +100,9 @@ def test_nothing_and_cycles():
     assert transitive_reduction(np.empty((0, 4), np.int32)).shape == (0, 4)
     assert topological_order(np.empty((0, 4), np.int32)).shape == (0, 2)
     cycle = np.array([[0, 1, 0, 2], [0, 2, 0, 3], [0, 3, 0, 1]], np.int32)
-    with pytest.raises(ValueError, match="transitive_reduction: the rows hold a cycle through some of 3 pairs"):
+    with pytest.raises(ValueError, match="transitive_reduction.*3 pairs"):
         transitive_reduction(cycle)
-    with pytest.raises(ValueError, match="topological_order: the rows hold a cycle through some of 3 pairs"):
+    with pytest.raises(ValueError, match="topological_order.*3 pairs"):
         topological_order(cycle)
 
 

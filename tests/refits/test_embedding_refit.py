@@ -138,5 +138,5 @@ def test_objects_never_compared_are_said_and_lie_at_the_middle():
 
 
 def test_nothing_to_embed_is_one_line():
-    with pytest.raises(CannotRefit, match="embedding: got 0 comparisons of 5 objects; expected at least one, next"):
+    with pytest.raises(CannotRefit, match="embedding.*0 comparisons.*5 objects"):
         embedding.refit(snapshot_of(np.empty((0, 3), int), 5), QUICK, 0)

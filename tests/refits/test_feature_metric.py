@@ -147,14 +147,14 @@ def test_without_features_an_object_is_a_column(given):
 
 def test_what_it_cannot_use_it_says(given, tmp_path):
     _, snapshot, params, _ = given
-    with pytest.raises(CannotRefit, match="got 0 comparisons of objects that have features"):
+    with pytest.raises(CannotRefit, match="0 comparisons"):
         feature_metric.refit(Engine().snapshot(), DEFAULT, 0)
     (tmp_path / "other.csv").write_text("object,f\nx,1\ny,2\n")
-    with pytest.raises(CannotRefit, match="2 named, 45 in the snapshot"):
+    with pytest.raises(CannotRefit, match="2.*45"):
         feature_metric.refit(
             snapshot, msgspec.structs.replace(params, features=KernelSpec(str(tmp_path / "other.csv"), "linear")), 0
         )
-    with pytest.raises(BadKernel, match="expected kind 'linear'"):
+    with pytest.raises(BadKernel, match="'linear'"):
         feature_metric.refit(
             snapshot, msgspec.structs.replace(params, features=msgspec.structs.replace(params.features, kind="rbf")), 0
         )

@@ -92,7 +92,7 @@ def test_by_the_factor_it_is_the_same(monkeypatch):
     for name in ("coordinates", "eigenvalues"):
         np.testing.assert_allclose(by_factor.arrays[name], whole.arrays[name], atol=1e-7)
     np.testing.assert_allclose(by_factor.report["explained"], whole.report["explained"], atol=1e-9)
-    with pytest.raises(CannotRefit, match=r"kernel_pca: the shift of 90 objects, expected at most 50 for a matrix"):
+    with pytest.raises(CannotRefit, match="kernel_pca.*90 objects.*50"):
         refit(snapshot, Params("k1", 3), 0)
 
 
@@ -104,5 +104,5 @@ def test_objects_of_which_nothing_is_known_lie_at_zero_and_are_told(monkeypatch)
     with pytest.raises(CannotRefit, match="objects: 2 of 2 names"):
         refit(snapshot, Params(objects=("x", "y")), 0)
     monkeypatch.setattr(available_memory, "available", lambda: 1)
-    with pytest.raises(CannotRefit, match="kernel_pca: kernel PCA of 6 objects: needs .* GB may be used"):
+    with pytest.raises(CannotRefit, match="kernel_pca.*PCA.*6 objects.*GB"):
         refit(snapshot, Params(), 0)

@@ -43,7 +43,7 @@ def test_a_map_has_a_point_and_an_ellipse_an_object():
     assert np.array_equal(ellipses.x, points.x) and np.array_equal(ellipses.y, points.y)
     assert ellipses.a == pytest.approx(0.5 * 5.991**0.5) and ellipses.b == pytest.approx(0.2 * 5.991**0.5)
     assert drawing.x.label.startswith("axis 1 (70 %") and drawing.y.label.startswith("axis 2 (20 %")
-    assert "4 objects as points" in drawing.about and drawing.equal
+    assert "4 objects" in drawing.about and drawing.equal
     assert len(section.notes) == 2 and section.notes[0].startswith("1 object ") and "95 %" in section.notes[1]
 
 

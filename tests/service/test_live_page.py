@@ -172,7 +172,7 @@ def test_objects_are_shown_by_name_and_nothing_that_is_not_listed(tmp_path, pict
 def test_a_listed_picture_that_points_elsewhere_is_refused_at_the_start(tmp_path, pictured):
     (pictured / "c.png").symlink_to(tmp_path / "secret.png")
     (pictured / "objects.csv").unlink()
-    with pytest.raises(BadSettings, match=r"http.objects: .*got the image 'c.png', expected a file in the table's"):
+    with pytest.raises(BadSettings, match="http.objects: .*'c.png'"):
         served(tmp_path, objects=str(pictured)).__enter__()
     with pytest.raises(BadSettings, match="http.objects: .*No such file"):
         served(tmp_path, objects=str(tmp_path / "nowhere")).__enter__()

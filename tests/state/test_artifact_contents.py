@@ -99,7 +99,7 @@ def test_the_smallest_of_each_kind_is_read_and_lacks_nothing(kind):
             checked(kind, {name: None})
         assert name in str(caught.value)
     if "reliability" not in kind and kind != "feature_metric" and kind != "hierarchy":
-        with pytest.raises(Corrupt, match=r"speaks of 4 objects, the snapshot knows 3"):
+        with pytest.raises(Corrupt, match="4 objects.*3"):
             checked(kind, n=3)
 
 

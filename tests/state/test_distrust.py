@@ -206,7 +206,7 @@ def test_a_snapshot_under_another_number_is_refused(tmp_path):
     store = Store(tmp_path)
     store.publish(Engine(("adds3",)).snapshot())
     store.snapshot_path(7).write_bytes(store.snapshot_path(1).read_bytes())
-    with pytest.raises(Corrupt, match="000000000007: holds snapshot 1, another one than it is named after"):
+    with pytest.raises(Corrupt, match="000000000007.*snapshot 1"):
         store.read(7)
 
 

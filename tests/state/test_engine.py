@@ -67,7 +67,7 @@ def test_merge_is_counting_both(left, right):
 def test_merge_refuses_what_would_count_twice():
     one, two = learned([Triplet("a", "b", "c")]), learned([Triplet("a", "b", "c")])
     one.positions["t/0"] = two.positions["t/0"] = Position(1)
-    with pytest.raises(OverlappingStates, match="both states have read t/0"):
+    with pytest.raises(OverlappingStates, match="t/0"):
         one.merge(two)
     with pytest.raises(OverlappingStates, match="different kinds"):
         learned([], False).merge(learned([]))
@@ -101,7 +101,7 @@ def test_a_snapshot_can_be_finished_while_more_is_learned(guard):
 
 def test_python_events_are_checked_before_anything_is_counted():
     engine = Engine()
-    with pytest.raises(InvalidEvent, match="two distinct objects"):
+    with pytest.raises(InvalidEvent, match="objects"):
         engine.learn_many([Triplet("a", "b", "c"), Triplet("a", "a", "b")])
     assert engine.counters["comparisons"] == 0 and len(engine.objects) == 0
 

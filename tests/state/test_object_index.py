@@ -83,7 +83,7 @@ def test_where_there_is_no_room_nothing_is_taken_in(monkeypatch):
     """Room is for those that are new, each counted once."""
     monkeypatch.setattr(object_index, "MAX_OBJECTS", 5)
     index = ObjectIndex(["a", "b", "c"])
-    with pytest.raises(OverflowError, match="objects: 6 names, at most 5 fit"):
+    with pytest.raises(OverflowError, match="objects: 6 names.*5"):
         index.ids(["d", "a", "e", "d", "f"])
     assert index.names == ("a", "b", "c")
     assert index.ids(["a", "d", "b", "e", "d", "a"]).tolist() == [0, 3, 1, 4, 3, 0]
