@@ -40,13 +40,13 @@ from stream_engine.collect.stimuli import Stimuli, keep, kept
 from stream_engine.collect.study import Study
 from stream_engine.collect.topic_log import TopicLog
 from stream_engine.data.container import Corrupt
-from stream_engine.service import settings as configuration
 from stream_engine.service.context import Requests
 from stream_engine.service.descriptors import raised_limit
 from stream_engine.service.http.access import Refusals
 from stream_engine.service.http.listener import listen_on
 from stream_engine.service.metrics import Metrics
-from stream_engine.service.settings import hidden, hidden_secret
+from stream_engine.service.settings import loading as configuration
+from stream_engine.service.settings.loading import hidden, hidden_secret
 from stream_engine.state.store import NoSuchSnapshot, StateInUse, Store
 
 TICK = 0.05  # seconds between two looks at the children

@@ -21,9 +21,10 @@ from stream_engine.commands import snapshot_option, state_option
 from stream_engine.commands.inspect import aligned, short
 from stream_engine.data import available_memory
 from stream_engine.refits import REFITS, CannotRefit, refit_module
-from stream_engine.service import settings as configuration
 from stream_engine.service.progress_bars import Bars
-from stream_engine.service.settings import BadSettings, put, refit_params, toml_value
+from stream_engine.service.settings import BadSettings
+from stream_engine.service.settings import loading as configuration
+from stream_engine.service.settings.loading import put, refit_params, toml_value
 from stream_engine.state.artifact import Artifact
 from stream_engine.state.snapshot import Snapshot
 from stream_engine.state.store import Store

@@ -9,7 +9,7 @@ from connectors.kafka.start_offsets import ON_OFFSET_LOSS, START_MODES
 from stream_engine.commands.input_options import labels_options, overrides_of, reading_options
 from stream_engine.refits import REFITS
 from stream_engine.service import logs
-from stream_engine.service import settings as configuration
+from stream_engine.service.settings import loading as configuration
 
 
 def _option(*names: str, key: str, **more: Any) -> Callable[[Any], Any]:

@@ -33,7 +33,8 @@ from stream_engine.service.prediction_monitor import PredictionMonitor
 from stream_engine.service.published_state import PublishedState
 from stream_engine.service.refit_schedule import RefitSchedule
 from stream_engine.service.refit_workers import Workers
-from stream_engine.service.settings import Settings, SnapshotSettings, params_of
+from stream_engine.service.settings import Settings, SnapshotSettings
+from stream_engine.service.settings.loading import params_of
 from stream_engine.service.source_health import POLL_SECONDS, SourceHealth
 from stream_engine.service.sources import ends
 from stream_engine.state.engine import Engine

@@ -22,7 +22,8 @@ from stream_engine.data import mapped_arrays
 from stream_engine.data.mapped_arrays import IN_MEMORY, Allocation
 from stream_engine.order.stored_states import FORMER, POLICY
 from stream_engine.service.context import RunFailed
-from stream_engine.service.settings import BadSettings, Input, Settings, shard
+from stream_engine.service.settings import BadSettings, Input, Settings
+from stream_engine.service.settings.loading import shard
 from stream_engine.state.engine import Engine
 from stream_engine.state.snapshot import Snapshot
 from stream_engine.state.store import Store

@@ -25,7 +25,8 @@ from stream_engine.service.metrics import Metrics
 from stream_engine.service.open_run import OpenRun, open_run
 from stream_engine.service.progress_bars import Bars
 from stream_engine.service.result_line import before, findings_of, result_line
-from stream_engine.service.settings import BadSettings, Settings, shown
+from stream_engine.service.settings import BadSettings, Settings
+from stream_engine.service.settings.loading import shown
 from stream_engine.service.sources import prepared
 
 _BESIDE = ("source", "state")  # logged under names of their own

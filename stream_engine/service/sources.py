@@ -24,7 +24,8 @@ from stream_engine.formats.bounds import Bounds
 from stream_engine.formats.known_layouts import recognised
 from stream_engine.formats.options import EventOptions
 from stream_engine.service.resumed import accumulators_in_use
-from stream_engine.service.settings import BadSettings, Settings, shard
+from stream_engine.service.settings import BadSettings, Settings
+from stream_engine.service.settings.loading import shard
 from stream_engine.state import spark_deltas
 
 BYTES_EACH = 4  # per comparison; as few as in a long ranking

@@ -22,7 +22,7 @@ from stream_engine.service.ingest import Block, Ingest
 from stream_engine.service.metrics import Metrics
 from stream_engine.service.open_run import OpenRun, open_run
 from stream_engine.service.record_units import unit_of
-from stream_engine.service.settings import load
+from stream_engine.service.settings.loading import load
 from stream_engine.service.stages import BLOCKS, COMPARISONS, Ahead, Judging
 from stream_engine.state.store import Store
 from tests.end_to_end.test_service import dead, stream

@@ -25,13 +25,9 @@ from msgspec import Struct
 
 from stream_engine.kernel_learning.auxiliary_files import NO_FILE, SUFFIXES, KernelSpec
 from stream_engine.refits import REFITS, refit_module
-from stream_engine.service.settings.schema import Settings
+from stream_engine.service.settings import BadSettings, Settings
 
 LARGEST = 2**63 - 1
-
-
-class BadSettings(ValueError):
-    """The configuration cannot be used; the message is one line: where, what, got, expected."""
 
 
 def converted(given: Mapping[str, Any], struct: type[Struct], where: str, at: str = "") -> Any:
@@ -46,7 +42,7 @@ def converted(given: Mapping[str, Any], struct: type[Struct], where: str, at: st
 def in_one_line(error: msgspec.ValidationError, struct: type[Struct], at: str = "") -> str:
     """What is wrong with something that is no `struct`; no value is repeated but a word that was to be one of a few.
 
-    >>> from stream_engine.service.settings.schema import Settings
+    >>> from stream_engine.service.settings import BadSettings, Settings
     >>> def told(given):
     ...     try:
     ...         msgspec.convert(given, Settings, strict=False)
