@@ -4,7 +4,7 @@
 # make check  what can be said without running much: lint, format, types, who imports whom, the examples in docstrings
 # make bench  every stage beside its rival or floor
 # make docs   the manual as a site to read without network
-# make lock   the versions of everything, anew; make sbom: what is in the image; make manifests: are they valid?
+# make lock   the versions of everything, anew; make sbom: what is in the image
 # All set-up happens here: a virtual environment of its own, from the lock files.
 
 PYTHON ?= python3
@@ -12,7 +12,7 @@ VENV := .venv
 unexport PYTHONDONTWRITEBYTECODE  # each of hundreds of processes would compile every source that it imports
 BIN := $(VENV)/bin
 
-.PHONY: run lint check test coverage bench docs lock sbom manifests clean
+.PHONY: run lint check test coverage bench docs lock sbom clean
 
 run: $(VENV)/runnable
 	$(BIN)/stream-engine demo --state demo
@@ -68,12 +68,6 @@ sbom:
 	.cache/runtime/bin/pip install --quiet --require-hashes -r requirements-runtime.lock
 	.cache/runtime/bin/pip install --quiet --no-build-isolation --no-deps .
 	PYTHON=$(PYTHON) sh deploy/make-sbom .cache/runtime/bin/python sbom.cdx.json
-
-# Kubernetes' own schemas, strictly: an unknown or misspelt field is an error.
-manifests:
-	$(PYTHON) -m venv .cache/manifests
-	.cache/manifests/bin/pip install --quiet kubernetes-validate pyyaml
-	.cache/manifests/bin/python deploy/kubernetes/validate.py
 
 clean:
 	rm -rf $(VENV) .cache demo build *.egg-info .coverage* .mypy_cache .ruff_cache .pytest_cache

@@ -129,6 +129,21 @@ class Sink(Protocol):
     def close(self) -> None: ...
 
 
+class Table(Protocol):
+    """Rows by name, kept somewhere else; the callable takes (rest, options). All raise `SinkUnavailable`."""
+
+    def open(self) -> None:
+        """Shut out every earlier writer."""
+
+    def rows(self) -> dict[bytes, bytes]:
+        """The rows that it holds, by name."""
+
+    def change(self, rows: Mapping[bytes, bytes | None], headers: Mapping[str, str]) -> None:
+        """Write all of these rows, None for one that is gone, or none of them."""
+
+    def close(self) -> None: ...
+
+
 class SourceFailed(RuntimeError):
     """The input cannot be read any further; the message is one line: where, what, got, expected, next step."""
 
@@ -151,6 +166,10 @@ SOURCES = {
 SINKS = {
     "file": "connectors.files.dead_letters:DeadLetterFile",
     "kafka": "connectors.kafka.dead_letter_sink:KafkaDeadLetters",
+}
+TABLES = {
+    "kafka": "connectors.kafka.table_topic:TableTopic",
+    "jsonl": "connectors.files.table_file:TableFile",
 }
 
 

@@ -81,7 +81,7 @@ class OrdinalEmbedding(LearnedObjects):
             params,
             seed_of(self.random_state),
             validation_share=self.held_out,
-            test_share=0.0,
+            evaluate=False,
             tolerance=self.tolerance,
             max_iterations=self.max_iterations,
         )

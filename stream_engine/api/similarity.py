@@ -63,7 +63,7 @@ class ComparisonKernel(_OfKernel):
         seed = seed_of(self.random_state)
         if self.kernel == "embedding":
             snapshot = snapshot_of(answers, ("triplet_counts", "quadruplet_counts"), groups)
-            artifact = embedding_refit.refit(snapshot, embedding_refit.Params(), seed)
+            artifact = embedding_refit.refit(snapshot, embedding_refit.Params(), seed, evaluate=False)
             self.kernel_ = artifact.arrays["X"] @ artifact.arrays["X"].T
             self._model: Artifact | Calibration = artifact
             return self

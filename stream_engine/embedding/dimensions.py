@@ -79,7 +79,7 @@ def report_of(found: Evidence, answers: Answers, chosen: Choice, seed: int, **mo
         return {"dimensions_at_least": None, "dimensions_tested": f"no: more than {LARGEST:,} different answers"}
     group, by = _groups(found, answers, seed)
     fold = folds_of(group, FOLDS)
-    fold[answers.unit == len(found.part)] = REST
+    fold[answers.unit == len(found.units.draw)] = REST
     if len(np.unique(fold[fold != REST])) < FOLDS:
         return {"dimensions_at_least": None, "dimensions_tested": f"no: fewer than {FOLDS} {by}"}
     ste = [each for each in chosen.tried if each["kernel"] == "ste"]

@@ -1,4 +1,4 @@
-"""Answers of a snapshot as an embedding takes them: by worker where that is known, each with its unit and its part.
+"""Answers of a snapshot as an embedding takes them: by worker where that is known, each with its unit.
 
 Judgements are the units where the snapshot keeps them (`evaluation.judgement_folds`), with their workers; what a
 bounded sample of them does not hold is fitted to all the same, by nobody in particular. Else the units are questions,
@@ -22,21 +22,22 @@ Sides = tuple[np.ndarray, np.ndarray, np.ndarray]  # (q, 4) rows; (2, q) how oft
 
 
 class Evidence(NamedTuple):
-    """All answers, and which part each is of."""
+    """All answers. A (U,) part says what each unit is for: see `judgement_folds.parts`."""
 
     units: judgement_folds.Evidence  # what can be held out
-    part: np.ndarray  # (U,) of each unit: see `judgement_folds`
     answers: Answers  # these and all others
-    answer_part: np.ndarray  # (m,) of each answer
     workers: tuple[str, ...]
 
-    def of(self, *parts: int) -> Answers:
-        """The answers of these parts."""
-        return self.answers.of(np.isin(self.answer_part, parts))
+    def of(self, part: np.ndarray, *wanted: int) -> Answers:
+        """The answers of these parts; those of no unit are fitted."""
+        return self.answers.of(np.isin(np.append(part, FIT)[self.answers.unit], wanted))
 
-    def some(self, part: int, most: int) -> Answers:
-        """The answers of a part; where they are more than `most`, those of about as many of its units as make it."""
-        answers = self.of(part)
+    def outside(self, held: np.ndarray) -> Answers:
+        """The answers of all units but (U,) bool `held`."""
+        return self.answers.of(~np.append(held, False)[self.answers.unit])
+
+    def some(self, answers: Answers, most: int) -> Answers:
+        """The same answers; where they are more than `most`, those of about as many of their units as make it."""
         share = most / max(len(answers.rows), 1)
         if share >= 1:
             return answers
@@ -45,40 +46,32 @@ class Evidence(NamedTuple):
 
     def apart(self, answers: Answers) -> Answers:
         """The same answers; each of those that are of no unit is one by itself."""
-        alone = answers.unit == len(self.part)
-        return answers._replace(unit=np.where(alone, len(self.part) + np.cumsum(alone), answers.unit))
-
-    @property
-    def reported(self) -> judgement_folds.Evidence:
-        """The answers that are only reported on."""
-        return self.units.of(self.part > judgement_folds.CHOOSE)
+        units = len(self.units.draw)
+        alone = answers.unit == units
+        return answers._replace(unit=np.where(alone, units + np.cumsum(alone), answers.unit))
 
     def workers_of(self, asked: judgement_folds.Evidence) -> np.ndarray:
         """(m,) the worker of each answer; -1: nobody, or not known by name."""
         return asked.worker[asked.unit] if len(self.workers) else np.full(len(asked.rows), -1, np.int32)
 
 
-def evidence(snapshot: Snapshot, seed: int, by_worker: bool, report: float, choose: float) -> Evidence:
-    """What a snapshot holds. `report` is the share of units that is only reported on, `choose` that of the rest which
-    chooses."""
+def evidence(snapshot: Snapshot, seed: int, by_worker: bool) -> Evidence:
+    """What a snapshot holds."""
     units = judgement_folds.evidence(snapshot, seed)
-    part = judgement_folds.parts(units, report, choose)
     n = len(snapshot.objects)
     if units.by == "comparisons":
         sides, names = _counted(snapshot, by_worker)
         draw = hash_split.comparison_draws(sides[0], hash_split.name_hashes(snapshot.objects, seed))
-        answers = _answers(sides, _found(units.draw, draw), n, len(names))
-        return Evidence(units, part, answers, np.append(part, FIT)[answers.unit], names)
+        return Evidence(units, _answers(sides, _found(units.draw, draw), n, len(names)), names)
     names = judgements_of(snapshot).worker_names if by_worker else ()  # type: ignore[union-attr]  # units are of them
     worker = units.worker[units.unit] if by_worker else np.full(len(units.rows), -1, np.int32)
     answers = Answers(units.rows, units.times, worker, units.unit, n, len(names))
     if units.complete:
-        return Evidence(units, part, answers, part[units.unit], names)
+        return Evidence(units, answers, names)
     sides, _ = _counted(judgement_folds.without(snapshot, units), by_worker=False)
-    rest = _answers(sides, np.full(len(sides[0]), len(part)), n, 0)
+    rest = _answers(sides, np.full(len(sides[0]), len(units.draw)), n, 0)
     rows, times, worker, unit = (np.concatenate(pair) for pair in zip(answers[:4], rest[:4]))
-    both = Answers(rows, times, worker, unit, n, len(names))
-    return Evidence(units, part, both, np.append(part, FIT)[both.unit], names)
+    return Evidence(units, Answers(rows, times, worker, unit, n, len(names)), names)
 
 
 def _found(draws: np.ndarray, wanted: np.ndarray) -> np.ndarray:

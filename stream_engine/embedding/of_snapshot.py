@@ -13,7 +13,7 @@ from stream_engine.embedding import choice
 from stream_engine.embedding.evidence import evidence
 from stream_engine.embedding.fit import with_setting
 from stream_engine.embedding.questions import asked_about
-from stream_engine.evaluation.judgement_folds import CHOOSE, FIT
+from stream_engine.evaluation.judgement_folds import CHOOSE, FIT, parts
 from stream_engine.state.snapshot import Snapshot
 
 CHOOSING = 0.2  # share of the judgements that chooses the setting
@@ -31,10 +31,12 @@ class Points(NamedTuple):
 def points(snapshot: Snapshot, seed: int = 0) -> Points:
     """The points of a snapshot's objects; O(20 m d iterations). Without any answer all lie at 0."""
     n = len(snapshot.objects)
-    found = evidence(snapshot, seed, True, 0.0, CHOOSING)
+    found = evidence(snapshot, seed, True)
     if not len(found.answers.rows):
         return Points(np.zeros((n, 1)), np.zeros(n, bool))
-    chosen = choice.choose(found.some(FIT, max(SEARCHED, SEARCHED_EACH * n)).questions(), found.of(CHOOSE))
+    part = parts(found.units, np.zeros(len(found.units.draw), bool), CHOOSING)
+    searched = found.some(found.of(part, FIT), max(SEARCHED, SEARCHED_EACH * n))
+    chosen = choice.choose(searched.questions(), found.of(part, CHOOSE))
     questions = found.answers.questions()
     fitted = with_setting(questions, chosen.setting, chosen.begin)
     if float((fitted.points**2).sum(axis=1).max()) < ONE_PLACE:

@@ -48,17 +48,14 @@ def picture(points: np.ndarray, questions: Questions, ridge: float) -> Picture:
     return Picture(on_principal_axes(layout, questions), LAYOUT, nearer)
 
 
-def accuracy(points: np.ndarray, rows: np.ndarray, times: np.ndarray) -> float | None:
-    """Share of the comparisons `rows` (m, 4), each counted `times` (m,), whose near pair is the nearer one in `points`;
-    ties count half. None of no comparisons.
+def margins(points: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """(m,) how much nearer the near pair of each comparison `rows` (m, 4) is than the far one, in squared distances.
 
-    >>> accuracy(np.array([[0.0, 0.0], [1.0, 0.0], [3.0, 0.0]]), np.array([[0, 1, 0, 2], [2, 0, 2, 1]]), np.ones(2))
-    0.5
+    >>> margins(np.array([[0.0, 0.0], [1.0, 0.0], [3.0, 0.0]]), np.array([[0, 1, 0, 2], [2, 0, 2, 1]])).tolist()
+    [8.0, -5.0]
     """
-    if not len(rows):
-        return None
     near, far = (((points[rows[:, at]] - points[rows[:, at + 1]]) ** 2).sum(axis=1) for at in (0, 2))
-    return float(np.average(np.where(near == far, 0.5, near < far), weights=times))
+    return far - near
 
 
 def _trustworthiness(points: np.ndarray, shown: np.ndarray) -> float:

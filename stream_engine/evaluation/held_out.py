@@ -11,7 +11,7 @@ import numpy as np
 from scipy.special import expit
 
 from stream_engine.data.triplet_columns import first_of_equal
-from stream_engine.evaluation.judgement_folds import BY_JUDGEMENT, BY_QUESTION, BY_WORKER, Evidence
+from stream_engine.evaluation.judgement_folds import Evidence
 
 BINS = 10  # of calibration, of equal width from 1/2 to 1
 FEW = 100  # answers to questions that somebody else answered, below which no ceiling is said
@@ -27,7 +27,7 @@ class Figures(NamedTuple):
     log_loss: float
     calibration_error: float
     comparisons: int
-    clusters: int  # judgements, or workers, or questions
+    clusters: int  # judgements, or workers
 
 
 class Ceiling(NamedTuple):
@@ -47,12 +47,11 @@ class Ceiling(NamedTuple):
 
 
 class HeldOut(NamedTuple):
-    """What a refit reports of answers that neither it nor what it chose by ever had."""
+    """What a refit reports of answers that neither it nor what it chose by ever had (`evaluation.cross_fit`)."""
 
     by: str  # what was held out: "judgements" or "comparisons"
     judgement: Figures | None  # of judgements by workers and about questions that are known otherwise
     worker: Figures | None  # of workers who were never heard
-    question: Figures | None  # of questions that were never asked
     ceiling: Ceiling | None
     slope: float | None = None  # P(the answer came) = sigmoid(slope * margin)
 
@@ -64,35 +63,9 @@ class HeldOut(NamedTuple):
             "error": None if self.judgement is None else 1.0 - self.judgement.accuracy,
             **{f"held_out_{name}" if name in ("comparisons", "clusters") else name: own[name] for name in own},
             "by_worker": self.worker._asdict() if self.worker else None,
-            "by_question": self.question._asdict() if self.question else None,
             "ceiling": self.ceiling._asdict() if self.ceiling else None,
             "probability_slope": self.slope,
         }
-
-
-def held_out(found: Evidence, part: np.ndarray, asked: Evidence, margin: np.ndarray, slope: float) -> HeldOut:
-    """The figures of a model on the reported units, `part` (U,) of `found`. `asked` are their answers, with the model's
-    `margin` (m,), > 0 where it expected the answer that came; P(it) = sigmoid(slope * margin)."""
-    return without_ceiling(found, part, asked, margin, slope)._replace(ceiling=ceiling(found))
-
-
-def without_ceiling(found: Evidence, part: np.ndarray, asked: Evidence, margin: np.ndarray, slope: float) -> HeldOut:
-    """`held_out` of one of several models, which all have one ceiling."""
-    of = part[asked.unit]
-
-    def figures_of(which: int, cluster: np.ndarray) -> Figures | None:
-        mine = of == which
-        return figures(margin[mine], slope, asked.times[mine], cluster[asked.unit[mine]]) if mine.any() else None
-
-    units = np.arange(len(part))
-    return HeldOut(
-        found.by,
-        figures_of(BY_JUDGEMENT, units),
-        figures_of(BY_WORKER, found.worker),
-        figures_of(BY_QUESTION, found.question),
-        None,
-        slope,
-    )
 
 
 def figures(margin: np.ndarray, slope: float, times: np.ndarray, cluster: np.ndarray) -> Figures:

@@ -1,18 +1,15 @@
-"""Which answers are held out: whole judgements, everything of some workers, everything about some questions.
+"""Answers in units that can be held out: whole judgements; which are held out: `evaluation.cross_fit`.
 
-The answers of one judgement tell each other, so a judgement is never torn: the *unit* of every split. Three kinds of
-figures need three kinds of splits, and one fit serves them all: the reported units are those of some workers, those
-about some questions (unordered sets of objects) and some others; what is left is split once more, into what is fitted
-and what chooses. So what chose is never what is reported. Where a unit goes is decided by hashes of names and a seed:
-it keeps its place while the stream grows, whatever the ids.
+The answers of one judgement tell each other, so a judgement is never torn: the *unit* of every split. What is not held
+out is split once more, into what is fitted and what chooses. So what chose is never what is reported. Where a unit goes
+is decided by hashes of names and a seed: it keeps its place while the stream grows, whatever the ids.
 
 Where a sampler chose questions by a model, only judgements asked without one (`WITHOUT_MODEL`) choose and are reported:
-a model asks what it is uncertain about, so these answers cannot evaluate it fairly. Figures by worker and by question
-hold all.
+a model asks what it is uncertain about, so these answers cannot evaluate it fairly. Figures by worker hold all.
 
 A snapshot that keeps no judgements has comparisons for units: both directions and all repetitions of one together.
 Training counts are the snapshot's less those of the units that are out (`without`), so answers that a bounded sample of
-judgements does not hold go on training. Then a worker or a question cannot be held out whole, and no figure says so.
+judgements does not hold go on training. Then a worker cannot be held out whole, and no figure says so.
 """
 
 from typing import NamedTuple
@@ -25,16 +22,13 @@ from stream_engine.evaluation.hash_split import comparison_draws, name_hashes
 from stream_engine.evaluation.judgements import Judgements, judgements_of
 from stream_engine.state.snapshot import Snapshot, triplet_columns
 
-FIT, CHOOSE, BY_JUDGEMENT, BY_WORKER, BY_QUESTION = range(5)
-TEST_SHARE = 0.2  # of the responses, in the test set of refits
-VALIDATION_SHARE = 0.2  # of the others, in the validation set of refits
-WORKERS = 8  # named ones, below which none is held out
+FIT, CHOOSE, HELD = range(3)
+VALIDATION_SHARE = 0.2  # of what is not held out, in the validation set of refits
 WITHOUT_MODEL = ("random", "coverage", "landmark", "landmark-k2")  # samplers that look at no answer (room `asking`)
 ENOUGH = 200  # judgements asked so, from which on these alone are held out,
 AT_MOST = 0.5  # and which share of them
 COPIES = 8  # parts that copies of a judgement by nobody are divided into at most,
 COPIED_ROWS = 4_000_000  # and fewer where that would be more answers than these
-REPEATED = 0.9  # distinct questions a judgement, above which a question is hardly ever asked twice
 
 
 class Evidence(NamedTuple):
@@ -45,7 +39,6 @@ class Evidence(NamedTuple):
     times: np.ndarray  # (m,) float64: how often
     unit: np.ndarray  # (m,) int64 in 0 .. U - 1
     draw: np.ndarray  # (U,) float64 in [0, 1), by the unit's content
-    question: np.ndarray  # (U,) uint64: equal for the same question
     worker: np.ndarray  # (U,) int32, -1: nobody is named
     worker_hash: np.ndarray  # (W,) uint64
     complete: bool  # nothing else was ever answered
@@ -95,9 +88,8 @@ def evidence(snapshot: Snapshot, seed: int) -> Evidence:
 def of_judgements(kept: Judgements, hashes: np.ndarray, seed: int) -> Evidence:
     """Evidence whose units are judgements; `hashes` (n,) uint64 of the objects' names. O(m log m).
 
-    A judgement's draw is a hash of its comparisons as a set, its worker's name and its time. A question's hash is the
-    sum over its objects. Copies of one that names nobody and no time are those of several people: units of their own
-    (`_copies`).
+    A judgement's draw is a hash of its comparisons as a set, its worker's name and its time. Copies of one that names
+    nobody and no time are those of several people: units of their own (`_copies`).
     """
     units, rows = len(kept.times), np.asarray(kept.rows)
     workers = name_hashes(kept.worker_names, seed)
@@ -107,9 +99,6 @@ def of_judgements(kept: Judgements, hashes: np.ndarray, seed: int) -> Evidence:
     content += mix64(np.append(workers, np.uint64(0))[kept.worker] + np.uint64(1))
     content += mix64(np.nan_to_num(kept.time, nan=-1.0).astype(np.float64).view(np.uint64))
     unit = kept.judgement.astype(np.int64)
-    shown = np.unique(np.repeat(unit, 4) * len(hashes) + rows.ravel())
-    question = np.zeros(units, np.uint64)
-    np.add.at(question, shown // max(len(hashes), 1), mix64(hashes[shown % max(len(hashes), 1)]))
     chosen = [number for number, name in enumerate(kept.sampler_names) if name not in WITHOUT_MODEL]
     fair = ~np.isin(kept.sampler, chosen) if chosen else None
     copied, nth, times = _copies(kept)
@@ -124,7 +113,6 @@ def of_judgements(kept: Judgements, hashes: np.ndarray, seed: int) -> Evidence:
         times[unit],
         unit,
         _draw(content),
-        mix64(question)[copied],
         np.asarray(kept.worker)[copied],
         workers,
         kept.complete,
@@ -175,47 +163,32 @@ def of_comparisons(snapshot: Snapshot, seed: int) -> Evidence:
     draw = comparison_draws(key, name_hashes(snapshot.objects, seed))
     rows, unit = np.concatenate([key, key[:, [2, 3, 0, 1]]]), np.tile(np.arange(len(key)), 2)
     said = times > 0
-    nobody, alone = np.full(len(key), -1, np.int32), np.arange(len(key)).astype(np.uint64)
-    none = np.empty(0, np.uint64)
+    nobody, none = np.full(len(key), -1, np.int32), np.empty(0, np.uint64)
     votes = times[: len(key)], times[len(key) :]
-    return Evidence("comparisons", rows[said], times[said], unit[said], draw, alone, nobody, none, True, votes=votes)
+    return Evidence("comparisons", rows[said], times[said], unit[said], draw, nobody, none, True, votes=votes)
 
 
-def parts(found: Evidence, report: float, choose: float) -> np.ndarray:
-    """(U,) int8: FIT, CHOOSE or one of the three reported ones. `report` is the share of the units that is reported,
-    over all kinds; `choose` the share of the rest that chooses. A kind that would be empty, or that only a complete
-    record can be honest about, is left out. O(U log U)."""
+def asked_fairly(found: Evidence) -> np.ndarray:
+    """(U,) bool: units that may choose and be reported; all where too few were asked without a model."""
+    if found.fair is None or np.count_nonzero(found.fair) < ENOUGH:
+        return np.ones(len(found.draw), bool)
+    return found.fair
+
+
+def parts(found: Evidence, held: np.ndarray, choose: float) -> np.ndarray:
+    """(U,) int8: HELD where `held` (U,) says so, else CHOOSE for about this share of the units, else FIT. O(U)."""
     part = np.full(len(found.draw), FIT, np.int8)
-    names = np.unique(found.worker[found.worker >= 0])
-    asked, times_asked = np.unique(found.question, return_counts=True)
-    workers = found.complete and len(names) >= WORKERS
-    questions = found.complete and found.by == "judgements" and len(asked) < REPEATED * times_asked.sum()
-    share = report / (1 + workers + questions)
-    if workers:
-        part[_workers_out(found, names, share)] = BY_WORKER
-    if questions:
-        part[(part == FIT) & (_draw(found.question) < share)] = BY_QUESTION
-    left, chooses = part == FIT, choose * (1.0 - share)
-    if found.fair is not None and np.count_nonzero(left & found.fair) >= ENOUGH:
-        of_all = left.sum() / np.count_nonzero(left & found.fair)
-        left &= found.fair
-        more = min(of_all, AT_MOST / max(share + chooses, 1e-9))
-        share, chooses = share * more, chooses * more
-    part[left & (found.draw < share)] = BY_JUDGEMENT
-    part[left & (found.draw >= share) & (found.draw < share + chooses)] = CHOOSE
+    fair = asked_fairly(found) & ~held
+    of_all = int(np.count_nonzero(~held)) / max(int(np.count_nonzero(fair)), 1)
+    share = min(choose * of_all, max(choose, AT_MOST))
+    part[fair & (_draw(_bits(found.draw)) < share)] = CHOOSE
+    part[held] = HELD
     return part
 
 
-def _workers_out(found: Evidence, names: np.ndarray, share: float) -> np.ndarray:
-    """(U,) bool: the units of workers in the order of their hashes, until these are a share of all units; one who would
-    make it more than twice that is passed over."""
-    units = np.bincount(found.worker[found.worker >= 0], minlength=len(found.worker_hash))
-    chosen, held, wanted = [], 0, share * len(found.draw)
-    for worker in names[np.argsort(found.worker_hash[names], kind="stable")].tolist():
-        if held < wanted and held + units[worker] <= 2.0 * wanted:
-            chosen.append(worker)
-            held += int(units[worker])
-    return np.isin(found.worker, np.array(chosen, np.int64))
+def _bits(draw: np.ndarray) -> np.ndarray:
+    """(U,) uint64 of numbers in [0, 1), to draw once more by."""
+    return np.asarray(draw, np.float64).view(np.uint64)
 
 
 def without(snapshot: Snapshot, held: Evidence) -> Snapshot:

@@ -6,12 +6,12 @@
     feature_metric             the same over the features' objects, also those that nobody compared
     adds3, k1, k2              sigma(w . phi(margin)): Platt's logistic fit of `calibration`, on held-out judgements
 
-A model made by a refit has its figures in the artifact's report. Those that are nothing but counts are fitted when they
-are asked for, to three fifths of the judgements; a fifth calibrates and another one gives the figures.
+A model made by a refit has its figures in the artifact's report. Those that are nothing but counts are made when they
+are asked for; answers held out calibrate them, and others give the figures (`evaluation.cross_fit`).
 Turning a question round turns the probability round: P(a; b, c) = 1 - P(a; c, b).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -20,11 +20,11 @@ from scipy.special import expit, logit
 from stream_engine.counts import kernels
 from stream_engine.data.packed_names import unpack_names
 from stream_engine.data.symmetric_matrices import DENSE_LIMIT
-from stream_engine.evaluation import NoModel, Predictor, held_out, judgement_folds
+from stream_engine.evaluation import NoModel, Predictor, cross_fit, judgement_folds
 from stream_engine.evaluation.answer_probabilities import probabilities
 from stream_engine.evaluation.calibration import Calibration, calibrated
 from stream_engine.evaluation.held_out import HeldOut
-from stream_engine.evaluation.judgement_folds import CHOOSE, Evidence
+from stream_engine.evaluation.judgement_folds import CHOOSE, FIT, Evidence
 from stream_engine.evaluation.learned import kernel_learning, partial_order_embedding
 from stream_engine.evaluation.repeats import repeats
 from stream_engine.evaluation.similarities import by_similarity, matrix, only
@@ -35,7 +35,6 @@ from stream_engine.state.snapshot import Snapshot, triplet_columns
 LEARNED = ("embedding", "kernel_learning", "partial_order_embedding", "feature_metric")
 COUNTED = ("adds3", "k1", "k2")
 MODELS = (*LEARNED, *COUNTED)
-SHARE = 0.2  # of the judgements that is reported on, and of the rest that calibrates
 SURE = 1e-12  # a probability is never nearer to 0 or 1
 
 Probability = Callable[[np.ndarray], np.ndarray]
@@ -182,57 +181,54 @@ def counted(snapshot: Snapshot, name: str, seed: int = 0) -> tuple[Model | None,
 
 def calibration_of(snapshot: Snapshot, name: str, seed: int = 0) -> tuple[Calibration, HeldOut | None]:
     """Of margins of AddS-3, k1 or k2, in units of the predictor's scale: on judgements that its counts did not have."""
-    held = held_of(snapshot, seed)
-    calibration, margin = calibration_in(held, name)
-    return calibration, None if margin is None else held_out.held_out(held.found, held.part, held.asked, margin, 1.0)
+    counts = CountedAnswers(snapshot, seed)
+    part = cross_fit.plan(counts.every, evaluate=False).responses[0].part
+    return counts.calibrations((name,), part)[name] or Calibration(), counts.evaluated((name,)).get(name)
 
 
-class HeldOutAnswers(NamedTuple):
-    """Answers about three objects (about four) that what counts was not made of, and the counts without them."""
+class CountedAnswers:
+    """Models that are nothing but counts, on answers that these do not have. O(m log m + keys) for each fold."""
 
-    found: Evidence
-    part: np.ndarray  # (U,)
-    fitting: Snapshot  # without what calibrates and what is reported
-    outside: Snapshot  # without what is reported
-    every: Evidence  # answers of either kind
+    def __init__(self, snapshot: Snapshot, seed: int):
+        self.every = judgement_folds.evidence(snapshot, seed)
+        self.plan = cross_fit.plan(self.every)
+        counts = {key: array for key, array in snapshot.arrays.items() if not key.startswith("partial_order/")}
+        self._snapshot = snapshot._replace(arrays=counts)
 
-    @property
-    def choosing(self) -> Evidence:
-        """Answers that calibrate."""
-        return self.found.of(self.part == CHOOSE)
+    def calibrations(self, names: Sequence[str], part: np.ndarray) -> dict[str, Calibration | None]:
+        """Made of the answers that choose; None where nothing is known of them."""
+        chooses, out = part == CHOOSE, self.every.of(part != FIT)
+        fitting, made = judgement_folds.without(self._snapshot, out), {}
+        for name in names:
+            asked = _of_kind(self.every, name).of(chooses)
+            known = similarity_of(fitting, name, out) if len(asked.rows) else None
+            made[name] = known and calibrated(known.margins(asked.rows) / known.scale, asked.times)
+        return made
 
-    @property
-    def asked(self) -> Evidence:
-        """Answers that are reported on."""
-        return self.found.of(self.part > CHOOSE)
+    def evaluated(self, names: Sequence[str]) -> dict[str, HeldOut]:
+        """The figures of each model that knows something, all of comparisons of three objects or all of four."""
+        found = _of_kind(self.every, names[0])
+
+        def predict(calibrations: dict[str, Calibration | None], out: np.ndarray) -> dict[str, np.ndarray]:
+            held, rows, told = self.every.of(out), found.of(out).rows, {}
+            outside = judgement_folds.without(self._snapshot, held)
+            for name, calibration in calibrations.items():
+                known = similarity_of(outside, name, held) if calibration else None
+                p = np.full(len(rows), 0.5) if known is None else platt(known, calibration or Calibration())(rows)
+                told[name] = logit(np.clip(np.where(np.isnan(p), 0.5, p), SURE, 1.0 - SURE))
+            return told
+
+        def choose(part: np.ndarray) -> dict[str, Calibration | None]:
+            return self.calibrations(names, part)
+
+        first = choose(self.plan.responses[0].part)
+        if not any(first.values()):
+            return {}
+        return cross_fit.evaluated(found, self.plan, first, choose, predict)
 
 
-def held_of(snapshot: Snapshot, seed: int, triplets: bool = True) -> HeldOutAnswers:
-    """What is held out of a snapshot's counts; with the seed of a refit what that reports on. O(m log m + keys)."""
-    every = judgement_folds.evidence(snapshot, seed)
-    part = judgement_folds.parts(every, SHARE, SHARE)
-    found = every.of_triplets() if triplets else every.of_quadruplets()
-    counts = {key: array for key, array in snapshot.arrays.items() if not key.startswith("partial_order/")}
-    fitting, outside = (
-        judgement_folds.without(snapshot._replace(arrays=counts), every.of(out))
-        for out in (part >= CHOOSE, part > CHOOSE)
-    )
-    return HeldOutAnswers(found, part, fitting, outside, every)
-
-
-def calibration_in(held: HeldOutAnswers, name: str) -> tuple[Calibration, np.ndarray | None]:
-    """A calibration, and the (m,) log odds of the answers `held.asked`; None where it is not known how well it answers.
-    Twice the similarity's cost."""
-    choosing, asked = held.choosing, held.asked
-    fitted = similarity_of(held.fitting, name, held.every.of(held.part >= CHOOSE))
-    if fitted is None or not len(choosing.rows):
-        return Calibration(), None
-    calibration = calibrated(fitted.margins(choosing.rows) / fitted.scale, choosing.times)
-    outside = similarity_of(held.outside, name, held.every.of(held.part > CHOOSE))
-    if outside is None or not len(asked.rows):
-        return calibration, None
-    p = platt(outside, calibration)(asked.rows)
-    return calibration, logit(np.clip(np.where(np.isnan(p), 0.5, p), SURE, 1.0 - SURE))
+def _of_kind(found: Evidence, name: str) -> Evidence:
+    return found.of_quadruplets() if name == "adds4" else found.of_triplets()
 
 
 def similarity_of(snapshot: Snapshot, name: str, less: Evidence | None = None) -> Predictor | None:

@@ -149,7 +149,7 @@ def _npz(arrays: Mapping[str, np.ndarray], file: BinaryIO) -> None:
 def _table(columns: Mapping[str, Any], format: str, file: BinaryIO) -> None:
     import pyarrow as pa
 
-    table = pa.Table.from_arrays([_cells(values) for values in columns.values()], names=list(columns))
+    table = pa.Table.from_arrays([cells(values) for values in columns.values()], names=list(columns))
     if format == "csv":
         from pyarrow import csv
 
@@ -160,7 +160,7 @@ def _table(columns: Mapping[str, Any], format: str, file: BinaryIO) -> None:
         parquet.write_table(table, file, store_schema=False)  # names are texts to whoever reads it
 
 
-def _cells(values: Any):
+def cells(values: Any):
     """A column. Names stay ids beside one list of names until they are written."""
     import pyarrow as pa
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from functools import cached_property
+from statistics import NormalDist
 from types import MappingProxyType
 from typing import Any
 
@@ -14,7 +15,7 @@ from stream_engine.exports.summary import summary_of
 from stream_engine.state.artifact import figure
 from stream_engine.state.published import Published
 
-ONE_SIDED = 1.645  # standard errors of a one-sided 95 % bound
+LEVEL = 0.05  # of the one-sided test that a model beats chance, over all models together
 
 
 class Facts:
@@ -58,12 +59,13 @@ class Facts:
 
     @property
     def beats_chance(self) -> bool | None:
-        """Whether the best model's accuracy on held-out answers is above one half, by a one-sided 95 % bound; None
-        where too little was held out to say."""
+        """Whether the best model's accuracy on held-out answers is above one half, by a one-sided 95 % bound that is
+        corrected for choosing the best of several (Bonferroni); None where too little was held out to say."""
         best = self.best
         if best is None or best["standard_error"] is None:
             return None
-        return best["accuracy"] - ONE_SIDED * best["standard_error"] > 0.5
+        tested = sum(row["standard_error"] is not None for row in self.models)
+        return best["accuracy"] - NormalDist().inv_cdf(1.0 - LEVEL / tested) * best["standard_error"] > 0.5
 
     @property
     def held_out(self) -> int:

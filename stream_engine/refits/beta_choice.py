@@ -12,7 +12,7 @@ import numpy as np
 
 from stream_engine.data.triplet_columns import net_triplets
 from stream_engine.evaluation import held_out
-from stream_engine.evaluation.held_out import HeldOut, slope_of
+from stream_engine.evaluation.held_out import slope_of
 from stream_engine.kernel_learning import mkpoe
 from stream_engine.kernel_learning.constraints import Constraints, constraints
 from stream_engine.kernel_learning.lambda_choice import Losses
@@ -74,7 +74,7 @@ def fit(params: Any, inputs: Inputs, beta: float, **limits: Any) -> mkpoe.Embedd
     return mkpoe.fit(rows, inputs.kernels, beta, **said)
 
 
-def choose(task: Task, inputs: Inputs, split: Split | None, progress: Progress) -> Choice:
+def choose(task: Task, inputs: Inputs, split: Split | None, *, progress: Progress) -> Choice:
     """beta as given, or the one with the least log loss on what is held out; of equal ones the smallest. Raises
     `CannotRefit` where no beta learns anything."""
     params = task.params
@@ -85,7 +85,7 @@ def choose(task: Task, inputs: Inputs, split: Split | None, progress: Progress) 
             "0 is optimal at every beta; expected informative kernels, or none (K = I)"
         )
     if params.beta is not None:
-        return Choice(params.beta, smallest, "given", [])
+        return Choice(params.beta, smallest, "given", [], _slope_of_given(task, inputs, split))
     scale = smallest  # what is reported must not set the grid either
     if split is not None:
         outside = inputs._replace(comparisons=held_to(task, split.outside))
@@ -105,6 +105,14 @@ def choose(task: Task, inputs: Inputs, split: Split | None, progress: Progress) 
     best = _best(attempt, betas, scale)
     beta = best.beta / scale * smallest  # another set may only begin to learn elsewhere
     return Choice(beta, smallest, how, tried, best.slope, scale)
+
+
+def _slope_of_given(task: Task, inputs: Inputs, split: Split | None) -> float | None:
+    """The slope of the probabilities of a beta that is not chosen."""
+    if split is None or not split.can_choose:
+        return None
+    gram = _rough(task, inputs, split.fitting, task.params.beta)
+    return None if gram is None else held_out_answers.calibrated_slope(gram, split.choosing)
 
 
 def _smallest(params: Any, inputs: Inputs) -> float | None:
@@ -184,16 +192,12 @@ def gram_of_test(params: Any, inputs: Inputs, beta: float, fold: Fold) -> np.nda
     return points @ points.T
 
 
-def reported(task: Task, inputs: Inputs, split: Split | None, choice: Choice) -> HeldOut | None:
-    """How well the chosen beta answers what neither it nor the embedding ever had; None where nothing is held out."""
-    if split is None or not split.can_report or (choice.slope is None and not split.can_choose):
-        return None
-    slope = choice.slope
+def learned_from(task: Task, inputs: Inputs, choice: Choice, training: Snapshot) -> tuple[np.ndarray, float] | None:
+    """The Gram matrix that the chosen beta gives of some of the answers, and its slope; None without any constraints,
+    or without a slope."""
     beta = choice.beta if choice.scale is None else choice.beta / choice.smallest * choice.scale
-    gram = _rough(task, inputs, split.fitting if slope is None else split.outside, beta)
-    if gram is None:
-        return None
-    return split.figures(gram, held_out_answers.calibrated_slope(gram, split.choosing) if slope is None else slope)
+    gram = None if choice.slope is None else _rough(task, inputs, training, beta)
+    return None if gram is None or choice.slope is None else (gram, choice.slope)
 
 
 def _rough(task: Task, inputs: Inputs, restricted: Snapshot, beta: float) -> np.ndarray | None:

@@ -63,7 +63,7 @@ def _rows(snapshot: Snapshot, name: str, labelled: np.ndarray) -> np.ndarray:
 
 def _learned(snapshot: Snapshot, labelled: np.ndarray, seed: int) -> View:
     try:
-        made = kernel_learning.refit(snapshot, kernel_learning.Params(), seed, test_share=0.0)
+        made = kernel_learning.refit(snapshot, kernel_learning.Params(), seed, evaluate=False)
     except (CannotRefit, SolverFailed) as error:
         raise NoView(str(error)) from None
     distances = embedding.squared_distances(np.asarray(made.arrays["K"]))[:, labelled]

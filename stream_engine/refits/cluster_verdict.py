@@ -263,7 +263,7 @@ def asked(
     snapshot: Snapshot, ids: np.ndarray, seed: int, rng: np.random.Generator, most: int | None = None
 ) -> AnswerSet:
     """The answers about these objects alone, renumbered; at most about `most` (`MOST`), in whole judgements."""
-    kept = evidence(snapshot, seed, True, 0.0, 0.0)
+    kept = evidence(snapshot, seed, True)
     number = np.full(len(snapshot.objects), -1)
     number[ids] = np.arange(len(ids))
     answers = kept.apart(kept.answers)

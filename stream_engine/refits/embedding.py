@@ -1,9 +1,10 @@
 """Objects as points in d dimensions, by STE or t-STE with a lapse rate (room `embedding`; docs/design/embedding.md).
 
-The number of dimensions, the kernel and the ridge are given, or selected by the log loss on a validation set; a
-separate test set gives the figures of the report. The published embedding is then fitted to all answers, starting from
-the previous artifact and from scratch; the fit with the smaller objective is used. All answers count, with their
-multiplicities, including those about four objects. Memory O(n d + m), cost O(m d) an iteration.
+The number of dimensions, the kernel and the ridge are given, or selected by the log loss on a validation set; the
+figures of the report are cross-fitted (`evaluation.cross_fit`), each with a selection of its own. The published
+embedding is then fitted to all answers, starting from the previous artifact and from scratch; the fit with the smaller
+objective is used. All answers count, with their multiplicities, including those about four objects. Memory O(n d + m),
+cost O(m d) an iteration.
 """
 
 from typing import Annotated, Any, Literal
@@ -20,17 +21,10 @@ from stream_engine.embedding.evidence import Evidence, evidence
 from stream_engine.embedding.fit import Embedding, with_setting
 from stream_engine.embedding.held_out import Answers, known_lapses, population_lapse
 from stream_engine.embedding.questions import Questions, asked_about
-from stream_engine.evaluation import held_out
+from stream_engine.evaluation import cross_fit, held_out
 from stream_engine.evaluation.answer_probabilities import log_odds, probabilities
-from stream_engine.evaluation.held_out import Figures, HeldOut
-from stream_engine.evaluation.judgement_folds import (
-    BY_JUDGEMENT,
-    BY_QUESTION,
-    CHOOSE,
-    FIT,
-    TEST_SHARE,
-    VALIDATION_SHARE,
-)
+from stream_engine.evaluation.held_out import HeldOut
+from stream_engine.evaluation.judgement_folds import CHOOSE, FIT, VALIDATION_SHARE
 from stream_engine.refits import CannotRefit, Progress, no_progress
 from stream_engine.state.artifact import Artifact, plain_params
 from stream_engine.state.artifact_schemas import EMBEDDING
@@ -44,6 +38,7 @@ SEARCHED_EACH = 200  # or so many an object; the ridge is a prior, and does not 
 LEAST = 20  # minimum number of answers for a lapse rate per participant; others share one
 TOLERANCE = 1e-7  # relative improvement of the objective at which a fit stops
 MAX_ITERATIONS = 1000  # maximum number of L-BFGS iterations
+KNOWING, PICTURE = "knowing_worker", "picture"  # what else is tested: knowing who answers, and the picture
 
 
 class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -69,11 +64,12 @@ def refit(
     progress: Progress = no_progress,
     *,
     validation_share: float = VALIDATION_SHARE,
-    test_share: float = TEST_SHARE,
+    evaluate: bool = True,
     tolerance: float = TOLERANCE,
     max_iterations: int = MAX_ITERATIONS,
 ) -> Artifact:
-    """Embed a snapshot's objects. A share of 0: no validation set, or no figures. Raises `CannotRefit`.
+    """Embed a snapshot's objects. `validation_share` 0: no validation set; not `evaluate`: no figures. Raises
+    `CannotRefit`.
 
     Arrays: `X` (n, d) float64, on principal axes about the mean, signed (`principal_axes`), objects of which nothing
     was asked at 0; `covariance` (n, d, d) float32 of each place (`ellipses`), absent above `ellipses.LARGEST`
@@ -82,35 +78,41 @@ def refit(
     report's `picture` says how it was made, its trustworthiness, and its accuracy on answers that were held out.
     """
     with threadpool_limits(1):
-        found = evidence(snapshot, seed, params.lapse == "worker", test_share, validation_share)
+        found = evidence(snapshot, seed, params.lapse == "worker")
         _check(snapshot, found)
         more = {"fixed_lapse": params.lapse == "none"}
-        chosen = choice.choose(
-            _known(found.some(FIT, max(SEARCHED, SEARCHED_EACH * len(snapshot.objects)))).questions(),
-            found.of(CHOOSE),
-            params.kernel,
-            params.dimensions,
-            params.ridge,
-            progress=progress,
-            **more,
-        )
-        figures, knowing, points = _figures(found, _questions(found, FIT, CHOOSE), chosen, **more)
-        answers = _answers(found, *range(BY_QUESTION + 1))
+
+        def choose(part: np.ndarray) -> choice.Choice:
+            searched = found.some(found.of(part, FIT), max(SEARCHED, SEARCHED_EACH * len(snapshot.objects)))
+            return choice.choose(
+                _known(searched).questions(),
+                found.of(part, CHOOSE),
+                params.kernel,
+                params.dimensions,
+                params.ridge,
+                progress=progress,
+                **more,
+            )
+
+        plan = cross_fit.plan(found.units, validation_share, evaluate)
+        chosen = choose(plan.responses[0].part)
+        tested = _Tested(found, more)
+        figures = cross_fit.evaluated(found.units, plan, chosen, choose, tested.response, tested.participant)
+        answers = _known(found.answers)
         questions = answers.questions()
-        begin = (*points, *_earlier(previous, len(snapshot.objects)))
+        begin = (*(tested.points or chosen.begin), *_earlier(previous, len(snapshot.objects)))
         limits = {"tolerance": tolerance, "max_iterations": max_iterations}
         fitted = with_setting(questions, chosen.setting, begin, **more, **limits)
         progress(1, 1, log_likelihood=fitted.log_likelihood)
-        tested = (
-            {} if params.dimensions else dimensions.report_of(found, answers, chosen, seed, progress=progress, **more)
-        )
-        report = {**_report(snapshot, found, questions, chosen, figures, fitted), **tested}
-        report["knowing_worker"] = knowing._asdict() if knowing else None
+        report = _report(snapshot, found, questions, chosen, figures, fitted) | {"settings": tested.settings}
+        if not params.dimensions:
+            report |= dimensions.report_of(found, answers, chosen, seed, progress=progress, **more)
         arrays = {**_arrays(found, questions, chosen, fitted), **_covariance(found, answers, fitted, **more)}
         if fitted.points.shape[1] > 2:
             shown = picture.picture(fitted.points, questions, chosen.setting.ridge)
             arrays["picture"] = shown.points
-            report["picture"] = shown._asdict() | {"accuracy": _accuracy(found, chosen, points)}
+            right = figures[PICTURE].judgement if PICTURE in figures else None
+            report["picture"] = shown._asdict() | {"accuracy": right.accuracy if right else None}
             del report["picture"]["points"]
     return Artifact(KIND, snapshot.digest, snapshot.sequence, plain_params(params), seed, arrays, report)
 
@@ -119,16 +121,8 @@ def _check(snapshot: Snapshot, found: Evidence) -> None:
     if len(found.answers.rows) == 0:
         raise CannotRefit(
             f"{KIND}: got 0 comparisons of {len(snapshot.objects)} objects; expected at least one, next: add "
-            "triplet_counts (or worker_votes, quadruplet_counts) to `accumulators` and read comparisons"
+            "triplet_counts (or worker_votes, quadruplet_counts) to `counts` and read comparisons"
         )
-
-
-def _questions(found: Evidence, *parts: int) -> Questions:
-    return _answers(found, *parts).questions()
-
-
-def _answers(found: Evidence, *parts: int) -> Answers:
-    return _known(found.of(*parts))
 
 
 def _known(answers: Answers) -> Answers:
@@ -137,34 +131,53 @@ def _known(answers: Answers) -> Answers:
     return answers._replace(worker=np.where(each[answers.worker + 1] < LEAST, -1, answers.worker))
 
 
-def _figures(
-    found: Evidence, questions: Questions, chosen: choice.Choice, **more: Any
-) -> tuple[HeldOut, Figures | None, tuple[np.ndarray, ...]]:
-    """What a fit to all but the reported answers says of these, whoever gave them, as `predict` does. Beside it what it
-    says when it goes by the own lapse of a worker whom it knows. And points to begin the last fit at."""
-    asked = found.reported
-    if not len(asked.rows) or not len(questions.rows):
-        return HeldOut(found.units.by, None, None, None, held_out.ceiling(found.units)), None, chosen.begin
-    fitted = with_setting(questions, chosen.setting, chosen.begin, **more)
-    calibration = _calibration(chosen, fitted, questions)
-    p = probabilities(fitted.points, asked.rows, calibration.lapse, fitted.alpha, scale=calibration.scale)
-    figures = held_out.held_out(found.units, found.part, asked, log_odds(p), 1.0)
-    of = found.part[asked.unit] == BY_JUDGEMENT
-    if not len(found.workers) or not of.any():
-        return figures, None, (fitted.points,)
-    lapse = known_lapses(fitted.lapse, questions, calibration.lapse)
-    p = probabilities(fitted.points, asked.rows, lapse, fitted.alpha, found.workers_of(asked), calibration.scale)
-    knowing = held_out.figures(log_odds(p)[of], 1.0, asked.times[of], asked.unit[of])
-    return figures, knowing, (fitted.points,)
+class _Tested:
+    """Predicts answers that are out by a fit to all others."""
 
+    def __init__(self, found: Evidence, more: dict[str, Any]):
+        self.found, self.more = found, more
+        self.points: tuple[np.ndarray, ...] = ()  # of the first fit, to begin the last one at
+        self.settings: list[dict[str, Any]] = []  # one a group of responses, with its lapse and scale
+        self._last: choice.Choice | None = None
 
-def _accuracy(found: Evidence, chosen: choice.Choice, points: tuple[np.ndarray, ...]) -> float | None:
-    """How many of the reported answers a picture of a fit to the other answers gets right; None without such."""
-    asked, questions = found.reported, _questions(found, FIT, CHOOSE)
-    if not len(asked.rows) or not len(questions.rows):
-        return None
-    shown = picture.picture(points[0], questions, chosen.setting.ridge)
-    return picture.accuracy(shown.points, asked.rows, asked.times)
+    def response(self, chosen: choice.Choice, out: np.ndarray) -> dict[str, np.ndarray]:
+        """Log odds, whoever gave an answer, as `predict` does; beside it those that go by the own lapse of a worker
+        whom the fit knows, and the margins of a picture of the fit."""
+        found, asked = self.found, self.found.units.of(out)
+        questions = _known(found.outside(out)).questions()
+        if not len(questions.rows):
+            return {}
+        fitted = with_setting(questions, chosen.setting, chosen.begin, **self.more)
+        self.points = self.points or (fitted.points,)
+        calibration = _calibration(chosen, fitted, questions)
+        if chosen is not self._last:
+            self.settings.append({**chosen.setting._asdict(), **calibration._asdict()})
+            self._last = chosen
+        p = probabilities(fitted.points, asked.rows, calibration.lapse, fitted.alpha, scale=calibration.scale)
+        told = {KIND: log_odds(p)}
+        if len(found.workers):
+            lapse = known_lapses(fitted.lapse, questions, calibration.lapse)
+            who = found.workers_of(asked)
+            told[KNOWING] = log_odds(
+                probabilities(fitted.points, asked.rows, lapse, fitted.alpha, who, calibration.scale)
+            )
+        if chosen.setting.d > 2:
+            told[PICTURE] = picture.margins(
+                picture.picture(fitted.points, questions, chosen.setting.ridge).points, asked.rows
+            )
+        return told
+
+    def participant(self, chosen: choice.Choice, out: np.ndarray) -> dict[str, np.ndarray]:
+        """Log odds of answers of somebody who was never heard."""
+        questions = _known(self.found.outside(out)).questions()
+        if not len(questions.rows):
+            return {}
+        fitted = with_setting(questions, chosen.setting, chosen.begin, **self.more)
+        calibration = _calibration(chosen, fitted, questions)
+        rows = self.found.units.of(out).rows
+        return {
+            KIND: log_odds(probabilities(fitted.points, rows, calibration.lapse, fitted.alpha, scale=calibration.scale))
+        }
 
 
 def _calibration(chosen: choice.Choice, fitted: Embedding, questions: Questions) -> Calibration:
@@ -202,16 +215,19 @@ def _report(
     found: Evidence,
     questions: Questions,
     chosen: choice.Choice,
-    figures: HeldOut,
+    figures: dict[str, HeldOut],
     fitted: Embedding,
 ) -> dict[str, Any]:
     variance, calibration = fitted.points.var(axis=0), _calibration(chosen, fitted, questions)
+    none = HeldOut(found.units.by, None, None, held_out.ceiling(found.units))
+    knowing = figures.get(KNOWING, none).judgement
     return {
         **chosen.setting._asdict(),
         "alpha": fitted.alpha,
         "chosen_by": chosen.by,
         "tried": chosen.tried,
-        **figures.report(),
+        **figures.get(KIND, none).report(),
+        KNOWING: knowing._asdict() if knowing else None,
         "answers": questions.answers,
         "questions": len(questions.rows),
         "objects": len(snapshot.objects),

@@ -1,15 +1,17 @@
 """Relative comparison kernel learning (Heim et al. 2014) from a snapshot: RCKL-T, -MKL and -AK, STE or hinge.
 
 All directions of all triplets count, with their multiplicities (E is a sum over triplets). lambda1 and lambda2 are
-given, or selected on a validation set from a grid in units of the smallest values at which nothing is learned. A
-separate test set gives the figures of the report. The published kernel is fitted to all answers. It is certified: `gap`
-bounds how far its objective can be above the optimum. Cost: up to (grid + 2) solves of O(m r) an iteration for a rank
-of r (O(m + n^3) for few objects), all but the last rough.
+given, or selected on a validation set from a grid in units of the smallest values at which nothing is learned. The
+figures of the report are cross-fitted (`evaluation.cross_fit`), each with a selection of its own. The published kernel
+is fitted to all answers. It is certified: `gap` bounds how far its objective can be above the optimum. Cost: a grid of
+solves and two more for each group of folds, of O(m r) an iteration for a rank of r (O(m + n^3) for few objects), all
+but the last rough.
 
 With `objects` the kernel is learned over a subset, and n is its size. The other objects can be added to it by their own
 comparisons as anchors, with the same loss and lambda1, and by the auxiliary kernels: K ~ F F' over all.
 """
 
+from functools import partial
 from typing import Any, Literal, NamedTuple
 
 import msgspec
@@ -18,8 +20,8 @@ from threadpoolctl import threadpool_limits
 
 from stream_engine.data.triplet_columns import net_triplets
 from stream_engine.evaluation import held_out
-from stream_engine.evaluation.held_out import HeldOut, slope_of
-from stream_engine.evaluation.judgement_folds import TEST_SHARE, VALIDATION_SHARE
+from stream_engine.evaluation.held_out import slope_of
+from stream_engine.evaluation.judgement_folds import VALIDATION_SHARE
 from stream_engine.evaluation.subset import common, learned_ids
 from stream_engine.kernel_learning import auxiliary_kernels, lambda_choice, mkpoe, out_of_sample_factor, rckl
 from stream_engine.kernel_learning.auxiliary_kernels import Auxiliary, KernelSpec
@@ -28,7 +30,7 @@ from stream_engine.kernel_learning.distance_operator import excess, share_satisf
 from stream_engine.kernel_learning.lambda_choice import Attempt, Lambdas, Losses
 from stream_engine.kernel_learning.problem import Problem
 from stream_engine.refits import CannotRefit, Progress, SolverFailed, held_out_answers, kernel_refits, no_progress
-from stream_engine.refits.held_out_answers import Split
+from stream_engine.refits.held_out_answers import Split, TaskAnswers
 from stream_engine.refits.kernel_refits import Count, KernelParams, Positive, Task
 from stream_engine.state.artifact import Artifact
 from stream_engine.state.artifact_schemas import KERNEL_LEARNING
@@ -78,7 +80,7 @@ class Inputs(NamedTuple):
 
 class Choice(NamedTuple):
     """The lambdas to learn with, every pair that was tried with its held-out log loss, where to start from, and the
-    slope of its probabilities."""
+    slope of its probabilities; None where nothing is there to calibrate it by."""
 
     lambdas: Lambdas
     tried: list[dict[str, float]]
@@ -93,10 +95,10 @@ def refit(
     previous: Artifact | None = None,
     progress: Progress = no_progress,
     *,
-    test_share: float = TEST_SHARE,
+    evaluate: bool = True,
 ) -> Artifact:
-    """Learn a kernel over the snapshot's objects, or over a subset. Raises `CannotRefit`, `SolverFailed`,
-    `auxiliary_files.BadKernel`.
+    """Learn a kernel over the snapshot's objects, or over a subset; without `evaluate` no figures are made. Raises
+    `CannotRefit`, `SolverFailed`, `auxiliary_files.BadKernel`.
 
     Arrays over a subset: `ids` (n,), whom K and K0 are over; coordinates, neighbours and `known` (0: nothing, 1:
     learned, 2: joined) have a row for each of the snapshot's objects, and with rest = "extended" so has `factor` F.
@@ -104,10 +106,13 @@ def refit(
     with threadpool_limits(1):
         task = kernel_refits.task(KIND, snapshot, params, seed, previous)
         inputs = _inputs(task)
-        split = held_out_answers.split(task, test_share, VALIDATION_SHARE)
-        choice = _choose(task, inputs, split, progress)
-        told, near = _reported(task, inputs, split, choice)
-        start = _warm_start(previous, inputs, task.subset.ids, params.loss) or (near if choice.tried else None)
+        answers = TaskAnswers(task, VALIDATION_SHARE, evaluate=evaluate)
+        choose = partial(_choose, task, inputs, progress=progress)
+        choice = choose(answers.split())
+        outside = _Outside(params, inputs)
+        figures = answers.evaluated(choice, choose, outside.learned)
+        near = (outside.first or choice.start) if choice.tried else None
+        start = _warm_start(previous, inputs, task.subset.ids, params.loss) or near
         solves = len(choice.tried) + 2
         progress(solves - 1, solves)
         learned = _fit(
@@ -126,7 +131,8 @@ def refit(
             )
         extension = _extension(task, inputs.helpers, choice.lambdas.lambda1, learned)
         progress(solves, solves, gap=learned.gap)
-        return _artifact(task, inputs, choice, learned, extension, held_out_answers.report(split, told, learned.gram))
+        told = answers.report(figures, choice.slope, learned.gram)
+        return _artifact(task, inputs, choice, learned, extension, told)
 
 
 def _inputs(task: Task) -> Inputs:
@@ -146,11 +152,7 @@ def _check(task: Task, triplets: np.ndarray, decided: int) -> None:
     if len(triplets) == 0:
         raise CannotRefit(
             f"kernel_learning: got 0 triplets{among}; expected at least one, next: "
-            + (
-                "choose more objects, or others"
-                if among
-                else "add triplet_counts to `accumulators` and read comparisons"
-            )
+            + ("choose more objects, or others" if among else "add triplet_counts to `counts` and read comparisons")
         )
     if decided == 0:
         raise CannotRefit(
@@ -215,7 +217,7 @@ def _extension(
     )
 
 
-def _choose(task: Task, inputs: Inputs, split: Split | None, progress: Progress) -> Choice:
+def _choose(task: Task, inputs: Inputs, split: Split | None, *, progress: Progress) -> Choice:
     """lambda1 and lambda2: as given, or with the least held-out log loss; ties go to the larger, simpler, ones. E is a
     sum: against fewer answers the same lambdas are made smaller by as much."""
     params, whole = task.params, float(inputs.weight.sum())
@@ -224,12 +226,14 @@ def _choose(task: Task, inputs: Inputs, split: Split | None, progress: Progress)
     largest1, largest2 = (float(each * whole / outside.weight.sum()) for each in largest)
     first = lambda_choice.grid(params.lambda1, GRID, largest1, params.form != "mkl")
     second = lambda_choice.grid(params.lambda2, GRID, largest2, params.form != "t" and bool(inputs.helpers.kernels))
-    if first.fixed and second.fixed:
-        return Choice(Lambdas(first.values[0], second.values[0]), [], None, None)
+    middle = Lambdas(*(grid.values[len(grid.values) // 2] for grid in (first, second)))
     if split is None or not split.can_choose:  # the middle of the grid, and the report says so
-        middle = [grid.values[len(grid.values) // 2] for grid in (first, second)]
-        return Choice(Lambdas(*middle), [], None, None)
+        return Choice(middle, [], None, None)
     training, asked, n_grid = inputs.of(split.fitting), split.choosing, len(first.values) * len(second.values)
+    if first.fixed and second.fixed:
+        learned = _rough(params, training, middle, whole, None)
+        slope = held_out_answers.calibrated_slope(learned.gram, asked)
+        return Choice(middle, [], rckl.Start(learned.k0, learned.mu), slope)
     tried: list[dict[str, float]] = []
 
     def attempt(lambdas: Lambdas, start: rckl.Start | None) -> Attempt:
@@ -249,25 +253,25 @@ def _choose(task: Task, inputs: Inputs, split: Split | None, progress: Progress)
     return Choice(best.lambdas, tried, best.start._replace(dual=None), best.sure)
 
 
-def _reported(
-    task: Task, inputs: Inputs, split: Split | None, choice: Choice
-) -> tuple[HeldOut | None, rckl.Start | None]:
-    """How well the chosen lambdas answer what neither they nor the kernel ever had, and that kernel as a start.
+class _Outside:
+    """Kernels learned from all answers but some; `first` is where the first of them ended."""
 
-    The slope comes from the validation set, even for a likelihood: the trace shrinks distances, so that a fit is
-    underconfident about held-out answers.
-    """
-    if split is None or not split.can_report:
-        return None, choice.start
-    params, slope = task.params, choice.slope
-    if slope is None and not split.can_choose:
-        return None, choice.start
-    training = inputs.of(split.outside if slope is not None else split.fitting)
-    learned = _rough(params, training, choice.lambdas, inputs.weight.sum(), choice.start)
-    if slope is None:
-        slope = held_out_answers.calibrated_slope(learned.gram, split.choosing)
-    figures = split.figures(learned.gram, slope)
-    return figures, rckl.Start(learned.k0, learned.mu)
+    def __init__(self, params: Params, inputs: Inputs):
+        self._params, self._inputs = params, inputs
+        self.first: rckl.Start | None = None
+
+    def learned(self, choice: Choice, training: Snapshot) -> tuple[np.ndarray, float] | None:
+        """The kernel that the chosen lambdas learn, and its slope.
+
+        The slope comes from the validation set, even for a likelihood: the trace shrinks distances, so that a fit is
+        underconfident about held-out answers.
+        """
+        if choice.slope is None:
+            return None
+        whole = self._inputs.weight.sum()
+        learned = _rough(self._params, self._inputs.of(training), choice.lambdas, whole, choice.start)
+        self.first = self.first or rckl.Start(learned.k0, learned.mu)
+        return learned.gram, choice.slope
 
 
 def _rough(params: Params, training: Inputs, lambdas: Lambdas, whole: float, start: rckl.Start | None) -> rckl.Learned:

@@ -13,6 +13,7 @@ the sum of squared lengths, another object is joined by its own comparisons as a
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Literal
 
 import msgspec
@@ -20,21 +21,14 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from stream_engine.data.triplet_columns import net_triplets
-from stream_engine.evaluation.judgement_folds import TEST_SHARE
 from stream_engine.kernel_learning import auxiliary_kernels, mkpoe, out_of_sample_factor
 from stream_engine.kernel_learning.auxiliary_kernels import KernelSpec
 from stream_engine.kernel_learning.constraints import Constraints, raw
 from stream_engine.kernel_learning.out_of_sample import Answers
 from stream_engine.order.implied import implied
-from stream_engine.refits import (
-    CannotRefit,
-    Progress,
-    beta_choice,
-    held_out_answers,
-    kernel_refits,
-    no_progress,
-)
+from stream_engine.refits import CannotRefit, Progress, beta_choice, kernel_refits, no_progress
 from stream_engine.refits.beta_choice import Choice, Inputs
+from stream_engine.refits.held_out_answers import TaskAnswers
 from stream_engine.refits.kernel_refits import Count, KernelParams, Positive, Task
 from stream_engine.state.artifact import Artifact
 from stream_engine.state.artifact_schemas import PARTIAL_ORDER_EMBEDDING
@@ -97,12 +91,13 @@ def refit(
         kernel_refits.require_memory(task, MATRICES * (1 + max(len(params.kernels), 1)))
         comparisons = beta_choice.held_to(task, task.restricted)
         _check(task, comparisons, len(net_triplets(triplet_columns(task.restricted))[0]))
-        split = held_out_answers.split(task, TEST_SHARE, VALIDATION_SHARE, quadruplets=True)
+        answers = TaskAnswers(task, VALIDATION_SHARE, quadruplets=True)
         inputs = _inputs(task, comparisons)
-        choice = beta_choice.choose(task, inputs, split, progress)
+        choose = partial(beta_choice.choose, task, inputs, progress=progress)
+        choice = choose(answers.split())
         solves = len(choice.tried) + 2
         progress(solves - 1, solves)
-        told = beta_choice.reported(task, inputs, split, choice)
+        figures = answers.evaluated(choice, choose, partial(beta_choice.learned_from, task, inputs))
         solved = beta_choice.fit(
             params,
             inputs,
@@ -113,7 +108,8 @@ def refit(
         )
         extension = _extension(task, inputs, choice.beta, solved)
         progress(solves, solves, gap=solved.gap)
-        return _artifact(task, inputs, choice, solved, extension, held_out_answers.report(split, told, solved.gram))
+        told = answers.report(figures, choice.slope, solved.gram)
+        return _artifact(task, inputs, choice, solved, extension, told)
 
 
 def _check(task: Task, comparisons: Constraints, decided: int) -> None:

@@ -1,19 +1,21 @@
 """Would more answers help? The embedding fitted to parts of the answers, each tested on judgements held out of all.
 
-The setting is that of the artifact, and the held-out judgements are those that it reported on: nothing here chooses.
+The judgements and the settings are those of the artifact's own figures (`evaluation.cross_fit`): what is predicted here
+chose nothing.
 """
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.special import expit
 
-from stream_engine.embedding.evidence import evidence
+from stream_engine.embedding.evidence import Evidence, evidence
 from stream_engine.embedding.fit import LOOSE, Embedding, Setting, fit, fit_carefully
 from stream_engine.embedding.questions import Questions
-from stream_engine.evaluation import held_out
+from stream_engine.evaluation import cross_fit
 from stream_engine.evaluation.answer_probabilities import log_odds, probabilities
 from stream_engine.evaluation.held_out import BINS, Figures
-from stream_engine.evaluation.judgement_folds import BY_JUDGEMENT, CHOOSE, FIT, TEST_SHARE, VALIDATION_SHARE
 from stream_engine.evaluation.participants import wilson
 from stream_engine.findings.words import count, percent, some
 from stream_engine.report import Section, Table
@@ -84,33 +86,52 @@ def section(material: Material) -> Section:
 def curve(material: Material, artifact: Artifact) -> tuple[list[Step], np.ndarray, np.ndarray]:
     """The steps, and of the last one each held-out answer's probability of what was expected, and whether it came."""
     params, report = artifact.params, artifact.report
-    shares = params.get("reported", TEST_SHARE), params.get("held_out", VALIDATION_SHARE)  # once parameters
-    found = evidence(material.snapshot, artifact.seed, params["lapse"] == "worker", *shares)
-    asked = found.units.of(found.part == BY_JUDGEMENT)
-    if asked.times.sum() < LEAST:
+    found = evidence(material.snapshot, artifact.seed, params["lapse"] == "worker")
+    chosen = report.get("settings") or [report]
+    groups = cross_fit.plan(found.units).responses[: len(chosen)]
+    out = [fold for group in groups for fold in group.folds]
+    if found.units.of(np.any(out, axis=0)).times.sum() < LEAST if out else True:
         return [], np.empty(0), np.empty(0)
-    setting = Setting(**{name: report[name] for name in Setting._fields})
-    training = np.flatnonzero(np.isin(found.part, (FIT, CHOOSE)))
-    draw = found.units.draw[training]
-    size = len(found.answers.rows)
-    steps, p, fitted = [], np.empty(0), None
+    steps, part = [], _Part(found, params["lapse"] == "none", {}, 0.0, [], [])
     for share in SHARES:
-        kept = training[draw <= np.quantile(draw, share * min(1.0, MOST / max(size, 1)))]
-        answers = found.answers.of(np.isin(found.answers.unit, kept))
+        part = part._replace(share=share, sizes=[], told=[])
+        figures = cross_fit.crossed(found.units, groups, chosen, part.predict, np.arange(len(found.units.draw)))
+        if figures:
+            steps.append(Step(int(np.mean(part.sizes)), figures[""]))
+    margin = np.concatenate([np.empty(0), *part.told])
+    return steps, expit(np.abs(margin)), np.where(margin > 0, 1.0, np.where(margin == 0, 0.5, 0.0))
+
+
+class _Part(NamedTuple):
+    """Fits to a share of the answers outside each fold; `fitted` to the share before, by the fold."""
+
+    found: Evidence
+    fixed_lapse: bool
+    fitted: dict[bytes, Embedding]
+    share: float
+    sizes: list[float]  # of what was fitted
+    told: list[np.ndarray]  # log odds of what was out
+
+    def predict(self, setting: Mapping[str, Any], out: np.ndarray) -> dict[str, np.ndarray]:
+        """Log odds of the answers that are out."""
+        units, answers = self.found.units, self.found.answers
+        share = self.share * min(1.0, MOST / max(len(answers.rows), 1))
+        kept = ~out & (units.draw <= np.quantile(units.draw[~out], share)) if not out.all() else ~out
+        answers = answers.of(np.append(kept, False)[answers.unit])
         if not len(answers.rows):
-            continue
-        questions = answers.questions()
-        fitted = _fit(questions, setting, fitted, fixed_lapse=params["lapse"] == "none", tolerance=LOOSE)
-        p = probabilities(fitted.points, asked.rows, report["lapse"], fitted.alpha, scale=report["scale"])
-        figures = held_out.figures(log_odds(p), 1.0, asked.times, asked.unit)
-        steps.append(Step(int(answers.times.sum()), figures))
-    expected = np.maximum(p, 1.0 - p)
-    return steps, expected, np.where(p > 0.5, 1.0, np.where(p == 0.5, 0.5, 0.0))
+            return {}
+        before = self.fitted.get(out.tobytes())
+        made = _fit(answers.questions(), setting, before, fixed_lapse=self.fixed_lapse, tolerance=LOOSE)
+        self.fitted[out.tobytes()] = made
+        self.sizes.append(float(answers.times.sum()))
+        p = probabilities(made.points, units.of(out).rows, setting["lapse"], made.alpha, scale=setting["scale"])
+        self.told.append(log_odds(p))
+        return {"": self.told[-1]}
 
 
-def _fit(questions: Questions, setting: Setting, smaller: Embedding | None, **more: Any) -> Embedding:
+def _fit(questions: Questions, setting: Mapping[str, Any], smaller: Embedding | None, **more: Any) -> Embedding:
     """The setting fitted, begun at the points of the fit to fewer of the same answers."""
-    kernel, d, ridge = setting
+    kernel, d, ridge = (setting[name] for name in Setting._fields)
     if smaller is None:
         return fit_carefully(questions, d, ridge, kernel=kernel, **more)[0]
     return fit(questions, d, ridge, kernel=kernel, start=smaller.points, **more)

@@ -8,7 +8,7 @@ import pytest
 
 from stream_engine.evaluation import count_figures, judgement_folds
 from stream_engine.evaluation.count_figures import of_counts, too_many
-from stream_engine.evaluation.probability import calibration_of, held_of, similarity_of
+from stream_engine.evaluation.probability import CountedAnswers, calibration_of, similarity_of
 from stream_engine.evaluation.similarities import matrix
 from stream_engine.exports.models import left_out, table
 from stream_engine.formats import decoder
@@ -61,9 +61,9 @@ def test_adds_of_counts_is_that_of_the_accumulators(whole, name):
 @pytest.mark.parametrize("name", ["adds3", "adds4"])
 def test_sums_without_held_out_answers_are_those_of_a_stream_without_them(whole, name):
     """Every line is a judgement of its own: an engine that hears those that are not reported alone."""
-    held = held_of(whole, 2, triplets=name == "adds3")
-    out = held.every.of(held.part > judgement_folds.CHOOSE)
-    rest = judgement_folds.evidence(whole, 2).of(held.part <= judgement_folds.CHOOSE)
+    counts = CountedAnswers(whole, 2)
+    held = counts.plan.responses[0].folds[0]
+    out, rest = counts.every.of(held), counts.every.of(~held)
     lines = [
         {"type": "quadruplet", "near": [f"o{i}", f"o{j}"], "far": [f"o{k}", f"o{l}"]}
         for (i, j, k, l), times in zip(rest.rows.tolist(), rest.times.tolist())
@@ -71,25 +71,29 @@ def test_sums_without_held_out_answers_are_those_of_a_stream_without_them(whole,
     ]
     place = np.array([int(each[1:]) for each in snapshot_of(lines).objects])  # names are ids of `whole`
     w = matrix(snapshot_of(lines), name)
-    rows = held.asked.rows
+    rows = (out.of_triplets() if name == "adds3" else out.of_quadruplets()).rows
     i, j, k, l = np.argsort(place)[rows].T
-    np.testing.assert_array_equal(similarity_of(held.outside, name, out).margins(rows), w[i, j] - w[k, l])
+    np.testing.assert_array_equal(
+        similarity_of(judgement_folds.without(whole, out), name, out).margins(rows), w[i, j] - w[k, l]
+    )
 
 
 def test_the_majority_is_of_the_answers_that_were_not_held_out(whole):
     """Each answer held out is foretold by who says the same among the rest; a coin where nobody was asked."""
     got = of_counts(whole, 3)["majority"]
-    held = held_of(whole, 3)
-    out = held.found.of(held.part > judgement_folds.CHOOSE)
-    votes = Counter()
-    for part, sign in ((judgement_folds.evidence(whole, 3).of_triplets(), 1), (out, -1)):
-        for (a, b, _, c), times in zip(part.rows.tolist(), part.times.tolist()):
-            votes[a, b, c] += sign * times
-    judged = out.of(held.part == judgement_folds.BY_JUDGEMENT)
-    margin = np.array([votes[a, b, c] - votes[a, c, b] for a, b, _, c in judged.rows.tolist()])
-    right = judged.times @ ((margin > 0) + 0.5 * (margin == 0)) / judged.times.sum()
-    assert got.judgement.accuracy == pytest.approx(right) and got.judgement.comparisons == judged.times.sum()
-    assert (margin == 0).any() and (margin > 0).any() and 0.5 < right < 1
+    counts, right, margins = CountedAnswers(whole, 3), 0.0, []
+    every = counts.every.of_triplets()
+    for held in (each for group in counts.plan.responses for each in group.folds):
+        out, votes = every.of(held), Counter()
+        for part, sign in ((every, 1), (out, -1)):
+            for (a, b, _, c), times in zip(part.rows.tolist(), part.times.tolist()):
+                votes[a, b, c] += sign * times
+        margin = np.array([votes[a, b, c] - votes[a, c, b] for a, b, _, c in out.rows.tolist()])
+        right += out.times @ ((margin > 0) + 0.5 * (margin == 0))
+        margins += margin.tolist()
+    assert got.judgement.comparisons == every.times.sum()
+    assert got.judgement.accuracy == pytest.approx(right / every.times.sum()) and 0.5 < got.judgement.accuracy < 1
+    assert 0 in margins and max(margins) > 0
 
 
 def test_figures_are_those_that_predict_tells_of(whole):

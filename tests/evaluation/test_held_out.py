@@ -179,18 +179,3 @@ def test_where_hardly_anything_is_asked_twice_there_is_no_ceiling():
         )
         is None
     )
-
-
-def test_each_kind_of_figure_is_of_its_own_answers():
-    made = world(1, screens=200, repeats=0.4)
-    found = judgement_folds.of_judgements(made.judgements, name_hashes(made.names, 0), 0)
-    part = judgement_folds.parts(found, 0.3, 0.2)
-    asked = found.of(part > judgement_folds.CHOOSE)
-    kind = part[asked.unit]
-    margin = np.where(kind == judgement_folds.BY_JUDGEMENT, 1.0, np.where(kind == judgement_folds.BY_WORKER, -1.0, 0.0))
-    got = held_out.held_out(found, part, asked, margin, 1.0)
-    assert (got.judgement.accuracy, got.worker.accuracy, got.question.accuracy) == (1.0, 0.0, 0.5)
-    assert got.worker.clusters == len(set(found.worker[part == judgement_folds.BY_WORKER].tolist()))
-    said = got.report()
-    assert said["error"] == 0.0 and said["held_out"] == "judgements" and said["by_worker"]["accuracy"] == 0.0
-    assert sum(f.comparisons for f in (got.judgement, got.worker, got.question)) == asked.times.sum()

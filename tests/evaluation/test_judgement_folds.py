@@ -1,4 +1,4 @@
-"""What is held out: whole judgements, workers and questions, by names alone; counts without them, against a recount."""
+"""What can be held out: whole judgements, by names alone; counts without them, against a recount."""
 
 from collections import Counter
 
@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from stream_engine import Engine, Triplet
 from stream_engine.data.comparisons import Batch
 from stream_engine.data.triplet_columns import columns_from_triplets, pair_of_entry, state_of_columns
+from stream_engine.evaluation import cross_fit
 from stream_engine.evaluation import judgement_folds as folds
 from stream_engine.evaluation.hash_split import name_hashes
 from stream_engine.order.partial_order import PartialOrder
@@ -19,6 +20,11 @@ from tests.support.judged_worlds import World, world
 
 def evidence(made: World, seed: int = 0, **changed) -> folds.Evidence:
     return folds.of_judgements(made.judgements._replace(**changed), name_hashes(made.names, seed), seed)
+
+
+def part_of(found: folds.Evidence) -> np.ndarray:
+    """The part of each unit in the first group of folds."""
+    return cross_fit.plan(found).responses[0].part
 
 
 def once(made: World) -> World:
@@ -78,30 +84,29 @@ def test_counts_without_some_judgements_are_a_recount_of_the_others(seed, quadru
 
 @given(st.integers(0, 10_000))
 @settings(max_examples=25, deadline=None)
-def test_no_judgement_worker_or_question_is_on_both_sides(seed):
+def test_no_judgement_or_worker_is_on_both_sides(seed):
     """Seen in the counts that training gets, not in the bookkeeping: nothing that was held out is left in them."""
     made = world(seed, screens=150, repeats=0.4)
     found = evidence(made)
-    part = folds.parts(found, 0.3, 0.2)
+    plan = cross_fit.plan(found)
     whole, kept = counted(made.rows(), made.names), made.judgements
     copied, _, times = folds._copies(kept)
-    assert part.shape == copied.shape and {folds.FIT, folds.CHOOSE, folds.BY_JUDGEMENT} <= set(part.tolist())
     assert np.array_equal(np.bincount(copied, times), kept.times)
-    for held in (part > folds.FIT, part > folds.CHOOSE):
-        training = counts(folds.without(whole, found.of(held)))
-        others = Counter()
-        for unit, number in enumerate(copied.tolist()):
-            for row in kept.rows[kept.judgement == number].tolist():
-                others[tuple(row)] += int(times[unit]) * int(not held[unit])
-        assert training == {key: times for key, times in others.items() if times}
+    for group in plan.responses[:2] + plan.participants[:2]:
+        assert group.part.shape == copied.shape
+        assert {folds.FIT, folds.CHOOSE, folds.HELD} == set(group.part.tolist())
+        for held in (group.part > folds.FIT, group.part > folds.CHOOSE, *group.folds):
+            training = counts(folds.without(whole, found.of(held)))
+            others = Counter()
+            for unit, number in enumerate(copied.tolist()):
+                for row in kept.rows[kept.judgement == number].tolist():
+                    others[tuple(row)] += int(times[unit]) * int(not held[unit])
+            assert training == {key: times for key, times in others.items() if times}
     worker = kept.worker[copied]
-    out = set(worker[part == folds.BY_WORKER].tolist())
-    assert out and -1 not in out and not out & set(worker[part != folds.BY_WORKER].tolist())
-    shown = [frozenset(kept.rows[kept.judgement == number].ravel().tolist()) for number in copied.tolist()]
-    asked = {q for q, p in zip(shown, part) if p == folds.BY_QUESTION}
-    learned = {q for q, p in zip(shown, part) if p in (folds.FIT, folds.CHOOSE, folds.BY_JUDGEMENT)}
-    assert not asked & learned
-    assert 0.1 < (part > folds.CHOOSE).mean() < 0.6
+    for group in plan.participants:
+        for held in (group.part == folds.HELD, *group.folds):
+            out = set(worker[held].tolist())
+            assert out and -1 not in out and not out & set(worker[~held].tolist())
 
 
 def test_a_planted_leak_shows():
@@ -118,12 +123,12 @@ def test_a_planted_leak_shows():
         return sum(bool(rows & held) and bool(rows & training) for rows in said)
 
     by_counts, found = folds.evidence(whole, 0), evidence(made)
-    assert by_counts.by == "comparisons" and torn(by_counts, folds.parts(by_counts, 0.2, 0.2)) > 120
-    assert torn(found, folds.parts(found, 0.2, 0.2)) == 0
+    assert by_counts.by == "comparisons" and torn(by_counts, part_of(by_counts)) > 100
+    assert torn(found, part_of(found)) == 0
     leaking = found._replace(unit=np.arange(len(found.rows)), draw=np.random.default_rng(0).random(len(found.rows)))
     alone = np.full(len(found.rows), -1, np.int32)
-    leaking = leaking._replace(worker=alone, question=np.arange(len(found.rows)).astype(np.uint64))
-    assert torn(leaking, folds.parts(leaking, 0.2, 0.2)) > 120
+    leaking = leaking._replace(worker=alone)
+    assert torn(leaking, part_of(leaking)) > 120
 
 
 def test_equal_answers_of_people_without_a_name_are_held_out_one_by_one(monkeypatch):
@@ -134,7 +139,7 @@ def test_equal_answers_of_people_without_a_name_are_held_out_one_by_one(monkeypa
     snapshot = engine.snapshot()
     found = folds.evidence(snapshot, 0)
     assert len(found.draw) == 60 * (folds.COPIES + 3) and sorted(set(found.times)) == [1, 2]
-    training = counts(folds.without(snapshot, found.of(folds.parts(found, 0.3, 0.0) > folds.FIT)))
+    training = counts(folds.without(snapshot, found.of(found.draw < 0.3)))
     kept = {way: [n for (_, i, _, j), n in training.items() if (i < j) == way] for way in (True, False)}
     for each, all_of_them in ((kept[True], 540), (kept[False], 180)):
         assert abs(sum(each) - 0.7 * all_of_them) < 0.1 * all_of_them
@@ -155,8 +160,8 @@ def test_where_a_judgement_goes_depends_on_names_alone(seed):
     moved = kept._replace(rows=new_id[kept.rows][shuffled])
     names = tuple(made.names[i] for i in np.argsort(new_id))
     again = folds.of_judgements(moved, name_hashes(names, 0), 0)
-    assert np.array_equal(again.draw, found.draw) and np.array_equal(again.question, found.question)
-    assert np.array_equal(folds.parts(again, 0.3, 0.2), folds.parts(found, 0.3, 0.2))
+    assert np.array_equal(again.draw, found.draw)
+    assert np.array_equal(part_of(again), part_of(found))
     early = kept.judgement < 30
     before = evidence(
         made,
@@ -166,31 +171,29 @@ def test_where_a_judgement_goes_depends_on_names_alone(seed):
         worker=kept.worker[:30],
         time=kept.time[:30],
     )
-    assert np.array_equal(before.draw, found.draw[:30]) and np.array_equal(before.question, found.question[:30])
+    assert np.array_equal(before.draw, found.draw[:30])
     assert not np.array_equal(evidence(made, seed=1).draw, found.draw)
     assert len(np.unique(found.draw)) > 50
 
 
-def test_a_sample_of_judgements_cannot_hold_out_a_worker_or_a_question():
+def test_a_sample_of_judgements_cannot_hold_out_a_worker():
     """What the sample does not hold of them goes on training, so no figure may say they were never heard."""
     made = world(3, screens=150, repeats=0.5)
-    part = folds.parts(evidence(made, complete=False), 0.3, 0.2)
-    assert set(part.tolist()) == {folds.FIT, folds.CHOOSE, folds.BY_JUDGEMENT}
-    assert 0.2 < (part == folds.BY_JUDGEMENT).mean() < 0.4
-    few = world(3, screens=150, workers=folds.WORKERS - 1)
-    assert folds.BY_WORKER not in folds.parts(evidence(few), 0.3, 0.2)
-    assert folds.BY_QUESTION not in folds.parts(evidence(world(3, screens=150, repeats=0.0)), 0.3, 0.2)
-    nobody = folds.parts(evidence(world(3, workers=0)), 0.3, 0.2)
-    assert folds.BY_WORKER not in nobody and folds.BY_JUDGEMENT in nobody
+    assert cross_fit.plan(evidence(made)).participants
+    plan = cross_fit.plan(evidence(made, complete=False))
+    assert plan.responses and not plan.participants
+    for few in (cross_fit.PARTICIPANTS - 1, 0):
+        plan = cross_fit.plan(evidence(world(3, screens=150, workers=few)))
+        assert plan.responses and not plan.participants
 
 
 def test_a_worker_who_gave_half_of_the_answers_is_not_held_out():
     made = world(9, screens=200, workers=10)
-    worker = np.where(np.arange(200) % 2, 0, made.judgements.worker).astype(np.int32)
+    worker = np.where(np.arange(200) % 3, 0, made.judgements.worker).astype(np.int32)
     for seed in range(20):
         found = evidence(made, seed=seed, worker=worker)
-        out = folds.parts(found, 0.3, 0.2) == folds.BY_WORKER
-        assert 0 < out.mean() <= 0.2 and 0 not in found.worker[out]
+        out = np.any([held for group in cross_fit.plan(found).participants for held in group.folds], axis=0)
+        assert 0 < out.mean() <= 0.5 and 0 not in found.worker[out]
 
 
 def test_answers_about_a_subset():
@@ -210,7 +213,7 @@ def test_comparisons_alone_are_held_out_with_their_reverses():
     assert found.by == "comparisons"
     said = {tuple(row): times for row, times in zip(found.rows.tolist(), found.times.tolist())}
     assert said == counts(snapshot)
-    held = folds.parts(found, 0.3, 0.2)[found.unit] > folds.FIT
+    held = part_of(found)[found.unit] > folds.FIT
     where = {}
     for row, out in zip(found.rows.tolist(), held.tolist()):
         pairs = frozenset({(*sorted(row[:2]),), (*sorted(row[2:]),)})
@@ -222,7 +225,7 @@ def test_comparisons_alone_are_held_out_with_their_reverses():
 def test_nothing_to_hold_out(n):
     snapshot = counted(np.empty((0, 4), np.int32), tuple("abc"[:n]))
     found = folds.evidence(snapshot, 0)
-    assert len(found.rows) == 0 and len(folds.parts(found, 0.3, 0.2)) == 0
+    assert len(found.rows) == 0 and len(part_of(found)) == 0 and cross_fit.plan(found).responses[0].folds == ()
     assert counts(folds.without(snapshot, found)) == {}
 
 
@@ -235,13 +238,16 @@ def test_judgements_that_a_model_chose_neither_choose_nor_are_reported(asked_so)
     fair = rng.random(units) < asked_so
     sampler = np.where(fair, rng.choice([-1, 0, 2], units), 1).astype(np.int32)
     found = evidence(made, sampler=sampler, sampler_names=names, complete=False)
-    part = folds.parts(found, 0.2, 0.2)
+    groups = cross_fit.plan(found).responses
+    part = groups[0].part
     assert set(np.unique(part[~fair])) == {folds.FIT}
-    held = (part != folds.FIT).sum()
-    assert abs(held - units * min(0.36, asked_so / 2)) < 0.03 * units
-    assert abs((part == folds.BY_JUDGEMENT).sum() - held * 0.2 / 0.36) < 0.03 * units
+    assert abs((part == folds.HELD).sum() - units * asked_so * 0.2) < 0.03 * units
+    outside = fair & (part != folds.HELD)
+    chooses = min(0.2 * (part != folds.HELD).sum() / outside.sum(), folds.AT_MOST)
+    assert abs((part[outside] == folds.CHOOSE).mean() - chooses) < 0.05
+    out = [held for group in groups for held in group.folds]
+    assert not np.any(out, axis=0)[~fair].any() and np.sum(out, axis=0).max() == 1
     few = np.where(np.arange(units) < folds.ENOUGH - 1, 0, 1).astype(np.int32)
-    assert np.array_equal(
-        folds.parts(evidence(made, sampler=few, sampler_names=names), 0.2, 0.2),
-        folds.parts(evidence(made), 0.2, 0.2),
-    ), "too few asked without a model hold out nothing alone"
+    assert np.array_equal(part_of(evidence(made, sampler=few, sampler_names=names)), part_of(evidence(made))), (
+        "too few asked without a model hold out nothing alone"
+    )

@@ -23,7 +23,6 @@ N, ANSWERS, WORKERS, WORLDS = 9, 240, 12, 6
 FIGURES = {  # where a share of right answers stands in a report, and of how many it is
     ("accuracy",): ("held_out_comparisons",),
     ("by_worker", "accuracy"): ("by_worker", "comparisons"),
-    ("by_question", "accuracy"): ("by_question", "comparisons"),
     ("held_out", "accuracy"): ("held_out", "objects"),
     ("predictor_agreement",): ("predictor_tested_on",),
 }

@@ -7,7 +7,8 @@ import pytest
 from connectors import Record
 from stream_engine.data.packed_names import unpack_names
 from stream_engine.embedding.evidence import evidence
-from stream_engine.evaluation.judgement_folds import BY_QUESTION, CHOOSE, FIT
+from stream_engine.evaluation import cross_fit
+from stream_engine.evaluation.judgement_folds import CHOOSE, FIT, HELD
 from stream_engine.formats.options import EventOptions
 from stream_engine.refits import CannotRefit, embedding
 from stream_engine.service.ingest import Ingest
@@ -57,13 +58,16 @@ ALL = ("triplet_counts", "quadruplet_counts")
 @pytest.mark.parametrize("accumulators", [ALL, (*ALL, "worker_votes"), (*ALL, "judgements")])
 def test_every_answer_is_of_one_part(accumulators):
     made, _ = snapshot(accumulators)
-    found = evidence(made, 3, True, 0.3, 0.3)
+    found = evidence(made, 3, True)
+    group = cross_fit.plan(found.units).responses[0]
     assert found.answers.times.sum() == made.counters["comparisons"] == 900
-    parts = [found.of(part) for part in range(FIT, BY_QUESTION + 1)]
+    parts = [found.of(group.part, part) for part in (FIT, CHOOSE, HELD)]
     assert sum(part.times.sum() for part in parts) == 900 and parts[FIT].times.sum() > parts[CHOOSE].times.sum() > 0
     units = [set(part.unit.tolist()) for part in parts]
     assert sum(len(each) for each in units) == len(set().union(*units))
-    assert found.reported.times.sum() == sum(part.times.sum() for part in parts[CHOOSE + 1 :]) > 0
+    held = found.units.of(group.part == HELD)
+    assert held.times.sum() == parts[HELD].times.sum() > 0
+    assert found.outside(group.part == HELD).times.sum() == 900 - held.times.sum()
     assert found.units.by == ("judgements" if "judgements" in accumulators else "comparisons")
     assert (len(found.workers) > 0) == (len(accumulators) > 2)
 
@@ -101,7 +105,7 @@ def test_what_is_reported_chose_nothing():
     assert report["held_out"] == "judgements" and report["d"] == 2 and report["chosen_by"] == "held-out log loss"
     assert report["accuracy"] > 0.93 and report["by_worker"]["accuracy"] > 0.9 and report["log_loss"] < 0.25
     assert len(report["tried"]) > 5 and report["converged"]
-    none = embedding.refit(made, QUICK, 1, validation_share=0.0, test_share=0.0).report
+    none = embedding.refit(made, QUICK, 1, validation_share=0.0, evaluate=False).report
     assert none["accuracy"] is None and none["chosen_by"] == "given"
 
 

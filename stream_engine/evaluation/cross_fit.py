@@ -1,0 +1,121 @@
+"""Cross-fitting: every answer is predicted by a model that was neither fitted to it nor chosen by it.
+
+Responses are dealt to `FOLDS` folds by their hashes, and participants once more; two folds are a group. The setting of
+a model is chosen for each group, from the answers outside it. Then the model is fitted to all answers outside each fold
+of the group, and predicts those inside (cross-validation, Stone 1974; nested, Varma & Simon 2006). Figures are over all
+predictions together: one split of a small study instead has a standard error of many points, and the seed decides.
+
+Folds are predicted until the 95 % interval is within two points of the accuracy, whatever that is, or every answer was
+predicted once; so all models of a study are tested on the same answers.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from itertools import chain
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+
+from stream_engine.evaluation import held_out
+from stream_engine.evaluation.held_out import Figures, HeldOut
+from stream_engine.evaluation.judgement_folds import VALIDATION_SHARE, Evidence, asked_fairly, parts
+
+FOLDS, IN_GROUP = 10, 2
+HALF_WIDTH = 0.02  # of a 95 % interval of the accuracy, at which no further fold is predicted
+PARTICIPANTS, ENOUGH = 5, 100  # fewer are not held out; so many are enough, as their accuracies vary by some .1
+LARGEST = 0.5  # share of the responses above which a participant is never held out
+MOST = 2_000_000  # comparisons that models are fitted to over all folds, beyond the first
+NEVER = -1  # the fold of what is not held out
+
+Setting = TypeVar("Setting")
+Choose = Callable[[np.ndarray], Setting]  # from the (U,) part of each unit: see `judgement_folds.parts`
+Predict = Callable[[Setting, np.ndarray], Mapping[str, np.ndarray]]  # from (U,) bool, what is out, to log odds by name
+
+
+class Group(NamedTuple):
+    """Folds with one setting."""
+
+    part: np.ndarray  # (U,) int8: FIT and CHOOSE choose the setting; HELD are the units of the group
+    folds: tuple[np.ndarray, ...]  # (U,) bool each: the units that one fit predicts
+
+
+class Plan(NamedTuple):
+    """What is held out, at least one group of responses; no participants where events name too few of them."""
+
+    responses: list[Group]
+    participants: list[Group]
+
+
+def plan(found: Evidence, choose: float = VALIDATION_SHARE, evaluate: bool = True) -> Plan:
+    """Who is held out. `choose` is the share of the units outside a group that chooses; without `evaluate` nothing is
+    held out. O(U log U)."""
+    nothing = [Group(parts(found, np.zeros(len(found.draw), bool), choose), ())]
+    if not evaluate:
+        return Plan(nothing, [])
+    size = np.bincount(found.unit, found.times, len(found.draw))
+    fold = np.where(asked_fairly(found) & (size > 0), (found.draw * FOLDS).astype(int), NEVER)
+    responses = _groups(found, fold, lambda out: _half_width(size[out]) <= HALF_WIDTH, choose)
+    people = _folds_of_participants(found)
+    each = _groups(found, people, lambda out: len(np.unique(found.worker[out])) >= ENOUGH, choose)
+    return Plan(responses or nothing, each)
+
+
+def _half_width(size: np.ndarray) -> float:
+    """Of the accuracy of responses with so many comparisons, at worst: all of one response right or all wrong."""
+    return 1.96 * 0.5 * float(np.sqrt(size @ size) / size.sum())
+
+
+def _folds_of_participants(found: Evidence) -> np.ndarray:
+    """(U,) fold of the unit's participant, dealt in the order of their hashes."""
+    named = found.worker >= 0
+    units = np.bincount(found.worker[named], minlength=len(found.worker_hash))
+    names = np.flatnonzero((units > 0) & (units <= LARGEST * len(found.worker)))
+    if not found.complete or len(names) < PARTICIPANTS:
+        return np.full(len(found.worker), NEVER)
+    fold = np.full(len(units) + 1, NEVER)  # the last is nobody
+    fold[names[np.argsort(found.worker_hash[names], kind="stable")]] = np.arange(len(names)) % FOLDS
+    return fold[found.worker]
+
+
+def _groups(found: Evidence, fold: np.ndarray, enough: Callable[[np.ndarray], bool], choose: float) -> list[Group]:
+    folds, fits = np.unique(fold[fold != NEVER]).tolist(), max(1, MOST // max(len(found.rows), 1))
+    used = next((at for at, last in enumerate(folds, 1) if at == fits or enough((fold >= 0) & (fold <= last))), None)
+    groups = []
+    for first in range(0, len(folds[:used]), IN_GROUP):
+        mine = folds[:used][first : first + IN_GROUP]
+        part = parts(found, np.isin(fold, folds[first : first + IN_GROUP]), choose)
+        groups.append(Group(part, tuple(fold == each for each in mine)))
+    return groups
+
+
+def crossed(
+    found: Evidence, groups: list[Group], settings: Iterable[Setting], predict: Predict, cluster: np.ndarray
+) -> dict[str, Figures]:
+    """The figures of each model that `predict` gives log odds of. `settings`: one a group, made when it is needed;
+    `cluster` (U,): what standard errors are over."""
+    told: dict[str, list[tuple[np.ndarray, np.ndarray, np.ndarray]]] = {}
+    for group, setting in zip(groups, settings):
+        for out in group.folds:
+            asked = found.of(out)
+            for name, margin in (predict(setting, out) if len(asked.rows) else {}).items():
+                told.setdefault(name, []).append((margin, asked.times, cluster[asked.unit]))
+    made = {name: [np.concatenate(column) for column in zip(*each)] for name, each in told.items()}
+    return {name: held_out.figures(margin, 1.0, times, of) for name, (margin, times, of) in made.items()}
+
+
+def evaluated(
+    found: Evidence,
+    planned: Plan,
+    first: Setting,
+    choose: Choose,
+    predict: Predict,
+    predict_of_participants: Predict | None = None,
+) -> dict[str, HeldOut]:
+    """What reports say of each model. `first`: the setting of the first group of responses, chosen already."""
+    later = (choose(group.part) for group in planned.responses[1:])
+    by_response = crossed(found, planned.responses, chain([first], later), predict, np.arange(len(found.draw)))
+    settings = (choose(group.part) for group in planned.participants)
+    by_participant = crossed(found, planned.participants, settings, predict_of_participants or predict, found.worker)
+    ceiling = held_out.ceiling(found)
+    return {
+        name: HeldOut(found.by, figures, by_participant.get(name), ceiling) for name, figures in by_response.items()
+    }

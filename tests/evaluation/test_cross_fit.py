@@ -1,0 +1,85 @@
+"""Cross-fitting: every answer is predicted once, by what never had it; until the interval is narrow enough."""
+
+import numpy as np
+import pytest
+
+from stream_engine.evaluation import cross_fit, held_out
+from stream_engine.evaluation import judgement_folds as folds
+from stream_engine.evaluation.hash_split import name_hashes
+from tests.support.judged_worlds import world
+
+
+def evidence(seed: int = 0, **more) -> folds.Evidence:
+    made = world(seed, **more)
+    return folds.of_judgements(made.judgements, name_hashes(made.names, 0), 0)
+
+
+def held(groups: list[cross_fit.Group]) -> np.ndarray:
+    """(F, U) who is out in each fit."""
+    return np.array([out for group in groups for out in group.folds])
+
+
+def test_a_small_study_is_predicted_whole():
+    """Every response in one fold, every named participant in one of the others; what chooses is never predicted."""
+    found = evidence(screens=300, workers=14)
+    plan = cross_fit.plan(found)
+    assert (held(plan.responses).sum(axis=0) == 1).all() and len(held(plan.responses)) == cross_fit.FOLDS
+    assert np.array_equal(held(plan.participants).sum(axis=0), found.worker >= 0)
+    for group in plan.responses + plan.participants:
+        chooses = group.part == folds.CHOOSE
+        assert 0.1 < chooses.mean() < 0.25 and not any((out & chooses).any() for out in group.folds)
+        assert all((group.part[out] == folds.HELD).all() for out in group.folds)
+
+
+def test_a_large_study_is_predicted_until_the_interval_is_narrow():
+    """At worst two points wide at either side: 2,401 independent answers, all of which every model is tested on."""
+    found = evidence(screens=30_000, shown=2, near=1, workers=0, repeats=0.0)
+    out = held(cross_fit.plan(found).responses)
+    assert len(out) == 1 and 2401 <= found.times[out[0][found.unit]].sum() < 4000
+    fewer = evidence(screens=9_000, shown=2, near=1, workers=0, repeats=0.0)
+    assert len(held(cross_fit.plan(fewer).responses)) == 3
+
+
+def test_comparisons_of_one_response_count_as_one():
+    found = evidence(screens=3_000, shown=6, near=3, workers=0, repeats=0.0)
+    assert len(held(cross_fit.plan(found).responses)) > 7, "27,000 comparisons, but 3,000 responses"
+
+
+def test_participants_are_predicted_until_there_are_enough(monkeypatch):
+    found = evidence(screens=3_000, shown=2, near=1, workers=400)
+    out = held(cross_fit.plan(found).participants)
+    people = [len(np.unique(found.worker[each])) for each in out]
+    assert sum(people) >= cross_fit.ENOUGH > sum(people[:-1])
+    monkeypatch.setattr(cross_fit, "MOST", 1)
+    assert len(held(cross_fit.plan(found).participants)) == 1, "the first fold whatever it costs"
+
+
+def test_nothing_is_held_out_where_no_figures_are_wanted():
+    plan = cross_fit.plan(evidence(screens=200), evaluate=False)
+    assert not len(held(plan.responses)) and not plan.participants and folds.HELD not in plan.responses[0].part
+
+
+def test_the_figures_are_those_of_all_predictions_together():
+    """Each group with a setting of its own, each fold with what was fitted outside it."""
+    found, rng = evidence(screens=200), np.random.default_rng(1)
+    plan, said = cross_fit.plan(found), rng.normal(0.4, 1.0, len(found.rows))
+    groups = iter(range(100))
+
+    def choose(part: np.ndarray) -> int:
+        return next(groups)
+
+    asked = []
+
+    def predict(setting: int, out: np.ndarray) -> dict[str, np.ndarray]:
+        asked.append((setting, out))
+        return {"one": said[out[found.unit]], "coin": np.zeros(np.count_nonzero(out[found.unit]))}
+
+    got = cross_fit.evaluated(found, plan, -1, choose, predict)
+    whole = held_out.figures(said, 1.0, found.times, found.unit)
+    assert got["one"].judgement.accuracy == pytest.approx(whole.accuracy)
+    assert got["one"].judgement.standard_error == pytest.approx(whole.standard_error)
+    assert got["one"].judgement.comparisons == found.times.sum() and got["coin"].judgement.accuracy == 0.5
+    named = (found.worker >= 0)[found.unit]
+    by = held_out.figures(said[named], 1.0, found.times[named], found.worker[found.unit][named])
+    assert got["one"].worker.standard_error == pytest.approx(by.standard_error)
+    assert [setting for setting, _ in asked[:4]] == [-1, -1, 0, 0]
