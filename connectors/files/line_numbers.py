@@ -4,9 +4,9 @@ One pass over a file serves all offsets in ascending order. O(bytes up to the of
 """
 
 from connectors import SourceFailed, UnusableSource
+from connectors.files.line_blocks import PLAIN_TEXT, TextLayout
 from connectors.files.readers import kind_of, opened_text
 from connectors.files.streams import ByteStream
-from connectors.files.text_layout import PLAIN_TEXT, TextLayout
 
 
 class LineNumbers:

@@ -10,10 +10,9 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 from connectors import Position, Record, SourceFailed, UnusableSource
-from connectors.files.line_blocks import FRAMINGS, Block, Blocks, Replaced, Unreadable
+from connectors.files.line_blocks import FRAMINGS, PLAIN_TEXT, Block, Blocks, Replaced, TextLayout, Unreadable
 from connectors.files.streams import CODECS, ByteStream, Plain, as_utf8, open_stream
 from connectors.files.tables import open_table
-from connectors.files.text_layout import PLAIN_TEXT, TextLayout
 
 KINDS = {
     ".jsonl": "json",

@@ -19,7 +19,7 @@ import msgspec
 
 from connectors import UnusableSource
 from connectors.disk import Disk, make_folders, write_whole
-from connectors.kafka.address import parse_address
+from connectors.kafka.client import parse_address
 from stream_engine.collect.group_commit import GroupCommit, PendingLine
 from stream_engine.collect.topic_log import TopicLog
 from stream_engine.service.settings import BadSettings

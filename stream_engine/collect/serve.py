@@ -41,9 +41,9 @@ from stream_engine.collect.study import Study
 from stream_engine.collect.topic_log import TopicLog
 from stream_engine.data.container import Corrupt
 from stream_engine.service.context import Requests
-from stream_engine.service.descriptors import raised_limit
 from stream_engine.service.http.access import Refusals
 from stream_engine.service.http.listener import listen_on
+from stream_engine.service.memory import raised_limit
 from stream_engine.service.metrics import Metrics
 from stream_engine.service.settings import loading as configuration
 from stream_engine.service.settings.loading import hidden, hidden_secret

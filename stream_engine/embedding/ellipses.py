@@ -21,9 +21,9 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 from scipy.sparse import csr_array
 
-from stream_engine.embedding.calibration import PRIOR, guesses
 from stream_engine.embedding.fit import Embedding
 from stream_engine.embedding.held_out import Answers
+from stream_engine.embedding.lapse_prior import PRIOR, guesses
 from stream_engine.embedding.questions import asked_about
 from stream_engine.evaluation.answer_probabilities import margins
 

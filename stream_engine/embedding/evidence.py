@@ -13,8 +13,7 @@ from stream_engine.data.hashing import mix64
 from stream_engine.data.triplet_columns import pair_of_entry
 from stream_engine.embedding.held_out import Answers
 from stream_engine.evaluation import hash_split, judgement_folds
-from stream_engine.evaluation.judgement_folds import FIT
-from stream_engine.evaluation.judgements import judgements_of
+from stream_engine.evaluation.judgement_folds import FIT, judgements_of
 from stream_engine.evaluation.worker_reliability import votes_of
 from stream_engine.state.snapshot import Snapshot, triplet_columns
 

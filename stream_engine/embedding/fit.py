@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.optimize import minimize
 
-from stream_engine.embedding import calibration, minibatch, starts
-from stream_engine.embedding.calibration import FIRST, LEAST, MOST
+from stream_engine.embedding import lapse_prior, minibatch, starts
 from stream_engine.embedding.gradient import Loss, loss_of
+from stream_engine.embedding.lapse_prior import FIRST, LEAST, MOST
 from stream_engine.embedding.principal_axes import on_principal_axes
 from stream_engine.embedding.questions import Questions
 from stream_engine.evaluation.answer_probabilities import STE
@@ -140,7 +140,7 @@ def _objective(loss: Loss, ridge: float, held: np.ndarray, fixed: bool, shape: t
         slope += 2 * ridge * points
         if fixed:
             return total, slope.ravel()
-        prior, prior_slope, share_slope = calibration.cost(lapse, guessers)
+        prior, prior_slope, share_slope = lapse_prior.cost(lapse, guessers)
         logits = lapse_slope * lapse * (1 - lapse) + prior_slope
         return total + prior, np.concatenate([slope.ravel(), logits, [share_slope] if workers else []])
 

@@ -11,8 +11,6 @@ Weights "votes": raw and length2 count every answer; an order counts the net vot
 comparisons without a positive net vote. A reduction carries votes and margins along the paths that replace removed
 comparisons (`guard.carried_votes`). Weights "one", as in the paper: every comparison has weight 1 and margin 1. Rows
 are near_i, near_j, far_i, far_j.
-
-Triplet counts of a snapshot as what kernel learning takes: rows with multiplicities.
 """
 
 from collections.abc import Callable
@@ -22,26 +20,11 @@ import numpy as np
 
 from stream_engine.data.triplet_columns import Columns, columns_from_rows, pair_of_entry
 from stream_engine.kernel_learning.distance_operator import triplet_rows
+from stream_engine.kernel_learning.triplet_lists import weighted_triplets
 from stream_engine.order.canonical_order import Quadruplets, kept_of_votes, net_votes, votes_of
 from stream_engine.order.carried_votes import reduced_with_votes
 from stream_engine.order.partial_order import PartialOrder, transitive_reduction
 from stream_engine.state.snapshot import Snapshot, triplet_columns
-
-
-def weighted_triplets(columns: Columns) -> tuple[np.ndarray, np.ndarray]:
-    """`((m, 3) int32 anchor, near, far; (m,) float64 how often)`: every direction that was seen. O(K).
-
-    >>> from stream_engine.data.triplet_columns import columns_from_triplets
-    >>> t, w = weighted_triplets(columns_from_triplets(np.array([[0, 1, 2], [0, 2, 1], [0, 1, 2]]), 3))
-    >>> t.tolist(), w.tolist()
-    ([[0, 1, 2], [0, 2, 1]], [2.0, 1.0])
-    """
-    pair = pair_of_entry(columns)
-    lo, hi = columns.lo[pair], columns.hi[pair]
-    triplets = np.concatenate([np.stack([columns.anchor, lo, hi], axis=1), np.stack([columns.anchor, hi, lo], axis=1)])
-    weight = np.concatenate([columns.n_lo, columns.n_hi]).astype(np.float64)
-    return triplets[weight > 0].astype(np.int32), weight[weight > 0]
-
 
 ORDERS = ("acyclic", "canonical", "algorithm1")
 NAMES = ("raw", "length2", *ORDERS, *(f"{name}-reduced" for name in ORDERS))

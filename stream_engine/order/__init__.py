@@ -6,7 +6,7 @@
     order_maintenance       nodes in a total order with integer labels
     cycle_search            does v reach u? if not, reorder so that u stands before v
     reachability_masks      64 supportive nodes and who reaches them
-    stored_states           whether arrays from a file are a state; without_object a state after something was forgotten
+    stored_states           whether arrays from a file are a state
     canonical_order         the order of a snapshot, from counts alone; sifting its local search
     distinct_edges          the guard for edges that are each offered once: no tables
     pair_rows               comparisons as canonical rows, numbered nodes, topological sorting

@@ -25,10 +25,10 @@ from stream_engine.evaluation.judgement_folds import VALIDATION_SHARE
 from stream_engine.evaluation.subset import common, learned_ids
 from stream_engine.kernel_learning import auxiliary_kernels, lambda_choice, mkpoe, out_of_sample_factor, rckl
 from stream_engine.kernel_learning.auxiliary_kernels import Auxiliary, KernelSpec
-from stream_engine.kernel_learning.constraints import weighted_triplets
 from stream_engine.kernel_learning.distance_operator import excess, share_satisfied
 from stream_engine.kernel_learning.lambda_choice import Attempt, Lambdas, Losses
 from stream_engine.kernel_learning.problem import Problem
+from stream_engine.kernel_learning.triplet_lists import weighted_triplets
 from stream_engine.refits import CannotRefit, Progress, SolverFailed, held_out_answers, kernel_refits, no_progress
 from stream_engine.refits.held_out_answers import Split, TaskAnswers
 from stream_engine.refits.kernel_refits import Count, KernelParams, Positive, Task

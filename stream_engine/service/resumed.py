@@ -16,7 +16,7 @@ from msgspec import structs
 from structlog.typing import FilteringBoundLogger
 
 from connectors import Position, split_uri
-from connectors.kafka.address import parse_address, partition_of
+from connectors.kafka.client import parse_address, partition_of
 from stream_engine.counts import DEFAULT_ACCUMULATORS, Forgetting
 from stream_engine.data import mapped_arrays
 from stream_engine.data.mapped_arrays import IN_MEMORY, Allocation

@@ -13,10 +13,10 @@ import msgspec
 from msgspec import structs
 
 from connectors import SINKS, SOURCES, Position, Source, SourceFailed, UnusableSource, open_source, resolve, split_uri
+from connectors.files.line_blocks import TextLayout, text_layout
 from connectors.files.paths import check_readable, expand, named_twice
 from connectors.files.readers import Sizes, kind_of, open_reader
-from connectors.files.text_layout import TextLayout, text_layout
-from connectors.kafka.address import parse_address
+from connectors.kafka.client import parse_address
 from connectors.kafka.start_offsets import selected_partitions
 from stream_engine.counts import accumulator
 from stream_engine.data.csv_grammar import column_names

@@ -8,7 +8,7 @@ from typing import NamedTuple, NoReturn
 
 from connectors import UnusableSource, split_uri
 from connectors.files.paths import named_twice
-from connectors.kafka.address import Address, parse_address
+from connectors.kafka.client import Address, parse_address
 from stream_engine.data.comparisons import EVENT_TYPES
 from stream_engine.formats import FORMATS
 from stream_engine.formats.event_fields import fields_of

@@ -12,9 +12,9 @@ from scipy import sparse
 from sklearn.metrics import adjusted_rand_score
 
 from stream_engine.clustering import cvxpy_reference
-from stream_engine.clustering.admm import Anderson
+from stream_engine.clustering.anderson import Anderson
 from stream_engine.clustering.cascade import _least_eigenvalue
-from stream_engine.clustering.feasible_point import projected
+from stream_engine.clustering.projection import projected
 from stream_engine.clustering.similarity_matrix import checked, from_triangle
 from stream_engine.counts.spectral import top_eigenpairs
 from stream_engine.data import available_memory as free_memory

@@ -4,7 +4,7 @@ the refit's report says that it did not converge."""
 import numpy as np
 import pytest
 
-from stream_engine.embedding import calibration
+from stream_engine.embedding import lapse_prior
 from stream_engine.embedding.fit import fit, fit_carefully
 from stream_engine.refits import embedding as refit_of
 from tests.support import embedding_reference as reference
@@ -24,7 +24,7 @@ def test_a_budget_is_held_and_more_of_it_never_gives_less(kernel):
         assert told == [(done, most) for done in range(1, most + 1)]
         alpha = 0.0 if kernel == "ste" else 1.0
         objective = reference.loss(found.points, asked, found.lapse, alpha) + 0.1 * (found.points**2).sum()
-        objective += calibration.cost(found.lapse, found.guessers)[0]
+        objective += lapse_prior.cost(found.lapse, found.guessers)[0]
         assert found.objective == pytest.approx(objective, rel=1e-9) and found.objective < before
         before = found.objective
     whole = fit(asked, 2, 0.1, kernel=kernel, max_iterations=1000)

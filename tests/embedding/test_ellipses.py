@@ -5,10 +5,10 @@ import pytest
 from scipy.stats import spearmanr
 
 from stream_engine.embedding import ellipses
-from stream_engine.embedding.calibration import PRIOR, guesses
 from stream_engine.embedding.ellipses import covariances, gauge_of, radius
 from stream_engine.embedding.fit import Setting, fit, with_setting
 from stream_engine.embedding.held_out import Answers
+from stream_engine.embedding.lapse_prior import PRIOR, guesses
 from tests.support import embedding_reference as reference
 from tests.support.embedding_worlds import by_the_model, covered
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from stream_engine.embedding import calibration, choice, minibatch, starts
+from stream_engine.embedding import choice, lapse_prior, minibatch, starts
 from stream_engine.embedding import fit as fits
 from stream_engine.embedding.fit import Setting, fit, fit_carefully, with_setting
 from stream_engine.embedding.gradient import loss_of
@@ -38,7 +38,7 @@ def test_what_is_minimised_is_the_formula():
     asked = of_rows(rows, 7, times, worker)
     found = fit(asked, 2, 0.7, kernel="t-ste", tolerance=1e-10)
     objective = reference.loss(found.points, asked, found.lapse, 1.0) + 0.7 * (found.points**2).sum()
-    objective += calibration.cost(found.lapse, found.guessers)[0]
+    objective += lapse_prior.cost(found.lapse, found.guessers)[0]
     assert found.objective == pytest.approx(objective, rel=1e-6)
     assert found.converged and found.slope < 1e-3
 

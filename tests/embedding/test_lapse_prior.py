@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from stream_engine.embedding import calibration
+from stream_engine.embedding import lapse_prior
 from stream_engine.embedding.fit import Setting, with_setting
 from stream_engine.embedding.questions import of_rows
 from stream_engine.evaluation.answer_probabilities import margins
@@ -13,7 +13,7 @@ from tests.support.generators import planted_triplets
 
 def slow(lapse, share):
     """Straight from the formula: a product over the workers, nobody's of one population."""
-    a, b = calibration.PRIOR
+    a, b = lapse_prior.PRIOR
 
     def kernel(x):
         return x**a * (1 - x) ** b
@@ -29,7 +29,7 @@ def test_the_cost_and_its_slopes_are_those_of_the_formula(workers):
     rng, h = np.random.default_rng(workers), 1e-6
     for _ in range(20):
         at, share_at = rng.normal(0, 2, 1 + workers), rng.normal()
-        value, slope, share_slope = calibration.cost(expit(at), expit(share_at))
+        value, slope, share_slope = lapse_prior.cost(expit(at), expit(share_at))
         assert value == pytest.approx(slow(expit(at), expit(share_at)))
         for w in range(1 + workers):
             step = h * (np.arange(1 + workers) == w)

@@ -43,7 +43,6 @@ SHARED = {
         "validate",
     },
     "counts": {
-        "adds_of_triplets",
         "confidence",
         "feature_space",
         "gram_matrices",
@@ -81,7 +80,6 @@ SHARED = {
         "hash_split",
         "held_out",
         "judgement_folds",
-        "judgements",
         "participants",
         "subset",
         "weighted_counts",

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from stream_engine.data.triplet_columns import net_triplets
 from stream_engine.evaluation import hash_split
 from stream_engine.kernel_learning import auxiliary_kernels, lambda_choice, linear, rckl
-from stream_engine.kernel_learning.constraints import weighted_triplets
 from stream_engine.kernel_learning.distance_operator import adjoint, excess, satisfied, triplet_rows
+from stream_engine.kernel_learning.triplet_lists import weighted_triplets
 from stream_engine.refits import CannotRefit, SolverFailed, kernel_learning
 from stream_engine.state import artifact
 from stream_engine.state.snapshot import triplet_columns

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from connectors.files.dead_letters import check_folder, segment_name
-from stream_engine.counts.adds_of_triplets import adds3
+from stream_engine.counts.adds_similarity import adds3
 from stream_engine.data import container
 from stream_engine.data.container import Corrupt
 from stream_engine.order.partial_order import topological_order

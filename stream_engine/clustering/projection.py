@@ -1,0 +1,93 @@
+"""Projection onto {X psd, X <= I, X 1 = 1 [, tr X = k]}: closed form, the eigen step of the ADMM.
+
+X = 1 1'/n + U diag(x) U' with (d, U) the eigenpairs of PMP and x = clip(d, 0, 1), or x = clip(d - tau, 0, 1) with tau
+such that the x sum to k - 1. Only eigenvalues above the threshold matter, so when few are expected a block Krylov
+space started from the last eigenvectors is enough (`Eigen`); the result is exactly feasible in either case, because
+any orthonormal U orthogonal to 1 gives exact row sums, trace and psd.
+"""
+
+import numpy as np
+from scipy.linalg import eigh
+
+SMALL = 128  # below, the full decomposition always
+LOW = 0.08  # up to this fraction of n: block Krylov
+MIDDLE = 0.2  # up to this: LAPACK for the leading part only
+
+
+class Eigen:
+    """Leading eigenpairs of P M P for a slowly changing M. Invariant: `self.basis` is orthonormal and orthogonal to 1.
+
+    `expected` is how many pairs the last projection used; the next one computes a few more than that, and goes over to
+    a method for more pairs when all that it found were used.
+    """
+
+    def __init__(self, n: int, seed: int = 0):
+        self.n = n
+        self.expected = n
+        self.basis = np.empty((n, 0))
+        self._random = np.random.default_rng(seed)
+
+    def leading(self, M: np.ndarray, row_means: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Values (r,) descending and vectors (n, r) of PMP on the complement of 1; M may be overwritten."""
+        wanted = self.expected + max(4, self.expected // 4)
+        if self.n >= SMALL and self.basis.shape[1] and wanted <= LOW * self.n:
+            return self._krylov(M, wanted)
+        M -= row_means[:, None]
+        M -= row_means - row_means.mean()
+        M -= (2 * self.n + 2.0) * 10 / self.n  # the trivial pair goes below the rest: |entries of PMP| stay far below
+        if self.n >= SMALL and wanted <= MIDDLE * self.n:
+            values, vectors = eigh(
+                M, subset_by_index=(self.n - wanted, self.n - 1), driver="evr", overwrite_a=True, check_finite=False
+            )
+        else:
+            values, vectors = eigh(M, driver="evd", overwrite_a=True, check_finite=False)
+            values, vectors = values[1:], vectors[:, 1:]
+        return values[::-1], vectors[:, ::-1]
+
+    def used(self, count: int, vectors: np.ndarray) -> None:
+        """Remember that `count` of these leading vectors were above the threshold."""
+        self.expected = count
+        self.basis = vectors
+
+    def _krylov(self, M: np.ndarray, wanted: int) -> tuple[np.ndarray, np.ndarray]:
+        start = self.basis[:, :wanted]
+        if start.shape[1] < wanted:
+            fresh = self._random.standard_normal((self.n, wanted - start.shape[1]))
+            start = np.hstack([start, fresh - fresh.mean(axis=0)])
+        one = _centred(M @ start)
+        two = _centred(M @ one)
+        basis = np.linalg.qr(np.hstack([start, one, two]))[0]
+        basis = _centred(basis)
+        values, turn = np.linalg.eigh(basis.T @ (M @ basis))
+        return values[::-1][:wanted], (basis @ turn[:, ::-1][:, :wanted])
+
+
+def _centred(block: np.ndarray) -> np.ndarray:
+    block -= block.mean(axis=0)
+    return block
+
+
+def projected(values: np.ndarray, k: int | None) -> np.ndarray:
+    """Eigenvalues of the projection, (r,) in [0, 1]: clip(d, 0, 1), or with a shift so that they sum to k - 1.
+
+    >>> projected(np.array([2., .5, -1.]), None).tolist(), projected(np.array([2., .5, -1.]), 2).tolist()
+    ([1.0, 0.5, 0.0], [1.0, 0.0, 0.0])
+    """
+    if k is None:
+        return np.clip(values, 0.0, 1.0)
+    total = k - 1.0
+    knots = np.sort(np.concatenate([values, values - 1.0]))
+    sums = _sums(values, knots)
+    at = int(np.searchsorted(-sums, -total, side="right")) - 1  # sums fall along knots
+    at = min(max(at, 0), len(knots) - 2)
+    fall = sums[at] - sums[at + 1]
+    tau = knots[at] + ((sums[at] - total) / fall * (knots[at + 1] - knots[at]) if fall > 0 else 0.0)
+    return np.clip(values - tau, 0.0, 1.0)
+
+
+def _sums(values: np.ndarray, knots: np.ndarray) -> np.ndarray:
+    """sum_i clip(values_i - knot, 0, 1) for every knot, in O(r log r)."""
+    ascending = np.sort(values)
+    prefix = np.concatenate([[0.0], np.cumsum(ascending)])
+    low, high = np.searchsorted(ascending, knots), np.searchsorted(ascending, knots + 1.0)
+    return prefix[high] - prefix[low] - knots * (high - low) + (len(values) - high)

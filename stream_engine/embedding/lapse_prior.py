@@ -1,0 +1,47 @@
+"""What lapses are like before anybody answers: of most people small, of those who guess near 1.
+
+    prior(lapse_w) = (1 - g) K(lapse_w) + g K(1 - lapse_w),   K(x) = x^a (1 - x)^b,   a, b = PRIOR,   prior(g) = K(g)
+
+g is the share of the workers who guess, estimated with the rest (empirical Bayes; densities over the logits). One
+population alone would draw a guesser of 25 answers halfway back to those who know. Answers that name nobody are many
+people's: their one lapse has the prior K.
+"""
+
+import numpy as np
+
+from stream_engine.embedding.questions import NOBODY
+
+PRIOR = (0.5, 4.5)  # pseudo-answers of guessing and of knowing
+FIRST = 0.05  # lapse, and share of the workers who guess, that a descent begins at
+LEAST, MOST = 1e-4, 0.99  # both stay between
+
+
+def guesses(lapse: np.ndarray, share: float) -> np.ndarray:
+    """(n_workers,) probability that each is one of those who guess, given that they are this share; 0 for `NOBODY`.
+
+    >>> guesses(np.array([0.9, 0.1, 0.9]), 0.1).round(3).tolist()
+    [0.0, 0.0, 0.999]
+    """
+    if share <= 0.0:
+        return np.zeros(len(lapse))
+    a, b = PRIOR
+    odds = np.log(share) - np.log1p(-share) + (b - a) * (np.log(lapse) - np.log1p(-lapse))
+    found = 1.0 / (1.0 + np.exp(-odds))
+    found[NOBODY] = 0.0
+    return found
+
+
+def cost(lapse: np.ndarray, share: float) -> tuple[float, np.ndarray, float]:
+    """- log prior of the lapses (n_workers,) and of the share, with its slopes in the logits of both."""
+    a, b = PRIOR
+    known, lost, who = np.log(lapse), np.log1p(-lapse), guesses(lapse, share)
+    workers = len(lapse) - 1
+    own = a * known + b * lost
+    own[1:] += np.log1p(-share) - np.log1p(-who[1:])  # log of a sum: its first term over that term's part of it
+    total = -float(own.sum())
+    slope = ((1 - who) * b + who * a) * lapse - ((1 - who) * a + who * b) * (1 - lapse)
+    share_slope = workers * share - float(who.sum())
+    if workers:
+        total -= float(a * np.log(share) + b * np.log1p(-share))
+        share_slope += b * share - a * (1 - share)
+    return total, slope, share_slope
