@@ -18,7 +18,6 @@ import numpy as np
 
 from stream_engine import formats
 from stream_engine.data.comparisons import MAX_LIST, Decoded, InvalidEvent
-from stream_engine.formats.bounds import OverBound, too_many_rows
 from stream_engine.formats.event_block import MAX_UNKNOWN, Block, nothing, unreadable
 from stream_engine.formats.event_columns import Pool
 from stream_engine.formats.event_fields import fields_of
@@ -39,7 +38,7 @@ from stream_engine.formats.json_scan import (
     scan_events,
     take_items,
 )
-from stream_engine.formats.options import EventOptions
+from stream_engine.formats.options import EventOptions, OverBound, too_many_rows
 from stream_engine.formats.table_events import LeftOut, SureNames, Table, read_table
 from stream_engine.formats.text_values import plain_numbers, plain_times
 from stream_engine.formats.validate import Event, read_event

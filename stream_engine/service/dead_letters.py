@@ -23,7 +23,7 @@ from connectors.files.dead_letters import (
     segment_of,
     segments_in,
 )
-from connectors.files.line_numbers import LineNumbers, place
+from connectors.files.readers import LineNumbers, place
 from stream_engine.service.context import Context, RunFailed
 from stream_engine.service.ingest import Block
 from stream_engine.service.record_units import unit_of

@@ -14,7 +14,7 @@ from connectors import Position, Source, split_uri
 from stream_engine.data import available_memory
 from stream_engine.data.comparisons import Quadruplet, Triplet
 from stream_engine.data.signatures import in_environment, signing_of_environment, signing_with
-from stream_engine.service.context import Context
+from stream_engine.service.context import Context, PublishedState
 from stream_engine.service.dead_letters import folder_of
 from stream_engine.service.http import HttpContext, serve
 from stream_engine.service.in_flight import InFlight
@@ -22,7 +22,6 @@ from stream_engine.service.ingest import Ingest
 from stream_engine.service.learning import Learning, open_learning
 from stream_engine.service.memory import raised_limit
 from stream_engine.service.prediction_monitor import PredictionMonitor
-from stream_engine.service.published_state import PublishedState
 from stream_engine.service.publishing import Publishing, open_publishing
 from stream_engine.service.resumed import partition_numbers, restored, resumed
 from stream_engine.service.settings import Settings

@@ -17,7 +17,7 @@ from typing import Any
 from msgspec import structs
 
 from connectors import split_uri
-from connectors.files.line_numbers import LineNumbers, place
+from connectors.files.readers import LineNumbers, place
 from stream_engine.data.comparisons import Decoded
 from stream_engine.service.ingest import Block, Ingest
 from stream_engine.service.settings import Settings

@@ -24,13 +24,12 @@ from structlog.typing import FilteringBoundLogger
 from connectors import Position, SinkUnavailable, Source
 from stream_engine.data import available_memory
 from stream_engine.data.signatures import in_environment
-from stream_engine.service.context import Context, RunFailed
+from stream_engine.service.context import Context, PublishedState, RunFailed
 from stream_engine.service.dead_letters import DeadLetters
 from stream_engine.service.learning import Learning
 from stream_engine.service.memory import Memory
 from stream_engine.service.metrics import Metrics
 from stream_engine.service.prediction_monitor import PredictionMonitor
-from stream_engine.service.published_state import PublishedState
 from stream_engine.service.refit_schedule import RefitSchedule
 from stream_engine.service.refit_workers import Workers
 from stream_engine.service.settings import Settings, SnapshotSettings

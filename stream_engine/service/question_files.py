@@ -13,7 +13,7 @@ import msgspec
 from msgspec import structs
 
 from connectors import Record, SourceFailed, UnusableSource, split_uri
-from connectors.files.line_numbers import LineNumbers, place
+from connectors.files.readers import LineNumbers, place
 from stream_engine.data.csv_grammar import WHOLE, column_names, delimiter_of, rows_of
 from stream_engine.evaluation.questions import Asking, BadQuestion, Questions
 from stream_engine.formats.json_places import ERRORS, places_of

@@ -20,9 +20,8 @@ from connectors.kafka.client import parse_address
 from connectors.kafka.start_offsets import selected_partitions
 from stream_engine.counts import accumulator
 from stream_engine.data.csv_grammar import column_names
-from stream_engine.formats.bounds import Bounds
 from stream_engine.formats.known_layouts import recognised
-from stream_engine.formats.options import EventOptions
+from stream_engine.formats.options import Bounds, EventOptions
 from stream_engine.service.resumed import accumulators_in_use
 from stream_engine.service.settings import BadSettings, Settings
 from stream_engine.service.settings.loading import shard

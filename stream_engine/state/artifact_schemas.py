@@ -17,9 +17,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from stream_engine.data.array_checks import Held, check_array, check_range, check_rising, pattern_of
+from stream_engine.data.array_checks import Held, check_array, check_names, check_range, check_rising, pattern_of
 from stream_engine.data.container import Corrupt
-from stream_engine.data.name_checks import check_names
 from stream_engine.state.artifact import Artifact, check_figures
 
 RING = 1 << 17  # answers that an online embedding keeps (`embedding.online`)

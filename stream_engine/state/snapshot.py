@@ -21,9 +21,9 @@ import numpy as np
 from connectors import Position
 from stream_engine.counts import ACCUMULATORS, Forgetting, accumulator
 from stream_engine.data import container
+from stream_engine.data.array_checks import check_names
 from stream_engine.data.container import Corrupt
 from stream_engine.data.mapped_arrays import IN_MEMORY, Allocation, is_whole
-from stream_engine.data.name_checks import check_names
 from stream_engine.data.packed_names import Names, pack_names, unpack_names
 from stream_engine.data.signatures import UNSIGNED, Signing
 from stream_engine.data.triplet_columns import Columns, columns_of_state

@@ -6,18 +6,26 @@ import itertools
 import numpy as np
 import pytest
 
-from stream_engine.data import array_checks, name_checks
-from stream_engine.data.array_checks import LARGEST_COUNT, MOST, Held, check_array, check_arrays, check_range
+from stream_engine.data import array_checks
+from stream_engine.data.array_checks import (
+    LARGEST_COUNT,
+    MAX_NAME_BYTES,
+    MOST,
+    Held,
+    check_array,
+    check_arrays,
+    check_names,
+    check_range,
+)
 from stream_engine.data.container import Corrupt
-from stream_engine.data.name_checks import MAX_NAME_BYTES, check_names
 from stream_engine.data.packed_names import pack_names
 from stream_engine.data.triplet_columns import COUNT_LIMIT
 
 
 @pytest.fixture(params=[1, 2, 5, 1000])
 def block(request, monkeypatch):
-    for module in (array_checks, name_checks):
-        monkeypatch.setattr(module, "BLOCK", request.param)
+    for name in ("BLOCK", "NAMES_AT_ONCE"):
+        monkeypatch.setattr(array_checks, name, request.param)
     return request.param
 
 

@@ -27,7 +27,6 @@ SHARED = {
         "event_block",
         "event_columns",
         "arrow_bounds",
-        "bounds",
         "event_fields",
         "event_messages",
         "expand",

@@ -16,12 +16,12 @@ from prometheus_client import CollectorRegistry
 from connectors import Record
 from stream_engine import Engine, Triplet
 from stream_engine.formats.options import EventOptions
-from stream_engine.service.consume import consume
 from stream_engine.service.context import Context, Heartbeat, Requests
 from stream_engine.service.ingest import Block, Ingest
 from stream_engine.service.metrics import Metrics
 from stream_engine.service.open_run import OpenRun, open_run
 from stream_engine.service.record_units import unit_of
+from stream_engine.service.run import consume
 from stream_engine.service.settings.loading import load
 from stream_engine.service.stages import BLOCKS, COMPARISONS, Ahead, Judging
 from stream_engine.state.store import Store

@@ -12,8 +12,7 @@ from connectors.kafka.start_offsets import ON_OFFSET_LOSS, START_MODES
 from stream_engine.counts import ACCUMULATORS, DEFAULT_ACCUMULATORS, Forgetting
 from stream_engine.data.comparisons import EVENT_TYPES
 from stream_engine.formats import FORMATS
-from stream_engine.formats.bounds import Bounds
-from stream_engine.formats.options import FIRST_OF
+from stream_engine.formats.options import FIRST_OF, Bounds
 from stream_engine.kernel_learning.auxiliary_files import KernelSpec
 from stream_engine.refits import REFITS
 from stream_engine.service import logs
