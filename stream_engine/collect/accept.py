@@ -42,13 +42,6 @@ class Rejection(Exception):
         self.reason, self.status = reason, REASONS[reason]
 
 
-class Body(NamedTuple):
-    """A refusal as it is sent."""
-
-    refused: str
-    why: str
-
-
 MOST = 200  # answers of one request
 LONGEST_WORKER = 128  # characters of a worker code
 _SAID = {"odd_one_out": "odd", "triplet": "near", "pick": "chosen"}

@@ -16,7 +16,7 @@ from stream_engine.data.comparisons import Quadruplet, Triplet
 from stream_engine.data.signatures import in_environment, signing_of_environment, signing_with
 from stream_engine.service.context import Context, PublishedState
 from stream_engine.service.dead_letters import folder_of
-from stream_engine.service.http import HttpContext, serve
+from stream_engine.service.http.context import HttpContext
 from stream_engine.service.in_flight import InFlight
 from stream_engine.service.ingest import Ingest
 from stream_engine.service.learning import Learning, open_learning
@@ -118,7 +118,10 @@ def open_run(
         export_processes=publishing.export_processes,
         secrets_for_exports=in_environment(store.signing),
     )
-    serve(served, settings, log, stack)
+    if settings.listen is not None:
+        from stream_engine.service.http.routes import serve_run  # a web framework only where something is served
+
+        serve_run(served, settings.listen, settings.http, log, stack)
     keep_bytes = settings.dead_letters_keep_bytes or "all"
     log.info("dead letters", folder=str(folder_of(settings, directory)), keep_bytes=keep_bytes)
     return OpenRun(settings, directory, reading, learning, publishing, health, context)

@@ -44,7 +44,6 @@ else:
 _Count = Annotated[int, Meta(ge=0)]
 _Positive = Annotated[int, Meta(ge=1)]
 _Seconds = Annotated[float, Meta(ge=0)]
-_PositiveSeconds = Annotated[float, Meta(gt=0)]
 _Token = Annotated[str, Meta(min_length=16)]
 
 
