@@ -39,6 +39,7 @@ bench: $(VENV)/installed
 
 docs: $(VENV)/installed
 	$(BIN)/python -m tests.support.figures
+	$(BIN)/python -m tests.support.screenshot
 	$(BIN)/python -m deploy.manual > /dev/null
 	$(BIN)/python -m sphinx -q -W --keep-going -c deploy/manual . build/manual
 	@echo "open build/manual/stream_engine/docs/index.html"
@@ -60,12 +61,13 @@ lock: $(VENV)/installed
 	$(COMPILE) pyproject.toml --all-extras --upgrade --output-file requirements.lock
 	$(COMPILE) pyproject.toml --constraint requirements.lock --upgrade --output-file requirements-runtime.lock
 	echo cyclonedx-bom | $(COMPILE) --python-version 3.11 --upgrade --output-file deploy/sbom.lock -
-	echo uv | $(COMPILE) --python-version 3.11 --upgrade --output-file deploy/installer.lock -
+	printf 'uv\nsetuptools-scm\n' | $(COMPILE) --python-version 3.11 --constraint requirements.lock --upgrade --output-file deploy/installer.lock -
 
 # What is in the image, as a file that scanners read: the same list that the image carries as /opt/engine/sbom.cdx.json.
 sbom:
 	$(PYTHON) -m venv .cache/runtime
 	.cache/runtime/bin/pip install --quiet --require-hashes -r requirements-runtime.lock
+	.cache/runtime/bin/pip install --quiet --require-hashes -r deploy/installer.lock
 	.cache/runtime/bin/pip install --quiet --no-build-isolation --no-deps .
 	PYTHON=$(PYTHON) sh deploy/make-sbom .cache/runtime/bin/python sbom.cdx.json
 

@@ -11,10 +11,15 @@ from typing import Any, NamedTuple, Protocol
 
 
 class Position(NamedTuple):
-    """Where to resume in a partition: `offset` is *after the last item read*.
+    """Where to resume in a partition.
 
-    `mark` is a check value over the data before `offset`, chosen by the source (a file: CRC of its first bytes). If the
-    mark does not match when the source is opened, the partition was replaced or truncated.
+    Attributes
+    ----------
+    offset : int
+        The offset *after the last item read*.
+    mark : int
+        A check value over the data before `offset`, chosen by the source (a file: CRC of its first bytes). If it does
+        not match when the source is opened, the partition was replaced or truncated.
     """
 
     offset: int
@@ -24,10 +29,34 @@ class Position(NamedTuple):
 class Record(NamedTuple):
     """One item, or one block of whole items, with its location in the stream.
 
-    `unit` says what offsets count: "byte" (text files, decompressed), "row" (Parquet, Arrow), "message" (Kafka) or
-    "batch" (deltas). `header` is the header line of a block of CSV. `problem` is set if the source could not deliver
-    the complete item (an over-long line, for example): `value` is the available part, and the item is rejected with
-    this reason. `time` is the broker's or file's time of the record in epoch seconds, if there is one.
+    Attributes
+    ----------
+    value : bytes, pyarrow.RecordBatch, or dict of str to pyarrow.Table
+        The content; tables if the container is a table, or if it is a delta.
+    partition : str
+        The partition.
+    offset : int
+        Offset of the first item.
+    next_offset : int
+        Offset after the last item.
+    mark : int
+        Check value of the position after the record.
+    format : str
+        Format of the content.
+    unit : {'byte', 'row', 'message', 'batch'}
+        What offsets count: "byte" (text files, decompressed), "row" (Parquet, Arrow), "message" (Kafka) or "batch"
+        (deltas).
+    header : bytes
+        The header line of a block of CSV.
+    key : bytes or None
+        Key of a message.
+    time : float or None
+        The broker's or file's time in epoch seconds, if there is one.
+    problem : str
+        Why the source could not deliver the complete item (an over-long line, for example): `value` is the available
+        part, and the item is rejected with this reason.
+    too_large : bool
+        Whether the size is the problem.
     """
 
     value: Any  # bytes, a pyarrow.RecordBatch where the container is a table, or {name: pyarrow.Table} of a delta
@@ -65,19 +94,59 @@ class Source(Protocol):
     one_by_one: bool = False
 
     def poll(self, timeout: float) -> list[Record]:
-        """The next records; `[]` if there are none within `timeout` seconds. Raises `SourceFailed`."""
+        """Read the next records.
+
+        Parameters
+        ----------
+        timeout : float
+            Seconds to wait for records.
+
+        Returns
+        -------
+        list of Record
+            The records; empty if there are none within `timeout`.
+
+        Raises
+        ------
+        SourceFailed
+            If the input cannot be read any further.
+        """
 
     def finished(self) -> bool:
-        """True if the end of the input is reached and nothing more will come (never when following)."""
+        """Whether the end of the input is reached and nothing more will come (never when following).
+
+        Returns
+        -------
+        bool
+            The answer.
+        """
 
     def ready(self) -> bool:
-        """True while the input is reachable (for a broker: partitions are assigned)."""
+        """Whether the input is reachable (for a broker: partitions are assigned).
+
+        Returns
+        -------
+        bool
+            The answer.
+        """
 
     def lag(self) -> Mapping[str, int]:
-        """Unread units per partition, as far as known."""
+        """Unread data.
+
+        Returns
+        -------
+        mapping of str to int
+            Unread units per partition, as far as known.
+        """
 
     def lag_seconds(self) -> Mapping[str, float]:
-        """Age of the last delivered record of each partition with unread ones, 0 if all is read; as far as known."""
+        """Delay of reading.
+
+        Returns
+        -------
+        mapping of str to float
+            Age of the last delivered record of each partition with unread ones, 0 if all is read; as far as known.
+        """
         return {}
 
     def opened(self) -> Mapping[str, Position]:
@@ -85,23 +154,46 @@ class Source(Protocol):
 
         They are stored in the snapshot before any record, so a partition from which nothing was read does not start
         elsewhere after a restart.
+
+        Returns
+        -------
+        mapping of str to Position
+            The starting points by partition.
         """
         return {}
 
     def losses(self) -> list[Lost]:
-        """Records lost since the last call; they are stored in the state together with the starting points of
-        `opened`."""
+        """Records lost since the last call; they are stored in the state together with the starting points of `opened`.
+
+        Returns
+        -------
+        list of Lost
+            The losses.
+        """
         return []
 
     def published(self, positions: Mapping[str, Position]) -> None:
-        """Called when a snapshot with these positions is durable; informs lag tools, and is never read back."""
+        """Called when a snapshot with these positions is durable; informs lag tools, and is never read back.
+
+        Parameters
+        ----------
+        positions : mapping of str to Position
+            The positions.
+        """
         return
 
     def notices(self) -> list[str]:
-        """Messages for the log since the last call: rotation, truncation, new partitions."""
+        """Messages for the log since the last call: rotation, truncation, new partitions.
+
+        Returns
+        -------
+        list of str
+            The messages.
+        """
         return []
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        """Close the source."""
 
 
 class DeadLetter(NamedTuple):
@@ -119,14 +211,36 @@ class DeadLetter(NamedTuple):
 class Sink(Protocol):
     """Accepts dead letters. Those appended before `flush` returned survive a crash."""
 
-    def append(self, letters: list[DeadLetter]) -> None: ...
+    def append(self, letters: list[DeadLetter]) -> None:
+        """Accept dead letters.
+
+        Parameters
+        ----------
+        letters : list of DeadLetter
+            The dead letters.
+
+        Raises
+        ------
+        SinkUnavailable
+            If they cannot be written now; they are kept, and the same call may succeed later.
+        """
 
     def flush(self) -> Any:
-        """Make all appended dead letters durable; returns the position (a JSON value) to store in the snapshot that
-        relies on it. Raises `SinkUnavailable` if that is currently impossible: nothing is lost, but nothing must be
-        published."""
+        """Make all appended dead letters durable.
 
-    def close(self) -> None: ...
+        Returns
+        -------
+        JSON value
+            The position to store in the snapshot that relies on it.
+
+        Raises
+        ------
+        SinkUnavailable
+            If that is currently impossible: nothing is lost, but nothing must be published.
+        """
+
+    def close(self) -> None:
+        """Close the sink."""
 
 
 class Table(Protocol):

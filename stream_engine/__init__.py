@@ -5,7 +5,16 @@ it knows, refits learn from snapshots. Names here are loaded on use; `__version_
 """
 
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:  # the same names as in `_PUBLIC`, for type checkers and completion
+    from stream_engine.api.reading import read
+    from stream_engine.api.study import Study
+    from stream_engine.data.comparisons import Label, Quadruplet, Triplet
+    from stream_engine.state.engine import Engine
+    from stream_engine.state.snapshot import read_snapshot
+
+    __version__: str
 
 _PUBLIC = {
     "Engine": "stream_engine.state.engine",
@@ -16,15 +25,17 @@ _PUBLIC = {
     "read": "stream_engine.api.reading",
     "Study": "stream_engine.api.study",
 }
-__all__ = list(_PUBLIC)
+__all__ = ["Engine", "Label", "Quadruplet", "Study", "Triplet", "read", "read_snapshot"]
 
 
-def __getattr__(name: str) -> Any:
-    if name == "__version__":
-        return import_module("stream_engine.data.version").installed_version()
-    if name in _PUBLIC:
-        return getattr(import_module(_PUBLIC[name]), name)
-    raise AttributeError(f"module 'stream_engine' has no attribute {name!r}")
+if not TYPE_CHECKING:  # to a type checker, a name that is not above is an error
+
+    def __getattr__(name: str) -> Any:
+        if name == "__version__":
+            return import_module("stream_engine.data.version").installed_version()
+        if name in _PUBLIC:
+            return getattr(import_module(_PUBLIC[name]), name)
+        raise AttributeError(f"module 'stream_engine' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

@@ -12,9 +12,7 @@ import click
 
 from stream_engine.commands import Verbs
 
-OUT_OF_MEMORY = (
-    "nothing is said about any event, what was published stays and is gone on from by the next run; give it more memory"
-)
+OUT_OF_MEMORY = "no event was rejected; the next run resumes from the last snapshot; give it more memory"
 
 
 def _print_version(ctx: click.Context, parameter: click.Parameter, asked: bool) -> None:

@@ -8,6 +8,15 @@ neither library to start.
 """
 
 from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:  # the same names as in `_PUBLIC`, for type checkers and completion
+    from stream_engine.api.boosting import TripletBoostClassifier
+    from stream_engine.api.cblearn_formats import triplets_as
+    from stream_engine.api.clustering import ComparisonClustering
+    from stream_engine.api.embedding import OrdinalEmbedding
+    from stream_engine.api.online import ComparisonClassifier, as_stream
+    from stream_engine.api.similarity import ComparisonEmbedding, ComparisonKernel
 
 _PUBLIC = {
     "ComparisonClassifier": "stream_engine.api.online",
@@ -19,10 +28,25 @@ _PUBLIC = {
     "triplets_as": "stream_engine.api.cblearn_formats",
     "TripletBoostClassifier": "stream_engine.api.boosting",
 }
-__all__ = list(_PUBLIC)
+__all__ = [
+    "ComparisonClassifier",
+    "ComparisonClustering",
+    "ComparisonEmbedding",
+    "ComparisonKernel",
+    "OrdinalEmbedding",
+    "TripletBoostClassifier",
+    "as_stream",
+    "triplets_as",
+]
 
 
-def __getattr__(name: str):
-    if name in _PUBLIC:
-        return getattr(import_module(_PUBLIC[name]), name)
-    raise AttributeError(f"module 'stream_engine.estimators' has no attribute {name!r}")
+if not TYPE_CHECKING:  # to a type checker, a name that is not above is an error
+
+    def __getattr__(name: str) -> Any:
+        if name in _PUBLIC:
+            return getattr(import_module(_PUBLIC[name]), name)
+        raise AttributeError(f"module 'stream_engine.estimators' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -20,7 +20,7 @@ artifact. A run starts its refits automatically; `stream-engine refit --state DI
 In a configuration, set parameters in `[refits.params.KIND]`. The same snapshot, parameters, seed and versions give the
 same artifact. [Exports](../exports.md) lists what each refit exports.
 """
-_NAMES = re.compile(r"^(\w+(?:, \w+)*): ")
+_NAMES = re.compile(r"^(\w+(?:, \w+)*) : ")
 
 
 def page() -> str:
@@ -43,18 +43,11 @@ def parameters(of: type) -> dict[str, str]:
     """Parameter -> what its docstring (and those of the structs above it) says of it.
 
     >>> parameters(refit_module("hierarchy").Params)["min_links"]
-    'an object with a nonzero similarity to fewer others is excluded'
+    'An object with a nonzero similarity to fewer others is excluded'
     """
     told: dict[str, str] = {}
     for each in reversed(of.__mro__):
-        names: list[str] = []
-        for line in (inspect.cleandoc(each.__dict__.get("__doc__") or "")).splitlines():
-            begins = _NAMES.match(line)
-            if begins:
-                names = begins[1].split(", ")
-                told |= dict.fromkeys(names, line[begins.end() :].strip())
-            elif line.startswith(" ") and names:
-                told |= {name: f"{told[name]} {line.strip()}" for name in names}
-            else:
-                names = []
-    return {name: text.rstrip(".") for name, text in told.items()}
+        for entry in re.split(r"^(?=\S)", inspect.cleandoc(each.__dict__.get("__doc__") or ""), flags=re.M):
+            if begins := _NAMES.match(entry):
+                told |= dict.fromkeys(begins[1].split(", "), " ".join(entry.partition("\n")[2].split()).rstrip("."))
+    return told

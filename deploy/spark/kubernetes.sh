@@ -1,5 +1,5 @@
 #!/bin/sh
-# Count a topic on Kubernetes. IMAGE holds Spark 4.2.0, Python >= 3.11 and this package (pip install stream-engine); the
+# Count a topic on Kubernetes. IMAGE holds Spark 4.2.0, Python >= 3.11 and this package (its wheel); the
 # claim `counts` is mounted by driver, executors and the engine alike (ReadWriteMany), at /shared.
 set -eu
 : "${MASTER:=k8s://https://kubernetes.default.svc:443}" "${SOURCE:=kafka://kafka:9092/comparisons}" "${OUT:=/shared/counts}"

@@ -20,6 +20,7 @@ from stream_engine.data.comparisons import Decoded, InvalidEvent, Kinds, Provena
 from stream_engine.state.engine import Engine
 from stream_engine.state.snapshot import Snapshot
 
+RandomState = int | np.random.RandomState | None
 COLUMNS = (
     ("anchor", "near", "far"),
     ("anchor", "left", "right"),

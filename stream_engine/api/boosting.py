@@ -8,6 +8,8 @@ Boosting gives votes, not probabilities: after many rounds their sum over all ro
 is a fit of its own, to votes about objects that the voters had not learned from.
 """
 
+from typing import Any, Self
+
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.metaestimators import available_if
@@ -15,6 +17,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from stream_engine.api.answers import (
+    RandomState,
     answers_of,
     found_in,
     only_triplets,
@@ -39,13 +42,35 @@ def _with_probabilities(model):
 class TripletBoostClassifier(ClassifierMixin, BaseEstimator):
     """Classifier of objects from passively obtained triplets (Perrot & von Luxburg 2019); see `refits.triplet_boost`.
 
-    `triplets`: (m, 3) names or whole numbers anchor, near, far, or a pair (comparisons, answers). `rounds` of boosting;
-    `random_state`: a whole number, or numpy's RandomState.
-    `folds`: of the labelled objects, each held out once from a fit, by whose votes `predict_proba` is made; that costs
-    as many fits more. 0: no `predict_proba`.
+    Parameters
+    ----------
+    triplets : array or data frame, shape (m, 3), or tuple
+        Triplets anchor, near, far of names or integers, or a pair (comparisons, answers).
+    rounds : int
+        Number of rounds of boosting.
+    folds : int
+        Number of folds of the labelled objects, from which `predict_proba` is calibrated; costs as many additional
+        fits. 0: no `predict_proba`.
+    random_state : int or RandomState
+        Random seed.
 
-    Fitted: `objects_`; `classes_`; `booster_`; `n_features_in_`; with folds `temperature_` and `prior_` (classes,).
+    Attributes
+    ----------
+    objects_ : ndarray, shape (n_objects,)
+        Names or numbers.
+    classes_ : ndarray, shape (classes,)
+        The classes.
+    booster_ : Booster
+        The fitted booster.
+    n_features_in_ : int
+        1.
+    temperature_ : float
+        Factor of the votes in `predict_proba`, if `folds` is positive.
+    prior_ : ndarray, shape (classes,)
+        Shares of the classes, if `folds` is positive.
 
+    Examples
+    --------
     >>> triplets = [[a, b, c] for a in range(6) for b in range(6) for c in range(6)
     ...             if a != b and b // 3 == a // 3 and c // 3 != a // 3]
     >>> model = TripletBoostClassifier(triplets, rounds=100).fit([[0], [1], [3], [4]], ["x", "x", "y", "y"])
@@ -53,17 +78,37 @@ class TripletBoostClassifier(ClassifierMixin, BaseEstimator):
     ['x', 'y']
     """
 
-    def __init__(self, triplets=None, rounds=10_000, *, folds=5, random_state=0):
+    def __init__(
+        self, triplets: Any = None, rounds: int = 10_000, *, folds: int = 5, random_state: RandomState = 0
+    ) -> None:
         self.triplets = triplets
         self.rounds = rounds
         self.folds = folds
         self.random_state = random_state
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Any:
         return with_names(super().__sklearn_tags__())
 
-    def fit(self, X, y):
-        """X: (m, 1) distinct objects, y: their classes. 1 + folds fits. Raises ValueError."""
+    def fit(self, X: Any, y: Any) -> Self:
+        """Fit the booster, and one more for each fold.
+
+        Parameters
+        ----------
+        X : array, shape (m, 1)
+            Distinct objects.
+        y : array, shape (m,)
+            Their classes.
+
+        Returns
+        -------
+        TripletBoostClassifier
+            The fitted estimator.
+
+        Raises
+        ------
+        ValueError
+            For invalid input.
+        """
         if (
             isinstance(self.folds, bool)
             or not isinstance(self.folds, int | np.integer)
@@ -110,26 +155,61 @@ class TripletBoostClassifier(ClassifierMixin, BaseEstimator):
                 known[held] = ~abstained
         return probabilities.temperature(scores[known], labels[known])
 
-    def predict(self, X):
-        """(m,): the class of each object; if no triplet is informative, at random (`votes` are then all 0)."""
+    def predict(self, X: Any) -> np.ndarray:
+        """Predict the class of each object.
+
+        Parameters
+        ----------
+        X : array, shape (m, 1)
+            Objects.
+
+        Returns
+        -------
+        ndarray, shape (m,)
+            The classes; random if no triplet is informative (then all `votes` are 0).
+        """
         objects, back = self._objects(X)
         return self.classes_[
             decide(votes_of(self.booster_, self.columns_, objects), objects, self.booster_.seed).label[back]
         ]
 
     @available_if(_with_probabilities)
-    def predict_proba(self, X):
-        """(m, classes) P(c) = exp(t v_c) / sum_b exp(t v_b), columns in the order of `classes_`: v the votes as a share
-        of the weight of all classifiers that say something of the object, t `temperature_`, with the least log loss of
-        the training objects, each by votes that had not learned from it (temperature scaling, Guo et al. 2017, sec.
-        4.2). Where no triplet tells, the classes' shares `prior_`. The likeliest class is that of `predict`, but for
-        ties and where nothing tells, where a coin predicts. For training objects, they are overconfident."""
+    def predict_proba(self, X: Any) -> np.ndarray:
+        r"""Probabilities of all classes, by temperature scaling (Guo et al. 2017, sec. 4.2).
+
+        .. math:: P(c) = \frac{e^{t v_c}}{\sum_b e^{t v_b}}
+
+        where v are the votes as a share of the weight of all applicable classifiers, and t is `temperature_`, which
+        minimises the log loss of the training objects under cross-fitting.
+
+        Parameters
+        ----------
+        X : array, shape (m, 1)
+            Objects.
+
+        Returns
+        -------
+        ndarray, shape (m, classes)
+            Probabilities in the order of `classes_`; the shares `prior_` if no triplet is informative. The most
+            probable class is that of `predict`, except in ties. Probabilities of training objects are overconfident.
+        """
         objects, back = self._objects(X)
         scores, abstained = shares(votes_of(self.booster_, self.columns_, objects))
         return probabilities.probabilities(scores, self.temperature_, abstained, self.prior_)[back]
 
-    def votes(self, X):
-        """(m, classes): the weight of all triplet classifiers for each class, eq. (5), larger is surer."""
+    def votes(self, X: Any) -> np.ndarray:
+        """Votes for all classes, eq. (5).
+
+        Parameters
+        ----------
+        X : array, shape (m, 1)
+            Objects.
+
+        Returns
+        -------
+        ndarray, shape (m, classes)
+            The weight of all triplet classifiers for each class.
+        """
         objects, back = self._objects(X)
         return votes_of(self.booster_, self.columns_, objects).confidence[back]
 

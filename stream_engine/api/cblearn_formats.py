@@ -20,9 +20,31 @@ FORMATS = ("list-order", "list-boolean", "list-count", "tensor-count")
 
 
 def triplets_as(format: str, X: Any, y: Any = None, n_objects: int | None = None) -> Any:
-    """Triplets X with answers y (none: they are in order; or a tensor) in another format: an array, a pair (triplets,
-    answers), or a sparse matrix. Raises ValueError: which row, got, expected. O(m log m).
+    """Convert triplets to one of cblearn's formats, and back. O(m log m).
 
+    Parameters
+    ----------
+    format : str
+        The format of the result, such as "list-order", "list-boolean" or "tensor-count".
+    X : array, shape (m, 3), or sparse matrix
+        Triplets.
+    y : array, shape (m,), or tensor, optional
+        Answers; by default, the triplets are in order (anchor, near, far).
+    n_objects : int, optional
+        Number of objects, for tensors.
+
+    Returns
+    -------
+    array, tuple or sparse matrix
+        An array, a pair (triplets, answers), or a sparse matrix, depending on `format`.
+
+    Raises
+    ------
+    ValueError
+        With the row, the value and what was expected.
+
+    Examples
+    --------
     >>> triplets_as("list-boolean", [[0, 2, 1], [1, 0, 2]])
     (array([[0, 1, 2],
            [1, 0, 2]]), array([False,  True]))

@@ -1,25 +1,50 @@
 """Clustering of objects from comparisons, in scikit-learn's conventions: the refit `sdp_clustering`."""
 
+from typing import Any, Self
+
+import numpy as np
 from sklearn.base import BaseEstimator, ClusterMixin
 
-from stream_engine.api.answers import answers_of, rows_of, seed_of, snapshot_of, weights_of, with_names
+from stream_engine.api.answers import RandomState, answers_of, rows_of, seed_of, snapshot_of, weights_of, with_names
 from stream_engine.refits import sdp_clustering
 
 
 class ComparisonClustering(ClusterMixin, BaseEstimator):
-    """AddS and semidefinite programming (Perrot, Esser & Ghoshdastidar 2020); see `refits.sdp_clustering`.
+    """Clustering by AddS and semidefinite programming (Perrot, Esser & Ghoshdastidar 2020); see
+    `refits.sdp_clustering`.
 
-    `n_clusters`: None: the number that the test against a continuum finds, else SPUR's. `similarity`: adds3 or k1
-    (triplets), adds4 (all), mulk4 (quadruplets); "auto" is adds3, or adds4 where X has quadruplets.
-    `tol`: certified relative gap to reach. `n_objects`: None goes by the largest number in X.
+    Unlike other clusterings, the result has one label per object, not one per row of X.
 
-    `max_iterations` of the solver, at which it stops uncertified. `random_state`: a whole number, or numpy's
-    RandomState.
+    Parameters
+    ----------
+    n_clusters : int, optional
+        By default the number from the test against a continuum if it finds clusters, otherwise from SPUR.
+    similarity : {'auto', 'adds3', 'k1', 'adds4', 'mulk4'}
+        adds3 and k1 use triplets, mulk4 quadruplets, adds4 all; "auto" is adds3, or adds4 if X has quadruplets.
+    tol : float
+        Certified relative gap to reach.
+    max_iterations : int
+        Maximum number of iterations; then the solver stops without a certificate.
+    n_objects : int, optional
+        By default the largest number in X, plus one.
+    random_state : int or RandomState
+        Random seed.
 
-    Fitted: `objects_`; `labels_` (n_objects,) int, -1 for an object whose comparisons cancel or that has none;
-    `n_clusters_`; `report_`: objective, upper bound, gap, whether it is certified, criterion of each k;
-    `n_features_in_`. Note that there is one label an object, not one a row of X.
+    Attributes
+    ----------
+    objects_ : ndarray, shape (n_objects,)
+        Names or numbers.
+    labels_ : ndarray of int, shape (n_objects,)
+        The cluster of each object; -1 if its comparisons cancel or if it has none.
+    n_clusters_ : int
+        Number of clusters.
+    report_ : dict
+        Objective, upper bound, gap, certificate, and the criterion of each k.
+    n_features_in_ : int
+        Number of columns of X.
 
+    Examples
+    --------
     >>> triplets = [[a, b, c] for group in ([0, 1, 2], [3, 4, 5]) for a in group for b in group for c in range(6)
     ...             if b != a and c not in group]
     >>> ComparisonClustering(n_clusters=2).fit_predict(triplets).tolist()
@@ -27,8 +52,15 @@ class ComparisonClustering(ClusterMixin, BaseEstimator):
     """
 
     def __init__(
-        self, n_clusters=None, *, similarity="auto", tol=1e-3, max_iterations=2000, n_objects=None, random_state=0
-    ):
+        self,
+        n_clusters: int | None = None,
+        *,
+        similarity: str = "auto",
+        tol: float = 1e-3,
+        max_iterations: int = 2000,
+        n_objects: int | None = None,
+        random_state: RandomState = 0,
+    ) -> None:
         self.n_clusters = n_clusters
         self.similarity = similarity
         self.tol = tol
@@ -36,12 +68,31 @@ class ComparisonClustering(ClusterMixin, BaseEstimator):
         self.n_objects = n_objects
         self.random_state = random_state
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Any:
         return with_names(super().__sklearn_tags__())
 
-    def fit(self, X, y=None, sample_weight=None):
-        """Cluster the objects of X (m, 3) or (m, 4), with answers y. `sample_weight`: how often each row was answered.
-        Raises ValueError, `CannotRefit` (one, too)."""
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Cluster the objects of X.
+
+        Parameters
+        ----------
+        X : array or data frame, shape (m, 3) or (m, 4)
+            Comparisons.
+        y : array, shape (m,), optional
+            Answers.
+        sample_weight : array of int, shape (m,), optional
+            How often each row was answered.
+
+        Returns
+        -------
+        ComparisonClustering
+            The fitted estimator.
+
+        Raises
+        ------
+        ValueError
+            For invalid input, and if clustering is impossible (`CannotRefit`).
+        """
         rows = rows_of(self, X, y, reset=True)
         answers = answers_of(rows, self.n_objects, weights_of(sample_weight, len(rows)))
         auto = "adds4" if len(answers.quadruplets) else "adds3"
@@ -61,6 +112,21 @@ class ComparisonClustering(ClusterMixin, BaseEstimator):
         self.report_ = dict(artifact.report)
         return self
 
-    def fit_predict(self, X, y=None, **kwargs):
-        """`fit(X, y).labels_`: unlike other clusterings, y matters."""
+    def fit_predict(self, X: Any, y: Any = None, **kwargs: Any) -> np.ndarray:
+        """Cluster the objects of X. Unlike in other clusterings, y is used.
+
+        Parameters
+        ----------
+        X : array or data frame, shape (m, 3) or (m, 4)
+            Comparisons.
+        y : array, shape (m,), optional
+            Answers.
+        **kwargs : optional
+            Passed to `fit`.
+
+        Returns
+        -------
+        ndarray of int, shape (n_objects,)
+            The cluster of each object.
+        """
         return self.fit(X, y, **kwargs).labels_

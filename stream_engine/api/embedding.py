@@ -4,11 +4,11 @@ It fits triplets and comparisons of four objects, answers new ones with probabil
 the objects lie, one row each, whatever comparisons it gets.
 """
 
-from typing import Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 
-from stream_engine.api.answers import answers_of, rows_of, seed_of, snapshot_of, weights_of
+from stream_engine.api.answers import RandomState, answers_of, rows_of, seed_of, snapshot_of, weights_of
 from stream_engine.api.learned_objects import LearnedObjects
 from stream_engine.data.packed_names import unpack_names
 from stream_engine.embedding.fit import KERNELS
@@ -17,20 +17,55 @@ from stream_engine.refits import embedding
 
 
 class OrdinalEmbedding(LearnedObjects):
-    """Objects as points, an answer the likelier the further apart; see `refits.embedding`.
+    r"""Coordinates of objects by maximum likelihood, with lapse rates; see `refits.embedding`.
 
-    `n_components`: dimensions; None: the smallest number that predicts held-out answers as well as the best. `kernel`:
-    "ste" or "t-ste", `ridge`: of the sum of squares of all coordinates; None: by held-out log loss. `lapse`: whether
-    some answers are random. `held_out`: share of the questions in the validation set, if a setting is selected.
-    Scores on new comparisons are for `score`, so that none are reported here.
+    .. math:: P(\text{near}) = (1 - \lambda) \, \sigma\!\left(d_{\text{far}}^2 - d_{\text{near}}^2\right) +
+    \tfrac{\lambda}{2} \quad\text{(STE)}
 
-    `tolerance`: of the objective's relative gain in an iteration, at which a fit ends, after `max_iterations` at the
-    latest. `n_objects`: None goes by the objects in X. `random_state`: a whole number, or numpy's RandomState.
+    Parameters
+    ----------
+    n_components : int, optional
+        Number of dimensions; None: the smallest number that predicts held-out answers as well as the best.
+    kernel : {'ste', 't-ste'}, optional
+        The model of an answer; by default selected by held-out log loss.
+    ridge : float, optional
+        Weight of the sum of squares of all coordinates; by default selected by held-out log loss.
+    lapse : bool
+        Whether to estimate lapse rates.
+    held_out : float
+        Share of the questions in the validation set, if a setting is selected. Use `score` to evaluate new comparisons.
+    tolerance : float
+        A fit ends when an iteration improves the objective by less than this share.
+    max_iterations : int
+        Maximum number of iterations of a fit.
+    n_objects : int, optional
+        By default the objects in X.
+    random_state : int or RandomState
+        Random seed.
 
-    Fitted: `objects_` (n_objects,), names or numbers, sorted; `embedding_` (n_objects, n_components), which `transform`
-    gives, on principal axes; `lapse_`; `worker_lapse_`, by worker where `groups` says who answered; `ridge_`;
-    `kernel_name_`; `report_`; `classes_`; `n_features_in_`.
+    Attributes
+    ----------
+    objects_ : ndarray, shape (n_objects,)
+        Names or numbers, sorted.
+    embedding_ : ndarray, shape (n_objects, n_components)
+        Coordinates on principal axes, as returned by `transform`.
+    lapse_ : float
+        Lapse rate of an unknown participant.
+    worker_lapse_ : dict
+        Lapse rate of each participant, if `groups` was given.
+    ridge_ : float
+        The ridge used.
+    kernel_name_ : str
+        The kernel used.
+    report_ : dict
+        Figures of the fit.
+    classes_ : ndarray
+        -1 and 1.
+    n_features_in_ : int
+        Number of columns of X.
 
+    Examples
+    --------
     >>> line = OrdinalEmbedding(1, ridge=0.1, kernel="ste").fit([[0, 1, 2], [2, 1, 0], [1, 0, 3], [3, 2, 0]])
     >>> line.embedding_.shape, bool(line.predict_proba([[0, 1, 3]])[0, 1] > 0.5)
     ((4, 1), True)
@@ -38,17 +73,17 @@ class OrdinalEmbedding(LearnedObjects):
 
     def __init__(
         self,
-        n_components=2,
+        n_components: int | None = 2,
         *,
-        kernel=None,
-        ridge=None,
-        lapse=True,
-        held_out=0.2,
-        tolerance=1e-7,
-        max_iterations=1000,
-        n_objects=None,
-        random_state=0,
-    ):
+        kernel: Literal["ste", "t-ste"] | None = None,
+        ridge: float | None = None,
+        lapse: bool = True,
+        held_out: float = 0.2,
+        tolerance: float = 1e-7,
+        max_iterations: int = 1000,
+        n_objects: int | None = None,
+        random_state: RandomState = 0,
+    ) -> None:
         self.n_components = n_components
         self.kernel = kernel
         self.ridge = ridge
@@ -59,9 +94,30 @@ class OrdinalEmbedding(LearnedObjects):
         self.n_objects = n_objects
         self.random_state = random_state
 
-    def fit(self, X, y=None, sample_weight=None, groups=None):
-        """Embed the objects of the comparisons X with answers y. `sample_weight`: how often each row was answered;
-        `groups`: who answered it, each with a lapse rate of one's own. Raises ValueError, `CannotRefit` (one, too)."""
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> Self:
+        """Embed the objects of comparisons.
+
+        Parameters
+        ----------
+        X : array or data frame, shape (m, 3) or (m, 4)
+            Comparisons.
+        y : array, shape (m,), optional
+            Answers.
+        sample_weight : array of int, shape (m,), optional
+            How often each row was answered.
+        groups : array, shape (m,), optional
+            The participant of each row; each has their own lapse rate.
+
+        Returns
+        -------
+        OrdinalEmbedding
+            The fitted estimator.
+
+        Raises
+        ------
+        ValueError
+            For invalid input, and if the fit is impossible (`CannotRefit`).
+        """
         rows = rows_of(self, X, y, reset=True)
         answers = answers_of(rows, self.n_objects, weights_of(sample_weight, len(rows)))
         if self.n_components is not None and self.n_components < 1:
@@ -94,11 +150,11 @@ class OrdinalEmbedding(LearnedObjects):
         self.ridge_, self.kernel_name_ = self.report_["ridge"], self.report_["kernel"]
         return self
 
-    def _learned(self):
+    def _learned(self) -> np.ndarray:
         return self.embedding_
 
-    def _probability(self, rows):
+    def _probability(self, rows: np.ndarray) -> np.ndarray:
         return probabilities(self.embedding_, rows, self.lapse_, self.alpha_, scale=self.report_["scale"])
 
-    def _margin(self, rows):
+    def _margin(self, rows: np.ndarray) -> np.ndarray:
         return self._probability(rows) - 0.5

@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
 from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import check_is_fitted
 
@@ -16,40 +16,105 @@ from stream_engine.api.answers import places_of, rows_of, with_names
 from stream_engine.evaluation.judgement_folds import anchored
 
 
-class LearnedObjects(TransformerMixin, BaseEstimator, ABC, auto_wrap_output_keys=None):  # type: ignore[call-arg]
-    """`predict`, `predict_proba`, `score` and `transform` of anything with `objects_`, `_probability(rows)` of (m, 4)
-    rows i, j, k, l, `_margin(rows)` above 0 where the first is nearer, and `_learned()`, a row an object. scikit-learn
-    is told not to wrap `transform`: it would give the objects the index of the comparisons."""
+class LearnedObjects(ClassifierMixin, TransformerMixin, BaseEstimator, ABC, auto_wrap_output_keys=None):  # type: ignore[call-arg]
+    """Base class: `predict`, `predict_proba`, `score` and `transform` of an estimator with `objects_`.
 
-    def __sklearn_tags__(self):
-        return with_names(super().__sklearn_tags__())
+    Subclasses implement `_probability(rows)` and `_margin(rows)` of (m, 4) rows i, j, k, l (above 0 if the first pair
+    is nearer), and `_learned()`, one row per object. scikit-learn does not wrap `transform`, because it would give the
+    objects the index of the comparisons.
 
-    def predict(self, X):
-        """(m,) int: 1 where the first of each row is nearer, -1 where the second is; 0 where they are equally far, or
-        an object is unknown."""
+    A classifier of comparisons: the classes are 1 (the first is nearer) and -1, so `scoring="roc_auc"` works.
+    """
+
+    def __sklearn_tags__(self) -> Any:
+        tags = with_names(super().__sklearn_tags__())
+        tags.classifier_tags.multi_class = False
+        return tags
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Predict which object of each row is nearer to the anchor.
+
+        Parameters
+        ----------
+        X : array or data frame, shape (m, 3) or (m, 4)
+            Comparisons.
+
+        Returns
+        -------
+        ndarray of int, shape (m,)
+            1: the first, -1: the second, 0: equal distances, or an unknown object.
+        """
         return np.sign(self._answer(X, self._margin, 0.0)).astype(np.int64)
 
-    def predict_proba(self, X):
-        """(m, 2): how likely people find the second (-1) and the first (1) of each row nearer, as `classes_`; 0.5 of an
-        object that nothing was said about."""
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Probabilities of both answers.
+
+        Parameters
+        ----------
+        X : array or data frame, shape (m, 3) or (m, 4)
+            Comparisons.
+
+        Returns
+        -------
+        ndarray, shape (m, 2)
+            Probabilities that the second (-1) and the first (1) object is considered nearer, in the order of
+            `classes_`; 0.5 for an object without answers.
+        """
         p = self._answer(X, self._probability, 0.5)
         return np.stack([1.0 - p, p], axis=1)
 
-    def score(self, X, y=None, sample_weight=None):
-        """Accuracy of predicted comparisons; ties count half. X and y as in `fit`."""
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Accuracy on comparisons; ties count half.
+
+        Parameters
+        ----------
+        X : array or data frame, shape (m, 3) or (m, 4)
+            Comparisons.
+        y : array, shape (m,), optional
+            Answers, as in `fit`.
+        sample_weight : array, shape (m,), optional
+            Weights of the rows.
+
+        Returns
+        -------
+        float
+            Accuracy.
+        """
         margins = self._answer(X, self._margin, 0.0, y)
         right = (margins > 0) + (margins == 0) / 2
         return float(np.average(right, weights=sample_weight))
 
-    def transform(self, X=None):
-        """What was learned, one row an object of `objects_`, whatever comparisons X holds."""
+    def transform(self, X: Any = None) -> Any:
+        """The fitted representation of the objects, regardless of the comparisons X.
+
+        Parameters
+        ----------
+        X : array or data frame, optional
+            Checked, but not used.
+
+        Returns
+        -------
+        ndarray or data frame, shape (n_objects, d)
+            One row per object of `objects_`.
+        """
         check_is_fitted(self)
         if X is not None:
             rows_of(self, X)
         return self._as_asked(self._learned())
 
-    def get_feature_names_out(self, input_features=None):
-        """The names of the columns that `transform` gives."""
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """Names of the columns that `transform` returns.
+
+        Parameters
+        ----------
+        input_features : optional
+            Not used.
+
+        Returns
+        -------
+        ndarray of str, shape (d,)
+            The names.
+        """
         check_is_fitted(self)
         return np.array([f"axis_{number + 1}" for number in range(self._learned().shape[1])], object)
 

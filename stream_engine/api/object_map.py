@@ -1,22 +1,46 @@
 """Where objects lie, as a picture and as a frame."""
 
+from collections.abc import Sequence
+from os import PathLike
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from stream_engine.api.results import frame
 from stream_engine.exports.object_table import axis_heads
-from stream_engine.report import object_map
-from stream_engine.report.figure_files import draw
+from stream_engine.report import object_files, object_map
+from stream_engine.report.drawings import Ellipses
+from stream_engine.report.figure_files import Markers, draw
 from stream_engine.report.material import Material
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+MOST_REGIONS = 50  # objects whose regions are drawn where nobody said so
+
 
 class Map:
-    """The points of an embedding, or where `flat` its picture in two dimensions: `names` (n), `points` (n, d), NaN for
-    an object that nothing was asked about, `covariance` (n, d, d) of each place, or None."""
+    """Coordinates of the objects in an embedding, or its two-dimensional picture if `flat`.
+
+    Parameters
+    ----------
+    material : Material
+        The fitted study.
+    frames : {'pandas', 'polars', 'arrow'}
+        Type of the tables that the map returns.
+    flat : bool
+        Whether to use the two-dimensional picture.
+
+    Attributes
+    ----------
+    names : list of str
+        The objects.
+    points : ndarray, shape (n, d)
+        Coordinates; NaN for an object without answers.
+    covariance : ndarray, shape (n, d, d), or None
+        Uncertainty of each object's coordinates.
+    """
 
     def __init__(self, material: Material, frames: str, flat: bool = False):
         places = material.drawn if flat else material.places
@@ -26,23 +50,101 @@ class Map:
 
     @property
     def d(self) -> int:
-        """How many dimensions it has."""
+        """Number of dimensions.
+
+        Returns
+        -------
+        int
+            The number.
+        """
         return self.points.shape[1]
 
-    def plot(self, ax: "Axes | None" = None) -> "Axes":
-        """Draw it with matplotlib, as the report does: names, clusters where they were fitted, regions of 95 %; of more
-        than two dimensions the first two. Returns the Axes."""
+    def plot(
+        self,
+        ax: "Axes | None" = None,
+        *,
+        c: Any = None,
+        s: Any = None,
+        labels: bool | Sequence[str] = True,
+        images: "str | PathLike[str] | None" = None,
+        regions: bool | None = None,
+        **more: Any,
+    ) -> "Axes":
+        """Draw the map with matplotlib, as the report does; of more than two dimensions the first two.
+
+        Sets of objects that were never compared with each other have a frame each inside.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            Axes to draw on; by default those of a new figure.
+        c : color or (n,) array-like, optional
+            Colours, or values for `cmap`, in the order of `names`, as for `Axes.scatter`. By default colours and shapes
+            show the clusters, if any were fitted.
+        s : float or (n,) array-like, optional
+            Sizes of the markers in points squared, as for `Axes.scatter`.
+        labels : bool or (n,) sequence of str, default True
+            Whether names stand beside the points, or the texts that do.
+        images : path, optional
+            Folder with pictures named after the objects, or a table ``object,image,text``: pictures are shown as marks,
+            without overlap.
+        regions : bool, optional
+            Whether to draw 95 % regions of the coordinates; by default where they are known and at most 50 objects are
+            drawn.
+        **more
+            Passed to `Axes.scatter`: `alpha`, `cmap`, `marker`, `edgecolors`, ...
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+
+        Raises
+        ------
+        ValueError
+            A sequence is not as long as `names`, or `images` holds no pictures (`BadObjects`).
+        """
         ids = self._material.shown[np.isfinite(self.points[self._material.shown]).all(axis=1)]
+        markers = Markers(self._for_each("c", c), self._for_each("s", s), more)
+        texts = labels if isinstance(labels, bool) else self._for_each("labels", labels).tolist()
+        pictures = object_files.read(Path(images), {self.names[i] for i in ids.tolist()}).pictures if images else {}
         if ax is None:
             from matplotlib import pyplot
 
             ax = pyplot.subplots(layout="constrained")[1]
-        made = (object_map.scale if self.d == 1 else object_map.plane)(self._material, self._places, ids)
-        return draw(made, ax)
+        made = list(object_map.frames(self._material, self._places, ids))
+        if not (len(ids) <= MOST_REGIONS if regions is None else regions):
+            made = [
+                each._replace(marks=tuple(mark for mark in each.marks if not isinstance(mark, Ellipses)))
+                for each in made
+            ]
+        if len(made) == 1:
+            return draw(made[0], ax, pictures, texts, markers)
+        ax.set_axis_off()
+        for number, each in enumerate(made):
+            place = (number / len(made), 0.0, 0.92 / len(made), 1.0)
+            draw(each, ax.inset_axes(place), pictures, texts, markers)
+        return ax
+
+    def _for_each(self, what: str, given: Any) -> Any:
+        """What was given for each object, for those that can be drawn; one value for all stays one."""
+        if given is None or isinstance(given, str) or np.ndim(given) == 0:
+            return given
+        values = np.asarray(given)
+        if len(values) == len(self.names):
+            return values[self._material.shown]
+        if what == "c" and values.ndim == 1 and len(values) in (3, 4) and values.dtype.kind == "f":
+            return tuple(values.tolist())  # a colour: RGB or RGBA
+        raise ValueError(f"{what}: got {len(values)} values, expected {len(self.names)}, one for each object")
 
     def to_frame(self) -> Any:
-        """object, its place as in the table of `objects` (x, y, z, axis_4, ...), and with covariances sd_x, sd_y, ...,
-        the standard deviation along each axis."""
+        """The coordinates as a table.
+
+        Returns
+        -------
+        data frame, shape (n_objects, ...)
+            Columns object; x, y, z, axis_4, ... as in the table of `objects`; with covariances sd_x, sd_y, ..., the
+            standard deviations along each axis.
+        """
         heads = axis_heads(self.d)
         columns: dict[str, Any] = {"object": self.names}
         columns |= {head: self.points[:, a].astype(float) for a, head in enumerate(heads)}

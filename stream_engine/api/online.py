@@ -28,18 +28,18 @@ _CALIBRATED_IN = 32  # answers that calibration waits for: it sees the last thou
 
 
 class ComparisonClassifier(base.Classifier):
-    """Binary classifier of comparisons over an `Engine`, which is there as `.engine`.
+    """Binary classifier of comparisons with an `Engine`, available as `.engine`; for river.
 
     Parameters
     ----------
-    similarity
-        online: an embedding that is updated with every comparison (`embedding.online`), which predicts best. adds3,
-        k1 or k2: renewed from the engine's counts after every `refresh` comparisons.
-    refresh
-        Comparisons between two renewals of these; AddS costs O(n^2) at each, k1 and k2 more.
-    dimensions
-        Of the embedding.
-    seed
+    similarity : {'online', 'adds3', 'k1', 'k2'}
+        "online": an embedding that is updated with every comparison (`embedding.online`), which predicts best. The
+        others are recomputed from the engine's counts after every `refresh` comparisons.
+    refresh : int
+        Number of comparisons between two such updates. AddS costs O(n^2) each time, k1 and k2 more.
+    dimensions : int
+        Number of dimensions of the embedding.
+    seed : int
         Random seed of the embedding, and of random decisions in ties.
 
     Examples
@@ -50,7 +50,6 @@ class ComparisonClassifier(base.Classifier):
     >>> model.learn_one({"anchor": "lemon", "left": "lime", "right": "bread"}, True)
     >>> model.predict_one({"anchor": "lemon", "left": "bread", "right": "lime"})
     False
-
     """
 
     def __init__(self, similarity: str = "online", refresh: int = 20, dimensions: int = 3, seed: int = 0):
@@ -69,7 +68,20 @@ class ComparisonClassifier(base.Classifier):
         self._margins: list[float] = []
 
     def learn_one(self, x: dict, y: Any) -> None:
-        """Count the comparison; what it says from then on may change at the next refresh. Raises `InvalidEvent`."""
+        """Count one comparison. Predictions may change at the next update.
+
+        Parameters
+        ----------
+        x : dict
+            `anchor`, `left`, `right`.
+        y : bool
+            Whether left is nearer.
+
+        Raises
+        ------
+        InvalidEvent
+            If the comparison is invalid.
+        """
         anchor, left, right = _names(x)
         near, far = (left, right) if y else (right, left)
         margin = self._margin(anchor, near, far)
@@ -108,12 +120,43 @@ class ComparisonClassifier(base.Classifier):
         return 0.0 if np.isnan(margin) else margin
 
     def predict_proba_one(self, x: dict, **kwargs: Any) -> dict[base.typing.ClfTarget, float]:
-        """{True: P(left is nearer), False: the rest}; 1/2 where the similarity cannot tell. Raises `InvalidEvent`."""
+        """Probabilities of both answers.
+
+        Parameters
+        ----------
+        x : dict
+            `anchor`, `left`, `right`.
+        **kwargs : optional
+            Not used.
+
+        Returns
+        -------
+        dict of bool to float
+            `{True: P(left is nearer), False: P(right is nearer)}`; 1/2 if the similarity has no information.
+
+        Raises
+        ------
+        InvalidEvent
+            If the question is invalid.
+        """
         p = float(self._calibration.probability(np.array([self._margin(*_names(x))]))[0])
         return {True: p, False: 1.0 - p}
 
     def predict_one(self, x: dict, **kwargs: Any) -> bool:
-        """Whether left is nearer; in a tie, a random decision that is the same for each repetition of a question."""
+        """Predict whether left is nearer.
+
+        Parameters
+        ----------
+        x : dict
+            `anchor`, `left`, `right`.
+        **kwargs : optional
+            Not used.
+
+        Returns
+        -------
+        bool
+            The prediction; in a tie random, but the same for each repetition of a question.
+        """
         anchor, left, right = _names(x)
         margin = self._margin(anchor, left, right)
         if margin:
@@ -172,9 +215,22 @@ def _names(x: dict) -> tuple[str, str, str]:
 
 
 def as_stream(triplets: Iterable[Triplet | tuple], seed: int = 0) -> Iterator[tuple[dict, bool]]:
-    """(x, y) of triplets (anchor, near, far) in their order, near on the left or on the right at random: what river's
-    `progressive_val_score` takes.
+    """Triplets as a stream of (x, y), as river's `progressive_val_score` expects.
 
+    Parameters
+    ----------
+    triplets : iterable of Triplet or tuple
+        Triplets (anchor, near, far).
+    seed : int
+        Random seed that determines whether near is left or right.
+
+    Yields
+    ------
+    tuple of dict and bool
+        x with anchor, left, right; y: whether left is nearer.
+
+    Examples
+    --------
     >>> next(as_stream([Triplet("a", "b", "c")], seed=1))
     ({'anchor': 'a', 'left': 'b', 'right': 'c'}, True)
     """

@@ -5,10 +5,20 @@ All answer new comparisons (`predict`, `predict_proba`, `score`), and their `tra
 KernelPCA(kernel="precomputed"))` draws a map.
 """
 
+from typing import Any, Literal, Self
+
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from stream_engine.api.answers import answers_of, only_triplets, rows_of, seed_of, snapshot_of, weights_of
+from stream_engine.api.answers import (
+    RandomState,
+    answers_of,
+    only_triplets,
+    rows_of,
+    seed_of,
+    snapshot_of,
+    weights_of,
+)
 from stream_engine.api.learned_objects import LearnedObjects
 from stream_engine.counts import kernels
 from stream_engine.evaluation import coordinates as embedding
@@ -24,37 +34,82 @@ from stream_engine.state.snapshot import triplet_columns
 class _OfKernel(LearnedObjects):
     """Of anything with a fitted `kernel_` (n, n): nearer by the distances in its feature space."""
 
-    def _margin(self, rows):
+    def _margin(self, rows: np.ndarray) -> np.ndarray:
         i, j, k, l = rows.T
         distance = embedding.squared_distances(self._compared())
         return distance[k, l] - distance[i, j]
 
-    def _compared(self):
+    def _compared(self) -> np.ndarray:
         """(n, n) similarity that comparisons are answered by."""
         return self.kernel_
 
 
 class ComparisonKernel(_OfKernel):
-    """A kernel matrix of the objects. `kernel`: "embedding" (default; the scalar products of the points of
-    `refits.embedding`, with the number of dimensions that predicts best), or k1, k2 of Kleindessner & von Luxburg
-    (2017), which take triplets alone and are made and calibrated in O(m + n^2) and more.
+    """A kernel matrix of the objects.
 
-    `n_objects`: None goes by the objects in X. `random_state`: a whole number, or numpy's RandomState.
+    Parameters
+    ----------
+    kernel : {'embedding', 'k1', 'k2'}
+        "embedding": scalar products of the coordinates of `refits.embedding`, with the number of dimensions that
+        predicts best. k1 and k2 of Kleindessner & von Luxburg (2017) accept only triplets; computing and calibrating
+        them costs O(m + n^2) and more.
+    n_objects : int, optional
+        By default the objects in X.
+    random_state : int or RandomState
+        Random seed.
 
-    Fitted: `objects_`; `kernel_` (n_objects, n_objects), which `transform` gives; `classes_`; `n_features_in_`.
+    Attributes
+    ----------
+    objects_ : ndarray, shape (n_objects,)
+        Names or numbers.
+    kernel_ : ndarray, shape (n_objects, n_objects)
+        The kernel, as returned by `transform`.
+    classes_ : ndarray
+        -1 and 1.
+    n_features_in_ : int
+        Number of columns of X.
 
+    Examples
+    --------
     >>> ComparisonKernel("k1").fit_transform([[0, 2, 3], [1, 2, 3]])[0].round(3).tolist()
     [1.0, 1.0, 0.0, 0.0]
     """
 
-    def __init__(self, kernel="embedding", *, n_objects=None, random_state=0):
+    def __init__(
+        self,
+        kernel: Literal["embedding", "k1", "k2"] = "embedding",
+        *,
+        n_objects: int | None = None,
+        random_state: RandomState = 0,
+    ) -> None:
         self.kernel = kernel
         self.n_objects = n_objects
         self.random_state = random_state
 
-    def fit(self, X, y=None, sample_weight=None, groups=None):
-        """Learn from comparisons X with answers y. `sample_weight`: how often each row was answered; `groups`: who
-        answered it, which the embedding goes by. Raises ValueError, `CannotRefit` (one, too)."""
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> Self:
+        """Learn a kernel from comparisons.
+
+        Parameters
+        ----------
+        X : array or data frame, shape (m, 3) or (m, 4)
+            Comparisons.
+        y : array, shape (m,), optional
+            Answers.
+        sample_weight : array of int, shape (m,), optional
+            How often each row was answered.
+        groups : array, shape (m,), optional
+            The participant of each row, used by the embedding.
+
+        Returns
+        -------
+        ComparisonKernel
+            The fitted estimator.
+
+        Raises
+        ------
+        ValueError
+            For invalid input, and if the fit is impossible (`CannotRefit`).
+        """
         if self.kernel not in ("embedding", "k1", "k2"):
             raise ValueError(f"ComparisonKernel: got kernel {self.kernel!r}, expected embedding, k1 or k2")
         rows = rows_of(self, X, y, reset=True)
@@ -73,35 +128,72 @@ class ComparisonKernel(_OfKernel):
         self._model = calibration_of(snapshot, self.kernel, seed)[0]
         return self
 
-    def _probability(self, rows):
+    def _probability(self, rows: np.ndarray) -> np.ndarray:
         made = self._model
         if isinstance(made, Calibration):
             return platt(by_similarity(self.kernel_), made)(rows)
         return of_embedding(made)(rows)
 
-    def _learned(self):
+    def _learned(self) -> np.ndarray:
         return self.kernel_
 
-    def get_feature_names_out(self, input_features=None):
-        """The objects, as text: a kernel has a column for each."""
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """Names of the columns of the kernel: the objects.
+
+        Parameters
+        ----------
+        input_features : optional
+            Not used.
+
+        Returns
+        -------
+        ndarray of str, shape (n_objects,)
+            The names.
+        """
         check_is_fitted(self)
         return self.objects_.astype(str).astype(object)
 
 
 class ComparisonEmbedding(_OfKernel):
-    """Relative comparison kernel learning (Heim et al. 2014) and its leading coordinates; see `refits.kernel_learning`.
+    r"""Relative comparison kernel learning (Heim et al. 2014) and leading coordinates; see `refits.kernel_learning`.
 
-    `loss`: "ste" or "hinge" (GNMDS). `lambda1`: trace regularisation; None chooses it on held-out comparisons. Convex:
-    no restarts, and `report_["gap"]` certifies how near the optimum it is. `predict` and `score` go by the coordinates.
+    The problem is convex, so there are no restarts, and `report_["gap"]` bounds the distance to the optimum.
 
-    `n_components`: None answers by the whole kernel.
+    .. math:: \min_{K \succeq 0} \; \sum_t w_t \, \ell(d_t) + \lambda_1 \operatorname{tr} K, \qquad d_t = d_K(i, j) -
+    d_K(i, k), \quad \ell(x) = \log(1 + e^x) \text{ or } \max(0, 1 + x)
 
-    `tolerance`: relative dual gap to reach within `max_iterations`. `n_objects`: None goes by the objects in X.
-    `random_state`: a whole number, or numpy's RandomState.
+    Parameters
+    ----------
+    n_components : int, optional
+        Number of coordinates, which `predict` and `score` use; None: use the whole kernel.
+    loss : {'ste', 'hinge'}
+        The loss; hinge is GNMDS.
+    lambda1 : float, optional
+        Trace regularisation; by default selected on held-out comparisons.
+    tolerance : float
+        Relative dual gap to reach.
+    max_iterations : int
+        Maximum number of iterations.
+    n_objects : int, optional
+        By default the objects in X.
+    random_state : int or RandomState
+        Random seed.
 
-    Fitted: `objects_`; `embedding_` (n_objects, n_components), which `transform` gives; `kernel_`; `report_`;
-    `n_features_in_`.
+    Attributes
+    ----------
+    objects_ : ndarray, shape (n_objects,)
+        Names or numbers.
+    embedding_ : ndarray, shape (n_objects, n_components)
+        Coordinates, as returned by `transform`.
+    kernel_ : ndarray, shape (n_objects, n_objects)
+        The kernel.
+    report_ : dict
+        Objective, gap, selected parameters.
+    n_features_in_ : int
+        Number of columns of X.
 
+    Examples
+    --------
     >>> model = ComparisonEmbedding(1, lambda1=0.01).fit([[0, 1, 2], [2, 1, 0], [1, 0, 3], [3, 2, 0]])
     >>> model.embedding_.shape, model.predict([[0, 1, 3]]).tolist()
     ((4, 1), [1])
@@ -109,15 +201,15 @@ class ComparisonEmbedding(_OfKernel):
 
     def __init__(
         self,
-        n_components=2,
+        n_components: int | None = 2,
         *,
-        loss="ste",
-        lambda1=None,
-        tolerance=1e-3,
-        max_iterations=20000,
-        n_objects=None,
-        random_state=0,
-    ):
+        loss: Literal["ste", "hinge"] = "ste",
+        lambda1: float | None = None,
+        tolerance: float = 1e-3,
+        max_iterations: int = 20000,
+        n_objects: int | None = None,
+        random_state: RandomState = 0,
+    ) -> None:
         self.n_components = n_components
         self.loss = loss
         self.lambda1 = lambda1
@@ -126,9 +218,30 @@ class ComparisonEmbedding(_OfKernel):
         self.n_objects = n_objects
         self.random_state = random_state
 
-    def fit(self, X, y=None, sample_weight=None):
-        """Learn a kernel from the triplets X with answers y. `sample_weight`: how often each row was answered. Raises
-        ValueError, `CannotRefit` (one, too), `SolverFailed`."""
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Learn a kernel from triplets.
+
+        Parameters
+        ----------
+        X : array or data frame, shape (m, 3)
+            Triplets.
+        y : array, shape (m,), optional
+            Answers.
+        sample_weight : array of int, shape (m,), optional
+            How often each row was answered.
+
+        Returns
+        -------
+        ComparisonEmbedding
+            The fitted estimator.
+
+        Raises
+        ------
+        ValueError
+            For invalid input, and if the fit is impossible (`CannotRefit`).
+        SolverFailed
+            If the tolerance is not reached.
+        """
         rows = rows_of(self, X, y, reset=True)
         answers = answers_of(rows, self.n_objects, weights_of(sample_weight, len(rows)))
         only_triplets(answers, "the embedding")
@@ -146,13 +259,13 @@ class ComparisonEmbedding(_OfKernel):
         self.objects_ = answers.objects
         return self
 
-    def _probability(self, rows):
+    def _probability(self, rows: np.ndarray) -> np.ndarray:
         told = self.report_["probability_slope"]
         slope = 1.0 if told is None else told
         return sigmoid_of(by_similarity(-embedding.squared_distances(self._compared())), slope)(rows)
 
-    def _learned(self):
+    def _learned(self) -> np.ndarray:
         return self.embedding_
 
-    def _compared(self):
+    def _compared(self) -> np.ndarray:
         return self.kernel_ if self.n_components is None else self.embedding_ @ self.embedding_.T

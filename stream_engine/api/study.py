@@ -11,10 +11,12 @@ from stream_engine import asking
 from stream_engine.api.feeding import RejectedRow
 from stream_engine.api.learning import Learning
 from stream_engine.api.results import frame
+from stream_engine.clustering import BETWEEN
 from stream_engine.counts.worker_votes import names_of
 from stream_engine.findings.words import some
 from stream_engine.refits import REFITS, refit_module
 from stream_engine.state.artifact import Artifact
+from stream_engine.state.exclusion import noted
 from stream_engine.state.published import Published
 from stream_engine.state.snapshot import Snapshot, encode
 
@@ -28,11 +30,27 @@ WITH_LABELS = ("triplet_boost", "classify")
 
 
 class Study:
-    """Answers that were read. What is asked for is fitted when it is asked for the first time, and kept.
+    """Answers, and everything that can be learned from them. A model is fitted when a result needs it, and only once.
 
-    `read_as`: one line, where the columns were recognised as those of a tool; `seed`: of whatever is fitted; `frames`:
-    what the answers come in, pandas, polars or arrow. `read` makes one.
+    Use `stream_engine.read` to create a study.
 
+    Parameters
+    ----------
+    published : Published or Learning
+        The counts, with the fits so far.
+    refused : sequence of RejectedRow
+        Rejected rows.
+    read_as : str
+        One line about the recognised layout of a tool, if any.
+    seed : int
+        Random seed of all fits.
+    frames : {'pandas', 'polars', 'arrow'}
+        Type of the tables that the study returns.
+    directory : str
+        Name of the state directory in messages.
+
+    Examples
+    --------
     >>> from stream_engine import read
     >>> study = read([("lemon", "lime", "bread"), ("lemon", "lime", "bread"), ("bread", "bun", "lime")], frames="arrow")
     >>> study.objects().select(["object", "answers"]).to_pydict()
@@ -52,30 +70,65 @@ class Study:
         directory: str = "DIR",
     ):
         self._read, self._refused, self._directory = published, tuple(refused), directory
+        self._whole: Study | None = None  # with everybody, where participants are excluded here
         self._others: dict[tuple[str, str], Artifact] = {}  # fitted with other than the defaults, for one question
         self.read_as, self.seed, self.frames = read_as, seed, frames
 
     @property
     def snapshot(self) -> Snapshot:
-        """What refits and exports read; equal answers give equal ones."""
+        """The input of refits and exports; equal answers give equal snapshots.
+
+        Returns
+        -------
+        Snapshot
+            The snapshot.
+        """
         return self.published.snapshot
 
     @property
     def published(self) -> Published:
-        """The snapshot with what was fitted to it by now."""
+        """The snapshot with all fits so far.
+
+        Returns
+        -------
+        Published
+            The published state.
+        """
         if isinstance(self._read, Learning):
             self._read = Published(encode(self._read.snapshot())[1], {})
         return self._read
 
     @property
     def fitted(self) -> tuple[str, ...]:
-        """The refits that were made."""
+        """The refits so far.
+
+        Returns
+        -------
+        tuple of str
+            Their kinds.
+        """
         return () if isinstance(self._read, Learning) else tuple(self._read.artifacts)
 
     def fit(self, kind: str, **params: Any) -> "Study":
-        """Make a refit (embedding, sdp_clustering, kernel_learning, ...: `stream_engine.refits.REFITS`) with these
-        parameters, and keep it in place of one that was made before. Raises ValueError: an unknown one, parameters that
-        it has not, or answers that it cannot use (`CannotRefit`)."""
+        """Fit a model with parameters of your own; it replaces an earlier fit of the same kind.
+
+        Parameters
+        ----------
+        kind : str
+            A refit, such as embedding, sdp_clustering or kernel_learning: see `stream_engine.refits.REFITS`.
+        **params : optional
+            Parameters of the refit.
+
+        Returns
+        -------
+        Study
+            The study itself.
+
+        Raises
+        ------
+        ValueError
+            If the refit or a parameter is unknown, or if the answers are not sufficient (`CannotRefit`).
+        """
         artifact, seconds = self._made(kind, params)
         published = self.published
         self._read = published._replace(
@@ -83,22 +136,101 @@ class Study:
         )
         return self
 
+    def exclude(self, *participants: str) -> "Study":
+        """A study without the answers of these participants, beside this one, which keeps them.
+
+        Parameters
+        ----------
+        *participants
+            Names, as in the column of participants.
+
+        Returns
+        -------
+        Study
+            Without these, and without those that are excluded here already. Its report says what changed.
+
+        Raises
+        ------
+        ValueError
+            The data name no such participant; the message has the nearest names. Or a statistic cannot be told apart
+            by participant (`CannotForget`).
+        """
+        from stream_engine.state.exclusion import check_known, without
+
+        whole = self._whole or self
+        check_known(participants, whole.snapshot, "exclude")
+        names = tuple(sorted({*self.published.excluded, *participants}))
+        if not names:
+            return self
+        fewer = Published(without(whole.snapshot, names), {}, excluded=names)
+        more: dict[str, Any] = {"seed": self.seed, "frames": self.frames, "directory": self._directory}
+        made = Study(fewer, self._refused, self.read_as, **more)
+        made._whole = whole
+        return made
+
+    def include(self, *participants: str) -> "Study":
+        """The study with these excluded participants again; without a name, with all of them.
+
+        Parameters
+        ----------
+        *participants
+            Names that are excluded here.
+
+        Returns
+        -------
+        Study
+            The one with everybody where nobody is left excluded.
+
+        Raises
+        ------
+        ValueError
+            One of them is not excluded.
+        """
+        names = self.published.excluded
+        if strangers := sorted(set(participants) - set(names)):
+            raise ValueError(f"include: {strangers[0]!r} is not excluded; excluded are {', '.join(names) or 'none'}")
+        if self._whole is None:
+            return self
+        left = set(names) - set(participants) if participants else set()
+        return self._whole.exclude(*left) if left else self._whole
+
     def details(self, kind: str) -> dict[str, Any]:
-        """What a refit says of itself: objective, held-out accuracy, how it chose. Makes it where it is not made."""
+        """The report of a refit: objective, held-out accuracy, selected parameters. Fits the model if necessary.
+
+        Parameters
+        ----------
+        kind : str
+            A refit.
+
+        Returns
+        -------
+        dict
+            JSON values by name.
+        """
         return dict(self._artifact(kind).report)
 
     def objects(self) -> Any:
-        """The export `objects.csv`: a row an object, in the order in which they came: object, answers, contradicted,
-        agreement, and what was fitted by now: cluster, stability, x, y, its 95 % ellipse, nearest_1, nearest_2,
-        nearest_3, label, predicted."""
+        """All objects, in order of first appearance.
+
+        Returns
+        -------
+        data frame, shape (n_objects, ...)
+            Columns of the export `objects.csv`: object, answers, contradicted, agreement, and depending on the fits so
+            far cluster, stability, x, y, the 95 % ellipse, nearest_1, nearest_2, nearest_3, label, predicted.
+        """
         from stream_engine.exports.object_table import table
 
         return self._frame(table(self.published))
 
     def questions(self) -> Any:
-        """The export `questions.csv`: a row a question that was asked: anchor, near (by the majority), far, n_near and
-        n_far answers, confidence in the majority, predicted (by AddS-3 of all other answers). `read` takes it as
-        answers."""
+        """All questions that were asked. You can pass the result to `read`.
+
+        Returns
+        -------
+        data frame, shape (n_questions, ...)
+            Columns of the export `questions.csv`: anchor, near (by the majority), far, the numbers of answers n_near
+            and n_far, confidence in the majority, predicted (by AddS-3 from all other answers).
+        """
         from stream_engine.exports import NothingToExport
         from stream_engine.exports.declarations import columns
         from stream_engine.exports.evidence import questions
@@ -113,13 +245,25 @@ class Study:
         return self._frame({head: NameColumn(each, names) if head in ids else each for head, each in arrays.items()})
 
     def refused(self) -> Any:
-        """A row an event that was left out (10,000 of them at most): where, reason (a code), message."""
+        """Rejected events, at most 10,000.
+
+        Returns
+        -------
+        data frame
+            Columns where, reason (a code), message.
+        """
         names = RejectedRow._fields
         return self._frame({name: [getattr(each, name) for each in self._refused] for name in names})
 
     def models(self) -> Any:
-        """A row a model, the best first: how well it answers questions about judgements that it never had, beside how
-        far people agree; see the export `models`. Fits the embedding; others where `fit` made them."""
+        """Prediction accuracy of all fitted models on held-out answers, best first. Fits the embedding.
+
+        Returns
+        -------
+        data frame
+            One row per model, with the columns of the export `models`: accuracy, inter-rater agreement, log loss, and
+            others.
+        """
         from stream_engine.exports.models import COLUMNS, table
 
         self._artifact("embedding")
@@ -127,7 +271,18 @@ class Study:
         return self._frame({name: [row.get(name) for row in rows] for name in ("model", *COLUMNS, "seconds")})
 
     def map(self, d: int | None = 2) -> "Map":
-        """The map in d dimensions; None: the number that predicts held-out answers best. Fits the embedding."""
+        """A map of the objects. Fits the embedding.
+
+        Parameters
+        ----------
+        d : int, optional
+            Number of dimensions; None: the number that predicts held-out answers best.
+
+        Returns
+        -------
+        Map
+            Coordinates with their uncertainty; `Map.plot` draws them.
+        """
         from stream_engine.api.object_map import Map
 
         held = self._artifact("embedding")
@@ -136,13 +291,25 @@ class Study:
         return Map(self._material(embedding=self._other("embedding", dimensions=d)), self.frames)
 
     def clusters(self, k: int | None = None) -> Any:
-        """A row an object: object, cluster (missing: in none), and where they were computed stability, the share of
-        random halves of the responses that put it into this cluster, second, the cluster that it is in most often
-        besides (missing: none), and between, whether stability is below .9; in every row the verdict: "3 clusters",
-        "no clusters: a continuum" (then the groups are pieces of it), "cannot tell". None: as many clusters as the
-        answers say. `details("sdp_clustering")` says why."""
+        """Cluster the objects, and test whether there are clusters. `details("sdp_clustering")` has the figures.
+
+        Parameters
+        ----------
+        k : int, optional
+            Number of clusters; by default selected from the answers.
+
+        Returns
+        -------
+        data frame, shape (n_objects, ...)
+            Columns object and cluster (counted from 1, the largest first; missing: none). If computed: stability (the
+            share of random halves of the responses that assign the object to this cluster), second (the next most
+            frequent cluster), between (whether it is between clusters, by its stability), and the verdict, the same in
+            every row: "3 clusters", "no clusters: a continuum" (groups are then parts of it) or "cannot tell".
+        """
+        from stream_engine.exports.cluster_numbers import numbers
+
         artifact = self._artifact("sdp_clustering") if k is None else self._other("sdp_clustering", k=k)
-        labels = artifact.arrays["labels"].tolist()
+        labels = numbers(artifact.arrays["labels"]).tolist()
         columns = {
             "object": list(self.snapshot.objects)[: len(labels)],
             "cluster": [each if each >= 0 else None for each in labels],
@@ -150,16 +317,27 @@ class Study:
         if (stability := artifact.arrays.get("stability")) is not None and len(stability) == len(labels):
             columns["stability"] = [float(each) if each == each else None for each in stability]
             if (second := artifact.arrays.get("second")) is not None and len(second) == len(labels):
-                columns["second"] = [each if each >= 0 else None for each in second.tolist()]
-                columns["between"] = [label >= 0 and each < 0.9 for label, each in zip(labels, stability.tolist())]
+                of = numbers(artifact.arrays["labels"], second)
+                columns["second"] = [each if each >= 0 else None for each in of.tolist()]
+                columns["between"] = [label >= 0 and each < BETWEEN for label, each in zip(labels, stability.tolist())]
         if "verdict" in artifact.report:
             columns["verdict"] = [artifact.report["verdict"]] * len(labels)
         return self._frame(columns)
 
     def workers(self) -> Any:
-        """A row a worker: how many events, agreed and disagreed with the others, contradictions with oneself, accuracy,
-        weight; lapse (how often a coin answered) where the embedding was fitted. Raises ValueError where no answer
-        names its worker."""
+        """Agreement, accuracy and weight of each participant. Fits the reliability.
+
+        Returns
+        -------
+        data frame, shape (n_workers, ...)
+            Columns worker, events, agreed, disagreed, contradictions, accuracy, weight, and others; lapse if the
+            embedding was fitted.
+
+        Raises
+        ------
+        ValueError
+            If no answer names its participant.
+        """
         from stream_engine.data.packed_names import unpack_names
         from stream_engine.exports.workers import workers
 
@@ -184,10 +362,37 @@ class Study:
         answers_by: str = "name",
         **layout: Any,
     ) -> Any:
-        """The questions with p, the probability that the first is said to be nearer (missing: of an object that the
-        model does not know), and model. `questions`: a table or dicts with anchor, left, right (or pairs near_i,
-        near_j, far_i, far_j), tuples, or files; or answers, whose questions are asked again. `model`: a name of
-        `models()`; None: the best. The others say how questions are read, as for `read`. Raises ValueError."""
+        """Predict answers to questions.
+
+        Parameters
+        ----------
+        questions : data frame, list, path, or list of paths
+            Questions with anchor, left, right (or pairs near_i, near_j, far_i, far_j), as a table, dicts, tuples or
+            files; or answers, whose actual answers are ignored.
+        model : str, optional
+            A model of `models()`; by default the best one.
+        type : str, optional
+            Type of every event, as in `read`.
+        columns : mapping, optional
+            Name(s) of the column(s) for each field, as in `read`.
+        where : mapping, optional
+            Read only rows with this value in the column, as in `read`.
+        answers_by : {'name', 'position', 'index'}
+            How answers identify an object, as in `read`.
+        **layout : optional
+            Layout of text files, as in `read`.
+
+        Returns
+        -------
+        data frame, shape (n_questions, ...)
+            The questions with p, the probability of the answer that the first object is nearer (missing: the model does
+            not know an object), and the model.
+
+        Raises
+        ------
+        ValueError
+            If the questions or the model are invalid.
+        """
         from stream_engine.api.options import options_of
         from stream_engine.api.questions import questions_in
         from stream_engine.evaluation.answering import answered
@@ -212,9 +417,31 @@ class Study:
         objects: Collection[str] = (),
         random_share: float = asking.RANDOM_SHARE,
     ) -> Any:
-        """n questions, the most useful first, each the event that answers it without the answer: id, type, anchor,
-        shown (or objects), sampler, propensity. `objects`: more names that may be asked about. Fits the embedding where
-        the strategy asks by one. Raises `CannotAsk` (a ValueError)."""
+        """Select the questions to ask next.
+
+        Parameters
+        ----------
+        n : int
+            Number of questions.
+        strategy : str
+            An asking strategy, see `stream_engine.asking.STRATEGIES`. Fits the embedding if the strategy uses it.
+        type : {'pick', 'triplet', 'odd_one_out'}
+            Type of the events.
+        objects : collection of str
+            Further objects to ask about.
+        random_share : float
+            Share of random questions, if the strategy uses a model.
+
+        Returns
+        -------
+        data frame, shape (n, ...)
+            Events without the answer, sorted by priority: id, type, anchor, shown (or objects), sampler, propensity.
+
+        Raises
+        ------
+        CannotAsk
+            A ValueError: the arguments are invalid, or there are too few objects.
+        """
         from stream_engine.asking.as_events import chosen_for, events
         from stream_engine.asking.known import known_from, with_objects
 
@@ -232,21 +459,65 @@ class Study:
         *,
         workers: bool = False,
         pictures: str | Path | None = None,
+        figure_width: str = "85mm",
+        font: str | None = None,
+        font_size: str = "8pt",
     ) -> "Report":
-        """Write a page that shows the study to `out`, and its figures as SVG and PDF into the folder `figures`. Fits
-        what a run fits. `workers`: show them one by one; `pictures`: a folder or table of them. Says what it wrote."""
+        """Write the report. Fits what a run fits.
+
+        Parameters
+        ----------
+        out : str or Path
+            File of the HTML page.
+        figures : str or Path, optional
+            Folder for the figures as SVG, PDF and PNG.
+        workers : bool
+            Whether to show individual participants.
+        pictures : str or Path, optional
+            Folder or table of pictures of the objects.
+        figure_width : str
+            Width of the figures, as "85mm", "3.3in" or "240pt".
+        font : str, optional
+            Font family of the figures.
+        font_size : str
+            Size of their text, as "8pt".
+
+        Returns
+        -------
+        Report
+            The written files, and notes about them.
+        """
+        from stream_engine.report.figure_style import style_of
         from stream_engine.report.writing import write
 
+        style = style_of(figure_width, font, font_size)
         for kind in (*OF_A_RUN, *(WITH_LABELS if self.snapshot.labels else ())):
+            if self._whole is not None:
+                self._whole._artifact(kind)
             self._artifact(kind)
         if workers and self._workers_named():
             self._artifact("reliability")
         folder, beside = (None if each is None else Path(each) for each in (figures, pictures))
-        return write(self.published, Path(out), None, folder, workers, beside, self._directory)
+        return write(self.published, Path(out), None, folder, workers, beside, self._directory, style)
 
     def save(self, directory: str | Path) -> Path:
-        """Make a state directory of it, for the command line and for `read`: the snapshot and what was fitted. Raises
-        ValueError where there is a state already."""
+        """Save the snapshot and all fits as a state directory, for the command line and for `read`.
+
+        Parameters
+        ----------
+        directory : str or Path
+            A folder without a state.
+
+        Returns
+        -------
+        Path
+            The folder.
+
+        Raises
+        ------
+        ValueError
+            If there is a state already.
+        """
         from stream_engine.state.store import Lock, Store
 
         folder = Path(directory)
@@ -290,6 +561,9 @@ class Study:
         checked, began = refit_params(kind, params), time.process_time()
         with threadpool_limits(1):
             artifact = refit_module(kind).refit(self.snapshot, checked, self.seed)
+        if self._whole is not None:
+            before = self._whole.published.artifacts.get(kind)
+            artifact = noted(artifact, self.published.excluded, before)
         return artifact, round(time.process_time() - began, 3)
 
     def _material(self, **instead: Artifact) -> "Material":

@@ -36,7 +36,23 @@ class Curve(NamedTuple):
 
 
 class Booster(NamedTuple):
-    """A strong classifier: weighted triplet classifiers over reference objects, and what they were fitted on."""
+    """A strong classifier: weighted triplet classifiers over reference objects, and what they were fitted on.
+
+    Attributes
+    ----------
+    classifiers : Classifiers
+        The triplet classifiers with their weights.
+    groups : Groups
+        Training objects with equal label sets.
+    rounds : int
+        Number of rounds.
+    carried : int
+        Number of classifiers from an earlier booster.
+    curve : Curve
+        Errors during the fit.
+    seed : int
+        Random seed.
+    """
 
     classifiers: Classifiers  # j and k are object ids
     groups: Groups  # the training examples
@@ -60,12 +76,43 @@ def fit(
 ) -> Booster:
     """TripletBoost (Perrot & von Luxburg 2019, Algorithm 1) on triplet counts.
 
-    y: (n_objects,) class indices, -1 for objects without a label, or an (n_objects, classes) boolean matrix. `watch`
-    are ids of labelled objects that are not trained on; with `patience` > 0 boosting ends when their error was last at
-    its lowest `patience` checks ago, and that check's booster is returned. `earlier` are classifiers (object ids) to go
-    on from; those whose references are no training examples of different label sets any more are left out. Raises
-    ValueError for unusable arguments. About 1 microsecond a round, 2 bytes a triplet.
+    About 1 microsecond per round, and 2 bytes per triplet.
 
+    Parameters
+    ----------
+    columns : Columns
+        Triplet counts.
+    y : array, shape (n_objects,) or (n_objects, classes)
+        Class indices, -1 for objects without a label; or a boolean matrix.
+    rounds : int
+        Number of rounds.
+    seed : int
+        Random seed.
+    watch : sequence of int
+        Labelled objects for validation, which are not trained on.
+    patience : int
+        If above 0, boosting ends when the validation error was last at its minimum `patience` checks ago, and the
+        booster of that check is returned.
+    checks : int
+        Number of checks of the validation error.
+    earlier : Classifiers, optional
+        Classifiers (by object id) to continue from; those whose references are no longer training examples of different
+        label sets are excluded.
+    progress : callable
+        Called with the progress.
+
+    Returns
+    -------
+    Booster
+        The fitted booster.
+
+    Raises
+    ------
+    ValueError
+        For invalid arguments.
+
+    Examples
+    --------
     >>> from stream_engine.data.triplet_columns import columns_from_triplets
     >>> columns = columns_from_triplets([[2, 0, 1], [3, 1, 0], [4, 1, 0]], 5)
     >>> booster = fit(columns, [0, 1, 0, 1, -1], rounds=50)
@@ -182,10 +229,25 @@ def votes_of(booster: Booster, columns: Columns, objects: np.ndarray) -> votes.V
 
 
 def predict(booster: Booster, columns: Columns, objects=None) -> votes.Predictions:
-    """Labels of the given object ids (all objects when None), eq. (5): label, score, margin, abstained, one row each.
+    """Predict labels of objects, eq. (5).
 
-    Where no classifier applies the label is a random one and `abstained` is True; ties are broken at random. Both come
-    from the booster's seed and the object's id, so the answer does not depend on which other objects are asked about.
+    If no classifier is applicable, the label is random and `abstained` is True; ties are resolved at random. Both
+    depend on the booster's seed and the object's id only, so predictions do not depend on which other objects are
+    requested.
+
+    Parameters
+    ----------
+    booster : Booster
+        The booster.
+    columns : Columns
+        Triplet counts.
+    objects : sequence of int, optional
+        Object ids; by default all.
+
+    Returns
+    -------
+    Predictions
+        label, score, margin and abstained, one row per object.
     """
     objects = np.arange(columns.n_objects) if objects is None else np.asarray(objects, np.int64)
     known = (objects >= 0) & (objects < columns.n_objects)

@@ -76,9 +76,26 @@ def margin_figures(confidence: np.ndarray, positive: np.ndarray, weight: float) 
 
 
 def abstention_bound(n: int, p: float, classifiers: int) -> float:
-    """Theorem 4: a booster of C triplet classifiers abstains on a new object with at least this probability,
-    (1 - p + p (1 - p)^n)^C, when each triplet is there with probability p and n objects were trained on.
+    r"""A lower bound of the probability that a booster abstains on a new object (Theorem 4).
 
+    .. math:: \left(1 - p + p (1 - p)^n\right)^C
+
+    Parameters
+    ----------
+    n : int
+        Number of training objects.
+    p : float
+        Probability that a triplet is available.
+    classifiers : int
+        Number of triplet classifiers C.
+
+    Returns
+    -------
+    float
+        The bound.
+
+    Examples
+    --------
     >>> abstention_bound(10, 0.0, 5), abstention_bound(10, 1.0, 1)
     (1.0, 0.0)
     """

@@ -12,3 +12,5 @@ two-block ADMM (`admm`) with a rigorous gap between a feasible point (`feasible_
 (`dual_bounds`). `cvxpy_reference` is the same problem given to cvxpy. `spur` chooses k. Only `similarity_of_snapshot`,
 `warm_start` and `label_matching` know of snapshots and artifacts.
 """
+
+BETWEEN = 0.9  # share of the halves that put an object into its cluster, below which it lies between clusters

@@ -4,16 +4,17 @@
     ste     delta = |x_k - x_l|^2 - |x_i - x_j|^2,   F logistic    (van der Maaten & Weinberger 2012)
     t-ste   delta = log(1 + |x_k - x_l|^2 / v) - log(1 + |x_i - x_j|^2 / v),   F logistic; v the spread of the points
     probit  delta = |x_k - x_l| - |x_i - x_j|,   F the normal distribution    (Thurstone 1927)
+    city block  as probit, with the sum of the differences along each axis for |.|,   F logistic    (Attneave 1950)
 
 The scale is that under which the study's own answers are likeliest, with objects and workers' lapses where the
-embedding has them. `MODELS` are those of the test; probit is one that it can be held against.
+embedding has them.
 """
 
 import numpy as np
 from scipy.optimize import minimize_scalar
 from scipy.special import ndtr
 
-MODELS = ("ste", "t-ste")
+MODELS = ("ste", "t-ste", "probit", "city block")
 
 
 def differences(model: str, points: np.ndarray, rows: np.ndarray) -> np.ndarray:
@@ -23,6 +24,8 @@ def differences(model: str, points: np.ndarray, rows: np.ndarray) -> np.ndarray:
     [2.0]
     """
     i, j, k, l = rows.T
+    if model == "city block":
+        return np.abs(points[k] - points[l]).sum(axis=1) - np.abs(points[i] - points[j]).sum(axis=1)
     near, far = (((points[one] - points[other]) ** 2).sum(axis=1) for one, other in ((i, j), (k, l)))
     if model == "ste":
         return far - near

@@ -5,13 +5,13 @@ clusters there are few. For x in cluster a, with centres c, the way to the borde
 
     t(x) = (|x - c_b|^2 - |x - c_a|^2) / (2 |c_a - c_b|^2),   1/2 at the centre, 0 on the border,
 
-and the crowding of the border between a and b is the density of t at 0 over that of the smaller of the two clusters,
+and the crowding of the borders is the density of t at 0 over that of the smaller of the two clusters, over all borders,
 
-    (1/2 + sum_{x in a, b} exp(-(t(x) / w)^2) / (w sqrt(pi))) / min(n_a, n_b),   w = WIDTH.
+    (1/2 + sum_{a, b} sum_{x in a, b} exp(-(t(x) / w)^2) / (w sqrt(pi))) / sum_{a, b} min(n_a, n_b),   w = WIDTH.
 
 It is 1 where a line is cut, .8 on a ring, 1.2 in a Gaussian and above where objects crowd at one end; two Gaussian
-groups 4, 5, 6 standard deviations apart have .6, .4, .25. A partition is as good as its most crowded border. Borders
-are looked at between clusters that touch: no third centre lies in the sphere between the two (Gabriel & Sokal 1969).
+groups 4, 5, 6 standard deviations apart have .6, .4, .25. Borders are looked at between clusters that touch: no third
+centre lies in the sphere between the two (Gabriel & Sokal 1969).
 """
 
 from typing import NamedTuple
@@ -22,8 +22,8 @@ from scipy.cluster.hierarchy import linkage
 from stream_engine.data.compiled import njit
 
 WIDTH = 0.18  # of a border, in distances between centres
-ADDED = 0.5  # to the density at the border: few objects cannot show that it is empty
-WITHIN = 0.3  # weight of the share within
+ADDED = 0.5  # to the density at the borders: few objects cannot show that they are empty
+ELBOW = 3.0  # weight of the elbow of the share within
 LEAST_SHARE = 1e-6  # is added, so that points that lie on each other have a logarithm
 ROUNDS = 30  # of Lloyd's iteration
 
@@ -32,13 +32,24 @@ class Cut(NamedTuple):
     """Points cut into k groups: Ward's tree, then Lloyd's iteration."""
 
     labels: np.ndarray  # (n,) int32
-    crowding: float  # of the most crowded border
+    crowding: float  # of the borders
     within: float  # share of the variance that is left within the groups
 
-    @property
-    def looseness(self) -> float:
-        """What is small for clear groups."""
-        return float(np.log(self.crowding) + WITHIN * np.log(self.within + LEAST_SHARE))
+
+def looseness(made: list[Cut]) -> np.ndarray:
+    """(t,) of cuts into 2 to t + 2 groups, for all but the last: small where groups are clear.
+
+        log crowding(k) + ELBOW (log W(k) - (log W(k - 1) + log W(k + 1)) / 2),   W(1) = 1
+
+    W is the share within. It falls with every k, and steeply up to the number of clusters only: there it has an elbow.
+
+    >>> points = np.array([[0.0], [0.1], [0.2], [2.0], [2.1], [2.2], [4.0], [4.1], [4.2], [6.0], [6.1], [6.2]])
+    >>> looseness(cuts(points, (2, 3, 4, 5))).argmin() + 2
+    np.int64(4)
+    """
+    within = np.log(np.array([1.0, *(cut.within for cut in made)]) + LEAST_SHARE)
+    elbow = within[1:-1] - (within[:-2] + within[2:]) / 2
+    return np.log([cut.crowding for cut in made[:-1]]) + ELBOW * elbow
 
 
 def cuts(points: np.ndarray, ks: tuple[int, ...]) -> list[Cut]:
@@ -77,7 +88,7 @@ def _tree_cut(tree, n, k):
 
 @njit(cache=True, nogil=True)
 def _settle(points, labels, k):
-    """Lloyd's iteration on `labels`, in place; the crowding of the most crowded border, and the share within."""
+    """Lloyd's iteration on `labels`, in place; the crowding of the borders, and the share within."""
     n, d = points.shape
     centres, sizes, squared = np.empty((k, d)), np.empty(k), np.empty((n, k))
     for _ in range(ROUNDS):
@@ -105,7 +116,7 @@ def _settle(points, labels, k):
                 moved = True
         if not moved:
             break
-    worst = 0.0
+    crowd, inside = 0.0, 0.0
     for a in range(k):
         for b in range(a + 1, k):
             if sizes[a] == 0.0 or sizes[b] == 0.0:
@@ -115,12 +126,11 @@ def _settle(points, labels, k):
                 apart += (centres[a, c] - centres[b, c]) ** 2
             if not _touch(centres, sizes, a, b, apart):
                 continue
-            crowd = 0.0
+            inside += min(sizes[a], sizes[b])
             for i in range(n):
                 if labels[i] == a or labels[i] == b:
                     t = (squared[i, a] - squared[i, b]) / (2.0 * max(apart, 1e-300)) / WIDTH
                     crowd += np.exp(-t * t)
-            worst = max(worst, (ADDED + crowd / (WIDTH * np.sqrt(np.pi))) / min(sizes[a], sizes[b]))
     within, middle, whole = 0.0, centres[0].copy(), 0.0
     for c in range(d):
         middle[c] = points[:, c].mean()
@@ -128,7 +138,7 @@ def _settle(points, labels, k):
         within += squared[i, labels[i]]
         for c in range(d):
             whole += (points[i, c] - middle[c]) ** 2
-    return worst, within / max(whole, 1e-300)
+    return (ADDED + crowd / (WIDTH * np.sqrt(np.pi))) / max(inside, 1.0), within / max(whole, 1e-300)
 
 
 @njit(cache=True, nogil=True)

@@ -96,21 +96,59 @@ def solve(
     progress: Callable[..., None] | None = None,
     memory_limit: int | None = None,
 ) -> Solution:
-    """Solve SDP-k (k given) or SDP-lambda (lam given) to a certified gap.
+    r"""Solve the semidefinite program of a clustering, SDP-k (k given) or SDP-lambda (lam given), to a certified gap.
 
-        SDP-lambda:  max <W, X> - lambda tr X    SDP-k:  max <W, X>, tr X = k      X >= 0, X psd, X 1 = 1
+    .. math:: \max_X \; \langle W, X \rangle - \lambda \operatorname{tr} X \quad\text{or}\quad \max_X \; \langle W, X
+    \rangle, \; \operatorname{tr} X = k \qquad \text{subject to } X \ge 0,\; X \succeq 0,\; X 1 = 1
 
-    <W, X> counts both triangles of W. (lambda in the authors' published code acts like half of this one.) W: (n, n)
-    array or scipy sparse matrix, symmetric; its diagonal is ignored. `start`: the `state` of an earlier solution.
-    `progress(iteration, max_iterations, gap=, objective=, bound=)`. When the iterations run out, the result says
-    `certified=False` and its gap is still rigorous. Cost: a certificate O(n^3 / 3) with a small constant; ADMM O(n^2 r)
-    to O(n^3) an iteration, some 10 n^2 doubles. BLAS runs on one thread.
+    The inner product counts both triangles of W. (lambda in the authors' published code acts like half of this one.)
 
-    Raises ValueError for a bad W, neither or both of k and lam, k outside 1 .. n; available_memory.TooLarge when it
-    cannot fit.
+    Parameters
+    ----------
+    W : array or scipy sparse matrix, shape (n, n)
+        Symmetric similarities; the diagonal is ignored.
+    k : int, optional
+        Number of clusters.
+    lam : float, optional
+        lambda.
+    solver : {'admm', 'cvxpy'}
+        The solver.
+    tol : float
+        Relative gap to reach.
+    max_iterations : int
+        Maximum number of iterations; then the result has `certified=False`, and its gap is still rigorous.
+    start : State, optional
+        The `state` of an earlier solution.
+    seed : int
+        Random seed.
+    progress : callable, optional
+        Called as `progress(iteration, max_iterations, gap=, objective=, bound=)`.
+    memory_limit : int, optional
+        Bytes; by default what is available.
 
+    Returns
+    -------
+    Solution
+        The solution with its bound.
+
+    Raises
+    ------
+    ValueError
+        For an invalid W, neither or both of k and lam, or k outside 1 .. n.
+    TooLarge
+        If the program does not fit into memory.
+
+    Notes
+    -----
+    A certificate costs O(n^3 / 3) with a small constant; ADMM O(n^2 r) to O(n^3) per iteration, and about 10 n^2
+    floats. BLAS runs on one thread.
+
+    References
+    ----------
     Perrot, Esser & Ghoshdastidar 2020, sec. 3 and 5.
 
+    Examples
+    --------
     >>> W = [[0, 2, -1, -1], [2, 0, -1, -1], [-1, -1, 0, 2], [-1, -1, 2, 0]]
     >>> s = solve(W, k=2)
     >>> s.labels.tolist(), s.objective, s.certified_by, s.iterations

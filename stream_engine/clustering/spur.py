@@ -69,14 +69,50 @@ def spur(
     progress: Callable[..., None] | None = None,
     memory_limit: int | None = None,
 ) -> Choice:
-    """Choose the number of clusters of W, which n_comparisons comparisons made.
+    """Select the number of clusters with SPUR.
 
-    The search stops at the first k whose criterion exceeds `early_exit`. Each k starts from its own partition and dual,
-    which is nearer to its optimum than the previous k's solution is, until the criterion falls: from there on the
-    previous solution is nearer (half the iterations one beyond the true k). SDPs of the search are solved to a gap of
-    `SEARCH_TOL`, the chosen one to `tol`. `starts`: states of an earlier choice by k (0: of SDP-lambda). Fewer than 4
-    objects: k is the rounded trace of SDP-lambda alone. Raises as `solve` does.
+    The search ends at the first k whose criterion exceeds `early_exit`. Each k starts from its own partition and dual,
+    which is closer to its optimum than the solution of the previous k, until the criterion decreases: from there on,
+    the previous solution is closer. The programs of the search are solved to a gap of `SEARCH_TOL`, the selected one to
+    `tol`. For fewer than 4 objects, k is the rounded trace of SDP-lambda.
 
+    Parameters
+    ----------
+    W : array or scipy sparse matrix, shape (n, n)
+        Symmetric similarities.
+    n_comparisons : int
+        Number of comparisons from which W was computed.
+    factor : float
+        Factor of the default lambda.
+    early_exit : float
+        Criterion at which the search ends.
+    solver : {'admm', 'cvxpy'}
+        The solver.
+    tol : float
+        Relative gap to reach.
+    max_iterations : int
+        Maximum number of iterations of each program.
+    seed : int
+        Random seed.
+    starts : mapping of int to State, optional
+        States of an earlier selection by k (0: of SDP-lambda).
+    progress : callable, optional
+        See `solve`.
+    memory_limit : int, optional
+        Bytes; by default what is available.
+
+    Returns
+    -------
+    Choice
+        The number of clusters, the criterion of each k, and the solution.
+
+    Raises
+    ------
+    ValueError
+        As `solve`.
+
+    Examples
+    --------
     >>> W = np.kron(np.eye(2), np.full((3, 3), 4)) - 2.
     >>> choice = spur(W, 60)
     >>> choice.k, choice.criterion.tolist(), choice.solution.X[0].round(3).tolist()

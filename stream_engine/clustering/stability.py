@@ -11,9 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from stream_engine.clustering import label_matching, partition
-
-BETWEEN = 0.9  # share of the halves that put an object into its cluster, below which it lies between clusters
+from stream_engine.clustering import BETWEEN, label_matching, partition
 
 
 class Replicates(NamedTuple):

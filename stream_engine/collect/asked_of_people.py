@@ -57,6 +57,7 @@ class People:
         self.study, self.sessions, self.pool, self.access = study, sessions, pool, access
         self._logs, self._clock = logs, clock
         self.ellipse: float | None = None
+        self.paused = False  # nobody gets new questions; those who have some may answer them
         self.asked_since: deque[tuple[float, tuple[str, ...]]] = deque()  # for the maker
         self.counts: Counter[str] = Counter()
         self._being_written: dict[str, Future] = {}
@@ -89,6 +90,8 @@ class People:
         ended = self.ended(person)
         if self.study.texts.consent and not person.consented:
             return {"questions": [], "consent": "needed", **self.progress(worker, person, ended)}
+        if self.paused and not ended:
+            return {"questions": [], "paused": True, **self.progress(worker, person)}
         screens: list[Screen] = [] if ended or not again else list(person.open.values())[:n]
         written: list[Future] = []
         waiting = len(person.open)
@@ -125,9 +128,16 @@ class People:
         return made
 
     def progress(self, worker: str, person: Person, ended: str = "") -> dict[str, Any]:
-        """How far a person is; with his completion code when he has done all."""
+        """How far a participant is, with their completion code when they have done all. Catch trials count like other
+        screens, so that nothing tells them apart."""
         ended = ended or self.ended(person)
-        said: dict[str, Any] = {"answered": person.answered, "of": self.study.quota.person or None, "ended": ended}
+        quota, catching = self.study.quota.person, self.study.catching.every if self.study.catch else 0
+        screens = quota + (quota - 1) // catching if quota and catching else quota
+        said: dict[str, Any] = {
+            "answered": person.answered + person.passed + person.failed,
+            "of": screens or None,
+            "ended": ended,
+        }
         if ended == "done":
             said["code"] = self.study.texts.code or self.access.completion_code(worker)
         return said

@@ -1,4 +1,5 @@
-"""What the owner of a study may ask for beside the engine's paths: figures, what was collected, links, new objects."""
+"""What the owner of a study may ask for beside the engine's paths: the dashboard (the engine's live page with a part
+about the study), figures, what was collected, links, new objects, and a pause."""
 
 import csv
 import io
@@ -14,7 +15,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
-from starlette.responses import Response, StreamingResponse
+from starlette.responses import HTMLResponse, JSONResponse, Response, StreamingResponse
 
 from connectors.disk import Disk, write_whole
 from stream_engine.collect import archive
@@ -26,9 +27,18 @@ from stream_engine.collect.forward import Forward
 from stream_engine.collect.gatekeeper import Gatekeeper, refusal
 from stream_engine.collect.group_commit import GroupCommit
 from stream_engine.collect.stimuli import LARGEST, TEXT, Stimuli, check_media, check_text
+from stream_engine.report import shell
 
 Endpoint = Callable[[Request], Awaitable[Response]]
 MOST_LINKS = 10_000
+MOST_SHOWN = 500  # participants on the dashboard, those who answered last; the table has all
+PAUSED = "paused"  # a file in DIR/collect, there while the study pauses
+
+
+class Pause(msgspec.Struct):
+    """What POST /pause takes."""
+
+    paused: bool
 
 
 class Owner:
@@ -56,7 +66,10 @@ class Owner:
     def paths(self) -> list[tuple[str, Endpoint, list[str]]]:
         """Paths, endpoints and methods."""
         return [
+            ("/", self._dashboard, ["GET"]),
             ("/study", self._study, ["GET"]),
+            ("/pause", self._pause, ["POST"]),
+            ("/participants.json", self._latest, ["GET"]),
             ("/metrics", self._metrics, ["GET"]),
             ("/links", self._links, ["GET"]),
             ("/participants.csv", self._participants, ["GET"]),
@@ -67,23 +80,55 @@ class Owner:
             ("/objects/{name}", self._object, ["PUT"]),
         ]
 
+    async def _dashboard(self, request: Request) -> Response:
+        """The live page; the engine's paths fill it, and `/study` and `/participants.json` the part about the study."""
+        headers = {"Content-Security-Policy": f"{shell.policy(study=True)}; frame-ancestors 'none'"}
+        return HTMLResponse(shell.html(study=True), headers=headers | {"Cache-Control": "no-store"})
+
+    async def _pause(self, request: Request) -> Response:
+        """{"paused": true or false}: stop asking, or go on; it outlasts a restart."""
+        try:
+            asked = msgspec.json.decode(await self._keeper.body(request), type=Pause)
+        except msgspec.MsgspecError as error:
+            return refusal(Rejection("not_json", f'expected {{"paused": true}} or false: {error}'))
+        note = self._state / "collect" / PAUSED
+        if asked.paused:
+            await run_in_threadpool(write_whole, Disk(), note, [b""])
+        else:
+            await run_in_threadpool(note.unlink, missing_ok=True)
+        self._people.paused = asked.paused
+        return JSONResponse({"paused": asked.paused})
+
+    async def _latest(self, request: Request) -> Response:
+        """Participants as JSON, those who answered last first."""
+        head, rows = self._people_table()
+        rows.sort(key=lambda row: row[head.index("latest")], reverse=True)
+        said = {"participants": len(rows), "shown": [dict(zip(head, row)) for row in rows[:MOST_SHOWN]]}
+        return Response(msgspec.json.encode(said), media_type="application/json")
+
     async def _study(self, request: Request) -> Response:
-        """Where the study stands; `since_start` counts what this process did, all else is of the whole study."""
+        """Where the study stands, all of it; only `since_start` is of this process: requests that it refused, answers
+        that it was sent again."""
         people, quota = self._people, self._people.study.quota
         everybody = people.sessions.people.values()
+        ended = [people.ended(each) for each in everybody]
         said = {
             "study": self._access.study,
+            "title": people.study.texts.title or f"Study {self._access.study}",
             "objects": len(self._stimuli.names),
             "passed_over": self._stimuli.passed_over,
             "people": len(everybody),
-            "done": sum(people.ended(each) == "done" for each in everybody),
+            "done": ended.count("done"),
+            "excluded": ended.count("excluded"),
             "answers": people.sessions.total,
             "wanted": quota.total or None,
+            "wanted_of_each": quota.person or None,
+            "paused": people.paused,
             "waiting": len(people.sessions.open),
             "ready": len(people.pool.ready),
             "ellipse": people.ellipse,
             "enough": people.enough() or None,
-            "since_start": dict(sorted(people.counts.items())),
+            "since_start": {k: n for k, n in sorted(people.counts.items()) if k == "again" or k.startswith("refused ")},
             "engine": "running" if self.engine_runs() else "starting",
         }
         return Response(msgspec.json.encode(said), media_type="application/json")

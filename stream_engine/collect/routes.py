@@ -86,7 +86,16 @@ class Routes:
 
     async def _page(self, request: Request) -> Response:
         headers = {"Content-Security-Policy": PAGE_POLICY, "Cache-Control": "no-store"}
-        return HTMLResponse(page(self._people.study, self._people.access.study, self._words), headers=headers)
+        return HTMLResponse(
+            page(
+                self._people.study,
+                self._people.access.study,
+                self._words,
+                self._stimuli.fill,
+                self._stimuli.largest,
+            ),
+            headers=headers,
+        )
 
     async def _questions(self, request: Request) -> Response:
         asked = request.query_params

@@ -30,7 +30,7 @@ from stream_engine.collect.forward import Forward
 from stream_engine.collect.gatekeeper import Gatekeeper
 from stream_engine.collect.line_log import LineLog, answer_log, of_study
 from stream_engine.collect.origins import Origins
-from stream_engine.collect.owner import Owner
+from stream_engine.collect.owner import PAUSED, Owner
 from stream_engine.collect.page.words import words_of
 from stream_engine.collect.question_maker import MakerSettings, Reply, Request
 from stream_engine.collect.question_pool import Question, QuestionPool
@@ -100,7 +100,10 @@ def collect(place: Place, study: Study, log: FilteringBoundLogger, say: Callable
         sessions = restored(answers, logs.sessions.lines())
         pool = QuestionPool(study, stimuli.names, access.study)
         people = People(study, access, sessions, pool, logs)
-        engine, token = _Engine(place, log), secrets.token_hex(32)
+        people.paused = (folder / PAUSED).exists()
+        pictures = any(each.media.startswith("image/") for each in list(stimuli.shown.values()))
+        shown_by_engine = kept(folder / "objects") if pictures and settings.http.objects is None else None
+        engine, token = _Engine(place, log, shown_by_engine), secrets.token_hex(32)
         os.environ[TOKEN] = token
         keeper, forward = (
             Gatekeeper(study, access, place.behind_proxy),
@@ -129,8 +132,9 @@ def as_before(given: str | None, state: str, name: str) -> str | None:
 class _Engine:
     """The process that follows the log, on a port that is free when it starts."""
 
-    def __init__(self, place: Place, log: FilteringBoundLogger):
+    def __init__(self, place: Place, log: FilteringBoundLogger, pictures: Path | None = None):
         self._place, self._answers = place, place.state / "collect" / "answers.jsonl"
+        self._pictures = pictures  # of objects, for the map
         self.port = 0
         self.child = Child("stream_engine.collect.engine_process", self._first, log)
 
@@ -143,7 +147,10 @@ class _Engine:
             "follow": True,
             "listen": f"127.0.0.1:{self.port}",
             "http.token": {"env": TOKEN},
+            "http.show_workers": True,  # to the owner, whose page it is
         }
+        if self._pictures is not None:
+            overrides["http.objects"] = str(self._pictures)
         if self._place.log is not None:
             overrides["input.start"] = "earliest"
         if self._place.config is None:

@@ -41,6 +41,7 @@ TEXT = ".txt"
 LARGEST = 20 << 20  # bytes of a file that is shown
 AGAIN = 20.0  # seconds after which what was passed over is looked at again: a file may have been copied only partly
 LARGEST_TEXT = 4000  # bytes of a text that is shown
+LEAST_FILL = 0.25  # of a box: pictures longer than 4 : 1 are shown smaller than others
 
 
 class BadStimuli(ValueError):
@@ -64,6 +65,8 @@ class Stimuli:
         self.names: list[str] = []
         self.shown: dict[str, Stimulus] = {}
         self.passed_over: dict[str, str] = {}  # file or line -> why
+        self.fill = 1.0  # the share of a square box that every picture takes, so that the longest one fits
+        self.largest = 1  # pixels: the longest side of any picture
         self._seen: tuple[int, ...] = ()
         self._looked = 0.0
         if not self.path.exists():
@@ -104,9 +107,17 @@ class Stimuli:
             elif name not in self.shown:
                 self.shown[name] = shown
                 self.names.append(name)
+                self._measure(shown)
                 new.append(name)
         self._seen = now
         return new
+
+    def _measure(self, shown: Stimulus) -> None:
+        """Take a picture into account in how large all are shown."""
+        wide, high = picture_size(shown)
+        if wide and high:
+            self.fill = max(min(self.fill, wide / high, high / wide), LEAST_FILL)
+            self.largest = max(self.largest, wide, high)
 
     def _found(self) -> Iterator[tuple[str, str, Stimulus]]:
         """(where, name, what is shown) of each candidate."""
@@ -136,6 +147,19 @@ class Stimuli:
                 yield f"line {rows.line_num}", name, shown._replace(text=text)
         except csv.Error as error:
             raise BadStimuli(f"--objects {self.path}: line {rows.reader.line_num}: {error}") from None
+
+
+def picture_size(shown: Stimulus) -> tuple[int, int]:
+    """Pixels across and down, read off the head of the file; zeros where it is no picture or is damaged."""
+    if shown.file is None or not shown.media.startswith("image/"):
+        return 0, 0
+    from PIL import Image
+
+    try:
+        with Image.open(shown.file, formats=("PNG", "JPEG", "GIF", "WEBP")) as image:
+            return image.size
+    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError):
+        return 0, 0
 
 
 def check_media(name: str, first: bytes) -> str:

@@ -33,6 +33,7 @@ class Asking(_Section, frozen=True):
     random_share: _Share = RANDOM_SHARE  # share of random questions
     repeat_share: _Share = 0.0  # share of questions that a participant has answered before
     repeat_after: _Count = 10  # answers between a question and its repetition
+    picture_size: Literal["equal", "natural"] = "equal"  # the same area for all pictures, or the size of the files
 
     def __post_init__(self):
         for name, models in (("strategy", True), ("start", False)):

@@ -139,7 +139,7 @@ def _short(value: str) -> str:
 
 @command.command("show")
 @_options
-@click.option("--reason", type=click.Choice(list(REASONS)), help="Show only events refused for this reason.")
+@click.option("--reason", type=click.Choice(list(REASONS)), help="Show only events rejected for this reason.")
 @click.option("--partition", metavar="NAME", help="Show only events of this partition, as `list` names it.")
 @click.option("--limit", type=int, metavar="N", help="Number of events to show (0: all).  [default: 20; --raw: 0]")
 @click.option("--json", "as_json", is_flag=True, help="Write one JSON object per line.")

@@ -82,6 +82,8 @@ def _forget(
     )
     if unknown and not letters:
         raise UnknownName(f"{store.directory}: {unknown}, nor in its dead letters; nothing to delete") from None
+    if worker in store.excluded():
+        store.exclude((), (worker,))
     after = noted(after, _now(), "forget", **_details(done, name is not None, letters, drop, bool(unknown)))
     return _said(store.replace(after), letters, before, done, drop, name is not None)
 

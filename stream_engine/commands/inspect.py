@@ -12,6 +12,7 @@ from typing import Any
 import click
 
 from connectors.files.readers import KINDS
+from connectors.files.streams import CODECS
 from stream_engine.commands import state_option
 from stream_engine.data.packed_names import unpack_names
 from stream_engine.evaluation.judgement_folds import judgements_of
@@ -26,6 +27,7 @@ from stream_engine.state.store import Store
 MOST = 5  # partitions that are listed
 WIDE = 116  # letters in a line
 TITLES = {  # of topics, in the order of the page
+    "excluded": "Excluded participants",
     "accuracy": "Prediction accuracy",
     "agreement": "Agreement",
     "participants": "Participants",
@@ -161,15 +163,17 @@ def _positions(positions: Mapping[str, int]) -> str:
 
 
 def _place(partition: str, offset: int) -> str:
-    """How far a partition was read: the bytes of a file's text are counted as they are decoded, not as they are stored.
+    """How far a partition was read; bytes of compressed or recoded text are counted after decoding.
 
     >>> _place("/data/survey.csv.gz", 1200), _place("/data/x.parquet", 30), _place("comparisons/0", 7)
-    ('byte 1,200 (of the text as UTF-8)', 'row 30', 'message 7')
+    ('byte 1,200 of the decompressed text', 'row 30', 'message 7')
     """
     if not os.path.isabs(partition.removeprefix("labels:")):
         return f"message {offset:,}"
-    kind = KINDS.get(os.path.splitext(partition.lower())[1])
-    return f"row {offset:,}" if kind in ("parquet", "arrow") else f"byte {offset:,} (of the text as UTF-8)"
+    suffix = os.path.splitext(partition.lower())[1]
+    if KINDS.get(suffix) in ("parquet", "arrow"):
+        return f"row {offset:,}"
+    return f"byte {offset:,}" + (" of the decompressed text" if suffix in CODECS else "")
 
 
 def _models(rows: list[dict[str, Any]]) -> list[str]:

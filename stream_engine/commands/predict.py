@@ -18,6 +18,7 @@ import numpy as np
 from connectors.disk import Disk, write_whole
 from connectors.files.readers import KINDS
 from stream_engine.commands import snapshot_option, state_option
+from stream_engine.commands.exclusion_options import apply_exclusion, exclusion_options, fit_again
 from stream_engine.commands.input_options import reading_options, settings_of
 from stream_engine.evaluation.questions import BadQuestion, Questions
 from stream_engine.service.question_files import read
@@ -68,9 +69,17 @@ def _of_one_kind(values: list[Any]) -> list[Any]:
 @click.option("--out", metavar="FILE", help="Output file: .csv, .jsonl or .parquet. Default: standard output.")
 @reading_options
 @click.option("--config", metavar="FILE", help="TOML configuration file of a run, whose [input] describes SOURCE.")
+@exclusion_options
 @snapshot_option
 def command(
-    state: str, source: tuple[str, ...], model: str | None, out: str | None, snapshot: str, **given: Any
+    state: str,
+    source: tuple[str, ...],
+    model: str | None,
+    out: str | None,
+    snapshot: str,
+    exclude: tuple[str, ...],
+    include: tuple[str, ...],
+    **given: Any,
 ) -> None:
     """Predict the answers to questions: the probability that the first of two objects, or pairs, is nearer.
 
@@ -81,6 +90,9 @@ def command(
     """
     suffix = _suffix(source[0], given["input__format"], out)
     questions = read(settings_of({**given, "source": source}))
+    if exclude or include:
+        apply_exclusion(Store(state), exclude, include)
+        fit_again(Store(state), snapshot)
     answered = answers(Store(state).published(snapshot), questions, model)
     content = written(answered.rows, suffix)
     if out is None:

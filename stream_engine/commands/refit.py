@@ -18,6 +18,7 @@ import msgspec
 from threadpoolctl import threadpool_limits
 
 from stream_engine.commands import snapshot_option, state_option
+from stream_engine.commands.exclusion_options import apply_exclusion, exclusion_options
 from stream_engine.commands.inspect import aligned, short
 from stream_engine.data import available_memory
 from stream_engine.refits import REFITS, CannotRefit, refit_module
@@ -25,6 +26,7 @@ from stream_engine.service.progress_bars import Bars
 from stream_engine.service.settings import BadSettings
 from stream_engine.service.settings import loading as configuration
 from stream_engine.service.settings.loading import put, refit_params, toml_value
+from stream_engine.state import exclusion
 from stream_engine.state.artifact import Artifact
 from stream_engine.state.snapshot import Snapshot
 from stream_engine.state.store import Store
@@ -48,6 +50,7 @@ RESERVED = 1 << 30  # bytes
 @click.option(
     "--config", metavar="FILE", help="TOML configuration file; uses [kernels] and [refits]. --set takes precedence."
 )
+@exclusion_options
 @click.option("--params", default="{}", hidden=True)
 @click.option("--seed", type=int, help="Random seed. Default: that of the configuration, otherwise 0.")
 @click.option("--memory-gb", type=float, metavar="GB", help="Memory limit. Default: free memory.")
@@ -63,6 +66,8 @@ def command(
     seed: int | None,
     memory_gb: float | None,
     shown: str,
+    exclude: tuple[str, ...],
+    include: tuple[str, ...],
 ) -> None:
     """Fit one model to a published snapshot, in the foreground."""
     if memory_gb is not None:
@@ -71,6 +76,7 @@ def command(
     given = assigned(assignments, configuration.params_of(settings, kind) | json.loads(params))
     if objects is not None:
         given["objects"] = names_in(objects)
+    apply_exclusion(Store(state), exclude, include)
     artifact = refit(state, kind, snapshot, given, settings.refits.seed, shown)
     if shown != "json":
         click.echo(as_text(artifact))
@@ -120,7 +126,8 @@ def refit(state: str, kind: str, which: str, params: dict[str, Any], seed: int, 
     if shown == "json":
         threading.Thread(target=_end_with_the_reader, daemon=True).start()
     store = Store(state)
-    snapshot = store.named(which)
+    excluded = store.excluded()
+    snapshot = exclusion.without(store.named(which), excluded)
     previous = store.latest_artifact(kind, snapshot.sequence, len(snapshot.objects))
     began = time.process_time()
     with Bars() as bars, threadpool_limits(1):
@@ -130,7 +137,7 @@ def refit(state: str, kind: str, which: str, params: dict[str, Any], seed: int, 
             if shown == "json":
                 print(json.dumps({"impossible": True}), flush=True)
             raise
-    published = store.publish_artifact(artifact)
+    published = store.publish_artifact(exclusion.noted(artifact, excluded, previous))
     with contextlib.suppress(OSError):  # the artifact is there; this is only told
         store.note_seconds(published, time.process_time() - began)
         note_counts(store, snapshot, published)
@@ -142,7 +149,8 @@ def note_counts(store: Store, snapshot: Snapshot, artifact: Artifact) -> None:
     from stream_engine.exports.models import COUNTS_TOLD, counts_told
 
     noted = store.noted(COUNTS_TOLD)
-    if "held_out" in artifact.report and (noted.get("digest"), noted.get("seed")) != (snapshot.digest, artifact.seed):
+    wanted = snapshot.digest, snapshot.counters["comparisons"], artifact.seed
+    if "held_out" in artifact.report and tuple(noted.get(key) for key in ("digest", "comparisons", "seed")) != wanted:
         store.note(COUNTS_TOLD, counts_told(snapshot, artifact.seed))
 
 

@@ -8,7 +8,9 @@ from typing import Any
 import click
 
 from stream_engine.commands import snapshot_option
+from stream_engine.commands.exclusion_options import apply_exclusion, exclusion_options, fit_again
 from stream_engine.commands.input_options import input_options, settings_of
+from stream_engine.report.figure_style import ONE_COLUMN, BadStyle, FigureStyle, style_of
 from stream_engine.report.object_files import BadObjects
 from stream_engine.service import logs
 from stream_engine.state.store import Store
@@ -18,22 +20,39 @@ from stream_engine.state.store import Store
 @input_options
 @click.option("--state", metavar="DIR", help="State directory to report on, instead of SOURCE...")
 @click.option("--out", default="report.html", show_default=True, metavar="FILE", help="Output file.")
-@click.option("--figures", metavar="DIR", help="Folder for the figures as SVG and PDF.")
+@click.option("--figures", metavar="DIR", help="Folder for the figures as SVG, PDF and PNG (300 dpi).")
+@click.option(
+    "--figure-width",
+    default="85mm",
+    show_default=True,
+    metavar="LENGTH",
+    help="Width of the figures: 85mm fits one column, 174mm two.",
+)
+@click.option("--font", metavar="NAME", help="Font of the figures, such as Arial or serif.")
+@click.option("--font-size", default="8pt", show_default=True, metavar="SIZE", help="Size of all text in the figures.")
+@click.option("--regions", is_flag=True, help="Draw 95 % regions on the map of the figures.")
 @click.option("--workers", is_flag=True, help="List individual participants by name.")
 @click.option(
     "--objects",
     metavar="FOLDER|FILE",
     help="Pictures of objects: files named after them, or a table object,image,text.",
 )
+@exclusion_options
 @snapshot_option
 def command(
     state: str | None,
     out: str,
     figures: str | None,
+    figure_width: str,
+    font: str | None,
+    font_size: str,
+    regions: bool,
     workers: bool,
     objects: str | None,
     snapshot: str,
     source: tuple[str, ...],
+    exclude: tuple[str, ...],
+    include: tuple[str, ...],
     **given: Any,
 ) -> None:
     """Write a self-contained HTML report of a state, or of SOURCE..., which it first reads as `run` does."""
@@ -43,13 +62,20 @@ def command(
         raise click.UsageError(f"--out {out}: there is no folder {Path(out).parent}")
     if Path(out).is_dir():
         raise click.UsageError(f"--out {out}: got a folder, expected the name of a file")
+    try:
+        style = style_of(figure_width, font, font_size, regions)
+    except BadStyle as error:
+        raise click.UsageError(str(error)) from None
     with ExitStack() as stack:
         kept = state
         if not state:
             state = stack.enter_context(tempfile.TemporaryDirectory(prefix="report-"))
             _run(Path(state), {**given, "source": source})
+        if exclude or include:
+            apply_exclusion(Store(state), exclude, include)
+            fit_again(Store(state), snapshot)
         try:
-            told = report(state, out, snapshot, figures, workers, objects, kept or "DIR")
+            told = report(state, out, snapshot, figures, workers, objects, kept or "DIR", style)
         except BadObjects as error:
             raise click.UsageError(f"--objects {error}") from None
     click.echo(told)
@@ -63,6 +89,7 @@ def report(
     workers: bool,
     objects: str | None,
     called: str | None = None,
+    style: FigureStyle = ONE_COLUMN,
 ) -> str:
     """Write the page of a state, which its commands call `called`; says in lines where it is."""
     from stream_engine.report.writing import write  # it loads scipy and the templates, which --help does without
@@ -76,6 +103,7 @@ def report(
         workers,
         Path(objects) if objects else None,
         called or str(store.directory),
+        style,
     )
     lines = [f"{written.page}  {written.size / 1000:,.0f} kB; open it in a browser"]
     if written.figures:

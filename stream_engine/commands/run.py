@@ -6,10 +6,12 @@ from typing import Any
 import click
 
 from connectors.kafka.start_offsets import ON_OFFSET_LOSS, START_MODES
+from stream_engine.commands.exclusion_options import apply_exclusion, exclusion_options
 from stream_engine.commands.input_options import labels_options, overrides_of, reading_options
 from stream_engine.refits import REFITS
 from stream_engine.service import logs
 from stream_engine.service.settings import loading as configuration
+from stream_engine.state.store import Store
 
 
 def _option(*names: str, key: str, **more: Any) -> Callable[[Any], Any]:
@@ -89,6 +91,7 @@ def _option(*names: str, key: str, **more: Any) -> Callable[[Any], Any]:
 @_option(
     "--guard", key="guard", type=bool, metavar="on|off", help="Whether to maintain a partial order of the comparisons."
 )
+@exclusion_options
 @_option("--start", key="input.start", type=click.Choice(START_MODES), help="Kafka: offset for the first start.")
 @_option(
     "--on-offset-loss",
@@ -104,6 +107,8 @@ def command(
     refit: tuple[str, ...],
     no_refits: bool,
     start_over: bool,
+    exclude: tuple[str, ...],
+    include: tuple[str, ...],
     **given: Any,
 ) -> None:
     """Read events from SOURCE..., take snapshots, fit models, and serve results.
@@ -123,6 +128,8 @@ def command(
         "refits.enabled": False if no_refits else None,
     }
     settings = configuration.load(config, overrides)
+    if settings.state:
+        apply_exclusion(Store(settings.state), exclude, include)
     logs.configure(settings.log.format, settings.log.level)
     said: list[str] = []
     with progress_bars.Bars() as bars:

@@ -28,11 +28,37 @@ FEW_COLUMNS = 4096  # feature columns up to which eigenvectors are found in feat
 
 
 def k1(columns: Columns, rows: np.ndarray | None = None) -> np.ndarray:
-    """k1 as (n, n) float64, or only its `rows` as (len(rows), n); diagonal 1 for every anchor, else 0.
+    r"""The kernel k1: similarity of the rankings that two objects, as anchors, induce on all others.
 
-    O(sum over pairs of squared column size) or BLAS, whichever is cheaper for a pair. MulK-3 (Perrot et al. 2020) is
-    this kernel. Raises ValueError when the result would not fit into memory. Kleindessner & von Luxburg 2017, eq. (3).
+    .. math:: k_1(a, b) = \frac{\langle \Phi_1(a), \Phi_1(b) \rangle}{\|\Phi_1(a)\| \, \|\Phi_1(b)\|}, \quad
+    \Phi_1(a)_{\{i,j\}} = \begin{cases} 1 & d(a,i) < d(a,j) \\ -1 & d(a,i) > d(a,j) \\ 0 & \text{unknown} \end{cases}
 
+    MulK-3 (Perrot et al. 2020) is this kernel. The cost is O(sum over pairs of squared column size) or BLAS, whichever
+    is cheaper for a pair.
+
+    Parameters
+    ----------
+    columns : Columns
+        Triplet counts.
+    rows : ndarray of int, optional
+        Compute only these rows.
+
+    Returns
+    -------
+    ndarray, shape (n, n) or (len(rows), n)
+        The kernel; the diagonal is 1 for every anchor, else 0.
+
+    Raises
+    ------
+    ValueError
+        If the result does not fit into memory.
+
+    References
+    ----------
+    Kleindessner & von Luxburg 2017, eq. (3).
+
+    Examples
+    --------
     >>> from stream_engine.data.triplet_columns import columns_from_triplets
     >>> c = columns_from_triplets(np.array([[0, 2, 3], [1, 2, 3], [1, 0, 2]]), 4)  # 0 and 1 agree on the pair {2, 3}
     >>> k1(c).round(3).tolist()
@@ -45,10 +71,36 @@ mulk3 = k1
 
 
 def k2(columns: Columns, rows: np.ndarray | None = None) -> np.ndarray:
-    """k2 as (n, n) float64, or only its `rows`; diagonal 1 for every object that was near or far, else 0.
+    r"""The kernel k2: similarity of the positions of two objects in the rankings of all anchors.
 
-    Cost and errors as `k1`, over feature columns (anchor, other object). Kleindessner & von Luxburg 2017, eq. (5).
+    .. math:: k_2(a, b) = \frac{\langle \Phi_2(a), \Phi_2(b) \rangle}{\|\Phi_2(a)\| \, \|\Phi_2(b)\|}, \quad
+    \Phi_2(a)_{(i,j)} = \begin{cases} 1 & d(i,a) < d(i,j) \\ -1 & d(i,a) > d(i,j) \\ 0 & \text{unknown} \end{cases}
 
+    The cost is that of `k1`, over feature columns (anchor, other object).
+
+    Parameters
+    ----------
+    columns : Columns
+        Triplet counts.
+    rows : ndarray of int, optional
+        Compute only these rows.
+
+    Returns
+    -------
+    ndarray, shape (n, n) or (len(rows), n)
+        The kernel; the diagonal is 1 for every object that was near or far, else 0.
+
+    Raises
+    ------
+    ValueError
+        If the result does not fit into memory.
+
+    References
+    ----------
+    Kleindessner & von Luxburg 2017, eq. (5).
+
+    Examples
+    --------
     >>> from stream_engine.data.triplet_columns import columns_from_triplets
     >>> c = columns_from_triplets(np.array([[3, 0, 2], [3, 2, 1]]), 4)  # 0 nearer than 2, 1 farther than 2: they differ
     >>> k2(c).tolist()
@@ -58,11 +110,31 @@ def k2(columns: Columns, rows: np.ndarray | None = None) -> np.ndarray:
 
 
 def mulk4(counts: Mapping[str, np.ndarray], n_objects: int) -> np.ndarray:
-    """MulK-4 as (n, n) float64: W_ij = sum over r and pairs {k,l} of s(i,r,k,l) s(j,r,k,l), from quadruplet counts.
+    r"""The kernel MulK-4 from quadruplets, not normalised.
 
-    s(i,r,k,l) = 1 if {i,r} was ever nearer than {k,l}, minus 1 if {k,l} was ever nearer; not normalised. Only
-    comparisons of four distinct objects count. Perrot et al. 2020, App. A; Ghoshdastidar et al. 2019.
+    .. math:: W_{ij} = \sum_r \sum_{k<l} s(i,r,k,l) \, s(j,r,k,l)
 
+    where s(i,r,k,l) is 1 if {i,r} was ever nearer than {k,l}, minus 1 if {k,l} was ever nearer. Only comparisons of
+    four distinct objects count.
+
+    Parameters
+    ----------
+    counts : mapping of str to ndarray
+        Quadruplet counts: i, j, k, l, n_lo, n_hi.
+    n_objects : int
+        Number of objects n.
+
+    Returns
+    -------
+    ndarray, shape (n, n)
+        W.
+
+    References
+    ----------
+    Perrot et al. 2020, App. A; Ghoshdastidar et al. 2019.
+
+    Examples
+    --------
     >>> one = {name: np.array([x]) for name, x in zip(("i", "j", "k", "l", "n_lo", "n_hi"), (0, 1, 2, 3, 1, 0))}
     >>> mulk4(one, 4).diagonal().tolist()
     [1.0, 1.0, 1.0, 1.0]
@@ -172,10 +244,24 @@ def factor(phi: Features) -> "sp.csc_array":
 
 
 def features1(columns: Columns) -> "sp.csc_array":
-    """Phi of k1: (n, pairs seen), rows of length 1 or 0, k1 = Phi Phi^T; column p belongs to the pair p of `columns`.
+    r"""Feature vectors of the kernel k1.
 
-    12 bytes a key instead of 8 n^2: for consumers that multiply by K or want eigenvectors. O(keys).
+    .. math:: k_1 = \Phi_1 \Phi_1^\top
 
+    12 bytes per key instead of 8 n^2, for products with K or its eigenvectors. O(keys).
+
+    Parameters
+    ----------
+    columns : Columns
+        Triplet counts.
+
+    Returns
+    -------
+    scipy.sparse.csc_array, shape (n, pairs)
+        Phi_1 with rows of length 1 or 0; column p belongs to the pair p of `columns`.
+
+    Examples
+    --------
     >>> from stream_engine.data.triplet_columns import columns_from_triplets
     >>> features1(columns_from_triplets(np.array([[0, 2, 1], [0, 1, 3]]), 4)).toarray()[0].round(3).tolist()
     [-0.707, 0.707]
@@ -184,9 +270,22 @@ def features1(columns: Columns) -> "sp.csc_array":
 
 
 def features2(columns: Columns) -> "sp.csc_array":
-    """Phi of k2: (n, pairs (anchor, other object) seen), rows of length 1 or 0, k2 = Phi Phi^T. O(keys). Of a landmark
-    design there is a narrower one: `landmark_designs.features2`.
+    r"""Feature vectors of the kernel k2. O(keys).
 
+    .. math:: k_2 = \Phi_2 \Phi_2^\top
+
+    Parameters
+    ----------
+    columns : Columns
+        Triplet counts.
+
+    Returns
+    -------
+    scipy.sparse.csc_array, shape (n, (anchor, other object) pairs)
+        Phi_2 with rows of length 1 or 0. For landmark designs, `landmark_designs.features2` has fewer columns.
+
+    Examples
+    --------
     >>> from stream_engine.data.triplet_columns import columns_from_triplets
     >>> features2(columns_from_triplets(np.array([[0, 2, 1], [0, 1, 3]]), 4)).toarray()[1].round(3).tolist()
     [0.0, -0.707, 0.707]
@@ -195,13 +294,33 @@ def features2(columns: Columns) -> "sp.csc_array":
 
 
 def eigenpairs(phi: "sp.csc_array", k: int, centred: bool = False) -> tuple[np.ndarray, np.ndarray]:
-    """The k largest eigenvalues (k,), falling, and eigenvectors (n, k) of K = Phi Phi^T, without K.
+    r"""The largest eigenvalues and eigenvectors of a kernel, without computing the kernel.
 
-    `centred`: of HKH, H = I - 11^T/n (kernel PCA). With at most FEW_COLUMNS feature columns C, and fewer than objects,
-    in feature space: O(C^3) after one pass over Phi (`feature_space.column_gram`), memory C^2 and the result; otherwise
-    by Lanczos, O(nonzeros) a step. Signs: the largest entry is positive. Where K has rank below k, what is left of the
-    vectors is 0.
+    .. math:: K = \Phi \Phi^\top \quad\text{or}\quad H K H,\; H = I - \tfrac{1}{n} 1 1^\top
 
+    Parameters
+    ----------
+    phi : scipy.sparse.csc_array, shape (n, C)
+        Feature vectors of the objects, see `features1` and `features2`.
+    k : int
+        Number of eigenpairs.
+    centred : bool
+        Whether to centre the kernel (kernel PCA).
+
+    Returns
+    -------
+    values : ndarray, shape (k,)
+        Eigenvalues, largest first.
+    vectors : ndarray, shape (n, k)
+        Eigenvectors; the largest entry of each is positive. If K has rank below k, the remaining ones are 0.
+
+    Notes
+    -----
+    With at most FEW_COLUMNS feature columns C, and fewer than objects, in feature space: O(C^3) after one pass over
+    Phi, and memory C^2 plus the result; otherwise by Lanczos, O(nonzeros) per step.
+
+    Examples
+    --------
     >>> from stream_engine.data.triplet_columns import columns_from_triplets
     >>> values, vectors = eigenpairs(features1(columns_from_triplets(np.array([[0, 2, 3], [1, 2, 3]]), 4)), 1)
     >>> values.round(6).tolist(), vectors[:, 0].round(3).tolist()
@@ -235,11 +354,27 @@ def eigenpairs(phi: "sp.csc_array", k: int, centred: bool = False) -> tuple[np.n
 
 
 def factors(phi: "sp.csc_array", k: int) -> np.ndarray:
-    """F (n, k) float32 with F F^T the best approximation of K = Phi Phi^T of rank k: Phi's rows on its k leading axes.
+    r"""The best approximation of a kernel of rank k, as a factor.
 
-    For landmark designs, with at most FEW_COLUMNS feature columns C; cost and memory as `eigenpairs`, 4 n k bytes for
-    the result. Exact (to float32) for k = C. Signs: the largest entry of each column is positive; falling lengths.
+    .. math:: F F^\top \approx K = \Phi \Phi^\top
 
+    For landmark designs, with at most FEW_COLUMNS feature columns.
+
+    Parameters
+    ----------
+    phi : scipy.sparse.csc_array, shape (n, C)
+        Feature vectors of the objects.
+    k : int
+        Number of columns; exact (to float32) for k = C.
+
+    Returns
+    -------
+    ndarray, shape (n, k), float32
+        F: the rows of Phi on its k leading axes; the largest entry of each column is positive, columns sorted by
+        length.
+
+    Examples
+    --------
     >>> from stream_engine.data.triplet_columns import columns_from_triplets
     >>> F = factors(features1(columns_from_triplets(np.array([[0, 2, 3], [1, 2, 3]]), 4)), 1)
     >>> F.round(3).tolist(), F.dtype.name
@@ -294,10 +429,28 @@ def _tidy(values: np.ndarray, vectors: np.ndarray, k: int) -> tuple[np.ndarray, 
 
 
 def shift(kernel: np.ndarray) -> tuple[np.ndarray, float]:
-    """`(K - lambda_min I, lambda_min)`: less diagonal dominance, still positive semidefinite. O(n^3).
+    r"""Reduce the diagonal dominance of a kernel. The result is still positive semidefinite. O(n^3).
 
-    Kleindessner & von Luxburg 2017, sec. 2.1. With fewer features than objects lambda_min is 0 and nothing changes.
+    .. math:: K - \lambda_{\min}(K) \, I
 
+    Parameters
+    ----------
+    kernel : ndarray, shape (n, n)
+        A positive semidefinite kernel.
+
+    Returns
+    -------
+    shifted : ndarray, shape (n, n)
+        The shifted kernel.
+    smallest : float
+        The smallest eigenvalue; 0 if there are fewer features than objects, and nothing changes.
+
+    References
+    ----------
+    Kleindessner & von Luxburg 2017, sec. 2.1.
+
+    Examples
+    --------
     >>> shifted, smallest = shift(np.array([[1.0, 0.5], [0.5, 1.0]]))
     >>> shifted.round(6).tolist(), round(smallest, 6)
     ([[0.5, 0.5], [0.5, 0.5]], 0.5)
@@ -313,11 +466,27 @@ def shift(kernel: np.ndarray) -> tuple[np.ndarray, float]:
 
 
 def landmarks(columns: Columns) -> np.ndarray:
-    """The landmark objects (int32, increasing) of a landmark design for k1, or none when it is not one.
+    """The landmark objects of a landmark design for k1.
 
-    A landmark design asks every anchor about pairs of a few landmarks only (sec. 2.3): the objects in all pairs are at
-    most a quarter of all objects, and the pairs among them at most a quarter incomplete. O(pairs).
+    In a landmark design, every anchor is compared only with pairs of a few landmarks (sec. 2.3): the objects in all
+    pairs are at most a quarter of all objects, and at most a quarter of the pairs among them are incomplete. O(pairs).
 
+    Parameters
+    ----------
+    columns : Columns
+        Triplet counts.
+
+    Returns
+    -------
+    ndarray of int32
+        The landmarks, increasing; empty if this is not a landmark design.
+
+    References
+    ----------
+    Kleindessner & von Luxburg 2017, sec. 2.3.
+
+    Examples
+    --------
     >>> from stream_engine.data.triplet_columns import columns_from_triplets
     >>> landmarks(columns_from_triplets(np.array([[a, 1, 2] for a in (0, 3, 4, 5, 6, 7)]), 8)).tolist()
     [1, 2]

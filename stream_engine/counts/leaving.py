@@ -109,7 +109,7 @@ def minus(rows: State, ids: Sequence[str], leaving: State) -> dict[str, np.ndarr
         counts = np.concatenate([rows[name].astype(np.int64), -leaving[name].astype(np.int64)])[order]
         sums.append(np.add.reduceat(counts, np.flatnonzero(first)) if len(counts) else counts)
     if any((each < 0).any() for each in sums):
-        raise CannotForget("holds fewer answers than worker_votes says; `verify` says more")
+        raise CannotForget("has fewer answers than worker_votes; `verify` shows details")
     stays = (sums[0] > 0) | (sums[1] > 0)
     left = dict(zip(COUNTS, canonical_counts(sums[0][stays], sums[1][stays])))
     return {name: column[first][stays] for name, column in zip(ids, columns)} | left
@@ -141,7 +141,7 @@ def pairs_minus(state: State, leaving: Leaving, with_quadruplets: bool) -> dict[
     i, j, w = i[first][w != 0], j[first][w != 0], w[w != 0]
     if leaving.of_object:
         if ((i == leaving.gone) | (j == leaving.gone)).any():
-            raise CannotForget("does not agree with the counts of the same comparisons; `verify` says more")
+            raise CannotForget("does not match the counts of the same comparisons; `verify` shows details")
         i, j = shifted(i, leaving.gone), shifted(j, leaving.gone)
     return {"i": i.astype(np.int32), "j": j.astype(np.int32), "w": w.astype(np.int64)}
 

@@ -41,8 +41,21 @@ REASONS = {
 
 
 class Triplet(NamedTuple):
-    """d(anchor, near) < d(anchor, far); three distinct objects.
+    r"""A comparison of two pairs that share an object.
 
+    .. math:: d(\mathrm{anchor}, \mathrm{near}) < d(\mathrm{anchor}, \mathrm{far})
+
+    Parameters
+    ----------
+    anchor : str
+        The shared object.
+    near : str
+        The object nearer to the anchor.
+    far : str
+        The object farther from the anchor; all three are distinct.
+
+    Examples
+    --------
     >>> Triplet("lemon", near="lime", far="bread")
     Triplet(anchor='lemon', near='lime', far='bread')
     """
@@ -53,8 +66,19 @@ class Triplet(NamedTuple):
 
 
 class Quadruplet(NamedTuple):
-    """d(near[0], near[1]) < d(far[0], far[1]); two different pairs of two distinct objects each.
+    r"""A comparison of two different pairs.
 
+    .. math:: d(\mathrm{near}_0, \mathrm{near}_1) < d(\mathrm{far}_0, \mathrm{far}_1)
+
+    Parameters
+    ----------
+    near : tuple of str
+        The nearer pair: two distinct objects.
+    far : tuple of str
+        The farther pair: two distinct objects.
+
+    Examples
+    --------
     >>> Quadruplet(near=("lemon", "lime"), far=("lemon", "bread")).far
     ('lemon', 'bread')
     """
@@ -64,8 +88,17 @@ class Quadruplet(NamedTuple):
 
 
 class Label(NamedTuple):
-    """The class of an object; `None` takes it back. The last one holds.
+    """The class of an object; the most recent one is valid.
 
+    Parameters
+    ----------
+    object : str
+        Name of the object.
+    label : str or None
+        The class; None removes the label.
+
+    Examples
+    --------
     >>> Label("lemon", "fruit").label, Label("lemon", None).label
     ('fruit', None)
     """

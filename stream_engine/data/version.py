@@ -6,6 +6,6 @@ def installed_version() -> str:
     from importlib.metadata import PackageNotFoundError, version
 
     try:
-        return version("stream-engine")
+        return version("triplet-stream-engine")
     except PackageNotFoundError:
         return "0+checkout"

@@ -14,12 +14,14 @@ import numpy as np
 from stream_engine.embedding.fit import fit
 from stream_engine.embedding.principal_axes import on_principal_axes
 from stream_engine.embedding.questions import Questions, asked_about
+from stream_engine.evaluation.connection import joined
 
 FIT, LAYOUT = "two-dimensional fit (t-STE)", "neighbour layout (t-SNE)"
 NEIGHBOURS = 10  # of trustworthiness
 FAITHFUL = 0.95  # trustworthiness from which on the fit is as good a picture as a layout
 FEWEST, MOST = 30, 3000  # objects that a layout is made of; of more it takes minutes
 PERPLEXITY = 20.0
+BETWEEN = 0.3  # of its width lies between a set of objects and the next, which was never compared with it
 
 
 class Picture(NamedTuple):
@@ -32,7 +34,34 @@ class Picture(NamedTuple):
 
 
 def picture(points: np.ndarray, questions: Questions, ridge: float) -> Picture:
-    """A picture of `points` (n, d). O(q) an iteration, and O(n^2) up to `MOST` objects."""
+    """A picture of `points` (n, d). Sets of objects that were never compared with each other have a picture each, the
+    largest set on the left; the trustworthiness is the smallest of them. O(q) an iteration, and O(n^2) up to `MOST`
+    objects."""
+    i, j, k, l = questions.rows.T
+    member = joined(np.concatenate([i, i, i]), np.concatenate([j, k, l]), questions.n_objects)
+    sets = [np.flatnonzero(member == number) for number in range(int(member.max(initial=0)) + 1)]
+    if len(sets) == 1:
+        return _of_connected(points, questions, ridge)
+    found, edge, made = np.zeros((len(points), 2)), 0.0, []
+    for ids in sets:
+        new_id = np.full(len(points), -1)
+        new_id[ids] = np.arange(len(ids))
+        own = new_id[questions.rows]
+        mine = (own >= 0).all(axis=1)
+        part = {name: getattr(questions, name)[mine] for name in ("near", "far", "worker")}
+        among = questions._replace(rows=own[mine].astype(np.int32), n_objects=len(ids), **part)
+        made.append(_of_connected(on_principal_axes(points[ids], among), among, ridge))
+        shown = made[-1].points
+        width = max(float(np.ptp(shown[:, 0])), 1e-6)
+        found[ids] = shown
+        found[ids, 0] += edge - shown[:, 0].min()
+        edge += (1.0 + BETWEEN) * width
+    known = [each.trustworthiness for each in made if each.trustworthiness is not None]
+    return Picture(found, made[0].by, min(known, default=None))
+
+
+def _of_connected(points: np.ndarray, questions: Questions, ridge: float) -> Picture:
+    """The picture of objects that were all compared with each other."""
     seen = asked_about(questions)
     plane = fit(questions, 2, ridge, kernel="t-ste", start=points[:, :2]).points
     if not FEWEST <= int(seen.sum()) <= MOST:

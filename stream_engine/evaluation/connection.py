@@ -20,10 +20,19 @@ def components(snapshot: Snapshot) -> np.ndarray | None:
     ends = [(columns.anchor, columns.lo[pair]), (columns.anchor, columns.hi[pair])]
     if four := snapshot.section("quadruplet_counts"):
         ends += [(four["i"], four[other]) for other in ("j", "k", "l")]
-    rows, to = (np.concatenate([np.asarray(each[side], np.int64) for each in ends]) for side in (0, 1))
+    one, other = (np.concatenate([np.asarray(each[side], np.int64) for each in ends]) for side in (0, 1))
+    return joined(one, other, n)
+
+
+def joined(one: np.ndarray, other: np.ndarray, n: int) -> np.ndarray:
+    """(n,) which component of a graph with these edges each node is in, the largest 0; -1 for one without an edge.
+
+    >>> joined(np.array([4, 0, 1]), np.array([3, 1, 2]), 6).tolist()
+    [0, 0, 0, 1, 1, -1]
+    """
     compared = np.zeros(n, bool)
-    compared[rows] = compared[to] = True
-    label = _smallest_reached(rows, to, n)
+    compared[one] = compared[other] = True
+    label = _smallest_reached(one, other, n)
     found, sizes = np.unique(label[compared], return_counts=True)
     rank = np.full(n, -1)
     rank[found[np.argsort(-sizes, kind="stable")]] = np.arange(len(found))

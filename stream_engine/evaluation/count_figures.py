@@ -34,7 +34,7 @@ def too_many(snapshot: Snapshot) -> str | None:
 def of_counts(snapshot: Snapshot, seed: int) -> dict[str, HeldOut]:
     """By name; empty where there are too many (`too_many`), or too few to hold any out. The last snapshot that was
     asked about is remembered."""
-    key = (snapshot.digest, seed)
+    key = (snapshot.digest, seed, snapshot.counters["comparisons"])  # of one digest with and without participants
     found = _remembered.get(key)
     if found is None or not snapshot.digest:  # one that was never published has no name to remember it by
         found = {} if too_many(snapshot) else _of_counts(snapshot, seed)
@@ -43,7 +43,7 @@ def of_counts(snapshot: Snapshot, seed: int) -> dict[str, HeldOut]:
     return found
 
 
-_remembered: dict[tuple[str, int], dict[str, HeldOut]] = {}
+_remembered: dict[tuple[str, int, int], dict[str, HeldOut]] = {}
 
 
 def _of_counts(snapshot: Snapshot, seed: int) -> dict[str, HeldOut]:

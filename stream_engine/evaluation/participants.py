@@ -1,4 +1,4 @@
-"""Participants: whose answers look random, by three checks, each of which states its reason.
+"""Participants: whose answers look random, by four checks, each of which states its reason.
 
 1. Accuracy against everybody else: each answer is predicted by AddS-3 similarities made of all *other* participants'
    answers, W - W_p (Perrot et al. 2020, sec. 4; linear, so leaving somebody out is a subtraction). A participant is
@@ -6,6 +6,8 @@
    together (one-sided normal test, Bonferroni-corrected over participants, 5 %).
 2. Catch trials: half of at least two failed.
 3. Lapse rate above one half in the embedding, where the embedding predicts better than chance.
+4. More than a tenth of the answers within 300 ms of the one before (Greenwald, Nosek & Banaji 2003), where events have
+   times of less than a second.
 
 Responses count as independent, their comparisons do not: n of an interval is at most the number of responses.
 """
@@ -18,12 +20,14 @@ import numpy as np
 from stream_engine.counts.adds_similarity import pair_sums
 from stream_engine.data.packed_names import unpack_names
 from stream_engine.data.triplet_columns import net_vote, pair_of_entry
+from stream_engine.evaluation.judgement_folds import judgements_of
 from stream_engine.state.published import Published
 from stream_engine.state.snapshot import triplet_columns
 
 LEVEL = 0.05  # of all flags by accuracy together
 LEAST = 10  # responses that can be compared with others', below which accuracy is not judged
 CATCH_TRIALS = 2  # of which half must be failed
+FAST, FAST_SHARE = 0.3, 0.1  # seconds from one answer to the next; the share of faster ones that is too large
 LAPSE = 0.5  # share of random answers above which somebody mostly guesses
 MOST = 4_000_000  # rows of votes that are looked at
 
@@ -39,6 +43,9 @@ class ParticipantChecks(NamedTuple):
     passed: np.ndarray  # (p,) int64: catch trials
     failed: np.ndarray
     lapse: np.ndarray  # (p,) float64
+    fast: np.ndarray  # (p,) float64: share of answers within `FAST` of the one before
+    interval: np.ndarray  # (p,) float64: median seconds from one answer to the next
+    duplicates: np.ndarray  # (p,) int64: answers that were recorded again with the same time
     reasons: tuple[str, ...]  # why somebody is flagged, "" where not
 
     @property
@@ -80,6 +87,7 @@ def checked(published: Published, model_beats_chance: bool) -> ParticipantChecks
         below = (accuracy - others) / error < NormalDist().inv_cdf(LEVEL / tests)
         random = (n >= LEAST) & (low <= 0.5) & below & (others - 1.96 * np.sqrt(0.25 / total[named].sum()) > 0.5)
     lapse = _lapse(published, names) if model_beats_chance else np.full(len(names), np.nan)
+    fast, interval, duplicates = _pace(published, names)
     caught = (passed + failed >= CATCH_TRIALS) & (2 * failed >= passed + failed)
     reasons = []
     for i in range(len(names)):
@@ -91,6 +99,8 @@ def checked(published: Published, model_beats_chance: bool) -> ParticipantChecks
             why.append(f"failed {failed[i]} of {passed[i] + failed[i]} catch trials")
         if lapse[i] > LAPSE:
             why.append(f"lapse rate {lapse[i]:.2f}")
+        if fast[i] > FAST_SHARE:
+            why.append(f"{fast[i]:.0%} of answers within {1000 * FAST:.0f} ms of the one before")
         reasons.append("; ".join(why))
     kept = np.flatnonzero(named)
     return ParticipantChecks(
@@ -102,6 +112,9 @@ def checked(published: Published, model_beats_chance: bool) -> ParticipantChecks
         passed[kept],
         failed[kept],
         lapse[kept],
+        fast[kept],
+        interval[kept],
+        duplicates[kept],
         tuple(reasons[i] for i in kept.tolist()),
     )
 
@@ -140,3 +153,32 @@ def _lapse(published: Published, names: tuple[str, ...] | list[str]) -> np.ndarr
         return np.full(len(names), np.nan)
     of = dict(zip(unpack_names(arrays["utf8"], arrays["offsets"]), np.asarray(arrays["worker_lapse"], float)))
     return np.array([of.get(name, np.nan) for name in names])
+
+
+def _pace(published: Published, names: tuple[str, ...] | list[str]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """`(share of fast answers, median interval, duplicates)` of each participant; NaN of fewer than `LEAST` intervals.
+    Answers of one time came together, and say nothing of pace; times in whole seconds cannot say it. O(J log J)."""
+    unknown = np.full(len(names), np.nan), np.full(len(names), np.nan), np.zeros(len(names), np.int64)
+    kept = judgements_of(published.snapshot)
+    if kept is None:
+        return unknown
+    timed = np.flatnonzero((kept.worker >= 0) & np.isfinite(kept.time))
+    place = {name: number for number, name in enumerate(names)}
+    number = np.array([place.get(name, -1) for name in kept.worker_names], np.int64)
+    timed = timed[number[kept.worker[timed]] >= 0]
+    who, time = number[kept.worker[timed]], kept.time[timed]
+    duplicates = np.bincount(who, kept.times[timed] - 1, len(names)).astype(np.int64)
+    if not (time % 1.0 > 0).any():
+        return unknown[0], unknown[1], duplicates
+    order = np.lexsort((time, who))
+    gap = np.diff(time[order])
+    same = (np.diff(who[order]) == 0) & (gap > 0)
+    gap, who = gap[same], who[order][1:][same]
+    number_of = np.bincount(who, minlength=len(names))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        share = np.where(number_of >= LEAST, np.bincount(who, gap < FAST, len(names)) / number_of, np.nan)
+    order = np.argsort(who, kind="stable")
+    median = np.full(len(names), np.nan)
+    for one, of in zip(np.unique(who).tolist(), np.split(gap[order], np.cumsum(number_of[number_of > 0])[:-1])):
+        median[one] = np.median(of)
+    return share, median, duplicates

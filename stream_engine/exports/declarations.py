@@ -139,7 +139,7 @@ _COUNTED: dict[str, Arrays] = {
         "weight_kept": figure("share of the net vote weight in `kept`"),
         "canonical_weight_kept": figure("share of the net vote weight in `canonical`"),
         "implied": figure(
-            "number of triplets implied by `kept` that nobody answered, with its 95 % CI",
+            "number of triplets implied by `kept` that were never answered, with its 95 % CI",
             shape="3",
         ),
         "implied_exact": figure("whether `implied` is exact, rather than estimated from a sample"),
@@ -246,7 +246,11 @@ def _label(what: str, within: str) -> Array:
 
 
 _CLUSTERS: Arrays = {
-    "labels": _label("cluster of each object; -1 means not clustered", "clusters"),
+    "labels": _label(
+        "cluster of each object, the same number from one refit to the next; -1 means not clustered. `cluster` of "
+        "tables counts the clusters from 1, the largest first",
+        "clusters",
+    ),
     "stability": array(
         "n", "f", "share of random halves of the responses that assign the object to its cluster", within="clusters"
     ),
@@ -264,7 +268,7 @@ _CLUSTERS: Arrays = {
     "criterion_converged": array("c", "b", "whether the solver reached its tolerance", "criterion"),
     "p_coins": figure("p-value against random answers"),
     "p_continuum": figure("p-value against a continuum, for any number of clusters"),
-    "crowding": figure("density at the most crowded border between clusters, relative to inside (continuum: 1)"),
+    "crowding": figure("density at the borders between clusters, relative to inside (continuum: 1)"),
     "tested_k": array("t", "i", "tested numbers of clusters", within="cluster_numbers"),
     "tested_crowding": array("t", "f", "`crowding` for each number", within="cluster_numbers"),
     "tested_p": array(
@@ -369,6 +373,7 @@ _MODELS: Arrays = {
             "accuracy": "accuracy on held-out comparisons",
             "standard_error": "standard error of the accuracy; NaN with fewer than five responses",
             "accuracy_by_worker": "accuracy for participants whose answers are all held out",
+            "comparisons": "held-out comparisons, predicted by fits that did not have them (cross-fitting)",
             "standard_error_by_worker": "standard error of accuracy_by_worker",
             "workers": "number of these participants",
             "log_loss": "log loss on held-out comparisons; 0.693 at chance",
@@ -424,7 +429,8 @@ TABLES: Mapping[str, Columns] = {
             "number of answers that disagree with the majority for their question (ties count half)", "i"
         ),
         "agreement": number("share of its answers that all other answers predict"),
-        "cluster": number("cluster (refit `sdp_clustering`); empty if none", "i"),
+        "cluster": number("cluster (refit `sdp_clustering`), from 1, the largest first; empty if none", "i"),
+        "cluster_label": number("the same cluster by its value in `labels` of the export `clusters`", "i"),
         "stability": number("share of random halves of the responses that assign it to its cluster"),
         "x": number("coordinate on the first axis of the map (refit `embedding`); empty if it has no answers"),
         "y": number("coordinate on the second axis"),
@@ -452,11 +458,13 @@ TABLES: Mapping[str, Columns] = {
     },
     "clusters": {
         "object": _OBJECT,
-        "cluster": number("cluster; -1 means not clustered", "i"),
+        "cluster": number("cluster, from 1, the largest first; -1 means not clustered", "i"),
+        "cluster_label": number("the same cluster by its value in `labels`", "i"),
         "stability": number(
             "share of random halves of the responses that assign it to its cluster; below .9: between clusters"
         ),
         "second": number("second most frequent cluster; -1 means none", "i"),
+        "between": number("whether it lies between clusters", "b"),
         "verdict": text(
             "result of the test for clusters, the same in every row: clusters, a continuum, or cannot tell"
         ),
@@ -466,14 +474,18 @@ TABLES: Mapping[str, Columns] = {
         "k": number("number of clusters", "i"),
         "p_coins": number("p-value against random answers"),
         "p_continuum": number("p-value against a continuum, for any number of clusters"),
-        "crowding": number("density at the most crowded border between clusters, relative to inside (continuum: 1)"),
+        "crowding": number("density at the borders between clusters, relative to inside (continuum: 1)"),
     },
     "cluster_numbers": {
         "k": number("tested number of clusters", "i"),
-        "crowding": number("density at the most crowded border for this number of clusters"),
+        "crowding": number("density at the borders for this number of clusters"),
         "p": number("p-value against a continuum, corrected for the choice of the number"),
     },
-    "spectral": {"object": _OBJECT, "cluster": number("cluster; -1 means not clustered", "i")},
+    "spectral": {
+        "object": _OBJECT,
+        "cluster": number("cluster, from 1, the largest first; -1 means not clustered", "i"),
+        "cluster_label": number("the same cluster by its value in `labels`", "i"),
+    },
     "hierarchy": {
         "merge": number("number of the merge, from 1", "i"),
         "left": text("first object; empty if it is an earlier merge"),

@@ -4,8 +4,10 @@ from typing import Any
 
 import numpy as np
 
+from stream_engine.clustering import BETWEEN
 from stream_engine.data.packed_names import unpack_names
 from stream_engine.exports import Content, NothingToExport
+from stream_engine.exports.cluster_numbers import numbers
 from stream_engine.exports.naming import merges
 from stream_engine.state.artifact import Artifact, figure
 from stream_engine.state.published import Published
@@ -26,7 +28,8 @@ def names_of(published: Published, kind: str, n: int) -> list[str]:
 def clusters(published: Published) -> dict[str, Content]:
     """labels (n,) int32 (-1: not clustered), k, lam, objective, criterion, residuals; p_coins, p_continuum, crowding of
     the verdict; tested_k, tested_crowding, tested_p of every number of groups that was tested; tables clusters (object,
-    cluster, stability, second, verdict), cluster_verdict in words, cluster_numbers."""
+    cluster counted from 1, cluster_label as in the array, stability, second, between, verdict), cluster_verdict in
+    words, cluster_numbers."""
     artifact = artifact_of(published, "sdp_clustering")
     held = artifact.arrays
     arrays = {
@@ -34,8 +37,15 @@ def clusters(published: Published) -> dict[str, Content]:
     }  # the solver's state is no result; levels are of version 0.1.0
     labels = arrays["labels"]
     names = names_of(published, "sdp_clustering", len(labels))
-    tables: dict[str, dict[str, Any]] = {"clusters": {"object": names, "cluster": labels}}
-    tables["clusters"] |= {name: arrays[name] for name in ("stability", "second") if name in arrays}
+    tables: dict[str, dict[str, Any]] = {
+        "clusters": {"object": names, "cluster": numbers(labels), "cluster_label": labels}
+    }
+    if "stability" in arrays:
+        tables["clusters"]["stability"] = arrays["stability"]
+    if "second" in arrays:
+        tables["clusters"]["second"] = numbers(labels, arrays["second"])
+    if "stability" in arrays:
+        tables["clusters"]["between"] = (labels >= 0) & (arrays["stability"] < BETWEEN)
     if "verdict" in artifact.report:
         tables["clusters"]["verdict"] = [artifact.report["verdict"]] * len(labels)  # who reads this file alone knows it
         row = {"verdict": artifact.report["verdict"], "k": int(held["k"])}
@@ -49,11 +59,12 @@ def clusters(published: Published) -> dict[str, Content]:
 
 
 def spectral(published: Published) -> dict[str, Content]:
-    """labels (n,) int32 (-1: not clustered), k, objective, eigenvalues, edge; CSV object,cluster."""
+    """labels (n,) int32 (-1: not clustered), k, objective, eigenvalues, edge; CSV object, cluster (counted from 1),
+    cluster_label."""
     held = artifact_of(published, "spectral").arrays
     arrays = {name: array for name, array in held.items() if name != "criterion"}  # of version 0.1.0
     names = names_of(published, "spectral", len(arrays["labels"]))
-    table = {"object": names, "cluster": arrays["labels"]}
+    table = {"object": names, "cluster": numbers(arrays["labels"]), "cluster_label": arrays["labels"]}
     return {"spectral": Content(dict(arrays), {"spectral": table}, objects=tuple(names))}
 
 

@@ -22,6 +22,7 @@ COLUMNS = {  # column -> where it stands in a report
     "accuracy_by_worker": ("by_worker", "accuracy"),
     "standard_error_by_worker": ("by_worker", "standard_error"),
     "workers": ("by_worker", "clusters"),
+    "comparisons": ("held_out_comparisons",),
     "log_loss": ("log_loss",),
     "calibration_error": ("calibration_error",),
     "ceiling": ("ceiling", "others"),
@@ -36,9 +37,10 @@ COUNTS_TOLD = "counts_told"  # DIR/counts_told.json, see `counts_told`
 
 def models(published: Published) -> dict[str, Content]:
     """model, accuracy, accuracy_by_worker (on that many workers that it never heard), their standard errors (both
-    empty: unknown, of fewer than five judgements or workers), log_loss (nats an answer), calibration_error, ceiling
-    (how often an answer is that of most others), ceiling_at_most (no model that answers alike for everybody is right
-    more often: `evaluation.held_out.Ceiling`), seconds (CPU, of the refit; counts need none)."""
+    empty: unknown, of fewer than five judgements or workers), comparisons (that were held out, see
+    `evaluation.cross_fit`), log_loss (nats an answer), calibration_error, ceiling (how often an answer is that of most
+    others), ceiling_at_most (no model that answers alike for everybody is right more often:
+    `evaluation.held_out.Ceiling`), seconds (CPU, of the refit; counts need none)."""
     rows = table(published)
     if not rows:
         raise NothingToExport("no evaluated model in this state; run `stream-engine refit --state DIR kernel_learning`")
@@ -72,7 +74,12 @@ def counts_told(snapshot: Snapshot, seed: int) -> dict[str, Any]:
     from stream_engine.evaluation.count_figures import of_counts, too_many  # loads the compiler
 
     made = {name: told.report() for name, told in of_counts(snapshot, seed).items()}
-    about = {"snapshot": snapshot.sequence, "digest": snapshot.digest, "seed": seed}
+    about = {
+        "snapshot": snapshot.sequence,
+        "digest": snapshot.digest,
+        "comparisons": snapshot.counters["comparisons"],  # fewer where participants are excluded
+        "seed": seed,
+    }
     return {**about, "left_out": too_many(snapshot), "models": made}
 
 
@@ -86,6 +93,9 @@ def _by_counts(published: Published, noted: Mapping[str, Any]) -> Mapping[str, A
 
 def fits(published: Published, noted: Mapping[str, Any]) -> bool:
     """Whether what was noted is about the answers that the artifacts report on."""
+    comparisons = published.snapshot.counters["comparisons"]
+    if noted.get("comparisons", comparisons) != comparisons:
+        return False
     of = {artifact.sequence for artifact in published.artifacts.values() if "held_out" in artifact.report}
     return noted.get("snapshot") in of and noted.get("seed") == _seed(published)
 

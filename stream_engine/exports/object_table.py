@@ -16,6 +16,7 @@ import numpy as np
 
 from stream_engine.counts.confidence import ObjectAnswers, answers_by_object
 from stream_engine.exports import Content, NothingToExport
+from stream_engine.exports.cluster_numbers import numbers
 from stream_engine.exports.learned import artifact_of, names_of
 from stream_engine.exports.naming import NameColumn
 from stream_engine.exports.object_places import ellipses_of, nearest, of_embedding, of_picture
@@ -142,11 +143,12 @@ def _clusters(published: Published, ids: np.ndarray) -> dict[str, Any]:
     cluster[: len(labels)] = labels
     if not (cluster >= 0).any():
         return {}
-    found = {"cluster": _where(cluster[ids] >= 0, cluster[ids])}
+    there = cluster[ids] >= 0
+    found = {"cluster": _where(there, numbers(cluster)[ids]), "cluster_label": _where(there, cluster[ids])}
     if "stability" in artifact.arrays:
         stability = np.zeros(n)
         stability[: len(labels)] = artifact.arrays["stability"]
-        found["stability"] = _where(cluster[ids] >= 0, stability[ids])
+        found["stability"] = _where(there, stability[ids])
     return found
 
 

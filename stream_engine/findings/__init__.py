@@ -16,6 +16,7 @@ RESULT, WARNING, GAP = "result", "warning", "gap"  # what was found; what is wro
 # topic, in the order in which a reader needs them -> "module:function" giving findings from facts
 TOPICS = {
     "data": "stream_engine.findings.data:read",
+    "excluded": "stream_engine.findings.excluded:excluded",
     "connection": "stream_engine.findings.data:connected",
     "accuracy": "stream_engine.findings.models:accuracy",
     "agreement": "stream_engine.findings.agreement:agreement",

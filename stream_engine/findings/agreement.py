@@ -32,15 +32,21 @@ def participants(facts: Facts) -> Iterator[Finding]:
             "participants", f"{some(people, 'participant')} answered, too few to compare with each other.", figures
         )
         return
+    if again := int(found.duplicates.sum()):
+        text = (
+            f"{some(again, 'answer was', 'answers were')} recorded more than once, by the same participant at the same "
+        )
+        yield Finding("duplicates", f"{text}time.", {"answers": again}, level=WARNING)
     judged = int((np.minimum(found.responses, np.isfinite(found.accuracy) * found.responses) >= LEAST).sum())
-    if facts.beats_chance is False:
+    if facts.beats_chance is False and not found.flagged:
         text = "Individual participants cannot be assessed, because no model predicts the answers better than chance."
         yield Finding("participants_gated", text, {"participants": people})
     elif found.flagged:
         share = percent(found.flagged / people, 0)
         were = "was" if found.flagged == 1 else "were"
-        text = f"{count(found.flagged)} of {some(people, 'participant')} ({share}) {were} flagged: answers at chance "
-        text += "level, or failed catch trials."
+        text = (
+            f"{count(found.flagged)} of {some(people, 'participant')} ({share}) {were} flagged: {_why(found.reasons)}."
+        )
         command = f"stream-engine report --state {facts.directory} --workers --out report.html"
         yield Finding("participants_flagged", text, figures, command, WARNING)
     else:
@@ -49,6 +55,19 @@ def participants(facts: Facts) -> Iterator[Finding]:
             "checked)."
         )
         yield Finding("participants", text, figures | {"checked": judged})
+
+
+def _why(reasons: tuple[str, ...]) -> str:
+    """The kinds of reasons, each with the number of participants."""
+    kinds = {
+        "at chance level": "answers at chance level",
+        "the opposite": "answers opposite to all others",
+        "catch trials": "failed catch trials",
+        "lapse rate": "mostly random answers",
+        "within": "answers faster than 300 ms",
+    }
+    told = {text: sum(key in reason for reason in reasons) for key, text in kinds.items()}
+    return "; ".join(f"{text} ({count(n)})" for text, n in told.items() if n)
 
 
 def agreement(facts: Facts) -> Iterator[Finding]:

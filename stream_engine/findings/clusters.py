@@ -58,7 +58,7 @@ def explained(report: Mapping[str, Any], params: Mapping[str, Any]) -> str:
     return (
         "p is the share of simulated studies without clusters that look at least as clustered (counting this study "
         f"as one of them): {', '.join(told)}. Clusters are reported if both are at most .05; the simulation stops "
-        "early once this is impossible."
+        "early once this is impossible, or if none of the first 39 looks as clustered."
     )
 
 

@@ -15,6 +15,7 @@ from stream_engine.exports.summary import summary_of
 from stream_engine.state.artifact import figure
 from stream_engine.state.published import Published
 
+FEW = 20  # held-out comparisons, below which a share of them says nothing
 LEVEL = 0.05  # of the one-sided test that a model beats chance, over all models together
 
 
@@ -62,15 +63,15 @@ class Facts:
         """Whether the best model's accuracy on held-out answers is above one half, by a one-sided 95 % bound that is
         corrected for choosing the best of several (Bonferroni); None where too little was held out to say."""
         best = self.best
-        if best is None or best["standard_error"] is None:
+        if best is None or best["standard_error"] is None or 0 < self.held_out < FEW:
             return None
         tested = sum(row["standard_error"] is not None for row in self.models)
         return best["accuracy"] - NormalDist().inv_cdf(1.0 - LEVEL / tested) * best["standard_error"] > 0.5
 
     @property
     def held_out(self) -> int:
-        """How many comparisons the best model was tested on; 0 where it does not say so, as models of counts alone."""
-        return int(figure(self.report(self.best["model"]) if self.best else {}, "held_out_comparisons") or 0)
+        """How many comparisons the best model was tested on; 0 where it does not say so."""
+        return int((self.best or {}).get("comparisons") or 0)
 
     @property
     def ceiling(self) -> Mapping[str, Any]:

@@ -8,7 +8,6 @@ from stream_engine.findings.facts import Facts
 from stream_engine.findings.words import count, p_value, percent, some
 from stream_engine.state.artifact import figure
 
-FEW = 20  # held-out comparisons, below which a share of them says nothing
 CLOSE = 0.015  # to the noise ceiling: as good as it
 CHECK_COLUMNS = "stream-engine preview SOURCE"
 NAMES = {
@@ -54,7 +53,7 @@ def accuracy(facts: Facts) -> Iterator[Finding]:
         return
     share, error, name = best["accuracy"], best["standard_error"], best["model"].replace("_", " ")
     figures = {"model": best["model"], "accuracy": share, "standard_error": error, "held_out": held_out}
-    if error is None:
+    if facts.beats_chance is None:
         of = f"there are only {some(held_out, 'held-out answer')}" if held_out else "there are too few held-out answers"
         yield Finding("accuracy_unknown", f"Prediction accuracy is unknown: {of}.", figures, level=GAP)
         return

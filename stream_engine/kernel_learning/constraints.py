@@ -9,7 +9,7 @@
 
 Weights "votes": raw and length2 count every answer; an order counts the net vote of each comparison, and omits
 comparisons without a positive net vote. A reduction carries votes and margins along the paths that replace removed
-comparisons (`guard.carried_votes`). Weights "one", as in the paper: every comparison has weight 1 and margin 1. Rows
+comparisons (`order.carried_votes`). Weights "one", as in the paper: every comparison has weight 1 and margin 1. Rows
 are near_i, near_j, far_i, far_j.
 """
 

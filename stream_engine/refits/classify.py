@@ -42,12 +42,19 @@ TRAINED_AT_MOST = 2000  # maximum number of labelled objects in training sets of
 class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Parameters of the refit.
 
-    similarities: what neighbours and support vector machines look at: any of `classify_views.NAMES`; `learned` is the
-        kernel of the refit kernel_learning
-    neighbours: candidate numbers of nearest neighbours
-    penalties: candidate C of the support vector machine
-    rounds: rounds of TripletBoost; 0: exclude it
-    objects: use only these names, or the given number of objects with the most answers
+    Parameters
+    ----------
+    similarities : tuple of str
+        Input of nearest neighbours and support vector machines: any of `classify_views.NAMES`; `learned` is that of
+        the refit kernel_learning.
+    neighbours : tuple of int
+        Candidate numbers of nearest neighbours.
+    penalties : tuple of float
+        Candidate C of the support vector machine.
+    rounds : int
+        Rounds of TripletBoost; 0: exclude it.
+    objects : int or tuple of str, optional
+        Use only these names, or the given number of objects with the most answers.
     """
 
     similarities: tuple[str, ...] = ("k1", "k2", "adds3", "embedding", LEARNED)
@@ -67,12 +74,33 @@ class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 def refit(
     snapshot: Snapshot, params: Params, seed: int, previous: Artifact | None = None, progress: Progress = no_progress
 ) -> Artifact:
-    """Classify a snapshot's objects. Raises `CannotRefit` when no object of the comparisons has a label, or when
-    memory does not suffice.
+    """Classify a snapshot's objects from those with a label.
 
-    Arrays: predicted (n,) int32 class, -1 for objects outside the subset; probability (n, Y) float64; score (n,) that
-    of the predicted class; abstained (n,) bool: nothing is known, the class is the most frequent one; given (n,) int32;
-    fold (n,) int8 of the labelled objects, -1 for others; reported (n,) bool: whose labels the figures are about.
+    Parameters
+    ----------
+    snapshot : Snapshot
+        The counts.
+    params : Params
+        The parameters.
+    seed : int
+        Random seed.
+    previous : Artifact, optional
+        The previous artifact of this refit, not used.
+    progress : callable
+        Called with the number of steps done, their total, and figures.
+
+    Returns
+    -------
+    Artifact
+        Arrays: `predicted` (n,) int32 class, -1 for objects outside the subset; `probability` (n, Y) float64; `score`
+        (n,) of the predicted class; `abstained` (n,) bool: without information, so the class is the most frequent one;
+        `given` (n,) int32; `fold` (n,) int8 of the labelled objects, -1 for others; `reported` (n,) bool: objects in
+        the test set.
+
+    Raises
+    ------
+    CannotRefit
+        If no object of the comparisons has a label, or if memory does not suffice.
     """
     try:
         chosen = subset.restrict(snapshot, params.objects)

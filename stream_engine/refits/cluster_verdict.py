@@ -7,13 +7,13 @@ leading eigenvalue of AddS. A continuum: positions that look as the embedding of
 for every number of groups up to a fifth of the objects (`clustering.borders`): the mean over the draws less what was
 observed. The number with the largest is the number of clusters. Its p counts the draws in which any number of groups is
 as clear (Westfall & Young 1993, single step), so it is corrected for the choice; and of the p under each model it is
-the largest. p = (1 + #) / (B + 1), # of B draws at least as clear; drawing ends early once # is `ENOUGH`, which is
-never significant (Besag & Clifford 1991).
+the largest. Drawing ends early once `ENOUGH` draws are at least as clear, which is never significant (Besag & Clifford
+1991), and after `FIRST` draws of which none is; `p_value` takes account of that.
 
 Which objects lie between clusters, how many clusters another study might find, and how well its groups would agree, is
 seen in random halves of the responses, each embedded and grouped by itself. See docs/design/clustering.md.
 
-Everything is embedded by STE with one ridge, observed, drawn and halved answers alike. O((3 B + 30) q d iterations).
+Everything is embedded by STE with one ridge, observed, drawn and halved answers alike. O((5 B + 30) q d iterations).
 """
 
 from collections.abc import Iterator
@@ -35,9 +35,10 @@ from stream_engine.state.snapshot import Snapshot
 LEVEL = 0.05
 ENOUGH = 5  # draws at least as large, after which drawing ends
 PILOT = 15  # draws before any are counted
+FIRST = 39  # draws after which drawing ends if none is as large
 MADE = 10  # draws of clear clusters that say whether a continuum would have been told from them
 TIGHTER = 1 / 3  # within-group deviations of those, in terms of the observed ones
-RIDGE = 0.3
+RIDGE = 0.1
 AGAIN = 1e-4  # tolerance of fits that are begun where the answer is known to be near
 DIMENSIONS = (1, 2, 3, 5)
 HELD_OUT, GAIN = 0.2, 1e-3  # of the judgements to choose the dimensions by; nats an answer that more must gain
@@ -53,7 +54,7 @@ class CandidateTests(NamedTuple):
     """Every number of groups that was looked at."""
 
     k: np.ndarray  # (t,) int64
-    crowding: np.ndarray  # (t,) of the most crowded border between the groups: 1 as in a continuum, 0 nobody near
+    crowding: np.ndarray  # (t,) of the borders between the groups: 1 as in a continuum, 0 nobody near
     p: np.ndarray  # (t,) against a continuum, corrected for the choice
 
 
@@ -65,11 +66,11 @@ class Verdict(NamedTuple):
     p_coins: float = float("nan")
     p_continuum: float = float("nan")
     k: int | None = None  # the number of groups that is clearest
-    crowding: float | None = None  # of the most crowded border between them
+    crowding: float | None = None  # of the borders between them
     model: str | None = None  # of answers, under which p is largest
     dimensions: int | None = None
     answers: int = 0
-    drawn: int = 0  # from each model
+    drawn: int = 0  # from it
     tested: CandidateTests | None = None
     labels: np.ndarray | None = None  # (m,) the groups, over the objects that were tested, where they are clusters
     replicates: Replicates | None = None  # of these groups
@@ -141,6 +142,22 @@ def p_coins(rng: np.random.Generator, known: AnswerSet, draws: int) -> float:
     return (1 + above) / (drawn + 1)
 
 
+def p_value(above: np.ndarray, drawn: int) -> np.ndarray:
+    """(t,) p where `above` (t,) of so many draws are at least as clear, and drawing ended after `FIRST` if none was.
+
+    The rank of what was observed is even under the null model. p is the chance of that early end, or else of a rank
+    as good:   1 / (FIRST + 1) + sum_{a <= above} (1 - C(drawn - FIRST, a) / C(drawn, a)) / (drawn + 1).
+
+    >>> [float(p_value(np.array([above]), drawn)[0].round(4)) for above, drawn in ((0, 39), (1, 39), (3, 99))]
+    [0.025, 0.05, 0.0431]
+    """
+    if drawn <= FIRST:
+        return (1 + above) / (drawn + 1)
+    ranks = np.arange(drawn)
+    late = np.concatenate([[1.0], np.cumprod(np.maximum(drawn - FIRST - ranks, 0) / (drawn - ranks))])
+    return (1 / (FIRST + 1) + np.cumsum(1 - late) / (drawn + 1))[above]
+
+
 def clearer(drawn: np.ndarray, looseness: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """(t,) how much clearer than in the mean of the draws (B, t) and of itself each number of groups (t,) is, and how
     many draws have some number of groups that is at least as clear. What was observed has a part in the mean like every
@@ -159,18 +176,18 @@ def _against_a_continuum(
     rng: np.random.Generator, known: AnswerSet, found: Embedding, heard: Verdict, splits: int
 ) -> Verdict:
     ks = tuple(range(2, known.n_objects // A_GROUP + 1))
-    seen = borders.cuts(found.points, ks)
-    looseness = np.array([cut.looseness for cut in seen])
-    step, lapse = continuum.step(rng, found.points, ks), found.lapse[_who(known)]
+    seen = borders.cuts(found.points, _and_next(ks))
+    looseness, near = borders.looseness(seen), continuum.neighbours(rng, found.points, ks)
+    lapse = found.lapse[_who(known)]
     yes, no = known.counted(known.near)
     d, made, gains, p = found.points.shape[1], {}, np.full(len(ks), np.inf), np.zeros(len(ks))
 
     def again(positions: np.ndarray, model: str) -> np.ndarray:
         """(t,) how loose groups of points are that are fitted to answers from positions."""
         delta = scales[model] * answer_models.differences(model, positions, known.rows)
-        near = drawn_answers.by_positions(rng, known, delta, lapse, model)
-        points = _fitted(known._replace(near=near), d, positions).points
-        return np.array([cut.looseness for cut in borders.cuts(points, ks)])
+        answers = drawn_answers.by_positions(rng, known, delta, lapse, model)
+        points = _fitted(known._replace(near=answers), d, positions).points
+        return borders.looseness(borders.cuts(points, _and_next(ks)))
 
     scales = {}
     for model in answer_models.MODELS:
@@ -180,20 +197,20 @@ def _against_a_continuum(
         drawn = np.empty((0, len(ks)))
         while len(drawn) < heard.drawn:
             drawn = np.concatenate(
-                [drawn, again(continuum.draw(rng, known.n_objects, found.points, step), model)[None]]
+                [drawn, again(continuum.draw(rng, known.n_objects, found.points, near), model)[None]]
             )
             gain, above = clearer(drawn, looseness)
-            if len(drawn) >= PILOT and above.min() >= ENOUGH:
+            if (len(drawn) >= PILOT and above.min() >= ENOUGH) or (len(drawn) == FIRST and not above.min()):
                 break
         made[model], gains = drawn, np.minimum(gains, gain)
-        one = (1 + above) / (len(drawn) + 1)
+        one = p_value(above, len(drawn))
         if one.min() > p.min():
             heard = heard._replace(model=model, drawn=len(drawn))
         p = np.maximum(p, one)
         if one.min() > LEVEL:  # no other model can make it significant
             break
     at = int(gains.argmax())
-    crowding = np.array([cut.crowding for cut in seen])
+    crowding = np.array([cut.crowding for cut in seen[:-1]])
     heard = heard._replace(
         p_continuum=float(p[at]),
         k=ks[at],
@@ -208,6 +225,11 @@ def _against_a_continuum(
     tight = _tighter(found.points, seen[at].labels)
     told = sum((drawn.mean(axis=0) - again(tight, answer_models.MODELS[0])).max() > limit for _ in range(MADE))
     return _no_clusters(heard, seen_anyway=2 * told >= MADE)
+
+
+def _and_next(ks: tuple[int, ...]) -> tuple[int, ...]:
+    """One more number, by which the last is judged."""
+    return *ks, ks[-1] + 1
 
 
 def _clusters(
@@ -225,8 +247,8 @@ def _clusters(
     for _ in range(splits):
         pair = []
         for half in drawn_answers.halved(rng, known):
-            cuts = borders.cuts(_fitted(half, found.points.shape[1], None).points, ks)
-            numbers.append(ks[int((means - [cut.looseness for cut in cuts]).argmax())])
+            cuts = borders.cuts(_fitted(half, found.points.shape[1], None).points, _and_next(ks))
+            numbers.append(ks[int((means - borders.looseness(cuts)).argmax())])
             pair.append(cuts[ks.index(k)].labels)
         pairs.append((pair[0], pair[1]))
     heard = heard._replace(

@@ -44,10 +44,16 @@ KNOWING, PICTURE = "knowing_worker", "picture"  # what else is tested: knowing w
 class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Parameters of the refit.
 
-    dimensions: number of dimensions; default: the smallest number that predicts held-out answers no worse than the best
-    kernel: "ste" or "t-ste"; default: by held-out log loss
-    ridge: weight of the sum of squares of all coordinates; default: by held-out log loss
-    lapse: lapse rates: one per participant with 20 answers (if worker_votes are kept), one for "all", or "none"
+    Parameters
+    ----------
+    dimensions : int, optional
+        Number of dimensions; default: the smallest number that predicts held-out answers no worse than the best.
+    kernel : {'ste', 't-ste'}, optional
+        "ste" or "t-ste"; default: by held-out log loss.
+    ridge : float, optional
+        Weight of the sum of squares of all coordinates; default: by held-out log loss.
+    lapse : {'all', 'none', 'worker'}
+        Lapse rates: one per participant with 20 answers (if worker_votes are kept), one for "all", or "none".
     """
 
     dimensions: Annotated[int, msgspec.Meta(ge=1)] | None = None
@@ -68,14 +74,43 @@ def refit(
     tolerance: float = TOLERANCE,
     max_iterations: int = MAX_ITERATIONS,
 ) -> Artifact:
-    """Embed a snapshot's objects. `validation_share` 0: no validation set; not `evaluate`: no figures. Raises
-    `CannotRefit`.
+    """Embed a snapshot's objects.
 
-    Arrays: `X` (n, d) float64, on principal axes about the mean, signed (`principal_axes`), objects of which nothing
-    was asked at 0; `covariance` (n, d, d) float32 of each place (`ellipses`), absent above `ellipses.LARGEST`
-    coordinates; `asked` (n,) bool; `lapse` () of somebody unknown; `worker_lapse` (w,), the rates of `utf8`, `offsets`,
-    the workers' names in their order. With more than two dimensions, `picture` (n, 2), see `embedding.picture`; the
-    report's `picture` says how it was made, its trustworthiness, and its accuracy on answers that were held out.
+    Parameters
+    ----------
+    snapshot : Snapshot
+        The counts.
+    params : Params
+        The parameters.
+    seed : int
+        Random seed.
+    previous : Artifact, optional
+        The previous artifact of this refit, to start from.
+    progress : callable
+        Called with the number of steps done, their total, and figures.
+    validation_share : float
+        Share of the answers in the validation set; 0: none.
+    evaluate : bool
+        Whether to compute the figures of prediction accuracy.
+    tolerance : float
+        A fit ends when an iteration improves the objective by less than this share.
+    max_iterations : int
+        Maximum number of iterations of a fit.
+
+    Returns
+    -------
+    Artifact
+        Arrays: `X` (n, d) float64: coordinates on principal axes about the mean (`principal_axes`), 0 for objects
+        without answers; `covariance` (n, d, d) float32 of each object's coordinates (`ellipses`), absent above
+        `ellipses.LARGEST` coordinates; `asked` (n,) bool; `lapse` (), the rate of an unknown participant;
+        `worker_lapse` (w,), the rates of the participants in `utf8`, `offsets`. With more than two dimensions,
+        `picture` (n, 2), see `embedding.picture`; the report's `picture` describes the method, its trustworthiness, and
+        its accuracy on held-out answers.
+
+    Raises
+    ------
+    CannotRefit
+        If the snapshot lacks what the refit needs.
     """
     with threadpool_limits(1):
         found = evidence(snapshot, seed, params.lapse == "worker")

@@ -45,9 +45,12 @@ REPORTED = 5  # one object in so many is reported on
 class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Parameters of the refit.
 
-    features: a table of numbers by object name (kind "linear"); none: a column an object, which tells of those that
-        were compared alone
-    forms: what is tried, the simplest first; of equal ones the first is taken
+    Parameters
+    ----------
+    features : dict, optional
+        A table of numbers by object name (kind "linear"); by default one indicator column per compared object.
+    forms : tuple of {'euclid', 'metric', 'mkl'}
+        Models to compare, simplest first; in a tie, the first is selected.
     """
 
     features: KernelSpec | None = None
@@ -83,10 +86,33 @@ class Trial(NamedTuple):
 def refit(
     snapshot: Snapshot, params: Params, seed: int, previous: Artifact | None = None, progress: Progress = no_progress
 ) -> Artifact:
-    """Place every object of the table. Raises `CannotRefit`, `BadKernel`.
+    """Compute coordinates of every object in a table of features.
 
-    Arrays: `points` (N, d) float64, a row an object of the table (`utf8`, `offsets`), distances between them are the
-    learned ones; `compared` (N,) bool; `map` (d, D) of the standardised features for the form "metric".
+    Parameters
+    ----------
+    snapshot : Snapshot
+        The counts.
+    params : Params
+        The parameters.
+    seed : int
+        Random seed.
+    previous : Artifact, optional
+        The previous artifact of this refit, not used.
+    progress : callable
+        Called with the number of steps done, their total, and figures.
+
+    Returns
+    -------
+    Artifact
+        Arrays: `points` (N, d) float64, one row per object of the table (`utf8`, `offsets`), whose distances are the
+        learned ones; `compared` (N,) bool; `map` (d, D) of the standardised features for the form "metric".
+
+    Raises
+    ------
+    CannotRefit
+        If the snapshot lacks what the refit needs.
+    BadKernel
+        If the table cannot be used.
     """
     with threadpool_limits(1):
         inputs = _inputs(snapshot, params)

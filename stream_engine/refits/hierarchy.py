@@ -37,11 +37,17 @@ AXES = HIERARCHY.axes
 class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Parameters of the refit.
 
-    similarity: one of `similarity_of_snapshot.SIMILARITIES`: adds3, adds4, k1 (= mulk3), k2, mulk4, embedding; adds3,
-        k1 or k2 of what is recent or weighted (adds3_window, k2_decayed, ...)
-    method: average, complete, or best: the one with the larger revenue
-    min_links: an object with a nonzero similarity to fewer others is excluded
-    objects: use only these names, or the given number of objects with the most answers
+    Parameters
+    ----------
+    similarity : str
+        One of `similarity_of_snapshot.SIMILARITIES`: adds3, adds4, k1 (= mulk3), k2, mulk4, embedding; adds3, k1 or k2
+        of what is recent or weighted (adds3_window, k2_decayed, ...).
+    method : {'average', 'best', 'complete'}
+        Average, complete, or best: the one with the larger revenue.
+    min_links : int
+        An object with a nonzero similarity to fewer others is excluded.
+    objects : int or tuple of str, optional
+        Use only these names, or the given number of objects with the most answers.
     """
 
     similarity: str = "adds3"
@@ -64,8 +70,32 @@ class Tree(NamedTuple):
 def refit(
     snapshot: Snapshot, params: Params, seed: int, previous: Artifact | None = None, progress: Progress = no_progress
 ) -> Artifact:
-    """Build the tree. Arrays: linkage (m - 1, 4) in scipy's format, its leaf t being the object leaves[t] (m,) int32;
-    revenue and revenue_bound. Raises `CannotRefit`."""
+    """Build a tree of the objects by linkage.
+
+    Parameters
+    ----------
+    snapshot : Snapshot
+        The counts.
+    params : Params
+        The parameters.
+    seed : int
+        Random seed.
+    previous : Artifact, optional
+        The previous artifact of this refit, not used.
+    progress : callable
+        Called with the number of steps done, their total, and figures.
+
+    Returns
+    -------
+    Artifact
+        Arrays: `linkage` (m - 1, 4) in scipy's format, where leaf t is the object `leaves[t]` (m,) int32; `revenue` and
+        `revenue_bound`.
+
+    Raises
+    ------
+    CannotRefit
+        If the snapshot lacks what the refit needs.
+    """
     with threadpool_limits(1):
         try:
             similarity = similarity_of_snapshot.similarity(snapshot, params.similarity)

@@ -44,15 +44,29 @@ GRID = (0.5, 0.2, 0.08, 0.03)  # candidate lambdas, as fractions of the smallest
 
 
 class Params(KernelParams, frozen=True, forbid_unknown_fields=True):
-    """Parameters of the refit; those of `kernel_refits.KernelParams` besides.
+    """Parameters of the refit.
 
-    form: "t" learns K0 alone, "mkl" weights of the auxiliary kernels alone, "ak" both (without kernels: the same as t)
-    loss: "ste" or "hinge" (GNMDS)
-    kernels: name -> file and kind, see `auxiliary_kernels.KernelSpec`
-    lambda1, lambda2: of the trace of K0 and of the sum of mu; default: each by held-out log loss from a grid, and
-        beyond an edge while the edge is best (a path of lambda1 ends at the first that is clearly worse)
-    tolerance: relative dual gap to reach
-    max_iterations: maximum for the last solve; if it is reached, the refit fails and reports the gap
+    Parameters
+    ----------
+    form : {'ak', 'mkl', 't'}
+        "t" learns K0 alone, "mkl" weights of the auxiliary kernels alone, "ak" both (without kernels: the same as t).
+    loss : {'hinge', 'ste'}
+        "ste" or "hinge" (GNMDS).
+    kernels : dict
+        Name -> file and kind, see `auxiliary_kernels.KernelSpec`.
+    lambda1, lambda2 : float, optional
+        Of the trace of K0 and of the sum of mu; default: each by held-out log loss from a grid, and beyond an edge
+        while the edge is best (a path of lambda1 ends at the first that is clearly worse).
+    tolerance : float
+        Relative dual gap to reach.
+    max_iterations : int
+        Maximum for the last solve; if it is reached, the refit fails and reports the gap.
+    dimensions : int
+        Number of coordinates.
+    objects : int or tuple of str, optional
+        Use only these names, or the given number of objects with the most answers.
+    rest : {'extended', 'none', 'placed'}
+        The other objects are excluded ("none"), or added to the learned kernel ("extended"; formerly "placed").
     """
 
     form: Literal["t", "mkl", "ak"] = "ak"
@@ -97,11 +111,37 @@ def refit(
     *,
     evaluate: bool = True,
 ) -> Artifact:
-    """Learn a kernel over the snapshot's objects, or over a subset; without `evaluate` no figures are made. Raises
-    `CannotRefit`, `SolverFailed`, `auxiliary_files.BadKernel`.
+    """Learn a kernel over the snapshot's objects, or over a subset.
 
-    Arrays over a subset: `ids` (n,), whom K and K0 are over; coordinates, neighbours and `known` (0: nothing, 1:
-    learned, 2: joined) have a row for each of the snapshot's objects, and with rest = "extended" so has `factor` F.
+    Parameters
+    ----------
+    snapshot : Snapshot
+        The counts.
+    params : Params
+        The parameters.
+    seed : int
+        Random seed.
+    previous : Artifact, optional
+        The previous artifact of this refit, to start from.
+    progress : callable
+        Called with the number of steps done, their total, and figures.
+    evaluate : bool
+        Whether to compute the figures of prediction accuracy.
+
+    Returns
+    -------
+    Artifact
+        Arrays: Over a subset, `ids` (n,) are the objects of K and K0; coordinates, neighbours and `known` (0: nothing,
+        1: learned, 2: joined) have one row per object of the snapshot, and so has `factor` F if rest is "extended".
+
+    Raises
+    ------
+    CannotRefit
+        If the snapshot lacks what the refit needs.
+    SolverFailed
+        If the tolerance is not reached.
+    BadKernel
+        If an auxiliary file cannot be used.
     """
     with threadpool_limits(1):
         task = kernel_refits.task(KIND, snapshot, params, seed, previous)

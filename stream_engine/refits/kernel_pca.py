@@ -34,12 +34,19 @@ AXES = KERNEL_PCA.axes
 class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Parameters of the refit.
 
-    similarity: one of `similarity_of_snapshot.SIMILARITIES`: k1, k2, adds3, adds4, mulk4, embedding; adds3, k1 or k2 of
-        what is recent or weighted (k1_window, k2_decayed, ...)
-    dimensions: number of axes
-    shift: subtract the smallest eigenvalue from the diagonal
-    min_links: an object with a nonzero similarity to fewer others is at 0, like an object without answers
-    objects: use only these names, or the given number of objects with the most answers
+    Parameters
+    ----------
+    similarity : str
+        One of `similarity_of_snapshot.SIMILARITIES`: k1, k2, adds3, adds4, mulk4, embedding; adds3, k1 or k2 of what is
+        recent or weighted (k1_window, k2_decayed, ...).
+    dimensions : int
+        Number of axes.
+    shift : bool
+        Subtract the smallest eigenvalue from the diagonal.
+    min_links : int
+        An object with a nonzero similarity to fewer others is at 0, like an object without answers.
+    objects : int or tuple of str, optional
+        Use only these names, or the given number of objects with the most answers.
     """
 
     similarity: str = "k1"
@@ -55,9 +62,32 @@ class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 def refit(
     snapshot: Snapshot, params: Params, seed: int, previous: Artifact | None = None, progress: Progress = no_progress
 ) -> Artifact:
-    """Map a snapshot's objects. Arrays: coordinates (n, d) float64, 0 where `mapped` (n,) bool is False; eigenvalues
-    (d,) of the centred kernel, after the shift; lambda_min () of the kernel (NaN where there was no shift). Raises
-    `CannotRefit`."""
+    """Map a snapshot's objects by kernel PCA.
+
+    Parameters
+    ----------
+    snapshot : Snapshot
+        The counts.
+    params : Params
+        The parameters.
+    seed : int
+        Random seed.
+    previous : Artifact, optional
+        The previous artifact of this refit, not used.
+    progress : callable
+        Called with the number of steps done, their total, and figures.
+
+    Returns
+    -------
+    Artifact
+        Arrays: `coordinates` (n, d) float64, 0 where `mapped` (n,) bool is False; `eigenvalues` (d,) of the centred
+        kernel, after the shift; `lambda_min` () of the kernel (NaN without a shift).
+
+    Raises
+    ------
+    CannotRefit
+        If the snapshot lacks what the refit needs.
+    """
     n, d = len(snapshot.objects), params.dimensions
     coordinates, eigenvalues, mapped = np.zeros((n, d)), np.zeros(d), np.zeros(n, bool)
     smallest, total = np.nan, 0.0

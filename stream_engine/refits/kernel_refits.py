@@ -4,6 +4,7 @@ A kernel may be learned over a subset of the objects, from what was said among t
 (out-of-sample extension, see `kernel_learning.out_of_sample_factor`). Then no array is n by n but for the subset.
 """
 
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any, Literal, NamedTuple
 
@@ -32,9 +33,14 @@ DIRECTIONS = 32  # number of directions in the factor of an extension, the large
 class KernelParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Parameters of both refits.
 
-    dimensions: number of coordinates
-    objects: use only these names, or the given number of objects with the most answers
-    rest: the other objects are excluded ("none"), or added to the learned kernel ("extended"; formerly "placed")
+    Parameters
+    ----------
+    dimensions : int
+        Number of coordinates.
+    objects : int or tuple of str, optional
+        Use only these names, or the given number of objects with the most answers.
+    rest : {'none', 'extended'}
+        The other objects are excluded ("none"), or added to the learned kernel ("extended"; formerly "placed").
     """
 
     dimensions: Annotated[int, msgspec.Meta(ge=0)] = 2
@@ -43,6 +49,7 @@ class KernelParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
 
     def __post_init__(self):
         if self.rest == "placed":
+            warnings.warn('rest="placed" is deprecated; use rest="extended"', FutureWarning, stacklevel=2)
             msgspec.structs.force_setattr(self, "rest", "extended")
 
 

@@ -12,6 +12,7 @@ to any other object that the kernels' files (or the features') name. Without ker
 the sum of squared lengths, another object is joined by its own comparisons as an anchor, with the same hinge and beta.
 """
 
+import warnings
 from collections.abc import Callable
 from functools import partial
 from typing import Any, Literal
@@ -43,19 +44,37 @@ VALIDATION_SHARE = 0.3  # of the responses outside the test set, where no object
 
 
 class Params(KernelParams, frozen=True, forbid_unknown_fields=True):
-    """Parameters of the refit; those of `kernel_refits.KernelParams` besides.
+    """Parameters of the refit.
 
-    form: "full" (W PSD) or "diagonal" (W diagonal: a weight for each kernel and object)
-    constraints: see `kernel_learning.constraints`
-    weights: "votes" (a comparison counts its net votes, "raw" and "length2" every answer), or the paper's "one"
-    kernels: name -> file and kind; none: K = I, which is GNMDS
-    combine: W for each kernel ("learned", eq. 8: K_4), or one for their unweighted "sum" (eq. 7: K_1)
-    features: LPOE on one file of features, in place of kernels
-    beta: weight of the hinge loss relative to the regularisation; default: selected from multiples of the smallest beta
-        that learns anything, smallest first, until one is clearly worse, and beyond an edge while the edge is best
-    hold_out: what chooses: "objects", "judgements" (formerly "comparisons"), or "auto": objects where there are kernels
-    tolerance: relative dual gap to reach
-    max_iterations: maximum for the last solve; if it is reached, the artifact is not certified
+    Parameters
+    ----------
+    form : {'diagonal', 'full'}
+        "full" (W PSD) or "diagonal" (W diagonal: a weight for each kernel and object).
+    constraints : str
+        See `kernel_learning.constraints`.
+    weights : {'one', 'votes'}
+        "votes" (a comparison counts its net votes, "raw" and "length2" every answer), or the paper's "one".
+    kernels : dict
+        Name -> file and kind; none: K = I, which is GNMDS.
+    combine : {'learned', 'sum'}
+        W for each kernel ("learned", eq. 8: K_4), or one for their unweighted "sum" (eq. 7: K_1).
+    features : dict, optional
+        LPOE on one file of features, in place of kernels.
+    beta : float, optional
+        Weight of the hinge loss relative to the regularisation; default: selected from multiples of the smallest beta
+        that learns anything, smallest first, until one is clearly worse, and beyond an edge while the edge is best.
+    hold_out : {'auto', 'comparisons', 'judgements', 'objects'}
+        What is held out to select beta: "objects", "judgements" (responses), or "auto": objects if there are kernels.
+    tolerance : float
+        Relative dual gap to reach.
+    max_iterations : int
+        Maximum for the last solve; if it is reached, the artifact is not certified.
+    dimensions : int
+        Number of coordinates.
+    objects : int or tuple of str, optional
+        Use only these names, or the given number of objects with the most answers.
+    rest : {'extended', 'none', 'placed'}
+        The other objects are excluded ("none"), or added to the learned kernel ("extended"; formerly "placed").
     """
 
     form: Literal["full", "diagonal"] = "full"
@@ -78,13 +97,44 @@ class Params(KernelParams, frozen=True, forbid_unknown_fields=True):
     tolerance: Positive = 1e-3
     max_iterations: Count = 20000
 
+    def __post_init__(self):
+        super().__post_init__()
+        if self.hold_out == "comparisons":
+            warnings.warn(
+                'hold_out="comparisons" is deprecated; use hold_out="judgements"', FutureWarning, stacklevel=2
+            )
+            msgspec.structs.force_setattr(self, "hold_out", "judgements")
+
 
 def refit(
     snapshot: Snapshot, params: Params, seed: int, previous: Artifact | None = None, progress: Progress = no_progress
 ) -> Artifact:
-    """Embed the snapshot's objects, or a subset. Raises `CannotRefit`, `auxiliary_files.BadKernel`.
+    """Embed the snapshot's objects, or a subset, by a partial order of their comparisons.
 
-    Arrays over a subset: as in `refits.kernel_learning`; W and the maps are over the subset.
+    Parameters
+    ----------
+    snapshot : Snapshot
+        The counts.
+    params : Params
+        The parameters.
+    seed : int
+        Random seed.
+    previous : Artifact, optional
+        The previous artifact of this refit, to start from.
+    progress : callable
+        Called with the number of steps done, their total, and figures.
+
+    Returns
+    -------
+    Artifact
+        Arrays: Over a subset as in `refits.kernel_learning`; W and the maps are over the subset.
+
+    Raises
+    ------
+    CannotRefit
+        If the snapshot lacks what the refit needs.
+    BadKernel
+        If an auxiliary file cannot be used.
     """
     with threadpool_limits(1):
         task = kernel_refits.task(KIND, snapshot, params, seed, previous, quadruplets=True)

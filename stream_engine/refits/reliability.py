@@ -28,9 +28,13 @@ AXES = RELIABILITY.axes
 class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Parameters of the refit.
 
-    prior_right, prior_wrong: Beta prior of every participant, in answers
-    rank: of the predictor that says what others would have answered; 0: only votes on the very same question count;
-        none: chosen
+    Parameters
+    ----------
+    prior_right, prior_wrong : float
+        Beta prior of every participant, in answers.
+    rank : int, optional
+        Rank of the predictor of the other participants' answers; 0: use only votes on the same question; by
+        default selected.
     """
 
     prior_right: Annotated[float, msgspec.Meta(gt=0)] = 8.0
@@ -41,13 +45,36 @@ class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 def refit(
     snapshot: Snapshot, params: Params, seed: int, previous: Artifact | None = None, progress: Progress = no_progress
 ) -> Artifact:
-    """Judge the workers of a snapshot. Of the report `predictor_agreement` is of workers whom neither the predictor nor
-    the choice of its rank ever heard (`predictor_tested_on` of them, drawn by the seed, which says nothing else);
-    `predictor_agreement_that_chose` is of all and chose the rank, so it says too much.
+    """Estimate the reliability of the participants of a snapshot.
 
-    Arrays, a row a worker in the order of names (`utf8`, `offsets`): `accuracy` (w,) float64, `weight` = max(0, 2
-    accuracy - 1), `comparisons`, `agreed`, `disagreed`, `repeats`, `contradictions`, `events`, `passed`, `failed`
-    int64; weighted AddS-3 `i`, `j`, `w` and `squares` (sum of squared weights). Raises `CannotRefit`.
+    In the report, `predictor_agreement` is of participants who were used neither to fit the predictor nor to select its
+    rank (`predictor_tested_on` of them, drawn by the seed, which has no other effect); `predictor_agreement_that_chose`
+    is of all participants and selected the rank, so it is biased upwards.
+
+    Parameters
+    ----------
+    snapshot : Snapshot
+        The counts.
+    params : Params
+        The parameters.
+    seed : int
+        Random seed.
+    previous : Artifact, optional
+        The previous artifact of this refit, to start from.
+    progress : callable
+        Called with the number of steps done, their total, and figures.
+
+    Returns
+    -------
+    Artifact
+        Arrays: One row per participant in the order of the names (`utf8`, `offsets`): `accuracy` (w,) float64, `weight`
+        = max(0, 2 accuracy - 1), `comparisons`, `agreed`, `disagreed`, `repeats`, `contradictions`, `events`, `passed`,
+        `failed` int64; weighted AddS-3 `i`, `j`, `w` and `squares` (sum of squared weights).
+
+    Raises
+    ------
+    CannotRefit
+        If no answer names its participant.
     """
     tallies = snapshot.section("worker_votes")
     if not tallies:

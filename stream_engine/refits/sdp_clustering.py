@@ -225,20 +225,33 @@ TESTED_UP_TO = 500  # maximum number of objects for the test and the stability
 
 
 class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How to cluster.
+    """Parameters of the refit.
 
-    similarity: one of `similarity_of_snapshot.SIMILARITIES`: adds3, adds4, k1 (= mulk3), mulk4; adds3 or k1 of what is
-        recent or weighted (adds3_window, k1_decayed, ...). For the kernels SPUR chooses k on AddS, as in the paper
-    k: number of clusters; default: by `k_by`
-    lam: solve SDP-lambda instead
-    k_by: "test": the number from the test against a continuum if it finds clusters, otherwise from SPUR; or "spur"
-    tol: target gap, relative to <W, X>
-    max_iterations: of the solver; when they run out the artifact says that it is not certified
-    min_links: an object with a nonzero similarity to fewer others gets label -1
-    test: simulations of each null model in the test for clusters; 0: no test
-    stability: random splits of the responses into halves, for the stability
-    objects: cluster only these names, or the given number of objects with the most answers
-    rest: the other objects get no cluster ("none"), or the nearest one by mean similarity ("nearest")
+    Parameters
+    ----------
+    similarity : str
+        One of `similarity_of_snapshot.SIMILARITIES`: adds3, adds4, k1 (= mulk3), mulk4; adds3 or k1 of what is recent
+        or weighted (adds3_window, k1_decayed, ...). For the kernels SPUR chooses k on AddS, as in the paper.
+    k : int, optional
+        Number of clusters; default: by `k_by`.
+    lam : float, optional
+        Solve SDP-lambda instead.
+    k_by : {'spur', 'test'}
+        "test": the number from the test against a continuum if it finds clusters, otherwise from SPUR; or "spur".
+    tol : float
+        Target gap, relative to <W, X>.
+    max_iterations : int
+        Of the solver; when they run out the artifact says that it is not certified.
+    min_links : int
+        An object with a nonzero similarity to fewer others gets label -1.
+    test : int
+        Maximum number of simulations of each null model in the test for clusters; 0: no test.
+    stability : int
+        Random splits of the responses into halves, for the stability.
+    objects : int or tuple of str, optional
+        Cluster only these names, or the given number of objects with the most answers.
+    rest : {'nearest', 'none'}
+        The other objects get no cluster ("none"), or the nearest one by mean similarity ("nearest").
     """
 
     similarity: str = "adds3"
@@ -248,7 +261,7 @@ class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     tol: Annotated[float, msgspec.Meta(gt=0, lt=1)] = 1e-3
     max_iterations: Annotated[int, msgspec.Meta(ge=1)] = 2000
     min_links: Annotated[int, msgspec.Meta(ge=1)] = 1
-    test: Annotated[int, msgspec.Meta(ge=0)] = 39
+    test: Annotated[int, msgspec.Meta(ge=0)] = 99
     stability: Annotated[int, msgspec.Meta(ge=0)] = 10
     objects: Annotated[int, msgspec.Meta(ge=2)] | tuple[str, ...] | None = None
     rest: Literal["none", "nearest"] = "none"
@@ -262,15 +275,36 @@ class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 def refit(
     snapshot: Snapshot, params: Params, seed: int, previous: Artifact | None = None, progress: Progress = no_progress
 ) -> Artifact:
-    """Cluster a snapshot's objects. Pure in (snapshot, params, seed, previous).
+    """Cluster a snapshot's objects by AddS and semidefinite programming.
 
-    Arrays: labels (n,) int32, -1 where an object is not clustered; k, lam (NaN when no lambda was used), objective,
-    upper_bound, gap of SDP-k; criterion, criterion_k and criterion_converged, one per k that SPUR tried; residuals (row
-    sums, trace, most negative entry, least eigenvalue); p_coins, p_continuum (NaN where not tested) and crowding of the
-    verdict; tested_k, tested_crowding and tested_p of every number of groups that was tested; stability (n,), the share
-    of halves that put an object into its cluster (0 where not clustered), second (n,) int32, the cluster that it is in
-    most often besides (-1: none), together (n, n) and stability_ari, the agreement of the two halves of each split;
-    warm_* for the next refit. Raises `CannotRefit`.
+    Parameters
+    ----------
+    snapshot : Snapshot
+        The counts.
+    params : Params
+        The parameters.
+    seed : int
+        Random seed.
+    previous : Artifact, optional
+        The previous artifact of this refit, to start from.
+    progress : callable
+        Called with the number of steps done, their total, and figures.
+
+    Returns
+    -------
+    Artifact
+        Arrays: `labels` (n,) int32, -1 if not clustered; `k`, `lam` (NaN if no lambda was used), `objective`,
+        `upper_bound`, `gap` of SDP-k; `criterion`, `criterion_k` and `criterion_converged`, one per k that SPUR tried;
+        `residuals` (row sums, trace, most negative entry, smallest eigenvalue); `p_coins`, `p_continuum` (NaN if not
+        tested) and `crowding` of the verdict; `tested_k`, `tested_crowding` and `tested_p` of every tested number of
+        groups; `stability` (n,), the share of halves that assign an object to its cluster (0 if not clustered),
+        `second` (n,) int32, the next most frequent cluster (-1: none), `together` (n, n) and `stability_ari`, the
+        agreement of the two halves of each split; `warm_*` for the next refit.
+
+    Raises
+    ------
+    CannotRefit
+        If the snapshot lacks what the refit needs.
     """
     with threadpool_limits(1):
         try:

@@ -40,14 +40,22 @@ LAMBDA_FACTOR = 2.0  # of sqrt(c ln n / n), the threshold for the eigenvalues in
 class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Parameters of the refit.
 
-    similarity: one of `similarity_of_snapshot.SIMILARITIES`: adds3, adds4, k1 (= mulk3), k2, mulk4, embedding; adds3,
-        k1 or k2 of what is recent or weighted (adds3_window, k2_decayed, ...)
-    k: number of clusters; default: from the eigenvalues of AddS
-    refine: kernel-k-means after k-means
-    min_links: an object with a nonzero similarity to fewer others gets label -1 (k1, k2 of more than 16,384 objects:
-        one that answered fewer questions)
-    objects: cluster only these names, or the given number of objects with the most answers
-    rest: the other objects get no cluster ("none"), or the nearest one by mean similarity ("nearest")
+    Parameters
+    ----------
+    similarity : str
+        One of `similarity_of_snapshot.SIMILARITIES`: adds3, adds4, k1 (= mulk3), k2, mulk4, embedding; adds3, k1 or k2
+        of what is recent or weighted (adds3_window, k2_decayed, ...).
+    k : int, optional
+        Number of clusters; default: from the eigenvalues of AddS.
+    refine : bool
+        Kernel-k-means after k-means.
+    min_links : int
+        An object with a nonzero similarity to fewer others gets label -1 (k1, k2 of more than 16,384 objects: one that
+        answered fewer questions).
+    objects : int or tuple of str, optional
+        Cluster only these names, or the given number of objects with the most answers.
+    rest : {'nearest', 'none'}
+        The other objects get no cluster ("none"), or the nearest one by mean similarity ("nearest").
     """
 
     similarity: str = "adds3"
@@ -72,8 +80,32 @@ class Clusters(NamedTuple):
 def refit(
     snapshot: Snapshot, params: Params, seed: int, previous: Artifact | None = None, progress: Progress = no_progress
 ) -> Artifact:
-    """Cluster a snapshot's objects. Arrays: labels (n,) int32 (-1: not clustered), k, objective (sum_a B_aa / n_a),
-    eigenvalues (k_max,) and edge where k was chosen by them. Raises `CannotRefit`."""
+    """Cluster a snapshot's objects by the leading eigenvectors of a similarity.
+
+    Parameters
+    ----------
+    snapshot : Snapshot
+        The counts.
+    params : Params
+        The parameters.
+    seed : int
+        Random seed.
+    previous : Artifact, optional
+        The previous artifact of this refit, so that equal clusters keep their labels.
+    progress : callable
+        Called with the number of steps done, their total, and figures.
+
+    Returns
+    -------
+    Artifact
+        Arrays: `labels` (n,) int32 (-1: not clustered), `k`, `objective` (sum_a B_aa / n_a), `eigenvalues` (k_max,) and
+        `edge` if they determined k.
+
+    Raises
+    ------
+    CannotRefit
+        If the snapshot lacks what the refit needs.
+    """
     n = len(snapshot.objects)
     labels, clusters, objective = np.full(n, -1, np.int32), Clusters(0, np.nan, np.empty(0)), 0.0
     with threadpool_limits(1):

@@ -42,12 +42,20 @@ STOP_SHARE = 0.0  # share of objects for early stopping: none, run all rounds
 class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Parameters of the boosting refit.
 
-    rounds: rounds of Algorithm 1 at this refit (the paper uses 10^6)
-    test: share of the objects of every label set in the test set; 0: train on all
-    mode: "restart" from uniform weights, or "continue" from the classifiers of the previous artifact
-    multi_label: read a label "a|b" as the two labels a and b
-    objects: use only these names as references and examples, or the given number of objects with the most answers
-    rest: the other objects are predicted too, or get no prediction ("none")
+    Parameters
+    ----------
+    rounds : int
+        Rounds of Algorithm 1 at this refit (the paper uses 10^6).
+    test : float
+        Share of the objects of every label set in the test set; 0: train on all.
+    mode : {'continue', 'restart'}
+        "restart" from uniform weights, or "continue" from the classifiers of the previous artifact.
+    multi_label : bool
+        Read a label "a|b" as the two labels a and b.
+    objects : int or tuple of str, optional
+        Use only these names as references and examples, or the given number of objects with the most answers.
+    rest : {'none', 'predicted'}
+        The other objects are predicted too, or get no prediction ("none").
     """
 
     rounds: Annotated[int, msgspec.Meta(ge=0, le=100_000_000)] = 100_000
@@ -72,10 +80,30 @@ class World(NamedTuple):
 def refit(
     snapshot: Snapshot, params: Params, seed: int, previous: Artifact | None = None, progress: Progress = no_progress
 ) -> Artifact:
-    """Boost on a published snapshot and predict its objects. Arrays have a row for each; `predicted` is -1 for one that
-    was not to be predicted.
+    """Boost on a published snapshot and predict its objects.
 
-    Raises `CannotRefit` when no object of the comparisons has a label, or when memory does not suffice.
+    Parameters
+    ----------
+    snapshot : Snapshot
+        The counts.
+    params : Params
+        The parameters.
+    seed : int
+        Random seed.
+    previous : Artifact, optional
+        The previous artifact of this refit, to continue from.
+    progress : callable
+        Called with the number of steps done, their total, and figures.
+
+    Returns
+    -------
+    Artifact
+        Arrays: Arrays with one row per object; `predicted` is -1 for an object without a prediction.
+
+    Raises
+    ------
+    CannotRefit
+        If no object of the comparisons has a label, or if memory does not suffice.
     """
     sets, classes = labels.parse(snapshot.objects, snapshot.labels, params.multi_label)
     if not classes:

@@ -14,14 +14,20 @@ def section(material: Material) -> Section:
     both = (*found["agreement"], *found["participants"])
     says = " ".join(filter(None, (sentences(found, "agreement"), sentences(found, "participants"))))
     gaps = tuple(each.text for each in both if each.level == GAP)
-    notes = tuple(f"Who: {each.command}" for each in found["participants"] if each.command and each.level != GAP)
+    notes = tuple(
+        f"To list them: {each.command}" for each in found["participants"] if each.command and each.level != GAP
+    )
     ceiling = material.facts.ceiling
     tables: tuple[Table, ...] = ()
     if ceiling:
         rows = {
             "with": ["other participants", "themselves", "noise ceiling"],
             "share": [figure(ceiling, name) for name in ("others", "themselves", "at_most")],
-            "answers": [figure(ceiling, "answers"), figure(ceiling, "own_answers"), None],
+            "answers": [_count(figure(ceiling, name)) for name in ("answers", "own_answers")] + [None],
         }
         tables = (Table("agreement", rows),)
     return Section(TITLE, says or "No data yet.", (), tables, gaps + (() if material.workers else notes))
+
+
+def _count(n: float | None) -> int | None:
+    return None if n is None else int(n)

@@ -6,8 +6,19 @@ import numpy as np
 
 # told apart without colour by their shapes: one for each group in turn
 SHAPES = ("circle", "square", "triangle", "diamond", "cross", "down", "plus", "pentagon")
-# Okabe & Ito's colours, which people who see colours otherwise can tell apart; the first is for what has no group
-COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7f6000", "#666666")
+# Okabe & Ito's eight colours, which colour-blind readers can tell apart, then a brown and a violet
+COLOURS = (
+    "#0072b2",
+    "#d55e00",
+    "#009e73",
+    "#cc79a7",
+    "#e69f00",
+    "#56b4e9",
+    "#000000",
+    "#f0e442",
+    "#7f3b08",
+    "#6a3d9a",
+)
 
 
 class Axis(NamedTuple):
@@ -99,8 +110,8 @@ class Drawing(NamedTuple):
 def shape_number(group: int) -> int:
     """Which of `SHAPES` a group has; no group has the first. Groups with the same colour have different shapes.
 
-    >>> shape_number(0), shape_number(8), shape_number(16), shape_number(-1)
-    (0, 1, 2, 0)
+    >>> shape_number(0), shape_number(9), shape_number(10), shape_number(-1)
+    (0, 1, 3, 0)
     """
     return (group + group // len(COLOURS)) % len(SHAPES) if group >= 0 else 0
 

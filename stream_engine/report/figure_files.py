@@ -1,9 +1,12 @@
-"""Figures for papers: a drawing as SVG and PDF by matplotlib, fonts embedded, groups told apart by shape and colour."""
+"""Figures for papers: a drawing as SVG, PDF and PNG by matplotlib, fonts embedded, groups told apart by shape and
+colour. All text has the size that was asked for, whatever the width."""
 
 import io
+import textwrap
 import warnings
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,51 +23,128 @@ from stream_engine.report.drawings import (
     rule_texts,
     shape_number,
 )
-from stream_engine.report.labels import placed
+from stream_engine.report.figure_style import ONE_COLUMN, FigureStyle
+from stream_engine.report.labels import Box, OccupiedBoxes, holds, placed
 
-FORMATS = ("svg", "pdf")
+FORMATS = ("svg", "pdf", "png")
+DPI = 300  # of PNG, and of pictures in the others
 MARKERS = ("o", "s", "^", "D", "X", "v", "P", "p")  # as `drawings.SHAPES`
-INCH = 100.0  # pixels of the page
-LETTER, LINE, LONGEST = 4.6, 9.0, 24  # pixels of a usual letter and of a line; letters of a name
+TALL = 500  # pixels of a drawing, above which it has a line for each object
+LINE_OF_PAGE = 11.0  # pixels of the text of such a line on the page
+PAPER = 9.4 * 72  # points: the height of a page that a figure may fill
+LONGEST = 24  # letters of a name
 LINES_UP_TO = 150  # objects, whose names are tied to them by lines where there is no room beside them
-INSIDE = 0.86  # of a figure, inside its axes
-POINTS = 72 / INCH  # typographic points of a pixel
 NONE = "#8b949e"  # of what is in no group
+GREY = "#666666"
 STYLE: dict[Any, Any] = {
     "pdf.fonttype": 42,
     "svg.fonttype": "path",
     "svg.hashsalt": "stream-engine",
-    "font.size": 8.0,
     "axes.linewidth": 0.6,
     "axes.spines.top": False,
     "axes.spines.right": False,
+    "xtick.major.width": 0.6,
+    "ytick.major.width": 0.6,
 }
 UNDATED: dict[str, dict[str, Any]] = {
     "svg": {"Date": None},
     "pdf": {"CreationDate": None},
+    "png": {"Software": None},
 }  # equal figures, equal bytes
+NO_PICTURES: Mapping[str, bytes] = MappingProxyType({})
 
 
-def encoded(drawing: Drawing, format: str) -> bytes:
-    """The bytes of one figure, "svg" or "pdf"."""
+class Markers(NamedTuple):
+    """How points are drawn where it is not by groups: colours and sizes as matplotlib's `scatter` takes them, one for
+    all or by the ids of the points, and its other keywords."""
+
+    c: Any = None
+    s: Any = None
+    more: Mapping[str, Any] = MappingProxyType({})
+
+
+BY_GROUP = Markers()
+
+
+def encoded(
+    drawing: Drawing, format: str, style: FigureStyle = ONE_COLUMN, pictures: Mapping[str, bytes] = NO_PICTURES
+) -> bytes:
+    """The bytes of one figure, "svg", "pdf" or "png". `pictures`: JPEGs by the names of objects, shown as marks."""
     import matplotlib
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    with matplotlib.rc_context(STYLE), warnings.catch_warnings():
+    if not style.regions:
+        drawing = drawing._replace(marks=tuple(mark for mark in drawing.marks if not isinstance(mark, Ellipses)))
+    size = {"font.size": style.size, "axes.labelsize": style.size, "legend.fontsize": style.size}
+    size |= {"xtick.labelsize": style.size, "ytick.labelsize": style.size}
+    family = {"font.family": [style.font, "DejaVu Sans"]} if style.font else {}
+    with matplotlib.rc_context(STYLE | size | family), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph .* missing from font")  # a letter that no font here has is a box
-        figure = Figure(figsize=(drawing.width / INCH, drawing.height / INCH), layout="constrained")
+        figure = Figure(figsize=_inches(drawing, style), layout="constrained")
         FigureCanvasAgg(figure)
-        draw(drawing, figure.subplots())
+        axes = figure.subplots()
+        _marks(drawing, axes, style.size)
+        if drawing.groups:
+            longest = max(len(text) for _, text in drawing.groups)
+            columns = int(style.width / 25.4 * 72 / (style.size * (0.6 * longest + 2.5)))
+            handles, texts = axes.get_legend_handles_labels()
+            figure.legend(
+                handles,
+                texts,
+                loc="outside lower center",
+                frameon=False,
+                ncols=max(min(columns, len(texts)), 1),
+                columnspacing=0.8,
+                handletextpad=0.1,
+            )
+        _fit_texts(axes, style.size)
+        _name(drawing, axes, style.size, _thumbnails(drawing, axes, style.size, pictures), pictures)
         buffer = io.BytesIO()
-        figure.savefig(buffer, format=format, metadata=UNDATED[format])
+        figure.savefig(buffer, format=format, metadata=UNDATED[format], dpi=DPI)
     return buffer.getvalue()
 
 
-def draw(drawing: Drawing, axes: Any) -> Any:
-    """Draw on matplotlib's Axes; returns them."""
+def draw(
+    drawing: Drawing,
+    axes: Any,
+    pictures: Mapping[str, bytes] = NO_PICTURES,
+    labels: bool | Sequence[str] = True,
+    markers: Markers = BY_GROUP,
+) -> Any:
+    """Draw on matplotlib's Axes, with matplotlib's present settings; returns them. `labels`: whether names stand beside
+    points, or the texts that do, by the ids of the points."""
+    import matplotlib
+
+    size = float(matplotlib.rcParams["font.size"]) * 0.8
+    _marks(drawing, axes, size, markers)
+    if drawing.groups and markers.c is None:
+        axes.legend(fontsize=size, frameon=False, loc="best")
+    shown = _thumbnails(drawing, axes, size, pictures)
+    if labels is not False:
+        _name(drawing, axes, size, shown, pictures, None if labels is True else labels)
+    return axes
+
+
+def _inches(drawing: Drawing, style: FigureStyle) -> tuple[float, float]:
+    """Width and height: that of a map follows its extent, that of a list its lines, up to a page."""
+    width = style.width / 25.4
+    if drawing.height > TALL:
+        return width, min(drawing.height * style.size / LINE_OF_PAGE, PAPER) / 72
+    ratio = drawing.height / drawing.width
+    if drawing.equal:
+        x0, x1, y0, y1 = extent(drawing)
+        ratio = float(np.clip((y1 - y0) / (x1 - x0), 0.55, 1.2))
+    room = 2.2 * style.size * len(drawing.groups) / 72 / 3  # of the legend
+    return width, min(max(width * ratio, 12 * style.size / 72) + room, PAPER / 72)
+
+
+def _marks(drawing: Drawing, axes: Any, size: float, markers: Markers = BY_GROUP) -> None:
     for mark in drawing.marks:
-        _DRAWN_BY[type(mark)](mark, axes, drawing)
+        if isinstance(mark, Points):
+            _points(mark, axes, drawing, size, markers)
+        else:
+            _DRAWN_BY[type(mark)](mark, axes, drawing, size)
     x0, x1, y0, y1 = extent(drawing)
     axes.set_xlim(x0, x1)
     axes.set_ylim(y0, y1)
@@ -74,60 +154,146 @@ def draw(drawing: Drawing, axes: Any) -> Any:
         set_label(own.label)
         if own.ticks is not None:
             axis.set_ticks([place for place, _ in own.ticks], [text for _, text in own.ticks])
-    if drawing.groups:
-        axes.legend(fontsize=7, frameon=False, loc="best")
-    return axes
+
+
+def _fit_texts(axes: Any, size: float) -> None:
+    """Labels are not longer than their axes, nor texts of a list of lines taller than a line."""
+    wide, high = (each * 72 - 5 * size for each in axes.figure.get_size_inches())
+    for room, text, set_label in (
+        (wide, axes.get_xlabel(), axes.set_xlabel),
+        (high, axes.get_ylabel(), axes.set_ylabel),
+    ):
+        set_label(textwrap.fill(text, max(int(room / (0.55 * size)), 12)))
+    if len(texts := axes.get_yticklabels()) > 12:
+        axes.tick_params(axis="y", labelsize=min(size, 0.95 * high / len(texts)), length=0)
 
 
 def _colour(group: int) -> str:
     return COLOURS[group % len(COLOURS)] if group >= 0 else NONE
 
 
-def _points(mark: Points, axes: Any, drawing: Drawing) -> None:
+def _points(mark: Points, axes: Any, drawing: Drawing, size: float, markers: Markers) -> None:
+    s: Any = (0.5 * size) ** 2 if markers.s is None else _by_id(markers.s, mark)
+    how = {"linewidths": 0.3, "edgecolors": "#333333", "zorder": 3, **markers.more}
+    if markers.c is not None:
+        axes.scatter(mark.x, mark.y, s=s, c=_by_id(markers.c, mark), **how)
+        return
     said = dict(drawing.groups)
     for group in np.unique(mark.group).tolist():
         of = mark.group == group
-        axes.scatter(
-            mark.x[of],
-            mark.y[of],
-            s=14,
-            marker=MARKERS[shape_number(group)],
-            color=_colour(group),
-            linewidths=0.3,
-            edgecolors="white",
-            label=said.get(group),
-            zorder=3,
-        )
-    names = [name if len(name) <= LONGEST else f"{name[: LONGEST - 1]}…" for name in mark.names]
-    x, y, within = _pixels(mark, drawing)
-    widths = np.array([LETTER * len(each) + 2 for each in names])
-    for name in placed(x, y, widths, LINE, within, lines=len(names) <= LINES_UP_TO):
-        i = name.number
-        away = (name.x - float(x[i])) * POINTS, (name.y - float(y[i])) * POINTS
-        axes.annotate(
-            names[i],
-            (mark.x[i], mark.y[i]),
-            away,
-            textcoords="offset points",
-            fontsize=5.5,
-            ha={1: "left", 0: "center", -1: "right"}[name.side],
-            va="center",
-            zorder=4,
-            arrowprops={"arrowstyle": "-", "lw": 0.3, "color": "#666666", "shrinkA": 0, "shrinkB": 2}
-            if name.far
-            else None,
-        )
+        own = {"marker": MARKERS[shape_number(group)], "color": _colour(group), "label": said.get(group), **how}
+        axes.scatter(mark.x[of], mark.y[of], s=s if np.ndim(s) == 0 else s[of], **own)
 
 
-def _pixels(mark: Points, drawing: Drawing) -> tuple[np.ndarray, np.ndarray, tuple[float, float, float, float]]:
-    """About where the points will lie, and the axes about them."""
-    x0, x1, y0, y1 = extent(drawing)
-    kx, ky = INSIDE * drawing.width / (x1 - x0), INSIDE * drawing.height / (y1 - y0)
-    kx, ky = (min(kx, ky),) * 2 if drawing.equal else (kx, ky)
-    return (mark.x - x0) * kx, (mark.y - y0) * ky, (0.0, (x1 - x0) * kx, 0.0, (y1 - y0) * ky)
+def _by_id(given: Any, mark: Points) -> Any:
+    return given[mark.ids] if isinstance(given, np.ndarray) else given
 
 
-def _ellipses(mark: Ellipses, axes: Any, drawing: Drawing) -> None:
+def _laid_out(axes: Any) -> Any:
+    """The box of the axes on the figure, in points, once everything around them has its place."""
+    root = axes.figure.canvas.figure
+    root.draw_without_rendering()
+    return axes.get_window_extent().transformed(root.dpi_scale_trans.inverted()).transformed(_points_of_inch())
+
+
+def _points_of_inch() -> Any:
+    from matplotlib.transforms import Affine2D
+
+    return Affine2D().scale(72)
+
+
+def _at(mark: Points, axes: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Where points lie on the figure, in typographic points."""
+    at = axes.transData.transform(np.stack([mark.x, mark.y], axis=1)) * 72 / axes.figure.canvas.figure.dpi
+    return at[:, 0], at[:, 1]
+
+
+def _thumbnails(drawing: Drawing, axes: Any, size: float, pictures: Mapping[str, bytes]) -> list[Box]:
+    """Show pictures of objects in place of their points, none over another; returns where they are, in points."""
+    shown: list[Box] = []
+    marks = [mark for mark in drawing.marks if isinstance(mark, Points)] if pictures else []
+    if not marks:
+        return shown
+    box = _laid_out(axes)
+    for mark in marks:
+        x, y = _at(mark, axes)
+        side = thumbnail_side(x, y, 1.6 * size, 5 * size)
+        taken = OccupiedBoxes(2 * side)
+        for i, name in enumerate(mark.names):
+            at = (x[i] - side / 2, x[i] + side / 2, y[i] - side / 2, y[i] + side / 2)
+            if name in pictures and holds((box.x0, box.x1, box.y0, box.y1), at) and taken.free(at):
+                taken.add(at)
+                shown.append(at)
+                _thumbnail(axes, pictures[name], (mark.x[i], mark.y[i]), side, _colour(int(mark.group[i])))
+    return shown
+
+
+def _thumbnail(axes: Any, jpeg: bytes, at: tuple[float, float], side: float, colour: str) -> None:
+    from matplotlib.offsetbox import AnnotationBbox, OffsetImage
+    from PIL import Image
+
+    image = Image.open(io.BytesIO(jpeg), formats=("JPEG",))
+    image.thumbnail((int(np.ceil(side * DPI / 72)),) * 2)  # as large as it is printed
+    made = OffsetImage(np.asarray(image), zoom=0.9 * side / max(image.size), dpi_cor=True)
+    frame = {"edgecolor": colour, "linewidth": 0.8, "facecolor": "white"}
+    axes.add_artist(AnnotationBbox(made, at, pad=0.05, bboxprops=frame, zorder=3.5))
+
+
+def thumbnail_side(x: np.ndarray, y: np.ndarray, least: float, most: float) -> float:
+    """The side of thumbnails at these places: about the distance of two neighbours, so that most have room."""
+    if len(x) < 2:
+        return most
+    from scipy.spatial import cKDTree
+
+    near = cKDTree(np.stack([x, y], axis=1)).query(np.stack([x, y], axis=1), 2)[0][:, 1]
+    return float(np.clip(np.median(near), least, most))
+
+
+def _name(
+    drawing: Drawing,
+    axes: Any,
+    size: float,
+    taken: list[Box],
+    pictures: Mapping[str, bytes],
+    texts: Sequence[str] | None = None,
+) -> None:
+    """Names of objects that have no picture, or `texts` instead, by id, beside their points; none over another or over
+    a picture."""
+    for mark in (mark for mark in drawing.marks if isinstance(mark, Points)):
+        bare = np.array([i for i, name in enumerate(mark.names) if name not in pictures], np.intp)
+        box = _laid_out(axes)
+        unit = size / LINE_OF_PAGE  # points of a pixel, in which `placed` has its distances
+        x, y = (each[bare] / unit for each in _at(mark, axes))
+        whole = [mark.names[i] if texts is None else str(texts[mark.ids[i]]) for i in bare]
+        names = [name if len(name) <= LONGEST else f"{name[: LONGEST - 1]}…" for name in whole]
+        widths = np.array([_width(name, LINE_OF_PAGE) + 2 for name in names])
+        within, *occupied = (tuple(edge / unit for edge in each) for each in ((box.x0, box.x1, box.y0, box.y1), *taken))
+        for name in placed(x, y, widths, 1.15 * LINE_OF_PAGE, within, len(names) <= LINES_UP_TO, occupied):
+            i = name.number
+            axes.annotate(
+                names[i],
+                (mark.x[bare[i]], mark.y[bare[i]]),
+                ((name.x - float(x[i])) * unit, (name.y - float(y[i])) * unit),
+                textcoords="offset points",
+                fontsize=size,
+                ha={1: "left", 0: "center", -1: "right"}[name.side],
+                va="center",
+                zorder=4,
+                arrowprops={"arrowstyle": "-", "lw": 0.3, "color": GREY, "shrinkA": 0, "shrinkB": 2}
+                if name.far
+                else None,
+            )
+
+
+def _width(text: str, size: float) -> float:
+    """Of a text in the present font, in points."""
+    from matplotlib.font_manager import FontProperties
+    from matplotlib.textpath import TextPath
+
+    return float(TextPath((0, 0), text.replace("$", r"\$"), size=size, prop=FontProperties()).get_extents().width)
+
+
+def _ellipses(mark: Ellipses, axes: Any, drawing: Drawing, size: float) -> None:
     from matplotlib.patches import Ellipse
 
     for x, y, a, b, angle, group in zip(mark.x, mark.y, mark.a, mark.b, mark.angle, mark.group.tolist()):
@@ -135,40 +301,39 @@ def _ellipses(mark: Ellipses, axes: Any, drawing: Drawing) -> None:
         axes.add_patch(Ellipse((x, y), 2 * a, 2 * b, angle=np.degrees(angle), fill=False, ec=colour, lw=0.4, alpha=0.6))
 
 
-def _curve(mark: Curve, axes: Any, drawing: Drawing) -> None:
-    style = {"color": "#666666", "ls": "--", "lw": 0.8} if mark.dashed else {"color": COLOURS[0], "lw": 1.2}
+def _curve(mark: Curve, axes: Any, drawing: Drawing, size: float) -> None:
+    style = {"color": GREY, "ls": "--", "lw": 0.8} if mark.dashed else {"color": COLOURS[0], "lw": 1.2}
     marker = "o" if mark.marked else None
     axes.errorbar(mark.x, mark.y, mark.error, marker=marker, ms=3, elinewidth=0.7, capsize=2, label=mark.name, **style)
     if mark.hollow is not None:
         axes.plot(mark.x[mark.hollow], mark.y[mark.hollow], "o", ms=3, mec=COLOURS[0], mfc="white", zorder=5)
 
 
-def _bars(mark: Bars, axes: Any, drawing: Drawing) -> None:
+def _bars(mark: Bars, axes: Any, drawing: Drawing, size: float) -> None:
     width = 0.8 * float(np.min(np.diff(np.sort(mark.x)), initial=1.0))
     for chosen, colour, hatch in ((False, COLOURS[0], None), (True, COLOURS[1], "//")):
         of = mark.marked == chosen
         axes.bar(mark.x[of], mark.y[of], width, color=colour, hatch=hatch, edgecolor="white", linewidth=0.3)
 
 
-def _segments(mark: Segments, axes: Any, drawing: Drawing) -> None:
+def _segments(mark: Segments, axes: Any, drawing: Drawing, size: float) -> None:
     from matplotlib.collections import LineCollection
 
     ends = mark.ends.reshape(-1, 2, 2)
     axes.add_collection(LineCollection(list(ends), colors=[_colour(group) for group in mark.group.tolist()], lw=0.7))
 
 
-def _rules(mark: Rules, axes: Any, drawing: Drawing) -> None:
+def _rules(mark: Rules, axes: Any, drawing: Drawing, size: float) -> None:
     _, _, y0, y1 = extent(drawing)
     x, above = rule_texts(drawing, mark, 14 * (y1 - y0) / drawing.height)
     for height, text, over in zip(mark.y, mark.names, above):
-        axes.axhline(height, color="#666666", ls="--", lw=0.8)
+        axes.axhline(height, color=GREY, ls="--", lw=0.8)
         away = (0, 1 if over else -1.5)
         va = "bottom" if over else "top"
-        axes.annotate(text, (x, height), away, textcoords="offset points", ha="center", va=va, fontsize=6.5)
+        axes.annotate(text, (x, height), away, textcoords="offset points", ha="center", va=va, fontsize=size)
 
 
-_DRAWN_BY: dict[type, Callable[[Any, Any, Drawing], None]] = {
-    Points: _points,
+_DRAWN_BY: dict[type, Callable[[Any, Any, Drawing, float], None]] = {
     Ellipses: _ellipses,
     Curve: _curve,
     Bars: _bars,

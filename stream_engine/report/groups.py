@@ -1,10 +1,12 @@
 """Clusters, or a continuum: how crowded the borders of every number of clusters are, and how stable the groups are."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from stream_engine.clustering import BETWEEN
+from stream_engine.exports.cluster_numbers import by_size, numbers
 from stream_engine.findings.clusters import explained as explained_test
 from stream_engine.findings.words import listed, some
 from stream_engine.report import Section, Table
@@ -12,14 +14,13 @@ from stream_engine.report.drawings import Axis, Bars, Drawing
 from stream_engine.report.material import Material
 
 TITLE = "Clusters"
-BETWEEN = 0.9  # as `clustering.stability`
 STABILITY = (
     "Stability: share of random halves of the responses in which an object is assigned to its group; objects below "
     ".9 lie between groups. High stability means that there are enough responses to locate the borders, not that "
     "there are gaps: the parts of a continuum can be stable too."
 )
 TESTED = (
-    "Crowding: density of objects at the most crowded border between groups, relative to the density inside: 1 in a "
+    "Crowding: density of objects at the borders between groups, relative to the density inside: 1 in a "
     "continuum, .6, .4 and .25 for groups 4, 5 and 6 standard deviations apart. p: test against a continuum, "
     "corrected for the choice of the number of groups."
 )
@@ -38,7 +39,7 @@ def section(material: Material) -> Section:
             "There is no clustering yet.",
             notes=(f"Fit one with: stream-engine refit --state {material.directory} sdp_clustering",),
         )
-    report, labels = artifact.report, artifact.arrays["labels"]
+    report, labels = artifact.report, by_size(artifact.arrays["labels"])
     sizes = np.bincount(labels[labels >= 0]) if (labels >= 0).any() else np.empty(0, int)
     if len(sizes) == 0:
         of_four = material.summary["comparisons"] and not material.summary["triplets"]
@@ -50,7 +51,7 @@ def section(material: Material) -> Section:
         )
     members = [listed([material.names[i] for i in np.flatnonzero(labels == k).tolist()], 8) for k in range(len(sizes))]
     stability = artifact.arrays.get("stability")
-    columns = {"cluster": list(range(len(sizes))), "objects": sizes.tolist(), "among them": members}
+    columns = {"cluster": list(range(1, len(sizes) + 1)), "objects": sizes.tolist(), "among them": members}
     if stability is not None:
         columns["stability"] = [float(np.mean(stability[labels == k])) for k in range(len(sizes))]
     if "second" in artifact.arrays and stability is not None:
@@ -59,6 +60,9 @@ def section(material: Material) -> Section:
     says = f"{note[:1].upper()}{note[1:]}. " if note else ""
     says += f"The partition assigns {some(int(sizes.sum()), 'object')} to {some(len(sizes), 'group')}{_stable(report)}."
     tables = [Table("clusters", columns, about=STABILITY if stability is not None else "")]
+    if stability is not None and "between" in columns and artifact.report.get("verdict", "").endswith(" clusters"):
+        made = artifact.arrays["labels"]
+        tables += _between(material.names, numbers(made), stability, numbers(made, artifact.arrays["second"]))
     drawings: tuple[Drawing, ...] = ()
     if "tested_k" in artifact.arrays and len(artifact.arrays["tested_k"]) > 1:
         k, crowding, p = (artifact.arrays[f"tested_{name}"] for name in ("k", "crowding", "p"))
@@ -73,6 +77,21 @@ def section(material: Material) -> Section:
     explained = explained_test(report, artifact.params)
     notes = ((explained,) if explained else ()) + _notes(report)
     return Section(TITLE, says, drawings, tuple(tables), notes)
+
+
+def _between(names: Sequence[str], cluster: np.ndarray, stability: np.ndarray, second: np.ndarray) -> list[Table]:
+    """The objects that lie between clusters, the least certain first; clusters by their numbers, below 1: none."""
+    at = np.flatnonzero((cluster >= 1) & (stability < BETWEEN))
+    at = at[np.argsort(stability[at], kind="stable")]
+    if not len(at):
+        return []
+    columns = {
+        "object": [names[i] for i in at.tolist()],
+        "cluster": cluster[at].tolist(),
+        "or cluster": [each if each >= 1 else None for each in second[at].tolist()],
+        "stability": stability[at].tolist(),
+    }
+    return [Table("between", columns, ids=at, about="Objects between clusters.")]
 
 
 def _stable(report: Mapping[str, Any]) -> str:
@@ -103,7 +122,7 @@ def _crowding(k: np.ndarray, crowding: np.ndarray, chosen: int) -> Drawing:
         Axis(
             "number of clusters", ticks=tuple((float(each), str(each)) for each in k.tolist()) if len(k) < 20 else None
         ),
-        Axis("crowding at the most crowded border"),
+        Axis("crowding at the borders"),
         (Bars(k.astype(float), crowding.astype(float), k == chosen),),
         width=480,
         height=260,

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from stream_engine.report.drawings import (
+    COLOURS,
     SHAPES,
     Axis,
     Bars,
@@ -48,7 +49,9 @@ class _Scale:
 
     def __init__(self, drawing: Drawing):
         self.drawing = drawing
-        x0, x1, y0, y1 = extent(drawing)
+        points = any(isinstance(mark, Points) for mark in drawing.marks)  # regions about them are shown on demand
+        firm = tuple(mark for mark in drawing.marks if not (points and isinstance(mark, Ellipses)))
+        x0, x1, y0, y1 = extent(drawing._replace(marks=firm))
         texts = [len(text) for _, text in drawing.y.ticks or ()]
         self.left = max(LEFT, int(LETTER * max(texts, default=0)) + 14)
         self.wide, self.high = drawing.width - self.left - RIGHT, drawing.height - TOP - BOTTOM
@@ -100,7 +103,7 @@ def shape_of(group: int) -> str:
 
 def colour_class(group: int) -> str:
     """The class of a group's colour; that of no group is grey."""
-    return f"c{group % 8}" if group >= 0 else "cn"
+    return f"c{group % len(COLOURS)}" if group >= 0 else "cn"
 
 
 def _axes(scale: _Scale) -> Iterator[str]:

@@ -5,7 +5,7 @@ and in its table; on paper it goes farther out, to be tied to its point by a lin
 positions: Imhof 1975; Christensen, Marks & Shieber 1995, section 2.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -29,16 +29,25 @@ class LabelPosition(NamedTuple):
 
 
 def placed(
-    x: np.ndarray, y: np.ndarray, widths: np.ndarray, height: float, within: Box, lines: bool = False
+    x: np.ndarray,
+    y: np.ndarray,
+    widths: np.ndarray,
+    height: float,
+    within: Box,
+    lines: bool = False,
+    occupied: Iterable[Box] = (),
 ) -> list[LabelPosition]:
     """The names that have room. `x`, `y` (k,) are places in pixels, y upwards; `widths` (k,) and `height` are of the
-    texts; none reaches out of `within`. `lines`: what has none beside its place may go farther.
+    texts; none reaches out of `within` or lies on what is `occupied`. `lines`: what has no room beside its place may go
+    farther.
 
     >>> x, y = np.array([50.0, 50.0]), np.array([50.0, 54.0])
     >>> [each.side for each in placed(x, y, np.full(2, 30.0), 10.0, (0.0, 99.0, 0.0, 99.0))]
     [1, -1]
     """
-    taken = _OccupiedBoxes(2 * height)
+    taken = OccupiedBoxes(2 * height)
+    for there in occupied:
+        taken.add(there)
     for px, py in zip(x.tolist(), y.tolist()):
         taken.add((px - POINT, px + POINT, py - POINT, py + POINT))
     found, left = [], list(range(len(x)))
@@ -47,7 +56,7 @@ def placed(
         for number in waiting:
             for each in candidates(number, float(x[number]), float(y[number]), height):
                 box = _box(each, float(widths[number]), height)
-                if _holds(within, box) and taken.free(box):
+                if holds(within, box) and taken.free(box):
                     taken.add(box)
                     found.append(each)
                     break
@@ -75,11 +84,12 @@ def _box(name: LabelPosition, width: float, height: float) -> Box:
     return left, left + width, name.y - height / 2, name.y + height / 2
 
 
-def _holds(outer: Box, inner: Box) -> bool:
+def holds(outer: Box, inner: Box) -> bool:
+    """Whether one box lies inside another."""
     return outer[0] <= inner[0] and inner[1] <= outer[1] and outer[2] <= inner[2] and inner[3] <= outer[3]
 
 
-class _OccupiedBoxes:
+class OccupiedBoxes:
     """Boxes, found by the cells of a grid that they touch."""
 
     def __init__(self, cell: float):

@@ -135,14 +135,15 @@
         const main = byId("main"), top = scrollY, high = main.offsetHeight;
         main.innerHTML = await answer.text();
         const links = Array.from(main.querySelectorAll("section")).map((section) => [section.id, section.querySelector("h2").textContent]);
-        byId("links").replaceChildren(...[["moving", byId("moving-head").textContent], ...links].map(([id, text]) => {
+        byId("links").replaceChildren(...[...["study", "moving"].filter(byId).map((id) => [id, byId(`${id}-head`).textContent]), ...links].map(([id, text]) => {
           const item = document.createElement("li"), link = document.createElement("a");
           link.href = `#${id}`; link.textContent = text;
           item.append(link);
           return item;
         }));
+        if (objects) await pictured();
         globalThis.pageFilled();
-        document.title = byId("title").textContent = JSON.parse(byId("data").textContent).title;
+        document.title = byId("title").textContent = globalThis.pageTitle || JSON.parse(byId("data").textContent).title;
         if (high) scrollTo(0, top);
         filled = version;
       }
@@ -150,6 +151,11 @@
       // the engine does not answer: what it says next has this asked again
     } finally { fetching = false; }
   }
+  let withPicture = new Set();
+  async function pictured() {
+    try { withPicture = new Set((await (await fetch("object")).json()).pictures); } catch (gone) { /* names, then */ }
+  }
+  globalThis.pictureOf = (name) => withPicture.has(name) ? `object/picture?name=${encodeURIComponent(name)}` : "";
   globalThis.askObject = async (name) => {
     if (!objects) return null;
     const query = `?name=${encodeURIComponent(name)}`;

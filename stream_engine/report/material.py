@@ -7,6 +7,7 @@ import numpy as np
 from stream_engine.counts.confidence import ObjectAnswers, answers_by_object
 from stream_engine.evaluation.hash_split import name_hashes
 from stream_engine.evaluation.judgement_folds import judgements_of
+from stream_engine.exports.cluster_numbers import by_size
 from stream_engine.exports.object_places import EMBEDDING, PICTURE, Places
 from stream_engine.findings import Findings, findings
 from stream_engine.findings.facts import Facts
@@ -28,7 +29,7 @@ class Material(NamedTuple):
     names: tuple[str, ...]
     shown: np.ndarray
     answers: ObjectAnswers
-    cluster: np.ndarray  # (n,) int, -1: in none
+    cluster: np.ndarray  # (n,) int, 0 the largest, which texts call 1; -1: in none
     maps: tuple[Places, ...]  # where objects lie, by the embedding first, then by other similarities
     by_object: bool  # whether `answers` has all answers: those of four objects are not always kept by object
     workers: bool  # whether anything may be said about single workers
@@ -79,7 +80,7 @@ def material(
     cluster = np.full(n, -1)
     if (held := published.artifacts.get("sdp_clustering")) is not None:
         labels = held.arrays["labels"]
-        cluster[: len(labels)] = labels
+        cluster[: len(labels)] = by_size(labels)
     facts = Facts(published, directory)
     return Material(
         published,

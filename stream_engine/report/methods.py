@@ -68,7 +68,7 @@ def section(material: Material) -> Section:
     versions |= {name: version(name) for name in PACKAGES}
     tables.append(Table("versions", {"package": list(versions), "version": list(versions.values())}))
     says = (
-        f"Made from snapshot {snapshot.sequence} (digest {snapshot.digest[:12]}). "
+        f"Generated from snapshot {snapshot.sequence} (digest {snapshot.digest[:12]}). "
         "The same answers, settings, seeds and versions give the same figures."
     )
     return Section("Methods and references", says, (), tuple(tables))

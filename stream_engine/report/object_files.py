@@ -1,10 +1,10 @@
 """Where a picture or a text of each object is: a folder of pictures named after the objects, or a table of them.
 
 A folder holds files whose names without suffix are objects. A table (.csv) has a column `object` and one or both of
-`image`, a file beside the table, and `text`. Pictures are made small, so that a page with many stays a page.
+`image`, a file beside the table, and `text`. Pictures are made small, so that a page with many stays a page: the more
+there are, the smaller, and all of them together take at most `BUDGET` bytes.
 """
 
-import base64
 import csv
 import io
 from collections.abc import Container
@@ -12,7 +12,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 SIDE = 160  # pixels of the longer side, as shown
+SIDES = ((200, SIDE), (600, 96), (1500, 64))  # up to so many pictures on a page have so many pixels
+SMALLEST = 48  # pixels where there are more
+BUDGET = 5_000_000  # bytes of all pictures of a page
 LARGEST = 40_000_000  # pixels of a picture that is opened
+LARGEST_FILE = 50_000_000  # bytes of it
 SUFFIXES = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp")
 KINDS = ("PNG", "JPEG", "GIF", "WEBP", "BMP")  # what is inside, whatever the name
 
@@ -22,11 +26,13 @@ class BadObjects(ValueError):
 
 
 class ObjectFiles(NamedTuple):
-    """Pictures as data: URLs and texts, by object; `unknown`: how many were of objects that are not there."""
+    """Small JPEGs and texts, by object; `unknown`: how many were of objects that are not there; `too_many`: how many
+    pictures had no room within `BUDGET`."""
 
-    pictures: dict[str, str]
+    pictures: dict[str, bytes]
     texts: dict[str, str]
     unknown: int
+    too_many: int = 0
 
 
 class Listed(NamedTuple):
@@ -39,10 +45,22 @@ class Listed(NamedTuple):
 def read(path: Path, wanted: Container[str]) -> ObjectFiles:
     """What there is of the `wanted` objects. Raises `BadObjects`."""
     found = listed(path)
+    known = {name: picture for name, picture in found.pictures.items() if name in wanted}
+    side = next((side for most, side in SIDES if len(known) <= most), SMALLEST)
+    pictures: dict[str, bytes] = {}
+    room, too_many = BUDGET, 0
+    for name, picture in known.items():
+        jpeg = small_jpeg(picture, side)
+        if len(jpeg) > room:
+            too_many += 1
+        else:
+            pictures[name] = jpeg
+            room -= len(jpeg)
     return ObjectFiles(
-        {name: _as_url(small_jpeg(picture)) for name, picture in found.pictures.items() if name in wanted},
+        pictures,
         {name: text for name, text in found.texts.items() if name in wanted},
         sum(name not in wanted for name in {**found.pictures, **found.texts}),
+        too_many,
     )
 
 
@@ -87,17 +105,22 @@ def _inside(folder: Path, name: str, table: Path) -> Path:
     return path
 
 
-def small_jpeg(path: Path) -> bytes:
-    """The picture as a JPEG, its longer side at most `SIDE`; opened as one of `KINDS` alone. Raises `BadObjects`."""
+def small_jpeg(path: Path, side: int = SIDE) -> bytes:
+    """The picture as a JPEG, its longer side at most `side` pixels. It is opened as one of `KINDS` alone, whatever its
+    name says, and only if it is an ordinary file of bounded size. Raises `BadObjects`."""
     from PIL import Image
 
     try:
+        if not path.is_file():  # a pipe would be waited for, a device has no end
+            raise BadObjects(f"{path}: got no ordinary file, expected a picture")
+        if (size := path.stat().st_size) > LARGEST_FILE:
+            raise BadObjects(f"{path}: got {size:,} bytes, expected at most {LARGEST_FILE:,}")
         with Image.open(path, formats=KINDS) as image:
             if image.width * image.height > LARGEST:
                 raise BadObjects(f"{path}: got {image.width} x {image.height} pixels, expected at most {LARGEST:,}")
-            image.draft("RGB", (SIDE, SIDE))  # a large JPEG is read small
+            image.draft("RGB", (side, side))  # a large JPEG is read small
             thumb = image.convert("RGBA")
-            thumb.thumbnail((SIDE, SIDE))
+            thumb.thumbnail((side, side))
             small = Image.new("RGB", thumb.size, "white")  # what shows through is white
             small.paste(thumb, mask=thumb)
     except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
@@ -107,7 +130,3 @@ def small_jpeg(path: Path) -> bytes:
     buffer = io.BytesIO()
     small.save(buffer, "JPEG", quality=80)
     return buffer.getvalue()
-
-
-def _as_url(jpeg: bytes) -> str:
-    return "data:image/jpeg;base64," + base64.b64encode(jpeg).decode()

@@ -1,5 +1,7 @@
 """The map: where the objects lie, with names, clusters, and regions of 95 %."""
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from stream_engine.exports.object_places import PICTURE, Places, ellipses_of
@@ -29,14 +31,29 @@ def section(material: Material) -> Section:
     ids = material.shown[known]
     if not len(ids):
         return Section(TITLE, "There is no map yet: no object has an answer.")
-    drawing = (scale if places.points.shape[1] == 1 else plane)(material, places, ids)
+    drawings = tuple(frames(material, places, ids))
     says = sentences(material.findings, "map")
     if places.name != PICTURE and places.points.shape[1] > 2:
         says += " The first two dimensions are drawn."
-    uncertainty = _uncertainty(places, drawing)
+    uncertainty = _uncertainty(places, drawings[0])
     notes = [text for text in (material.sampled, _left_out(material, places), uncertainty, _groups(material)) if text]
     caution = material.facts.beats_chance is False or not material.facts.connected
-    return Section(TITLE, says, (drawing,), (), tuple(notes), caution)
+    return Section(TITLE, says, drawings, (), tuple(notes), caution)
+
+
+def frames(material: Material, places: Places, ids: np.ndarray) -> Iterator[Drawing]:
+    """A drawing of each set of objects, since the positions of sets that were never compared mean nothing beside each
+    other; the largest set first."""
+    draw = scale if places.points.shape[1] == 1 else plane
+    member = None if material.facts.connected else material.facts.sets
+    if member is None:
+        yield draw(material, places, ids)
+        return
+    sets = [ids[member[ids] == number] for number in np.unique(member[ids]).tolist()]
+    for number, mine in enumerate(sets, 1):
+        made = draw(material, places, mine)
+        name = made.name if number == 1 else f"{made.name}_{number}"
+        yield made._replace(name=name, title=f"{made.title}, set {number} of {len(sets)}")
 
 
 def plane(material: Material, places: Places, ids: np.ndarray, first: int = 0, second: int = 1) -> Drawing:
@@ -107,7 +124,7 @@ def legend(material: Material, ids: np.ndarray) -> tuple[tuple[int, str], ...]:
         return ()
     what = "cluster" if _verdict(material) in ("", CLUSTERS) else "group"
     return tuple(
-        (group, f"{what} {group} ({size})" if group >= 0 else f"no {what} ({size})")
+        (group, f"{what} {group + 1} ({size})" if group >= 0 else f"no {what} ({size})")
         for group, size in zip(groups.tolist(), sizes.tolist())
     )
 

@@ -48,6 +48,7 @@ def _axes(material: Material) -> str:
 
 HEADS = {"x": "axis 1", "y": "axis 2"}
 LEFT_OUT = (
+    "cluster_label",
     "stability",
     "z",
     "picture_x",

@@ -1,5 +1,6 @@
 "use strict";
-// Hover, search, sort, zoom, choice of clusters and axes, and files to take along. Works on what the page holds.
+// Hover, search, sort, zoom, names and pictures that have room, choice of clusters and axes, and files to take along.
+// Works on what the page holds.
 (() => {
   const byId = (id) => document.getElementById(id);
   const all = (query, within) => Array.from((within || document).querySelectorAll(query));
@@ -63,14 +64,18 @@
 
   // -- search --------------------------------------------------------------------------------------------------------
   const search = byId("search");
+  let match = null;   // the objects that were searched for; null: all
+  function dim() {   // what was not searched for, or is in no cluster that was chosen
+    all("svg [data-i]").forEach((e) => { const i = +e.dataset.i; e.classList.toggle("dim", (!!match && !match.has(i)) || (off.size > 0 && !off.has(data.cluster[i]))); });
+  }
   search.addEventListener("input", () => {
     const wanted = search.value.trim().toLowerCase();
     const hits = wanted ? data.names.map((n, i) => [n.toLowerCase(), i]).filter(([n]) => n.includes(wanted)) : [];
     hits.sort((a, b) => (b[0] === wanted) - (a[0] === wanted) || b[0].startsWith(wanted) - a[0].startsWith(wanted));
     byId("hits").textContent = wanted ? `${hits.length} found` : "";
-    const match = new Set(hits.map(([, i]) => i));
-    all("use[data-i], .names [data-i], ellipse[data-i]").forEach((e) => e.classList.toggle("dim", !!wanted && !match.has(+e.dataset.i)));
-    all("tr[data-i]").forEach((r) => shown(r, !wanted || match.has(+r.dataset.i)));
+    match = wanted ? new Set(hits.map(([, i]) => i)) : null;
+    dim();
+    all("tr[data-i]").forEach((r) => shown(r, !match || match.has(+r.dataset.i)));
     point(hits.length ? hits[0][1] : -1);
   });
   search.addEventListener("keydown", (e) => {
@@ -126,21 +131,86 @@
   });
 
   // -- figures that zoom ---------------------------------------------------------------------------------------------
+  const SIDES = [[1, 0], [-1, 0], [0, -1], [0, 1], [1, -1], [1, 1], [-1, -1], [-1, 1]];   // right or left, up or down
+  const made = (name, attributes) => {
+    const e = document.createElementNS("http://www.w3.org/2000/svg", name);
+    Object.entries(attributes).forEach(([key, value]) => e.setAttribute(key, value));
+    return e;
+  };
+  const pen = document.createElement("canvas").getContext("2d");
+  pen.font = "11px system-ui, sans-serif";
+  const width = (text) => pen.measureText(text).width;
+  function occupied(cell) {   // boxes, found by the cells of a grid that they touch
+    const boxes = new Map();
+    const cells = ([l, r, t, b]) => { const out = []; for (let c = Math.floor(l / cell); c <= r / cell; c++) for (let d = Math.floor(t / cell); d <= b / cell; d++) out.push(`${c} ${d}`); return out; };
+    return {
+      add: (box) => cells(box).forEach((key) => { if (boxes.has(key)) boxes.get(key).push(box); else boxes.set(key, [box]); }),
+      free: (box) => !cells(box).some((key) => (boxes.get(key) || []).some((o) => box[0] < o[1] && o[0] < box[1] && box[2] < o[3] && o[2] < box[3])),
+    };
+  }
+  function thumbnail(there, pixel) {   // about as large as neighbours are apart, so that most have room
+    const near = there.slice(0, 300).map((p) => there.reduce((least, q) => q === p ? least : Math.min(least, Math.hypot(p.x - q.x, p.y - q.y)), Infinity)).sort((a, b) => a - b);
+    return Math.min(Math.max(near.length ? near[near.length >> 1] : 0, 22 * pixel), 72 * pixel);
+  }
   function zooming(plot) {
     const svg = plot.querySelector("svg"), marks = svg.querySelector(".marks"), frame = svg.querySelector(".frame");
     const inside = { x: +frame.getAttribute("x"), y: +frame.getAttribute("y"), w: +frame.getAttribute("width"), h: +frame.getAttribute("height") };
     const view = { k: 1, x: 0, y: 0 };
-    let drag = null, at = -1;
-    const places = () => all("use[data-i]", marks).map((e) => ({ i: +e.dataset.i, x: +e.getAttribute("x"), y: +e.getAttribute("y"), e }));
+    let drag = null, at = -1, waits = 0;
+    const places = () => all("use[data-i]", marks).filter((e) => !e.classList.contains("away")).map((e) => ({ i: +e.dataset.i, x: +e.getAttribute("x"), y: +e.getAttribute("y"), e }));
+    const ratio = () => svg.viewBox.baseVal.width / (svg.getBoundingClientRect().width || svg.viewBox.baseVal.width);
     function show() {
       view.k = Math.min(Math.max(view.k, 1), 60);
       view.x = Math.min(Math.max(view.x, inside.x + inside.w - view.k * (inside.x + inside.w)), inside.x * (1 - view.k));
       view.y = Math.min(Math.max(view.y, inside.y + inside.h - view.k * (inside.y + inside.h)), inside.y * (1 - view.k));
       marks.setAttribute("transform", `translate(${view.x} ${view.y}) scale(${view.k})`);
-      const small = 1 / view.k;
-      all("use", marks).forEach((e) => e.setAttribute("transform", `translate(${e.getAttribute("x") * (1 - small)} ${e.getAttribute("y") * (1 - small)}) scale(${small})`));
-      all(".names text", marks).forEach((e) => { e.style.fontSize = `${11 * small}px`; e.style.strokeWidth = `${2.5 * small}px`; });
-      all("text.num", svg).forEach((e) => { e.style.opacity = view.k > 1 ? 0 : 1; });
+      const pixel = ratio() / view.k, small = ratio() > 1.4, size = small ? 0.75 * pixel : pixel;   // of the screen, in the units of the figure
+      all("use", marks).forEach((e) => e.setAttribute("transform", `translate(${e.getAttribute("x") * (1 - size)} ${e.getAttribute("y") * (1 - size)}) scale(${size})`));
+      all("text.num, .tick", svg).forEach((e) => { e.style.opacity = view.k > 1 || small ? 0 : 1; });
+      all("text.label", svg).forEach((e) => {
+        const room = (e.classList.contains("lx") ? inside.w : inside.h) / (0.56 * Math.max(e.textContent.length, 1));
+        e.style.fontSize = `${Math.min(12 * Math.min(ratio(), 2), Math.max(room, 12))}px`;
+      });
+      waits = waits || requestAnimationFrame(() => { waits = 0; arrange(pixel); });
+    }
+    // Pictures instead of points, then names beside points, each where it lies on nothing else: as `labels.py` does it
+    // for paper, but for the screen and the zoom of now.
+    function arrange(pixel) {
+      const x0 = (inside.x - view.x) / view.k, y0 = (inside.y - view.y) / view.k, x1 = x0 + inside.w / view.k, y1 = y0 + inside.h / view.k;
+      const there = places().filter((p) => p.x >= x0 && p.x <= x1 && p.y >= y0 && p.y <= y1), taken = occupied(24 * pixel);
+      const within = ([l, r, t, b]) => l >= x0 && r <= x1 && t >= y0 && b <= y1;
+      const pictures = group("pictures"), names = group("names"), picture = (p) => data.pictures[data.names[p.i]] || (globalThis.pictureOf ? globalThis.pictureOf(data.names[p.i]) : "");
+      const pictured = there.filter(picture), side = thumbnail(there, pixel);
+      pictured.forEach((p) => {
+        const box = [p.x - side / 2, p.x + side / 2, p.y - side / 2, p.y + side / 2];
+        if (!within(box) || !taken.free(box)) return;
+        taken.add(box);
+        const where = { x: box[0], y: box[2], width: side, height: side, "data-i": p.i }, rim = 0.05 * side;
+        pictures.append(made("rect", { ...where, class: p.e.getAttribute("class").split(" ")[0] }));
+        pictures.append(made("image", { "data-i": p.i, x: box[0] + rim, y: box[2] + rim, width: side - 2 * rim, height: side - 2 * rim, href: picture(p) }));
+      });
+      const half = 4 * pixel, high = 12 * pixel, drawn = there.filter((p) => !picture(p));
+      there.forEach((p) => taken.add([p.x - half, p.x + half, p.y - half, p.y + half]));
+      drawn.forEach((p) => {
+        const text = data.names[p.i].length > 24 ? `${data.names[p.i].slice(0, 23)}…` : data.names[p.i], wide = (width(text) + 2) * pixel;
+        for (const [across, down] of SIDES) {
+          const x = p.x + 6 * across * pixel, y = p.y + down * (across ? 0.6 * high : high / 2 + half + pixel);
+          const left = across > 0 ? x : across < 0 ? x - wide : x - wide / 2, box = [left, left + wide, y - high / 2, y + high / 2];
+          if (!within(box) || !taken.free(box)) continue;
+          taken.add(box);
+          const name = made("text", { x, y: y + 4 * pixel, "data-i": p.i, "text-anchor": across > 0 ? "start" : across < 0 ? "end" : "middle" });
+          name.textContent = text;
+          name.style.fontSize = `${11 * pixel}px`; name.style.strokeWidth = `${2.5 * pixel}px`;
+          names.append(name);
+          break;
+        }
+      });
+      dim();
+    }
+    function group(name) {   // emptied; made behind the points where there is none
+      const found = marks.querySelector(`.${name}`) || marks.appendChild(made("g", { class: name }));
+      found.replaceChildren();
+      return found;
     }
     function about_point(x, y, factor) {
       const k = Math.min(Math.max(view.k * factor, 1), 60);
@@ -150,6 +220,8 @@
     const here = (e) => { const b = svg.getBoundingClientRect(), r = svg.viewBox.baseVal.width / b.width; return [(e.clientX - b.left) * r, (e.clientY - b.top) * r]; };
     const middle = () => [inside.x + inside.w / 2, inside.y + inside.h / 2];
     plot.classList.add("moves");
+    all(`[data-regions="${svg.id}"]`).forEach((b) => b.addEventListener("click", () => b.setAttribute("aria-pressed", String(svg.classList.toggle("regions")))));
+    show();
     plot.addEventListener("wheel", (e) => { if (!e.ctrlKey && document.activeElement !== plot) return; e.preventDefault(); about_point(...here(e), e.deltaY < 0 ? 1.2 : 1 / 1.2); }, { passive: false });
     plot.addEventListener("pointerdown", (e) => { drag = [...here(e), view.x, view.y]; });
     plot.addEventListener("pointermove", (e) => {
@@ -192,7 +264,6 @@
     const [x0, x1] = range(xs), [y0, y1] = range(ys), k = 0.88 * Math.min(w / (x1 - x0 || 1), h / (y1 - y0 || 1));
     const at = (i) => [fx + w / 2 + (xs[i] - (x0 + x1) / 2) * k, fy + h / 2 - (ys[i] - (y0 + y1) / 2) * k];
     all("use[data-i]", svg).forEach((e) => { const i = +e.dataset.i; e.classList.toggle("away", !known[i]); if (known[i]) { const [x, y] = at(i); e.setAttribute("x", x.toFixed(1)); e.setAttribute("y", y.toFixed(1)); } });
-    all(".names text", svg).forEach((e) => { const i = +e.dataset.i; if (known[i]) { const [x, y] = at(i); e.removeAttribute("text-anchor"); e.setAttribute("x", (x + 7).toFixed(1)); e.setAttribute("y", (y + 4).toFixed(1)); } });
     if (map.covariance && !svg.querySelector("ellipse")) {   // the picture that the page was drawn with has none
       const points = svg.querySelector("use[data-i]").parentNode, name = "http://www.w3.org/2000/svg";
       const group = points.parentNode.insertBefore(document.createElementNS(name, "g"), points);
@@ -213,8 +284,8 @@
     });
     const label = (query, text) => { const e = svg.querySelector(query); if (e) e.textContent = text; };
     label(".lx", `${map.name}, axis ${a + 1}`); label(".ly", `axis ${b + 1}`);
-    all("text.num", svg).forEach((e) => { e.style.display = "none"; });
-    all(".grid, .tick", svg).forEach((e) => { e.style.display = "none"; });
+    all("[data-regions]").forEach((e) => { e.disabled = !map.covariance; });
+    all("text.num, .grid, .tick", svg).forEach((e) => { e.style.display = "none"; });
     maps.forEach((m) => m.again());
   }
   function clusters() {
@@ -222,7 +293,7 @@
       const group = +b.dataset.group;
       if (off.has(group)) off.delete(group); else off.add(group);
       b.setAttribute("aria-pressed", String(off.has(group)));
-      all("use[data-i], .names [data-i], ellipse[data-i]").forEach((e) => e.classList.toggle("dim", off.size > 0 && !off.has(data.cluster[+e.dataset.i])));
+      dim();
     }));
   }
   function begin() {   // at the start, and again when the live page has been filled anew
@@ -230,9 +301,12 @@
     maps = all(".plot[data-zooms]").map(zooming);
     ["map-of", "map-x", "map-y"].forEach((id) => { const e = byId(id); if (e) e.addEventListener("change", place); });
     clusters();
+    const drawn = data.maps && data.maps[0];
+    all("[data-regions]").forEach((e) => { e.disabled = !(drawn && drawn.covariance); });
     if (search.value) search.dispatchEvent(new Event("input"));
     if (chosen >= 0 && chosen < data.names.length) about(chosen);
   }
+  addEventListener("resize", () => maps.forEach((each) => each.again()));
   begin();
   globalThis.pageFilled = begin;
 })();

@@ -92,21 +92,26 @@ def sections(material: Material) -> dict[str, Section]:
 def html(
     material: Material,
     made: Mapping[str, Section],
-    pictures: Mapping[str, str] | None = None,
+    pictures: Mapping[str, bytes] | None = None,
     texts: Mapping[str, str] | None = None,
     papers: Mapping[str, str] | None = None,
 ) -> str:
-    """The whole page. `pictures` (data: URLs) and `texts` of objects, by name; `papers`: where the PDF of a figure is,
+    """The whole page. `pictures` (JPEGs) and `texts` of objects, by name; `papers`: where the PDF of a figure is,
     by the figure's name."""
     held = data(material, pictures or {}, texts or {})
     top = tuple(tiles(material))
-    return render(made, held, title(material), papers or {}, tuple(material.maps), top, subtitle=subtitle(material))
+    return render(made, held, title(material), papers or {}, _maps(material), top, subtitle=subtitle(material))
 
 
 def body(material: Material, made: Mapping[str, Section], papers: Mapping[str, str]) -> str:
     """What changes when there is a newer snapshot: all sections, and the figures that the script works on."""
-    filled = _filled(made, data(material, {}, {}), papers, tuple(material.maps), tuple(tiles(material)))
+    filled = _filled(made, data(material, {}, {}), papers, _maps(material), tuple(tiles(material)))
     return _templates().get_template("sections.html").render(**filled)
+
+
+def _maps(material: Material) -> tuple[Places, ...]:
+    """The maps to choose from; none where sets of objects have a frame each."""
+    return tuple(material.maps) if material.facts.connected else ()
 
 
 def title(material: Material) -> str:
@@ -131,28 +136,31 @@ def render(
     top: tuple[Tile, ...] = (),
     live: bool = False,
     subtitle: str = "",
+    study: bool = False,
 ) -> str:
-    """The page around some sections, `held` being what the script works on; `live`: it follows a running engine."""
-    style, *scripts = _style_and_scripts(live)
+    """The page around some sections, `held` being what the script works on; `live`: it follows a running engine, and
+    `study`: one that collects answers."""
+    style, *scripts = _style_and_scripts(live, study)
     return (
         _templates()
         .get_template("page.html")
         .render(
             **_filled(made, held, papers, maps, top),
             subtitle=subtitle,
-            policy=policy(live),
+            policy=policy(live, study),
             style=style,
             scripts=scripts,
             live=live,
+            study=study,
             title=heading,
             version=installed_version(),
         )
     )
 
 
-def policy(live: bool = False) -> str:
-    """The content security policy: nothing but its own script and style, and if `live` what it fetches."""
-    style, *scripts = _style_and_scripts(live)
+def policy(live: bool = False, study: bool = False) -> str:
+    """The content security policy: nothing but its own scripts and style, and if `live` what it fetches."""
+    style, *scripts = _style_and_scripts(live, study)
     said = {
         "default-src": "'none'",
         "style-src": _hash(style),
@@ -165,8 +173,8 @@ def policy(live: bool = False) -> str:
     return "; ".join(f"{what} {where}" for what, where in said.items())
 
 
-def _style_and_scripts(live: bool) -> list[str]:
-    return [_text(name) for name in ("page.css", "page.js", *(["live.js"] if live else []))]
+def _style_and_scripts(live: bool, study: bool) -> list[str]:
+    return [_text("page.css"), _text("page.js"), *(_text(f"{name}.js") for name in ["live"] * live + ["study"] * study)]
 
 
 def _hash(text: str) -> str:
@@ -207,6 +215,7 @@ def _filled(
         "first": [name for name in FIRST if name in made] if top else [],
         "papers": papers,
         "maps": [each.name for each in maps],
+        "regions": any(each.covariance is not None and len(each.points) <= ELLIPSES for each in maps),
         "axes": max((each.points.shape[1] for each in maps), default=0),
         "data": held,
     }
@@ -237,7 +246,7 @@ def _heads(table: Table) -> list[tuple[str, bool]]:
     return [(head, any(isinstance(value, (int, float)) for value in column)) for head, column in table.columns.items()]
 
 
-def data(material: Material, pictures: Mapping[str, str], texts: Mapping[str, str]) -> str:
+def data(material: Material, pictures: Mapping[str, bytes], texts: Mapping[str, str]) -> str:
     """What the script needs, as JSON that may stand in HTML: names, clusters, and every axis of every map."""
     ids = material.shown
     held: dict[str, Any] = {
@@ -245,7 +254,9 @@ def data(material: Material, pictures: Mapping[str, str], texts: Mapping[str, st
         "names": [material.names[i] for i in ids.tolist()],
         "cluster": material.cluster[ids].tolist(),
         "maps": [_map(each, ids) for each in material.maps],
-        "pictures": dict(pictures),
+        "pictures": {
+            name: f"data:image/jpeg;base64,{base64.b64encode(jpeg).decode()}" for name, jpeg in pictures.items()
+        },
         "texts": dict(texts),
     }
     return json.dumps(held, separators=(",", ":"), ensure_ascii=False).replace("<", "\\u003c")

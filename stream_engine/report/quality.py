@@ -16,6 +16,7 @@ def section(material: Material) -> Section:
     found, passed = warnings(material.findings), list(_passed(material.facts))
     says = f"{some(len(found), 'problem')} found." if found else "No problem was found."
     notes = [f"{each.text} {each.command}".strip() for each in found]
+    notes += [f"{each.text} {each.command}".strip() for each in material.findings["excluded"] if each.level != GAP]
     if passed:
         notes.append(f"Passed: {listed(passed)}.")
     missing = [each.text for topic in material.findings.values() for each in topic if each.level == GAP]

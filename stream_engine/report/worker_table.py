@@ -1,5 +1,7 @@
 """Participants one by one, with the checks of their answers. Only where somebody asked for them."""
 
+import shlex
+
 import numpy as np
 
 from stream_engine.exports import NothingToExport
@@ -12,7 +14,8 @@ from stream_engine.report.material import Material
 TITLE = "Participants"
 ABOUT = (
     "Accuracy against others: share of a participant's answers that the similarities of all other participants "
-    "predict, with 95 % CI. Lapse rate: estimated share of random answers."
+    "predict, with 95 % CI. Lapse rate: estimated share of random answers. Median seconds, and share under 300 ms: "
+    "from one answer of the participant to the next. Duplicates: the same answer recorded again with the same time."
 )
 
 
@@ -28,12 +31,16 @@ def section(material: Material) -> Section | None:
         "worker": [found.names[i] for i in order],
         "flagged because": [found.reasons[i] for i in order],
         "responses": found.responses[order].tolist(),
+        "share of all": (found.responses[order] / max(int(found.responses.sum()), 1)).tolist(),
         "accuracy against others": found.accuracy[order].tolist(),
         "from": found.low[order].tolist(),
         "to": found.high[order].tolist(),
         "catch trials passed": found.passed[order].tolist(),
         "catch trials failed": found.failed[order].tolist(),
         "lapse rate": found.lapse[order].tolist(),
+        "median seconds": found.interval[order].tolist(),
+        "under 300 ms": found.fast[order].tolist(),
+        "duplicates": found.duplicates[order].tolist(),
     }
     columns |= _reliability(material, columns["worker"])
     flagged = [columns["worker"][i] for i in range(found.flagged)]
@@ -42,7 +49,14 @@ def section(material: Material) -> Section | None:
     says += flags if flagged else "No participant is flagged."
     known = np.sort(found.lapse[np.isfinite(found.lapse)])[::-1]
     drawings = (_lapses(known),) if len(known) > 1 else ()
-    return Section(TITLE, says, drawings, (Table("workers", columns, about=ABOUT),))
+    notes = (f"To leave somebody out, reversibly: {_command(material, flagged)}",) if flagged else ()
+    return Section(TITLE, says, drawings, (Table("workers", columns, about=ABOUT),), notes)
+
+
+def _command(material: Material, names: list[str]) -> str:
+    """The command that excludes these participants."""
+    out = " ".join(f"--exclude {shlex.quote(f'participant={name}')}" for name in names)
+    return f"stream-engine report --state {material.directory} {out}"
 
 
 def _reliability(material: Material, names: list[str]) -> dict:

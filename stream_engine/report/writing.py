@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 
 from connectors.disk import Disk, write_whole
 from stream_engine.report import CannotWrite, Section, object_files, page
-from stream_engine.report.figure_files import FORMATS, encoded
+from stream_engine.report.figure_files import FORMATS, NO_PICTURES, encoded
+from stream_engine.report.figure_style import ONE_COLUMN, FigureStyle
 from stream_engine.report.material import material
 from stream_engine.state.published import Published
 
@@ -31,8 +32,9 @@ def write(
     workers: bool = False,
     objects: Path | None = None,
     directory: str = "DIR",
+    style: FigureStyle = ONE_COLUMN,
 ) -> Report:
-    """Write the page to `out`, and its figures as SVG and PDF into the folder `figures`.
+    """Write the page to `out`, and its figures as SVG, PDF and PNG into the folder `figures`.
 
     Raises `object_files.BadObjects`, `CannotWrite`."""
     read = material(published, progressive, workers, directory)
@@ -40,13 +42,20 @@ def write(
     if objects is not None:
         known = object_files.read(objects, {read.names[i] for i in read.shown.tolist()})
     sections = page.sections(read)
-    made = files_of(sections, FORMATS if figures else ("pdf",) if len(read.names) <= PAPERS else ())
+    formats = FORMATS if figures else ("pdf",) if len(read.names) <= PAPERS else ()
+    made = files_of(sections, formats, style, known.pictures)
     papers = _carried(made) if len(read.names) <= PAPERS else {}
     written = page.html(read, sections, known.pictures, known.texts, papers).encode()
     _write(out, written)
     beside = [] if figures is None else _write_into(figures, made)
-    notes = (f"{known.unknown} of {objects} name objects that are not in the state",) if known.unknown else ()
-    return Report(out, len(written), beside, notes)
+    notes = []
+    if known.unknown:
+        notes.append(f"{known.unknown} of {objects} name objects that are not in the state")
+    if known.too_many:
+        notes.append(
+            f"{known.too_many:,} pictures were left out: a page holds {object_files.BUDGET // 10**6} MB of them"
+        )
+    return Report(out, len(written), beside, tuple(notes))
 
 
 def write_body(published: Published, folder: Path, progressive: dict[str, Any], workers: bool, directory: str) -> None:
@@ -58,15 +67,24 @@ def write_body(published: Published, folder: Path, progressive: dict[str, Any], 
 
 
 def write_figures(published: Published, folder: Path, progressive: dict[str, Any], workers: bool) -> None:
-    """Write the figures as SVG and PDF."""
+    """Write the figures as SVG, PDF and PNG."""
     for name, content in files_of(page.sections(material(published, progressive, workers)), FORMATS).items():
         (folder / name).write_bytes(content)
 
 
-def files_of(sections: Mapping[str, Section], formats: Iterable[str]) -> dict[str, bytes]:
+def files_of(
+    sections: Mapping[str, Section],
+    formats: Iterable[str],
+    style: FigureStyle = ONE_COLUMN,
+    pictures: Mapping[str, bytes] = NO_PICTURES,
+) -> dict[str, bytes]:
     """All figures as files: name -> bytes."""
     drawings = [drawing for section in sections.values() for drawing in section.drawings]
-    return {f"{drawing.name}.{format}": encoded(drawing, format) for drawing in drawings for format in formats}
+    return {
+        f"{drawing.name}.{format}": encoded(drawing, format, style, pictures)
+        for drawing in drawings
+        for format in formats
+    }
 
 
 def _write(path: Path, content: bytes) -> None:

@@ -140,6 +140,10 @@ class Metrics:
             "refit",
             "figure",
         )
+        self.results_sent_time = gauge(
+            "results_sent_timestamp_seconds", "Time when the newest results reached the places of [publish]."
+        )
+        self.results_failed = counter("results_failures", "Attempts to send results that failed; each is repeated.")
         of_predictions = ("predictor", "kind", "window")  # window: total or rolling
         self.progressive_accuracy = gauge(
             "progressive_accuracy", "Accuracy of predictions made before learning; ties count half.", *of_predictions

@@ -175,12 +175,12 @@ def as_text(found: Preview, where: str) -> str:
         "rejected": ", ".join(f"{n:,} {reason}" for reason, n in found.refused.items()),
         "objects": f"{found.objects:,}: " + ", ".join(found.names) + (", …" if found.objects > 20 else ""),
         "suspicious": ", ".join(" and ".join(f'"{name}"' for name in group) for group in found.suspicious),
-        "workers": _people(found),
-        "repeated": f"{found.repeated:,} repeated questions, {found.repeated_alike:,} with the same answer"
+        "participants": _people(found),
+        "repeated": f"{found.repeated:,} questions, {found.repeated_alike:,} of them with the same answer"
         if found.repeated
         else "",
     }
-    lines = [where, *(f"  {name:11}{text}" for name, text in rows.items() if text)]
+    lines = [where, *(f"  {name:13}{text}" for name, text in rows.items() if text)]
     lines += ["  first events:", *(f"    {each}" for each in found.first)] if found.first else []
     lines += ["  first rejected:", *(f"    {each}" for each in found.first_refused)] if found.first_refused else []
     return "\n".join([*lines, "nothing was written"])

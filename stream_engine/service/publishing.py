@@ -32,6 +32,7 @@ from stream_engine.service.metrics import Metrics
 from stream_engine.service.prediction_monitor import PredictionMonitor
 from stream_engine.service.refit_schedule import RefitSchedule
 from stream_engine.service.refit_workers import Workers
+from stream_engine.service.result_sender import ResultSender
 from stream_engine.service.settings import Settings, SnapshotSettings
 from stream_engine.service.settings.loading import params_of
 from stream_engine.service.source_health import POLL_SECONDS, SourceHealth
@@ -235,6 +236,7 @@ class Publishing:
     publisher: SnapshotPublisher
     published: PublishedState
     refits: RefitSchedule
+    results: ResultSender
     workers: Workers
     export_processes: set[int]
     memory: Memory
@@ -260,6 +262,7 @@ class Publishing:
         if publication := self.publisher.collect():
             self._announce(publication)
         self.refits.collect()
+        self.results.collect()
 
     def _announce(self, publication: Publication) -> None:
         """Do everything that had to wait until this snapshot was durable."""
@@ -341,10 +344,13 @@ def open_publishing(
     asked_params = partial(params_of, settings)
     refits = RefitSchedule(settings.refits, workers, published, memory, context, asked_params, ends(settings))
     stack.callback(refits.close)
+    results = ResultSender(settings.publish, settings.kafka, store.directory, published, context)
+    stack.callback(results.close)
     return Publishing(
         publisher,
         published,
         refits,
+        results,
         workers,
         export_processes,
         memory,

@@ -17,6 +17,7 @@ from stream_engine.service.progress_bars import Bars
 from stream_engine.service.refit_workers import Outcome, Workers
 from stream_engine.service.settings import RefitSettings
 from stream_engine.state.artifact import figure
+from stream_engine.state.exclusion import excluded_of
 from stream_engine.state.snapshot import Snapshot
 
 OF_LABELS = ("triplet_boost", "classify")  # default refits that learn from labels
@@ -65,7 +66,7 @@ class RefitSchedule:
         made = {
             kind: artifact.sequence
             for kind, artifact in newest.artifacts.items()
-            if artifact.snapshot == snapshot.digest
+            if artifact.snapshot == snapshot.digest and excluded_of(artifact) == newest.excluded
         }
         done, quickest = made | self._tried, list(REFITS).index
         due = [kind for kind in self._kinds(snapshot) if done.get(kind, 0) < snapshot.sequence]

@@ -61,7 +61,8 @@ def result_line(run: OpenRun, began: Before, failed: Mapping[str, str], found: F
     if now.filtered > began.filtered:
         parts.append(f"{now.filtered - began.filtered:,} excluded by --where or as catch trials")
     fitted = f"{_fitted(run, failed)}{_unused_answer_column(run)}"
-    wrong = "".join(f"; warning: {each.text}" for each in warnings(found) if each.what != "rejected")
+    wrong = "".join(f"; warning: {each.text.rstrip('.')}" for each in warnings(found) if each.what != "rejected")
+    wrong += "".join(f"; {each.text}" for each in found.get("excluded", ()) if each.what == "excluded")
     parts.append(f"{_counted(len(run.learning.engine.objects), 'object')}; {fitted}{wrong}; next: {_next(run)}")
     return ", ".join(parts)
 

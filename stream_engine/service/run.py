@@ -34,6 +34,7 @@ from stream_engine.service.metrics import Metrics
 from stream_engine.service.open_run import OpenRun, open_run
 from stream_engine.service.progress_bars import Bars
 from stream_engine.service.result_line import before, findings_of, result_line
+from stream_engine.service.result_sender import check_publish
 from stream_engine.service.settings import BadSettings, Settings
 from stream_engine.service.settings.loading import shown
 from stream_engine.service.source_health import POLL_SECONDS
@@ -177,6 +178,7 @@ def run(
         raise BadSettings("state: not given; use --state DIR")
     if not settings.source and not settings.input.labels:
         raise BadSettings("source: not given; name a file, a glob, - or kafka://HOST:PORT/TOPIC")
+    check_publish(settings.publish, settings.kafka)
     directory = Path(settings.state)
     settings, recognised = prepared(settings)
     started = time.monotonic()
@@ -192,6 +194,7 @@ def run(
             seconds = time.monotonic() - started
             refits = opened.publishing.refits
             refits.finish(progress)
+            opened.publishing.results.finish()
             if say:
                 say(result_line(opened, began, refits.failed, findings_of(opened)))
     return seconds

@@ -66,11 +66,13 @@ def arguments() -> argparse.ArgumentParser:
     parser.add_argument("--where", action="append", default=[], metavar="FIELD=VALUE", help="only matching events")
     parser.add_argument("--format", choices=FORMATS, help="instead of going by the file name or the message")
     parser.add_argument(
-        "--start", choices=("earliest", "latest"), help="Kafka: where a first start begins; earliest if not said"
+        "--start", choices=("earliest", "latest"), help="Kafka: offset for the first start (default: earliest)"
     )
-    parser.add_argument("--follow", action="store_true", help="keep counting what comes")
-    parser.add_argument("--every", type=float, metavar="SECONDS", help="between batches, with --follow; 10 if not said")
-    parser.add_argument("--per-batch", type=int, metavar="N", help="at most N files or messages a batch")
+    parser.add_argument("--follow", action="store_true", help="keep reading new data")
+    parser.add_argument(
+        "--every", type=float, metavar="SECONDS", help="seconds between batches, with --follow (default: 10)"
+    )
+    parser.add_argument("--per-batch", type=int, metavar="N", help="maximum number of files or messages per batch")
     parser.add_argument(
         "--option", action="append", default=[], metavar="KEY=VALUE", help="of Spark's reader: kafka.security..."
     )

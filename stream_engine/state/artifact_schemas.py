@@ -181,7 +181,7 @@ def _kernel(artifact: Artifact) -> None:
     arrays, report = artifact.arrays, artifact.report
     n = len(arrays["ids"]) if "ids" in arrays else len(arrays["neighbours"])
     if "ids" in arrays:
-        _expect("known" in arrays, "ids: expected `known` beside them")
+        _expect("known" in arrays, "ids: expected an array `known`, too")
         check_rising("ids", arrays["ids"])
     if "linkage" in arrays:
         _merges("linkage", arrays["linkage"], n)

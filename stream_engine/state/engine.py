@@ -7,6 +7,7 @@ always consistent.
 """
 
 import copy
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any, Self
@@ -64,11 +65,21 @@ def empty_counters() -> dict[str, Any]:
 
 
 class Engine:
-    """Everything that is known after some prefix of a stream of comparisons.
+    """The counts, labels and partial order after some prefix of a stream of comparisons.
 
-    `accumulators` are registered names; `guard` says whether a partial order is kept; `forgetting` says how those that
-    forget do it; `allocation` where large arrays are kept.
+    Parameters
+    ----------
+    accumulators : iterable of str
+        Registered names, see `stream_engine.counts.ACCUMULATORS`.
+    guard : bool
+        Whether a partial order is kept.
+    forgetting : Forgetting
+        Half-life and window of the accumulators that forget.
+    allocation : Allocation
+        Where large arrays are kept: in memory, or on disk.
 
+    Examples
+    --------
     >>> engine = Engine()
     >>> engine.learn_many([Triplet("a", "b", "c"), Triplet("a", "c", "b"), Triplet("b", "a", "c")])
     >>> engine.counters["guard"]
@@ -94,6 +105,9 @@ class Engine:
         self._hashes_names = any(each.needs_name_hashes for each in self.accumulators.values())
         self.forgetting = forgetting
         self.allocation = allocation
+        if isinstance(guard, str):
+            warnings.warn("the policies of the guard are gone; use guard=True or False", FutureWarning, stacklevel=2)
+            guard = guard != "off"
         self.guard = PartialOrder() if guard else None
         self.sequence = 0  # of the last snapshot taken
         self.sinks: dict[str, Any] = {}  # what sinks asked to be remembered: positions after the last durable letter
@@ -101,22 +115,53 @@ class Engine:
 
     @property
     def history(self) -> list[dict[str, Any]]:
-        """What was done to the state on purpose (positions moved, objects forgotten, ...), oldest first."""
+        """Operators' actions on the state (positions moved, objects forgotten, ...), oldest first.
+
+        Returns
+        -------
+        list of dict
+            Each with `did`, `time` and details.
+        """
         return self.counters["history"]
 
     @property
     def lost(self) -> dict[str, int]:
-        """Records that were passed over with consent, by partition."""
+        """Records that were skipped with consent.
+
+        Returns
+        -------
+        dict of str to int
+            Number of records by partition.
+        """
         return self.counters["lost"]
 
     def note(self, did: str, **details: Any) -> None:
-        """Add to the history that an operator did this now; `details` are JSON values. The only clock in here: an
-        operator's deed is no record, and no record leads to one."""
+        """Add an operator's action to the history. Only this method uses the clock: actions are not records, and no
+        record causes one.
+
+        Parameters
+        ----------
+        did : str
+            The kind of action.
+        **details : JSON values
+            What was done.
+        """
         time = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
         self.history.append({"did": did, "time": time, **details})
 
     def batch(self, decoded: Decoded) -> Batch:
-        """The comparisons of a block by object id; new names get their ids here."""
+        """Convert the comparisons of a block to object ids; new names get their ids here.
+
+        Parameters
+        ----------
+        decoded : Decoded
+            A block of events.
+
+        Returns
+        -------
+        Batch
+            The comparisons by object id, in order.
+        """
         ids = self.objects.ids(decoded.names)
         return Batch(
             ids[decoded.triplets],
@@ -129,8 +174,24 @@ class Engine:
         )
 
     def learn(self, decoded: Decoded, positions: Mapping[str, Position] = {}, records: int = 1) -> Batch:
-        """Take in one decoded block and the positions after it. O(comparisons) amortised; returns them by id (the last
-        of them where they come in pieces)."""
+        """Count one decoded block, and store the positions after it.
+
+        O(comparisons) amortised.
+
+        Parameters
+        ----------
+        decoded : Decoded
+            A block of events.
+        positions : mapping of str to Position
+            The position after the block, by partition.
+        records : int
+            Number of records in the block.
+
+        Returns
+        -------
+        Batch
+            The comparisons by object id; only the last piece if they come in pieces.
+        """
         for batch in self.learn_in_pieces(decoded, positions, records):
             last = batch
         return last
@@ -142,21 +203,51 @@ class Engine:
         records: int = 1,
         judge: Callable[[Batch], None] | None = None,
     ) -> Iterator[Batch]:
-        """The same, piece by piece as far as its comparisons come in pieces. To be gone through to the end: before that
-        the state is in the midst of a record, and `positions` still say so. `judge` is called in place of `self.judge`
-        and may do the same later, in order."""
+        """Count one decoded block piece by piece, if its comparisons come in pieces.
+
+        The iterator must be exhausted: before that, the state is in the middle of a record, and `positions` are still
+        those before it.
+
+        Parameters
+        ----------
+        decoded : Decoded
+            A block of events.
+        positions : mapping of str to Position
+            The position after the block, by partition.
+        records : int
+            Number of records in the block.
+        judge : callable, optional
+            Called with each batch instead of `Engine.judge`; it may judge later, in order.
+
+        Yields
+        ------
+        Batch
+            The comparisons of each piece by object id.
+        """
         yield self._learn_block(decoded, records, judge or self.judge)
         for piece in decoded.rest:
             yield self._learn_block(piece, 0, judge or self.judge)
         self.positions |= positions
 
     def judge(self, batch: Batch) -> None:
-        """Offer a batch to the guard, where there is one, and count the verdicts."""
+        """Offer a batch to the guard, if there is one, and count the verdicts.
+
+        Parameters
+        ----------
+        batch : Batch
+            Comparisons by object id.
+        """
         if self.guard:
             self.count_verdicts(self.guard.offer(batch))
 
     def count_verdicts(self, verdicts: Verdicts) -> None:
-        """Add what the guard said of a batch."""
+        """Count the guard's verdicts about a batch.
+
+        Parameters
+        ----------
+        verdicts : Verdicts
+            The verdicts.
+        """
         self._count("guard", verdicts._asdict())
 
     def _learn_block(self, decoded: Decoded, records: int, judge: Callable[[Batch], None]) -> Batch:
@@ -195,7 +286,18 @@ class Engine:
             self.count_verdicts(self.guard.offer_rows(ids[counted.votes]))
 
     def learn_many(self, comparisons: Iterable[Triplet | Quadruplet]) -> None:
-        """Take in comparisons from Python; raises `InvalidEvent` before anything is counted."""
+        """Count comparisons from Python.
+
+        Parameters
+        ----------
+        comparisons : iterable of Triplet or Quadruplet
+            The comparisons, by object name.
+
+        Raises
+        ------
+        InvalidEvent
+            If one of them is invalid; then nothing is counted.
+        """
         names: dict[str, int] = {}
         triplets: list[list[int]] = []
         quadruplets: list[list[int]] = []
@@ -226,7 +328,18 @@ class Engine:
         )
 
     def learn_one(self, comparison: Triplet | Quadruplet) -> None:
-        """Take in one comparison."""
+        """Count one comparison.
+
+        Parameters
+        ----------
+        comparison : Triplet or Quadruplet
+            The comparison, by object name.
+
+        Raises
+        ------
+        InvalidEvent
+            If it is invalid.
+        """
         self.learn_many([comparison])
 
     def _count(self, name: str, more: Mapping[str, int]) -> None:
@@ -235,7 +348,13 @@ class Engine:
             table[key] = table.get(key, 0) + n
 
     def settings(self) -> dict[str, Any]:
-        """What shapes the state; a state can only be resumed with the same."""
+        """The settings that determine the state; a state can only be resumed with the same settings.
+
+        Returns
+        -------
+        dict
+            JSON values by name.
+        """
         used = {field for each in self.accumulators.values() for field in each.forgets}
         used |= {"by"} if used else set()
         forgetting = {field: value for field, value in self.forgetting._asdict().items() if field in used}
@@ -246,7 +365,13 @@ class Engine:
         }
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """All arrays of the state, named section/array; they may be views of live memory."""
+        """All arrays of the state.
+
+        Returns
+        -------
+        dict of str to ndarray
+            Arrays named "section/array"; they may be views of live memory.
+        """
         arrays = self._counted_arrays()
         return arrays | (_prefixed("partial_order", self.guard.state()) if self.guard else {})
 
@@ -260,8 +385,15 @@ class Engine:
         return arrays
 
     def capture(self) -> tuple[Snapshot, Callable[[], Snapshot]]:
-        """The state now, with the next sequence number: a snapshot without the partial order, and a function that gives
-        the whole one, at any time and in any thread. The order is copied too; what is left to do is to sort it."""
+        """Copy the state, with the next sequence number, and leave the sorting of the partial order for later.
+
+        Returns
+        -------
+        snapshot : Snapshot
+            The state without the partial order.
+        finish : callable
+            Returns the complete snapshot, at any time and in any thread.
+        """
         self.sequence += 1
         counters = copy.deepcopy(self.counters) | {"sinks": copy.deepcopy(self.sinks)}
         counters = {name: value for name, value in counters.items() if value or name not in _SELDOM}
@@ -286,13 +418,36 @@ class Engine:
         return now, whole
 
     def snapshot(self) -> Snapshot:
-        """The state now, copied and frozen, with the next sequence number. O(state), and sorting the partial order."""
+        """Copy the state, with the next sequence number. O(state), plus sorting the partial order.
+
+        Returns
+        -------
+        Snapshot
+            The immutable state.
+        """
         return self.capture()[1]()
 
     @classmethod
     def restore(cls, snapshot: Snapshot, allocation: Allocation = IN_MEMORY) -> Self:
-        """An engine that goes on where the snapshot was taken, bit for bit. Raises `Corrupt` where its partial order is
-        none."""
+        """Create an engine that continues from a snapshot, bit for bit.
+
+        Parameters
+        ----------
+        snapshot : Snapshot
+            The state.
+        allocation : Allocation
+            Where large arrays are kept.
+
+        Returns
+        -------
+        Engine
+            The engine.
+
+        Raises
+        ------
+        Corrupt
+            If the partial order of the snapshot is invalid.
+        """
         forgetting = Forgetting(**snapshot.settings.get("forgetting", {}))
         engine = cls((), False, forgetting, allocation)
         engine.objects = ObjectIndex(snapshot.objects)
@@ -335,12 +490,21 @@ class Engine:
                 mine.merge(type(mine).from_state(mine.renamed(state_of(name), new_id), self.allocation))
 
     def merge(self, other: Self) -> None:
-        """Add what another engine counted over other partitions; `other` is left unchanged.
+        """Add the counts of another engine that read other partitions.
 
-        Objects are united by name, accumulators summed, the other guard's kept comparisons offered to this one, labels
-        united (where both know an object, this engine's label stays). If one of both keeps no votes of workers, the sum
-        has them where that one read no worker's name, and has none where the other read none. Raises
-        `OverlappingStates`.
+        Objects are united by name, accumulators are summed, the kept comparisons of the other guard are offered to this
+        one, and labels are united (for an object with two labels, this engine's stays). If only one engine keeps votes
+        of participants, the sum has them if the other one read no participants' names.
+
+        Parameters
+        ----------
+        other : Engine
+            Remains unchanged.
+
+        Raises
+        ------
+        OverlappingStates
+            If both engines read the same partition.
         """
         both = sorted(self.positions.keys() & other.positions.keys())
         if both:

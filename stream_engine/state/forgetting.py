@@ -22,6 +22,8 @@ import numpy as np
 
 from connectors import DeadLetter
 from stream_engine.counts import ACCUMULATORS, Forgetting, Statistic, accumulator
+from stream_engine.counts.judgement_kernels import ALL
+from stream_engine.counts.judgement_states import some_of
 from stream_engine.counts.leaving import (
     COUNTS,
     QUADRUPLET,
@@ -120,7 +122,7 @@ def forget_worker(snapshot: Snapshot, worker: str, drop: Collection[str] = (), k
 
     Raises `UnknownName`, `CannotForget`.
     """
-    known = {*_workers(snapshot.section("worker_votes")), *_workers(snapshot.section("judgements"), "worker_")}
+    known = workers_of(snapshot)
     if worker not in known:
         raise UnknownName(f"no worker {worker!r} in snapshot {snapshot.sequence}")
     votes = snapshot.section("worker_votes")
@@ -133,12 +135,36 @@ def forget_worker(snapshot: Snapshot, worker: str, drop: Collection[str] = (), k
             for name, kind in _kinds(snapshot, drop).items()
         }
         return Forgotten(_with_states(_next(snapshot), renamed | _order_of(snapshot), drop), 0, 0, True)
-    no_others = snapshot.counters["quadruplets"] == 0
-    leaving = Leaving(votes_of(votes, worker), _NO_QUADRUPLETS if no_others else None, worker=worker)
+    leaving = Leaving(votes_of(votes, worker), _quadruplets_of(snapshot, worker), worker=worker)
     counters, left = _fewer(snapshot, leaving)
     states = _without(snapshot, leaving, drop)
     order, kept = _order_of_answers(snapshot, states)
     return Forgotten(_with_states(_next(snapshot, counters=counters), states | order, drop), left, kept)
+
+
+def workers_of(snapshot: Snapshot) -> set[str]:
+    """Everybody whom the snapshot names."""
+    held = _workers(snapshot.section("worker_votes")), _workers(snapshot.section("judgements"), "worker_")
+    return {name for names in held for name in names if name}
+
+
+def _quadruplets_of(snapshot: Snapshot, worker: str) -> dict[str, np.ndarray] | None:
+    """A worker's comparisons of four objects, from whole judgements; None where these are not all there."""
+    if snapshot.counters["quadruplets"] == 0:
+        return _NO_QUADRUPLETS
+    kept = snapshot.section("judgements")
+    if not kept or int(kept["below"]) != ALL or int(kept["larger"]):
+        return None
+    names, some = _workers(kept, "worker_"), some_of(kept)
+    rows = np.asarray(some.rows)
+    of_row = np.repeat(some.worker, some.size)
+    mine = (of_row == (names.index(worker) if worker in names else -2)) & (rows[:, 0] != rows[:, 2])
+    times = np.repeat(some.times, some.size)[mine]
+    near, far = np.sort(rows[mine][:, :2], axis=1), np.sort(rows[mine][:, 2:], axis=1)
+    first = (near[:, 0] < far[:, 0]) | ((near[:, 0] == far[:, 0]) & (near[:, 1] < far[:, 1]))
+    keys = np.where(first[:, None], np.hstack([near, far]), np.hstack([far, near])).astype(np.int32)
+    counts = {"n_lo": np.where(first, times, 0), "n_hi": np.where(first, 0, times)}
+    return {name: keys[:, column] for column, name in enumerate(QUADRUPLET)} | counts
 
 
 def noted(snapshot: Snapshot, time: str, did: str, **details: Any) -> Snapshot:
@@ -213,8 +239,9 @@ def _without(snapshot: Snapshot, leaving: Leaving, drop: Collection[str]) -> dic
     if hindered:
         raise CannotForget(
             "; ".join(f"{name} {why}" for name, why in hindered)
-            + f". Nothing is forgotten; with {' '.join(f'--drop {name}' for name, _ in hindered)} the state goes on "
-            "without " + ("it" if len(hindered) == 1 else "them")
+            + f". Nothing was deleted; use {' '.join(f'--drop {name}' for name, _ in hindered)} to remove "
+            + ("it" if len(hindered) == 1 else "them")
+            + " from the state"
         )
     return states
 

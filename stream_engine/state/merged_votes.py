@@ -34,7 +34,7 @@ def agreed(mine: Kept, theirs: Kept, my_counters: Mapping[str, Any], their_count
     if said := _named(without, counters):
         raise VotesUnknown(
             f"one state keeps who answered what ({len(votes.workers):,} workers); the other does not, and {said}: read "
-            "its sources anew, or both with input.worker_votes = false"
+            "its sources again, or both with input.worker_votes = false"
         )
     nobodys = WorkerVotes()
     nobodys.leave_nobody_out()

@@ -71,4 +71,4 @@ class OrderFile(NamedTuple):
 
     def say(self, problem: str) -> None:
         """Tell why the file is not used."""
-        self.tell(f"{self.path.name}: {problem}; the canonical order is made anew")
+        self.tell(f"{self.path.name}: {problem}; the canonical order is built again")

@@ -207,8 +207,29 @@ ORDER = "partial_order/"
 
 
 class Snapshot(NamedTuple):
-    """`arrays` are read-only and named "section/array": `adds3/*`, `adds4/*`, `triplet_counts/*`, `partial_order/*`,
-    …"""
+    """The complete state after a prefix of the stream, immutable.
+
+    Attributes
+    ----------
+    sequence : int
+        Sequence number.
+    positions : mapping of str to Position
+        The position after the last item read, by partition.
+    objects : sequence of str
+        Object names; the index is the id.
+    labels : mapping of str to str
+        Class by object name, including objects without comparisons.
+    counters : mapping
+        Events, records, comparisons, rejected, ...: see `Engine`.
+    settings : mapping
+        Settings that determine the state.
+    arrays : mapping of str to ndarray
+        Read-only arrays named "section/array": `adds3/*`, `adds4/*`, `triplet_counts/*`, `partial_order/*`, …
+    digest : str
+        SHA-256 of its encoding, once it has one.
+    ignored : tuple of str
+        Accumulators of older engines in the file that were not read.
+    """
 
     sequence: int
     positions: Mapping[str, Position]  # partition -> after the last read item
@@ -221,7 +242,18 @@ class Snapshot(NamedTuple):
     ignored: tuple[str, ...] = ()  # accumulators of older engines that its file holds, and that were not read
 
     def section(self, name: str) -> dict[str, np.ndarray]:
-        """The arrays of one accumulator or ledger, without the prefix; empty when it is not in use."""
+        """The arrays of one accumulator or ledger.
+
+        Parameters
+        ----------
+        name : str
+            Name of the section, such as "triplet_counts".
+
+        Returns
+        -------
+        dict of str to ndarray
+            The arrays without the prefix; empty if the section does not exist.
+        """
         prefix = name + "/"
         return {key[len(prefix) :]: array for key, array in self.arrays.items() if key.startswith(prefix)}
 
@@ -299,8 +331,29 @@ def decode(buffer: bytes | memoryview, signing: Signing = UNSIGNED) -> Snapshot:
 
 
 def read_snapshot(path: str | Path, signing: Signing = UNSIGNED) -> Snapshot:
-    """The snapshot in a file, its arrays mapped, not copied, all checked. Raises `container.Corrupt`, `OSError`.
+    """Read a snapshot from a file. Its arrays are checked and mapped, not copied.
 
+    Parameters
+    ----------
+    path : str or Path
+        The file, `DIR/snapshots/NUMBER.snapshot`.
+    signing : Signing
+        The key with which the file must be signed; none by default.
+
+    Returns
+    -------
+    Snapshot
+        The snapshot.
+
+    Raises
+    ------
+    Corrupt
+        If the file is damaged, has invalid contents, or is not trusted.
+    OSError
+        If the file cannot be read.
+
+    Examples
+    --------
     >>> import tempfile
     >>> from stream_engine import read
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -313,8 +366,20 @@ def read_snapshot(path: str | Path, signing: Signing = UNSIGNED) -> Snapshot:
 
 
 def triplet_columns(snapshot: Snapshot) -> Columns:
-    """The triplet counts of a snapshot as columns; no columns when they are not counted.
+    """The triplet counts of a snapshot as columns.
 
+    Parameters
+    ----------
+    snapshot : Snapshot
+        The snapshot.
+
+    Returns
+    -------
+    Columns
+        The columns; empty if triplets are not counted.
+
+    Examples
+    --------
     >>> len(triplet_columns(Snapshot(1, {}, ["lemon", "lime"], {}, {}, {}, {})).lo)
     0
     """

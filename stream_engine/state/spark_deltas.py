@@ -48,8 +48,8 @@ def decode(record: Record) -> tuple[Decoded, list[DeadLetter]]:
             raise
         problem = " ".join(str(error).split())
         raise SourceFailed(
-            f"{record.partition}: batch={record.offset} is no whole delta: {problem}; restore it and run again: "
-            "reading goes on there"
+            f"{record.partition}: batch={record.offset} is not a complete delta: {problem}; restore it and run again: "
+            "reading resumes there"
         ) from error
 
 

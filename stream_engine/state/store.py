@@ -6,6 +6,7 @@
     DIR/snapshots/000000000042.order          its canonical order, once somebody asked for it (order_file)
     DIR/artifacts/KIND/seconds.json           what its newest artifact took to make; not part of the state
     DIR/counts_told.json                      how well counts alone answer, for `inspect`; not part of the state
+    DIR/excluded.json                         participants who are left out (exclusion); not part of the state
     DIR/progressive.json                      how predictions went up to the newest snapshot; not part of the state
 
 Publishing is: write to a name that no reader looks at, fsync it, rename, fsync the folder. After `publish` returned,
@@ -17,7 +18,7 @@ import hashlib
 import json
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -25,8 +26,8 @@ from connectors.disk import Disk, FolderInUse, FolderLock, is_owned, write_whole
 from stream_engine.data.container import Corrupt, LeftAlone, NewerVersion
 from stream_engine.data.signatures import Signing, signing_of_environment
 from stream_engine.state import artifact as artifacts
+from stream_engine.state import exclusion, sweeping
 from stream_engine.state import snapshot as snapshots
-from stream_engine.state import sweeping
 from stream_engine.state.artifact import Artifact
 from stream_engine.state.artifact_schemas import check_artifact
 from stream_engine.state.order_file import SUFFIX, OrderFile
@@ -173,19 +174,34 @@ class Store:
             self._told.add(line)
             self._tell(line)
 
+    def excluded(self) -> tuple[str, ...]:
+        """The participants who are left out of what is fitted and reported."""
+        names = self.noted(exclusion.NOTE).get("participants")
+        return tuple(sorted(map(str, names))) if isinstance(names, list) else ()
+
+    def exclude(self, names: Collection[str], include: Collection[str] = ()) -> None:
+        """Leave out more participants, or take some in again. Raises OSError."""
+        after = sorted((set(self.excluded()) | set(names)) - set(include))
+        if tuple(after) != self.excluded():
+            self.note(exclusion.NOTE, {"participants": after})
+
     def published(self, which: str = "latest") -> Published:
         """The snapshot that `which` names, with its artifacts. Raises what `named` raises."""
         return self.with_artifacts(self.named(which))
 
     def with_artifacts(self, snapshot: Snapshot) -> Published:
-        """A snapshot with the newest whole artifact of each kind that was made from it or from one before it."""
+        """A snapshot without the participants who are excluded, with the newest whole artifact of each kind that was
+        made from it or from one before it."""
+        excluded = self.excluded()
         n = len(snapshot.objects)
         newest = {kind: self.latest_artifact(kind, snapshot.sequence, n) for kind in self.kinds()}
         path = self.snapshot_path(snapshot.sequence)
         order = OrderFile(path, snapshot.digest, self.disk, self.signing, self._tell_once) if snapshot.digest else None
         found = {kind: artifact for kind, artifact in newest.items() if artifact}
         seconds = {kind: s for kind, artifact in found.items() if (s := self._seconds(artifact)) is not None}
-        return Published(snapshot, found, seconds=seconds, order_file=order)
+        if excluded:
+            snapshot, order = exclusion.without(snapshot, excluded), None
+        return Published(snapshot, found, seconds=seconds, excluded=excluded, order_file=order)
 
     def note_seconds(self, artifact: Artifact, seconds: float) -> None:
         """Write beside an artifact what it took to make; no part of it, for that would not come again. Raises

@@ -11,11 +11,12 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax
-from sklearn.base import clone
+from sklearn.base import clone, is_classifier
 from sklearn.decomposition import KernelPCA
-from sklearn.metrics import adjusted_rand_score
-from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.metrics import adjusted_rand_score, roc_auc_score
+from sklearn.model_selection import GridSearchCV, check_cv, cross_val_score
 from sklearn.pipeline import make_pipeline
+from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from stream_engine.api import answers
@@ -62,6 +63,13 @@ class OfFeatures:
 
 
 class Answering(OfFeatures):
+    def __sklearn_tags__(self):
+        """As a transformer: the checks of classifiers give each row of features a class of its own, comparisons have
+        two answers. `test_comparisons_are_classified` has what classifiers owe."""
+        tags = super().__sklearn_tags__()
+        tags.estimator_type = None
+        return tags
+
     def transform(self, X):
         return super().transform(compared(X))
 
@@ -319,6 +327,19 @@ def test_in_pipelines_and_searches(world):
     assert scores.mean() > 0.85
     same = clone(TripletBoostClassifier(triplets, rounds=7))
     assert same.rounds == 7 and np.array_equal(same.triplets, triplets)
+
+
+@pytest.mark.parametrize("model", [OrdinalEmbedding(kernel="ste", ridge=0.1), ComparisonKernel("k1")], ids=repr)
+def test_comparisons_are_classified(world, model):
+    X, y = questions(world[2][:800])
+    assert is_classifier(model) and not get_tags(model).classifier_tags.multi_class
+    folds = check_cv(3, y, classifier=True)
+    curves = cross_val_score(model, X, y, scoring="roc_auc", cv=folds)
+    losses = cross_val_score(model, X, y, scoring="neg_log_loss", cv=folds)
+    assert curves.min() > 0.7 and losses.min() > np.log(0.5)
+    fitted = clone(model).fit(X, y)
+    assert fitted.classes_.tolist() == [-1, 1]
+    assert roc_auc_score(y, fitted.predict_proba(X)[:, 1]) > 0.8
 
 
 def test_boosting_says_what_the_votes_say(world):

@@ -371,7 +371,7 @@ def test_what_people_hand_over():
         pair = se.read(triplets_as(format, order))
         assert sorted(pair.snapshot.objects) == ["0", "1", "2"] and len(pair) == 3
         assert pair.questions()["n_near"].sum() == 2 and pair.questions()["n_far"].sum() == 1
-    with pytest.raises(frames.BadFrame, match="cblearn's triplets and answers: .*") as said:
+    with pytest.raises(frames.BadFrame, match="cblearn") as said:
         se.read((order, np.array([1, 1])))
     assert "\n" not in str(said.value)
     with pytest.raises(frames.BadFrame, match="delimiter, encoding"):

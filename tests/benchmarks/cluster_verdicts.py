@@ -32,7 +32,7 @@ from stream_engine.refits.cluster_verdict import verdict
 from stream_engine.refits.sdp_clustering import Params, refit
 from stream_engine.state.snapshot import Snapshot
 
-FIRST = 90_000
+FIRST = 100_000
 KEPT = Path(__file__).with_suffix(".jsonl")
 CONTINUA = (
     *("line", "band", "spiral", "triangle", "ring", "square", "disc", "lognormal"),

@@ -202,7 +202,7 @@ def test_forced_answers():
         (dict(W=[[0, 1e-310], [1e-310, 0]], k=1), "similarity … 1e-310"),
         (dict(W=sparse.csr_array([[0, 1.0], [0, 0]]), k=1), "similarity"),
         (dict(W=np.zeros((2, 2))), "sdp … k=None … lam=None"),
-        (dict(W=np.zeros((2, 2)), k=1, lam=1.0), "k=2"),
+        (dict(W=np.zeros((2, 2)), k=1, lam=1.0), "sdp … k=1 … lam=1.0"),
         (dict(W=np.zeros((2, 2)), k=3), "sdp: got k=3 for 2 objects, expected 1 to 2"),
         (dict(W=np.zeros((2, 2)), lam=np.inf), "sdp … lam=inf"),
         (dict(W=np.zeros((0, 0)), lam=1.0), "sdp"),

@@ -8,6 +8,7 @@ import pytest
 from stream_engine.collect import stimuli as of_study
 from stream_engine.collect.stimuli import LARGEST, LARGEST_TEXT, BadStimuli, Stimuli, Stimulus, check_media
 from stream_engine.data.comparisons import MAX_NAME_BYTES
+from tests.support.facts import states
 
 PNG, WAV = b"\x89PNG\r\n\x1a\n" + bytes(20), b"RIFF\x24\0\0\0WAVEfmt " + bytes(20)
 
@@ -59,13 +60,12 @@ def test_each_kind_is_known_by_its_first_bytes(three):
     for suffix, (media, bodies) in FIRST.items():
         for body in bodies:
             assert check_media(f"x{suffix.upper()}", body + bytes(9)) == ""
-            wrong = f"is not {media}, although its name says so"
-            assert check_media(f"x{suffix}", b"\0" + body) == check_media(f"x{suffix}", body[:-1]) == wrong
+            assert all(media in check_media(f"x{suffix}", wrong) for wrong in (b"\0" + body, body[:-1]))
     came = {f"x{number}{suffix}": bodies[0] for number, (suffix, (_, bodies)) in enumerate(FIRST.items())}
     stimuli = Stimuli(three)
     assert grown(stimuli, came) == [f"x{number}" for number in range(10)]
     assert [stimuli.shown[name].media for name in stimuli.names[3:]] == [media for media, _ in FIRST.values()]
-    assert check_media("x.svg", b"<svg>") == f"expected a file name that ends in {', '.join([*FIRST, '.txt'])}"
+    assert ", ".join([*FIRST, ".txt"]) in check_media("x.svg", b"<svg>")
 
 
 def test_a_file_of_another_kind_and_a_folder_are_named(three):
@@ -104,20 +104,21 @@ def test_a_table_has_an_object_a_row(tmp_path):
 @pytest.mark.parametrize(
     ("file", "body", "why"),
     [
-        ("x.png", b"<svg onload=alert(1)>", "is not image/png, although its name says so"),
-        ("x.png", b"", "is not image/png, although its name says so"),
-        ("x.txt", b" \n", "got 2 bytes, expected a text of 1 to 4000"),
-        ("x.txt", b"x" * (LARGEST_TEXT + 1), "got 4,001 bytes, expected a text of 1 to 4000"),
-        ("x.txt", b"na\xefve", "byte 2 is not UTF-8"),
-        ("a.wav", WAV, "the object 'a' exists already, as a.png"),
-        ("x\ny.png", PNG, r"got the name 'x\ny', expected 1 to 1024 printable bytes"),
+        ("x.png", b"<svg onload=alert(1)>", "image/png"),
+        ("x.png", b"", "image/png"),
+        ("x.txt", b" \n", "2 bytes … 4000"),
+        ("x.txt", b"x" * (LARGEST_TEXT + 1), "4,001 bytes … 4000"),
+        ("x.txt", b"na\xefve", "byte 2 … UTF-8"),
+        ("a.wav", WAV, "'a' … a.png"),
+        ("x\ny.png", PNG, r"'x\ny' … 1 to 1024"),
     ],
 )
 def test_a_file_that_is_no_object_is_passed_over_and_the_others_are_there(three, file, body, why):
     folder_of(three, {file: body, ".hidden.png": PNG})
     stimuli = Stimuli(three)
-    assert stimuli.names == ["a", "b", "c"] and stimuli.passed_over == {file: why}
-    assert grown(stimuli, {"d.png": PNG}) == ["d"] and stimuli.passed_over == {file: why}
+    assert stimuli.names == ["a", "b", "c"] and list(stimuli.passed_over) == [file]
+    assert states(stimuli.passed_over[file], why)
+    assert grown(stimuli, {"d.png": PNG}) == ["d"] and list(stimuli.passed_over) == [file]
 
 
 def test_as_long_a_text_and_as_large_a_file_as_is_shown(three):
@@ -126,7 +127,8 @@ def test_as_long_a_text_and_as_large_a_file_as_is_shown(three):
     stimuli = Stimuli(folder_of(three, {"text.txt": b"x" * LARGEST_TEXT}))
     assert stimuli.names == ["a", "b", "c", "picture", "text"] and stimuli.shown["text"].text == "x" * LARGEST_TEXT
     os.truncate(three / "picture.png", LARGEST + 1)
-    assert Stimuli(three).passed_over == {"picture.png": "got 20,971,521 bytes, expected at most 20,971,520"}
+    ((name, why),) = Stimuli(three).passed_over.items()
+    assert name == "picture.png" and states(why, "20,971,521 bytes … 20,971,520")
 
 
 def test_what_cannot_be_read_is_passed_over(three):
@@ -144,7 +146,7 @@ def test_a_file_whose_name_is_no_text_is_passed_over(three):
     with open(os.fsencode(three) + b"/x\xff.png", "wb") as file:
         file.write(PNG)
     (said,) = Stimuli(three).passed_over.items()
-    assert said == (r"x\xff.png", r"got the name 'x\udcff', expected 1 to 1024 printable bytes")
+    assert said[0] == r"x\xff.png" and states(said[1], r"'x\udcff' … 1 to 1024")
 
 
 def test_lines_that_are_no_objects_are_passed_over_by_number(tmp_path):
@@ -154,13 +156,15 @@ def test_lines_that_are_no_objects_are_passed_over_by_number(tmp_path):
     (tmp_path / "other.png").write_bytes(PNG)
     stimuli = Stimuli(path)
     assert stimuli.names == ["a", "b", longest, "e"]
-    assert {where: why.partition(", expected")[0] for where, why in stimuli.passed_over.items()} == {
-        "line 5": f"got the name '{'é' * 50}'",
-        "line 6": "got the name ''",
-        "line 7": "none.png: No such file or directory",
-        "line 8": check_media("table.csv", b""),
-        "line 10": "the object 'a' exists already, as a text",
+    facts = {
+        "line 5": f"'{'é' * 50}'",
+        "line 6": "''",
+        "line 7": "none.png",
+        "line 8": ".txt",
+        "line 10": "'a'",
     }
+    assert list(stimuli.passed_over) == list(facts)
+    assert all(states(stimuli.passed_over[line], fact) for line, fact in facts.items())
     names = tmp_path / "names.txt"
     names.write_text("one\ntwo\nth\x01ree\n\nfour")
     assert list(Stimuli(names).passed_over) == ["line 3"]
@@ -169,19 +173,19 @@ def test_lines_that_are_no_objects_are_passed_over_by_number(tmp_path):
 @pytest.mark.parametrize(
     ("file", "body", "said"),
     [
-        ("names.txt", b"a\nb\na\n", "--objects PATH: got 2 objects, expected at least 3"),
-        ("names.txt", b"a\nb\nc\xff\n", "PATH: byte 5 is not UTF-8"),
+        ("names.txt", b"a\nb\na\n", "--objects PATH: .*2 objects.*3"),
+        ("names.txt", b"a\nb\nc\xff\n", "PATH: byte 5 .*UTF-8"),
         (
             "names.txt",
             b"a\n" + b"\x01\n" * 4,
-            "--objects PATH: got 1 objects, [^;]*3; line 2: [^;]*; line 3: [^;]*; line 4:[^;]*",
+            "--objects PATH: .*1 objects, [^;]*3; line 2: [^;]*; line 3: [^;]*; line 4:[^;]*",
         ),
         (
             "table.csv",
             b"name,image\na,b\n",
-            r"--objects PATH: got columns \['name', 'image'\], expected object, image, sound, text",
+            r"--objects PATH: .*\['name', 'image'\].*object, image, sound, text",
         ),
-        ("table.csv", b"", "--objects PATH: got columns None, expected object, image, sound, text"),
+        ("table.csv", b"", "--objects PATH: .*object, image, sound, text"),
         (
             "table.csv",
             b"object,text\na,b\nc," + b"x" * 140_000,

@@ -39,14 +39,14 @@ JSPSYCH_JSON = (
 # beginning of the first column -> name, bytes, comparisons, objects, refused, what the run says
 FILES = {
     "this engine": ("a.csv", b"anchor,near,far\na,b,c\n", 1, 3, 0, ""),
-    "[salmon]": ("responses.csv", SALMON.encode(), 2, 4, 0, "read as salmon's responses: anchor=head, near=winner"),
+    "[salmon]": ("responses.csv", SALMON.encode(), 2, 4, 0, "salmon … anchor=head, near=winner"),
     "[tripletTools]": ("t.csv", TRIPLET_TOOLS.encode(), 2, 3, 0, "tripletTools"),
-    "[NEXT]": ("participants.csv", NEXT.encode(), 2, 3, 0, "read as NEXT's responses: anchor=target_center"),
-    "[THINGS]": ("triplets.csv", THINGS.encode(), 4, 4, 0, "THINGS' … objects=image1|"),
+    "[NEXT]": ("participants.csv", NEXT.encode(), 2, 3, 0, "NEXT … anchor=target_center"),
+    "[THINGS]": ("triplets.csv", THINGS.encode(), 4, 4, 0, "THINGS … objects=image1|"),
     "THINGS, trainset": ("trainset.txt", b"12 407 3\n1 2 3\n", 4, 5, 0, ""),
-    "[jsPsych]": ("data.csv", JSPSYCH.encode(), 2, 3, 0, "jsPsych's … anchor=anchor"),
+    "[jsPsych]": ("data.csv", JSPSYCH.encode(), 2, 3, 0, "jsPsych … anchor=anchor"),
     "jsPsych as JSON": ("data.json", JSPSYCH_JSON.encode(), 1, 3, 1, "jsPsych"),
-    "[cblearn]": ("triplets.csv", b"i,j,k\n3,1,4\n", 1, 3, 0, "anchor=i"),
+    "[cblearn]": ("triplets.csv", b"i,j,k\n3,1,4\n", 1, 3, 0, "cblearn … anchor=i"),
     "cblearn, `list-order` by": ("triplets.txt", b"3 1 4\n4 1 3\n", 2, 3, 0, ""),
     "cblearn, `list-count`": ("counts.csv", b"i,j,k,yes,no\n3,1,4,7,3\n", 10, 3, 0, ""),
     "a spreadsheet with": ("book.csv", "anchor;near;far\nÄ;b,5;c\n".encode("utf-8-sig"), 1, 3, 0, ""),
@@ -70,7 +70,7 @@ def test_every_line_of_the_page_has_a_file_and_every_known_layout_a_line():
     begun = [next((begin for begin in FILES if source.startswith(begin)), None) for source in options()]
     assert begun == list(FILES)
     said = " ".join(text for *_, text in FILES.values())
-    assert all(layout.tool in said for layout in LAYOUTS)
+    assert all(layout.tool.split("'")[0] in said for layout in LAYOUTS)
 
 
 @pytest.mark.parametrize("begin", FILES)
@@ -83,4 +83,5 @@ def test_the_command_reads_the_file(tmp_path, begin):
     found = summary(tmp_path / "s")
     assert (found["comparisons"], found["objects"], sum(found["rejected"].values())) == (comparisons, objects, refused)
     assert states(done.stderr, said) if said else "read as" not in done.stderr
-    assert engine(*arguments).stderr.splitlines()[-1].startswith("nothing new in ")
+    engine(*arguments)
+    assert summary(tmp_path / "s")["comparisons"] == comparisons  # nothing is read twice

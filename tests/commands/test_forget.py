@@ -169,7 +169,7 @@ def test_a_worker_whose_answers_are_not_known_loses_the_name(tmp_path):
     assert newest(state).section("triplet_counts")["n_lo"].tolist() == before.section("triplet_counts")["n_lo"].tolist()
     said = one_line(engine("forget", "--state", state, "--object", "x", "--keep-answers", status=2).stderr)
     assert "--worker" in said
-    assert "--object … --worker" in one_line(engine("forget", "--state", state, status=2).stderr)
+    assert states(one_line(engine("forget", "--state", state, status=2).stderr), "--object … --worker")
 
 
 def test_a_name_that_only_dead_letters_hold(tmp_path):
@@ -203,4 +203,4 @@ def test_after_forgetting_every_page_has_the_number_that_the_export_has(tmp_path
     assert summary(tmp_path / "s")["order_kept"] == kept
     engine("report", "--state", tmp_path / "s", "--out", tmp_path / "report.html")
     for page in (engine("inspect", "--state", tmp_path / "s").stdout, (tmp_path / "report.html").read_text()):
-        assert f"partial order keeps {kept:,} comparisons" in " ".join(page.split())
+        assert f"{kept:,} comparisons" in " ".join(page.split())

@@ -105,7 +105,7 @@ def test_a_line_over_the_limit_is_one_problem_in_bounded_memory(tmp_path):
         (2, len(long) + 3, 1 << 20),
         (len(long) + 3, len(long) + 5, 2),
     ]
-    assert records[1].problem == "an item of 31,457,281 bytes; the limit is 4,194,304"
+    assert states(records[1].problem, "31,457,281 bytes … 4,194,304")
     assert peak < 12 << 20
     positions = {path: Position(records[1].next_offset, records[1].mark)}
     assert [r.value for r in drain(FileSource(path, positions))] == [b"2\n"]
@@ -118,12 +118,8 @@ def test_a_quote_that_never_closes_costs_its_line_only(tmp_path):
         (b'3,"4\n5,6\n7,8', ""),  # a decoder refuses the first of these lines
     ]
     records = drain(FileSource(path, {}, max_item_bytes=6))
-    assert [(r.value, r.problem) for r in records] == [
-        (b"1,2\n", ""),
-        (b'3,"4\n', "6 bytes"),
-        (b"5,6\n", ""),
-        (b"7,8", ""),
-    ]
+    assert [r.value for r in records] == [b"1,2\n", b'3,"4\n', b"5,6\n", b"7,8"]
+    assert ["6 bytes" in r.problem for r in records] == [False, True, False, False]
 
 
 @pytest.mark.parametrize(
@@ -176,7 +172,7 @@ def test_another_file_under_the_name_is_refused(tmp_path, name, pack):
     path = written(tmp_path / name, pack(LINES))
     for replacement, expected in [
         (LINES[:100], "100 bytes"),
-        (b"other\n" * 900, "it begins differently"),
+        (b"other\n" * 900, "500 bytes"),
         (b"", "0 bytes"),
     ]:
         positions = {path: Position(500, zlib.crc32(LINES[:500]))}
@@ -204,7 +200,7 @@ def test_a_cut_beyond_the_first_bytes_and_a_table_of_another_length_are_refused(
         write(TABLE, path)
         last = drain(FileSource(path, {}))[-1]
         assert drain(FileSource(path, {path: Position(last.next_offset, last.mark)})) == []
-        assert "it begins differently" in failed(FileSource(path, {path: Position(10, last.mark + 1)}))[1]
+        assert "10 rows" in failed(FileSource(path, {path: Position(10, last.mark + 1)}))[1]
         _, message = failed(FileSource(path, {path: Position(11, last.mark)}))
         assert states(message, "10 rows … 11 rows")
 

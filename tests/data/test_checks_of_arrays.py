@@ -76,9 +76,7 @@ def test_rows_that_rise(columns, twice, block):
         seen.append(right)
         if not right:
             at = next(t for t, (a, b) in enumerate(pairs) if not (a <= b if twice else a < b))
-            with pytest.raises(
-                Corrupt, match=f"x: entries {at} and {at + 1} are not in order" + ("$" if twice else ", or")
-            ):
+            with pytest.raises(Corrupt, match=f"^x: .*{at}.*{at + 1}"):
                 array_checks.check_rising("x", *rows.T, twice=twice)
     both(seen)
 
@@ -228,7 +226,7 @@ def test_there_are_exactly_the_arrays_that_are_held():
         ({}, "none"),
         ({**good, "w": np.array([1.0, np.nan])}, "w: .*nan"),
         ({**good, "w": np.ones(3)}, "3.*2 keys"),
-        ({**good, "i": np.array([0, 3], np.int32)}, "i: got 0 to 3, expected 0 and more, below 3"),
+        ({**good, "i": np.array([0, 3], np.int32)}, "i: .*0 to 3.*0.*3"),
     ):
         with pytest.raises(Corrupt, match=told):
             check_arrays(held, wrong, objects=3)

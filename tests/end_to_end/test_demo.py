@@ -33,7 +33,7 @@ def test_the_demo_ends_with_a_page_that_is_true(tmp_path):
     published = Store(tmp_path / "demo").published()
     clusters, best = published.artifacts["sdp_clustering"].report, published.artifacts["classify"].report["model"]
     assert f"clusters        {clusters['note']};" in page and f' "{best}" (' in page
-    assert re.search(r"^run +[\d,]+ events of events.jsonl read: .* 4 refused .* fitted: ", page, re.M)
+    assert re.search(r"^run +[\d,]+ events .*events.jsonl.* 4 \w+ \(.*embedding", page, re.M)
     assert re.search(r"\.html.*browser\n*$", page)
     shown = held((tmp_path / "demo" / "report.html").read_text())
     assert len(shown["names"]) == len(shown["pictures"]) == 10 * demo.PER_DIGIT

@@ -186,7 +186,7 @@ def test_two_processes_never_share_a_state(tmp_path):
     try:
         until(lambda: (tmp_path / "state" / "lock").exists() and (tmp_path / "state" / "lock").read_text().strip())
         said = one_line(engine("run", events, "--state", tmp_path / "state", status=1).stderr)
-        assert f"in use by process {process.pid}" in said
+        assert f"process {process.pid}" in said
     finally:
         stopped(process)
     assert process.returncode == 0

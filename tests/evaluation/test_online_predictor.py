@@ -95,7 +95,7 @@ def test_a_fit_is_taken_over_once_and_what_came_since_is_learned_again():
         monitor.published(Published(snapshot, {"embedding": made}))
     monitor.serve(snapshot._replace(sequence=2))
     kept = fast.kept()
-    assert [event for event, _ in log.said] == ["online embedding goes on from a fit"]
+    assert len(log.said) == 1
     assert (kept.report["d"], kept.report["kernel"], kept.report["fit_of_snapshot"]) == (2, "ste", 1)
     assert fast.model.seen == 3000 and kept.arrays["answers"].sum() == 9000
     assert (fast.model.margins(TRIPLETS[:, [0, 1, 0, 2]]) > 0).mean() > 0.85

@@ -75,7 +75,8 @@ def test_a_row_an_object(d):
     for i, row in enumerate(found):
         assert int(row["answers"]) == counted[row["object"]]
         there = i in asked
-        assert row["cluster"] == ["0", "1", "", "0", "1", "", ""][i]
+        assert row["cluster"] == ["1", "2", "", "1", "2", "", ""][i]
+        assert row["cluster_label"] == ["0", "1", "", "0", "1", "", ""][i]
         assert (row["stability"] != "") == (row["cluster"] != "")
         assert row["predicted"] == ["x", "y", "", "x", "y", "", ""][i]
         assert row["label"] == ("x" if row["object"] == "10" else "")

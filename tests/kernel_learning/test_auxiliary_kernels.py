@@ -200,7 +200,7 @@ def bad_files(folder):
         (spec("text.npy", "linear"), "<U1"),
         (spec("few.npy", "linear"), "4 rows.*5 objects"),
         (spec("skew.npz"), r"\(0, 1\).*\(1, 0\).*0.25"),
-        (spec("indefinite.npz"), f"not positive semidefinite: smallest eigenvalue {least:.4g}"),
+        (spec("indefinite.npz"), f"semidefinite.*{least:.4g}"),
         (spec("hole.npz"), r"\(2, 3\)"),
         (spec("nan.npz", "linear"), "nan at row 'bee', column 2"),
         (spec("inf.npz", "rbf"), "inf at row 'bee', column 2"),
@@ -215,7 +215,7 @@ def bad_files(folder):
         (spec("zero.npy"), "diagonal"),
         (
             spec("words.csv", "rbf"),
-            "column 'colour' holds string; expected numbers, next: name the numeric ones in `columns`",
+            "'colour'.*string.*`columns`",
         ),
         (spec("words.csv", "rbf", columns=("taste",)), "no column 'taste'; got columns name, colour"),
     ]

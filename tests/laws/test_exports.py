@@ -266,7 +266,8 @@ def test_csv_tables_stand_beside_the_arrays(published):
     made = files("clusters", published, "npz")
     assert read("x.csv", made["clusters.csv"]).to_pydict() == {
         "object": list(published.snapshot.objects),
-        "cluster": [0, 1, 0, 1, -1],
+        "cluster": [1, 2, 1, 2, -1],
+        "cluster_label": [0, 1, 0, 1, -1],
     }
     boosted = {kind: made for kind, made in published.artifacts.items() if kind != "classify"}
     only_boosted = published._replace(artifacts=boosted)
@@ -359,8 +360,8 @@ def test_models_are_a_table_with_the_best_first(published):
     )
     table = read("models.csv", files("models", made, "csv")["models.csv"])
     assert table.column_names == [
-        "model", "accuracy", "standard_error", "accuracy_by_worker", "standard_error_by_worker", "workers", "log_loss",
-        "calibration_error", "ceiling", "ceiling_at_most", "seconds",
+        "model", "accuracy", "standard_error", "accuracy_by_worker", "standard_error_by_worker", "workers",
+        "comparisons", "log_loss", "calibration_error", "ceiling", "ceiling_at_most", "seconds",
     ]  # fmt: skip
     rows = table.to_pydict()
     assert {"adds3", "adds4", "k1", "k2", "majority", "chance"} < set(rows["model"])  # tests/prediction is about these

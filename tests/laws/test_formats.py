@@ -461,7 +461,7 @@ def test_many_arrow_messages_are_one_block(seed, options):
     assert list(zip(refused_in, done.rejected, strict=True)) == [
         (i, r) for i, p in enumerate(parts) for r in p.rejected
     ]
-    assert seed == 0 or any(r.message.startswith("not a readable") for r in done.rejected)
+    assert seed == 0 or any(r.reason == "not_parseable" for r in done.rejected)
 
 
 @pytest.mark.parametrize("format", FORMATS)
@@ -540,7 +540,7 @@ def test_catch_trials_are_left_out_and_remembered(seed):
         ]
     for wrong in (b'{"anchor":"a","near":"b","far":"c","ok":1}', b'{"anchor":"a","near":"b","far":"c","ok":"yes"}'):
         (one,) = JsonDecoder(options)(wrong).rejected
-        assert one.reason == "wrong_type" and "ok (as catch) holds" in one.message
+        assert one.reason == "wrong_type" and "ok (as catch)" in one.message
     assert comparisons(JsonDecoder(options)(b'{"anchor":"a","near":"b","far":"c","ok":null}'))
     both = joined([JsonDecoder(options)(line) for line in lines.split(b"\n")])
     names = [*both.provenance.workers, None]

@@ -130,15 +130,20 @@ def false_clusters() -> Lines:
 
 
 def found_groups() -> Lines:
-    """Studies, found, with the right k, right k, adjusted Rand index, the oracle's right k; by distance."""
+    """Studies; clusters with the right number, with another number, a continuum, cannot tell; right k whatever is said,
+    adjusted Rand index where clusters are said, the oracle's right k; by distance."""
     _, groups, _ = _verdicts()
-    lines = []
+    lines: Lines = []
     for apart in sorted({each["apart"] for each in groups}):
         own = [each for each in groups if each["apart"] == apart]
         right = [each for each in own if each["k"] == int(each["kind"])]
-        agreement = mean(each["ari"] for each in own if each["ari"] is not None)
+        told, found = _told(own), _told(right)
+        unknown = sum(each["verdict"] == "cannot tell" for each in own)
+        agreement = [mean(each["ari"] for each in own if each["ari"] is not None)] if told else []
         oracle = sum(each["oracle"] == int(each["kind"]) for each in own)
-        lines.append([len(own), _told(own), _told(right), len(right), agreement, oracle])
+        lines.append(
+            [len(own), found, told - found, len(own) - told - unknown, unknown, len(right), *agreement, oracle]
+        )
     return lines
 
 

@@ -19,6 +19,8 @@ ELSEWHERE = {  # pages whose blocks another test runs, and which
     "stream_engine/docs/runbook.md": "tests/end_to_end/test_runbook.py",
     "stream_engine/docs/tutorials/kafka_to_grafana.md": "tests/kafka/test_tutorial.py",
     "stream_engine/docs/how-to/spark.md": "tests/spark/test_how_to.py",
+    "stream_engine/docs/how-to/r.md": "tests/manual/test_r.py",
+    "stream_engine/docs/how-to/experiment_software.md": "tests/collect/test_experiment_software.py",
     **{f"stream_engine/docs/{page}": "tests/manual/test_reference_pages.py" for page in MADE if page.endswith(".md")},
 }
 HERE = [page for page in PAGES if page not in ELSEWHERE and blocks(PAGES[page])]
@@ -26,6 +28,8 @@ NOT_RUN = {  # kinds of blocks that nothing runs, and why
     "text": "a drawing, a formula or a usage: nothing that could be run",
     "sh": "a command with names of one's own; its verbs and options are held against those that there are",
     "pycon": "made of docstrings, which doctest runs",
+    "r": "of a page that tests/manual/test_r.py runs, where there is R",
+    "html": "of a page on another site; tests/collect/test_jspsych.py has such a page",
     "js": "of a page on another site; tests/collect/test_other_sites.py has such a page",
     "toml": "read, and kept as a file that the commands of the page use",
 }

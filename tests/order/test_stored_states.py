@@ -31,7 +31,7 @@ def sorted_rows(rows):
 
 def test_what_a_guard_says_of_itself_is_a_state(state):
     check_state(state, N)
-    with pytest.raises(Corrupt, match=f"got 0 to {N - 1}, expected 0 and more, below {N - 1}"):
+    with pytest.raises(Corrupt, match=f"0 to {N - 1}.*0.*{N - 1}"):
         check_state(state, N - 1)
     with pytest.raises(Corrupt, match="kept, refused"):
         check_state({**state, "refused": state["kept"]}, N)

@@ -176,7 +176,9 @@ def test_a_subset_reports_on_answers_among_itself():
 
 
 def test_params_are_remembered_under_their_old_names():
-    old = msgspec.convert({"hold_out": "comparisons"}, partial_order_embedding.Params)
+    with pytest.warns(FutureWarning, match="judgements"):
+        old = msgspec.convert({"hold_out": "comparisons"}, partial_order_embedding.Params)
+    assert old.hold_out == "judgements"
     assert (
         partial_order_embedding.refit(snapshot_of(events(8, 60)), old, 0).report["chosen_by"] == "held-out judgements"
     )

@@ -114,7 +114,7 @@ def test_little_evidence(rows):
 def test_memory_and_missing_counts_are_said(monkeypatch):
     snapshot = snapshot_of(planted(30, 3, 3.0)[0])
     monkeypatch.setattr(available_memory, "available", lambda: 1)
-    with pytest.raises(CannotRefit, match="hierarchy.*30 objects.*2.2e-05 GB, 1e-09 GB"):
+    with pytest.raises(CannotRefit, match="hierarchy.*30 objects.*2.2e-05 GB.*1e-09 GB"):
         refit(snapshot, Params(), 0)
     bare = snapshot._replace(arrays={})
     with pytest.raises(CannotRefit, match="similarity adds3: "):

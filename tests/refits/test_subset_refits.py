@@ -215,7 +215,7 @@ def test_what_cannot_be_learned_is_refused_in_one_line(world, params, line):
 def test_boosting_refuses_in_one_line():
     for given, line in (
         (("o0", "nobody"), "objects: 1 of 2 names"),
-        (("o0", "o5", "o10"), "no labelled object among the 3 chosen of 60"),
+        (("o0", "o5", "o10"), "3 .*60"),
     ):
         with pytest.raises(CannotRefit, match=line) as caught:
             triplet_boost.refit(labelled(size=500), triplet_boost.Params(objects=given), 0)
@@ -224,15 +224,17 @@ def test_boosting_refuses_in_one_line():
 
 @pytest.mark.parametrize("module", [kernel_learning, partial_order_embedding])
 def test_the_old_word_for_an_extension_is_still_read(module):
-    assert msgspec.convert({"objects": 9, "rest": "placed"}, module.Params).rest == "extended"
-    assert module.Params(objects=9, rest="placed") == module.Params(objects=9, rest="extended")
+    with pytest.warns(FutureWarning, match="extended"):
+        assert msgspec.convert({"objects": 9, "rest": "placed"}, module.Params).rest == "extended"
+    with pytest.warns(FutureWarning, match="extended"):
+        assert module.Params(objects=9, rest="placed") == module.Params(objects=9, rest="extended")
 
 
 @pytest.mark.parametrize(
     "params, line",
     [
         (KERNEL, r"kernel_learning of 14 objects \(16 matrices of 14 x 14.*choose objects"),
-        (ORDER, r"14 objects \(24.*3.8e-05 GB, 1e-06 GB.*.*--set objects=500"),
+        (ORDER, r"14 objects \(24.*3.8e-05 GB.*1e-06 GB.*.*--set objects=500"),
     ],
 )
 def test_what_does_not_fit_is_refused_with_the_figures(world, params, line, monkeypatch):

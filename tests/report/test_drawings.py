@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from PIL import Image
 
 from stream_engine.exports.object_places import ellipses_of
 from stream_engine.report import drawings, labels
@@ -24,7 +25,8 @@ from stream_engine.report.drawings import (
     rule_texts,
     ticks,
 )
-from stream_engine.report.figure_files import FORMATS, draw, encoded
+from stream_engine.report.figure_files import FORMATS, Markers, draw, encoded
+from stream_engine.report.figure_style import FigureStyle
 from stream_engine.report.inline_svg import colour_class, svg
 from stream_engine.report.labels import placed
 from stream_engine.report.learning import wilson
@@ -139,8 +141,10 @@ def test_a_name_may_stand_right_left_above_below_and_at_the_corners():
     )
 
 
-def test_groups_come_round_again_to_the_first_colour():
-    assert [colour_class(group) for group in (-1, 0, 7, 8)] == ["cn", "c0", "c7", "c0"]
+def test_twenty_groups_differ_by_colour_or_shape_and_ten_by_colour():
+    assert [colour_class(group) for group in (-1, 0, 9, 10)] == ["cn", "c0", "c9", "c0"]
+    assert len({(colour_class(group), drawings.shape_number(group)) for group in range(20)}) == 20
+    assert len(set(drawings.COLOURS)) == 10
 
 
 def test_texts_of_rules_stand_apart_from_points_and_from_each_other():
@@ -180,7 +184,9 @@ def test_ellipses_are_the_regions_of_95_per_cent():
 def test_files_for_papers_hold_their_fonts_and_are_the_same_twice(format):
     once = encoded(drawing(equal=True), format)
     assert once == encoded(drawing(equal=True), format)
-    if format == "pdf":
+    if format == "png":
+        assert Image.open(io.BytesIO(once)).width == pytest.approx(85 / 25.4 * 300, abs=2)
+    elif format == "pdf":
         assert once.startswith(b"%PDF") and b"/FontFile2" in once
     else:
         made = ElementTree.parse(io.BytesIO(once))
@@ -251,6 +257,45 @@ def test_every_mark_of_a_page_lies_where_its_values_say():
     assert [numbers(each.get("d"))[1] for each in by_class["grid"]] == near(*(y(step) for step in range(5)))
 
 
+def test_regions_are_drawn_where_they_are_asked_for():
+    marks, style = every_mark()[:2], FigureStyle(regions=True)
+    plain, with_regions = (
+        encoded(drawing(marks=marks), "svg", each).count(b"<path") for each in (style._replace(regions=False), style)
+    )
+    assert with_regions == plain + 9
+
+
+def test_pictures_stand_on_their_points_and_on_no_other_picture():
+    """In a file for papers: of two objects at one place, one has its picture; a name beside another lies on none."""
+    from matplotlib.figure import Figure
+    from matplotlib.offsetbox import AnnotationBbox
+
+    x = np.array([0.0, 0.01, 3.0, 6.0])
+    points = Points(x, np.zeros(4), np.arange(4), ("a", "b", "c", "no picture"), np.array([0, 0, 1, 1]))
+    made = drawing(marks=(points,), groups=())
+    buffer = io.BytesIO()
+    Image.new("RGB", (40, 20), "red").save(buffer, "JPEG")
+    axes = draw(made, Figure(layout="constrained").subplots(), dict.fromkeys("abc", buffer.getvalue()))
+    shown = [each for each in axes.get_children() if isinstance(each, AnnotationBbox)]
+    assert [each.xy for each in shown] == [(0.0, 0.0), (3.0, 0.0)]
+    assert [each.get_text() for each in axes.texts] == ["no picture"]
+    axes.figure.draw_without_rendering()
+    one, other = (each.get_window_extent() for each in shown)
+    assert not one.overlaps(other) and not axes.texts[0].get_window_extent().overlaps(other)
+
+
+def test_points_are_coloured_and_sized_by_their_ids():
+    """Values for all objects; the marks may hold some of them, in another order."""
+    points = Points(np.arange(2.0), np.zeros(2), np.array([3, 1]), ("d", "b"), np.zeros(2, int))
+    markers = Markers(np.arange(4.0), np.array([10.0, 20.0, 30.0, 40.0]), {"alpha": 0.5})
+    from matplotlib.figure import Figure
+
+    made = draw(drawing(marks=(points,)), Figure().subplots(), labels=["A", "B", "C", "D"], markers=markers)
+    (drawn,) = made.collections
+    assert drawn.get_array().tolist() == [3.0, 1.0] and drawn.get_sizes().tolist() == [40.0, 20.0]
+    assert drawn.get_alpha() == 0.5 and sorted(each.get_text() for each in made.texts) == ["B", "D"]
+
+
 def axes_of(*marks, **more):
     from matplotlib.figure import Figure
 
@@ -268,7 +313,7 @@ def test_every_mark_of_a_figure_lies_where_its_values_say():
     assert np.concatenate([each.get_offsets().data for each in drawn.collections]) == pytest.approx(at)
     assert [each.get_label() for each in drawn.collections][1] == "cluster 0" and drawn.get_legend() is not None
     assert {each.get_text() for each in drawn.texts} == set(points.names)
-    three = Points(np.array([0.0, 1.0, 10.0]), np.zeros(3), np.arange(3), ("a long name",) * 3, np.zeros(3, int))
+    three = Points(np.array([0.0, 1.0, 10.0]), np.zeros(3), np.arange(3), ("a name",) * 3, np.zeros(3, int))
     beside = [(np.sign(each.xyann[0]), each.get_ha()) for each in axes_of(three).texts]
     assert beside == [(0, "center"), (1, "left"), (-1, "right")]
     (one,) = axes_of(Bars(np.array([3.0]), np.array([1.0]), np.array([False]))).patches

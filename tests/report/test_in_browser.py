@@ -6,6 +6,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from tests.report.conftest import barriers
 from tests.support.process import engine
@@ -188,10 +189,92 @@ def test_figures_and_tables_can_be_taken_along(opened, tmp_path):
     assert (tmp_path / "map.pdf").read_bytes().startswith(b"%PDF")
 
 
-def test_prints_without_tools(opened):
-    opened.page.emulate_media(media="print")
-    assert opened.page.locator(".tools:visible, nav:visible, .take:visible").count() == 0
-    assert opened.page.locator("#map-svg").is_visible()
+def test_prints_without_tools_with_whole_tables_on_white(report, watched):
+    page = (found := watched(viewport={"width": 720, "height": 900}, color_scheme="dark")).page
+    page.goto(report.as_uri())
+    page.emulate_media(media="print")
+    assert page.locator(".tools:not(.keys):visible, nav:visible, .take:visible").count() == 0
+    assert page.locator("#map-svg").is_visible() and page.locator(".keys").first.is_visible()
+    for table in page.locator(".table").all():
+        style = "e => [getComputedStyle(e).contentVisibility, e.scrollHeight - e.clientHeight, e.scrollWidth <= 720]"
+        visible, hidden, fits = table.evaluate(style)
+        assert (visible, fits) == ("visible", True) and hidden <= 1
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    assert found.wrong == []
+
+
+def boxes_of(page, query: str) -> np.ndarray:
+    """(k, 4) left, top, width, height on the screen, without the outline."""
+    script = """all => all.map(e => { const b = e.getBBox(), m = e.getScreenCTM();
+        return [b.x * m.a + m.e, b.y * m.d + m.f, b.width * m.a, b.height * m.d]; })"""
+    return np.array(page.locator(query).evaluate_all(script))
+
+
+def overlaps(boxes: np.ndarray) -> int:
+    """How many pairs of boxes lie on each other by more than a pixel."""
+    left, top, right, low = *boxes[:, :2].T, *(boxes[:, :2] + boxes[:, 2:]).T
+    across = np.minimum(right[:, None], right) - np.maximum(left[:, None], left) > 1
+    down = np.minimum(low[:, None], low) - np.maximum(top[:, None], top) > 1
+    return int(((across & down).sum() - len(boxes)) / 2)
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_names_are_legible_and_lie_on_no_other_at_every_width_and_zoom(report, watched, width):
+    page = watched(viewport={"width": width, "height": 900}).page
+    page.goto(report.as_uri())
+    shown = []
+    for _ in range(2):
+        page.wait_for_timeout(200)  # they are laid out with the next frame
+        boxes = boxes_of(page, "#map-svg .names text")
+        shown.append(len(boxes))
+        assert overlaps(boxes) == 0 and (boxes[:, 3] >= 10).all() and (boxes[:, 3] <= 15).all()
+        page.locator("#map-plot").focus()
+        page.keyboard.press("+")
+    assert shown[0] >= 5
+
+
+def test_pictures_stand_for_points_and_lie_on_no_other(report, watched, tmp_path):
+    folder = tmp_path / "pictures"
+    folder.mkdir()
+    for i in range(5, 30):
+        Image.new("RGB", (90, 60), (8 * i, 90, 200 - 5 * i)).save(folder / f"object {i}.png")
+    engine("report", "--state", report.parent / "s", "--out", tmp_path / "p.html", "--objects", folder)
+    page = (found := watched(viewport={"width": 1280, "height": 900})).page
+    page.goto((tmp_path / "p.html").as_uri())
+    page.wait_for_timeout(200)
+    pictures = page.locator("#map-svg .pictures image")
+    assert 5 <= pictures.count() <= 25
+    assert overlaps(boxes_of(page, "#map-svg .pictures rect")) == 0
+    held = page.evaluate("JSON.parse(document.getElementById('data').textContent)")
+    middle = "e => { const b = e.getBoundingClientRect(); return [b.x + b.width / 2, b.y + b.height / 2]; }"
+    for each in pictures.all()[:5]:
+        i = each.get_attribute("data-i")
+        assert each.get_attribute("href") == held["pictures"][held["names"][int(i)]]
+        at = page.locator(f"#map-svg use[data-i='{i}']").evaluate(middle)
+        assert each.evaluate(middle) == pytest.approx(at, abs=2)
+    pictures.first.click()
+    assert page.locator("#about-picture").is_visible() and barriers(page) == []
+    assert found.wrong == [] and found.asked == [(tmp_path / "p.html").as_uri()]
+
+
+def test_targets_on_a_phone_are_large(report, watched):
+    page = watched(viewport={"width": 390, "height": 844}).page
+    page.goto(report.as_uri())
+    high = page.locator("button:visible, select, input").evaluate_all(
+        "all => all.map(e => [e.offsetHeight, e.outerHTML])"
+    )
+    assert all(size >= 44 for size, _ in high), [text for size, text in high if size < 44]
+
+
+def test_regions_are_shown_on_demand(opened):
+    page = opened.page
+    regions, button = page.locator("#map-svg .ellipses"), page.locator("[data-regions]")
+    page.select_option("#map-of", label="embedding")
+    assert regions.is_hidden() and button.is_enabled()
+    button.press("Enter")
+    assert regions.is_visible() and button.get_attribute("aria-pressed") == "true"
+    page.select_option("#map-of", label="picture")
+    assert button.is_disabled()
 
 
 def test_a_page_of_nothing_works(tmp_path, watched):

@@ -2,6 +2,7 @@
 
 import base64
 import hashlib
+import os
 import re
 
 import numpy as np
@@ -49,13 +50,25 @@ def test_figures_beside_it(study, tmp_path):
     made = sorted(path.name for path in (tmp_path / "f").iterdir())
     expected = sorted({name.partition(".")[0] for name in made})
     assert {"calibration", "dendrogram", "learning_curve", "map"} <= set(expected)
-    assert made == sorted(f"{name}.{format}" for name in expected for format in ("pdf", "svg"))
+    assert made == sorted(f"{name}.{format}" for name in expected for format in ("pdf", "png", "svg"))
     assert f"{len(made)} figures" in said
+    for path in (tmp_path / "f").glob("*.png"):
+        with Image.open(path) as image:
+            assert image.width == pytest.approx(85 / 25.4 * 300, abs=2)
+            assert image.info["dpi"] == pytest.approx((300, 300), abs=0.01)
     html = (tmp_path / "r.html").read_text()
     carried = re.findall(r'href="data:application/pdf;base64,([^"]*)" download="(\w+).pdf"', html)
     assert {name: base64.b64decode(content) for content, name in carried} == {
         name: (tmp_path / "f" / f"{name}.pdf").read_bytes() for name in expected
     }
+
+
+def test_figures_are_as_wide_and_in_the_font_that_was_asked_for(study, tmp_path):
+    asked = ("report", "--state", study, "--out", tmp_path / "r.html", "--figures", tmp_path / "f")
+    engine(*asked, "--figure-width", "17.4cm", "--font", "dejavu serif", "--font-size", "9")
+    with Image.open(tmp_path / "f" / "map.png") as image:
+        assert image.width == pytest.approx(174 / 25.4 * 300, abs=2)
+    assert b"DejaVuSerif" in (tmp_path / "f" / "map.pdf").read_bytes()
 
 
 def test_pictures_and_texts_of_objects(study, tmp_path):
@@ -89,12 +102,19 @@ def test_pictures_and_texts_of_objects(study, tmp_path):
         (["--state", "{s}", "--objects", "{t}/away.csv"], "folder"),
         (["--state", "{s}", "--objects", "{t}/broken.csv"], "bad.csv: "),
         (["--state", "{s}", "--objects", "{t}/empty"], "pictures"),
+        (["--state", "{s}", "--objects", "{t}/pipe.csv"], "pipe.png … file"),
+        (["--state", "{s}", "--figure-width", "85"], "--figure-width … '85' … 30mm … 600mm"),
+        (["--state", "{s}", "--figure-width", "1in"], "--figure-width … '1in' … 30mm"),
+        (["--state", "{s}", "--font", "No Such Font"], "--font … 'No Such Font'"),
+        (["--state", "{s}", "--font-size", "3pt"], "--font-size … '3pt' … 4pt … 36pt"),
     ],
 )
 def test_what_is_wrong_is_one_line_and_nothing_is_written(study, tmp_path, arguments, expected):
     (tmp_path / "bad.csv").write_text("name,picture\na,b\n")
     (tmp_path / "away.csv").write_text("object,image\na & b,../../etc/passwd\n")
     (tmp_path / "broken.csv").write_text("object,image\na & b,bad.csv\n")
+    (tmp_path / "pipe.csv").write_text("object,image\na & b,pipe.png\n")
+    os.mkfifo(tmp_path / "pipe.png")
     (tmp_path / "empty").mkdir()
     filled = [each.format(s=study, t=tmp_path) for each in arguments]
     if "--out" not in filled:

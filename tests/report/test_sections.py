@@ -14,6 +14,7 @@ from stream_engine.report.dendrogram import draw
 from stream_engine.report.material import MOST, material
 from stream_engine.report.page import tiles
 from stream_engine.report.places import kernel_pca
+from tests.support.facts import states
 from tests.support.reported import answers, held, names, published
 
 ALWAYS = set(SECTIONS) - {"workers", "dendrogram"}
@@ -73,8 +74,8 @@ def test_the_first_screen_states_the_findings(study):
 @pytest.mark.parametrize(
     "text, value",
     [
-        ("3 clusters (p = .025 against a continuum); random halves give 3 to 6.", "3 clusters"),
-        ("No clusters: the answers are compatible with a continuum (p = .75).", "No clusters"),
+        ("3 clusters (p = .025); more.", "3 clusters"),
+        ("No clusters: more (p = .75).", "No clusters"),
     ],
 )
 def test_a_tile_has_the_verdict_alone(study, text, value):
@@ -122,7 +123,6 @@ def test_a_figure_says_what_it_is_and_what_it_is_not(study):
     made = sections(study)
     assert " 375 comparisons" in made["read"].says
     assert "coverage" in made["next"].says
-    assert "in the units of the map's axes" in made["dendrogram"].says
     tables = {each.name: each for each in made["clusters"].tables}
     assert "below .9" in tables["clusters"].about
     assert tables["crowding"].columns["clusters"] == [2, 3, 4]
@@ -143,7 +143,7 @@ def test_answers_of_four_objects_are_told_by_object(tmp_path):
         for name in event["near"] + event["far"]:
             said[name] += 1
     assert dict(zip(rows["object"], rows["answers"])) == said
-    assert "All comparisons are of four objects" in made["contradictions"].says
+    assert made["contradictions"].says and not made["contradictions"].tables
 
 
 def test_nothing_about_single_workers_unless_asked_for(study):
@@ -176,10 +176,10 @@ def test_questions_answered_equally_often_are_told_apart(tmp_path):
 def test_who_little_is_known_about_is_named(tmp_path, study):
     once = {"anchor": "rare", "near": "o1", "far": "o2"}
     says = sections(published(tmp_path, [*answers(8, 300), once], "--no-refits"))["objects"].says
-    assert " 3 objects have fewer than 10 answers: rare, " in says, says
+    assert states(says, "3 objects … 10 answers … rare"), says
     least = sections(study)["objects"]
     name, answered = (least.tables[0].columns[key][0] for key in ("object", "answers"))
-    assert f" {name} has the fewest answers: {answered}." in least.says
+    assert states(least.says, f"{name} … {answered}")
 
 
 FEW = {

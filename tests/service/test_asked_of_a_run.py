@@ -1,5 +1,6 @@
 """What is asked of a real run while it is under way: by POST."""
 
+import json
 import os
 import signal
 import threading
@@ -75,7 +76,7 @@ def test_paused_resumed_snapshot_and_refit(tmp_path, monkeypatch):
         until(lambda: run.metric('comparisons_total{kind="triplet"}') == 10, what="ten comparisons")
         run.admin.post("/admin/pause")
         until(lambda: run.metric("paused") == 1, what="the pause")
-        assert run.http.get("/readyz").text == "paused by POST /admin/pause\n" and run.answers()
+        assert "/admin/pause" in run.http.get("/readyz").text and run.answers()
         run.append()
         assert run.admin.post("/admin/snapshot").status_code == 202
         until(lambda: run.http.get("/snapshot").status_code == 200, what="a snapshot while paused")
@@ -91,4 +92,6 @@ def test_paused_resumed_snapshot_and_refit(tmp_path, monkeypatch):
 
     said = run.beside(ask).stderr
     assert said.count('"event": "snapshot", "level": "debug"') == 1 and '"why": "admin"' in said and TOKEN not in said
-    assert "stalled" not in said and '"refit asked for"' in said
+    lines = [json.loads(line) for line in said.splitlines()]
+    assert not any("where" in line for line in lines)  # nothing stalled
+    assert any(line.get("refit") == "spectral" and line.get("snapshot") == 1 for line in lines)

@@ -181,7 +181,7 @@ def of_predictions(driven: Driven, folder: Path, monkeypatch) -> None:
     monkeypatch.setattr(prediction_monitor, "COOLDOWN", 1_000_000)
     metrics, log = ran(state, source, **rule)
     note = json.loads((state / "progressive.json").read_text())
-    alarms = Counter(more["signal"] for _, event, more in log.said if event == "the comparisons changed")
+    alarms = Counter(more["signal"] for _, event, more in log.said if "signal" in more)
     for watched, drift in note["drift"].items():
         assert drift["alarms"] == alarms[watched] > 0
         driven.check(metrics, alarms[watched], "drifts_total", signal=watched)
@@ -218,7 +218,7 @@ def of_refits(driven: Driven, folder: Path) -> None:
     driven.check(later, 0, "memory_bytes", of="refits")
     pages = int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
     driven.check(later, lambda held: pages / 3 < held < pages * 3, "memory_bytes", of="resident")
-    assert log.events("warning").count("refit not started, no memory is left for it; raise memory_gb") == len(REFITS)
+    assert len([line for line in log.events("warning") if "memory_gb" in line]) == len(REFITS)
 
 
 def of_deeds(driven: Driven, folder: Path) -> None:

@@ -15,6 +15,7 @@ from stream_engine.service.http.live_figures import MOST, SERIES, History, LiveF
 from stream_engine.service.metrics import Metrics
 from stream_engine.service.settings import BadSettings
 from stream_engine.state.store import Store
+from tests.support.facts import states
 from tests.support.process import until
 from tests.support.reported import answers, state
 from tests.support.served import served
@@ -76,10 +77,8 @@ def test_what_moves_is_what_the_metrics_say(tmp_path):
     assert (
         not said["ready"] and said["failed"] == ["embedding"] and said["accuracy"] == 0.75 and not said["objects_shown"]
     )
-    assert said["wrong"] == [
-        "Source not reachable: x.",
-        "The refit embedding failed, and what it made before stays: no room.",
-    ]
+    away, failed = said["wrong"]
+    assert "x" in away and states(failed, "embedding … no room")
     assert said["refits"] == [{"kind": "sdp_clustering", "done": 0.75, "gap": 0.5}]
     assert said["snapshot"] == 0 and said["age"] is None and said["page"] is None
 
@@ -101,14 +100,12 @@ def test_rate_behind_and_refusing_follow_what_came_since_the_last_look(tmp_path,
     metrics.rejected.labels("not_distinct").inc(25)
     second = figures.now()
     assert second["refusing"] and second["behind"]
-    assert second["wrong"] == [
-        "Behind: 2,500 unread, 2 minutes at the present rate.",
-        "15 % of the recent events were rejected; the reasons: stream-engine dead-letters list.",
-    ]
+    behind, rejected = second["wrong"]
+    assert states(behind, "2,500 … 2 minutes") and states(rejected, "15 % … stream-engine dead-letters list")
     metrics.lag.set("a", 0)
     metrics.stalled.set(1)
     now[0] += 1.0
-    assert "Nothing was read for a while" in figures.now()["wrong"][0]
+    assert figures.now()["wrong"][0] not in second["wrong"]
 
 
 def test_history_holds_the_whole_run_in_few_moments_and_the_newest_among_them():

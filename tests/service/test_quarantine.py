@@ -276,7 +276,7 @@ def test_a_line_that_kills_the_process_is_put_aside_after_three_deaths(tmp_path)
         len(lines(EVENTS[:50])),
         50,
     )
-    assert letter["message"] == "the process died 3 times while it was at work on it"
+    assert "3 times" in letter["message"]
     engine("run", jsonl(tmp_path / "healthy.jsonl", EVENTS), "--state", tmp_path / "h", "--no-refits")
     healthy = summary(tmp_path / "h")
     assert all(found[key] == healthy[key] for key in ("objects", "guard", "comparisons", "unique_triplets"))

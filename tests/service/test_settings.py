@@ -110,3 +110,11 @@ def test_mapping_and_shard():
     for wrong in ("2/2", "x/2", "1", "-1/2"):
         with pytest.raises(BadSettings, match="expected i/n"):
             shard(wrong)
+
+
+@pytest.mark.parametrize("policy, kept", [("first", True), ("off", False)])
+def test_the_former_table_of_the_guard_is_still_read(tmp_path, policy, kept):
+    file = tmp_path / "engine.toml"
+    file.write_text(f'[guard]\npolicy = "{policy}"\n')
+    with pytest.warns(FutureWarning, match=f"guard = {str(kept).lower()}"):
+        assert load(str(file), {}, {}).guard is kept

@@ -38,7 +38,7 @@ def test_a_damaged_one_is_passed_over(store):
 def test_what_names_no_snapshot_is_said(store, tmp_path):
     with pytest.raises(NoSnapshotName, match="--snapshot.*'newest'"):
         store.named("newest")
-    with pytest.raises(NoSuchSnapshot, match="no snapshot 7; kept are 1, 2, 3"):
+    with pytest.raises(NoSuchSnapshot, match="7.*1, 2, 3"):
         store.named("7")
     with pytest.raises(NoSuchSnapshot, match="`stream-engine run SOURCE --state DIR`"):
         Store(tmp_path / "empty").published()
@@ -49,7 +49,7 @@ def test_what_names_no_snapshot_is_said(store, tmp_path):
     with pytest.raises(NoSuchSnapshot, match="run"):
         Store(tmp_path / "begun").published()
     lock.release()
-    began = "no snapshot there; a run began there and ended before its first, and none is at work now; `stream-engine"
+    began = "run.*`stream-engine"
     with pytest.raises(NoSuchSnapshot, match=began):
         Store(tmp_path / "begun").published()
     Lock(tmp_path / "begun").release()  # asking has not taken it

@@ -137,3 +137,9 @@ def test_what_was_done_to_a_state_stays_in_it():
     plain.lost["t/0"] = 1
     plain.merge(again)
     assert (plain.history, plain.lost, plain.share) == (again.history, {"t/0": 4}, None)
+
+
+@pytest.mark.parametrize("policy, kept", [("first", True), ("off", False)])
+def test_a_former_policy_of_the_guard_is_still_taken(policy, kept):
+    with pytest.warns(FutureWarning, match="guard=True"):
+        assert (Engine(guard=policy).guard is not None) == kept

@@ -9,6 +9,7 @@ What a block is, its fence says:
   with a command.
 - `sh`: a command with names of one's own in it; its verbs and options exist.
 - `pycon`: from a docstring, where doctest runs it.
+- `r`, `js`, `html`: other languages; a test of the page runs them where they can be had.
 """
 
 import contextlib
@@ -29,7 +30,7 @@ import click
 from stream_engine.commands import VERBS, verb
 from tests.support.process import ENVIRONMENT, engine
 
-KINDS = {"console", "js", "python", "toml", "text", "sh", "pycon"}
+KINDS = {"console", "html", "js", "python", "r", "toml", "text", "sh", "pycon"}
 _FENCE = re.compile(r"^```(\S*)[^\n]*\n(.*?)^```[ ]*$", re.S | re.M)
 _COMMAND = re.compile(r"^(\$ )?(stream-engine|python -m|pip|make|curl|docker) ")
 _SHELL = re.compile(r"[|&;<>*?`$]|^[A-Z_]+=")

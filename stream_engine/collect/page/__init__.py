@@ -17,7 +17,19 @@ PAGE_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; media-src 'self'; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
-TOLD = ("far", "anchor", "choice", "choose", "please_choose", "sound", "no_connection", "closed", "stranger", "refused")
+TOLD = (
+    "far",
+    "anchor",
+    "choice",
+    "choose",
+    "please_choose",
+    "sound",
+    "no_connection",
+    "closed",
+    "stranger",
+    "refused",
+    "copied",
+)
 
 
 def question(study: Study, words: Words) -> str:
@@ -32,8 +44,9 @@ def question(study: Study, words: Words) -> str:
     return words.most_like if asking.shown > 2 else words.more_like
 
 
-def page(study: Study, key: str, words: Words | None = None) -> str:
-    """The whole page. `key` tells this study from others on the same host."""
+def page(study: Study, key: str, words: Words | None = None, fill: float = 1.0, largest: int = 1) -> str:
+    """The whole page. `key` tells this study from others on the same host; `fill` and `largest` say how large pictures
+    are shown, see `Stimuli`."""
     words = words or words_of(study.texts.language)
     texts = study.texts
     told: dict[str, Any] = {
@@ -42,6 +55,7 @@ def page(study: Study, key: str, words: Words | None = None) -> str:
         "workerFrom": study.access.worker_from,
         "question": question(study, words),
         "link": texts.link,
+        "pictures": {"size": study.asking.picture_size, "fill": fill, "largest": largest},
         "words": {name: getattr(words, name) for name in TOLD},
     }
     source = (files("stream_engine.collect.page") / "ask.html").read_text("utf-8")

@@ -11,6 +11,7 @@ const kept = {
 };
 const AHEAD = 3; // questions that lie ready here
 const LONG = 60; // characters of a text that needs the width of a phone
+const LOOK = 5000; // milliseconds between two looks whether a pause is over
 const TOO_SOON = 250; // milliseconds after a question has come in which nobody has looked: a double click ends there
 const queue = [], known = new Set();
 let current = null, chosen = [], since = 0, busy = false, fetching = null, last = {};
@@ -76,6 +77,10 @@ const isPicture = (what) => what && what.media && what.media.startsWith("image/"
 async function next() {
   if (!queue.length) await more(false);
   if (!queue.length && !last.ended) await more(true); // what another tab was sent and left
+  if (!queue.length && last.paused) {
+    show("paused");
+    return void setTimeout(next, LOOK);
+  }
   if (!queue.length) return ended();
   draw(queue.shift());
   if (queue.length < 2 && !last.ended) more(false);
@@ -99,7 +104,12 @@ function drawn(what, label) {
     image.alt = what.text || label;
     image.src = what.from;
     image.draggable = false;
-    return [image];
+    image.addEventListener("load", () => sized(image));
+    if (image.complete) sized(image);
+    const box = document.createElement("div");
+    box.className = "picture";
+    box.append(image);
+    return [box];
   }
   if (what.media) {
     const sound = document.createElement("audio");
@@ -115,6 +125,35 @@ function drawn(what, label) {
   return [text];
 }
 
+// How much of its box a picture takes: as much as every other one of the study, or by its own size.
+function sized(image) {
+  const { size, fill, largest } = told.pictures, wide = image.naturalWidth, high = image.naturalHeight;
+  if (!wide || !high) return;
+  if (size === "natural") {
+    image.style.width = `min(${wide}px, ${100 * wide / largest}%)`;
+    image.style.height = `min(${high}px, ${100 * high / largest}%)`;
+    return;
+  }
+  const across = Math.sqrt(fill * wide / high), up = Math.sqrt(fill * high / wide), least = Math.max(across, up, 1);
+  image.style.width = `${100 * across / least}%`;
+  image.style.height = `${100 * up / least}%`;
+}
+
+// The largest boxes that the screen has room for, in as many columns as make them largest.
+function fit() {
+  if (!current) return;
+  const n = by("choices").children.length, wide = by("trial").clientWidth, anchored = by("anchor").childElementCount;
+  let best = { side: 0, columns: 1 };
+  for (let columns = 1; columns <= n; columns += 1) {
+    const rows = Math.ceil(n / columns), room = innerHeight - 210 - 70 * rows;
+    const side = Math.min((wide - 15 * (columns - 1)) / columns - 26, room / (rows + (anchored ? 1 : 0)), 320);
+    if (side > best.side) best = { side, columns };
+  }
+  by("trial").style.setProperty("--side", `${Math.floor(Math.max(best.side, Math.min(96, wide / 3)))}px`);
+  by("trial").style.setProperty("--columns", best.columns);
+}
+addEventListener("resize", fit);
+
 function draw(each) {
   current = each;
   chosen = [];
@@ -123,6 +162,7 @@ function draw(each) {
   const shown = each.anchor === undefined ? each.objects : each.shown;
   by("choices").replaceChildren(...shown.map((name, place) => choice(name, place, each)));
   const whats = shown.map((name) => each.show[name]);
+  by("choices").classList.toggle("pictures", whats.some(isPicture));
   by("choices").classList.toggle("sounds", whats.some((what) => what.media && !isPicture(what)));
   by("choices").classList.toggle("long", whats.some((what) => !what.media && what.text.length > LONG));
   by("go").hidden = each.choose < 2;
@@ -131,6 +171,7 @@ function draw(each) {
   by("bar").value = of ? done / of : 0;
   by("far").textContent = of ? filled(words.far, { n: Math.min(done + 1, of), of }) : `${done + 1}`;
   show("trial");
+  fit();
   since = performance.now();
 }
 
@@ -191,19 +232,36 @@ document.addEventListener("keydown", (event) => {
     buttons[at].click();
   }
 });
-if (by("agree")) by("agree").addEventListener("click", async () => {
-  const said = await ask("consent", { worker });
-  if (said.consented) show("instructions");
-  else say(words[said.refused] || words.refused);
+if (by("agree")) {
+  by("agree").addEventListener("click", async () => {
+    const said = await ask("consent", { worker });
+    if (said.consented) await start();
+    else say(words[said.refused] || words.refused);
+  });
+  by("decline").addEventListener("click", () => show("declined"));
+  by("reconsider").addEventListener("click", () => show("consent"));
+}
+by("copy").addEventListener("click", async () => {
+  const code = by("code-text");
+  try { await navigator.clipboard.writeText(code.textContent); } catch { // not over plain HTTP: what is selected can be copied
+    getSelection().selectAllChildren(code);
+    document.execCommand("copy");
+  }
+  say(words.copied);
 });
 by("begin").addEventListener("click", async () => {
   kept.set("begun", "1");
   await more(true);
   await next();
 });
-(async () => {
+async function start() {
   const said = await more(true); // says at once whether there is anything to do
   if (said.status >= 400 || said.consent) return;
   if (said.ended) return ended();
+  if (said.paused) {
+    show("paused");
+    return void setTimeout(start, LOOK);
+  }
   show("instructions");
-})();
+}
+start();

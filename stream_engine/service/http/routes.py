@@ -1,7 +1,8 @@
 """What a run serves: probes, metrics, exports, the live page, the manual; and with `http.admin_token` what can be asked
 of it.
 
-/object and /object/picture: the picture and the text of one object, for the live page.
+/object and /object/picture: the picture and the text of one object, for the live page; /object without
+a name says which objects have a picture.
 
 What is served is what the folder or the table listed at the start, looked up by the object's name: no part of a request
 is ever a path. A picture is opened as one of `KINDS`, made small and sent as a JPEG, whatever the file is called, so
@@ -111,8 +112,10 @@ class ObjectPictures:
         return [Route("/object", self._about), Route("/object/picture", self._picture)]
 
     async def _about(self, request: Request) -> Response:
-        name = request.query_params.get("name", "")
         known = self._listed or Listed({}, {})
+        name = request.query_params.get("name")
+        if name is None:
+            return JSONResponse({"pictures": list(known.pictures)}, headers=_HEADERS)
         told = {"picture": name in known.pictures, "text": known.texts.get(name, "")}
         return JSONResponse(told, headers=_HEADERS)
 

@@ -22,7 +22,7 @@ from stream_engine.state.snapshot import Snapshot, triplet_columns
 from stream_engine.state.store import NoChecksum, NoSuchSnapshot, Store, read_note
 
 OK, WRONG, NOTE = "ok", "WRONG", "note"
-NOTES = ("progressive.json", "counts_told.json", "seconds.json", "manifest.json")  # by `Store.note`
+NOTES = ("progressive.json", "counts_told.json", "excluded.json", "seconds.json", "manifest.json")  # by `Store.note`
 
 
 class Finding(NamedTuple):

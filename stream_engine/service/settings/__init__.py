@@ -191,4 +191,7 @@ class Settings(_Section, frozen=True):
     forgetting: ForgettingSettings = ForgettingSettings()
     http: HttpSettings = HttpSettings()
     log: LogSettings = LogSettings()
+    publish: dict[
+        str, str
+    ] = {}  # table of an export -> kafka://HOST:PORT/TOPIC or jsonl://FILE that keeps its newest rows
     kafka: dict[str, Any] = field(default_factory=dict)  # options of the client, by its own names

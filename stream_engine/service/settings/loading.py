@@ -15,6 +15,7 @@ import math
 import os
 import re
 import tomllib
+import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from types import UnionType
@@ -133,6 +134,7 @@ def load(path: str | None, overrides: Mapping[str, Any], environment: Mapping[st
         if value is not None:
             put(tree, tuple(dotted.split(".")), value)
     where = ", ".join(came_from) or "settings"
+    _rename_former(tree)
     check_values(tree, where)
     for section in ("kafka", "http", "signing"):
         if section in tree:
@@ -147,6 +149,15 @@ def load(path: str | None, overrides: Mapping[str, Any], environment: Mapping[st
     for kind, params in settings.refits.params.items():
         refit_params(kind, params)
     return settings
+
+
+def _rename_former(tree: dict[str, Any]) -> None:
+    """Accept the settings of version 0.1.0 that have another form now, for one release."""
+    guard = tree.get("guard")
+    if isinstance(guard, dict) and guard.get("policy") in ("first", "off") and len(guard) == 1:
+        tree["guard"] = guard["policy"] == "first"
+        value = str(tree["guard"]).lower()
+        warnings.warn(f"the table [guard] is deprecated; write guard = {value}", FutureWarning, stacklevel=3)
 
 
 def shown(settings: Settings) -> dict[str, Any]:

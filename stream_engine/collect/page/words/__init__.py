@@ -45,6 +45,13 @@ class Words(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     closed: str
     stranger: str
     refused: str
+    # those of older files are in English where they lack them
+    decline: str = "I do not want to take part"
+    declined: str = "You chose not to take part. No answers were stored. You can close this page."
+    reconsider: str = "Go back"
+    copy: str = "Copy the code"
+    copied: str = "Copied."
+    paused: str = "The study is paused. This page continues by itself."
 
 
 def shipped() -> tuple[str, ...]:

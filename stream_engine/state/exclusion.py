@@ -1,0 +1,123 @@
+"""Participants who are left out of what is fitted and reported, reversibly: the state keeps all their answers.
+
+    DIR/excluded.json ──▶ `Store.with_artifacts` ──▶ a snapshot without them, for refits, reports, predictions, exports
+
+The snapshot without somebody is that of `forgetting`, exact or not at all, under the number and digest of the whole
+one. An artifact says in its report who was left out when it was fitted, and what it changed.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from stream_engine.state.artifact import Artifact, figure
+from stream_engine.state.forgetting import forget_worker, workers_of
+from stream_engine.state.snapshot import Snapshot
+
+NOTE = "excluded"  # DIR/excluded.json
+FIELD = "excluded"  # of an artifact's report
+_remembered: dict[tuple[str, tuple[str, ...]], Snapshot] = {}
+
+
+class BadExclusion(ValueError):
+    """What is to be excluded or included cannot be; one line: option, what, got, expected."""
+
+
+def participants_in(texts: Iterable[str], option: str = "--exclude") -> list[str]:
+    """The names in `participant=NAME` and `participant=@FILE` (one name a line). Raises `BadExclusion`.
+
+    >>> participants_in(["participant=S07", "participant=S09"])
+    ['S07', 'S09']
+    """
+    names: list[str] = []
+    for text in texts:
+        field, equals, value = text.partition("=")
+        if field not in ("participant", "worker") or not equals or not value:
+            raise BadExclusion(f"{option}: got {text!r}, expected participant=NAME or participant=@FILE")
+        if not value.startswith("@"):
+            names.append(value)
+            continue
+        try:
+            lines = Path(value[1:]).read_text(encoding="utf-8").splitlines()
+        except (OSError, UnicodeDecodeError) as error:
+            raise BadExclusion(f"{option}: {value[1:]}: {getattr(error, 'strerror', None) or error}") from None
+        names += [line.strip() for line in lines if line.strip()]
+    return names
+
+
+def check_known(names: Iterable[str], snapshot: Snapshot, option: str = "--exclude") -> None:
+    """Raises `BadExclusion` for a participant who is not in the data, with the nearest names."""
+    known = workers_of(snapshot)
+    for name in names:
+        if name in known:
+            continue
+        near = get_close_matches(name, known, 3, 0.5)
+        expected = f"did you mean {', '.join(near)}?" if near else f"{len(known):,} participants are named"
+        raise BadExclusion(f"{option}: there is no participant {name!r}; {expected}")
+
+
+def without(snapshot: Snapshot, names: Sequence[str]) -> Snapshot:
+    """The snapshot without the answers of these participants; those that it does not name do not matter. Raises
+    `CannotForget` where a statistic cannot be told apart by participant. O(names * keys); the last one is remembered.
+    """
+    known = workers_of(snapshot) if names else set()
+    gone = tuple(sorted(known & set(names)))
+    if not gone:
+        return snapshot
+    key = snapshot.digest, gone
+    found = _remembered.get(key) if snapshot.digest else None
+    if found is None:
+        found = snapshot
+        for name in gone:
+            found = forget_worker(found, name).snapshot
+        found = found._replace(sequence=snapshot.sequence, digest=snapshot.digest)
+        _remembered.clear()
+        _remembered[key] = found
+    return found
+
+
+def excluded_of(artifact: Artifact) -> tuple[str, ...]:
+    """Who was left out when it was fitted."""
+    said = artifact.report.get(FIELD)
+    names = said.get("participants") if isinstance(said, Mapping) else None
+    return tuple(map(str, names)) if isinstance(names, list) else ()
+
+
+def noted(artifact: Artifact, names: Sequence[str], previous: Artifact | None) -> Artifact:
+    """The artifact, whose report says who was left out, and what differs from the `previous` one with others."""
+    if not names and (previous is None or not excluded_of(previous)):
+        return artifact
+    said: dict[str, Any] = {"participants": sorted(names)}
+    if previous is not None and excluded_of(previous) == tuple(sorted(names)):
+        before = previous.report.get(FIELD)
+        said["before"] = before.get("before") if isinstance(before, Mapping) else None
+    elif previous is not None:
+        who = {"participants": list(excluded_of(previous))}
+        said["before"] = {**who, **_figures(previous), **_alike(artifact, previous)}
+    return artifact._replace(report={**artifact.report, FIELD: said})
+
+
+def _figures(artifact: Artifact) -> dict[str, Any]:
+    names = ("accuracy", "standard_error", "d", "k")
+    found = {name: value for name in names if (value := figure(artifact.report, name)) is not None}
+    return found | ({"verdict": str(artifact.report["verdict"])} if "verdict" in artifact.report else {})
+
+
+def _alike(artifact: Artifact, previous: Artifact) -> dict[str, float]:
+    """How much the map and the clusters of two artifacts agree: the correlation of all distances, and the adjusted Rand
+    index."""
+    one, other = (np.asarray(each.arrays.get("X", np.empty((0, 1)))) for each in (artifact, previous))
+    n = min(len(one), len(other), 1000)
+    if n >= 3:
+        from scipy.spatial.distance import pdist
+
+        r = float(np.corrcoef(pdist(one[:n]), pdist(other[:n]))[0, 1])
+        return {"distance_correlation": r} if np.isfinite(r) else {}
+    if "labels" in artifact.arrays and len(artifact.arrays["labels"]) == len(previous.arrays.get("labels", ())):
+        from sklearn.metrics import adjusted_rand_score
+
+        return {"ari": float(adjusted_rand_score(previous.arrays["labels"], artifact.arrays["labels"]))}
+    return {}

@@ -1,0 +1,63 @@
+"""`py.typed` is true: a type checker knows the public names, what they take and what they return.
+
+Each line of `USES` that ends in `# error` must be one to the checker, and no other line may be."""
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+import stream_engine as se
+from stream_engine import estimators
+from tests.conftest import ROOT
+
+USES = """\
+import stream_engine as se
+from stream_engine import estimators
+
+study: se.Study = se.read([("a", "b", "c")])
+study.map(d=2).plot()
+study.map(dd=2)  # error
+study.map("2")  # error
+se.read([("a", "b", "c")], on_refused=3)  # error
+se.unknown  # error
+estimators.OrdinalEmbedding(2, kernel="ste", random_state=1).fit([[0, 1, 2]]).predict([[0, 1, 2]]).shape
+estimators.OrdinalEmbedding("two")  # error
+estimators.OrdinalEmbedding(kernel="sfe")  # error
+estimators.ComparisonClustering(n_cluster=2)  # error
+estimators.ComparisonKernel("k3")  # error
+estimators.TripletBoostClassifier(rounds="many")  # error
+estimators.Unknown  # error
+version: str = se.__version__
+number: int = se.__version__  # error
+"""
+WRONG = {number for number, line in enumerate(USES.splitlines(), 1) if line.endswith("# error")}
+
+
+def test_mypy_sees_each_mistake_and_no_other(tmp_path):
+    (tmp_path / "uses.py").write_text(USES)
+    options = ["--config-file", ROOT / "pyproject.toml", "--cache-dir", ROOT / ".mypy_cache"]
+    done = subprocess.run(
+        [sys.executable, "-m", "mypy", *options, tmp_path / "uses.py"], cwd=ROOT, capture_output=True, text=True
+    )
+    assert {int(line) for line in re.findall(r"^\S*uses\.py:(\d+): error", done.stdout, re.M)} == WRONG, done.stdout
+
+
+@pytest.mark.skipif(not shutil.which("pyright"), reason="no pyright here (npm install -g pyright)")
+def test_pyright_sees_each_mistake_and_no_other(tmp_path):
+    (tmp_path / "uses.py").write_text(USES)
+    (tmp_path / "pyrightconfig.json").write_text(json.dumps({"extraPaths": [str(ROOT)]}))
+    done = subprocess.run(
+        ["pyright", "--outputjson", "--pythonpath", sys.executable], cwd=tmp_path, capture_output=True, text=True
+    )
+    told = json.loads(done.stdout)["generalDiagnostics"]
+    assert {each["range"]["start"]["line"] + 1 for each in told if each["severity"] == "error"} == WRONG, done.stdout
+
+
+def test_what_checkers_know_is_what_is_loaded_on_use():
+    for room in (se, estimators):
+        assert set(room.__all__) == room._PUBLIC.keys() and set(room.__all__) <= set(dir(room))
+        assert all(getattr(room, name).__module__ == place for name, place in room._PUBLIC.items())

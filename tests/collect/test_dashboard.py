@@ -1,0 +1,195 @@
+"""A study as its people see it, in a real Chromium: three participants, on a desktop and on phones, and the owner; the
+server is killed in the middle and started again, and no answer is lost or counted twice."""
+
+import json
+import re
+
+import pytest
+from PIL import Image
+
+from tests.collect.test_collect import read_by_the_engine
+from tests.collect.test_page import barriers
+from tests.support.collecting import COMPILING, post
+from tests.support.process import until
+
+pytestmark = pytest.mark.browser
+FAST = "[snapshot]\ninterval = 2.0\n[refits]\nkinds = ['embedding']\n"
+STUDY = """
+[quota]
+person = 6
+[texts]
+title = "Shapes"
+consent = "We keep your answers."
+[[catch]]
+anchor = "p0"
+shown = ["p1", "p5"]
+right = "p1"
+[catching]
+every = 3
+"""
+PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "color_scheme": "dark"}
+DESKTOP = {"viewport": {"width": 1280, "height": 800}}
+SIZES = [(300, 200), (200, 300), (400, 200), (250, 250), (120, 240), (640, 480)]
+
+
+@pytest.fixture
+def pictures(tmp_path):
+    """Six pictures of as many sizes."""
+    folder = tmp_path / "pictures"
+    folder.mkdir()
+    for n, size in enumerate(SIZES):
+        Image.new("RGB", size, (40 * n, 255 - 40 * n, 128)).save(folder / f"p{n}.png")
+    return folder
+
+
+class OnPage:
+    """A participant in a browser; `told` is what they clicked, by what was asked."""
+
+    def __init__(self, watched, study, name: str, **screen):
+        self.watched = watched(allowed=f"{study.base}/", **screen)
+        self.name, self.page, self.told = name, self.watched.page, []
+        self.page.set_default_timeout(240_000)
+        self.page.goto(f"{study.base}/ask?worker={name}")
+
+    def begin(self) -> None:
+        self.page.click("#agree")
+        self.page.click("#begin")
+        self.page.wait_for_selector("#trial:visible")
+
+    def answer(self, n: int) -> list[str]:
+        """Answer n screens, the left one each time; what the counter said."""
+        said = []
+        for _ in range(n):
+            said.append(self.page.inner_text("#far"))
+            self.page.wait_for_timeout(300)  # TOO_SOON of ask.js
+            self.page.locator("#choices button").first.click()
+            until(lambda: self.page.is_visible("#end") or self.page.inner_text("#far") != said[-1], 240, "the next one")
+        return said
+
+
+def areas(page) -> list[float]:
+    """Of the pictures on the screen, in square pixels."""
+    page.wait_for_function("[...document.querySelectorAll('#trial img')].every((e) => e.complete && e.style.width)")
+    boxes = "[...document.querySelectorAll('#trial img')].map((e) => e.getBoundingClientRect())"
+    return page.evaluate(f"{boxes}.map((b) => b.width * b.height)")
+
+
+def participants(page) -> dict[str, list[str]]:
+    """Rows of the dashboard, by participant."""
+    rows = page.locator("#table-participants tbody tr").all()
+    texts = [row.locator("th, td").all_inner_texts() for row in rows]
+    return {each[0]: each[1:] for each in texts}
+
+
+def test_three_participants_and_an_owner_with_a_kill_in_the_middle(collecting, pictures, watched):
+    study = collecting(objects=pictures, study=STUDY, config=FAST)
+    people = [OnPage(watched, study, name, **screen) for name, screen in zip("abc", (DESKTOP, PHONE, PHONE))]
+    first = people[0].page
+    first.click("#decline")
+    assert first.is_visible("#declined") and barriers(first) == [] and study.log("sessions") == []
+    first.click("#reconsider")
+    for each in people:
+        each.begin()
+    counted = {each.name: each.answer(3) for each in people}
+    for each in people:
+        sizes = areas(each.page)
+        assert len(sizes) == 3 and max(sizes) == pytest.approx(min(sizes), rel=0.01), "the same area for every picture"
+        targets = each.page.evaluate("[...document.querySelectorAll('button, a')].filter((e) => e.offsetHeight)")
+        assert (
+            targets and each.page.evaluate("document.documentElement.scrollWidth") <= each.page.viewport_size["width"]
+        )
+    owner = watched(allowed=f"{study.base}/", **DESKTOP)
+    owner.page.goto(f"{study.base}/owner?token={study.token}")
+    until(lambda: participants(owner.page).keys() == set("abc"), 60, "participants on the dashboard")
+    study.kill()
+    people[0].page.wait_for_timeout(300)
+    people[0].page.locator("#choices button").first.click()
+    until(lambda: "No connection" in people[0].page.inner_text("#said"), 240, "the page to say so")
+    until(lambda: "cannot be reached" in owner.page.inner_text("#study-said"), 60, "the dashboard to say so")
+    study.start()
+    until(lambda: people[0].page.inner_text("#far").startswith("5 "), 240, "the next question")
+    counted["a"].append("4 of 7")
+    for each in people:
+        counted[each.name] += each.answer(7 - len(counted[each.name]))
+        each.page.wait_for_selector("#end:visible")
+        assert counted[each.name] == [f"{n} of 7" for n in range(1, 8)], "catch trials move the counter, too"
+        each.page.click("#copy")
+        until(lambda each=each: each.page.inner_text("#said") == "Copied.", 30, "the code to be copied")
+        assert barriers(each.page) == []
+    log = study.log()
+    assert len(log) == len({each["id"] for each in log}) == 18
+    assert {name: sum(each["worker"] == name for each in log) for name in "abc"} == dict.fromkeys("abc", 6)
+    told = study.study()
+    assert (told["answers"], told["done"], told["people"]) == (18, 3, 3) and "answers" not in told["since_start"]
+    until(lambda: read_by_the_engine(study) == 18, COMPILING, "the engine to read")
+    until(lambda: {row[5] for row in participants(owner.page).values()} == {"completed"}, 60, "the dashboard to move")
+    rows = participants(owner.page)
+    assert {row[1] for row in rows.values()} == {"6 of 6"} and {int(row[2]) + int(row[3]) for row in rows.values()} == {
+        1
+    }
+    assert owner.page.title() == "Shapes"
+    until(lambda: owner.page.locator("#map-svg, #quality").count() > 0, COMPILING, "the report")
+    phone = watched(allowed=f"{study.base}/", **PHONE)
+    phone.page.goto(f"{study.base}/owner?token={study.token}")
+    until(lambda: participants(phone.page).keys() == set("abc"), 60, "participants on a phone")
+    assert phone.page.evaluate("document.documentElement.scrollWidth") <= 390
+    assert barriers(phone.page) == [] and barriers(owner.page) == []
+    said = [text for each in (*(person.watched for person in people), owner, phone) for text in each.wrong]
+    complaints = [text for text in said if "ERR_" not in text and "503" not in text]  # of the time without a server
+    assert complaints == []
+
+
+def test_the_owner_pauses_makes_links_and_takes_everything_along(collecting, pictures, watched):
+    study = collecting(objects=pictures, study=STUDY, config="[refits]\nenabled = false\n")
+    owner = watched(allowed=f"{study.base}/", **DESKTOP).page
+    owner.goto(f"{study.base}/owner?token={study.token}")
+    owner.click("#pause")
+    until(lambda: owner.inner_text("#pause") == "Resume", 60, "the pause")
+    study.kill()
+    study.start()  # a pause outlasts it
+    person = OnPage(watched, study, "a", **PHONE)
+    person.page.click("#agree")
+    person.page.wait_for_selector("#paused:visible")
+    assert barriers(person.page) == [] and not study.log()
+    until(lambda: owner.inner_text("#study-said").startswith("Paused"), 60, "the dashboard to know it")
+    owner.click("#pause")
+    person.page.click("#begin:visible")
+    person.page.wait_for_selector("#trial:visible")
+    person.answer(1)
+    with owner.expect_download() as taken:
+        owner.fill("#links-n", "3")
+        owner.click("#study-links button")
+    lines = taken.value.path().read_text().splitlines()
+    assert lines[0] == "worker,link" and len(lines) == 4 and all("key=" in line for line in lines[1:])
+    with owner.expect_download() as taken:
+        owner.click("a[href='participants.csv']")
+    assert taken.value.path().read_text().startswith("worker,answers,")
+    assert study.owner("/participants.json").json()["participants"] == 1
+
+
+@pytest.mark.parametrize("body", [b"", b"{}", b"nonsense", b'{"paused": "yes"}'])
+def test_a_pause_that_is_none_is_refused_and_changes_nothing(collecting, body):
+    study = collecting(config="[refits]\nenabled = false\n")
+    assert post(f"{study.base}/pause", content=json.dumps({"paused": True})).status_code == 401
+    answer = post(f"{study.base}/pause", content=body, headers={"Authorization": f"Bearer {study.token}"})
+    assert answer.status_code == 400 and "paused" in answer.json()["why"] and study.study()["paused"] is False
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_natural_sizes_keep_their_proportions(collecting, pictures, watched, width):
+    study = collecting(
+        objects=pictures, study="[asking]\npicture_size = 'natural'\n", config="[refits]\nenabled = false\n"
+    )
+    page = watched(allowed=f"{study.base}/", viewport={"width": width, "height": 800}).page
+    page.goto(f"{study.base}/ask?worker=w")
+    page.click("#begin:visible")
+    page.wait_for_selector("#trial img")
+    areas(page)
+    shown = page.evaluate(
+        "[...document.querySelectorAll('#trial img')].map((e) => [e.src, e.clientWidth, e.clientHeight])"
+    )
+    scales = []
+    for source, wide, high in shown:
+        natural = SIZES[int(re.search(r"p(\d)$", source)[1])]
+        scales += [wide / natural[0], high / natural[1]]
+    assert max(scales) == pytest.approx(min(scales), rel=0.03) and max(scales) <= 1.01

@@ -1,0 +1,143 @@
+"""The wheel: what it holds, that equal commits give equal bytes, that its version is the tag's, and that it works where
+there is no checkout."""
+
+import importlib.util
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tomllib
+import zipfile
+from email import message_from_bytes
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import ROOT
+
+EXTRAS = {"excel", "confluent"}  # those that add a few megabytes; pip only resolves the others
+OTHER_EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"].keys() - EXTRAS
+OF_GIT = {"GIT_CONFIG_GLOBAL": "/dev/null", **{f"GIT_{who}_NAME": "a" for who in ("AUTHOR", "COMMITTER")}}
+OF_GIT |= {f"GIT_{who}_EMAIL": "a@b.example" for who in ("AUTHOR", "COMMITTER")}
+SURVEY = "anchor,near,far\n" + "lemon,lime,bread\nbread,bun,lime\nlime,lemon,bun\nbun,bread,lemon\n" * 5
+
+
+def said(*command: str | Path, cwd: Path, **more: str) -> str:
+    """What a command prints, run outside of the checkout: nothing of it is on Python's path."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "STREAM_"))}
+    done = subprocess.run(
+        list(map(str, command)), cwd=cwd, env={**environment, **OF_GIT, **more}, capture_output=True, text=True
+    )
+    assert done.returncode == 0, f"{command}\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}"
+    return done.stdout
+
+
+def tracked() -> list[str]:
+    """The files of the checkout that git knows, or would if they were added."""
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT,
+        capture_output=True,
+        check=True,
+    )
+    return [name for name in listed.stdout.decode().split("\0") if name and (ROOT / name).is_file()]
+
+
+def copied(to: Path) -> Path:
+    """The checkout's files at another place, with other times, and without git."""
+    for name in tracked():
+        if not name.startswith("tests/"):
+            (to / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(ROOT / name, to / name)
+    return to
+
+
+def built(source: Path, out: Path) -> Path:
+    """The wheel that `pip wheel` makes of a folder."""
+    said(
+        sys.executable,
+        "-m",
+        "pip",
+        "wheel",
+        "-q",
+        "--no-deps",
+        "-w",
+        out,
+        source,
+        cwd=out,
+        SOURCE_DATE_EPOCH="1700000000",
+    )
+    (wheel,) = out.glob("*.whl")
+    return wheel
+
+
+@pytest.fixture(scope="module")
+def release(tmp_path_factory) -> Path:
+    """The wheel of a commit with the tag v9.8.7."""
+    source = copied(tmp_path_factory.mktemp("source"))
+    for command in (["init", "-q"], ["add", "-A"], ["commit", "-qm", "all"], ["tag", "v9.8.7"]):
+        said("git", *command, cwd=source)
+    return built(source, tmp_path_factory.mktemp("dist"))
+
+
+def test_it_holds_the_product_and_nothing_else(release):
+    with zipfile.ZipFile(release) as wheel:
+        names = {name for name in wheel.namelist() if ".dist-info/" not in name}
+    product = {name for name in tracked() if name.startswith(("stream_engine/", "connectors/"))}
+    assert names == product
+    assert release.stat().st_size < 2_500_000
+    assert release.name == "triplet_stream_engine-9.8.7-py3-none-any.whl"
+
+
+def test_the_same_files_give_the_same_bytes_and_the_tag_gives_the_version(release, tmp_path):
+    (tmp_path / "elsewhere").mkdir()
+    source = copied(tmp_path / "elsewhere")
+    for command in (["init", "-q"], ["add", "-A"], ["commit", "-qm", "all"], ["tag", "v9.8.7"]):
+        said("git", *command, cwd=source)
+    (tmp_path / "first").mkdir()
+    assert built(source, tmp_path / "first").read_bytes() == release.read_bytes()
+    said("git", "commit", "-q", "--allow-empty", "-m", "after it", cwd=source)
+    (tmp_path / "second").mkdir()
+    assert "-9.8.8.dev1+g" in built(source, tmp_path / "second").name
+
+
+def test_its_readme_has_no_link_that_leads_nowhere(release):
+    with zipfile.ZipFile(release) as wheel:
+        (name,) = (each for each in wheel.namelist() if each.endswith(".dist-info/METADATA"))
+        told = message_from_bytes(wheel.read(name))
+    assert told["Name"] == "triplet-stream-engine" and told["Description-Content-Type"] == "text/markdown"
+    readme = told.get_payload()
+    assert readme.startswith("# stream-engine") and "](stream_engine/" not in readme and "](SECURITY" not in readme
+    spec = importlib.util.spec_from_file_location("readme_of_the_wheel", ROOT / "setup.py")
+    setup = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(setup)
+    text = "[a](b/c.md), ![d](e.svg), [f](https://g.example), [h](#i)"
+    assert setup.index_readme(text) == "a, , [f](https://g.example), [h](#i)"
+    linked = setup.index_readme(text, "https://r.example")
+    assert linked.startswith(
+        "[a](https://r.example/blob/HEAD/b/c.md), ![d](https://r.example/raw/HEAD/e.svg), [f](https:"
+    )
+
+
+def test_it_works_where_there_is_no_checkout(release, tmp_path):
+    """An empty environment, two extras, a survey, a page."""
+    said(sys.executable, "-m", "venv", "venv", cwd=tmp_path)
+    python = tmp_path / "venv" / "bin" / "python"
+    said(python, "-m", "pip", "install", "-q", f"{release}[{','.join(EXTRAS)}]", cwd=tmp_path)
+    said(python, "-m", "pip", "check", cwd=tmp_path)
+    said(python, "-m", "pip", "install", "-q", "--dry-run", f"{release}[{','.join(OTHER_EXTRAS)}]", cwd=tmp_path)
+    engine = tmp_path / "venv" / "bin" / "stream-engine"
+    assert said(engine, "--version", cwd=tmp_path) == "stream-engine, version 9.8.7\n"
+    (tmp_path / "survey.csv").write_text(SURVEY)
+    book = "import openpyxl; b = openpyxl.Workbook(); [b.active.append(r.split(',')) for r in open('survey.csv')]; "
+    said(python, "-c", book + "b.save('survey.xlsx')", cwd=tmp_path)
+    for survey in ("survey.csv", "survey.xlsx"):
+        state = tmp_path / survey.replace(".", "-")
+        said(engine, "run", survey, "--state", state, cwd=tmp_path)
+        said(engine, "export", "--state", state, "--out", state, cwd=tmp_path)
+        assert json.loads((state / "summary.json").read_text())["events"] == 20
+    said(engine, "report", "--state", tmp_path / "survey-csv", "--out", "page.html", cwd=tmp_path)
+    assert "lemon" in (tmp_path / "page.html").read_text()
+    asked = "import stream_engine as se, confluent_kafka; print(se.read([('a', 'b', 'c')]), se.__file__)"
+    assert str(tmp_path / "venv") in said(python, "-c", asked, cwd=tmp_path)

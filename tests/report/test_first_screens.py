@@ -1,0 +1,96 @@
+"""What the first screen says of studies that are made for it: facts, not sentences."""
+
+import numpy as np
+
+from stream_engine.findings import WARNING
+from stream_engine.report import page
+from stream_engine.report.page import tiles
+from tests.support import survey_cases
+
+
+def screen(events, seed: int = 0):
+    """The material of a study, its findings by name, its first figures, and its sections."""
+    of = survey_cases.of(survey_cases.fitted(events, seed))
+    found = {each.what: each for topic in of.findings.values() for each in topic}
+    return of, found, {tile.head: tile for tile in tiles(of)}, page.sections(of)
+
+
+def wrong(found) -> set[str]:
+    return {what for what, each in found.items() if each.level == WARNING}
+
+
+def test_where_all_guess_nothing_else_is_claimed():
+    of, found, figures, made = screen(survey_cases.all_guess())
+    assert wrong(found) == {"chance_level"} and of.facts.beats_chance is False
+    assert {"map_gated", "participants_gated", "clusters_gated"} <= set(found)
+    assert not {"map", "dimensions", "clusters", "participants_flagged", "picture"} & set(found)
+    assert figures["Clusters"].value == "not assessed" and made["map"].caution
+    assert found["chance_level"].figures["held_out"] == 1800
+
+
+def test_sets_that_were_never_compared_have_frames_of_their_own():
+    of, found, _, made = screen(survey_cases.two_sets())
+    assert wrong(found) == {"disconnected"} and found["disconnected"].figures["sizes"] == [30, 20]
+    assert "clusters" not in found and found["clusters_gated"]
+    drawn = [{mark.names for mark in drawing.marks if hasattr(mark, "names")} for drawing in made["map"].drawings]
+    names = [set(*each) for each in drawn]
+    assert [len(each) for each in names] == [30, 20] and not names[0] & names[1]
+    assert {name for name in names[0] if int(name[1:]) >= 30} == set()
+    assert len({drawing.name for drawing in made["map"].drawings}) == 2
+    picture = of.published.artifacts["embedding"].arrays["picture"]
+    first = np.array([int(name[1:]) < 30 for name in of.names])
+    assert picture[first, 0].max() < picture[~first, 0].min(), "who draws all in one frame does not mix them"
+    # each set by itself is drawn as well as it can be: triplets within it are those of its own objects
+    assert found["picture"].figures["accuracy"] > 0.75
+
+
+def test_careless_participants_are_flagged_each_with_a_reason():
+    """Without them, the answers of the others are predicted better; nobody else is flagged."""
+    of, found, figures, _ = screen(survey_cases.careless())
+    checks = of.facts.participants
+    reasons = dict(zip(checks.names, checks.reasons))
+    assert {name for name, why in reasons.items() if why} == {"S03", "S07", "S11"}
+    assert all("chance level" in reasons[name] for name in ("S03", "S07", "S11"))
+    assert "300 ms" in reasons["S07"] and "300 ms" not in reasons["S03"] + reasons["S11"]
+    assert wrong(found) == {"participants_flagged"} and found["participants_flagged"].figures["flagged"] == 3
+    made = survey_cases.fitted(survey_cases.careless())
+    fewer = made.exclude("S03", "S07", "S11").fit("embedding")
+    report = fewer.details("embedding")
+    assert report["accuracy"] > made.details("embedding")["accuracy"] + 0.05
+    assert report["excluded"]["before"]["accuracy"] == made.details("embedding")["accuracy"]
+    said = {each.what: each for each in survey_cases.of(fewer).findings["excluded"]}
+    assert said["excluded"].figures["names"] == ["S03", "S07", "S11"]
+
+
+def test_the_seed_moves_the_accuracy_by_less_than_its_standard_error():
+    """Nor that of any other model in the table; all are tested on all 1,800 answers."""
+    events = survey_cases.planted()
+    rows = []
+    for seed in range(6):
+        made = survey_cases.read(events, frames="arrow")
+        made.seed = seed
+        rows.append({row["model"]: row for row in made.models().to_pylist()})
+    for name in ("embedding", "adds3", "k1", "k2", "majority"):
+        share = np.array([each[name]["accuracy"] for each in rows])
+        error = np.array([each[name]["standard_error"] for each in rows])
+        assert share.std(ddof=1) < error.min() and 1.96 * error.max() <= 0.0235, name
+        assert {each[name]["comparisons"] for each in rows} == {1800} and rows[0][name]["workers"] == 30
+    assert {"chance"} < set(rows[0]) and rows[0]["chance"]["accuracy"] == 0.5
+
+
+def test_a_continuum_is_told_from_clusters():
+    _, found, figures, _ = screen(survey_cases.no_structure())
+    assert not wrong(found) and found["clusters"].figures["p_continuum"] > 0.05
+    assert "No clusters" in figures["Clusters"].value
+    _, found, figures, made = screen(survey_cases.good())
+    assert not wrong(found) and found["clusters"].figures["k"] == 3 and found["clusters"].figures["p_continuum"] <= 0.05
+    assert figures["Clusters"].value == "3 clusters" and figures["Participants"].value == "30"
+    assert made["clusters"].tables[0].columns["cluster"] == [1, 2, 3]
+    sizes = made["clusters"].tables[0].columns["objects"]
+    assert sizes == sorted(sizes, reverse=True)
+
+
+def test_equal_digits_are_neighbours_in_the_picture():
+    events, target = survey_cases.digits()
+    made = survey_cases.read(events, frames="arrow").fit("embedding")
+    assert survey_cases.same_among_nearest(made, target) >= 0.75

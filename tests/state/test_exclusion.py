@@ -1,0 +1,154 @@
+"""Participants who are left out: counts as if they had never answered, and everybody again when they are included."""
+
+import json
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from stream_engine.api.reading import read
+from stream_engine.commands.exclusion_options import apply_exclusion
+from stream_engine.commands.report import command as report
+from stream_engine.formats import decoder
+from stream_engine.formats.options import EventOptions
+from stream_engine.state.artifact import Artifact
+from stream_engine.state.engine import Engine
+from stream_engine.state.exclusion import BadExclusion, check_known, excluded_of, noted, participants_in, without
+from stream_engine.state.snapshot import encode
+from stream_engine.state.store import Store
+
+N, WORKERS = 9, 6
+
+
+def events(seed: int = 0, m: int = 240, quadruplets: float = 0.3) -> list[dict]:
+    rng = np.random.default_rng(seed)
+    points, out = rng.normal(size=(N, 2)), []
+    for at in range(m):
+        i, j, k, l = (f"o{x}" for x in rng.permutation(N)[:4])
+        who = {"worker": f"w{at % WORKERS}", "time": 1000.0 + at}
+        if rng.random() < quadruplets:
+            out.append({"type": "quadruplet", "near": [i, j], "far": [k, l], **who})
+        else:
+            a, b, c = (int(name[1:]) for name in (i, j, k))
+            nearer = ((points[a] - points[b]) ** 2).sum() < ((points[a] - points[c]) ** 2).sum()
+            near, far = (j, k) if nearer else (k, j)
+            out.append({"anchor": i, "near": near, "far": far, **who})
+    return out
+
+
+KEPT = ("triplet_counts", "quadruplet_counts", "worker_votes", "judgements", "adds3", "adds4")
+
+
+def snapshot_of(lines: list[dict]):
+    engine = Engine(KEPT)
+    data = "\n".join(map(json.dumps, lines)).encode()
+    engine.learn(decoder("json", EventOptions(provenance=True))(data))
+    return encode(engine.snapshot())[1]
+
+
+def counted(snapshot) -> dict[tuple, tuple]:
+    """Answers by question, in names."""
+    found = {}
+    names = snapshot.objects
+    for row in read_table(snapshot, "triplet_counts", ("lo", "hi", "anchor")):
+        found[tuple(names[i] for i in row[:3])] = row[3:]
+    for row in read_table(snapshot, "quadruplet_counts", ("i", "j", "k", "l")):
+        found[tuple(names[i] for i in row[:4])] = row[4:]
+    said = {}
+    for key, (lo, hi) in found.items():
+        if len(key) == 3:
+            a, b, c = key
+            said[c, a, c, b], said[c, b, c, a] = lo, hi
+        else:
+            i, j, k, l = key
+            one, other = tuple(sorted((i, j))), tuple(sorted((k, l)))
+            said[(*one, *other)], said[(*other, *one)] = lo, hi
+    return {key: int(times) for key, times in said.items() if times}
+
+
+def read_table(snapshot, section: str, keys: tuple[str, ...]):
+    held = snapshot.section(section)
+    if section == "triplet_counts":
+        from stream_engine.counts.leaving import triplet_rows
+
+        held = triplet_rows(held)
+    return zip(*(np.asarray(held[name]).tolist() for name in (*keys, "n_lo", "n_hi")))
+
+
+def test_the_counts_are_those_of_a_stream_without_them():
+    lines = events()
+    whole = snapshot_of(lines)
+    left = without(whole, ["w2", "w5"])
+    alone = snapshot_of([line for line in lines if line["worker"] not in ("w2", "w5")])
+    assert counted(left) == counted(alone) and counted(left) != counted(whole)
+    assert left.counters["comparisons"] == alone.counters["comparisons"] == 160
+    assert (left.sequence, left.digest) == (whole.sequence, whole.digest)
+    for name in ("adds3", "adds4"):
+        assert np.sort(left.section(name)["w"]).tolist() == np.sort(alone.section(name)["w"]).tolist()
+    assert without(whole, ["nobody"]) is whole and without(left, ["w2"]).counters == left.counters
+
+
+def test_names_come_one_by_one_or_from_a_file(tmp_path):
+    (tmp_path / "out.txt").write_text("S07\n\n S09 \n", encoding="utf-8")
+    assert participants_in([f"participant=@{tmp_path / 'out.txt'}", "participant=a=b"]) == ["S07", "S09", "a=b"]
+    for bad in ("S07", "object=x", "participant=", f"participant=@{tmp_path / 'none'}"):
+        with pytest.raises(BadExclusion, match="^--exclude: [^\n]*$"):
+            participants_in([bad])
+
+
+def test_of_an_unknown_participant_the_nearest_names_are_told():
+    whole = snapshot_of(events(m=60))
+    check_known(["w1"], whole)
+    with pytest.raises(BadExclusion, match="'w11'.*w1") as error:
+        check_known(["w1", "w11"], whole)
+    assert "\n" not in str(error.value)
+
+
+def test_an_artifact_says_who_was_out_and_what_that_changed():
+    def made(accuracy: float, shift: float = 0.0) -> Artifact:
+        points = np.random.default_rng(0).normal(size=(N, 2)) + shift
+        return Artifact("embedding", "", 1, {}, 0, {"X": points}, {"accuracy": accuracy, "d": 2})
+
+    everybody = made(0.7)
+    assert noted(everybody, (), None) is everybody
+    out = noted(made(0.8, 3.0), ("w3",), everybody)
+    assert excluded_of(out) == ("w3",) and excluded_of(everybody) == ()
+    before = out.report["excluded"]["before"]
+    assert before["accuracy"] == 0.7 and before["participants"] == []
+    assert before["distance_correlation"] == pytest.approx(1.0)
+    again = noted(made(0.81), ("w3",), out)
+    assert again.report["excluded"]["before"] == before, "a refit of the same participants keeps what it compares with"
+    back = noted(made(0.7), (), again)
+    assert excluded_of(back) == () and back.report["excluded"]["before"]["participants"] == ["w3"]
+
+
+def test_a_state_keeps_everything(tmp_path):
+    """Excluded, fitted and reported without; included again, the snapshot is the one before."""
+    store = Store(tmp_path)
+    store.publish(snapshot_of(events(quadruplets=0.0)))
+    apply_exclusion(store, ("participant=w1", "participant=w2"), ())
+    assert store.excluded() == store.published().excluded == ("w1", "w2")
+    assert store.published().snapshot.counters["comparisons"] == 160
+    assert store.named("latest").counters["comparisons"] == 240
+    apply_exclusion(store, (), ("participant=w1",))
+    assert store.published().snapshot.counters["comparisons"] == 200
+    told = CliRunner().invoke(report, ["--state", str(tmp_path), "--include", "participant=w1"])
+    assert told.exit_code == 2 and "w1" in told.output
+    apply_exclusion(store, (), ("participant=w2",))
+    assert store.published().excluded == () and store.published().snapshot.counters["comparisons"] == 240
+
+
+def test_a_study_without_somebody_stands_beside_it():
+    lines = [(line["anchor"], line["near"], line["far"]) for line in events(quadruplets=0.0)]
+    whole = read(
+        [dict(zip(("anchor", "near", "far", "worker"), (*row, f"w{at % 3}"))) for at, row in enumerate(lines)],
+        frames="arrow",
+    )
+    fewer = whole.exclude("w1")
+    assert whole.snapshot.counters["comparisons"] == 240 and fewer.snapshot.counters["comparisons"] == 160
+    assert fewer.exclude("w2").snapshot.counters["comparisons"] == 80
+    assert fewer.exclude("w2").include("w1").published.excluded == ("w2",) and fewer.include() is whole
+    with pytest.raises(ValueError, match="w2"):
+        fewer.include("w2")
+    with pytest.raises(ValueError, match="nobody"):
+        whole.exclude("nobody")
