@@ -5,8 +5,7 @@ blocks from an offset depend only on the bytes from there on, neither on how the
 concatenated with the items that were too long, they are the stream. O(bytes); memory is limited by `max_item_bytes` and
 one piece of the stream.
 
-How the text of a file is laid out, where its first line does not say it: delimiter, encoding, lines before the
-header, no header at all.
+`TextLayout` says what the first line does not: delimiter, encoding, lines before the header, no header at all.
 """
 
 import codecs

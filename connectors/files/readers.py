@@ -3,9 +3,8 @@
 Invariant: reading from a position gives exactly the rest of the file in which the position was taken; a different or
 damaged file under the same name raises `SourceFailed` with one line. O(bytes).
 
-The line number of an offset in a text file, as shown in an editor.
-
-One pass over a file serves all offsets in ascending order. O(bytes up to the offset).
+`LineNumbers` gives the line number of an offset in a text file, as shown in an editor. One pass over a file serves all
+offsets in ascending order. O(bytes up to the offset).
 """
 
 import os

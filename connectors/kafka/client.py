@@ -3,11 +3,9 @@
 A client is opened by a thread (`open`, `look_for_topic`, `ranges`, `assign` may wait for the network) and then used by
 the thread that polls.
 
-Where a topic is and how its client is set up: addresses, option names, and what must never be printed.
-
-Options carry the names of the client's library: kafka-python's (`security_protocol`, `ssl_cafile`, ...), or with the
-client "confluent" librdkafka's (`security.protocol`, `ssl.ca.location`, ...). Invariant: no message that leaves the
-Kafka connectors holds the value of a secret option (`scrubbed`).
+Addresses and options: options carry the names of the client's library: kafka-python's (`security_protocol`,
+`ssl_cafile`, ...), or with the client "confluent" librdkafka's (`security.protocol`, `ssl.ca.location`, ...).
+Invariant: no message that leaves the Kafka connectors holds the value of a secret option (`scrubbed`).
 """
 
 import contextlib

@@ -5,7 +5,7 @@
 `seconds`, how long the person took, is kept; everything else is known already and ignored. The first answer to a screen
 stands: one that comes again is none the less told that it is counted.
 
-What is refused of participants: a status, a reason that is counted, and a line that says what to do.
+`REASONS` of refusals: a status, a reason that is counted, and a line that says what to do.
 """
 
 import math

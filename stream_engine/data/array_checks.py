@@ -4,11 +4,11 @@ The code that writes arrays declares them (`ids`, `counts`, `figures`, ...), and
 declarations: names, types, sizes, ranges. Relations between entries (order, offsets) are checked by the functions below
 it. All raise `Corrupt` with one line. O(size), BLOCK entries at a time, without temporary arrays of the full size.
 
-Check counts by key from a file against the rules of `triplet_columns`. Raises `Corrupt`; O(keys), in blocks.
+`check_columns` and `check_counts` compare counts by key from a file with the rules of `triplet_columns`. Raises
+`Corrupt`; O(keys), in blocks.
 
-Check packed names from a file: offsets increase, names are UTF-8, not too long and distinct.
-
-Raises `Corrupt` with one line. O(bytes), plus sorting one number per name; no temporary array of the full size.
+`check_names`: offsets increase, names are UTF-8, not too long and distinct. O(bytes), plus sorting one number per name;
+no temporary array of the full size.
 """
 
 from collections.abc import Callable, Mapping

@@ -12,8 +12,7 @@ contain them.
 `intrinsic` and `register_jitable` are numba's, in the same way. The cost of a stand-in that Python keeps calling, from
 a module that imported it, is 0.1 us a call; in its own module, it is replaced by the compiled function.
 
-Arrays as compiled functions take them: read-only views in C order, so that one specialisation serves every
-caller.
+`read_only` gives arrays as compiled functions take them: one specialisation serves every caller.
 """
 
 from collections.abc import Callable, Iterator

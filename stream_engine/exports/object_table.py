@@ -3,10 +3,9 @@
 The table `objects` for people; the report's table of objects is made of the same columns. Columns of what the state
 does not hold are left out. O(keys log keys + n log n). Numbers are masked where nothing is known.
 
-What is predicted of objects' labels: the booster, the classifiers beside each other, and one table of predictions.
-
-`predictions.csv` is the best that there is: of `classify`, which tries the booster too, unless a booster was made from
-a newer snapshot. Whichever export writes it writes the same.
+Predictions of labels: the booster, the classifiers beside each other, and one table. `predictions.csv` is the best that
+there is: of `classify`, which tries the booster too, unless a booster was made from a newer snapshot. Whichever export
+writes it writes the same.
 """
 
 from collections.abc import Mapping

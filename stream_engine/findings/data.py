@@ -1,8 +1,5 @@
-"""What was read, and what was rejected and why.
-
-Whether all objects were compared with each other, directly or through others: see `evaluation.connection`.
-
-What is missing for further results, each with the command that provides it.
+"""What was read, and what was rejected and why; whether all objects were compared with each other, directly or through
+others (`evaluation.connection`); what is missing for further results, with the command that provides it.
 """
 
 from collections.abc import Iterator

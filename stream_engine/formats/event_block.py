@@ -5,10 +5,9 @@ A format passes the events that it could read, piece by piece, and the events th
 pieces, the block is in row order, and every event is accepted or rejected exactly once. O(members + comparisons),
 vectorised.
 
-The most common block: only valid triplet events, in one pass over their members.
-
-Invariant: the result is what `expand` and `first_appearance` return for such events; for others there is no result, and
-`expand` handles them. O(members), in a quarter of the time.
+`plain_triplets` handles the most common block: only valid triplet events, in one pass over their members. The result is
+what `expand` and `first_appearance` return for such events; for others there is no result, and `expand` handles them.
+O(members), in a quarter of the time.
 """
 
 from collections.abc import Callable, Sequence

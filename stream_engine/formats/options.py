@@ -1,9 +1,8 @@
 """Options for reading events, and errors in them.
 
-Size limits of a message, line or row, and how to distinguish running out of memory from invalid input.
-
-Invariant: whether something exceeds a limit depends only on the input and the settings, never on the machine. Running
-out of memory says nothing about an event: it ends the run, and the next run reads the event again.
+`Bounds` are the size limits of a message, line or row. Invariant: whether something exceeds a limit depends only on the
+input and the settings, never on the machine. Running out of memory says nothing about an event: it ends the run, and
+the next run reads the event again.
 """
 
 import errno

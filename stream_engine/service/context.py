@@ -1,14 +1,13 @@
-"""What all parts of a run share: metrics, log, requests and heartbeat.
+"""What all parts of a run share: metrics, log, requests, heartbeat, and what was published.
 
-Requests to a running process: to stop, or to take a snapshot soon.
+`Requests`: to stop, or to take a snapshot soon.
 
-Whether the main loop of a run is alive: it ticks at every poll and block, and during every known wait.
-
-A loop that waits for a full disk or an unreachable broker ticks, so it is alive. A loop that hangs does not. Steps that
+`Heartbeat`: whether the main loop of a run is alive. It ticks at every poll and block, and during every known wait. A
+loop that waits for a full disk or an unreachable broker ticks, so it is alive. A loop that hangs does not. Steps that
 may take long (copying a large state, compiling code on first use) announce it and get more time, but never unlimited
 time. Written by the main loop, read by any thread.
 
-What a run has published so far: for HTTP, predictors, and refits about to start.
+`PublishedState`: what a run has published so far, for HTTP, predictors, and refits about to start.
 """
 
 import signal

@@ -6,7 +6,7 @@ waits while a snapshot or a refit is running, since that releases memory when it
 `PATIENCE` seconds are cancelled. If nothing is running, the state itself is that large: the run logs it and continues
 in small blocks. It never waits for something that cannot happen.
 
-The number of files and sockets that this process may open: the system's maximum, and what it allows.
+`raised_limit`, `connections_allowed`: how many files and sockets this process may open.
 """
 
 import gc

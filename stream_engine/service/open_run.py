@@ -2,7 +2,7 @@
 
 An `ExitStack` closes everything in reverse order, however the run ends.
 
-The input of a run: its sources, and the stage that decodes their records ahead of the main loop.
+`Reading` is the input of a run: its sources, and the stage that decodes their records ahead of the main loop.
 """
 
 from collections.abc import Mapping

@@ -1,12 +1,10 @@
 """Snapshots and refits of a run, and what happens after either is published.
 
-Snapshots of a running engine: copied between two records, then encoded, hashed and synced in another thread.
+Snapshots are copied between two records, then encoded, hashed and synced in another thread. Only one publication at a
+time, so that the content of a snapshot never depends on the speed of the disk.
 
-Only one publication at a time, so that the content of a snapshot never depends on the speed of the disk.
-
-Whether the disk has room for the snapshots to keep and for the one being written.
-
-Available are the free space and the space of the kept snapshots; required is (keep + 1) times the newest one.
+The disk must have room for the snapshots to keep and for the one being written: available are the free space and the
+space of the kept snapshots; required is (keep + 1) times the newest one.
 """
 
 import shutil

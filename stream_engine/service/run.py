@@ -2,11 +2,14 @@
 
 Three phases: `open_run`, `consume`, and the refits of the final snapshot; then everything is closed.
 
-The main loop of a run: read records, count comparisons, take snapshots, until the input ends or a stop is requested.
+`consume` is the main loop: read records, count comparisons, take snapshots, until the input ends or a stop is
+requested.
 
-poll -> decode -> dead letters -> predict -> learn, one record after the other. Snapshots are taken between records.
-Decoding runs ahead of this thread and the guard behind it (`stages`). A snapshot pauses the loop only for the copy;
-whatever depends on its publication (acknowledging to the source, refits, HTTP) waits until it is durable.
+    poll -> decode -> dead letters -> predict -> learn
+
+One record after the other; snapshots are taken between records. Decoding runs ahead of this thread and the guard behind
+it (`stages`). A snapshot pauses the loop only for the copy; whatever depends on its publication (acknowledging to the
+source, refits, HTTP) waits until it is durable.
 """
 
 import gc

@@ -1,10 +1,8 @@
 """An artifact: what a refit made of a published snapshot. Same snapshot, params, seed and versions: same bytes.
 
-What a model's artifact says of answers that it never had, in its report: names, and what they may be.
-
-accuracy, standard_error, log_loss (nats an answer), calibration_error, and the same by_worker and by_question; the
-ceiling with `others`, how far people agree, and `at_most`, what no model can surpass. Where nothing was held out all
-of these are None.
+Figures of held-out answers in the report of a model's artifact: accuracy, standard_error, log_loss (nats an answer),
+calibration_error, and the same by_worker and by_question; the ceiling with `others`, how far people agree, and
+`at_most`, what no model can surpass. Where nothing was held out all of these are None.
 """
 
 from collections.abc import Mapping

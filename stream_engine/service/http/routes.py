@@ -8,9 +8,8 @@ What is served is what the folder or the table listed at the start, looked up by
 is ever a path. A picture is opened as one of `KINDS`, made small and sent as a JPEG, whatever the file is called, so
 that nothing in it can be anything else to a browser.
 
-POST /admin/{snapshot,pause,resume,refit,log-level}: what is asked of a run while it is under way.
-
-Each only leaves a request, which the loop acts on between two records; what it answers is what was asked for.
+POST /admin/{snapshot,pause,resume,refit,log-level} leave a request, which the loop acts on between two records; the
+answer says what was asked for.
 """
 
 import asyncio

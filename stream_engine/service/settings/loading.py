@@ -2,12 +2,8 @@
 
 The only reader of the configuration file and of the environment.
 
-What can be wrong with settings, each said in one line: where, and what.
-
-Secrets: a value `{ env = "NAME" }` or `{ file = "PATH" }` in the sections [kafka] and [http], and the key of
-[signing].
-
-It is read when the settings are loaded and printed as `***`.
+Every error is one line: where, and what is wrong. A secret is a value `{ env = "NAME" }` or `{ file = "PATH" }` in the
+sections [kafka] and [http], or the key of [signing]: it is read when the settings are loaded, and printed as `***`.
 """
 
 import difflib
