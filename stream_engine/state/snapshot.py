@@ -326,7 +326,7 @@ def _of_former_policy(arrays: Mapping[str, np.ndarray], policy: str) -> dict[str
 
 
 def decode(buffer: bytes | memoryview, signing: Signing = UNSIGNED) -> Snapshot:
-    """The snapshot in `buffer`, all of it checked (`snapshot_schema`). Raises `container.Corrupt`."""
+    """The snapshot in `buffer`, all of it checked. Raises `container.Corrupt`."""
     return _decoded(*container.decode(buffer, signing))
 
 
