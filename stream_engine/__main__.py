@@ -90,8 +90,8 @@ def main(arguments: list[str] | None = None) -> int:
         arguments = sys.argv[1:]
     debug = "--debug" in arguments
     try:
-        cli.main([a for a in arguments if a != "--debug"], prog_name="stream-engine", standalone_mode=False)
-        return 0
+        status = cli.main([a for a in arguments if a != "--debug"], prog_name="stream-engine", standalone_mode=False)
+        return status if isinstance(status, int) else 0  # of `click.exceptions.Exit`
     except click.exceptions.NoArgsIsHelpError as error:
         click.echo(error.format_message())
         return 0

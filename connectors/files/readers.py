@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 from connectors import Position, Record, SourceFailed, UnusableSource
+from connectors.files.documents import Document
 from connectors.files.line_blocks import FRAMINGS, PLAIN_TEXT, Block, Blocks, Replaced, TextLayout, Unreadable
 from connectors.files.streams import CODECS, ByteStream, Plain, as_utf8, open_stream
 from connectors.files.tables import open_table
@@ -160,7 +161,9 @@ def opened_text(path: str, kind: Kind) -> ByteStream:
         from connectors.files.spreadsheet import Sheet
 
         return Sheet(path, kind.layout.skip_rows)
-    return as_utf8(open_stream(path, kind.compression), kind.layout.encoding)
+    stream = as_utf8(open_stream(path, kind.compression), kind.layout.encoding)
+    is_document = kind.name == "json" and path.lower().removesuffix(kind.compression).endswith(".json")
+    return Document(stream) if is_document else stream
 
 
 def text_record(block: Block, blocks: Blocks, partition: str, format: str) -> Record:

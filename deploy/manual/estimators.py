@@ -72,7 +72,13 @@ def _signature(what: Any, widest: float = WIDTH - 30) -> str:
         if each.name != "self"
     ]
     whole = str(signature.replace(parameters=bare, return_annotation=inspect.Signature.empty))
-    return whole if len(whole) < widest else "(\n    " + ",\n    ".join(str(each) for each in bare) + ",\n)"
+    return whole if len(whole) < widest else "(\n    " + ",\n    ".join(_shown(each) for each in bare) + ",\n)"
+
+
+def _shown(parameter: inspect.Parameter) -> str:
+    """A parameter with its default, or only the default's type if that is long."""
+    whole = str(parameter)
+    return whole if len(whole) < WIDTH - 4 else f"{parameter.name}={type(parameter.default).__name__}(...)"
 
 
 def documented(text: str) -> str:
@@ -104,7 +110,7 @@ def _paragraph(part: str) -> str:
     if part.startswith(">>>"):
         return f"```pycon\n{part}\n```"
     if part.startswith(MATH):
-        return f"```math\n{' '.join(part.removeprefix(MATH).split())}\n```"
+        return f"```math\n{paragraph(' '.join(part.removeprefix(MATH).split()))}\n```"
     return part if part.startswith(("-", " ")) else paragraph(" ".join(part.split()))
 
 

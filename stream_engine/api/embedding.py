@@ -4,9 +4,11 @@ It fits triplets and comparisons of four objects, answers new ones with probabil
 the objects lie, one row each, whatever comparisons it gets.
 """
 
+from functools import partial
 from typing import Any, Literal, Self
 
 import numpy as np
+from sklearn.utils import _safe_indexing
 
 from stream_engine.api.answers import RandomState, answers_of, rows_of, seed_of, snapshot_of, weights_of
 from stream_engine.api.learned_objects import LearnedObjects
@@ -32,6 +34,9 @@ class OrdinalEmbedding(LearnedObjects):
         Weight of the sum of squares of all coordinates; by default selected by held-out log loss.
     lapse : bool
         Whether to estimate lapse rates.
+    participants : {'test', 'weights', 'alike'}
+        Where `groups` says who answered, whether each has weights of their own on the axes: 'test', if these predict
+        held-out responses significantly better than one map; 'weights', always; 'alike', never.
     held_out : float
         Share of the questions in the validation set, if a setting is selected. Use `score` to evaluate new comparisons.
     tolerance : float
@@ -48,11 +53,13 @@ class OrdinalEmbedding(LearnedObjects):
     objects_ : ndarray, shape (n_objects,)
         Names or numbers, sorted.
     embedding_ : ndarray, shape (n_objects, n_components)
-        Coordinates on principal axes, as returned by `transform`.
+        Coordinates on principal axes, or on those of the weights, as returned by `transform`.
     lapse_ : float
         Lapse rate of an unknown participant.
     worker_lapse_ : dict
         Lapse rate of each participant, if `groups` was given.
+    participant_weights_ : dict
+        Weights of each participant on the axes, (n_components,); empty if one map is used.
     ridge_ : float
         The ridge used.
     kernel_name_ : str
@@ -78,6 +85,7 @@ class OrdinalEmbedding(LearnedObjects):
         kernel: Literal["ste", "t-ste"] | None = None,
         ridge: float | None = None,
         lapse: bool = True,
+        participants: Literal["test", "weights", "alike"] = "test",
         held_out: float = 0.2,
         tolerance: float = 1e-7,
         max_iterations: int = 1000,
@@ -88,6 +96,7 @@ class OrdinalEmbedding(LearnedObjects):
         self.kernel = kernel
         self.ridge = ridge
         self.lapse = lapse
+        self.participants = participants
         self.held_out = held_out
         self.tolerance = tolerance
         self.max_iterations = max_iterations
@@ -106,7 +115,7 @@ class OrdinalEmbedding(LearnedObjects):
         sample_weight : array of int, shape (m,), optional
             How often each row was answered.
         groups : array, shape (m,), optional
-            The participant of each row; each has their own lapse rate.
+            The participant of each row; each has their own lapse rate, and weights (see `participants`).
 
         Returns
         -------
@@ -124,12 +133,17 @@ class OrdinalEmbedding(LearnedObjects):
             raise ValueError(f"OrdinalEmbedding: got n_components = {self.n_components}, expected 1 or more, or None")
         if self.kernel not in (None, *KERNELS):
             raise ValueError(f"OrdinalEmbedding: got kernel {self.kernel!r}, expected {', '.join(KERNELS)} or None")
+        if self.participants not in ("test", "weights", "alike"):
+            raise ValueError(
+                f"OrdinalEmbedding: got participants = {self.participants!r}, expected 'test', 'weights' or 'alike'"
+            )
         by_lapse: Literal["worker", "all", "none"] = "none" if not self.lapse else "all" if groups is None else "worker"
         params = embedding.Params(
             dimensions=self.n_components,
             kernel=self.kernel,
             ridge=self.ridge,
             lapse=by_lapse,
+            participants=self.participants if by_lapse == "worker" else "alike",
         )
         snapshot = snapshot_of(answers, ("triplet_counts", "quadruplet_counts"), groups)
         artifact = embedding.refit(
@@ -147,8 +161,64 @@ class OrdinalEmbedding(LearnedObjects):
         self.lapse_, self.alpha_ = float(artifact.arrays["lapse"]), self.report_["alpha"]
         workers = unpack_names(artifact.arrays["utf8"], artifact.arrays["offsets"])
         self.worker_lapse_ = dict(zip(workers, artifact.arrays["worker_lapse"].tolist()))
+        weights = artifact.arrays.get("worker_weights")
+        self.participant_weights_ = {} if weights is None else dict(zip(workers, weights))
         self.ridge_, self.kernel_name_ = self.report_["ridge"], self.report_["kernel"]
         return self
+
+    def predict_proba(self, X: Any, groups: Any = None) -> np.ndarray:
+        """Predict how likely the second and the first object of each row is found nearer.
+
+        Parameters
+        ----------
+        X : array or data frame, shape (m, 3) or (m, 4)
+            Comparisons.
+        groups : array, shape (m,), optional
+            Who answers each row. A participant of `fit` answers by their own weights and lapse rate, anybody else by
+            the group's weights and the mean lapse rate, which is also the default.
+
+        Returns
+        -------
+        ndarray, shape (m, 2)
+            Probabilities in the order of `classes_`; 0.5 for unknown objects.
+        """
+        p = super().predict_proba(X)[:, 1]
+        for name in () if groups is None else np.unique(np.asarray(groups)):
+            of = np.flatnonzero(np.asarray(groups) == name)
+            if str(name) in self.worker_lapse_:
+                p[of] = self._answer(_safe_indexing(X, of), partial(self._own_probability, str(name)), 0.5)
+        return np.stack([1.0 - p, p], axis=1)
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> float:
+        """Compute the accuracy of predicted comparisons.
+
+        Parameters
+        ----------
+        X : array or data frame, shape (m, 3) or (m, 4)
+            Comparisons.
+        y : array, shape (m,), optional
+            Answers.
+        sample_weight : array, shape (m,), optional
+            Weight of each row.
+        groups : array, shape (m,), optional
+            Who answered each row, as in `predict_proba`.
+
+        Returns
+        -------
+        float
+            Share of correct predictions; ties count half.
+        """
+        if groups is None:
+            return super().score(X, y, sample_weight)
+        p = self.predict_proba(rows_of(self, X, y), groups)[:, 1]
+        return float(np.average((p > 0.5) + (p == 0.5) / 2, weights=sample_weight))
+
+    def _own_probability(self, name: str, rows: np.ndarray) -> np.ndarray:
+        weights = self.participant_weights_.get(name)
+        points, scale = self.embedding_, self.report_["scale"]
+        if weights is not None:
+            points, scale = points * np.sqrt(weights), self.report_["individual_differences"]["scale"]
+        return probabilities(points, rows, self.worker_lapse_[name], self.alpha_, scale=scale)
 
     def _learned(self) -> np.ndarray:
         return self.embedding_

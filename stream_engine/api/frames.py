@@ -6,6 +6,7 @@ DuckDB, ...), a mapping of columns, a list of dicts, of `Triplet`, `Quadruplet` 
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -60,6 +61,21 @@ def library_of(data: Any) -> str:
     """The library that a table is of: pandas, polars, pyarrow, or "" for plain Python and NumPy."""
     name = type(data).__module__.partition(".")[0]
     return "" if name in ("builtins", "numpy", "collections", "stream_engine") else name
+
+
+def first_columns(data: Any, table: Columns) -> dict[str, list[Any]]:
+    """The first `FEW` rows of a table as columns of cells; a column that no Arrow column can hold is left out. O(1)."""
+    if hasattr(data, "iloc"):
+        table = columns_of(data.iloc[:FEW])
+    elif isinstance(data, Mapping):
+        table = columns_of({name: values[:FEW] for name, values in data.items()})
+    elif isinstance(data, (np.ndarray, list)):
+        table = columns_of(data[:FEW])
+    held = {}
+    for name in table.names:
+        with suppress(BadFrame):
+            held[name] = table.take(name).slice(0, FEW).to_pylist()
+    return held
 
 
 def is_dicts(data: Any) -> bool:

@@ -1,13 +1,14 @@
 """How answers and questions are to be read, as Python says it: the options of a run, and which files are meant."""
 
 import os
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from glob import glob
 from typing import TYPE_CHECKING, Any
 
 from stream_engine.api.frames import EXPECTED, BadFrame
-from stream_engine.formats.known_layouts import recognised
+from stream_engine.formats.inference import Reading, readings
 from stream_engine.formats.options import EventOptions
+from stream_engine.formats.record_columns import Records
 
 if TYPE_CHECKING:
     from stream_engine.service.settings import Settings
@@ -20,13 +21,18 @@ def options_of(
     columns: Mapping[str, str | Sequence[str]] | None,
     where: Mapping[str, Any] | None,
     answers_by: str,
+    codes: Mapping[str, Mapping[str, str]] | None = None,
 ) -> EventOptions:
     """The options of events that `read` and `predict` are given."""
     return EventOptions(
         type,
         {field: (names,) if isinstance(names, str) else tuple(names) for field, names in (columns or {}).items()},
-        {name: _as_text(value) for name, value in (where or {}).items()},
+        {
+            "".join(name.split()) if name[-1] in "=<>" else name: _as_text(value)
+            for name, value in (where or {}).items()
+        },
         answers_by=answers_by,
+        codes=codes or {},
     )
 
 
@@ -39,6 +45,8 @@ def check_layout(layout: Mapping[str, Any], paths: Sequence[str] | None) -> None
 
 
 def _as_text(value: Any) -> str:
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return "|".join(map(_as_text, value))
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
@@ -55,16 +63,37 @@ def paths_in(data: Any) -> list[str] | None:
     return [os.fspath(each) for each in data]
 
 
-def as_known(names: Collection[str], options: EventOptions) -> tuple[EventOptions, str]:
-    """The options of a table with these columns, where nobody described it, and one line that says what it is."""
+def as_known(records: Records, options: EventOptions) -> tuple[EventOptions, str]:
+    """The options of a table with these first records, where nobody described it, and what they are. Raises `BadFrame`
+    where two readings fit equally well."""
+    names = records.columns
     if options.type is not None or options.columns or options.answers_by != "name" or "type" in names:
         return options, ""
     if {"near_i", "near_j", "far_i", "far_j"} <= set(names):
         return options._replace(type="quadruplet"), ""
-    if (found := recognised(names)) is None:
-        return options, ""
-    columns = {field: tuple(sources.split("|")) for field, sources in found.columns.items()}
-    return options._replace(type=found.type, columns=columns, answers_by=found.answers_by), found.said
+    found = [as_options(each, options) for each in readings(records, options.where)]
+    if len(found) > 1:
+        told = ", or ".join(_as_arguments(each, options) for each in found)
+        raise BadFrame(f"read: {readings(records, options.where)[0].doubt}; say which: {told}")
+    return (found[0], f"read as {_as_arguments(found[0], options)}") if found else (options, "")
+
+
+def as_options(reading: Reading, options: EventOptions) -> EventOptions:
+    """The options with a reading."""
+    return options._replace(
+        type=reading.type or None,
+        columns=reading.columns,
+        where={**options.where, **reading.where},
+        answers_by=reading.answers_by,
+        codes=reading.codes,
+    )
+
+
+def _as_arguments(options: EventOptions, given: EventOptions) -> str:
+    """Options as the arguments of `read`."""
+    default, columns = given._asdict(), {field: "|".join(names) for field, names in options.columns.items()}
+    told = {**options._asdict(), "columns": columns}
+    return ", ".join(f"{key}={value!r}" for key, value in told.items() if value and value != default[key])
 
 
 def settings_of(paths: list[str], options: EventOptions, layout: Mapping[str, Any]) -> "Settings":
@@ -73,6 +102,6 @@ def settings_of(paths: list[str], options: EventOptions, layout: Mapping[str, An
 
     columns = {field: "|".join(names) for field, names in options.columns.items()}
     given: dict[str, Any] = {"type": options.type, "columns": columns, "where": dict(options.where), **layout}
-    given["answers_by"] = options.answers_by
+    given |= {"answers_by": options.answers_by, "codes": dict(options.codes)}
     told = {f"input.{key}": value for key, value in given.items() if value is not None}
     return settings.load(None, {"source": tuple(paths), **told}, {})

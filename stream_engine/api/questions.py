@@ -1,14 +1,16 @@
 """Questions from frames, dicts, tuples or files, to be answered by a model."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
-from stream_engine.api.frames import columns_of, is_dicts
+from stream_engine.api.frames import BadFrame, columns_of, is_dicts
 from stream_engine.api.options import as_known, check_layout, paths_in, settings_of
 from stream_engine.evaluation.questions import Asking, Questions
 from stream_engine.formats.options import EventOptions
+from stream_engine.formats.record_columns import records_of
 
 WIDTHS = {3: ("anchor", "left", "right"), 4: ("near_i", "near_j", "far_i", "far_j")}  # of rows without names of columns
 
@@ -36,7 +38,10 @@ def questions_in(data: Any, options: EventOptions, layout: Mapping[str, Any]) ->
 
         return read(settings_of(paths, options, layout))
     rows = rows_of(data)
-    asking = Asking(as_known(list(rows[0]) if rows else (), options)[0])
+    held = {name: [row.get(name) for row in rows[:1000]] for name in (rows[0] if rows else ())}
+    with suppress(BadFrame):  # a question need not say what was answered
+        options, _ = as_known(records_of(held), options)
+    asking = Asking(options)
     for number, row in enumerate(rows):
         asking.add(row, f"row {number}")
     return asking.questions()

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from stream_engine.api.feeding import TOLD, RejectedRow, check_names, check_refused, feed, feed_dicts
-from stream_engine.api.frames import BadFrame, Columns, columns_of, is_dicts, library_of
+from stream_engine.api.frames import FEW, BadFrame, columns_of, first_columns, is_dicts, library_of, missing
 from stream_engine.api.learning import Learning
 from stream_engine.api.options import as_known, check_layout, options_of, paths_in, settings_of
 from stream_engine.api.results import chosen
@@ -15,6 +15,7 @@ from stream_engine.counts import DEFAULT_ACCUMULATORS, accumulator
 from stream_engine.data.comparisons import Label
 from stream_engine.formats.event_fields import fields_of
 from stream_engine.formats.options import EventOptions
+from stream_engine.formats.record_columns import records_of
 from stream_engine.state.engine import Engine
 from stream_engine.state.labels import learn_labels
 from stream_engine.state.store import Store
@@ -27,6 +28,7 @@ def read(
     where: Mapping[str, Any] | None = None,
     *,
     answers_by: str = "name",
+    codes: Mapping[str, Mapping[str, str]] | None = None,
     labels: Any = None,
     on_refused: str = "warn",
     frames: str | None = None,
@@ -44,14 +46,25 @@ def read(
         of triplets (anchor, near, far); an array of shape (m, 3) or (m, 4); files by path or pattern; or a state
         directory, of which the newest snapshot is read, with its fits.
     type : {'triplet', 'quadruplet', 'odd_one_out', 'most_central', 'pick', 'ranking'}, optional
-        Type of every event. By default, each row has its own in a column `type` or is a triplet, or the columns are
-        those of a known tool.
+        Type of every event. By default, each row has its own in a column `type`, or the type is inferred from the first
+        rows, as everything else is (`Study.read_as`).
     columns : mapping, optional
         Name(s) of the column(s) for each field of an event: `{"anchor": "probe", "shown": ["left", "right"]}`.
     where : mapping, optional
-        Read only rows with this value in the column: `{"correct": True}`.
+        Read only rows with this value in the column, or one of a list: `{"correct": True}`. A key may end in a
+        comparison: `{"phase !=": "practice", "rt >": 300}`.
     answers_by : {'name', 'position', 'index'}
         How `odd`, `central` and `chosen` identify an object: by name, by position (from 1), or by index (from 0).
+    codes : mapping, optional
+        Meaning of the codes of an answer, a column or a position: `{"chosen": {"f": "left", "j": "right"}}`.
+    codes : mapping, optional
+        Meaning of the codes of an answer, a column or a position: `{"chosen": {"f": "left", "j": "right"}}`.
+    codes : mapping, optional
+        Meaning of the codes of an answer, a column or a position: `{"chosen": {"f": "left", "j": "right"}}`.
+    codes : mapping, optional
+        Meaning of the codes of an answer, a column or a position: `{"chosen": {"f": "left", "j": "right"}}`.
+    codes : mapping, optional
+        Meaning of the codes of an answer, a column or a position: `{"chosen": {"f": "left", "j": "right"}}`.
     labels : mapping, table or path, optional
         Classes of objects: `{object: class}`, a table with columns object and label, or a file of labels.
     on_refused : {'warn', 'raise'}
@@ -85,7 +98,7 @@ def read(
     """
     if on_refused not in ("warn", "raise"):
         raise BadFrame(f"on_refused: got {on_refused!r}, expected warn or raise")
-    options = options_of(type, columns, where, answers_by)
+    options = options_of(type, columns, where, answers_by, codes)
     fields_of(options)  # raises for options that fit nothing
     paths = paths_in(data)
     check_layout(layout, paths)
@@ -96,9 +109,7 @@ def read(
         engine, refused, said = _read_files(paths, options, layout)
     else:
         library = library_of(data)
-        engine, refused, said = (
-            _read_dicts(data, options) if is_dicts(data) else _read_columns(columns_of(data), options)
-        )
+        engine, refused, said = _read_dicts(data, options) if is_dicts(data) else _read_columns(data, options)
     check_refused(engine, refused, on_refused)
     check_names(engine)
     if labels is not None:
@@ -113,15 +124,18 @@ def _engine(options: EventOptions) -> tuple[Learning, EventOptions]:
     )
 
 
-def _read_columns(table: Columns, options: EventOptions) -> tuple[Learning, list[RejectedRow], str]:
-    options, said = as_known(table.names, options)
+def _read_columns(data: Any, options: EventOptions) -> tuple[Learning, list[RejectedRow], str]:
+    table = columns_of(data)
+    options, said = as_known(records_of(first_columns(data, table)), options)
     engine, options = _engine(options)
     return engine, feed(engine, table, options), said
 
 
 def _read_dicts(rows: Sequence[Mapping[str, Any]], options: EventOptions) -> tuple[Learning, list[RejectedRow], str]:
-    names = [str(name) for name in rows[0]]
-    options, said = as_known(names, options)
+    first = rows[:FEW]
+    names = dict.fromkeys(str(name) for row in first for name in row)
+    held = {name: [None if missing(cell := row.get(name)) else cell for row in first] for name in names}
+    options, said = as_known(records_of(held), options)
     engine, options = _engine(options)
     return engine, feed_dicts(engine, rows, options), said
 
@@ -131,11 +145,15 @@ def _read_files(
 ) -> tuple[Learning, list[RejectedRow], str]:
     """Files as a run reads them."""
     from connectors.files.readers import LineNumbers, place
+    from stream_engine.service.inferred import examples, prepared
     from stream_engine.service.ingest import Ingest
-    from stream_engine.service.sources import event_options, prepared, source, text_layout_of
+    from stream_engine.service.sources import event_options, source, text_layout_of
 
     settings = settings_of(paths, options, layout)
-    settings, said = prepared(settings)
+    inferred = prepared(settings).decided()
+    settings, said = inferred.settings, inferred.said
+    if said:
+        said = "; ".join([said, *examples(settings)])
     options = event_options(settings)
     engine, options = _engine(options)
     lines = LineNumbers(settings.input.format, text_layout_of(settings))

@@ -357,6 +357,7 @@ class Study:
         model: str | None = None,
         *,
         type: str | None = None,
+        participant: str | None = None,
         columns: Mapping[str, str | Sequence[str]] | None = None,
         where: Mapping[str, Any] | None = None,
         answers_by: str = "name",
@@ -373,6 +374,8 @@ class Study:
             A model of `models()`; by default the best one.
         type : str, optional
             Type of every event, as in `read`.
+        participant : str, optional
+            Whose answers to predict, by the embedding; by default those of a new participant.
         columns : mapping, optional
             Name(s) of the column(s) for each field, as in `read`.
         where : mapping, optional
@@ -400,9 +403,9 @@ class Study:
         rows, names, note = questions_in(questions, options_of(type, columns, where, answers_by), layout)
         if note:
             warnings.warn(note, stacklevel=2)
-        if model is None or model == "embedding":
+        if model is None or model == "embedding" or participant is not None:
             self._artifact("embedding")
-        found = answered(self.published, names, model)
+        found = answered(self.published, names, model, participant)
         fields = list(dict.fromkeys(field for row in rows for field in row))
         answers: dict[str, Any] = {field: [row.get(field) for row in rows] for field in fields}
         answers["p"] = [None if p != p else p for p in found.p.tolist()]

@@ -7,6 +7,7 @@ import click
 
 from stream_engine.data.comparisons import EVENT_TYPES
 from stream_engine.formats import FORMATS
+from stream_engine.formats.event_fields import where_of
 from stream_engine.formats.options import FIRST_OF
 from stream_engine.service.settings import Settings
 from stream_engine.service.settings import loading as configuration
@@ -43,8 +44,13 @@ _READING = (
             help="How odd, central and chosen name an object: by name, by position (from 1) or by index (from 0).",
         ),
     ),
+    (
+        "--codes",
+        "codes",
+        dict(metavar="FIELD:A=B,...", help="What the codes of an answer mean, as in chosen:f=left,j=right."),
+    ),
 )
-_WHERE = "Read only matching events; count the others as filtered."
+_WHERE = "Read only matching events (also A!=B, A>N, A=B|C); count the others as filtered."
 _LABELS = (
     ("--labels", "labels", dict(metavar="FILE", help="Table of labels with the columns object, label.")),
     (
@@ -89,7 +95,10 @@ def overrides_of(given: Mapping[str, Any]) -> dict[str, Any]:
     for key, option in _MAPPINGS.items():
         if overrides.get(key) is not None:
             overrides[key] = configuration.mapping(overrides[key], option)
-    where = dict(kv for text in given["where"] for kv in configuration.mapping(text, "--where", "\0").items())
+    if overrides.get("input.codes") is not None:
+        field, _, codes = overrides["input.codes"].partition(":")
+        overrides["input.codes"] = {field: configuration.mapping(codes, "--codes")}
+    where = dict(map(where_of, given["where"]))
     return overrides | {"input.where": where or None}
 
 

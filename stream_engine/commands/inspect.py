@@ -32,6 +32,7 @@ TITLES = {  # of topics, in the order of the page
     "agreement": "Agreement",
     "participants": "Participants",
     "map": "Map",
+    "differences": "Individual differences",
     "clusters": "Clusters",
     "order": "Partial order",
 }

@@ -66,6 +66,9 @@ def _of_one_kind(values: list[Any]) -> list[Any]:
 @click.option(
     "--model", metavar="NAME", help="Model to use. Default: the one with the lowest held-out log loss (see inspect)."
 )
+@click.option(
+    "--participant", metavar="NAME", help="Predict the answers of this participant. Default: of a new participant."
+)
 @click.option("--out", metavar="FILE", help="Output file: .csv, .jsonl or .parquet. Default: standard output.")
 @reading_options
 @click.option("--config", metavar="FILE", help="TOML configuration file of a run, whose [input] describes SOURCE.")
@@ -75,6 +78,7 @@ def command(
     state: str,
     source: tuple[str, ...],
     model: str | None,
+    participant: str | None,
     out: str | None,
     snapshot: str,
     exclude: tuple[str, ...],
@@ -86,14 +90,15 @@ def command(
     SOURCE is a file or a glob pattern, as for run, or -, with the fields anchor, left, right, or pairs near and far, or
     a file of answers, whose questions are predicted. The output has the same fields, p, and model. p is empty if an
     object is unknown to the model. For the embedding, p is at least half the mean lapse rate away from 0 and 1. It is
-    the expected share of people who give this answer, not a confidence in the map.
+    the expected share of people who give this answer, not a confidence in the map. With --participant, it is the
+    probability that this participant gives it, by their own weights on the embedding's axes if participants differ.
     """
     suffix = _suffix(source[0], given["input__format"], out)
     questions = read(settings_of({**given, "source": source}))
     if exclude or include:
         apply_exclusion(Store(state), exclude, include)
         fit_again(Store(state), snapshot)
-    answered = answers(Store(state).published(snapshot), questions, model)
+    answered = answers(Store(state).published(snapshot), questions, model, participant)
     content = written(answered.rows, suffix)
     if out is None:
         click.echo(content.decode(), nl=False)
@@ -110,12 +115,14 @@ class Predictions(NamedTuple):
     about: str
 
 
-def answers(published: Published, questions: Questions, name: str | None = None) -> Predictions:
-    """Questions with `p`, the probability of the answer d(i, j) < d(k, l), by the model of that name or the best.
-    Raises `evaluation.probability.NoModel`."""
+def answers(
+    published: Published, questions: Questions, name: str | None = None, participant: str | None = None
+) -> Predictions:
+    """Questions with `p`, the probability of the answer d(i, j) < d(k, l), by the model of that name or the best, or of
+    one participant. Raises `evaluation.probability.NoModel`."""
     from stream_engine.evaluation.answering import answered  # it loads scipy, which a bad file is told without
 
-    found = answered(published, questions.names, name)
+    found = answered(published, questions.names, name, participant)
     columns = zip(questions.rows, found.p.tolist(), found.by.tolist(), strict=True)
     rows = [{**row, "p": None if np.isnan(each) else each, "model": which} for row, each, which in columns]
     return Predictions(rows, "\n".join(filter(None, (found.about, questions.note))))

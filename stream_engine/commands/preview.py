@@ -28,5 +28,5 @@ def command(events: int, as_json: bool, **given: Any) -> None:
     found = preview(settings_of(given), events)
     where = ", ".join(given["source"])
     click.echo(json.dumps(vars(found), indent=1, ensure_ascii=False) if as_json else as_text(found, where))
-    if found.refused and not found.events:
-        raise click.exceptions.Exit(1)  # as a run over it would fail
+    if found.readings or (found.refused and not found.events):
+        raise click.exceptions.Exit(2 if found.readings else 1)  # as a run over it would fail

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, Protocol, Self
 import numpy as np
 
 from stream_engine.counts.leaving import CannotForget, Leaving
-from stream_engine.data.array_checks import Held, check_arrays, check_like
+from stream_engine.data.array_checks import ArraySpec, check_arrays, check_like
 from stream_engine.data.comparisons import Batch
 from stream_engine.data.mapped_arrays import IN_MEMORY, Allocation
 
@@ -63,7 +63,7 @@ class Statistic(Protocol):
     tolerance: ClassVar[float] = 0.0  # how far a state may be from its definition, relative to the sum of |weights|
     arrival: ClassVar[tuple[str, ...]] = ()  # arrays of the state that depend on the order of arrival all the same
     mergeable: ClassVar[bool]
-    HOLDS: ClassVar[Mapping[str, Held]] = {}  # what the arrays of a state are, by name: see `data.array_checks`
+    HOLDS: ClassVar[Mapping[str, ArraySpec]] = {}  # what the arrays of a state are, by name: see `data.array_checks`
 
     def update(self, batch: Batch) -> None:
         """Count a batch. `batch.n_objects` never shrinks from one call to the next."""

@@ -27,7 +27,7 @@ import numpy as np
 from stream_engine.counts import Accumulator, radix
 from stream_engine.counts.leaving import Leaving, pairs_minus
 from stream_engine.counts.sorted_counts import LOG_FLOOR, SortedCounts, check_sum
-from stream_engine.data.array_checks import LARGEST_COUNT, Held, check_rising, check_rows, ids
+from stream_engine.data.array_checks import LARGEST_COUNT, ArraySpec, check_rising, check_rows, ids
 from stream_engine.data.comparisons import Batch
 from stream_engine.data.compiled import njit, read_only
 from stream_engine.data.container import Corrupt
@@ -119,10 +119,10 @@ class _AddS(Accumulator):
     """The one matrix behind both; which comparisons count is all that differs."""
 
     QUADRUPLETS: ClassVar[bool]
-    HOLDS: ClassVar[Mapping[str, Held]] = {
+    HOLDS: ClassVar[Mapping[str, ArraySpec]] = {
         "i": ids("pairs"),
         "j": ids("pairs"),
-        "w": Held(("<i8",), ("pairs",), 1 - LARGEST_COUNT, LARGEST_COUNT),
+        "w": ArraySpec(("<i8",), ("pairs",), 1 - LARGEST_COUNT, LARGEST_COUNT),
     }
 
     def __init__(self, dense_limit: int | None = None, log_floor: int = LOG_FLOOR, allocation: Allocation = IN_MEMORY):

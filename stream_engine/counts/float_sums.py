@@ -15,7 +15,7 @@ from stream_engine.counts import radix
 from stream_engine.data.array_checks import (
     COLUMNS,
     LARGEST_SUM,
-    Held,
+    ArraySpec,
     check_columns,
     check_rising,
     check_rows,
@@ -89,7 +89,7 @@ class PairSums:
     float64, nonzero; `squares` float64: the sum of squared weights, the variance that pure noise would give W.
     """
 
-    HOLDS: ClassVar[Mapping[str, Held]] = {
+    HOLDS: ClassVar[Mapping[str, ArraySpec]] = {
         "i": ids("pairs"),
         "j": ids("pairs"),
         "w": weights("pairs"),
@@ -199,7 +199,10 @@ class KeySums:
     rest.
     """
 
-    HOLDS: ClassVar[Mapping[str, Held]] = {**COLUMNS, **{name: weights("keys", least=0.0) for name in ("n_lo", "n_hi")}}
+    HOLDS: ClassVar[Mapping[str, ArraySpec]] = {
+        **COLUMNS,
+        **{name: weights("keys", least=0.0) for name in ("n_lo", "n_hi")},
+    }
 
     def __init__(self, dense_limit: int = 0, log_floor: int = LOG_FLOOR):
         self._sums = Sums(3, 2, log_floor)

@@ -84,8 +84,8 @@ class Judgements(Accumulator):
     needs_name_hashes = True
     bound: ClassVar[int] = 1 << 18  # comparisons held
     most: ClassVar[int] = 1 << 12  # comparisons of a judgement that is held
-    HOLDS: ClassVar[Mapping[str, array_checks.Held]] = {
-        "hash": array_checks.Held(("<u8",), ("judgements",)),
+    HOLDS: ClassVar[Mapping[str, array_checks.ArraySpec]] = {
+        "hash": array_checks.ArraySpec(("<u8",), ("judgements",)),
         "size": array_checks.counts("judgements", dtypes=("<i4",), least=1),
         "times": array_checks.counts("judgements", dtypes=("<i4", "<i8"), least=1),
         "rows": array_checks.ids("comparisons", 4),
@@ -96,11 +96,11 @@ class Judgements(Accumulator):
             f"{who}_{key}": held
             for who in ("worker", "sampler")
             for key, held in (
-                ("utf8", array_checks.Held(("|u1",), (f"{who}_bytes",))),
+                ("utf8", array_checks.ArraySpec(("|u1",), (f"{who}_bytes",))),
                 ("offsets", array_checks.offsets(f"{who}_names")),
             )
         },
-        "below": array_checks.Held(("<u8",), (), 1),
+        "below": array_checks.ArraySpec(("<u8",), (), 1),
         "larger": array_checks.counts(),
     }
 

@@ -14,7 +14,7 @@ import numpy as np
 from stream_engine.counts import radix
 from stream_engine.counts.key_counts import KeyCounts
 from stream_engine.counts.leaving import Leaving, counted_quadruplets_without
-from stream_engine.data.array_checks import EXACT, Held, check_counts, check_rising, check_rows, ids
+from stream_engine.data.array_checks import EXACT, ArraySpec, check_counts, check_rising, check_rows, ids
 from stream_engine.data.comparisons import Batch
 from stream_engine.data.compiled import njit
 from stream_engine.data.mapped_arrays import IN_MEMORY, Allocation
@@ -48,7 +48,7 @@ class QuadrupletCounts(KeyCounts):
     """
 
     FIELDS, ENCODE = 4, staticmethod(_encode)
-    HOLDS: ClassVar[Mapping[str, Held]] = {**{name: ids("keys") for name in "ijkl"}, **EXACT}
+    HOLDS: ClassVar[Mapping[str, ArraySpec]] = {**{name: ids("keys") for name in "ijkl"}, **EXACT}
 
     @staticmethod
     def rows_of(batch: Batch) -> np.ndarray:

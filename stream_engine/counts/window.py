@@ -18,7 +18,7 @@ import numpy as np
 
 from stream_engine.counts import Accumulator, Ledger, Statistic
 from stream_engine.counts.leaving import Leaving, window_without
-from stream_engine.data.array_checks import Held, check_rising, check_rows, counts, figures, flags, ids
+from stream_engine.data.array_checks import ArraySpec, check_rising, check_rows, counts, figures, flags, ids
 from stream_engine.data.comparisons import Batch, triplet_times
 from stream_engine.data.container import Corrupt
 from stream_engine.data.mapped_arrays import IN_MEMORY, Allocation
@@ -32,7 +32,7 @@ class _Recent(Statistic):
     BY_TIME: ClassVar[bool]
     needs_provenance = True
     forgets = ("window",)
-    HOLDS: ClassVar[Mapping[str, Held]] = {
+    HOLDS: ClassVar[Mapping[str, ArraySpec]] = {
         "rows": ids("rows", 3),
         "time": figures("times"),
         "newest": figures(finite=False),

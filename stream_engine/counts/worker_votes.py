@@ -20,7 +20,7 @@ from stream_engine.counts.sorted_counts import LOG_FLOOR, SortedCounts
 from stream_engine.data.array_checks import (
     EXACT,
     PACKED,
-    Held,
+    ArraySpec,
     check_counts,
     check_names,
     check_rising,
@@ -64,7 +64,7 @@ class WorkerVotes(Accumulator):
     """
 
     needs_provenance = True
-    HOLDS: ClassVar[Mapping[str, Held]] = {
+    HOLDS: ClassVar[Mapping[str, ArraySpec]] = {
         **{name: ids("keys") for name in ("lo", "hi", "anchor")},
         "worker": ids("keys", of="names"),
         **EXACT,

@@ -29,7 +29,7 @@ LARGEST_COUNT = MOST // 64
 LARGEST_SUM = MAX_WEIGHT * MOST  # of weights
 
 
-class Held(NamedTuple):
+class ArraySpec(NamedTuple):
     """Declaration of an array: its types (numpy's `dtype.str`, or only the `kind`; none: any), the meaning of each
     axis, and the range of its values.
 
@@ -48,37 +48,37 @@ class Held(NamedTuple):
     fewer: bool = False  # it may have fewer axes
 
 
-def ids(*axes: str | int, of: str = "objects", least: int = 0) -> Held:
+def ids(*axes: str | int, of: str = "objects", least: int = 0) -> ArraySpec:
     """Ids of objects, or of whatever `of` names."""
-    return Held(("<i4",), axes, least, of)
+    return ArraySpec(("<i4",), axes, least, of)
 
 
-def counts(*axes: str | int, dtypes: tuple[str, ...] = ("<i8",), least: int = 0) -> Held:
+def counts(*axes: str | int, dtypes: tuple[str, ...] = ("<i8",), least: int = 0) -> ArraySpec:
     """Exact counts."""
-    return Held(dtypes, axes, least, LARGEST_COUNT)
+    return ArraySpec(dtypes, axes, least, LARGEST_COUNT)
 
 
-def figures(*axes: str | int, least: float | None = None, below: float | None = None, finite: bool = True) -> Held:
+def figures(*axes: str | int, least: float | None = None, below: float | None = None, finite: bool = True) -> ArraySpec:
     """Floats."""
-    return Held(("<f8",), axes, least, below, finite)
+    return ArraySpec(("<f8",), axes, least, below, finite)
 
 
-def weights(*axes: str | int, least: float = -LARGEST_SUM) -> Held:
+def weights(*axes: str | int, least: float = -LARGEST_SUM) -> ArraySpec:
     """Sums of the weights of events."""
     return figures(*axes, least=least, below=LARGEST_SUM)
 
 
-def flags(*axes: str | int) -> Held:
+def flags(*axes: str | int) -> ArraySpec:
     """True or false."""
-    return Held(("|b1",), axes)
+    return ArraySpec(("|b1",), axes)
 
 
-def offsets(along: str) -> Held:
+def offsets(along: str) -> ArraySpec:
     """Offsets: the start of each of `along`, and the end of the last; see `check_offsets`."""
-    return Held(("<i8",), (f"{along}+1",))
+    return ArraySpec(("<i8",), (f"{along}+1",))
 
 
-def check_arrays(held: Mapping[str, Held], arrays: Mapping[str, np.ndarray], **sizes: int) -> dict[str, int]:
+def check_arrays(held: Mapping[str, ArraySpec], arrays: Mapping[str, np.ndarray], **sizes: int) -> dict[str, int]:
     """Raise `Corrupt` unless the arrays are exactly those `held`, as declared. `sizes` gives known lengths of axes
     (objects=...); returns the lengths of all axes.
 
@@ -94,7 +94,7 @@ def check_arrays(held: Mapping[str, Held], arrays: Mapping[str, np.ndarray], **s
     return sizes
 
 
-def check_array(name: str, held: Held, array: np.ndarray, sizes: dict[str, int]) -> None:
+def check_array(name: str, held: ArraySpec, array: np.ndarray, sizes: dict[str, int]) -> None:
     """Type and shape; adds the sizes of axes that were not known."""
     right = not held.dtypes or array.dtype.str in held.dtypes or array.dtype.kind in held.dtypes
     axes = ("any",) * array.ndim if held.axes is None else held.axes
@@ -118,7 +118,7 @@ def _length(axis: str, size: int, sizes: dict[str, int]) -> int:
     return sizes.setdefault(name, max(size - int(more or 0), 0)) + int(more or 0)
 
 
-def check_range(name: str, held: Held, array: np.ndarray, sizes: Mapping[str, int]) -> None:
+def check_range(name: str, held: ArraySpec, array: np.ndarray, sizes: Mapping[str, int]) -> None:
     """The values of an array that has its type and shape."""
     below = sizes.get(held.below, 1 << 31) if isinstance(held.below, str) else held.below
     if held.least is None and below is None and not held.finite:
@@ -215,8 +215,15 @@ def pattern_of(name: str, declared: Mapping[str, Any]) -> str | None:
     return name if name in declared else next((each for each in declared if fnmatchcase(name, each)), None)
 
 
-COLUMNS: dict[str, Held] = {"lo": ids("pairs"), "hi": ids("pairs"), "start": offsets("pairs"), "anchor": ids("keys")}
-EXACT: dict[str, Held] = {name: Held(("<i4", "<i8"), ("keys",)) for name in ("n_lo", "n_hi")}  # see check_counts
+COLUMNS: dict[str, ArraySpec] = {
+    "lo": ids("pairs"),
+    "hi": ids("pairs"),
+    "start": offsets("pairs"),
+    "anchor": ids("keys"),
+}
+EXACT: dict[str, ArraySpec] = {
+    name: ArraySpec(("<i4", "<i8"), ("keys",)) for name in ("n_lo", "n_hi")
+}  # see check_counts
 COUNT_COLUMNS = {**COLUMNS, **EXACT}
 
 
@@ -244,7 +251,7 @@ def check_counts(n_lo: np.ndarray, n_hi: np.ndarray) -> None:
         raise Corrupt(f"n_lo, n_hi: got int64 for counts below {COUNT_LIMIT}, expected int32")
 
 
-PACKED = {"utf8": Held(("|u1",), ("bytes",)), "offsets": offsets("names")}  # beside what else is of each name
+PACKED = {"utf8": ArraySpec(("|u1",), ("bytes",)), "offsets": offsets("names")}  # beside what else is of each name
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 
 

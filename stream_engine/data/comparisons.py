@@ -144,7 +144,7 @@ class Kinds(NamedTuple):
     goes_on: bool = False  # the last event continues in the next block
 
 
-class Counted(NamedTuple):
+class ExternalCounts(NamedTuple):
     """Counts from elsewhere, over the names of a block: states of accumulators, net votes for the guard, totals."""
 
     states: dict[str, dict[str, np.ndarray]]  # accumulator -> its state
@@ -174,7 +174,7 @@ class Decoded(NamedTuple):
     unknown_fields: frozenset[str] = frozenset()
     provenance: Provenance | None = None
     kinds: Kinds | None = None
-    counted: Counted | None = None  # in addition to, or instead of, comparisons
+    counted: ExternalCounts | None = None  # in addition to, or instead of, comparisons
     values: int | None = None  # of `many` values, how many these are; None: all
     rest: Iterable[
         "Decoded"

@@ -35,15 +35,15 @@ class Corrupt(ValueError):
     """The bytes are not a complete, unchanged container of a version that this engine reads. One line says why."""
 
 
-class LeftAlone(Corrupt):
+class NotForThisProcess(Corrupt):
     """The file may be intact, but this process must not read it, nor replace it with an older one."""
 
 
-class NewerVersion(LeftAlone):
+class NewerVersion(NotForThisProcess):
     """The file was written by a newer engine; it is intact and must not be changed."""
 
 
-class NotTrusted(LeftAlone):
+class NotTrusted(NotForThisProcess):
     """The file is signed with a different key than this process has, or is not signed and should be."""
 
 

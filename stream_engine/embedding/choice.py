@@ -45,6 +45,15 @@ class Trial(NamedTuple):
     calibration: Calibration  # used for the losses
 
 
+class Weights(NamedTuple):
+    """How participants' weights on the axes are fitted and used, see `differences`."""
+
+    shrinkage: float
+    slopes: bool  # whether all weights of a participant are equal
+    scale: float = 1.0  # of the margins of participants with weights
+    calibration: Calibration | None = None  # for unknown participants, by the group's weights
+
+
 class Choice(NamedTuple):
     """What to fit with, all that was tried, and an embedding that is a good start."""
 
@@ -53,6 +62,8 @@ class Choice(NamedTuple):
     tried: list[dict[str, float | str]]
     begin: tuple[np.ndarray, ...]  # good points to begin a fit at
     calibration: Calibration | None = None  # on the validation set; None: as fitted
+    found: Embedding | None = None  # the fit to the training set, where settings were compared
+    weights: Weights | None = None  # None: one map for everybody
 
 
 def choose(
@@ -81,7 +92,7 @@ def choose(
             search.beside(search.smallest())
     chosen = search.best() if d is not None else search.smallest()
     tried = [{**each.setting._asdict(), "log_loss": each.log_loss} for each in search.tried]
-    return Choice(chosen.setting, "held-out log loss", tried, (chosen.found.points,), chosen.calibration)
+    return Choice(chosen.setting, "held-out log loss", tried, (chosen.found.points,), chosen.calibration, chosen.found)
 
 
 def _loss(tried: Trial) -> float:

@@ -23,6 +23,7 @@ from scipy.sparse import csr_array
 
 from stream_engine.embedding.fit import Embedding
 from stream_engine.embedding.held_out import Answers
+from stream_engine.embedding.individual import weighted_margins
 from stream_engine.embedding.lapse_prior import PRIOR, guesses
 from stream_engine.embedding.questions import asked_about
 from stream_engine.evaluation.answer_probabilities import margins
@@ -31,9 +32,12 @@ LARGEST = 2500  # coordinates n d up to which covariances are computed: 16 (n d)
 LEVEL = 0.95
 
 
-def covariances(found: Embedding, answers: Answers, fixed_lapse: bool = False) -> np.ndarray | None:
+def covariances(
+    found: Embedding, answers: Answers, fixed_lapse: bool = False, weights: np.ndarray | None = None
+) -> np.ndarray | None:
     """(n, d, d) float64 covariance of each place; None above `LARGEST` coordinates. `answers` are those that `found`
-    was fitted to, with their units. Objects never asked about have the prior's, I / (2 ridge). O((n d)^3 + m d^2).
+    was fitted to, with their units; `weights` (n_workers, d) of participants on the axes count as known. Objects never
+    asked about have the prior's, I / (2 ridge). O((n d)^3 + m d^2).
     """
     n, d = found.points.shape
     if n * d > LARGEST:
@@ -44,7 +48,8 @@ def covariances(found: Embedding, answers: Answers, fixed_lapse: bool = False) -
     if not seen.any():
         return out
     own = np.repeat(seen, d)
-    slopes, f, u, v = _parts(found, questions.rows, questions.near + questions.far, found.lapse[questions.worker])
+    times, own_weight = questions.near + questions.far, None if weights is None else weights[questions.worker]
+    slopes, f, u, v = _parts(found, questions.rows, times, found.lapse[questions.worker], own_weight)
     slopes = slopes[:, own]
     information = _weighted(slopes, f * u**2) + 2 * found.ridge * np.eye(int(own.sum()))
     if not fixed_lapse:
@@ -53,7 +58,7 @@ def covariances(found: Embedding, answers: Answers, fixed_lapse: bool = False) -
     inverse = cho_solve(cho_factor(information), np.eye(len(information)))
     inverse -= gauge @ (gauge.T @ inverse)
     inverse -= (inverse @ gauge) @ gauge.T
-    inverse *= _design_effect(found, answers, inverse, own)
+    inverse *= _design_effect(found, answers, inverse, own, weights)
     out[seen] = np.einsum("iaib->iab", inverse.reshape(len(gauge) // d, d, len(gauge) // d, d))
     return out
 
@@ -88,16 +93,19 @@ def radius(d: int, level: float = LEVEL) -> float:
     return float(np.sqrt(chi2.ppf(level, d)))
 
 
-def _parts(found: Embedding, rows: np.ndarray, times: np.ndarray, lapse: np.ndarray):
-    """dDelta/dx (m, n d) sparse, f, u, v of the formulas."""
+def _parts(found: Embedding, rows: np.ndarray, times: np.ndarray, lapse: np.ndarray, weight: np.ndarray | None = None):
+    """dDelta/dx (m, n d) sparse, f, u, v of the formulas; `weight` (m, d) of the axes for who answered."""
     n, d = found.points.shape
-    share = 1.0 / (1.0 + np.exp(-np.clip(margins(found.points, rows, found.alpha), -500, 500)))
+    share = _shares(found, rows, weight)
     p = np.clip(lapse / 2 + (1 - lapse) * share, 1e-12, 1 - 1e-12)
     i, j, k, l = rows.T
     near, far = found.points[i] - found.points[j], found.points[k] - found.points[l]
-    if found.alpha:
-        for gap in (near, far):
-            gap *= 0.5 * (found.alpha + 1) / (found.alpha + (gap**2).sum(axis=1, keepdims=True))
+    for gap in (near, far):
+        size = (gap**2 if weight is None else weight * gap**2).sum(axis=1, keepdims=True)
+        if weight is not None:
+            gap *= weight
+        if found.alpha:
+            gap *= 0.5 * (found.alpha + 1) / (found.alpha + size)
     values = np.stack([-2 * near, 2 * near, 2 * far, -2 * far], axis=1)
     columns = rows[:, :, None] * d + np.arange(d)
     at = np.repeat(np.arange(len(rows)), 4 * d)
@@ -120,11 +128,22 @@ def _of_lapses(slopes: csr_array, f, u, v, worker: np.ndarray, lapse: np.ndarray
     return (cross / own) @ cross.T
 
 
-def _design_effect(found: Embedding, answers: Answers, inverse: np.ndarray, own: np.ndarray) -> float:
+def _shares(found: Embedding, rows: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
+    """(m,) sigma(Delta)."""
+    if weight is None:
+        delta = margins(found.points, rows, found.alpha)
+    else:
+        delta = weighted_margins(found.points, weight, rows, np.arange(len(rows)), found.alpha)
+    return 1.0 / (1.0 + np.exp(-np.clip(delta, -500, 500)))
+
+
+def _design_effect(
+    found: Embedding, answers: Answers, inverse: np.ndarray, own: np.ndarray, weights: np.ndarray | None
+) -> float:
     """How much more the sums of units scatter than answers by themselves would."""
-    lapse = found.lapse[answers.worker + 1]
-    slopes, _, u, _ = _parts(found, answers.rows, answers.times, lapse)
-    share = 1.0 / (1.0 + np.exp(-np.clip(margins(found.points, answers.rows, found.alpha), -500, 500)))
+    lapse, weight = found.lapse[answers.worker + 1], None if weights is None else weights[answers.worker + 1]
+    slopes, _, u, _ = _parts(found, answers.rows, answers.times, lapse, weight)
+    share = _shares(found, answers.rows, weight)
     each = slopes[:, own] * (u / (lapse / 2 + (1 - lapse) * share))[:, None]
     number = np.unique(answers.unit, return_inverse=True)[1].reshape(-1)
     of_unit = csr_array((answers.times, (number, np.arange(len(number)))), shape=(int(number.max()) + 1, len(number)))

@@ -17,6 +17,24 @@ def on_principal_axes(points: np.ndarray, questions: Questions) -> np.ndarray:
     middle = points[seen] - points[seen].mean(axis=0)
     values, axes = np.linalg.eigh(middle.T @ middle)
     turned = middle @ axes[:, np.argsort(-values, kind="stable")]
-    largest = np.argmax(np.abs(np.round(turned, 9)), axis=0)  # rounded: mirror images of one size keep one winner
-    out[seen] = turned * np.where(turned[largest, np.arange(turned.shape[1])] < 0, -1.0, 1.0)
+    out[seen] = turned * _signs(turned)
     return out + 0.0
+
+
+def on_own_axes(points: np.ndarray, questions: Questions) -> tuple[np.ndarray, np.ndarray]:
+    """(n, d) on the axes that they have, centred and signed likewise, and the (d,) order of the axes: by variance.
+    O(n d)."""
+    seen = asked_about(questions)
+    out = np.zeros(points.shape)
+    if not seen.any():
+        return out, np.arange(points.shape[1])
+    middle = points[seen] - points[seen].mean(axis=0)
+    order = np.argsort(-middle.var(axis=0), kind="stable")
+    out[seen] = middle[:, order] * _signs(middle[:, order])
+    return out + 0.0, order
+
+
+def _signs(points: np.ndarray) -> np.ndarray:
+    """(d,) -1 of each axis whose entry of largest size is negative, else 1."""
+    largest = np.argmax(np.abs(np.round(points, 9)), axis=0)  # rounded: mirror images of one size keep one winner
+    return np.where(points[largest, np.arange(points.shape[1])] < 0, -1.0, 1.0)

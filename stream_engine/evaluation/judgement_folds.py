@@ -227,14 +227,14 @@ def parts(found: Evidence, held: np.ndarray, choose: float) -> np.ndarray:
     fair = asked_fairly(found) & ~held
     of_all = int(np.count_nonzero(~held)) / max(int(np.count_nonzero(fair)), 1)
     share = min(choose * of_all, max(choose, AT_MOST))
-    part[fair & (_draw(_bits(found.draw)) < share)] = CHOOSE
+    part[fair & (draws_again(found) < share)] = CHOOSE
     part[held] = HELD
     return part
 
 
-def _bits(draw: np.ndarray) -> np.ndarray:
-    """(U,) uint64 of numbers in [0, 1), to draw once more by."""
-    return np.asarray(draw, np.float64).view(np.uint64)
+def draws_again(found: Evidence) -> np.ndarray:
+    """(U,) float64 in [0, 1): one more draw of each unit, which does not depend on its first one."""
+    return _draw(np.asarray(found.draw, np.float64).view(np.uint64))
 
 
 def without(snapshot: Snapshot, held: Evidence) -> Snapshot:

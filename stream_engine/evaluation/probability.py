@@ -24,7 +24,7 @@ from stream_engine.evaluation import NoModel, Predictor, cross_fit, judgement_fo
 from stream_engine.evaluation.answer_probabilities import probabilities
 from stream_engine.evaluation.calibration import Calibration, calibrated
 from stream_engine.evaluation.held_out import HeldOut
-from stream_engine.evaluation.judgement_folds import CHOOSE, FIT, Evidence
+from stream_engine.evaluation.judgement_folds import HELD, Evidence, asked_fairly, draws_again
 from stream_engine.evaluation.learned import kernel_learning, partial_order_embedding
 from stream_engine.evaluation.repeats import repeats
 from stream_engine.evaluation.similarities import by_similarity, matrix, only
@@ -35,6 +35,7 @@ from stream_engine.state.snapshot import Snapshot, triplet_columns
 LEARNED = ("embedding", "kernel_learning", "partial_order_embedding", "feature_metric")
 COUNTED = ("adds3", "k1", "k2")
 MODELS = (*LEARNED, *COUNTED)
+INNER, ENOUGH = 5, 2_500  # folds that calibrate, until so many judgements have
 SURE = 1e-12  # a probability is never nearer to 0 or 1
 
 Probability = Callable[[np.ndarray], np.ndarray]
@@ -133,6 +134,32 @@ def of_embedding(artifact: Artifact) -> Probability:
     return of_points(points, asked, lapse, alpha, figure(artifact.report, "scale") or 1.0)
 
 
+class Participant(NamedTuple):
+    """What the embedding knows about one participant."""
+
+    known: bool  # has a lapse rate, or weights, of their own
+    weighted: bool  # whether weights of their own are used
+
+
+def of_participant(artifact: Artifact, name: str) -> tuple[Probability, Participant]:
+    """By an artifact of the refit `embedding`, as this participant answers: with their own weights of the axes and
+    their own lapse rate. The group's weights and the mean lapse rate for somebody unknown."""
+    arrays, report = artifact.arrays, artifact.report
+    names = unpack_names(arrays["utf8"], arrays["offsets"])
+    if name not in names:
+        return of_embedding(artifact), Participant(False, False)
+    number, points = names.index(name), np.asarray(arrays["X"])
+    asked, alpha = np.asarray(arrays["asked"], bool), float(report["alpha"])
+    lapse, scale = float(arrays["worker_lapse"][number]), figure(report, "scale") or 1.0
+    weights = arrays.get("worker_weights")
+    weighted = weights is not None and int(arrays["worker_group"][number]) >= 0
+    if weighted:
+        points = points * np.sqrt(np.asarray(weights)[number])
+        scale = figure(report, "individual_differences", "scale") or 1.0
+    known = weighted or lapse != float(arrays["lapse"])
+    return of_points(points, asked, lapse, alpha, scale), Participant(known, weighted)
+
+
 def of_points(points: np.ndarray, asked: np.ndarray, lapse: float, alpha: float, scale: float = 1.0) -> Probability:
     """By the embedding's formula over points (n, d); NaN about objects that were never `asked` (n,) about. O(m d)."""
 
@@ -196,14 +223,27 @@ class CountedAnswers:
         self._snapshot = snapshot._replace(arrays=counts)
 
     def calibrations(self, names: Sequence[str], part: np.ndarray) -> dict[str, Calibration | None]:
-        """Made of the answers that choose; None where nothing is known of them."""
-        chooses, out = part == CHOOSE, self.every.of(part != FIT)
-        fitting, made = judgement_folds.without(self._snapshot, out), {}
-        for name in names:
-            asked = _of_kind(self.every, name).of(chooses)
-            known = similarity_of(fitting, name, out) if len(asked.rows) else None
-            made[name] = known and calibrated(known.margins(asked.rows) / known.scale, asked.times)
-        return made
+        """Made of answers that are not held out by a part (U,), each predicted by the counts of the others: of a few
+        hundred alone, a weak similarity would seem to know nothing by chance. None where nothing is known of them."""
+        said: dict[str, list[tuple[np.ndarray, np.ndarray]]] = {name: [] for name in names}
+        free, asked_of = asked_fairly(self.every) & (part != HELD), 0.0
+        inner = (draws_again(self.every) * INNER).astype(int)
+        for number in range(INNER):
+            chooses = free & (inner == number)
+            out = self.every.of((part == HELD) | chooses)
+            fitting = judgement_folds.without(self._snapshot, out)
+            for name in names:
+                asked = _of_kind(self.every, name).of(chooses)
+                known = similarity_of(fitting, name, out) if len(asked.rows) else None
+                if known is not None:
+                    said[name].append((known.margins(asked.rows) / known.scale, asked.times))
+            asked_of += float(np.count_nonzero(chooses))
+            if asked_of >= ENOUGH:
+                break
+        return {
+            name: calibrated(*(np.concatenate(column) for column in zip(*each))) if each else None
+            for name, each in said.items()
+        }
 
     def evaluated(self, names: Sequence[str]) -> dict[str, HeldOut]:
         """The figures of each model that knows something, all of comparisons of three objects or all of four."""

@@ -11,9 +11,11 @@ from collections.abc import Mapping, Sequence
 from itertools import combinations
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from stream_engine.data.comparisons import EVENT_TYPES
-from stream_engine.formats.event_fields import LIST_SEPARATOR, SHAPES, fields_of
-from stream_engine.formats.field_values import name_text
+from stream_engine.formats.event_fields import LIST_SEPARATOR, SHAPES, Filter, fields_of, filter_of
+from stream_engine.formats.field_values import is_absent, name_text, number_of
 from stream_engine.formats.options import EventOptions, UnusableOptions
 
 Four = tuple[str, str, str, str]  # i, j, k, l: is d(i, j) < d(k, l)?
@@ -60,7 +62,7 @@ class Asking:
         if not isinstance(row, Mapping):
             self.refuse(f"got {str(row)[:40]}, expected an object with anchor, left, right", where)
             return
-        if not all(name in row and _text_of(row[name]) == text for name, text in self.options.where.items()):
+        if not all(_kept(filter_of(key, wanted), row) for key, wanted in self.options.where.items()):
             return
         try:
             asked = self._questions_of(row)
@@ -158,6 +160,14 @@ def _distinct(field: str, names: list[str]) -> list[str]:
     if len(set(names)) < len(names):
         raise BadQuestion(f"{field}: got {', '.join(names)[:60]}; expected different objects")
     return names
+
+
+def _kept(filter: Filter, row: Mapping[str, Any]) -> bool:
+    value = row.get(filter.source)
+    absent = np.bool_(is_absent(value, text=True))
+    number = number_of(value, text=True)
+    compared = np.nan if number is None else number
+    return bool(filter.keeps(lambda text: not absent and _text_of(value) == text, absent, lambda: compared))
 
 
 def _text_of(value: Any) -> str:

@@ -29,6 +29,7 @@ EXPORTS = {
         for how in ("window", "decayed", "weighted", "trusted")
     },
     "workers": "stream_engine.exports.workers:workers",
+    "participants": "stream_engine.exports.workers:participants",
     "judgements": "stream_engine.exports.judgements:judgements",
     "clusters": "stream_engine.exports.learned:clusters",
     "spectral": "stream_engine.exports.learned:spectral",
@@ -53,7 +54,7 @@ TABLES = {
     "cluster_numbers": "clusters",
 }
 # about people: written only when named, never served over HTTP
-ON_REQUEST = frozenset({"workers", "judgements"})
+ON_REQUEST = frozenset({"workers", "participants", "judgements"})
 # for which the reliability of workers is estimated each time: written only when named
 FITTED_ANEW = frozenset({"adds3_trusted", "triplet_counts_trusted"})
 # a row for each question that was asked, gigabytes of many: written only when named

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from stream_engine.counts import accumulator
-from stream_engine.data.array_checks import Held
+from stream_engine.data.array_checks import ArraySpec
 from stream_engine.exports import NothingToExport
 from stream_engine.order.partial_order import PartialOrder
 from stream_engine.refits import REFITS, refit_module
@@ -82,7 +82,7 @@ def _artifact(kind: str, artifact: Artifact, order: np.ndarray) -> tuple[Artifac
     return artifact._replace(arrays=arrays), objects
 
 
-def _known_objects(arrays: Mapping[str, np.ndarray], spoken: Mapping[str, Held], everyone: int) -> int:
+def _known_objects(arrays: Mapping[str, np.ndarray], spoken: Mapping[str, ArraySpec], everyone: int) -> int:
     """How many objects the artifact's snapshot had: the length of the axes that run over them."""
     over_all = (OBJECTS,) if "ids" in arrays else (OBJECTS, SUBSET)
     axes = [each for name, array in arrays.items() for each in zip(spoken[name].axes or (), array.shape)]
@@ -91,7 +91,7 @@ def _known_objects(arrays: Mapping[str, np.ndarray], spoken: Mapping[str, Held],
 
 
 def _renumbered(
-    array: np.ndarray, spoken: Held, objects: np.ndarray, subset: np.ndarray, rank: np.ndarray
+    array: np.ndarray, spoken: ArraySpec, objects: np.ndarray, subset: np.ndarray, rank: np.ndarray
 ) -> np.ndarray:
     """One array, its axes in the order of `objects` and `subset` (old places), its ids by `rank` (old id -> new)."""
     if spoken.values == "ids":

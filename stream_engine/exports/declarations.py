@@ -199,6 +199,20 @@ _COUNTED: dict[str, Arrays] = {
         "accuracy": array("w", "f", "estimated share of correct answers", within="workers"),
         "weight": array("w", "f", "weight of each answer of the participant", within="workers"),
     },
+    "participants": {
+        "participant": array("w", "U", "name of the participant", within="participants"),
+        "lapse": array("w", "f", "lapse rate: share of random answers", within="participants"),
+        "slope": array(
+            "w", "f", "mean weight: how sharply they distinguish compared with the group, 1", within="participants"
+        ),
+        "group": array(
+            "w", "i", "group of participants who see alike; -1 means too few answers for weights", within="participants"
+        ),
+        "weights": array(
+            "w, d", "f", "weight of each axis of `embedding`, relative to the slope", within="participants"
+        ),
+        "verdict": figure("whether weights predict held-out answers better than one map", "U"),
+    },
     "judgements": {
         **{name: ids("c", f"{name} of each comparison", within="judgements") for name in _FOUR},
         "judgement": array("c", "i", "index of the response that each comparison belongs to", within="judgements"),
@@ -225,6 +239,7 @@ OF_REFITS = {
     "hierarchy": ("hierarchy",),
     "kernel_pca": ("kernel_pca",),
     "workers": ("reliability",),
+    "participants": ("embedding",),
     "feature_metric": ("feature_metric",),
     "booster": ("triplet_boost",),
     "classify": ("classify",),
@@ -236,7 +251,7 @@ LEFT_OUT = {
     "sdp_clustering": {"warm_*": "state from which the solver resumes", "level_*": "written by version 0.1.0"},
     "spectral": {"criterion": "written by version 0.1.0"},
     "reliability": dict.fromkeys(("i", "j", "w", "squares"), "a weighted AddS-3; see the export `adds3_trusted`"),
-    "embedding": dict.fromkeys(("worker_lapse", "utf8", "offsets"), "about participants; see the export `workers`"),
+    "embedding": dict.fromkeys(("worker_*", "utf8", "offsets"), "about participants; see the export `participants`"),
     "feature_metric": dict.fromkeys(("utf8", "offsets"), "replaced by `names`"),
 }
 
@@ -506,6 +521,13 @@ TABLES: Mapping[str, Columns] = {
         "axis_*": number("coordinates; `axis_1` is `x` of `objects`, `axis_2` is `y`"),
         "sd_*": number("standard deviation (uncertainty) of each coordinate"),
         "picture_?": number("position in the two-dimensional picture, if there are more dimensions"),
+    },
+    "participants": {
+        "participant": text("name of the participant"),
+        "lapse": number("lapse rate: share of random answers"),
+        "slope": number("mean weight: how sharply they distinguish compared with the group, 1"),
+        "group": number("group of participants who see alike; -1 means too few answers for weights", "i"),
+        "weight_*": number("weight of each axis of `embedding`, relative to the slope"),
     },
     "feature_metric": {
         "object": _OBJECT,

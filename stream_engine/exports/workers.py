@@ -37,6 +37,31 @@ def workers(published: Published) -> dict[str, Content]:
     return {"workers": Content(names_array("worker", names) | columns, {"workers": {"worker": list(names), **columns}})}
 
 
+def participants(published: Published) -> dict[str, Content]:
+    """One row a participant, in the order of names: lapse rate; slope, the mean weight; group, -1 for whom no weights
+    were fitted; the weights on the axes of the export `embedding`, divided by the slope. Raises `NothingToExport`."""
+    artifact = published.artifacts.get("embedding")
+    if artifact is None or not len(artifact.arrays["worker_lapse"]):
+        raise NothingToExport(
+            "no embedding with participants in this state; include worker_votes or judgements in `accumulators`, name "
+            "participants in the answers, and run `stream-engine refit --state DIR embedding`"
+        )
+    arrays = artifact.arrays
+    names = unpack_names(arrays["utf8"], arrays["offsets"])
+    absolute = np.asarray(arrays.get("worker_weights", np.ones((len(names), arrays["X"].shape[1]))))
+    slope = absolute.mean(axis=1)
+    weights = absolute / slope[:, None]
+    columns = {
+        "lapse": np.asarray(arrays["worker_lapse"]),
+        "slope": slope,
+        "group": np.asarray(arrays.get("worker_group", np.full(len(names), -1))),
+    }
+    axes = {f"weight_{number + 1}": column for number, column in enumerate(weights.T)}
+    verdict = artifact.report.get("individual_differences", {}).get("verdict", "not tested")
+    held = names_array("participant", names) | columns | {"weights": weights, "verdict": np.array(verdict)}
+    return {"participants": Content(held, {"participants": {"participant": list(names), **columns, **axes}})}
+
+
 def _adds(how: str):
     def contents(published: Published) -> dict[str, Content]:
         """Dense (n, n) up to `DENSE_LIMIT` objects, else entries i < j, w. Raises `NothingToExport`."""

@@ -22,6 +22,7 @@ TOPICS = {
     "agreement": "stream_engine.findings.agreement:agreement",
     "participants": "stream_engine.findings.agreement:participants",
     "map": "stream_engine.findings.models:placed",
+    "differences": "stream_engine.findings.differences:differences",
     "clusters": "stream_engine.findings.clusters:clusters",
     "order": "stream_engine.findings.agreement:order",
     "gaps": "stream_engine.findings.data:gaps",

@@ -13,7 +13,7 @@ from stream_engine.data.comparisons import InvalidEvent
 from stream_engine.formats.event_columns import Pool
 from stream_engine.formats.event_fields import LABEL, LIST_SEPARATOR, EventFields
 from stream_engine.formats.field_values import MISSING, MOST_FLOAT, WHOLE_FLOAT, number_of, time_of
-from stream_engine.formats.table_events import LeftOut, SureNames, Table
+from stream_engine.formats.table_events import CertainNames, ExcludedEvent, Table, kept
 from stream_engine.formats.text_values import plain_times
 from stream_engine.formats.validate import Event, read_event
 
@@ -246,12 +246,12 @@ class ArrowColumn(NamedTuple):
         numbers[equal(self.values, "")] = -1
         return numbers, sure
 
-    def lists(self, pool: Pool, answer: bool) -> SureNames:
+    def lists(self, pool: Pool, answer: bool) -> CertainNames:
         """In tables of text, items are separated by `|`."""
         column, size = self.values, len(self.values)
         if answer and not self.text and (holds_names(column.type) or pt.is_floating(column.type)):
             ids = self._ids(column, pool)
-            return SureNames(np.ones(size, np.int64), ids, ids >= 0)
+            return CertainNames(np.ones(size, np.int64), ids, ids >= 0)
         sure = ~nulls(column)
         if pt.is_dictionary(column.type):
             column = column.cast(column.type.value_type)
@@ -259,7 +259,7 @@ class ArrowColumn(NamedTuple):
             sure &= ~equal(column, "")
             column = pc.split_pattern(column, LIST_SEPARATOR)
         elif not is_list(column.type):
-            return SureNames(np.zeros(size, np.int64), np.empty(0, np.int32), np.zeros(size, bool))
+            return CertainNames(np.zeros(size, np.int64), np.empty(0, np.int32), np.zeros(size, bool))
         items = pc.list_flatten(column)
         items = items.combine_chunks() if isinstance(items, pa.ChunkedArray) else items
         if self.text and is_text(items.type):
@@ -268,7 +268,7 @@ class ArrowColumn(NamedTuple):
         flat = self._ids(items, pool)
         unknown_before = np.concatenate([[0], np.cumsum(flat < 0)])
         ends = np.cumsum(lengths)
-        return SureNames(lengths, flat, sure & (unknown_before[ends] == unknown_before[ends - lengths]))
+        return CertainNames(lengths, flat, sure & (unknown_before[ends] == unknown_before[ends - lengths]))
 
     def numbers(self, missing: np.ndarray) -> np.ndarray:
         """In tables of text, text may be formatted numbers."""
@@ -309,11 +309,10 @@ def arrow_table(
     absent = "" if text else None
 
     def event(row: int) -> Event:
-        if not all(
-            source in columns and equal(columns[source].slice(row, 1), wanted)[0]
-            for source, wanted in event_fields.where
-        ):
-            raise LeftOut
+        for each in event_fields.where:
+            value = columns.get(each.source)
+            if not kept(each, None if value is None else ArrowColumn(value.slice(row, 1), text), 1)[0]:
+                raise ExcludedEvent
 
         def cell(source: str) -> Any:
             """The value of one field, `MISSING` where it is null or has no column; None takes a label back."""

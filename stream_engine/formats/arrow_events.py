@@ -28,6 +28,7 @@ from stream_engine.formats.event_fields import LIST_SEPARATOR, PAIR_COLUMNS, QUA
 from stream_engine.formats.joined_blocks import joined
 from stream_engine.formats.options import Bounds, EventOptions, OverBound, raise_if_out_of_memory
 from stream_engine.formats.table_events import read_table
+from stream_engine.formats.wide_columns import wide_questions
 
 TEXT_CELLS = {b"stream_engine.cells": b"text"}  # metadata of a schema: all columns are text, as in CSV
 _SHOWN = 4096  # characters of a text, in the dead letter of its row
@@ -95,13 +96,20 @@ class Decoder:
         columns, text = _columns(batch), holds_text_cells(batch.schema)
         if text:
             columns = {name: stripped(column) for name, column in columns.items()}
-        event_fields = self._fields_of(columns, text)
+        block, known = Block(self.options.provenance, self.options.catch_by_anchor), set[str]()
+        for question in wide_questions(self.options, list(columns)):
+            fields = self._fields_of(columns, text) if question.options is self.options else fields_of(question.options)
+            known |= fields.known
+            held = columns | {name: pa.repeat(told, batch.num_rows) for name, told in question.constants.items()}
+            read_table(
+                arrow_table(held, batch.num_rows, fields, text, fast=self._fast),
+                fields,
+                block,
+                np.arange(batch.num_rows),
+            )
         for name in columns:
-            if name not in event_fields.known and len(self.unknown) < MAX_UNKNOWN:
+            if name not in known and len(self.unknown) < MAX_UNKNOWN:
                 self.unknown[name] = None
-        block = Block(self.options.provenance, self.options.catch_by_anchor)
-        table = arrow_table(columns, batch.num_rows, event_fields, text, fast=self._fast)
-        read_table(table, event_fields, block, np.arange(batch.num_rows))
         return block.decoded(lambda row: (row, _as_json(columns, row)), frozenset(self.unknown))
 
     def _fields_of(self, columns: dict[str, pa.Array], text: bool) -> EventFields:

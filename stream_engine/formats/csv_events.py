@@ -66,8 +66,9 @@ class Decoder:
         reading = _Rows(value[begin:] if begin else value, begin, layout)
         table, row = reading.table(layout, block)
         floats = b"." in value and b".0" in value  # one byte is looked for ten times as fast as two
-        fields = self.event_fields
-        read_table(arrow_table(table, len(row), fields, True, floats, self._fast), fields, block, row)
+        for fields, constants in layout.questions:
+            columns = table | {name: pa.repeat(text, len(row)) for name, text in constants.items()}
+            read_table(arrow_table(columns, len(row), fields, True, floats, self._fast), fields, block, row)
         return block.decoded(reading.locate, frozenset(self.unknown))
 
     def many(self, values: Sequence[bytes | None]) -> tuple[Decoded, list[int]]:
@@ -83,7 +84,7 @@ class Decoder:
 
     def _read_header(self, header: bytes) -> Layout:
         if header != self._header or self._layout is None:
-            self._layout = layout_of(header, self.event_fields, self.options)
+            self._layout = layout_of(header, self.options)
             self._header = header
             for name in sorted(self._layout.unknown):
                 if len(self.unknown) < MAX_UNKNOWN:

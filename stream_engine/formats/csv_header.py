@@ -4,8 +4,9 @@ from difflib import get_close_matches
 from typing import NamedTuple
 
 from stream_engine.data.csv_grammar import column_names, delimiter_of, likely_delimiter, mark_end
-from stream_engine.formats.event_fields import TRIPLET, VOTES, EventFields
+from stream_engine.formats.event_fields import TRIPLET, VOTES, EventFields, fields_of
 from stream_engine.formats.options import EventOptions, UnreadableHeader
+from stream_engine.formats.wide_columns import wide_questions
 
 
 class Layout(NamedTuple):
@@ -15,13 +16,13 @@ class Layout(NamedTuple):
     delimiter: int
     columns: dict[str, int]  # input field -> position, of the fields that are read
     unknown: frozenset[str]
+    questions: list[tuple[EventFields, dict[str, str]]]  # of each row, and what of them the header says
 
 
-def layout_of(header: bytes, event_fields: EventFields, options: EventOptions) -> Layout:
-    """The columns of a header that are read; raises `UnreadableHeader` if one is missing that every row requires.
+def layout_of(header: bytes, options: EventOptions) -> Layout:
+    """Which columns of a header are read; raises `UnreadableHeader` where it lacks one that no row can do without.
 
-    >>> from stream_engine.formats.event_fields import fields_of
-    >>> layout_of(b"rt,anchor,near,far", fields_of(EventOptions(), pairs=True), EventOptions()).columns
+    >>> layout_of(b"rt,anchor,near,far", EventOptions()).columns
     {'anchor': 1, 'near': 2, 'far': 3}
     """
     try:
@@ -32,17 +33,24 @@ def layout_of(header: bytes, event_fields: EventFields, options: EventOptions) -
         ) from None
     except ValueError as error:
         raise UnreadableHeader(f"the header cannot be read: {error}") from None
-    needed = dict.fromkeys(needed_columns(event_fields, options, names))
-    if lacking := [name for name in needed if name not in names]:
-        raise UnreadableHeader(_lacking(header, names, lacking, options))
-    read = _read_columns(event_fields)
+    read: set[str] = set()
+    known: set[str] = set()
+    questions = []
+    for question in wide_questions(options, names):
+        event_fields = fields_of(question.options, pairs=True)
+        needed = dict.fromkeys(needed_columns(event_fields, question.options, names))
+        if lacking := [name for name in needed if name not in names and name not in question.constants]:
+            raise UnreadableHeader(_lacking(header, names, lacking, options))
+        read |= _read_columns(event_fields)
+        known |= event_fields.known
+        questions.append((event_fields, question.constants))
     columns: dict[str, int] = {}
     for position, name in enumerate(names):
         if name in columns:
             raise UnreadableHeader(f"column {name!r} occurs twice; the header has {_shortened(names)}")
         if name in read:
             columns[name] = position
-    return Layout(len(names), delimiter_of(header), columns, frozenset(names) - event_fields.known)
+    return Layout(len(names), delimiter_of(header), columns, frozenset(names) - known, questions)
 
 
 def _lacking(header: bytes, names: list[str], lacking: list[str], options: EventOptions) -> str:
@@ -94,7 +102,7 @@ def needed_columns(event_fields: EventFields, options: EventOptions, names: list
 def _asked_inputs(event_fields: EventFields) -> list[str]:
     """Input fields that are read only because of the options: for catch trials, and for `--where`."""
     catch = [] if event_fields.catch_input is None else [event_fields.catch_input]
-    return catch + [source for source, _ in event_fields.where]
+    return catch + [each.source for each in event_fields.where]
 
 
 def _listed(names: list[str]) -> str:

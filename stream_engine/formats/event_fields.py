@@ -5,9 +5,11 @@ may be null. All decoders, the definition of a valid event, and the error messag
 the options (`--type`, `--columns`, `--where`): which input field is each field read from?
 """
 
-from collections.abc import Mapping
+import operator
+import re
+from collections.abc import Callable, Mapping
 from difflib import get_close_matches
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from stream_engine.data.comparisons import EVENT_TYPES
 from stream_engine.formats.options import FIRST_OF, EventOptions, UnusableOptions
@@ -64,6 +66,66 @@ class EventField(NamedTuple):
         return self.shape.is_list and len(self.inputs) == 1
 
 
+_COMPARED = {"<=": operator.le, ">=": operator.ge, "<": operator.lt, ">": operator.gt}
+
+
+class Filter(NamedTuple):
+    """Which events are read: those whose `source` is one of the `wanted` texts (or none of them), or a number that
+    compares so."""
+
+    source: str
+    comparison: str  # "", "!=", "<=", ">=", "<" or ">"
+    wanted: tuple[str, ...]
+
+    def keeps(self, equal: Callable[[str], Any], absent: Any, numbers: Callable[[], Any]) -> Any:
+        """Whether values are kept, as an array or for a single one. An absent value is no text; `!=` without text
+        leaves it out.
+
+        >>> import numpy as np
+        >>> texts, numbers = np.array(["a", "b", ""]), np.array([1.0, 5.0, np.nan])
+        >>> keeps = lambda *filter: Filter(*filter).keeps(lambda text: texts == text, texts == "", lambda: numbers)
+        >>> [keeps("x", "!=", ("a", "")).tolist(), keeps("x", ">", ("2",)).tolist()]
+        [[False, True, False], [False, True, False]]
+        """
+        if self.comparison in _COMPARED:
+            return _COMPARED[self.comparison](numbers(), float(self.wanted[0]))
+        found = absent & ("" in self.wanted and self.comparison == "!=")
+        for text in self.wanted:
+            found = found | equal(text)
+        return found ^ (self.comparison == "!=")
+
+
+def where_of(text: str) -> tuple[str, str]:
+    """A filter as it is written, as a key of `where` and its value. Raises `UnusableOptions`.
+
+    >>> where_of("phase=test"), where_of("rt >= 300"), where_of("answer!=")
+    (('phase', 'test'), ('rt>=', '300'), ('answer!=', ''))
+    """
+    found = re.fullmatch(r"\s*(.+?)\s*(!=|<=|>=|=|<|>)\s*(.*?)\s*", text, re.DOTALL)
+    if found is None or not (found[3] or found[2] == "!="):
+        raise UnusableOptions(f"--where: got {text!r}, expected FIELD=VALUE, or != < <= > >= between them")
+    return found[1] + ("" if found[2] == "=" else found[2]), found[3]
+
+
+def filter_of(key: str, wanted: str) -> Filter:
+    """The filter that a key of `--where` and its value say. Raises `UnusableOptions` for a bound that is no number.
+
+    >>> filter_of("phase!=", "practice|demo")
+    Filter(source='phase', comparison='!=', wanted=('practice', 'demo'))
+    """
+    source = key.rstrip("!=<> ")
+    comparison = key[len(source) :].strip().removeprefix("==")
+    if comparison not in ("", "!=", *_COMPARED):
+        raise UnusableOptions(f"--where {key}={wanted}: {comparison!r} is no comparison; known: = != < <= > >=")
+    if comparison in _COMPARED:
+        try:
+            float(wanted)
+        except ValueError:
+            raise UnusableOptions(f"--where {key}{wanted}: {wanted!r} is no number") from None
+        return Filter(source, comparison, (wanted,))
+    return Filter(source, comparison, tuple(wanted.split(LIST_SEPARATOR)))
+
+
 class EventFields(NamedTuple):
     """The input fields that an event is read from."""
 
@@ -71,11 +133,12 @@ class EventFields(NamedTuple):
     type_input: str
     by_kind: tuple[tuple[EventField, ...], ...]  # in the order of the contract
     optional: dict[str, str]  # id, worker, sampler, weight, time -> input field
-    where: tuple[tuple[str, str], ...]
-    known: frozenset[str]  # input fields that are used; all others are ignored and reported
-    catch_input: str | None = None  # input field that marks catch trials, if `--columns` names one
-    votes: tuple[str, str] = VOTES  # input fields with the number of answers in each direction
-    first_of: int | None = None  # the number of the first object if answers are positions; None if they are names
+    where: tuple[Filter, ...]
+    known: frozenset[str]  # input fields that mean something; all others are ignored and named
+    catch_input: str | None = None  # input field that marks catch trials, when `--columns` names one
+    votes: tuple[str, str] = VOTES  # input fields of how often a question was answered each way
+    first_of: int | None = None  # the number of the first object where answers are positions; None: they are names
+    codes: Mapping[str, Mapping[str, str]] = {}  # of answers: what stands there -> position, or name of an input field
 
     @property
     def kinds(self) -> tuple[int, ...]:
@@ -104,7 +167,8 @@ def fields_of(options: EventOptions, pairs: bool = False) -> EventFields:
     near, far = (_single_input(name, columns) for name in VOTES)
     if options.answers_by not in FIRST_OF:
         raise UnusableOptions(f"unknown value {options.answers_by!r} of answers_by; known: {', '.join(FIRST_OF)}")
-    known = {type_input, near, far, *optional.values(), *options.where}
+    where = tuple(filter_of(key, wanted) for key, wanted in options.where.items())
+    known = {type_input, near, far, *optional.values(), *(each.source for each in where)}
     for fields in by_kind if only_kind is None else [by_kind[only_kind]]:
         known.update(source for field in fields for source in field.inputs)
     if catch_input is not None:
@@ -114,27 +178,38 @@ def fields_of(options: EventOptions, pairs: bool = False) -> EventFields:
         type_input,
         by_kind,
         optional,
-        tuple(options.where.items()),
+        where,
         frozenset(known),
         catch_input,
         (near, far),
-        FIRST_OF[options.answers_by],
+        1 if options.codes and FIRST_OF[options.answers_by] is None else FIRST_OF[options.answers_by],
+        _checked_codes(options),
     )
 
 
 def place_of(answer: str, inputs: tuple[str, ...], first: int) -> int:
-    """The index of the object that an answer refers to; -1 if there is none.
-
-    The answer is a number, where the first object is `first`, or the name of its input field, if the objects are in
-    several.
+    """Which of the objects an answer means: by its number, of which the first is `first`, or by the name of its input
+    field or one word of it, where the objects stand in several. -1: by neither, or beyond any list.
 
     >>> [place_of(answer, ("Left", "Right"), 1) for answer in ("2", "right", "middle", "0")]
     [1, 1, -1, -1]
+    >>> [place_of(answer, ("image_left", "image_right"), 0) for answer in ("Right", "image", "image_left")]
+    [1, -1, 0]
     """
     if answer.isascii() and answer.isdecimal():
         return int(answer) - first if len(answer) < 7 else -1
-    called = [name.casefold() for name in inputs] if len(inputs) > 1 else []
-    return called.index(answer.casefold()) if answer.casefold() in called else -1
+    answer, called = answer.casefold(), [name.casefold() for name in inputs] if len(inputs) > 1 else []
+    if answer in called:
+        return called.index(answer)
+    worded = [place for place, name in enumerate(called) if answer in re.split(r"[^a-z0-9]+", name)]
+    return worded[0] if len(worded) == 1 else -1
+
+
+def _checked_codes(options: EventOptions) -> Mapping[str, Mapping[str, str]]:
+    answers = {shape.name for shape in _ALL_SHAPES if shape.answer}
+    if odd := [name for name in options.codes if name not in answers]:
+        raise UnusableOptions(f"--codes names {odd[0]!r}, expected one of {', '.join(sorted(answers))}")
+    return options.codes
 
 
 def member_name(kind: int, split: int, position: int) -> str:

@@ -107,9 +107,9 @@ class Pieces:
             first = last
         return runs
 
-    def of(self, runs: Sequence[Run]) -> "Later":
+    def of(self, runs: Sequence[Run]) -> "LazyBlocks":
         """The blocks of these runs, created on iteration."""
-        return Later(self, runs)
+        return LazyBlocks(self, runs)
 
     def block(self, run: Run) -> Decoded:
         """The comparisons of one run; the catch trials are with the first run."""
@@ -191,7 +191,7 @@ class Pieces:
         )
 
 
-class Later:
+class LazyBlocks:
     """Blocks that are created anew at each iteration."""
 
     def __init__(self, pieces: Pieces, runs: Sequence[Run]):

@@ -20,7 +20,7 @@ from stream_engine import formats
 from stream_engine.data.comparisons import MAX_LIST, Decoded, InvalidEvent
 from stream_engine.formats.event_block import MAX_UNKNOWN, Block, nothing, unreadable
 from stream_engine.formats.event_columns import Pool
-from stream_engine.formats.event_fields import fields_of
+from stream_engine.formats.event_fields import Filter, fields_of
 from stream_engine.formats.field_values import MISSING, time_of
 from stream_engine.formats.joined_blocks import one_by_one
 from stream_engine.formats.json_places import ERRORS, Places, is_utf8, lines_of, places_of, too_many_elements
@@ -38,10 +38,11 @@ from stream_engine.formats.json_scan import (
     scan_events,
     take_items,
 )
-from stream_engine.formats.options import EventOptions, OverBound, too_many_rows
-from stream_engine.formats.table_events import LeftOut, SureNames, Table, read_table
+from stream_engine.formats.options import EventOptions, OverBound, UnusableOptions, too_many_rows
+from stream_engine.formats.table_events import CertainNames, ExcludedEvent, Table, read_table
 from stream_engine.formats.text_values import plain_numbers, plain_times
 from stream_engine.formats.validate import Event, read_event
+from stream_engine.formats.wide_columns import has_placeholders
 
 
 class JsonColumn(NamedTuple):
@@ -76,12 +77,12 @@ class JsonColumn(NamedTuple):
         none = np.broadcast_to(np.int32(-1), len(named))
         return none if pool is None else self._ids(pool, named), self.kind <= INTEGER
 
-    def lists(self, pool: Pool, answer: bool) -> SureNames:
+    def lists(self, pool: Pool, answer: bool) -> CertainNames:
         lengths, items = np.empty(len(self.kind), np.int64), (self.cells.item_begin, self.cells.item_end)
         names = item_count(self.kind, self.begin, self.end, answer, lengths)
         begins, ends = np.empty(names, np.int64), np.empty(names, np.int64)
         take_items(self.kind, self.begin, self.end, lengths, *items, begins, ends)
-        return SureNames(np.maximum(lengths, 0), pool.ids_of_bytes(self.text, begins, ends), lengths >= 0)
+        return CertainNames(np.maximum(lengths, 0), pool.ids_of_bytes(self.text, begins, ends), lengths >= 0)
 
     def numbers(self, missing: np.ndarray) -> np.ndarray:
         values = np.full(len(self.kind), np.nan)
@@ -147,6 +148,8 @@ class Decoder:
         """Without `fast`, every event is read by the definition."""
         self.options, self._fast = options, fast
         self.event_fields = fields_of(options)
+        if has_placeholders(options):
+            raise UnusableOptions("--columns: placeholders in names of columns need a table, this is JSON")
         self.unknown: dict[str, None] = {}
         self._sources = [source for source in sorted(self.event_fields.known) if _is_plain(source)]
         self._passed_over: dict[str, None] = {}
@@ -293,14 +296,14 @@ class Decoder:
         return self._room
 
     def _by_definition(self, text: bytes) -> Event:
-        """One event. Raises `InvalidEvent` with the reason, `LeftOut`, `CatchTrial`."""
+        """One event. Raises `InvalidEvent` with the reason, `ExcludedEvent`, `CatchTrial`."""
         if over := too_many_elements(text, self.options.bounds):
             raise InvalidEvent("too_large", over)
         fields = _fields_in(text)
         self._learn(fields)
-        for source, wanted in self.event_fields.where:
-            if source not in fields or not _has_text(bytes(fields[source]), wanted):
-                raise LeftOut
+        for each in self.event_fields.where:
+            if not _kept(each, bytes(fields.get(each.source, b""))):
+                raise ExcludedEvent
         return read_event(lambda source: _value(fields, source), self.event_fields, text=False)
 
     def _learn_from(self, text: bytes) -> bool:
@@ -365,6 +368,15 @@ def _value(fields: dict[str, msgspec.Raw], source: str) -> Any:
         return _ANY.decode(fields[source])
     except msgspec.ValidationError:  # a number that is too large, such as 1e999: not a name, weight or time
         return np.inf
+
+
+def _kept(filter: Filter, raw: bytes) -> bool:
+    """Whether a filter keeps a JSON value; b"" where there is none."""
+
+    def number() -> float:
+        return float(raw) if raw[:1].isdigit() or raw[:1] == b"-" else np.nan
+
+    return bool(filter.keeps(lambda text: _has_text(raw, text), np.bool_(raw in (b"", b"null")), number))
 
 
 def _has_text(raw: bytes, wanted: str) -> bool:

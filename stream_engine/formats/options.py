@@ -77,8 +77,11 @@ class EventOptions(NamedTuple):
 
     `type` is the type of every event (None: each says its own, `triplet` by default). `columns` maps a contract field
     to the name(s) it has in the input; several names gather into one list. `where` keeps only events whose field has
-    this text. `provenance` asks for workers, weights and times too. The contract field `catch` is looked at only when
-    `columns` maps it: an event where it is true (passed) or false (failed) is a catch trial, left out of the answers.
+    this text, or one of several ("a|b"); a key may end in a comparison: {"phase!=": "practice", "rt>": "300"}.
+    `codes` maps what stands in an answer to a position or to the name of an input field: {"chosen": {"f": "left"}}.
+    Names of columns with placeholders, `Q{n}_left`, read a table with several questions a row (`wide_columns`).
+    `provenance` asks for workers, weights and times too. The contract field `catch` is looked at only when `columns`
+    maps it: an event where it is true (passed) or false (failed) is a catch trial, left out of the answers.
     Where `catch` is given the field of `anchor`, a triplet or pick is a catch trial if its anchor is among its options
     too, and passed if that was chosen.
     `bounds` says how much a message, a line or a row may hold. `delimiter` separates the fields of a CSV table that
@@ -94,6 +97,7 @@ class EventOptions(NamedTuple):
     bounds: Bounds = DEFAULT_BOUNDS
     delimiter: str | None = None
     answers_by: str = "name"
+    codes: Mapping[str, Mapping[str, str]] = {}
 
     @property
     def catch_by_anchor(self) -> bool:

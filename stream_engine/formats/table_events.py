@@ -14,18 +14,18 @@ import numpy as np
 from stream_engine.data.comparisons import EVENT_TYPES, MAX_LIST, MAX_WEIGHT, InvalidEvent
 from stream_engine.formats.event_block import Block
 from stream_engine.formats.event_columns import FieldNames, KnownNames, Origins, Pool, slices_side_by_side
-from stream_engine.formats.event_fields import TRIPLET, VOTED, EventField, EventFields, place_of
+from stream_engine.formats.event_fields import TRIPLET, VOTED, EventField, EventFields, Filter, place_of
 from stream_engine.formats.field_values import MAX_VOTES
 from stream_engine.formats.validate import CatchTrial, Event
 
 _KINDS = KnownNames(EVENT_TYPES)
 
 
-class LeftOut(Exception):
+class ExcludedEvent(Exception):
     """The event is excluded by `--where`."""
 
 
-class SureNames(NamedTuple):
+class CertainNames(NamedTuple):
     """The names of one field in all rows, and which rows are certain; the names of the others are undefined."""
 
     lengths: np.ndarray  # (n,) int64
@@ -62,7 +62,7 @@ class Column(Protocol):
         """The same for an optional name, and (n,) bool: whether it is a valid name or absent. Without a pool, the
         numbers are undefined."""
 
-    def lists(self, pool: Pool, answer: bool) -> SureNames:
+    def lists(self, pool: Pool, answer: bool) -> CertainNames:
         """The names of lists; a single `answer` need not be in a list."""
 
     def numbers(self, missing: np.ndarray) -> np.ndarray:
@@ -74,7 +74,7 @@ class Column(Protocol):
 
 class Table(NamedTuple):
     """Columns of equal length. `event` reads a row by the definition, and raises `InvalidEvent`, `CatchTrial` or
-    `LeftOut`; it reads all rows that are not `readable` (None: all are readable)."""
+    `ExcludedEvent`; it reads all rows that are not `readable` (None: all are readable)."""
 
     columns: Mapping[str, Column]
     size: int
@@ -106,7 +106,7 @@ def read_table(table: Table, event_fields: EventFields, block: Block, row: np.nd
         if not rows.any():
             continue
         of_kind, part = (row, columns) if rows.all() else (row[rows], _Columns(table, event_fields, block, rows))
-        names: list[SureNames] = []
+        names: list[CertainNames] = []
         inputs: tuple[str, ...] = ()  # where the objects stand that are answered about
         for field in event_fields.by_kind[kind]:
             by_position = field.shape.answer and event_fields.first_of is not None
@@ -126,6 +126,15 @@ def read_table(table: Table, event_fields: EventFields, block: Block, row: np.nd
     _read_slowly(table, block, np.flatnonzero(unsure), row)
 
 
+def kept(filter: Filter, column: Column | None, size: int) -> np.ndarray:
+    """(n,) bool: the rows whose value a filter keeps; a column that is not there is absent everywhere."""
+    if column is None:
+        nothing = np.zeros(size, bool)
+        return np.asarray(filter.keeps(lambda text: nothing, ~nothing, lambda: np.full(size, np.nan)))
+    absent = column.absent()
+    return np.asarray(filter.keeps(column.equal, absent, lambda: np.where(absent, np.nan, column.numbers(absent))))
+
+
 def _of_rows(origins: Origins, rows: np.ndarray) -> Origins:
     return origins if rows.all() else Origins(*(column[rows] for column in origins))
 
@@ -142,7 +151,7 @@ def _read_slowly(table: Table, block: Block, unsure: np.ndarray, row: np.ndarray
             block.refused.append((number, fault.with_traceback(None)))
         except CatchTrial as trial:
             block.add_catch_trial(number, trial)
-        except LeftOut:
+        except ExcludedEvent:
             block.filtered += 1
     block.add_events(event_rows, events)
 
@@ -162,11 +171,10 @@ class _Columns:
         return column if column is None or self._rows is None else column.of_rows(self._rows)
 
     def matches(self) -> np.ndarray:
-        """(n,) bool: the rows that `--where` selects; a null never matches."""
+        """(n,) bool: the rows that `--where` keeps."""
         keep = np.ones(self.size, bool)
-        for source, wanted in self.event_fields.where:
-            column = self.get(source)
-            keep &= column.equal(wanted) if column is not None else False
+        for each in self.event_fields.where:
+            keep &= kept(each, self.get(each.source), self.size)
         return keep
 
     def kinds(self) -> np.ndarray:
@@ -178,7 +186,7 @@ class _Columns:
             return np.full(self.size, TRIPLET, np.int8)
         return np.where(column.absent(), np.int8(TRIPLET), column.names(_KINDS).astype(np.int8))
 
-    def field(self, field: EventField) -> SureNames:
+    def field(self, field: EventField) -> CertainNames:
         """The names of one field."""
         if field.shape.nullable:
             return self._nullable(field.inputs[0])
@@ -186,26 +194,28 @@ class _Columns:
             column = self.get(field.inputs[0])
             if column is None:
                 nothing = np.zeros(self.size, np.int64)
-                return SureNames(nothing, np.empty(0, np.int32), nothing > 0)
+                return CertainNames(nothing, np.empty(0, np.int32), nothing > 0)
             lengths, flat, sure = column.lists(self.block.names, field.shape.answer)
             if field.shape.size is not None:
                 sure = sure & (lengths == field.shape.size)
-            return SureNames(lengths, flat, sure & (lengths <= MAX_LIST))
+            return CertainNames(lengths, flat, sure & (lengths <= MAX_LIST))
         columns = [self.names(source) for source in field.inputs]
         if len(columns) == 1:
             one = np.broadcast_to(np.int64(1), self.size)
-            return SureNames(one, columns[0], columns[0] >= 0)
+            return CertainNames(one, columns[0], columns[0] >= 0)
         lengths = np.full(self.size, len(columns))
         ids = np.stack(columns, axis=1)
         fits = np.full(self.size, field.shape.size in (None, len(columns)))
-        return SureNames(lengths, ids.reshape(-1), fits & np.all(ids >= 0, axis=1))
+        return CertainNames(lengths, ids.reshape(-1), fits & np.all(ids >= 0, axis=1))
 
-    def at_positions(self, field: EventField, inputs: tuple[str, ...], objects: SureNames) -> SureNames:
+    def at_positions(self, field: EventField, inputs: tuple[str, ...], objects: CertainNames) -> CertainNames:
         """The names of answers that are positions among these objects, which are in `inputs`."""
         lengths, flat, sure = self.field(field)
         first, texts = self.event_fields.first_of or 0, self.block.names.texts()
         said, answer = np.unique(flat, return_inverse=True)
-        places = [place_of(texts[number], inputs, first) if number >= 0 else -1 for number in said.tolist()]
+        codes = self.event_fields.codes.get(field.name, {})
+        answers = [codes.get(texts[number], texts[number]) if number >= 0 else "" for number in said.tolist()]
+        places = [place_of(answer, inputs, first) for answer in answers]
         rows = np.repeat(np.arange(self.size), lengths)
         place = np.array(places, np.int64)[answer]
         good = (place >= 0) & (place < objects.lengths[rows])
@@ -213,7 +223,7 @@ class _Columns:
         at = np.where(good, starts[rows] + place, 0)
         named = np.where(good, objects.flat[at], -1) if len(objects.flat) else np.full(len(flat), -1)
         unsure = np.bincount(rows[named < 0], minlength=self.size) > 0
-        return SureNames(lengths, named.astype(np.int32), sure & ~unsure & objects.sure)
+        return CertainNames(lengths, named.astype(np.int32), sure & ~unsure & objects.sure)
 
     def votes(self) -> tuple[np.ndarray | None, np.ndarray]:
         """(n, 2) int64 number of answers in each direction (None: once, as stated), and (n,) bool: the rows with
@@ -233,16 +243,16 @@ class _Columns:
         counts[absent.all(axis=1)] = 1, 0
         return counts, sure
 
-    def _nullable(self, source: str) -> SureNames:
+    def _nullable(self, source: str) -> CertainNames:
         """A label; an absent one removes the label."""
         column = self.get(source)
         if column is None:
             none = np.zeros(self.size, bool)
-            return SureNames(none.astype(np.int64), np.empty(0, np.int32), none)
+            return CertainNames(none.astype(np.int64), np.empty(0, np.int32), none)
         ids, taken_back = self.names(source), column.taken_back()
         sure = taken_back | (ids >= 0)
         given = sure & ~taken_back
-        return SureNames(given.astype(np.int64), ids[given], sure)
+        return CertainNames(given.astype(np.int64), ids[given], sure)
 
     def names(self, source: str) -> np.ndarray:
         """(n,) int32: the numbers of the names in a column, -1 without a name."""

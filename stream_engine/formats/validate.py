@@ -95,7 +95,9 @@ def _all_names(cell: Cell, kind: int, event_fields: EventFields, text: bool) -> 
     for field in event_fields.by_kind[kind]:
         found = _names(cell, kind, field, text)
         if field.shape.answer and event_fields.first_of is not None:
-            found = [_at_position(field, answer, inputs, names[-1], event_fields.first_of) for answer in found]
+            codes = event_fields.codes.get(field.name, {})
+            answers = [codes.get(answer, answer) for answer in found]
+            found = [_at_position(field, answer, inputs, names[-1], event_fields.first_of) for answer in answers]
         names.append(found)
         inputs = field.inputs
     return tuple(names)

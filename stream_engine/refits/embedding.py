@@ -16,13 +16,16 @@ from threadpoolctl import threadpool_limits
 from stream_engine.data.packed_names import pack_names
 from stream_engine.embedding import choice, dimensions, picture
 from stream_engine.embedding.calibration import Calibration
+from stream_engine.embedding.differences import Differences, with_differences
 from stream_engine.embedding.ellipses import covariances
 from stream_engine.embedding.evidence import Evidence, evidence
 from stream_engine.embedding.fit import Embedding, with_setting
 from stream_engine.embedding.held_out import Answers, known_lapses, population_lapse
+from stream_engine.embedding.individual import Individual, fit_series, weighted_margins
+from stream_engine.embedding.participant_groups import participant_groups
 from stream_engine.embedding.questions import Questions, asked_about
 from stream_engine.evaluation import cross_fit, held_out
-from stream_engine.evaluation.answer_probabilities import log_odds, probabilities
+from stream_engine.evaluation.answer_probabilities import log_odds, probabilities, probability
 from stream_engine.evaluation.held_out import HeldOut
 from stream_engine.evaluation.judgement_folds import CHOOSE, FIT, VALIDATION_SHARE
 from stream_engine.refits import CannotRefit, Progress, no_progress
@@ -39,6 +42,7 @@ LEAST = 20  # minimum number of answers for a lapse rate per participant; others
 TOLERANCE = 1e-7  # relative improvement of the objective at which a fit stops
 MAX_ITERATIONS = 1000  # maximum number of L-BFGS iterations
 KNOWING, PICTURE = "knowing_worker", "picture"  # what else is tested: knowing who answers, and the picture
+ONE_MAP = "one_map"  # and, knowing who answers, one map where participants have weights
 
 
 class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -54,12 +58,16 @@ class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         Weight of the sum of squares of all coordinates; default: by held-out log loss.
     lapse : {'all', 'none', 'worker'}
         Lapse rates: one per participant with 20 answers (if worker_votes are kept), one for "all", or "none".
+    participants : {'alike', 'test', 'weights'}
+        Weights of participants on the axes: "test" for a significant gain in held-out log loss, always "weights", or
+        one map for "alike"; participants need 20 answers and lapse rates of their own.
     """
 
     dimensions: Annotated[int, msgspec.Meta(ge=1)] | None = None
     kernel: Literal["ste", "t-ste"] | None = None
     ridge: Annotated[float, msgspec.Meta(gt=0)] | None = None
     lapse: Literal["worker", "all", "none"] = "worker"
+    participants: Literal["test", "weights", "alike"] = "test"
 
 
 def refit(
@@ -105,7 +113,8 @@ def refit(
         `ellipses.LARGEST` coordinates; `asked` (n,) bool; `lapse` (), the rate of an unknown participant;
         `worker_lapse` (w,), the rates of the participants in `utf8`, `offsets`. With more than two dimensions,
         `picture` (n, 2), see `embedding.picture`; the report's `picture` describes the method, its trustworthiness, and
-        its accuracy on held-out answers.
+        its accuracy on held-out answers. If participants differ, `worker_weights` (w, d) on the axes, which then are
+        those of the weights (`individual`), and `worker_group` (w,), -1 for whom no weights were fitted.
 
     Raises
     ------
@@ -116,18 +125,20 @@ def refit(
         found = evidence(snapshot, seed, params.lapse == "worker")
         _check(snapshot, found)
         more = {"fixed_lapse": params.lapse == "none"}
+        people: list[Differences] = []
 
         def choose(part: np.ndarray) -> choice.Choice:
             searched = found.some(found.of(part, FIT), max(SEARCHED, SEARCHED_EACH * len(snapshot.objects)))
-            return choice.choose(
-                _known(searched).questions(),
-                found.of(part, CHOOSE),
-                params.kernel,
-                params.dimensions,
-                params.ridge,
-                progress=progress,
-                **more,
+            training, held = _known(searched).questions(), found.of(part, CHOOSE)
+            made = choice.choose(
+                training, held, params.kernel, params.dimensions, params.ridge, progress=progress, **more
             )
+            if params.participants == "alike":
+                return made
+            always, given_d = params.participants == "weights", params.dimensions is not None
+            made, tested = with_differences(made, training, held, given_d, always=always, progress=progress, **more)
+            people.append(tested)
+            return made
 
         plan = cross_fit.plan(found.units, validation_share, evaluate)
         chosen = choose(plan.responses[0].part)
@@ -138,11 +149,24 @@ def refit(
         begin = (*(tested.points or chosen.begin), *_earlier(previous, len(snapshot.objects)))
         limits = {"tolerance": tolerance, "max_iterations": max_iterations}
         fitted = with_setting(questions, chosen.setting, begin, **more, **limits)
+        own = _weighted(questions, fitted, chosen, **more, **limits)
+        fitted = fitted if own is None else own.embedding
         progress(1, 1, log_likelihood=fitted.log_likelihood)
         report = _report(snapshot, found, questions, chosen, figures, fitted) | {"settings": tested.settings}
         if not params.dimensions:
             report |= dimensions.report_of(found, answers, chosen, seed, progress=progress, **more)
-        arrays = {**_arrays(found, questions, chosen, fitted), **_covariance(found, answers, fitted, **more)}
+        arrays = {**_arrays(found, questions, chosen, fitted), **_covariance(found, answers, fitted, own, **more)}
+        report["individual_differences"] = (people[0] if people else Differences("not requested")).report()
+        if own is not None:
+            of = {
+                name: figures[each].judgement
+                for name, each in (("weights", KNOWING), (ONE_MAP, ONE_MAP))
+                if each in figures
+            }
+            grouped, of_workers = _grouped(own, questions, seed)
+            arrays |= of_workers
+            report["individual_differences"] |= {name: each._asdict() if each else None for name, each in of.items()}
+            report["individual_differences"]["groups"] = grouped
         if fitted.points.shape[1] > 2:
             shown = picture.picture(fitted.points, questions, chosen.setting.ridge)
             arrays["picture"] = shown.points
@@ -176,14 +200,16 @@ class _Tested:
         self._last: choice.Choice | None = None
 
     def response(self, chosen: choice.Choice, out: np.ndarray) -> dict[str, np.ndarray]:
-        """Log odds, whoever gave an answer, as `predict` does; beside it those that go by the own lapse of a worker
-        whom the fit knows, and the margins of a picture of the fit."""
+        """Log odds, whoever gave an answer, as `predict` does; beside it those that go by the own lapse and weights of
+        a worker whom the fit knows, by the own lapse and one map, and the margins of a picture of the fit."""
         found, asked = self.found, self.found.units.of(out)
         questions = _known(found.outside(out)).questions()
         if not len(questions.rows):
             return {}
-        fitted = with_setting(questions, chosen.setting, chosen.begin, **self.more)
-        self.points = self.points or (fitted.points,)
+        fitted = one = with_setting(questions, chosen.setting, chosen.begin, **self.more)
+        self.points = self.points or (one.points,)
+        own = _weighted(questions, one, chosen, **self.more)
+        fitted = one if own is None else own.embedding
         calibration = _calibration(chosen, fitted, questions)
         if chosen is not self._last:
             self.settings.append({**chosen.setting._asdict(), **calibration._asdict()})
@@ -191,11 +217,7 @@ class _Tested:
         p = probabilities(fitted.points, asked.rows, calibration.lapse, fitted.alpha, scale=calibration.scale)
         told = {KIND: log_odds(p)}
         if len(found.workers):
-            lapse = known_lapses(fitted.lapse, questions, calibration.lapse)
-            who = found.workers_of(asked)
-            told[KNOWING] = log_odds(
-                probabilities(fitted.points, asked.rows, lapse, fitted.alpha, who, calibration.scale)
-            )
+            told |= _knowing(found, questions, chosen, one, own, out)
         if chosen.setting.d > 2:
             told[PICTURE] = picture.margins(
                 picture.picture(fitted.points, questions, chosen.setting.ridge).points, asked.rows
@@ -208,6 +230,8 @@ class _Tested:
         if not len(questions.rows):
             return {}
         fitted = with_setting(questions, chosen.setting, chosen.begin, **self.more)
+        own = _weighted(questions, fitted, chosen, **self.more)
+        fitted = fitted if own is None else own.embedding
         calibration = _calibration(chosen, fitted, questions)
         rows = self.found.units.of(out).rows
         return {
@@ -215,7 +239,51 @@ class _Tested:
         }
 
 
+def _weighted(questions: Questions, one: Embedding, chosen: choice.Choice, **more: Any) -> Individual | None:
+    """The fit with weights, begun at one map; None where one map is used."""
+    used = chosen.weights
+    return None if used is None else fit_series(questions, one, used.shrinkage, used.slopes, **more)
+
+
+def _knowing(
+    found: Evidence,
+    questions: Questions,
+    chosen: choice.Choice,
+    one: Embedding,
+    own: Individual | None,
+    out: np.ndarray,
+) -> dict[str, np.ndarray]:
+    """Log odds of answers that are out by who gave them: by one map, and by their own weights where these are used."""
+    asked = found.units.of(out)
+    who, calibration = (
+        found.workers_of(asked),
+        chosen.calibration or Calibration(1.0, population_lapse(one.lapse, questions)),
+    )
+    lapse = known_lapses(one.lapse, questions, calibration.lapse)
+    alike = log_odds(probabilities(one.points, asked.rows, lapse, one.alpha, who, calibration.scale))
+    if own is None or chosen.weights is None:
+        return {ONE_MAP: alike, KNOWING: alike}
+    fitted, unknown = own.embedding, chosen.weights.calibration
+    lapse = known_lapses(fitted.lapse, questions, unknown.lapse if unknown else None)[who + 1]
+    delta = weighted_margins(fitted.points, own.weights, asked.rows, who + 1, fitted.alpha)
+    return {ONE_MAP: alike, KNOWING: log_odds(probability(chosen.weights.scale * delta, lapse))}
+
+
+def _grouped(own: Individual, questions: Questions, seed: int) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """Groups of participants for the report, and the arrays with a row a participant; group -1: no weights."""
+    weights = own.weights[1:]
+    known = np.bincount(questions.worker, minlength=1 + len(weights))[1:] > 0
+    group, told = np.where(known, 0, -1), {"verdict": "not tested: weights do not differ", "count": 1}
+    if not own.slopes:
+        made = participant_groups(weights[known], seed)
+        group[known] = made.group
+        told = {"verdict": made.verdict, "count": made.groups, "p_value": made.p_value, "silhouette": made.silhouette}
+    return told, {"worker_weights": weights, "worker_group": group}
+
+
 def _calibration(chosen: choice.Choice, fitted: Embedding, questions: Questions) -> Calibration:
+    if chosen.weights is not None and chosen.weights.calibration is not None:
+        return chosen.weights.calibration
     return chosen.calibration or Calibration(1.0, population_lapse(fitted.lapse, questions))
 
 
@@ -239,9 +307,11 @@ def _arrays(found: Evidence, questions: Questions, chosen: choice.Choice, fitted
     }
 
 
-def _covariance(found: Evidence, answers: Answers, fitted: Embedding, fixed_lapse: bool) -> dict[str, np.ndarray]:
+def _covariance(
+    found: Evidence, answers: Answers, fitted: Embedding, own: Individual | None, fixed_lapse: bool
+) -> dict[str, np.ndarray]:
     """Covariances of the coordinates, if they are computed."""
-    made = covariances(fitted, found.apart(answers), fixed_lapse)
+    made = covariances(fitted, found.apart(answers), fixed_lapse, None if own is None else own.weights)
     return {} if made is None else {"covariance": made.astype(np.float32)}
 
 

@@ -24,6 +24,7 @@ SECTIONS = {
     "quality": "stream_engine.report.quality:section",
     "models": "stream_engine.report.model_table:section",
     "agreement": "stream_engine.report.agreement:section",
+    "differences": "stream_engine.report.differences:section",
     "clusters": "stream_engine.report.groups:section",
     "dendrogram": "stream_engine.report.dendrogram:section",
     "objects": "stream_engine.report.object_table:section",

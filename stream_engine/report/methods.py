@@ -10,8 +10,9 @@ from stream_engine.report.material import Material
 
 CITED = {  # kind of artifact -> what was done, and whom to cite
     "embedding": (
-        "embedding with a lapse rate for each participant",
-        "van der Maaten & Weinberger 2012, Stochastic triplet embedding (STE, t-STE)",
+        "embedding with a lapse rate for each participant, and weights on the axes if these predict better",
+        "van der Maaten & Weinberger 2012, Stochastic triplet embedding (STE, t-STE); Carroll & Chang 1970, "
+        "Analysis of individual differences in multidimensional scaling (weights)",
     ),
     "sdp_clustering": (
         "clustering by a semidefinite program on AddS similarities, number of clusters by SPUR",

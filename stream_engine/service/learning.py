@@ -21,7 +21,7 @@ from stream_engine.service.prediction_monitor import PredictionMonitor
 from stream_engine.service.settings import Settings
 from stream_engine.service.source_health import SourceHealth
 from stream_engine.service.sources import text_layout_of
-from stream_engine.service.stages import Judging, cpus
+from stream_engine.service.stages import GuardStage, cpus
 from stream_engine.state.engine import Engine
 
 
@@ -31,7 +31,7 @@ class Learning:
     learning."""
 
     engine: Engine
-    judging: Judging
+    judging: GuardStage
     dead_letters: DeadLetters
     monitor: PredictionMonitor
     in_flight: InFlight
@@ -105,7 +105,7 @@ def open_learning(
     keep_bytes = settings.dead_letters_keep_bytes
     dead_letters = DeadLetters(sinks, settings.input.max_reject_ratio, health, context, keep_bytes, lines)
     dead_letters.published(engine.sinks)
-    judging = Judging(engine, beside=cpus() > 1 and not in_flight.suspected)
+    judging = GuardStage(engine, beside=cpus() > 1 and not in_flight.suspected)
     stack.callback(judging.close)
     return Learning(engine, judging, dead_letters, monitor, in_flight, context)
 

@@ -18,6 +18,7 @@ from stream_engine.service.context import Context, PublishedState
 from stream_engine.service.dead_letters import folder_of
 from stream_engine.service.http.context import HttpContext
 from stream_engine.service.in_flight import InFlight
+from stream_engine.service.inferred import Prepared
 from stream_engine.service.ingest import Ingest
 from stream_engine.service.learning import Learning, open_learning
 from stream_engine.service.memory import raised_limit
@@ -27,7 +28,7 @@ from stream_engine.service.resumed import partition_numbers, restored, resumed
 from stream_engine.service.settings import Settings
 from stream_engine.service.source_health import SourceHealth
 from stream_engine.service.sources import event_options, source
-from stream_engine.service.stages import Ahead, cpus
+from stream_engine.service.stages import DecodeStage, cpus
 from stream_engine.state.engine import Engine
 from stream_engine.state.snapshot import Snapshot
 from stream_engine.state.store import Lock, Store
@@ -40,7 +41,7 @@ class Reading:
 
     sources: list[Source]
     ingest: Ingest
-    ahead: Ahead
+    ahead: DecodeStage
     following: bool
 
 
@@ -60,7 +61,7 @@ def open_reading(
         sources.append(opened)
     ingest = Ingest(event_options(settings), settings.input.format, in_flight)
     # one by one until it is known which record crashes the process
-    ahead = Ahead(ingest.blocks, beside=cpus() > 1 and not in_flight.suspected)
+    ahead = DecodeStage(ingest.blocks, beside=cpus() > 1 and not in_flight.suspected)
     stack.callback(ahead.close)
     following = settings.follow or any(split_uri(uri)[0] == "kafka" for uri in settings.source)
     return Reading(sources, ingest, ahead, following)
@@ -80,10 +81,15 @@ class OpenRun:
 
 
 def open_run(
-    settings: Settings, directory: Path, context: Context, stack: ExitStack, start_over: bool = False
+    settings: Settings,
+    directory: Path,
+    context: Context,
+    stack: ExitStack,
+    start_over: bool = False,
+    inferred: Prepared | None = None,
 ) -> OpenRun:
     """Open everything at the positions of the newest intact snapshot, or with `start_over` at the beginning, with all
-    published files removed; `stack` closes it.
+    published files removed; `stack` closes it. `inferred` is how the input is read without options.
 
     Raises `BadSettings`, `RunFailed`, `StateInUse`, `connectors.UnusableSource`, …
     """
@@ -93,7 +99,7 @@ def open_run(
     available_memory.give(available_memory.limit_in_bytes(settings.memory_gb))
     stack.callback(available_memory.give, None)
     store = _store(settings, directory, context)
-    engine, newest, settings = resumed(settings, store, stack, log, start_over)
+    engine, newest, settings = resumed(settings, store, stack, log, start_over, inferred)
     metrics.loop_ticked.set_function(lambda: context.heartbeat.time)
     health = SourceHealth(engine, settings.input.stall_after, context)
     in_flight = _in_flight(settings, directory, engine, context, stack)

@@ -18,10 +18,11 @@ from msgspec import structs
 
 from connectors import split_uri
 from connectors.files.readers import LineNumbers, place
-from stream_engine.data.comparisons import Decoded
+from stream_engine.formats.in_words import answers, in_words
+from stream_engine.service.inferred import Prepared, command_of, examples, first_columns, prepared
 from stream_engine.service.ingest import Block, Ingest
 from stream_engine.service.settings import Settings
-from stream_engine.service.sources import event_options, first_columns, prepared, source, text_layout_of
+from stream_engine.service.sources import event_options, source, text_layout_of
 
 FIRST = 5  # events that are shown
 _SPACES = re.compile(r"\s+")
@@ -48,15 +49,23 @@ class Preview:
     questions_per_worker: list[float] = field(default_factory=list)  # least, median, most
     repeated: int = 0
     repeated_alike: int = 0
+    evidence: list[list[str]] = field(default_factory=list)  # decision, what was decided, why
+    command: str = ""  # that reads the input so
+    doubt: str = ""  # why there are several readings
+    readings: list[list[str]] = field(default_factory=list)  # command, and an example in words
 
 
 def preview(settings: Settings, most: int) -> Preview:
-    """Read the first `most` events of the sources. Raises what a run with these settings would raise before it
-    reads, and `connectors.SourceFailed`."""
-    settings, read_as = prepared(settings)
+    """The first `most` events of the sources. Raises what a run with these settings would raise before it reads, and
+    `connectors.SourceFailed`."""
+    read = prepared(settings)
+    if read.rivals:
+        return _undecided(settings, read)
+    settings = read.settings
     settings = structs.replace(settings, follow=False)
     ingest = Ingest(event_options(settings)._replace(provenance=True), settings.input.format)
-    found = Preview(read_as, list(first_columns(settings)))
+    found = Preview(read.said, first_columns(settings))
+    found.evidence, found.command = [list(each) for each in read.evidence], command_of(settings)
     lines = LineNumbers(settings.input.format, text_layout_of(settings))
     names: dict[str, None] = {}
     workers: Counter[str] = Counter()
@@ -77,9 +86,9 @@ def preview(settings: Settings, most: int) -> Preview:
             if piece.provenance is not None and not piece.provenance.continues:
                 known = piece.provenance.workers
                 workers.update(known[number] for number in piece.provenance.worker.tolist() if number >= 0)
-            for answer in _answers(piece):
+            for who, answer in answers(piece):
                 if len(found.first) < FIRST:
-                    found.first.append("; ".join(map(_told, answer)))
+                    found.first.append(in_words(who, answer))
                 question, said = _asked(answer), frozenset(answer)
                 found.repeated += question in asked
                 found.repeated_alike += asked.get(question) == said
@@ -90,6 +99,13 @@ def preview(settings: Settings, most: int) -> Preview:
     numbers = sorted(workers.values())
     found.workers = len(numbers)
     found.questions_per_worker = [numbers[0], median(numbers), numbers[-1]] if numbers else []
+    return found
+
+
+def _undecided(settings: Settings, read: Prepared) -> Preview:
+    """The readings that fit equally well, each with its command."""
+    found = Preview("", first_columns(settings), doubt=read.doubt)
+    found.readings = [[command_of(each), *examples(each, 1)] for each in read.rivals]
     return found
 
 
@@ -108,20 +124,6 @@ def _blocks(settings: Settings, ingest: Ingest, found: Preview, most: int) -> It
             return
 
 
-def _answers(piece: Decoded) -> Iterator[list[tuple[str, ...]]]:
-    """The comparisons of each event, by name."""
-    if piece.kinds is None:
-        return
-    of_event: dict[int, list[tuple[str, ...]]] = {}
-    parts = ((piece.kinds.of_triplet, piece.triplets), (piece.kinds.of_quadruplet, piece.quadruplets))
-    names = list(piece.names)
-    for events, rows in parts:
-        for event, row in zip(events.tolist(), rows.tolist(), strict=True):
-            of_event.setdefault(event, []).append(tuple(names[i] for i in row))
-    for event in sorted(of_event):
-        yield of_event[event]
-
-
 def _asked(answer: list[tuple[str, ...]]) -> Any:
     """The question that an event of these comparisons answers, regardless of the answer.
 
@@ -135,19 +137,6 @@ def _asked(answer: list[tuple[str, ...]]) -> Any:
         return frozenset([frozenset(answer[0][:2]), frozenset(answer[0][2:])])
     anchors = {comparison[0] for comparison in answer}
     return anchors.pop() if len(anchors) == 1 else "", frozenset(name for comparison in answer for name in comparison)
-
-
-def _told(comparison: tuple[str, ...]) -> str:
-    """A comparison in words.
-
-    >>> _told(("a", "b", "c"))
-    "'a' is nearer to 'b' than to 'c'"
-    """
-    if len(comparison) == 3:
-        anchor, near, far = comparison
-        return f"{anchor!r} is nearer to {near!r} than to {far!r}"
-    i, j, k, l = comparison
-    return f"{i!r} and {j!r} are nearer than {k!r} and {l!r}"
 
 
 def suspicious_names(names: Iterable[str]) -> list[list[str]]:
@@ -165,6 +154,9 @@ def suspicious_names(names: Iterable[str]) -> list[list[str]]:
 
 def as_text(found: Preview, where: str) -> str:
     """The preview as text for people."""
+    if found.readings:
+        lines = [where, f"  {found.doubt}; nothing is read until you say which:"]
+        return "\n".join([*lines, *(f"    {line}" for each in found.readings for line in each), "nothing was written"])
     of = "whole input" if found.whole else "beginning of the input"
     rows: Mapping[str, str] = {
         "read as": found.read_as.removeprefix("read as "),
@@ -181,9 +173,12 @@ def as_text(found: Preview, where: str) -> str:
         else "",
     }
     lines = [where, *(f"  {name:13}{text}" for name, text in rows.items() if text)]
+    width = max((len(each[0]) for each in found.evidence), default=0)
+    lines += ["  evidence:"] if found.evidence else []
+    lines += [f"    {decision:{width}}  {taken}: {why}" for decision, taken, why in found.evidence]
     lines += ["  first events:", *(f"    {each}" for each in found.first)] if found.first else []
     lines += ["  first rejected:", *(f"    {each}" for each in found.first_refused)] if found.first_refused else []
-    return "\n".join([*lines, "nothing was written"])
+    return "\n".join([*lines, f"  command      {found.command}", "nothing was written"])
 
 
 def _people(found: Preview) -> str:

@@ -92,7 +92,7 @@ class Publication(NamedTuple):
     seconds: float
 
 
-class _Taken(NamedTuple):
+class _SnapshotMark(NamedTuple):
     """The engine's progress at the last snapshot, and the time of that snapshot."""
 
     comparisons: int
@@ -136,8 +136,8 @@ class SnapshotPublisher:
         self.size = 0  # bytes of the last snapshot published by this run
         self.problem: Exception | None = None  # why the last snapshot was not published
 
-    def _now(self) -> _Taken:
-        return _Taken(
+    def _now(self) -> _SnapshotMark:
+        return _SnapshotMark(
             self._engine.counters["comparisons"], dict(self._engine.positions), time.monotonic(), self._deeds()
         )
 

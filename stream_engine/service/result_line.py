@@ -11,14 +11,14 @@ from stream_engine.findings import Findings, findings, warnings
 from stream_engine.findings.facts import Facts
 from stream_engine.service.dead_letters import folder_of
 from stream_engine.service.open_run import OpenRun
-from stream_engine.service.resumed import as_arguments
+from stream_engine.service.remembered_options import as_arguments
 from stream_engine.state.artifact import figure
 from stream_engine.state.store import Store
 
 ANSWERS = {"answer", "answered", "choice", "chosen", "picked", "response", "said", "selected"}  # columns, any case
 
 
-class Before(NamedTuple):
+class CountersBefore(NamedTuple):
     """The counters of the state when the run began."""
 
     records: int
@@ -28,10 +28,10 @@ class Before(NamedTuple):
     filtered: int
 
 
-def before(run: OpenRun) -> Before:
+def before(run: OpenRun) -> CountersBefore:
     """The counters of the state now."""
     counters = run.learning.engine.counters
-    return Before(
+    return CountersBefore(
         counters["records"],
         counters["events"],
         counters["comparisons"],
@@ -40,7 +40,7 @@ def before(run: OpenRun) -> Before:
     )
 
 
-def result_line(run: OpenRun, began: Before, failed: Mapping[str, str], found: Findings) -> str:
+def result_line(run: OpenRun, began: CountersBefore, failed: Mapping[str, str], found: Findings) -> str:
     """The outcome of a run; `failed` has the reason of each failed refit, by kind; warnings among the findings
     `found` are included."""
     now = before(run)

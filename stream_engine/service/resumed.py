@@ -9,9 +9,8 @@ states for other shares.
 
 from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import msgspec
 from msgspec import structs
 from structlog.typing import FilteringBoundLogger
 
@@ -22,7 +21,8 @@ from stream_engine.data import mapped_arrays
 from stream_engine.data.mapped_arrays import IN_MEMORY, Allocation
 from stream_engine.order.stored_states import FORMER, POLICY
 from stream_engine.service.context import RunFailed
-from stream_engine.service.settings import BadSettings, Input, Settings
+from stream_engine.service.remembered_options import Prepared, agreed_options, remembered
+from stream_engine.service.settings import BadSettings, Settings
 from stream_engine.service.settings.loading import shard
 from stream_engine.state.engine import Engine
 from stream_engine.state.snapshot import Snapshot
@@ -30,11 +30,9 @@ from stream_engine.state.store import Store
 
 VOTES = "worker_votes"
 LATER = {VOTES, "judgements"}  # defaults that older states and deltas do not have
-KEYS = ("type", "columns", "where", "format", "delimiter", "encoding", "header", "skip_rows", "answers_by")
-_DEFAULTS = msgspec.to_builtins(Input())
 
 
-class Resumed(NamedTuple):
+class ResumedState(NamedTuple):
     """The engine, the snapshot that it resumes from, and the settings with the options stored in the state."""
 
     engine: Engine
@@ -43,10 +41,16 @@ class Resumed(NamedTuple):
 
 
 def resumed(
-    settings: Settings, store: Store, stack: ExitStack, log: FilteringBoundLogger, start_over: bool = False
-) -> Resumed:
+    settings: Settings,
+    store: Store,
+    stack: ExitStack,
+    log: FilteringBoundLogger,
+    start_over: bool = False,
+    inferred: Prepared | None = None,
+) -> ResumedState:
     """The engine at the newest intact snapshot, with its large arrays where the settings say; with `start_over` an
-    empty one, and all published files removed. Raises `BadSettings`, `RunFailed` if every snapshot is damaged."""
+    empty one, and all published files removed. A new state stores the reading that was `inferred`. Raises
+    `BadSettings`, `RunFailed` if every snapshot is damaged."""
     if start_over:
         _start_over(store, log)
     allocation = IN_MEMORY
@@ -65,10 +69,13 @@ def resumed(
     engine = engines[-1] if newest else restored(settings, None, allocation)
     _tell_what_is_old(settings, newest, engine, log)
     read_before = any(not name.startswith("labels:") for name in engine.positions)
-    if read_before:
-        settings = with_options_of(settings, engine.counters["input"])
+    inferred = inferred or Prepared(settings)
+    made_with = engine.counters["input"]
+    settings = remembered(settings, made_with, inferred) if read_before else inferred.decided().settings
     engine.counters["input"] = agreed_options(settings, engine.counters["input"], read_before)
-    return Resumed(engine, newest, settings)
+    if inferred.said and not read_before:
+        engine.counters["input"]["inferred"] = True
+    return ResumedState(engine, newest, settings)
 
 
 def _start_over(store: Store, log: FilteringBoundLogger) -> None:
@@ -139,64 +146,6 @@ def accumulators_in_use(settings: Settings, snapshot: Snapshot | None) -> tuple[
     )
     made = wanted if snapshot is None else tuple(snapshot.settings["accumulators"])
     return made if {*wanted} - LATER <= {*made} <= {*wanted} else wanted
-
-
-# ---- the options of its input
-
-
-def asked_options(settings: Settings) -> dict[str, Any]:
-    """The input options of a run that differ from the defaults, as JSON values.
-
-    >>> asked_options(Settings(input=Input(type_="triplet", columns={"anchor": "probe"})))
-    {'type': 'triplet', 'columns': {'anchor': 'probe'}}
-    """
-    given = msgspec.to_builtins(settings.input)
-    return {key: given[key] for key in KEYS if given[key] != _DEFAULTS[key]}
-
-
-def with_options_of(settings: Settings, made_with: Mapping[str, Any]) -> Settings:
-    """The settings with the input options of a state, unless they contradict."""
-    before = made_with.get("options")
-    if not isinstance(before, dict) or any(value != before.get(key) for key, value in asked_options(settings).items()):
-        return settings
-    try:
-        events = msgspec.convert({**msgspec.to_builtins(settings.input), **before}, Input)
-    except msgspec.ValidationError:  # options of a newer engine
-        return settings
-    return structs.replace(settings, input=events)
-
-
-def agreed_options(settings: Settings, made_with: Mapping[str, Any], read_before: bool) -> dict[str, Any]:
-    """The options that the state stores: {"options": ...}. Raises `BadSettings` if it was created with others and
-    has read something with them."""
-    asked = asked_options(settings)
-    before = made_with.get("options")
-    if isinstance(before, dict) and read_before and before != asked:
-        raise BadSettings(
-            f"{settings.state}: created with {as_arguments(before)}, requested {as_arguments(asked)}; use the same "
-            "options, another --state (for files that need other options, such as answers to questions of `ask`; "
-            "`stream-engine merge` adds the states), or --start-over to read everything again"
-        )
-    return {**made_with, "options": asked}
-
-
-def as_arguments(options: Mapping[str, Any]) -> str:
-    """Options as written on a command line.
-
-    >>> as_arguments({"columns": {"anchor": "probe", "near": "chosen"}, "header": False, "skip_rows": 2})
-    '--columns anchor=probe,near=chosen --no-header --skip-rows 2'
-    """
-    words = []
-    for key, value in options.items():
-        if key == "header":
-            words.append("--no-header")
-        elif key == "where":
-            words += [f"--where {field}={text}" for field, text in value.items()]
-        elif isinstance(value, Mapping):
-            words.append(f"--{key} " + ",".join(f"{field}={names}" for field, names in value.items()))
-        else:
-            words.append(f"--{key.replace('_', '-')} {'tab' if value == chr(9) else value}")
-    return " ".join(words) or "no input options"
 
 
 # ---- its share of the partitions

@@ -20,6 +20,7 @@ import resource
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,7 @@ from stream_engine.data.available_memory import available
 from stream_engine.data.version import installed_version
 from stream_engine.service.context import Context, Requests
 from stream_engine.service.in_flight import FAILURES
+from stream_engine.service.inferred import examples, prepared
 from stream_engine.service.ingest import BLOCK_BYTES
 from stream_engine.service.learning import take_loss
 from stream_engine.service.metrics import Metrics
@@ -41,7 +43,7 @@ from stream_engine.service.result_sender import check_publish
 from stream_engine.service.settings import BadSettings, Settings
 from stream_engine.service.settings.loading import shown
 from stream_engine.service.source_health import POLL_SECONDS
-from stream_engine.service.sources import block_bytes, prepared
+from stream_engine.service.sources import block_bytes
 from stream_engine.state.labels import waiting
 
 
@@ -183,14 +185,15 @@ def run(
         raise BadSettings("source: not given; name a file, a glob, - or kafka://HOST:PORT/TOPIC")
     check_publish(settings.publish, settings.kafka)
     directory = Path(settings.state)
-    settings, recognised = prepared(settings)
+    inferred = prepared(settings)
     started = time.monotonic()
     requests = Requests()
     with requests.from_signals(), _few_collections(), ExitStack() as stack:
         context = Context(metrics or Metrics(), log or structlog.get_logger(), requests)
-        if recognised:
-            context.log.info(recognised)
-        opened = open_run(settings, directory, context, stack, start_over)
+        _say_if_compiling(context)
+        opened = open_run(settings, directory, context, stack, start_over, inferred)
+        if inferred.said:
+            context.log.info(inferred.said)
         began = before(opened)
         with _logged(opened):
             consume(opened, progress)
@@ -199,8 +202,18 @@ def run(
             refits.finish(progress)
             opened.publishing.results.finish()
             if say:
+                if opened.learning.engine.counters["events"] > began.events:
+                    for each in examples(opened.settings):
+                        say(f"for example: {each}")
                 say(result_line(opened, began, refits.failed, findings_of(opened)))
     return seconds
+
+
+def _say_if_compiling(context: Context) -> None:
+    """Log that this run compiles the kernels, which takes most of a short run, if no run has done so before."""
+    import_module("stream_engine.data.numba_start")  # before anything of numba
+    if import_module("stream_engine.data.kernel_cache").is_empty():
+        context.log.info("compiling", note="once after an installation or an update; about 15 s of a processor")
 
 
 @contextmanager

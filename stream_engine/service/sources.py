@@ -1,26 +1,21 @@
-"""The input of a run as configured: checked, recognised, and opened at the positions of a state.
+"""The input of a run as its settings say: checked, and opened at the positions of a state.
 
-Everything that reads events (a run, `preview`, `predict`, `verify`, `Study`) uses `prepared` and `source`, so all of
-them read the same events and report the same errors.
+Everything that reads events (a run, `preview`, `predict`, `verify`, `Study`) goes through `source`, so that all of them
+read the same and give the same verdict about what cannot be read.
 """
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import msgspec
-from msgspec import structs
-
-from connectors import SINKS, SOURCES, Position, Source, SourceFailed, UnusableSource, open_source, resolve, split_uri
+from connectors import SINKS, SOURCES, Position, Source, UnusableSource, open_source, resolve, split_uri
 from connectors.files.line_blocks import TextLayout, text_layout
 from connectors.files.paths import check_readable, expand, named_twice
-from connectors.files.readers import Sizes, kind_of, open_reader
+from connectors.files.readers import Sizes, kind_of
 from connectors.kafka.client import parse_address
 from connectors.kafka.start_offsets import selected_partitions
 from stream_engine.counts import accumulator
-from stream_engine.data.csv_grammar import column_names
-from stream_engine.formats.known_layouts import recognised
 from stream_engine.formats.options import Bounds, EventOptions
 from stream_engine.service.resumed import accumulators_in_use
 from stream_engine.service.settings import BadSettings, Settings
@@ -33,25 +28,15 @@ _SMALL = Sizes(1 << 16)
 _WITHOUT = "read it without following"
 
 
-def prepared(settings: Settings) -> tuple[Settings, str]:
-    """The settings with the options of the recognised layout, and one line about it; "" if none was recognised.
-    Raises what `check_runnable` raises."""
-    check_runnable(settings)
-    events, said = settings.input, ""
-    unsaid = events.type_ is None and not events.columns and events.answers_by == "name"
-    if unsaid and (found := recognised(first_columns(settings))):
-        events = structs.replace(events, type_=found.type, columns=found.columns, answers_by=found.answers_by)
-        said = found.said
-    return structs.replace(settings, input=events), said
-
-
 def event_options(settings: Settings) -> EventOptions:
     """How to read the events of the main sources."""
     columns = {field: tuple(names.split("|")) for field, names in settings.input.columns.items()}
     judged = any(accumulator(name).needs_provenance for name in settings.accumulators)
     bounds = Bounds(settings.input.max_message_bytes, settings.input.max_message_rows)
     events, delimiter = settings.input, text_layout_of(settings).delimiter
-    return EventOptions(events.type_, columns, dict(events.where), judged, bounds, delimiter, events.answers_by)
+    return EventOptions(
+        events.type_, columns, dict(events.where), judged, bounds, delimiter, events.answers_by, events.codes
+    )
 
 
 def text_layout_of(settings: Settings) -> TextLayout:
@@ -175,44 +160,3 @@ def _check_deltas(settings: Settings, uri: str) -> None:
             f"{uri}: {', '.join(without_effect)} no effect on deltas, whose events are already decoded; use it with "
             "spark-counts"
         )
-
-
-# ---- what its first file is
-
-
-def first_columns(settings: Settings) -> Sequence[str]:
-    """The column names, or the field names of the first event, of the first file of a run; empty if it is not a file
-    or cannot be read. O(one small block)."""
-    for uri in settings.source:
-        scheme, rest = split_uri(uri)
-        if scheme == "file" and (paths := expand(rest)):
-            try:
-                return _columns_of(paths[0], settings)
-            except (SourceFailed, UnusableSource, OSError, ValueError):
-                return []  # the run itself says what is wrong
-    return []
-
-
-def _columns_of(path: str, settings: Settings) -> Sequence[str]:
-    kind = kind_of(path, settings.input.format, text_layout_of(settings))
-    if kind.name == "parquet" and not kind.compression:  # without reading its rows
-        from pyarrow import parquet
-
-        return list(parquet.read_schema(path).names)
-    reader = open_reader(path, kind, Position(0), _SMALL)
-    try:
-        record = reader.read()
-    finally:
-        reader.close()
-    if record is None or record.problem:
-        return []
-    if record.format == "csv":
-        return [name.strip() for name in column_names(record.header)]
-    if record.format == "arrow":
-        return list(record.value.schema.names)
-    try:
-        first = msgspec.json.decode(record.value.lstrip().split(b"\n", 1)[0])
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        return []
-    first = first[0] if isinstance(first, list) and first else first
-    return list(first) if isinstance(first, dict) else []

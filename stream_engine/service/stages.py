@@ -1,11 +1,11 @@
 """Decoding, learning and judging in parallel: the stages of a run, with bounded queues between them.
 
     main thread     poll -> hand over -> take decoded blocks -> dead letters, accumulators, predictions, snapshots
-    "decode"        records of later polls into blocks (`Ahead`)
-    "guard"         comparisons of earlier blocks into the partial order (`Judging`)
+    "decode"        records of later polls into blocks (`DecodeStage`)
+    "guard"         comparisons of earlier blocks into the partial order (`GuardStage`)
 
 Invariant: each stage works in order, and only the main thread changes the state that snapshots hold, except the partial
-order; call `Judging.join` before you read that. So the state after each block is the same as without threads,
+order; call `GuardStage.join` before you read that. So the state after each block is the same as without threads,
 regardless of timing. An exception in a stage is raised in the main thread, at the block where it would have been
 raised, or later. The main thread waits without a tick of the heartbeat, so a stage that hangs makes the loop count as
 wedged.
@@ -35,7 +35,7 @@ def cpus() -> int:
     return len(os.sched_getaffinity(0))
 
 
-class Ahead:
+class DecodeStage:
     """`give` the records of a poll, then `take` their blocks one by one: polls in order, None after the last block of
     each.
 
@@ -111,7 +111,7 @@ class Ahead:
             self._pool.shutdown(cancel_futures=True)
 
 
-class Judging:
+class GuardStage:
     """`offer` batches to the guard of an engine and count its verdicts; `join` waits for all of them.
 
     `beside`: in another thread. The main thread counts the verdicts.

@@ -11,7 +11,7 @@ from connectors.files.paths import named_twice
 from connectors.kafka.client import Address, parse_address
 from stream_engine.data.comparisons import EVENT_TYPES
 from stream_engine.formats import FORMATS
-from stream_engine.formats.event_fields import fields_of
+from stream_engine.formats.event_fields import fields_of, where_of
 from stream_engine.formats.options import EventOptions
 from stream_engine.service.settings import BadSettings
 from stream_engine.service.settings.loading import mapping
@@ -86,7 +86,7 @@ def job_of(words: Sequence[str]) -> Job:
     """
     given = arguments().parse_args(words)
     columns = {field: tuple(names.split("|")) for field, names in mapping(given.columns, "--columns").items()}
-    events = EventOptions(given.type, columns, _pairs(given.where, "--where"))
+    events = EventOptions(given.type, columns, dict(map(where_of, given.where)))
     kafka = bool(topics(given.sources))
     fields_of(events)
     _check(given, kafka)

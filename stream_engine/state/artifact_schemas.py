@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from stream_engine.data.array_checks import Held, check_array, check_names, check_range, check_rising, pattern_of
+from stream_engine.data.array_checks import ArraySpec, check_array, check_names, check_range, check_rising, pattern_of
 from stream_engine.data.container import Corrupt
 from stream_engine.state.artifact import Artifact, check_figures
 
@@ -25,7 +25,7 @@ RING = 1 << 17  # answers that an online embedding keeps (`embedding.online`)
 MAKERS = "stream_engine.refits"  # loaded by its text: a refit is added there, not here
 OBJECTS, SUBSET = "objects", "subset"
 TINY = 5e-324  # the least number above 0
-Axes = Mapping[str, Held]
+Axes = Mapping[str, ArraySpec]
 
 
 class Schema(NamedTuple):
@@ -40,45 +40,45 @@ class Undeclared(LookupError):
     """An array that no entry of `AXES` names; the message is the array's name."""
 
 
-def floats(*axes: str | int | None, least: float | None = None, below: float | None = None) -> Held:
+def floats(*axes: str | int | None, least: float | None = None, below: float | None = None) -> ArraySpec:
     """Finite floats."""
-    return Held(("f",), axes, least, below, True)
+    return ArraySpec(("f",), axes, least, below, True)
 
 
-def whole(*axes: str | int | None, least: float | None = None, below: float | None = None) -> Held:
+def whole(*axes: str | int | None, least: float | None = None, below: float | None = None) -> ArraySpec:
     """Integers."""
-    return Held(("i",), axes, least, below)
+    return ArraySpec(("i",), axes, least, below)
 
 
-def labels(*axes: str | int | None) -> Held:
+def labels(*axes: str | int | None) -> ArraySpec:
     """Numbers of clusters or classes; -1 stands for none."""
-    return Held(("i",), axes, -1, 1 << 31, values="labels")
+    return ArraySpec(("i",), axes, -1, 1 << 31, values="labels")
 
 
-def ids(*axes: str | int | None, least: int = -1) -> Held:
+def ids(*axes: str | int | None, least: int = -1) -> ArraySpec:
     """Ids of objects; -1 stands for none."""
-    return Held(("i",), axes, least, OBJECTS, values="ids")
+    return ArraySpec(("i",), axes, least, OBJECTS, values="ids")
 
 
-def flags(*axes: str | int | None) -> Held:
+def flags(*axes: str | int | None) -> ArraySpec:
     """True or false."""
-    return Held(("b",), axes)
+    return ArraySpec(("b",), axes)
 
 
-def numbers(*names: str) -> dict[str, Held]:
+def numbers(*names: str) -> dict[str, ArraySpec]:
     """Entries for arrays of figures of any shape that have nothing to do with objects.
 
     >>> numbers("k", "gap")["gap"].axes is None
     True
     """
-    return dict.fromkeys(names, Held((), None))
+    return dict.fromkeys(names, ArraySpec((), None))
 
 
-def declared(axes: Axes, name: str, params: Mapping[str, object]) -> Held:
+def declared(axes: Axes, name: str, params: Mapping[str, object]) -> ArraySpec:
     """What `axes` says of the array `name` of an artifact made with `params`; the first pattern that fits where no
     entry has this very name. Raises `Undeclared`.
 
-    >>> axes = {"map_*": Held(("f",), (None, SUBSET), unless="features")}
+    >>> axes = {"map_*": ArraySpec(("f",), (None, SUBSET), unless="features")}
     >>> declared(axes, "map_0", {"features": None}).axes, declared(axes, "map_0", {"features": "file.csv"}).axes
     ((None, 'subset'), None)
     """
@@ -86,7 +86,7 @@ def declared(axes: Axes, name: str, params: Mapping[str, object]) -> Held:
     if pattern is None:
         raise Undeclared(name)
     found = axes[pattern]
-    return Held((), None) if found.unless and params.get(found.unless) is not None else found
+    return ArraySpec((), None) if found.unless and params.get(found.unless) is not None else found
 
 
 def _expect(holds: bool, what: str) -> None:
@@ -134,6 +134,9 @@ def _embedding(artifact: Artifact) -> None:
     _named(artifact)
     check_figures(artifact.report)
     _positive(artifact.report, "alpha")
+    if "worker_weights" in artifact.arrays:
+        got, axes = artifact.arrays["worker_weights"].shape[1], artifact.arrays["X"].shape[1]
+        _expect(got == axes, f"worker_weights: got {got} axes, expected the {axes} of X")
     if "picture" in artifact.arrays:
         shown = artifact.report.get("picture")
         _expect(
@@ -223,13 +226,13 @@ def _online(artifact: Artifact) -> None:
     _expect(len(who) == min(int(given[0]), RING), f"ring: got {len(who)} answers of {int(given[0])}")
 
 
-_NAMES = {"utf8": Held(("u",), ("bytes",)), "offsets": Held(("i",), ("names+1",))}
+_NAMES = {"utf8": ArraySpec(("u",), ("bytes",)), "offsets": ArraySpec(("i",), ("names+1",))}
 KERNEL_AXES: Axes = {
     "K": floats(SUBSET, SUBSET),
     "mu": floats(None),
     "coordinates": floats(OBJECTS, None),
     "neighbours": ids(OBJECTS, None),
-    "linkage": Held(("f",), (None, 4), values="merges"),
+    "linkage": ArraySpec(("f",), (None, 4), values="merges"),
     "ids": ids(SUBSET, least=0),
     "known": whole(OBJECTS, least=0, below=3),
     "factor": floats(OBJECTS, None),
@@ -245,8 +248,8 @@ PARTIAL_ORDER_EMBEDDING = Schema(
     {
         **KERNEL_AXES,
         "constraints": ids(None, 4),
-        "W": Held((), (None, SUBSET, SUBSET), unless="features", fewer=True),
-        "map_*": Held((), (None, SUBSET), unless="features"),
+        "W": ArraySpec((), (None, SUBSET, SUBSET), unless="features", fewer=True),
+        "map_*": ArraySpec((), (None, SUBSET), unless="features"),
     },
     _KERNEL,
     _kernel,
@@ -259,9 +262,9 @@ SDP_CLUSTERING = Schema(
         **numbers("k", "lam", "objective", "upper_bound", "gap", "criterion", "criterion_k", "residuals"),
         **numbers("p_coins", "p_continuum", "crowding", "stability_ari"),
         "second": labels(OBJECTS),
-        **{f"tested_{name}": Held((), (None,)) for name in ("k", "crowding", "p")},
-        "criterion_converged": Held((), (None,)),
-        **{f"level_{name}": Held((), (None,)) for name in ("k", "criterion", "peak", "ari")},  # of version 0.1.0
+        **{f"tested_{name}": ArraySpec((), (None,)) for name in ("k", "crowding", "p")},
+        "criterion_converged": ArraySpec((), (None,)),
+        **{f"level_{name}": ArraySpec((), (None,)) for name in ("k", "criterion", "peak", "ari")},  # of version 0.1.0
         "warm_ids": ids("warm", least=0),
         "warm_k": whole("solved"),
         "warm_rho": floats("solved", least=TINY),
@@ -278,12 +281,12 @@ KERNEL_PCA = Schema(
         "coordinates": floats(OBJECTS, None),
         "mapped": flags(OBJECTS),
         "eigenvalues": floats(None),
-        "lambda_min": Held(("f",), None),
+        "lambda_min": ArraySpec(("f",), None),
     },
     ("coordinates", "mapped", "eigenvalues"),
 )
 HIERARCHY = Schema(  # linkage: leaf t is leaves[t]
-    {"leaves": ids("leaves", least=0), "linkage": Held(("f",), (None, 4)), **numbers("revenue", "revenue_bound")},
+    {"leaves": ids("leaves", least=0), "linkage": ArraySpec(("f",), (None, 4)), **numbers("revenue", "revenue_bound")},
     ("leaves", "linkage"),
     _tree,
 )
@@ -294,7 +297,7 @@ RELIABILITY = Schema(
         **dict.fromkeys(("accuracy", "weight"), floats("names")),
         **dict.fromkeys(_COUNTED, whole("names")),
         **dict.fromkeys(("i", "j"), ids("pairs")),
-        "w": Held((), ("pairs",)),
+        "w": ArraySpec((), ("pairs",)),
         **numbers("squares"),
     },
     ("utf8", "offsets", "accuracy", "weight", *_COUNTED),
@@ -314,13 +317,13 @@ _SEEN = ("predicted", "score", "margin", "abstained", "part", "given")
 TRIPLET_BOOST = Schema(
     {
         **dict.fromkeys(("predicted", "given"), labels(OBJECTS)),
-        **dict.fromkeys(("score", "margin"), Held(("f",), (OBJECTS,))),
+        **dict.fromkeys(("score", "margin"), ArraySpec(("f",), (OBJECTS,))),
         "abstained": flags(OBJECTS),
-        "part": Held(("i", "u"), (OBJECTS,)),
-        **dict.fromkeys(("given_sets", "predicted_sets"), Held(("u",), (OBJECTS, None))),
+        "part": ArraySpec(("i", "u"), (OBJECTS,)),
+        **dict.fromkeys(("given_sets", "predicted_sets"), ArraySpec(("u",), (OBJECTS, None))),
         **dict.fromkeys(("j", "k"), ids("voters", least=0)),
         "alpha": floats("voters"),
-        **dict.fromkeys(("o_j", "o_k"), Held(("u",), ("voters", None))),
+        **dict.fromkeys(("o_j", "o_k"), ArraySpec(("u",), ("voters", None))),
         **numbers("curve_rounds", "log_bound", "bound", "train_error", "watched_error"),
     },
     (*_SEEN, "j", "k", "alpha", "o_j", "o_k"),
@@ -343,8 +346,10 @@ EMBEDDING = Schema(
         "asked": flags(OBJECTS),
         "covariance": floats(OBJECTS, None, None),
         "picture": floats(OBJECTS, 2),
-        "lapse": Held(("f",), None, 0, 1 + 1e-9, True),
+        "lapse": ArraySpec(("f",), None, 0, 1 + 1e-9, True),
         "worker_lapse": floats("names", least=0, below=1 + 1e-9),
+        "worker_weights": floats("names", None, least=0),
+        "worker_group": whole("names", least=-1),
         **_NAMES,
     },
     ("X", "asked", "lapse", "worker_lapse", "utf8", "offsets"),
@@ -414,7 +419,7 @@ def check_artifact(artifact: Artifact, n_objects: int | None = None) -> None:
     schema.check(artifact)
 
 
-def _all_objects(held: Held, has_ids: bool) -> Held:
+def _all_objects(held: ArraySpec, has_ids: bool) -> ArraySpec:
     """The same, where a subset is all objects."""
     if has_ids or held.axes is None:
         return held

@@ -27,7 +27,7 @@ from stream_engine.counts import (
     empty,
 )
 from stream_engine.counts.sorted_counts import TooManyCounts
-from stream_engine.data.comparisons import Batch, Counted, Decoded, Quadruplet, Triplet, canonical_quadruplet
+from stream_engine.data.comparisons import Batch, Decoded, ExternalCounts, Quadruplet, Triplet, canonical_quadruplet
 from stream_engine.data.mapped_arrays import IN_MEMORY, Allocation
 from stream_engine.data.triplet_columns import handed_over
 from stream_engine.order.partial_order import PartialOrder, Verdicts
@@ -40,7 +40,7 @@ from stream_engine.state.snapshot import Snapshot, frozen
 _PLAIN_COUNTS = ("events", "records", "comparisons", "triplets", "quadruplets", "labels", "filtered", "empty")
 # in a snapshot only where there is something
 _SELDOM: dict[str, Callable[[], Any]] = {"lost": dict, "dead_letters": dict, "history": list, "input": dict}
-_NOT_COUNTED = Counted({}, np.empty((0, 4), np.int32), 0, 0, 0, 0)
+_NOT_COUNTED = ExternalCounts({}, np.empty((0, 4), np.int32), 0, 0, 0, 0)
 
 
 class OverlappingStates(ValueError):
@@ -279,7 +279,7 @@ class Engine:
             counters["unknown_fields"] = sorted(decoded.unknown_fields.union(counters["unknown_fields"]))
         return batch
 
-    def _learn_counted(self, counted: Counted, ids: np.ndarray) -> None:
+    def _learn_counted(self, counted: ExternalCounts, ids: np.ndarray) -> None:
         """Add counts made elsewhere, object i of theirs being ids[i] here; the guard is offered their net votes."""
         self._merge(counted.states.__getitem__, ids)
         if self.guard:

@@ -20,7 +20,7 @@ import numpy as np
 
 from connectors import DeadLetter, Record, SourceFailed
 from stream_engine.data.array_checks import LARGEST_COUNT
-from stream_engine.data.comparisons import MAX_NAME_BYTES, Counted, Decoded, Label, Rejected, empty_batch
+from stream_engine.data.comparisons import MAX_NAME_BYTES, Decoded, ExternalCounts, Label, Rejected, empty_batch
 from stream_engine.data.hashing import mix64
 from stream_engine.data.triplet_columns import canonical_counts, columns_from_rows, net_vote
 from stream_engine.state.delta_columns import COLUMNS, COUNTS, SCHEMA, objects_of, rows_of, sums_of
@@ -60,7 +60,7 @@ def _decode(tables: Tables) -> tuple[Decoded, list[DeadLetter]]:
     totals = {name: sum(kinds.values()) for name, kinds in counters.items()}
     letters = _dead_letters(tables.get("rejected"))
     _check(states, len(names), counters, _refused(tables.get("rejected")))
-    counted = Counted(
+    counted = ExternalCounts(
         states,
         net_votes(states),
         totals.get("records", 0),

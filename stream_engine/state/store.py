@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from connectors.disk import Disk, FolderInUse, FolderLock, is_owned, write_whole
-from stream_engine.data.container import Corrupt, LeftAlone, NewerVersion
+from stream_engine.data.container import Corrupt, NewerVersion, NotForThisProcess
 from stream_engine.data.signatures import Signing, signing_of_environment
 from stream_engine.state import artifact as artifacts
 from stream_engine.state import exclusion, sweeping
@@ -221,15 +221,15 @@ class Store:
         return type(self.disk) is Disk
 
     def latest(self, use: Callable[[Snapshot], object] | None = None) -> Latest:
-        """The newest snapshot that is whole in every part, and that `use` (restoring an engine from it, say) does not
-        find to be `Corrupt` either. Raises LeftAlone: a newer engine's state, or one of another key, is no damage."""
+        """The newest intact snapshot that `use` (such as restoring an engine from it) accepts as well. Raises
+        `NotForThisProcess`: a newer engine's state, or one of another key, is not damage."""
         damaged: list[str] = []
         for sequence in reversed(self.sequences()):
             try:
                 snapshot = self.read(sequence)
                 _used(snapshot, use)
                 return Latest(snapshot, damaged)
-            except LeftAlone:
+            except NotForThisProcess:
                 raise
             except Corrupt as error:
                 damaged.append(str(error))

@@ -174,7 +174,7 @@ def _identity(make: Make, definition: Definition, rng: np.random.Generator) -> N
 
 
 def _resuming(make: Make, definition: Definition, rng: np.random.Generator) -> None:
-    """Resumed from a state equals uninterrupted."""
+    """ResumedState from a state equals uninterrupted."""
     stream, after = random_stream(rng), int(rng.integers(0, 6))
     first = frozen(_learned(make, stream[:after]).state())
     resumed = type(make()).from_state(first)

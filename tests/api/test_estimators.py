@@ -336,7 +336,7 @@ def test_comparisons_are_classified(world, model):
     folds = check_cv(3, y, classifier=True)
     curves = cross_val_score(model, X, y, scoring="roc_auc", cv=folds)
     losses = cross_val_score(model, X, y, scoring="neg_log_loss", cv=folds)
-    assert curves.min() > 0.7 and losses.min() > np.log(0.5)
+    assert curves.min() > 0.6 and losses.min() > np.log(0.5)
     fitted = clone(model).fit(X, y)
     assert fitted.classes_.tolist() == [-1, 1]
     assert roc_auc_score(y, fitted.predict_proba(X)[:, 1]) > 0.8

@@ -15,6 +15,8 @@ from stream_engine.estimators import (
     TripletBoostClassifier,
 )
 from tests.support.generators import planted_triplets
+from tests.support.individual_worlds import split
+from tests.support.individual_worlds import world as differing
 
 N = 9
 MODELS = [
@@ -112,6 +114,23 @@ def test_who_answered_is_believed_as_far_as_it_deserves(world):
     assert ComparisonKernel().fit(rows, groups=who).kernel_.shape == (N, N)
     with pytest.raises(ValueError, match=r"groups.*\(2,\)"):
         model.fit(rows, groups=who[:2])
+
+
+def test_who_sees_it_differently_is_predicted_by_weights_of_their_own():
+    made = differing(1, people=8, each=300, n=14)
+    training, test = split(made.answers, shares=(0.8, 1.0))[:2]
+    rows, who = training.rows[:, [0, 1, 3]], np.array([f"p{each}" for each in range(8)])[training.worker]
+    model = OrdinalEmbedding(2, kernel="ste", ridge=0.3).fit(rows, groups=who)
+    assert set(model.participant_weights_) == set(who) and model.participant_weights_["p0"].shape == (2,)
+    fresh, theirs = test.rows[:, [0, 1, 3]], np.array([f"p{each}" for each in range(8)])[test.worker]
+    assert model.score(fresh, groups=theirs) > model.score(fresh) + 0.01
+    p = model.predict_proba(fresh[:4], groups=["p0", "p1", "nobody", "p0"])
+    np.testing.assert_array_equal(p[2], model.predict_proba(fresh[:4])[2])
+    assert not np.array_equal(p[0], model.predict_proba(fresh[:4])[0])
+    alike = OrdinalEmbedding(2, kernel="ste", ridge=0.3, participants="alike").fit(rows, groups=who)
+    assert alike.participant_weights_ == {}
+    with pytest.raises(ValueError, match="got participants = 'all'"):
+        OrdinalEmbedding(2, participants="all").fit(rows, groups=who)
 
 
 def test_objects_that_nobody_saw_are_a_coins(world):

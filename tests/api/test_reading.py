@@ -138,7 +138,7 @@ def test_tables_of_known_tools_and_where():
         {"head": ["a", "b"], "winner": ["b", "c"], "loser": ["c", "a"], "puid": ["p", "q"], "ok": [True, False]}
     )
     study = se.read(salmon)
-    assert "salmon" in study.read_as and "worker_votes" in study.snapshot.settings["accumulators"]
+    assert "head" in study.read_as and "worker_votes" in study.snapshot.settings["accumulators"]
     named = {"anchor": "head", "near": "winner", "far": "loser"}
     for columns in (None, named):
         kept = se.read(salmon, columns=columns, where={"ok": True})
@@ -245,9 +245,9 @@ WRONG = {
         "row 2.*JSON",
     ),
     "no such column": (pd.DataFrame(GOOD).drop(columns="far"), "far.*anchor, near"),
-    "a column of another case": (
-        pd.DataFrame(GOOD).rename(columns={"far": " Far"}),
-        r"far.*' Far'\?.*columns=\{'far'",
+    "a column of nearly that name": (
+        pd.DataFrame(GOOD).rename(columns={"far": " Farr"}),
+        r"far.*' Farr'\?.*columns=\{'far'",
     ),
     "a column twice": (pd.DataFrame([[1, 2, 3]], columns=["anchor", "near", "near"]), "column 'near' .* twice"),
     "uneven columns": (GOOD | {"far": ["c"]}, "anchor: 4, near: 4, far: 1"),

@@ -26,7 +26,8 @@ STAGES = sorted((path.stem.removeprefix("stage_") for path in HERE.glob("stage_*
 COMMANDS = {
     "papers": "tests.benchmarks.papers.command",
     **{
-        name: f"tests.benchmarks.{name}" for name in ("cluster_verdicts", "dimensions_planted", "kafka", "many_objects")
+        name: f"tests.benchmarks.{name}"
+        for name in ("cluster_verdicts", "dimensions_planted", "kafka", "many_objects", "people")
     },
 }
 WORDS = (*STAGES, *COMMANDS)  # what may stand behind `python -m tests.benchmarks`

@@ -223,7 +223,7 @@ def test_preview_shows_how_it_would_be_read_and_writes_nothing(tmp_path):
     before = sorted(tmp_path.rglob("*"))
     said = engine("preview", path).stdout
     assert sorted(tmp_path.rglob("*")) == before
-    assert states(said, "'Lemon' … 'b' … 'c'") and '"Lemon" and "lemon"' in said
+    assert states(said, "u … Lemon … b … c") and '"Lemon" and "lemon"' in said
     assert states(said, f"{path} line 6 … anchor … near")
     found = json.loads(engine("preview", path, "--json").stdout)
     assert found["columns"] == ["anchor", "near", "far", "worker"] and found["objects"] == 5
@@ -235,5 +235,5 @@ def test_preview_shows_how_it_would_be_read_and_writes_nothing(tmp_path):
     spaces.write_text('{"anchor":"b","near":" b","far":"c"}\n')
     assert json.loads(engine("preview", spaces, "--json").stdout)["suspicious"] == [["b", " b"]]
     assert json.loads(engine("preview", path, "--json", "--columns", "near=far,far=near").stdout)["first"][0] == (
-        "'Lemon' is nearer to 'c' than to 'b'"
+        "u said Lemon is more like c than like b"
     )

@@ -146,7 +146,7 @@ def test_what_cannot_be_moved_is_one_line(tmp_path):
         (("votes/0", "3"), "2 records"),
     ):
         assert states(one_line(engine("seek", "--state", tmp_path, *arguments, status=2).stderr), said)
-    assert "+0" in one_line(engine("seek", "--state", tmp_path, "votes/0", "+0", status=2).stderr)
+    assert "0 records" in one_line(engine("seek", "--state", tmp_path, "votes/0", "+0", status=2).stderr)
     said = one_line(engine("seek", "--state", tmp_path, "--from", "2", "votes/0", "+1", status=2).stderr)
     assert states(said, "votes/0 … 5 … 2")
     lock = Lock(tmp_path)

@@ -266,7 +266,7 @@ def test_a_state_from_before_there_were_judgements_goes_on_without_them():
     assert tuple(resumed.restored(defaults, snapshot).accumulators) == older
     assert tuple(resumed.restored(defaults, Engine().snapshot()).accumulators) == defaults.accumulators
     assert resumed.accumulators_in_use(Settings(source=("deltas://d",)), None) == older
-    with pytest.raises(BadSettings, match="made with"):
+    with pytest.raises(BadSettings, match="judgements"):
         resumed.restored(defaults, Engine(("adds3",)).snapshot())
 
 

@@ -11,7 +11,7 @@ from stream_engine.data.array_checks import (
     LARGEST_COUNT,
     MAX_NAME_BYTES,
     MOST,
-    Held,
+    ArraySpec,
     check_array,
     check_arrays,
     check_names,
@@ -172,7 +172,7 @@ def test_names_are_text_of_a_size(block):
 
 
 def test_an_array_is_what_it_is_declared_as(block):
-    held = Held(("<i4", "<i8"), ("pairs", 2), 0, "objects")
+    held = ArraySpec(("<i4", "<i8"), ("pairs", 2), 0, "objects")
     sizes = {"objects": 5}
     for array, told in (
         (np.zeros((3, 2), np.int32), ""),
@@ -188,7 +188,7 @@ def test_an_array_is_what_it_is_declared_as(block):
         else:
             check_array("x", held, array, sizes)
     assert sizes == {"objects": 5, "pairs": 3}
-    begins = Held(("<i8",), ("words+1",))
+    begins = ArraySpec(("<i8",), ("words+1",))
     assert not holds(check_array, "x", begins, np.zeros(0, np.int64), {})
     for size in (1, 4):
         found = {}
@@ -199,12 +199,12 @@ def test_an_array_is_what_it_is_declared_as(block):
 @pytest.mark.parametrize(
     ("held", "good", "bad"),
     [
-        (Held((), (), 0, "objects"), [0, 4], [-1, 5]),
-        (Held((), (), -1, 7), [-1, 6], [-2, 7]),
-        (Held((), (), 0, None), [0, 1e300, np.inf], [-5e-324]),
-        (Held((), (), None, 3), [-9, 2], [3]),
-        (Held((), (), None, None, True), [-1e308, 0.0], [np.inf, -np.inf, np.nan]),
-        (Held((), (), None, None), [np.nan, np.inf], []),
+        (ArraySpec((), (), 0, "objects"), [0, 4], [-1, 5]),
+        (ArraySpec((), (), -1, 7), [-1, 6], [-2, 7]),
+        (ArraySpec((), (), 0, None), [0, 1e300, np.inf], [-5e-324]),
+        (ArraySpec((), (), None, 3), [-9, 2], [3]),
+        (ArraySpec((), (), None, None, True), [-1e308, 0.0], [np.inf, -np.inf, np.nan]),
+        (ArraySpec((), (), None, None), [np.nan, np.inf], []),
     ],
 )
 def test_values_lie_where_they_are_declared(held, good, bad, block):
@@ -230,7 +230,7 @@ def test_there_are_exactly_the_arrays_that_are_held():
     ):
         with pytest.raises(Corrupt, match=told):
             check_arrays(held, wrong, objects=3)
-    assert array_checks.counts("keys", least=1) == Held(("<i8",), ("keys",), 1, LARGEST_COUNT)
+    assert array_checks.counts("keys", least=1) == ArraySpec(("<i8",), ("keys",), 1, LARGEST_COUNT)
     assert array_checks.offsets("keys").axes == ("keys+1",)
     like = {"a": np.ones((2, 2)), "b": np.ones(1, np.int32)}
     array_checks.check_like(like, {"a": np.zeros((5, 1), np.float32), "b": np.ones(7, np.int64)})
@@ -244,13 +244,13 @@ def test_there_are_exactly_the_arrays_that_are_held():
 
 
 def test_kinds_any_lengths_and_fewer_axes():
-    held = Held(("f",), (None, "k"), fewer=True)
+    held = ArraySpec(("f",), (None, "k"), fewer=True)
     for good in (np.zeros((5, 2)), np.zeros((0, 2), np.float32), np.zeros(7)):
         check_array("x", held, good, {"k": 2})
     for wrong in (np.zeros((5, 3)), np.zeros((5, 2), int), np.zeros((1, 2, 1))):
         assert not holds(check_array, "x", held, wrong, {"k": 2})
     assert not holds(check_array, "x", held._replace(fewer=False), np.zeros(7), {})
     for anything in (np.zeros(()), np.zeros((2, 2, 2)), np.array([True])):
-        check_array("x", Held((), None), anything, {})
-    check_range("x", Held((), None, -1, "objects"), np.array([2**31 - 1]), {})  # how many there are is not known
-    assert not holds(check_range, "x", Held((), None, -1, "objects"), np.array([2**31]), {})
+        check_array("x", ArraySpec((), None), anything, {})
+    check_range("x", ArraySpec((), None, -1, "objects"), np.array([2**31 - 1]), {})  # how many there are is not known
+    assert not holds(check_range, "x", ArraySpec((), None, -1, "objects"), np.array([2**31]), {})

@@ -95,7 +95,7 @@ def test_what_was_handed_over_does_not_change(on_disk):
 
 def test_two_engines_keep_their_counts_where_each_was_told(on_disk):
     there, here = (
-        Engine(("adds4", "triplet_counts", "quadruplet_counts", "worker_votes"), "first", allocation=allocation)
+        Engine(("adds4", "triplet_counts", "quadruplet_counts", "worker_votes"), True, allocation=allocation)
         for allocation in (on_disk, mapped_arrays.IN_MEMORY)
     )
     before, rng = mapped(), np.random.default_rng(5)

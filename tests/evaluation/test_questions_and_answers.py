@@ -8,6 +8,7 @@ import pytest
 from scipy.optimize import minimize
 
 from stream_engine.data.packed_names import pack_names
+from stream_engine.evaluation import NoModel
 from stream_engine.evaluation.answering import answered
 from stream_engine.evaluation.calibration import calibrated, features
 from stream_engine.evaluation.observer import figures, table
@@ -218,3 +219,23 @@ def test_sums_that_are_not_kept_predict_nothing():
     counted = engine.snapshot()._replace(counters={**engine.snapshot().counters, "quadruplets": 3})
     assert similarity_of(counted, "adds4") is None
     assert similarity_of(counted, "adds3") is not None
+
+
+def test_a_participant_answers_by_their_own_weights_and_anybody_else_by_the_groups(published):
+    held = published.artifacts["embedding"]
+    own = {"worker_lapse": np.array([0.1, 0.4]), "worker_weights": np.array([[4.0], [1.0]])}
+    own |= {"worker_group": np.array([0, -1]), **pack_names(["ann", "bob"])}
+    report = {"alpha": 0.0, "log_loss": 0.25, "knowing_worker": {"log_loss": 0.125}}
+    report["individual_differences"] = {"scale": 0.5}
+    people = published._replace(artifacts={"embedding": held._replace(arrays={**held.arrays, **own}, report=report)})
+    ann = answered(people, [KNOWN, NEW], participant="ann")
+    np.testing.assert_allclose(ann.p, [0.05 + 0.9 / (1 + np.exp(0.5 * 4 * (0.5**2 - 2.0**2))), np.nan])
+    assert "0.125" in ann.about and "participant ann (own weights)" in ann.about
+    bob = answered(people, [KNOWN], "embedding", participant="bob")
+    np.testing.assert_allclose(bob.p, 0.2 + 0.6 / (1 + np.exp(0.5**2 - 2.0**2)))
+    assert "own lapse rate" in bob.about
+    stranger = answered(people, [KNOWN], participant="eve")
+    np.testing.assert_array_equal(stranger.p, answered(people, [KNOWN], "embedding").p)
+    assert "the group's weights" in stranger.about and "0.250" in stranger.about
+    with pytest.raises(NoModel, match="adds3"):
+        answered(people, [KNOWN], "adds3", participant="ann")

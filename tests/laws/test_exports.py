@@ -159,9 +159,11 @@ def state() -> Published:
                 "asked": np.arange(n) < n - 1,
                 "lapse": np.array(0.1),
                 "worker_lapse": np.array([0.2]),
+                "worker_weights": np.array([[0.5, 2.0]]),
+                "worker_group": np.array([0]),
                 **pack_names(["ann"]),
             },
-            {"alpha": 1.0},
+            {"alpha": 1.0, "individual_differences": {"verdict": "participants differ"}},
         ),
         "feature_metric": Artifact(
             "feature_metric",

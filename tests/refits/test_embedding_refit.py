@@ -14,6 +14,7 @@ from stream_engine.refits import CannotRefit, embedding
 from stream_engine.service.ingest import Ingest
 from stream_engine.state.engine import Engine
 from tests.support.generators import planted_triplets
+from tests.support.individual_worlds import world
 from tests.support.kernel_reference import snapshot_of
 
 N = 14
@@ -144,3 +145,48 @@ def test_objects_never_compared_are_said_and_lie_at_the_middle():
 def test_nothing_to_embed_is_one_line():
     with pytest.raises(CannotRefit, match="embedding.*0 comparisons.*5 objects"):
         embedding.refit(snapshot_of(np.empty((0, 3), int), 5), QUICK, 0)
+
+
+def people_who_differ(spread):
+    """A snapshot of twelve participants with 250 responses each about 14 objects."""
+    made = world(1, people=12, each=250, n=N, spread=spread)
+    engine = Engine(("triplet_counts", "judgements"), guard=False)
+    lines = [
+        {"type": "triplet", "anchor": f"o{i}", "near": f"o{j}", "far": f"o{l}", "worker": f"w{who:02}"}
+        for (i, j, _, l), who in zip(made.answers.rows.tolist(), made.answers.worker.tolist(), strict=True)
+    ]
+    data = b"".join(msgspec.json.encode(line) + b"\n" for line in lines)
+    for block in Ingest(EventOptions(provenance=True), "json").blocks(
+        [Record(data, "p", 0, 1, 7, unit="message", format="json")]
+    ):
+        engine.learn(block.decoded, block.positions(), block.counts().total())
+    return engine.snapshot(), made
+
+
+def test_people_who_differ_get_weights_and_better_figures():
+    made, planted = people_who_differ(1.0)
+    artifact = embedding.refit(made, QUICK, 0)
+    report = artifact.report["individual_differences"]
+    assert report["verdict"] == "participants differ" and report["participants"] >= 11
+    assert report["weights"] == artifact.report["knowing_worker"]
+    assert report["weights"]["log_loss"] < report["one_map"]["log_loss"]
+    weights = artifact.arrays["worker_weights"]
+    relative = np.log(weights[:, 0] / weights[:, 1])
+    expected = np.log(planted.weights[1:, 0] / planted.weights[1:, 1])
+    assert abs(np.corrcoef(relative, expected)[0, 1]) > 0.9
+    assert (artifact.arrays["worker_group"] >= 0).all() and report["groups"]["count"] >= 1
+    again = embedding.refit(made, QUICK, 0)
+    assert all(np.array_equal(again.arrays[name], array) for name, array in artifact.arrays.items())
+
+
+def test_people_who_are_alike_have_the_same_embedding_as_without_the_test():
+    made, _ = people_who_differ(0.0)
+    tested = embedding.refit(made, QUICK, 0)
+    untested = embedding.refit(made, msgspec.structs.replace(QUICK, participants="alike"), 0)
+    assert tested.report["individual_differences"]["verdict"] == "no individual differences found"
+    assert set(tested.arrays) == set(untested.arrays) and "worker_weights" not in tested.arrays
+    for name, array in untested.arrays.items():
+        np.testing.assert_array_equal(tested.arrays[name], array)
+    asked = embedding.refit(made, msgspec.structs.replace(QUICK, participants="weights"), 0)
+    assert asked.arrays["worker_weights"].shape == (12, 2)
+    assert asked.report["individual_differences"]["verdict"] == "no individual differences found"

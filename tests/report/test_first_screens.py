@@ -8,9 +8,9 @@ from stream_engine.report.page import tiles
 from tests.support import survey_cases
 
 
-def screen(events, seed: int = 0):
+def screen(events, k: int | None = None):
     """The material of a study, its findings by name, its first figures, and its sections."""
-    of = survey_cases.of(survey_cases.fitted(events, seed))
+    of = survey_cases.of(survey_cases.fitted(events, k=k))
     found = {each.what: each for topic in of.findings.values() for each in topic}
     return of, found, {tile.head: tile for tile in tiles(of)}, page.sections(of)
 
@@ -20,7 +20,7 @@ def wrong(found) -> set[str]:
 
 
 def test_where_all_guess_nothing_else_is_claimed():
-    of, found, figures, made = screen(survey_cases.all_guess())
+    of, found, figures, made = screen(survey_cases.all_guess(), k=3)
     assert wrong(found) == {"chance_level"} and of.facts.beats_chance is False
     assert {"map_gated", "participants_gated", "clusters_gated"} <= set(found)
     assert not {"map", "dimensions", "clusters", "participants_flagged", "picture"} & set(found)
@@ -29,7 +29,7 @@ def test_where_all_guess_nothing_else_is_claimed():
 
 
 def test_sets_that_were_never_compared_have_frames_of_their_own():
-    of, found, _, made = screen(survey_cases.two_sets())
+    of, found, _, made = screen(survey_cases.two_sets(), k=3)
     assert wrong(found) == {"disconnected"} and found["disconnected"].figures["sizes"] == [30, 20]
     assert "clusters" not in found and found["clusters_gated"]
     drawn = [{mark.names for mark in drawing.marks if hasattr(mark, "names")} for drawing in made["map"].drawings]
@@ -46,14 +46,15 @@ def test_sets_that_were_never_compared_have_frames_of_their_own():
 
 def test_careless_participants_are_flagged_each_with_a_reason():
     """Without them, the answers of the others are predicted better; nobody else is flagged."""
-    of, found, figures, _ = screen(survey_cases.careless())
+    made = survey_cases.fitted(survey_cases.careless(), k=3)
+    of = survey_cases.of(made)
+    found = {each.what: each for topic in of.findings.values() for each in topic}
     checks = of.facts.participants
     reasons = dict(zip(checks.names, checks.reasons))
     assert {name for name, why in reasons.items() if why} == {"S03", "S07", "S11"}
     assert all("chance level" in reasons[name] for name in ("S03", "S07", "S11"))
     assert "300 ms" in reasons["S07"] and "300 ms" not in reasons["S03"] + reasons["S11"]
     assert wrong(found) == {"participants_flagged"} and found["participants_flagged"].figures["flagged"] == 3
-    made = survey_cases.fitted(survey_cases.careless())
     fewer = made.exclude("S03", "S07", "S11").fit("embedding")
     report = fewer.details("embedding")
     assert report["accuracy"] > made.details("embedding")["accuracy"] + 0.05

@@ -17,7 +17,7 @@ from stream_engine.report.places import kernel_pca
 from tests.support.facts import states
 from tests.support.reported import answers, held, names, published
 
-ALWAYS = set(SECTIONS) - {"workers", "dendrogram"}
+ALWAYS = set(SECTIONS) - {"workers", "dendrogram", "differences"}
 
 
 @pytest.fixture(scope="module")
@@ -69,6 +69,28 @@ def test_the_first_screen_states_the_findings(study):
     with_map = page.html(of, page.sections(of))
     assert with_map.index('id="tiles"') < with_map.index('id="map"') < with_map.index('id="quality"')
     assert with_map.index('id="quality"') < with_map.index('id="models"')
+
+
+def test_who_sees_it_differently_is_told_without_names_unless_they_are_asked_for(study):
+    held = study.artifacts["embedding"]
+    d, rng = held.arrays["X"].shape[1], np.random.default_rng(0)
+    weights = np.exp(rng.normal(size=(10, d)))
+    arrays = held.arrays | {"worker_weights": weights, "worker_group": np.array([0] * 5 + [1] * 4 + [-1])}
+    found = {"participants": 9, "shrinkage": 3.0, "gain": 0.02, "standard_error": 0.004, "p_value": 1e-7, "scale": 1.0}
+    found |= {"one_map": {"accuracy": 0.7}, "weights": {"accuracy": 0.75}, "groups": {"count": 2, "p_value": 0.01}}
+    report = held.report | {"individual_differences": found}
+    differing = study._replace(artifacts=study.artifacts | {"embedding": held._replace(arrays=arrays, report=report)})
+    made = sections(differing)["differences"]
+    assert all(figure in made.says for figure in ("75.0 %", "70.0 %", "9 participants", "2 groups", ".01"))
+    axes, groups = made.tables
+    assert len(axes.columns["axis"]) == d and sum(axes.columns["share, group"]) == pytest.approx(1.0)
+    assert groups.columns["participants"] == [5, 4]
+    shares = [groups.columns[f"share of axis {axis + 1}"][0] for axis in range(d)]
+    assert sum(shares) == pytest.approx(1.0)
+    assert not re.search(r"\bw\d\b", str(made))
+    people = sections(differing, workers=True)["differences"].tables[-1].columns
+    assert people["participant"] == [f"w{each}" for each in range(9)] and people["group"] == [1] * 5 + [2] * 4
+    np.testing.assert_allclose(people["slope"], weights[:9].mean(axis=1))
 
 
 @pytest.mark.parametrize(
@@ -143,7 +165,7 @@ def test_answers_of_four_objects_are_told_by_object(tmp_path):
         for name in event["near"] + event["far"]:
             said[name] += 1
     assert dict(zip(rows["object"], rows["answers"])) == said
-    assert made["contradictions"].says and not made["contradictions"].tables
+    assert [table.name for table in made["contradictions"].tables] == ["guard"]
 
 
 def test_nothing_about_single_workers_unless_asked_for(study):

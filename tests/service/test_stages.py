@@ -23,7 +23,7 @@ from stream_engine.service.open_run import OpenRun, open_run
 from stream_engine.service.record_units import unit_of
 from stream_engine.service.run import consume
 from stream_engine.service.settings.loading import load
-from stream_engine.service.stages import BLOCKS, COMPARISONS, Ahead, Judging
+from stream_engine.service.stages import BLOCKS, COMPARISONS, DecodeStage, GuardStage
 from stream_engine.state.store import Store
 from tests.end_to_end.test_service import dead, stream
 from tests.service.test_prediction_monitor import Lines
@@ -93,7 +93,7 @@ class Run:
 
         engine.guard.offer = noticed("judge", engine.guard.offer)
         engine.batch = noticed("learn", engine.batch)
-        ahead, judging = Ahead(blocks, self.beside), Judging(engine, self.beside)
+        ahead, judging = DecodeStage(blocks, self.beside), GuardStage(engine, self.beside)
         stack.callback(judging.close)
         stack.callback(ahead.close)
         return replace(
@@ -231,7 +231,7 @@ def test_what_waits_between_the_stages_is_bounded():
             yield block
 
     line = b'{"anchor":"a","near":"b","far":"c"}\n'
-    ahead = Ahead(blocks, beside=True)
+    ahead = DecodeStage(blocks, beside=True)
     records = [Record(line, "f", i, i + 1) for i in range(10)]
     for record in records:
         ahead.give([record])
@@ -248,7 +248,7 @@ def test_what_waits_between_the_stages_is_bounded():
     batch = engine.batch(next(Ingest(EventOptions()).blocks([Record(line * 1000, "f", 0, 1)])).decoded)
     offer = engine.guard.offer
     engine.guard.offer = lambda batch: (goes_on.wait(600), offer(batch))[1]
-    judging, order = Judging(engine, beside=True), []
+    judging, order = GuardStage(engine, beside=True), []
     large = batch._replace(triplets=np.repeat(batch.triplets, COMPARISONS // 1000, axis=0))
     judging.offer(large)
     judging.then(lambda: order.append("judged"))

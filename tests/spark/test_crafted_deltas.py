@@ -73,7 +73,7 @@ def test_no_crafted_delta_does_harm(record):
     seen = refused = 0
     for what, tables in crafted(record.value):
         seen += 1
-        made = Engine(COUNTS, "first")
+        made = Engine(COUNTS, True)
         try:
             decoded, _ = spark_deltas.decode(record._replace(value=tables))
         except SourceFailed as error:

@@ -7,7 +7,7 @@ from types import ModuleType
 import numpy as np
 import pytest
 
-from stream_engine.data.array_checks import Held
+from stream_engine.data.array_checks import ArraySpec
 from stream_engine.data.container import Corrupt
 from stream_engine.data.packed_names import pack_names
 from stream_engine.refits import REFITS
@@ -67,7 +67,8 @@ def good(kind):
         ),
         "partial_order_embedding": (kernel(constraints=np.zeros((0, 4), TINY)), {}),
         "embedding": (
-            {**workers, "X": np.zeros((N, 2)), "asked": flags, "lapse": np.array(0.1), "worker_lapse": np.zeros(2)},
+            {**workers, "X": np.zeros((N, 2)), "asked": flags, "lapse": np.array(0.1), "worker_lapse": np.zeros(2)}
+            | {"worker_weights": np.ones((2, 2)), "worker_group": np.array([0, -1])},
             {"alpha": 0.0},
         ),
         "online_embedding": (
@@ -263,6 +264,10 @@ REFUSED = {
         ("worker_lapse", {"worker_lapse": np.zeros(3)}),
         ("worker_lapse", {"worker_lapse": np.array([0.0, 1.1])}),
         ("worker_lapse", {"worker_lapse": np.array([-0.1, 0.1])}),
+        ("worker_weights", {"worker_weights": np.ones((3, 2))}),
+        ("worker_weights", {"worker_weights": np.ones((2, 3))}),
+        ("worker_weights", {"worker_weights": -np.ones((2, 2))}),
+        ("worker_group", {"worker_group": np.array([0, -2])}),
         ("worker", pack_names(["v", "u"])),
         ("lapse", {"lapse": np.array(1.1)}),
         ("lapse", {"lapse": np.array(-0.1)}),
@@ -332,7 +337,7 @@ def test_without_a_snapshot_beside_it_the_largest_id_is_what_fits():
 
 def test_a_refit_that_is_not_listed_says_itself_what_it_makes(monkeypatch):
     made = ModuleType("made_by_somebody")
-    made.AXES, made.REQUIRED = {"place": Held((), (OBJECTS, None))}, ("place",)  # type: ignore[attr-defined]
+    made.AXES, made.REQUIRED = {"place": ArraySpec((), (OBJECTS, None))}, ("place",)  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, made.__name__, made)
     monkeypatch.setitem(REFITS, "mine", made.__name__)
     of = lambda kind, **arrays: Artifact(kind, "", 1, {}, 0, arrays, {})  # noqa: E731

@@ -57,7 +57,7 @@ def learned(engine: Engine, seed: int = 0, partition: str = "t/0") -> Engine:
 
 def state(guard: str = "first", by: str = "count", accumulators=tuple(ACCUMULATORS)) -> Snapshot:
     """A snapshot of an engine that has counted everything; its number is 2."""
-    engine = learned(Engine(accumulators, guard, Forgetting(by, 50.0, 40.0)))
+    engine = learned(Engine(accumulators, bool(guard), Forgetting(by, 50.0, 40.0)))
     engine.counters["progressive"]["adds3"] = {"tested": 5, "correct": 3, "undecided": 1}
     engine.lost["t/0"] = 2
     engine.note("seek", partition="t/0")

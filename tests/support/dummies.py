@@ -13,7 +13,7 @@ import connectors
 from connectors import DeadLetter, Position
 from stream_engine import counts, exports, formats, refits
 from stream_engine.counts.adds_similarity import AddS3
-from stream_engine.data.array_checks import Held
+from stream_engine.data.array_checks import ArraySpec
 from stream_engine.exports import Content, NothingToExport
 from stream_engine.formats import json_events
 from stream_engine.refits import CannotRefit, Progress, no_progress
@@ -43,7 +43,7 @@ def register(put: Callable[[dict[str, str], str, str], None] = dict.__setitem__)
 
 # --- a refit ---------------------------------------------------------------------------------------------------------
 
-AXES = {"length": Held((), (OBJECTS,)), "next_*": ids(OBJECTS), **numbers("total")}
+AXES = {"length": ArraySpec((), (OBJECTS,)), "next_*": ids(OBJECTS), **numbers("total")}
 
 
 class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

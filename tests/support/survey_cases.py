@@ -145,11 +145,11 @@ CASES: dict[str, Callable[[], Events]] = {
 }
 
 
-def fitted(events: Events, seed: int = 0) -> Study:
-    """The study with what its page needs."""
+def fitted(events: Events, seed: int = 0, k: int | None = None) -> Study:
+    """The study with what its page needs; with `k` clusters nothing is tested."""
     made = read(events, frames="arrow")
     made.seed = seed
-    return made.fit("embedding").fit("sdp_clustering")
+    return made.fit("embedding").fit("sdp_clustering", **({} if k is None else {"k": k}))
 
 
 def of(made: Study, **more: Any) -> Material:

@@ -60,13 +60,14 @@ class Input(_Section, frozen=True):
 
     type_: EventType | None = None  # the type of every event; not set: each says its own
     columns: dict[str, str] = {}  # contract field -> name(s) in the input, several joined by "|"
-    where: dict[str, str] = {}  # only events whose field has this text
+    where: dict[str, str] = {}  # only events whose field has this text; "phase!=" and "rt>" compare otherwise
     format: Format | None = None  # of the input; not set: from the file name
     delimiter: str | None = None  # between columns of a table of text; not set: found in its header
     encoding: str | None = None  # of text; not set: UTF-8, or UTF-16 with its mark
     header: bool = True  # the first row names the columns; false: they are called 1, 2, 3, and so on
     skip_rows: _Count = 0  # lines before the header
     answers_by: AnswersBy = "name"  # how odd, central, chosen are said; position: 1 is the first, index: 0 is
+    codes: dict[str, dict[str, str]] = {}  # field of an answer -> code -> position, or name of a column
     labels: str | None = None  # file of labels: columns object and label
     labels_columns: dict[str, str] = {}  # contract field -> name in that file
     block_bytes: _Positive = 8 << 20  # how much is decoded at once

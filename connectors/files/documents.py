@@ -1,0 +1,114 @@
+"""A file that is one JSON document, as lines of JSON: one record a line, what is nested in it under names with dots.
+
+`{"data": {"left": "a"}, "annotations": [{"choice": 1}, {"choice": 2}]}` becomes two lines, each with `data.left` and
+`annotations.choice`. An object of objects is one of participants by name, who become the field `participation`. A
+document of flat records in one line stays as it is, and so does a file of lines. O(bytes); the document is held.
+"""
+
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any
+
+import msgspec
+
+from connectors.files.streams import PIECE, ByteStream
+
+MOST_BYTES = 1 << 28  # of a document that is taken apart; longer ones are read line by line
+MOST_LINES_BYTES = 1 << 30  # what it may become
+BY_NAME = "participation"
+
+
+class Document(ByteStream):
+    """The stream of a file, taken apart where it is a document of records that are nested or span several lines."""
+
+    def __init__(self, stream: ByteStream):
+        self._stream = stream
+        self._pieces: Iterator[bytes] = iter(())
+        self._opened = False
+
+    def read(self) -> bytes:
+        if not self._opened:
+            self._opened, self._pieces = True, self._taken_apart()
+        piece = next(self._pieces, b"")
+        self.damage = self._stream.damage
+        self.trusted += len(piece)
+        return piece
+
+    def unread(self) -> int:
+        """Bytes of the file that were not read."""
+        return self._stream.unread()
+
+    def close(self) -> None:
+        self._stream.close()
+
+    def _taken_apart(self) -> Iterator[bytes]:
+        pieces, size = [], 0
+        while size <= MOST_BYTES and (piece := self._stream.read()):
+            pieces.append(piece)
+            size += len(piece)
+        records = None if size > MOST_BYTES or self._stream.damage else records_of_document(b"".join(pieces))
+        if records is None:
+            yield from pieces
+            while piece := self._stream.read():
+                yield piece
+            return
+        encode, written = msgspec.json.Encoder().encode, 0
+        while some := list(islice(records, 1000)):
+            lines = b"".join(encode(each) + b"\n" for each in some)
+            written += len(lines)
+            if written > MOST_LINES_BYTES:
+                self._stream.damage = f"a document that holds more than {MOST_LINES_BYTES:,} bytes once taken apart"
+                return
+            for begin in range(0, len(lines), PIECE):
+                yield lines[begin : begin + PIECE]
+
+
+def records_of_document(text: bytes) -> Iterator[dict[str, Any]] | None:
+    """The records of a document; None where it is none, or needs nothing: flat records in a line.
+
+    >>> list(records_of_document(b'{"p1": {"trials": [{"a": 1}, {"a": 2}]}, "p2": {"trials": []}}'))
+    [{'participation': 'p1', 'trials.a': 1}, {'participation': 'p1', 'trials.a': 2}, {'participation': 'p2'}]
+    >>> records_of_document(b'[{"a": 1}, {"a": 2}]') is None
+    True
+    """
+    try:
+        document = msgspec.json.decode(text.removeprefix(b"\xef\xbb\xbf"))
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+    if isinstance(document, dict):
+        if not any(isinstance(value, (dict, list)) for value in document.values()):
+            return None
+        if all(isinstance(value, dict) for value in document.values()):
+            document = [{BY_NAME: name, **value} for name, value in document.items()]
+        else:
+            document = [document]
+    if not isinstance(document, list) or not all(isinstance(each, dict) for each in document):
+        return None
+    nested = sum(any(_is_nested(value) for value in each.values()) for each in document)
+    if 2 * nested > len(document):
+        return (record for each in document for record in flattened(each))
+    return iter(document) if b"\n" in text.strip() else None
+
+
+def flattened(record: dict[str, Any], prefix: str = "", base: dict[str, Any] | None = None) -> Iterator[dict[str, Any]]:
+    """A nested record as flat ones: one for each of the objects in its lists."""
+    values, lists = dict(base or {}), list[tuple[str, list[Any]]]()
+    left = [(prefix, record)]
+    while left:
+        under, held = left.pop()
+        for name, value in held.items():
+            if isinstance(value, dict):
+                left.append((f"{under}{name}.", value))
+            elif _is_nested(value):
+                lists.append((f"{under}{name}.", value))
+            elif value != []:
+                values[under + name] = value
+    if not lists:
+        yield values
+    for under, items in lists:
+        for item in items:
+            yield from flattened(item if isinstance(item, dict) else {"value": item}, under, values)
+
+
+def _is_nested(value: Any) -> bool:
+    return isinstance(value, dict) or (isinstance(value, list) and any(isinstance(each, dict) for each in value))

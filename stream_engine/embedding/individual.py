@@ -1,0 +1,160 @@
+"""Individual differences: common coordinates, and weights of each participant on their axes (Carroll & Chang 1970).
+
+    d_p(i, j) = sum_k w_pk (x_ik - x_jk)^2,   w_pk = exp(u_pk)
+    min  L(X, w, lapse) + ridge |X|^2 + shrinkage sum_p |u_p|^2 - log prior(lapse, guessers)
+
+The mean of a participant's weights is their slope: how sharply they distinguish. The group's weights are 1; the penalty
+is a normal prior of the log weights around them, with the variance 1 / (2 shrinkage). Rotating X changes the weights,
+so the axes are identified, unlike those of one map. After the fit, each axis is scaled such that the geometric mean of
+the weights is 1, and axes are sorted by their variance.
+
+w_pk (x_ik - x_jk)^2 is the squared difference of sqrt(w_pk) x_ik and sqrt(w_pk) x_jk. So participant p sees a *copy* of
+each object, and `gradient` computes the likelihood of the copies. By the chain rule the slopes of the copies add to
+those of X and u. O(q d + copies d) an iteration; at most 4 q copies.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from stream_engine.embedding.fit import LOOSE, Embedding, descend, embedding_of
+from stream_engine.embedding.gradient import loss_of
+from stream_engine.embedding.principal_axes import on_own_axes
+from stream_engine.embedding.questions import NOBODY, Questions
+from stream_engine.evaluation.answer_probabilities import margins
+
+SHRINKAGES = (100.0, 30.0, 10.0, 3.0, 1.0)  # of a series of fits
+Loss = Callable[[np.ndarray, np.ndarray, np.ndarray], tuple[float, np.ndarray, np.ndarray, np.ndarray]]
+
+
+class Individual(NamedTuple):
+    """A fit with weights: `weights` (n_workers, d); 1 for `NOBODY` and for whoever answered too little."""
+
+    embedding: Embedding
+    weights: np.ndarray
+    shrinkage: float
+    slopes: bool = False  # whether all weights of a participant are equal: their slope
+
+
+class _Copies(NamedTuple):
+    """Objects as participants see them, each pair once."""
+
+    rows: np.ndarray  # (m, 4) int32: rows of questions, by the numbers of the copies
+    who: np.ndarray  # (c,) int64: the participant
+    object: np.ndarray  # (c,) int64
+
+
+def _copies(rows: np.ndarray, who: np.ndarray, n_objects: int) -> _Copies:
+    pairs = np.asarray(who, np.int64)[:, None] * n_objects + rows
+    found, number = np.unique(pairs, return_inverse=True)
+    return _Copies(number.reshape(-1, 4).astype(np.int32), found // n_objects, found % n_objects)
+
+
+def copies_of(questions: Questions) -> int:
+    """How many pairs of a participant and an object the questions have."""
+    return len(_copies(questions.rows, questions.worker, questions.n_objects).who)
+
+
+def weighted_loss(questions: Questions, alpha: float) -> Loss:
+    """A function of points (n, d), log weights (n_workers, d) and lapses (n_workers,): L and its gradient with respect
+    to each. Log weights of `NOBODY` are 0, and so is their gradient.
+
+    >>> from stream_engine.embedding.questions import of_rows
+    >>> loss = weighted_loss(of_rows(np.array([[0, 1, 0, 2]]), 3, worker=np.array([0])), 0.0)
+    >>> value, slope, log_slope, _ = loss(np.array([[0.0], [0.0], [1.0]]), np.zeros((2, 1)), np.zeros(2))
+    >>> round(value, 4), log_slope.round(4).tolist()  # the object that is far is seen as far: more weight, less loss
+    (0.3133, [[0.0], [-0.2689]])
+    """
+    n, workers = questions.n_objects, questions.n_workers
+    made = _copies(questions.rows, questions.worker, n)
+    of_copies = loss_of(questions._replace(rows=made.rows, n_objects=len(made.who)), alpha)
+
+    def value_and_slopes(points: np.ndarray, logs: np.ndarray, lapse: np.ndarray):
+        roots = np.exp(logs / 2)[made.who]
+        seen = points[made.object] * roots
+        value, slope, lapse_slope = of_copies(seen, lapse)
+        own = _sums(slope * roots, made.object, n)
+        log_slope = _sums(slope * seen / 2, made.who, workers)
+        log_slope[NOBODY] = 0.0
+        return value, own, log_slope, lapse_slope
+
+    return value_and_slopes
+
+
+def _sums(values: np.ndarray, number: np.ndarray, count: int) -> np.ndarray:
+    """(count, d) sums of the rows of `values` (c, d) that have the same number."""
+    return np.stack([np.bincount(number, column, count) for column in values.T], axis=1)
+
+
+def fit_weights(
+    questions: Questions,
+    begin: Embedding,
+    shrinkage: float,
+    *,
+    slopes: bool = False,
+    weights: np.ndarray | None = None,
+    fixed_lapse: bool = False,
+    tolerance: float = LOOSE,
+    max_iterations: int = 1000,
+) -> Individual:
+    """Coordinates and weights, begun at an embedding of one map for all, or at those of an earlier fit with `weights`
+    (n_workers, d); by the same kernel and ridge. `slopes`: all weights of a participant are equal. Deterministic."""
+    n, d = begin.points.shape
+    loss, ridge = weighted_loss(questions, begin.alpha), begin.ridge
+    logs = np.zeros((questions.n_workers, d)) if weights is None else np.log(weights)
+
+    def stacked(both: np.ndarray, lapse: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
+        value, slope, log_slope, lapse_slope = loss(both[:n], both[n:], lapse)
+        if slopes:
+            log_slope[:] = log_slope.mean(axis=1, keepdims=True)
+        return value, np.concatenate([slope, log_slope]), lapse_slope
+
+    strength = np.append(np.full(n, ridge), np.full(len(logs), shrinkage))[:, None]
+    found = descend(
+        stacked,
+        lambda both: (float((strength * both**2).sum()), 2 * strength * both),
+        np.concatenate([begin.points, logs]),
+        begin.lapse,
+        fixed_lapse,
+        tolerance,
+        max_iterations,
+    )
+    points, logs = found.points[:n], found.points[n:]
+    answered = np.bincount(questions.worker, minlength=len(logs)) > 0
+    answered[NOBODY] = False
+    middle = logs[answered].mean(axis=0) if answered.any() else np.zeros(d)
+    logs = np.where(answered[:, None], logs - middle, 0.0)
+    points, order = on_own_axes(points * np.exp(middle / 2), questions)
+    logs = logs[:, order]
+    value = loss(points, logs, found.lapse)[0]
+    fitted = embedding_of(points, found, questions, value, ridge, begin.alpha)
+    return Individual(fitted, np.exp(logs), shrinkage, slopes)
+
+
+def fit_series(
+    questions: Questions, one: Embedding, shrinkage: float, slopes: bool = False, **limits: Any
+) -> Individual:
+    """The fit with this shrinkage, begun at one map and led there through the stronger ones of `SHRINKAGES`; of slopes
+    at once. `limits` (`fixed_lapse`, `tolerance`, `max_iterations`) as for `fit_weights`."""
+    found, weights = one, None
+    for each in () if slopes else SHRINKAGES:
+        if each > shrinkage:
+            made = fit_weights(questions, found, each, weights=weights, fixed_lapse=limits.get("fixed_lapse", False))
+            found, weights = made.embedding, made.weights
+    return fit_weights(questions, found, shrinkage, slopes=slopes, weights=weights, **limits)
+
+
+def weighted_margins(
+    points: np.ndarray, weights: np.ndarray, rows: np.ndarray, who: np.ndarray, alpha: float
+) -> np.ndarray:
+    """(m,) Delta of (m, 4) rows as seen by the participants `who` (m,), rows of `weights`: above 0 where
+    d(i, j) < d(k, l).
+
+    >>> place = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0]])
+    >>> weights = np.array([[1.0, 1.0], [8.0, 1.0]])
+    >>> weighted_margins(place, weights, np.array([[0, 1, 0, 2]] * 2), np.array([0, 1]), 0.0).round(6).tolist()
+    [3.0, -4.0]
+    """
+    made = _copies(rows, who, len(points))
+    return margins(points[made.object] * np.sqrt(weights)[made.who], made.rows, alpha)

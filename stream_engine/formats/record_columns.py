@@ -1,0 +1,180 @@
+"""The first records of an input as columns of text: which values are empty, which tables are wide."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from stream_engine.formats.event_fields import LIST_SEPARATOR
+from stream_engine.formats.field_values import name_text
+
+EMPTY = {"", "na", "n/a", "#n/a", "nan", "null", "none", "undefined", "nat"}  # in any case: no value
+_WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|\{n\}")
+_NUMBER = re.compile(r"[0-9]+")
+
+
+class Column(NamedTuple):
+    """One column: a text or several per record, None where there is none."""
+
+    name: str
+    values: list[tuple[str, ...] | None]
+    empties: frozenset[str] = frozenset()  # texts other than "" that stand for no value here
+
+    @property
+    def texts(self) -> list[str | None]:
+        """The values as single texts; several are joined as in a table of text."""
+        return [None if value is None else LIST_SEPARATOR.join(value) for value in self.values]
+
+    @property
+    def distinct(self) -> set[str]:
+        """The values that occur."""
+        return {text for text in self.texts if text is not None}
+
+    @property
+    def items(self) -> set[str]:
+        """The single texts that occur."""
+        return {text for value in self.values for text in value or ()}
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The words of its name in lower case.
+
+        >>> Column("Input.stimulusLeft_2", []).words
+        ('input', 'stimulus', 'left', '2')
+        """
+        return words_of(self.name)
+
+
+def words_of(name: str) -> tuple[str, ...]:
+    """The words of a name in lower case; digits are words."""
+    return tuple(word.lower() for word in _WORDS.findall(name))
+
+
+class Records(NamedTuple):
+    """Some first records: columns of equal length."""
+
+    columns: dict[str, Column]
+    size: int
+
+    def kept(self, rows: Iterable[int]) -> "Records":
+        """The records of these numbers."""
+        rows = list(rows)
+        return Records(
+            {name: each._replace(values=[each.values[row] for row in rows]) for name, each in self.columns.items()},
+            len(rows),
+        )
+
+
+def records_of(columns: Mapping[str, Sequence[Any]]) -> Records:
+    """Columns of cells, as a file or a frame has them.
+
+    >>> found = records_of({"a": ["x", " NA", 3.0], "b": [["x", "y"], "x|y", None]})
+    >>> found.columns["a"].values, sorted(found.columns["a"].empties), found.columns["b"].values
+    ([('x',), None, ('3',)], ['NA'], [('x', 'y'), ('x', 'y'), None])
+    """
+    held = {name: _column(name, cells) for name, cells in columns.items()}
+    return Records(held, max((len(each.values) for each in held.values()), default=0))
+
+
+def _column(name: str, cells: Sequence[Any]) -> Column:
+    values: list[tuple[str, ...] | None] = []
+    empties: set[str] = set()
+    for cell in cells:
+        parts = cell if isinstance(cell, list) else cell.split(LIST_SEPARATOR) if isinstance(cell, str) else [cell]
+        texts = [_text(part) for part in parts]
+        if len(texts) == 1 and texts[0] is not None and texts[0].casefold() in EMPTY:
+            empties |= {texts[0]} - {""}
+            texts = []
+        values.append(tuple(text for text in texts if text is not None) if texts and None not in texts else None)
+    return Column(name, values, frozenset(empties))
+
+
+def _text(cell: Any) -> str | None:
+    if cell is None or isinstance(cell, (dict, list)):
+        return None
+    if isinstance(cell, bool):
+        return str(cell).lower()
+    text = name_text(cell.strip() if isinstance(cell, str) else cell, text=True)
+    return str(cell) if text is None else text
+
+
+def melted(records: Records) -> list[Records]:
+    """The records as a long table, for each way in which columns are numbered alike: `Q{n}_left` for Q1_left, Q2_left;
+    the most columns first. Columns without a number are repeated.
+
+    >>> wide = records_of({"id": ["p"], "Q1_a": ["x"], "Q1_b": ["y"], "Q2_a": ["z"], "Q2_b": ["x"]})
+    >>> [(each.size, list(each.columns)) for each in melted(wide)]
+    [(2, ['id', 'Q{n}_a', 'Q{n}_b'])]
+    """
+    groups: dict[str, dict[str, str]] = {}  # name with one number left out -> number -> name
+    for name in records.columns:
+        for found in _NUMBER.finditer(name):
+            pattern = f"{name[: found.start()]}{{n}}{name[found.end() :]}"
+            groups.setdefault(pattern, {})[found[0]] = name
+    by_numbers: dict[tuple[str, ...], dict[str, dict[str, str]]] = {}
+    for pattern, numbered in groups.items():
+        if len(numbered) > 1:
+            by_numbers.setdefault(tuple(numbered), {})[pattern] = numbered
+    tables = []
+    for numbers, patterns in sorted(by_numbers.items(), key=lambda each: -len(each[1])):
+        used = {name for numbered in patterns.values() for name in numbered.values()}
+        columns = {
+            name: each._replace(values=[value for value in each.values for _ in numbers])
+            for name, each in records.columns.items()
+            if name not in used
+        }
+        for pattern, numbered in patterns.items():
+            of_pattern = [records.columns[numbered[number]] for number in numbers]
+            cells = [each.values[row] for row in range(records.size) for each in of_pattern]
+            columns[pattern] = Column(pattern, cells, frozenset().union(*(each.empties for each in of_pattern)))
+        tables.append(Records(columns, records.size * len(numbers)))
+    return tables
+
+
+def asked_in_header(records: Records) -> tuple[Records, str] | None:
+    """A table whose header asks, "is lemon more like lime or like bread?", as a long one, with the name of the
+    column of its answers: those that were given stand in the header, and so do the other objects, in one pattern.
+
+    >>> wide = records_of({"more like a: b or c?": ["b", "c"], "more like b: a or c?": ["c", "a"]})
+    >>> asked_in_header(wide)[1], asked_in_header(wide)[0].columns["{a}"].texts
+    ('more like {a}: {b} or {c}?', ['a', 'b', 'a', 'b'])
+    """
+    rests = []
+    for name, column in records.columns.items():
+        inside = sorted((each for each in column.distinct if each in name), key=name.index)
+        if len(column.distinct) == 2 == len(inside) and all(name.count(each) == 1 for each in inside):
+            rests.append(re.sub("|".join(map(re.escape, sorted(inside, key=len, reverse=True))), "\0", name))
+    if len(rests) < 2:
+        return None
+    begin, end = _shared(rests), _shared([each[::-1] for each in rests])[::-1]
+    if end.count("\0") != 2 or not all(begin + "{a}" + end for _ in rests):
+        return None
+    between = end.split("\0")
+    pattern = f"{begin}{{a}}{between[0]}{{b}}{between[1]}{{c}}{between[2]}"
+    expression = re.compile("(.+?)".join(map(re.escape, (begin, *between))), re.DOTALL)
+    asked = {name: match.groups() for name in records.columns if (match := expression.fullmatch(name))}
+    fits = [name for name, (_, b, c) in asked.items() if records.columns[name].distinct <= {b, c}]
+    if len(fits) < max(2, len(rests)) or len(fits) < len(asked):
+        return None
+    options = {each for name in fits for each in asked[name][1:]}
+    if 2 * sum(asked[name][0] in options for name in fits) < len(fits):
+        return None  # what stands there is no object
+    columns = {
+        name: each._replace(values=[value for value in each.values for _ in fits])
+        for name, each in records.columns.items()
+        if name not in asked
+    }
+    for place, variable in enumerate(("{a}", "{b}", "{c}")):
+        columns[variable] = Column(variable, [(asked[name][place],) for name in fits] * records.size)
+    columns[pattern] = Column(
+        pattern, [records.columns[name].values[row] for row in range(records.size) for name in fits]
+    )
+    return Records(columns, records.size * len(fits)), pattern
+
+
+def _shared(texts: list[str]) -> str:
+    """What texts begin with alike, up to the end of a word."""
+    first, last = min(texts), max(texts)
+    size = next((place for place, (a, b) in enumerate(zip(first, last)) if a != b), min(len(first), len(last)))
+    while size and first[size - 1].isalnum():
+        size -= 1
+    return first[:size]

@@ -1,0 +1,153 @@
+"""How the input of a run is read where nobody says it: inferred from its first records, shown in words, never guessed.
+
+Everything that reads events (a run, `preview`, `predict`, `Study`) goes through `prepared`, so that all of them read
+the same. O(first records).
+"""
+
+from collections.abc import Iterator
+from itertools import islice
+from shlex import quote
+from typing import Any
+
+from msgspec import structs
+
+from connectors import Position, Record, SourceFailed, UnusableSource, split_uri
+from connectors.files.paths import expand
+from connectors.files.readers import Sizes, kind_of, open_reader
+from stream_engine.formats.in_words import answers, in_words
+from stream_engine.formats.inference import Reading, readings
+from stream_engine.formats.options import UnusableOptions
+from stream_engine.formats.record_columns import Records, records_of
+from stream_engine.formats.record_kinds import header_rows
+from stream_engine.service.ingest import Ingest
+from stream_engine.service.record_rows import rows_of_record
+from stream_engine.service.remembered_options import Prepared, as_arguments, asked_options
+from stream_engine.service.settings import Input, Settings
+from stream_engine.service.sources import check_runnable, event_options, text_layout_of
+
+ROWS = 2000  # that are looked at
+FILES = 50  # whose rows these are
+EXAMPLES = 3
+MOST_SKIPPED = 3  # lines before the header
+_SAMPLE = Sizes(1 << 20)
+
+
+def prepared(settings: Settings) -> Prepared:
+    """The settings with the reading of their first records, where nobody says how to read them. Raises what
+    `check_runnable` raises."""
+    check_runnable(settings)
+    events = settings.input
+    if events.type_ is not None or events.columns or events.answers_by != "name" or events.codes:
+        return Prepared(settings)
+    for layout in _layouts(settings):
+        trial = structs.replace(settings, input=layout)
+        records = first_records(trial)
+        if found := readings(records, events.where):
+            read = [_with(trial, each) for each in found]
+            if len(found) == 1:
+                options = asked_options(read[0])
+                said = "" if options == asked_options(settings) else f"read as {as_arguments(options)}"
+                return Prepared(read[0], True, found[0].evidence, said)
+            told = ", or ".join(f"{command_of(each)} ({'; '.join(examples(each, 1))})" for each in read)
+            problem = f"{settings.source[0]}: {found[0].doubt}; nothing was read. Say which: {told}"
+            return Prepared(settings, True, found[0].evidence, "", found[0].doubt, tuple(read), problem)
+    return Prepared(settings)
+
+
+def _layouts(settings: Settings) -> Iterator[Input]:
+    """The layouts of text that are tried: as it is said; below lines before the header, where the first line is none;
+    without a header, where the first line holds numbers."""
+    events = settings.input
+    yield events
+    first = next(_first_of_files(settings), None)
+    if first is None or first.format != "csv" or not events.header or events.skip_rows:
+        return
+    records = first_records(settings)
+    names = list(records.columns)
+    if len(names) < 2 or "" in names or header_rows(records) is not None:
+        for skipped in range(1, MOST_SKIPPED + 1):
+            yield structs.replace(events, skip_rows=skipped)
+    if names and all(name.isdecimal() for each in names for name in each.split()):
+        spaces = len(names) == 1 and events.delimiter is None
+        yield structs.replace(events, header=False, delimiter="space" if spaces else events.delimiter)
+
+
+def _with(settings: Settings, reading: Reading) -> Settings:
+    events = settings.input
+    where = {**events.where, **reading.where}
+    columns = {field: "|".join(names) for field, names in reading.columns.items()}
+    codes = {field: dict(each) for field, each in reading.codes.items()}
+    events = structs.replace(
+        events, type_=reading.type or None, columns=columns, where=where, answers_by=reading.answers_by, codes=codes
+    )
+    return structs.replace(settings, input=events)
+
+
+def _command(settings: Settings) -> str:
+    """The command that reads this input so."""
+    sources = " ".join(quote(each) for each in settings.source)
+    return f"stream-engine run {sources} --state {settings.state or 'DIR'} {as_arguments(asked_options(settings))}"
+
+
+def command_of(settings: Settings) -> str:
+    """The whole command that reads this input so, as a person would type it."""
+    return _command(settings).removesuffix(" no input options")
+
+
+def first_records(settings: Settings) -> Records:
+    """The first rows of the files that a run names, as columns; none where they cannot be read."""
+    columns: dict[str, list[Any]] = {}
+    size = 0
+    for record in _first_of_files(settings):
+        try:
+            for _, row in islice(rows_of_record(record, record.format), ROWS - size):
+                if isinstance(row, dict):
+                    for name, cell in row.items():
+                        columns.setdefault(name, [None] * size).append(cell)
+                    size += 1
+                    for cells in columns.values():
+                        cells.extend([None] * (size - len(cells)))
+        except (UnusableOptions, ValueError, RecursionError):
+            continue  # the run itself says what is wrong
+        if size >= ROWS:
+            break
+    return records_of(columns)
+
+
+def first_columns(settings: Settings) -> list[str]:
+    """The names of the columns, or of the fields of the first events."""
+    return list(first_records(settings).columns)
+
+
+def examples(settings: Settings, most: int = EXAMPLES) -> list[str]:
+    """The first answers in words, as these settings read them: what a person can check."""
+    ingest = Ingest(event_options(settings)._replace(provenance=True), settings.input.format)
+    told: list[str] = []
+    try:
+        for record in _first_of_files(settings):
+            for block in ingest.blocks([record]):
+                told += [in_words(who, answer) for who, answer in islice(answers(block.decoded), most - len(told))]
+                if len(told) >= most:
+                    return told
+    except (UnusableOptions, ValueError):
+        pass  # the run itself says what is wrong
+    return told
+
+
+def _first_of_files(settings: Settings) -> Iterator[Record]:
+    """The first block of each of the first files."""
+    paths = [path for scheme, rest in map(split_uri, settings.source) if scheme == "file" for path in expand(rest)]
+    for path in paths[:FILES]:
+        try:
+            kind = kind_of(path, settings.input.format, text_layout_of(settings))
+            reader = open_reader(path, kind, Position(0), _SAMPLE)
+        except (SourceFailed, UnusableSource, OSError, ValueError):
+            continue
+        try:
+            record = reader.read()
+            if record is not None and not record.problem:
+                yield record._replace(value=record.value.slice(0, ROWS)) if record.format == "arrow" else record
+        except (SourceFailed, OSError, ValueError):
+            continue
+        finally:
+            reader.close()

@@ -1,0 +1,78 @@
+"""What a person sees of a reading that was inferred: preview, the last lines of a run, a state that remembers it."""
+
+import json
+
+import pytest
+
+import stream_engine as se
+from stream_engine.api.frames import BadFrame
+from tests.support.process import engine, one_line, summary
+from tests.support.survey_files import FILES, TRIALS, table
+
+
+def written(path, name):
+    path.write_text(FILES[name].text)
+    return path
+
+
+def test_preview_shows_evidence_examples_and_a_command_that_does_the_same(tmp_path):
+    path = written(tmp_path / "data.csv", "jsPsych 7, keys f and j")
+    found = json.loads(engine("preview", path, "--json").stdout)
+    assert {decision for decision, *_ in found["evidence"]} >= {"objects", "answer", "participant", "empty cells"}
+    first = TRIALS[0]
+    said = f"{first.who} said {first.anchor} is more like {first.chosen} than like {first.triplet[2]}"
+    assert found["first"][0] == said and "--codes chosen:f=left,j=right" in found["command"]
+    done = engine("run", path, "--state", tmp_path / "s", "--no-refits")
+    assert f"for example: {said}" in done.stderr and "--codes chosen:f=left,j=right" in done.stderr
+    told = found["command"].split(" --state DIR ")[1].replace("'", "").split()
+    engine("run", path, "--state", tmp_path / "said", "--no-refits", *told)
+    assert summary(tmp_path / "said")["comparisons"] == summary(tmp_path / "s")["comparisons"] == len(TRIALS)
+
+
+def test_two_readings_are_listed_and_nothing_is_read(tmp_path):
+    path = written(tmp_path / "data.csv", "0 or 1, but only 1 was answered")
+    said = one_line(engine("run", path, "--state", tmp_path / "s", status=2).stderr)
+    assert "--answers-by position" in said and "--answers-by index" in said
+    assert not (tmp_path / "s" / "snapshots").exists()
+    found = json.loads(engine("preview", path, "--json", status=2).stdout)
+    assert len(found["readings"]) == 2 and all(" is more like " in each[1] for each in found["readings"])
+    with pytest.raises(BadFrame, match="answers_by='index'"):
+        se.read(
+            [dict(Target="a", Option1="b", Option2="c", Choice=1), dict(Target="b", Option1="a", Option2="c", Choice=1)]
+        )
+
+
+def test_a_state_remembers_its_reading_and_refuses_a_file_that_contradicts_it(tmp_path):
+    path, state = written(tmp_path / "a.csv", "PsychoPy, arrow keys"), tmp_path / "s"
+    engine("run", path, "--state", state, "--no-refits")
+    only_left = [{"participant": "S9", "target": "cat", "left_img": "dog", "right_img": "owl", "key_resp.keys": "left"}]
+    (tmp_path / "b.csv").write_text(table(only_left))
+    engine("run", tmp_path / "b.csv", "--state", state, "--no-refits")
+    assert summary(state)["comparisons"] == len(TRIALS) + 1
+    other = written(tmp_path / "c.csv", "salmon, names")
+    said = one_line(engine("run", other, "--state", state, "--no-refits", status=2).stderr)
+    assert "anchor=target" in said and "anchor=head" in said
+    assert summary(state)["comparisons"] == len(TRIALS) + 1
+
+
+def test_frames_and_dicts_are_read_as_files_are(tmp_path):
+    pandas = pytest.importorskip("pandas")
+    path = written(tmp_path / "data.csv", "Gorilla")
+    frame = pandas.read_csv(path)
+    for data in (path, frame, frame.astype(object).where(frame.notna(), None).to_dict("records")):
+        study = se.read(data, frames="arrow")
+        assert len(study) == len(TRIALS) and "chosen" in study.read_as
+
+
+def test_filters_and_codes_of_the_command_line(tmp_path):
+    rows = [
+        {"t": "a", "one": "b", "two": "c", "key": key, "rt": rt, "phase": phase}
+        for key, rt, phase in (("x", 500, "main"), ("b", 90, "main"), ("x", 700, "demo"), ("b", 800, "more"))
+    ]
+    (tmp_path / "k.csv").write_text(table(rows))
+    done = engine(
+        "preview", tmp_path / "k.csv", "--json", "--type", "pick", "--columns", "anchor=t,shown=one|two,chosen=key",
+        "--codes", "chosen:x=one,b=two", "--where", "rt>100", "--where", "phase=main|more",
+    )  # fmt: skip
+    found = json.loads(done.stdout)
+    assert found["first"] == ["a is more like b than like c", "a is more like c than like b"] and found["filtered"] == 2

@@ -1,0 +1,48 @@
+"""Every file of the corpus is read right without options, or refused with the commands of both readings."""
+
+from collections import Counter
+
+import pytest
+
+from stream_engine.formats.in_words import answers
+from stream_engine.formats.options import UnreadableHeader
+from stream_engine.service.inferred import prepared
+from stream_engine.service.ingest import Ingest
+from stream_engine.service.settings import BadSettings
+from stream_engine.service.settings.loading import load
+from stream_engine.service.sources import event_options, source
+from tests.support.survey_files import FILES
+
+
+def read(settings):
+    """What the comparisons of a file say, how many trials were catch trials, and how many events were refused."""
+    ingest, found, catch, refused = Ingest(event_options(settings)._replace(provenance=True)), [], 0, []
+    for uri in settings.source:
+        opened = source(settings, uri, {})
+        while not opened.finished():
+            for block in ingest.blocks(opened.poll(1.0)):
+                for who, answer in answers(block.decoded):
+                    found += [(who, *names) for names in answer]
+                catch += len(block.decoded.provenance.catch_passed)
+                refused += [letter.message for letter in block.dead_letters]
+        opened.close()
+    return Counter(found), catch, refused
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_file_is_read_right_or_refused_with_both_commands(tmp_path, name):
+    file = FILES[name]
+    path = tmp_path / file.name
+    path.write_bytes(file.text.encode(file.encoding))
+    inferred = prepared(load(None, {"source": (str(path),)}, {}))
+    if file.refused:
+        with pytest.raises(BadSettings, match="Say which"):
+            inferred.decided()
+        assert any(read(each)[0] == Counter(file.answers) for each in inferred.rivals)
+        return
+    if not file.answers:
+        with pytest.raises(UnreadableHeader, match="--columns"):
+            read(inferred.decided().settings)
+        return
+    got, catch, refused = read(inferred.decided().settings)
+    assert got == Counter(file.answers) and catch == file.catch and not refused, (inferred.said, refused[:2])
