@@ -557,7 +557,7 @@ class Study:
     def _made(self, kind: str, params: Mapping[str, Any]) -> tuple[Artifact, float]:
         from threadpoolctl import threadpool_limits
 
-        from stream_engine.service.settings import refit_params
+        from stream_engine.service.settings.loading import refit_params
 
         if kind not in REFITS:
             raise ValueError(f"fit: got {kind!r}, expected one of {', '.join(REFITS)}")

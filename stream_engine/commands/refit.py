@@ -22,9 +22,10 @@ from stream_engine.commands.exclusion_options import apply_exclusion, exclusion_
 from stream_engine.commands.inspect import aligned, short
 from stream_engine.data import available_memory
 from stream_engine.refits import REFITS, CannotRefit, refit_module
-from stream_engine.service import settings as configuration
 from stream_engine.service.progress_bars import Bars
-from stream_engine.service.settings import BadSettings, put, refit_params, toml_value
+from stream_engine.service.settings import BadSettings
+from stream_engine.service.settings import loading as configuration
+from stream_engine.service.settings.loading import put, refit_params, toml_value
 from stream_engine.state import exclusion
 from stream_engine.state.artifact import Artifact
 from stream_engine.state.snapshot import Snapshot

@@ -6,7 +6,7 @@ import random
 import pytest
 
 from connectors import Position, SourceFailed, UnusableSource, open_source
-from connectors.files.text_layout import PLAIN_TEXT, text_layout
+from connectors.files.line_blocks import PLAIN_TEXT, text_layout
 from stream_engine.data.csv_grammar import delimiter_of, first_record_end, last_record_end, rows_of
 from stream_engine.formats.csv_events import Decoder
 from stream_engine.formats.options import EventOptions

@@ -9,14 +9,13 @@ from connectors import DeadLetter, Record, SinkUnavailable
 from connectors.disk import Disk
 from stream_engine import Engine, Triplet
 from stream_engine.formats.options import EventOptions
-from stream_engine.service.context import Context
+from stream_engine.service.context import Context, Requests, RunFailed
 from stream_engine.service.dead_letters import DeadLetters
 from stream_engine.service.ingest import Ingest
 from stream_engine.service.metrics import Metrics
 from stream_engine.service.prediction_monitor import PredictionMonitor
-from stream_engine.service.requests import Requests, RunFailed
+from stream_engine.service.publishing import SnapshotPublisher
 from stream_engine.service.settings import DriftSettings, SnapshotSettings
-from stream_engine.service.snapshot_publisher import SnapshotPublisher
 from stream_engine.service.source_health import SourceHealth
 from stream_engine.state.store import Store
 from tests.service.test_prediction_monitor import Lines
