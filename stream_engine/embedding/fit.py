@@ -25,7 +25,6 @@ ROUGH = 1e-4  # the tolerance there
 SPREAD = 3.0  # of random points that passes begin at, in units of `starts.at_random`
 MEMORY = 12  # pairs of steps and slopes that L-BFGS keeps
 KERNELS = ("ste", "t-ste")
-Penalty = Callable[[np.ndarray], tuple[float, np.ndarray]]  # of points: its value and its gradient
 
 
 class Setting(NamedTuple):
@@ -93,33 +92,8 @@ def fit(
     points = starts.widened(start, d, seed=0)
     if len(questions.rows) == 0:
         return Embedding(np.zeros((n, d)), held, ridge, alpha, 0.0, 0.0, 0, 0, True, 0.0)
-    found = descend(loss, _of_ridge(ridge), points, held, fixed_lapse, tolerance, max_iterations, progress)
-    placed = on_principal_axes(found.points, questions)
-    return embedding_of(placed, found, questions, loss(placed, found.lapse)[0], ridge, alpha)
-
-
-class Descent(NamedTuple):
-    """Where L-BFGS ended."""
-
-    points: np.ndarray
-    lapse: np.ndarray
-    guessers: float
-    ended: Any  # scipy's OptimizeResult
-
-
-def descend(
-    loss: Loss,
-    penalty: Penalty,
-    points: np.ndarray,
-    lapse: np.ndarray,
-    fixed_lapse: bool,
-    tolerance: float,
-    max_iterations: int,
-    progress: Callable[..., None] = lambda done, total, **figures: None,
-) -> Descent:
-    """Minimise loss + penalty of the points - log prior of the lapse rates, from these points and lapse rates on."""
-    objective, pack, unpack = _objective(loss, penalty, lapse, fixed_lapse, points.shape)
-    guessers = 0.0 if fixed_lapse or len(lapse) == 1 else FIRST
+    objective, pack, unpack = _objective(loss, ridge, held, fixed_lapse, points.shape)
+    guessers = 0.0 if fixed_lapse or questions.n_workers == 1 else FIRST
     done = 0
 
     def tell(_: Any) -> None:
@@ -129,33 +103,22 @@ def descend(
 
     found = minimize(
         objective,
-        pack(points, lapse, guessers),
+        pack(points, held, guessers),
         jac=True,
         method="L-BFGS-B",
         callback=tell,
         options={"maxcor": MEMORY, "ftol": tolerance, "gtol": 1e-12, "maxiter": max_iterations, "maxfun": 10**7},
     )
-    points, lapse, guessers = unpack(found.x)
-    return Descent(points, lapse, guessers, found)
+    points, held, guessers = unpack(found.x)
+    value = float(found.fun)
+    points = on_principal_axes(points, questions)
+    likely = -loss(points, held)[0]
+    slope = float(np.abs(found.jac).max(initial=0.0)) / max(questions.answers, 1.0)
+    done, tried = int(found.nit), int(found.nfev)
+    return Embedding(points, held, ridge, alpha, value, likely, done, tried, found.status != 1, slope, guessers)
 
 
-def embedding_of(
-    points: np.ndarray, found: Descent, questions: Questions, loss: float, ridge: float, alpha: float
-) -> Embedding:
-    """The points with the figures of the descent that found them; `loss` is that of all answers."""
-    ended = found.ended
-    slope = float(np.abs(ended.jac).max(initial=0.0)) / max(questions.answers, 1.0)
-    done, tried, value = int(ended.nit), int(ended.nfev), float(ended.fun)
-    return Embedding(
-        points, found.lapse, ridge, alpha, value, -loss, done, tried, ended.status != 1, slope, found.guessers
-    )
-
-
-def _of_ridge(ridge: float) -> Penalty:
-    return lambda points: (ridge * float((points**2).sum()), 2 * ridge * points)
-
-
-def _objective(loss: Loss, penalty: Penalty, held: np.ndarray, fixed: bool, shape: tuple[int, ...]):
+def _objective(loss: Loss, ridge: float, held: np.ndarray, fixed: bool, shape: tuple[int, ...]):
     """The objective of one vector with its gradient, and to and from the vector: points, then logits of the lapses and,
     where workers are named, of the share who guess."""
     size, workers = int(np.prod(shape)), len(held) - 1
@@ -173,9 +136,8 @@ def _objective(loss: Loss, penalty: Penalty, held: np.ndarray, fixed: bool, shap
     def value(x: np.ndarray) -> tuple[float, np.ndarray]:
         points, lapse, guessers = unpack(x)
         total, slope, lapse_slope = loss(points, lapse)
-        more, more_slope = penalty(points)
-        total += more
-        slope += more_slope
+        total += ridge * float((points**2).sum())
+        slope += 2 * ridge * points
         if fixed:
             return total, slope.ravel()
         prior, prior_slope, share_slope = lapse_prior.cost(lapse, guessers)
