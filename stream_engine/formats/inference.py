@@ -142,11 +142,11 @@ def _triplets(records: Records, wide: bool) -> Iterator[Reading]:
         return
     if list(names) == ["1", "2", "3"]:
         doubt = "three columns without names could be anchor, near, far, or two objects and the odd one"
-        orders: dict[str, dict[str, tuple[str, ...]]] = {
+        readings: dict[str, dict[str, tuple[str, ...]]] = {
             "triplet": {"anchor": ("1",), "near": ("2",), "far": ("3",)},
             "odd_one_out": {"objects": ("1", "2", "3"), "odd": ("3",)},
         }
-        for kind, fields in orders.items():
+        for kind, fields in readings.items():
             for each in _completed(records, kind, fields, Answer("name"), "the order of the columns", wide):
                 yield each._replace(doubt=doubt)
         return
