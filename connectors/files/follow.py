@@ -16,11 +16,10 @@ from contextlib import suppress
 from time import monotonic, sleep, time
 
 from connectors import Lost, Position, Record, Source, UnusableSource
-from connectors.files.line_blocks import FRAMINGS, Blocks, Replaced
+from connectors.files.line_blocks import FRAMINGS, PLAIN_TEXT, Blocks, Replaced, TextLayout
 from connectors.files.paths import check_readable, expand
 from connectors.files.readers import Kind, Sizes, failures_of, kind_of, partition_of, text_record
 from connectors.files.streams import Plain
-from connectors.files.text_layout import PLAIN_TEXT, TextLayout
 
 PAUSE = 0.05  # seconds between two looks at files that had nothing new
 LOOK = 0.5  # seconds between two looks for new files, of few

@@ -2,6 +2,9 @@
 
 Invariant: reading from a position gives exactly the rest of the file in which the position was taken; a different or
 damaged file under the same name raises `SourceFailed` with one line. O(bytes).
+
+`LineNumbers` gives the line number of an offset in a text file, as shown in an editor. One pass over a file serves all
+offsets in ascending order. O(bytes up to the offset).
 """
 
 import os
@@ -11,10 +14,9 @@ from typing import NamedTuple
 
 from connectors import Position, Record, SourceFailed, UnusableSource
 from connectors.files.documents import Document
-from connectors.files.line_blocks import FRAMINGS, Block, Blocks, Replaced, Unreadable
+from connectors.files.line_blocks import FRAMINGS, PLAIN_TEXT, Block, Blocks, Replaced, TextLayout, Unreadable
 from connectors.files.streams import CODECS, ByteStream, Plain, as_utf8, open_stream
 from connectors.files.tables import open_table
-from connectors.files.text_layout import PLAIN_TEXT, TextLayout
 
 KINDS = {
     ".jsonl": "json",
@@ -229,3 +231,57 @@ Reader = TextReader | TableReader
 def open_reader(path: str, kind: Kind, position: Position, sizes: Sizes) -> Reader:
     """The reader for a file of that kind. Raises `SourceFailed`."""
     return (TextReader if kind.is_text else TableReader)(path, kind, position, sizes)
+
+
+class LineNumbers:
+    """The numbers of lines in files, counted from 1 as editors do."""
+
+    def __init__(self, format: str | None = None, layout: TextLayout = PLAIN_TEXT):
+        self._format, self._layout = format, layout
+        self._open: dict[str, _Counted] = {}
+
+    def at(self, partition: str, offset: int) -> int | None:
+        """The line of a file in which this byte stands; None of what is no text file, or is not there any more."""
+        if not partition.startswith("/"):
+            return None
+        try:
+            if partition not in self._open or self._open[partition].at > offset:
+                self._close(partition)
+                kind = kind_of(partition, self._format, self._layout)
+                if not kind.is_text:
+                    return None
+                self._open[partition] = _Counted(opened_text(partition, kind))
+            return self._open[partition].line_at(offset)
+        except (OSError, UnusableSource, SourceFailed):
+            return None
+
+    def _close(self, partition: str) -> None:
+        if partition in self._open:
+            self._open.pop(partition).stream.close()
+
+    def close(self) -> None:
+        """Close the files."""
+        for partition in list(self._open):
+            self._close(partition)
+
+
+class _Counted:
+    """A stream and the lines that end in it before `at`, the beginning of the piece that was read last."""
+
+    def __init__(self, stream: ByteStream):
+        self.stream, self.at, self.lines, self._piece = stream, 0, 0, b""
+
+    def line_at(self, offset: int) -> int | None:
+        while self.at + len(self._piece) <= offset:
+            self.lines += self._piece.count(b"\n")
+            self.at += len(self._piece)
+            self._piece = self.stream.read()
+            if not self._piece:
+                return None
+        return self.lines + self._piece.count(b"\n", 0, offset - self.at) + 1
+
+
+def place(partition: str, offset: int, lines: LineNumbers) -> str:
+    """Where something stands, for people: FILE line N, or PARTITION@OFFSET where there are no lines."""
+    line = lines.at(partition, offset)
+    return f"{partition}@{offset}" if line is None else f"{partition} line {line:,}"

@@ -16,11 +16,10 @@ from time import monotonic
 from typing import Any, BinaryIO
 
 from connectors import Position, Record, Source, SourceFailed, UnusableSource
-from connectors.files.line_blocks import FRAMINGS, Blocks, Unreadable
+from connectors.files.line_blocks import FRAMINGS, PLAIN_TEXT, Blocks, TextLayout, Unreadable
 from connectors.files.readers import Sizes, text_record
 from connectors.files.streams import PIECE, ByteStream
 from connectors.files.tables import stream_rows
-from connectors.files.text_layout import PLAIN_TEXT, TextLayout
 
 PARTITION = "-"
 FORMATS = (*FRAMINGS, "arrow")

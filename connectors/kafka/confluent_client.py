@@ -16,8 +16,8 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, TopicCollectio
 from confluent_kafka.admin import AdminClient
 
 from connectors import Record, UnusableSource
-from connectors.kafka.address import Address, librdkafka_options, partition_name, scrubbed
 from connectors.kafka.client import (
+    Address,
     BrokerUnavailable,
     ClientFailed,
     OffsetsLost,
@@ -25,7 +25,10 @@ from connectors.kafka.client import (
     Range,
     Refused,
     close_within,
+    librdkafka_options,
     new_record,
+    partition_name,
+    scrubbed,
     sniff,
 )
 

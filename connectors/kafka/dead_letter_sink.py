@@ -19,8 +19,15 @@ from typing import Any
 from kafka import KafkaProducer, errors
 
 from connectors import DeadLetter, SinkUnavailable, UnusableSource
-from connectors.kafka.address import kafka_python_options, parse_address, scrubbed
-from connectors.kafka.client import BrokerUnavailable, ClientFailed, OffsetsLost, Refused
+from connectors.kafka.client import (
+    BrokerUnavailable,
+    ClientFailed,
+    OffsetsLost,
+    Refused,
+    kafka_python_options,
+    parse_address,
+    scrubbed,
+)
 from connectors.kafka.kafka_python_client import KafkaPython
 from connectors.kafka.kafka_python_internals import consumer_options, producer_options
 

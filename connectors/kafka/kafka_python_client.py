@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 from kafka import KafkaConsumer, TopicPartition, errors
 
 from connectors import Record
-from connectors.kafka.address import Address, partition_name
 from connectors.kafka.client import (
+    Address,
     BrokerUnavailable,
     ClientFailed,
     OffsetsLost,
@@ -19,6 +19,7 @@ from connectors.kafka.client import (
     Refused,
     close_within,
     new_record,
+    partition_name,
     sniff,
 )
 from connectors.kafka.kafka_python_internals import FATAL, LARGE_BATCHES, Network, commit_of, consumer_options

@@ -21,7 +21,7 @@ from kafka.net.selector import NetworkSelector
 from kafka.record import default_records
 from kafka.record.default_records import DefaultRecordBatch
 
-from connectors.kafka.address import known_to
+from connectors.kafka.client import known_to
 
 COLLECT_AFTER = 50
 HANG_UPS = 3

@@ -15,8 +15,16 @@ from typing import Any
 from kafka import KafkaProducer, errors
 
 from connectors import UnusableSource
-from connectors.kafka.address import kafka_python_options, parse_address, scrubbed
-from connectors.kafka.client import BrokerUnavailable, ClientFailed, OffsetsLost, Range, Refused
+from connectors.kafka.client import (
+    BrokerUnavailable,
+    ClientFailed,
+    OffsetsLost,
+    Range,
+    Refused,
+    kafka_python_options,
+    parse_address,
+    scrubbed,
+)
 from connectors.kafka.kafka_python_client import KafkaPython
 from connectors.kafka.kafka_python_internals import FATAL, consumer_options, producer_options
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from connectors import UnusableSource
-from connectors.kafka.address import kafka_python_options, parse_address
+from connectors.kafka.client import kafka_python_options, parse_address
 
 
 class Message(NamedTuple):

@@ -6,7 +6,7 @@ from typing import Any
 from kafka import KafkaProducer, errors
 
 from connectors import SinkUnavailable, UnusableSource
-from connectors.kafka.address import Address, scrubbed
+from connectors.kafka.client import Address, scrubbed
 from connectors.kafka.kafka_python_internals import producer_options
 
 OPEN_MESSAGES = 20_000  # sent and not acknowledged

@@ -31,7 +31,6 @@ from types import MappingProxyType
 from typing import Any
 
 from connectors import Lost, Position, Record, Source, SourceFailed, UnusableSource
-from connectors.kafka.address import listed, one_of, parse_address, partition_name, partition_of, scrubbed
 from connectors.kafka.client import (
     BrokerUnavailable,
     Client,
@@ -41,6 +40,12 @@ from connectors.kafka.client import (
     Range,
     Refused,
     TopicMissing,
+    listed,
+    one_of,
+    parse_address,
+    partition_name,
+    partition_of,
+    scrubbed,
 )
 from connectors.kafka.source_states import (
     Closed,

@@ -10,8 +10,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from connectors import Lost, Position, SourceFailed, UnusableSource
-from connectors.kafka.address import Address, partition_name, partition_numbers
-from connectors.kafka.client import Range
+from connectors.kafka.client import Address, Range, partition_name, partition_numbers
 
 START_MODES = ("none", "earliest", "latest")  # where a partition without a stored position begins, at a first start
 ON_OFFSET_LOSS = ("fail", "earliest")  # what is done when the stored position is not there any more

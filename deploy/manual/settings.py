@@ -11,7 +11,7 @@ from msgspec import inspect as types
 from deploy.manual.markdown import MADE, code, item, paragraph
 from stream_engine.commands import verb
 from stream_engine.kernel_learning.auxiliary_files import KernelSpec
-from stream_engine.service.settings import schema
+from stream_engine.service import settings
 
 INTRODUCTION = f"""# Settings
 
@@ -29,17 +29,17 @@ def page() -> str:
     options = options_of_keys()
     lines = [INTRODUCTION, "## Top level", ""]
     tables = []
-    for field in msgspec.structs.fields(schema.Settings):
+    for field in msgspec.structs.fields(settings.Settings):
         if is_table(field.type):
             tables.append((field.encode_name, field.type))
         else:
-            lines.append(_key(schema.Settings, field, "", options))
+            lines.append(_key(settings.Settings, field, "", options))
     for name, table in tables:
         lines += ["", f"## [{name}]", "", paragraph(inspect.getdoc(table) or ""), ""]
         lines += [_key(table, field, f"{name}.", options) for field in msgspec.structs.fields(table)]
     lines += ["", "## [kernels.NAME]", "", paragraph(_first_paragraph(KernelSpec)), ""]
     lines += [_plain_key(field) for field in msgspec.structs.fields(KernelSpec)]
-    lines += ["", "## [kafka]", "", paragraph(f"{meanings(schema.Settings)['kafka'].capitalize()}.")]
+    lines += ["", "## [kafka]", "", paragraph(f"{meanings(settings.Settings)['kafka'].capitalize()}.")]
     return "\n".join(lines) + "\n"
 
 
@@ -89,7 +89,7 @@ def _plain_key(field: Any) -> str:
 def default_of(field: Any) -> str:
     """A default as TOML has it.
 
-    >>> default_of(msgspec.structs.fields(schema.SnapshotSettings)[1])
+    >>> default_of(msgspec.structs.fields(settings.SnapshotSettings)[1])
     '`60.0`'
     """
     value = field.default if field.default is not msgspec.NODEFAULT else field.default_factory()
@@ -107,7 +107,7 @@ def default_of(field: Any) -> str:
 def type_of(field: Any) -> str:
     """What a key takes, in words; choices are listed.
 
-    >>> type_of(msgspec.structs.fields(schema.LogSettings)[0])
+    >>> type_of(msgspec.structs.fields(settings.LogSettings)[0])
     '`"json"` or `"text"`'
     """
     return " or ".join(_parts(types.type_info(field.type))) or "anything"

@@ -98,7 +98,7 @@ def _as_arguments(options: EventOptions, given: EventOptions) -> str:
 
 def settings_of(paths: list[str], options: EventOptions, layout: Mapping[str, Any]) -> "Settings":
     """The settings of a run that reads these files so. Raises `BadSettings`."""
-    from stream_engine.service import settings
+    from stream_engine.service.settings import loading as settings
 
     columns = {field: "|".join(names) for field, names in options.columns.items()}
     given: dict[str, Any] = {"type": options.type, "columns": columns, "where": dict(options.where), **layout}

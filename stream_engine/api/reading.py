@@ -144,7 +144,7 @@ def _read_files(
     paths: list[str], options: EventOptions, layout: Mapping[str, Any]
 ) -> tuple[Learning, list[RejectedRow], str]:
     """Files as a run reads them."""
-    from connectors.files.line_numbers import LineNumbers, place
+    from connectors.files.readers import LineNumbers, place
     from stream_engine.service.inferred import examples, prepared
     from stream_engine.service.ingest import Ingest
     from stream_engine.service.sources import event_options, source, text_layout_of

@@ -10,7 +10,7 @@ import numpy as np
 
 from stream_engine import asking
 from stream_engine.asking.known import CannotAsk, Knowledge, check_room, questions_left
-from stream_engine.state.artifact_figures import figure
+from stream_engine.state.artifact import figure
 
 TYPES = ("pick", "triplet", "odd_one_out")
 

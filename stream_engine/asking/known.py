@@ -1,19 +1,46 @@
 """What is known when a question is chosen: the objects, the answers counted so far, and which questions are left.
 
 A question {anchor; b, c} has the code (anchor n + min(b, c)) n + max(b, c): one int64 for up to two million objects.
+
+Which questions need no asking: those that the accepted order answers, said or not (T-infinity of Heim et al. 2014).
+
+The order is the one that the state's guard keeps; where none is kept nothing is known to follow.
+What follows from people's answers is as right as these are: a model leaves such questions out, the random share does
+not. The order is made ready when the first question comes, O(kept words), then some ns to us a question.
 """
 
 from collections.abc import Callable, Iterable
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
 
-from stream_engine.asking.implied import follows
 from stream_engine.asking.model import Model
 from stream_engine.data.container import Corrupt
 from stream_engine.data.triplet_columns import Columns, pair_of_entry
+from stream_engine.order.implied import Order, answers, order_of
 from stream_engine.state.artifact import Artifact
 from stream_engine.state.snapshot import Snapshot, triplet_columns
+
+MOST = 2_000_000  # accepted comparisons; of a larger order nothing is left out
+
+
+def follows(snapshot: Snapshot) -> Callable[[np.ndarray], np.ndarray] | None:
+    """(m, 3) rows anchor, b, c -> (m,) bool: whether the order says which of b and c is nearer; None where the snapshot
+    has no order, or one of more than `MOST`. The function raises `Corrupt` where the order is none."""
+    state = snapshot.section("partial_order")
+    if not state or max(map(len, state.values())) > MOST:
+        return None
+
+    @cache
+    def order() -> Order:
+        try:
+            return order_of(state["kept"])
+        except ValueError as error:
+            raise Corrupt(f"partial_order: {error}") from None
+
+    return lambda rows: answers(order(), rows) != 0
+
 
 MOST_OBJECTS = 2_000_000  # so that a code fits an int64
 FEW = 4_000_000  # questions up to which they are listed one by one

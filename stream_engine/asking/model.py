@@ -14,11 +14,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from stream_engine.data.compiled import njit
-from stream_engine.data.compiled_arguments import read_only
+from stream_engine.data.compiled import njit, read_only
 from stream_engine.data.triplet_columns import Columns, pair_of_entry
-from stream_engine.state.artifact import Artifact
-from stream_engine.state.artifact_figures import figure
+from stream_engine.state.artifact import Artifact, figure
 
 RIDGE = 0.3  # where an artifact does not say
 DOUBTED, TRUSTED = 0.65, 0.75  # accuracy on held-out answers from which the model chooses some, or all

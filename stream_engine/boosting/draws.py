@@ -6,7 +6,7 @@ sec. 2.2). By group totals -> block sums -> elements, O(groups + sqrt n).
 import numpy as np
 
 from stream_engine.data.compiled import njit
-from stream_engine.data.integer_hash import GOLDEN_GAMMA, mix64
+from stream_engine.data.hashing import GOLDEN_GAMMA, mix64
 
 
 @njit(cache=True)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from stream_engine.data.integer_hash import GOLDEN_GAMMA, mix64
+from stream_engine.data.hashing import GOLDEN_GAMMA, mix64
 
 UNLABELLED, TRAIN, TEST, STOP, OUTSIDE, BEFORE = range(6)  # the last two: labelled, but not in the subset
 

@@ -4,7 +4,7 @@ their ids."""
 import numpy as np
 from scipy import sparse
 
-from stream_engine.data.integer_hash import splitmix64
+from stream_engine.data.hashing import splitmix64
 from stream_engine.state.artifact import Artifact
 
 

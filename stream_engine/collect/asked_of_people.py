@@ -13,12 +13,11 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from stream_engine.collect.accept import AcceptedAnswer, accept
+from stream_engine.collect.accept import AcceptedAnswer, Rejection, accept
 from stream_engine.collect.access import Access
 from stream_engine.collect.group_commit import GroupCommit, LogBroken
 from stream_engine.collect.line_log import LineLog
 from stream_engine.collect.question_pool import NothingLeft, QuestionPool
-from stream_engine.collect.refusals import Rejection
 from stream_engine.collect.screens import Consent, Screen
 from stream_engine.collect.sessions import Person, Sessions
 from stream_engine.collect.study import Study

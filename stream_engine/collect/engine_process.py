@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from stream_engine.service import logs, run
-from stream_engine.service import settings as configuration
+from stream_engine.service.settings import loading as configuration
 
 
 class EngineSettings(msgspec.Struct):
@@ -30,7 +30,7 @@ def main() -> int:
     logs.configure(settings.log.format, settings.log.level)
     try:
         run.run(settings, start_over=told.start_over)
-    except (configuration.BadSettings, OSError, RuntimeError, ValueError) as error:
+    except (OSError, RuntimeError, ValueError) as error:
         print(f"stream-engine: {' '.join(str(error).split())}", file=sys.stderr)
         return 1
     return 0

@@ -10,9 +10,8 @@ from typing import Any
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response
 
-from stream_engine.collect.accept import check_worker
+from stream_engine.collect.accept import Rejection, check_worker
 from stream_engine.collect.access import Access, Rates, client_behind
-from stream_engine.collect.refusals import Rejection
 from stream_engine.collect.study import Study
 from stream_engine.service.http.access import right_token, shown_token
 

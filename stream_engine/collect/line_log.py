@@ -4,14 +4,25 @@ All that was given while a sync was under way is written and synced together by 
 to be durable is written and not synced. Invariant: a line whose future has given True is in the file whatever happens
 afterwards (not synced: unless the power goes); one whose future has raised may be there or not,
 and `lines` says which. What a kill left of a last line is cut off when the log is opened.
+
+Where the answers of a study are kept: DIR/collect/answers.jsonl, or with `--log` a Kafka topic of their own.
+
+A study keeps to the one that it began with: DIR/collect/log names its topic.
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
-from connectors.disk import Disk, make_folders
+import msgspec
+
+from connectors import UnusableSource
+from connectors.disk import Disk, make_folders, write_whole
+from connectors.kafka.client import parse_address
 from stream_engine.collect.group_commit import GroupCommit, PendingLine
+from stream_engine.collect.topic_log import TopicLog
+from stream_engine.service.settings import BadSettings
 
 _PIECE = 1 << 20  # bytes that are looked at together for the end of the last whole line
 
@@ -106,3 +117,57 @@ def _cut_torn_line(disk: Disk, path: Path) -> int:
     if end < size:
         disk.truncate(path, end)
     return size - end
+
+
+class _Id(msgspec.Struct):
+    id: str
+
+
+def answer_log(folder: Path, uri: str | None, options: Mapping[str, Any], at_least: int = 0) -> GroupCommit:
+    """The log of the study in DIR/collect, `folder`, opened. Raises `BadSettings`: it has another one;
+    `UnusableSource`, `SinkUnavailable`, OSError."""
+    file, note = folder / "answers.jsonl", folder / "log"
+    before = note.read_text("utf-8").strip() if note.exists() else ""
+    if uri is None:
+        if before:
+            raise BadSettings(
+                f"--log: got none, expected kafka://HOST:PORT/{before}, which has the answers of this study"
+            )
+        return LineLog(file, at_least=at_least)
+    topic = topic_of(uri)
+    if before and before != topic:
+        raise BadSettings(f"--log {uri}: got topic {topic}, expected {before}, which has the answers of this study")
+    if not before and file.exists() and file.stat().st_size:
+        raise BadSettings(f"--log {uri}: the answers of this study are in {file}; omit --log, or use a new --state")
+    log = TopicLog(uri, options)
+    if not before:
+        write_whole(Disk(), note, [topic.encode()])
+    return log
+
+
+def topic_of(uri: str) -> str:
+    """The topic of kafka://host:port/topic. Raises `BadSettings` for another kind of log, `UnusableSource`.
+
+    >>> topic_of("kafka://broker:9092/answers")
+    'answers'
+    """
+    kind, found, rest = uri.partition("://")
+    if not found or kind != "kafka":
+        raise BadSettings(f"--log: got {uri!r}, expected kafka://HOST:PORT/TOPIC")
+    return parse_address(rest).topic
+
+
+def of_study(lines: Iterable[bytes], study: str, where: str) -> Iterator[bytes]:
+    """The lines, each of which is an answer of this study. Raises `UnusableSource`."""
+    decode = msgspec.json.Decoder(_Id).decode
+    for line in lines:
+        if line:
+            try:
+                ours = decode(line).id.startswith(f"{study}-")
+            except msgspec.MsgspecError:
+                ours = False
+            if not ours:
+                raise UnusableSource(
+                    f"{where}: holds {line[:60]!r}, which is not an answer of this study; expected a log of its own"
+                )
+        yield line

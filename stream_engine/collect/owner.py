@@ -19,13 +19,13 @@ from starlette.responses import HTMLResponse, JSONResponse, Response, StreamingR
 
 from connectors.disk import Disk, write_whole
 from stream_engine.collect import archive
+from stream_engine.collect.accept import Rejection
 from stream_engine.collect.access import Access
+from stream_engine.collect.archive import as_csv, as_jspsych
 from stream_engine.collect.asked_of_people import Logs, People
-from stream_engine.collect.experiment_files import as_csv, as_jspsych
 from stream_engine.collect.forward import Forward
 from stream_engine.collect.gatekeeper import Gatekeeper, refusal
 from stream_engine.collect.group_commit import GroupCommit
-from stream_engine.collect.refusals import Rejection
 from stream_engine.collect.stimuli import LARGEST, TEXT, Stimuli, check_media, check_text
 from stream_engine.report import shell
 

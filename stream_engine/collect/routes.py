@@ -13,14 +13,13 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, HTMLResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
-from stream_engine.collect.accept import answers_in
+from stream_engine.collect.accept import Rejection, answers_in
 from stream_engine.collect.asked_of_people import MOST_ASKED, People
 from stream_engine.collect.forward import Forward
 from stream_engine.collect.gatekeeper import Gatekeeper, refusal
 from stream_engine.collect.owner import Owner
 from stream_engine.collect.page import PAGE_POLICY, page
 from stream_engine.collect.page.words import Words
-from stream_engine.collect.refusals import Rejection
 from stream_engine.collect.stimuli import Stimuli
 
 Endpoint = Callable[[Request], Awaitable[Response]]

@@ -24,13 +24,11 @@ from connectors import Position
 from connectors.disk import Disk, FolderInUse, FolderLock, write_whole
 from connectors.files.readers import partition_of
 from stream_engine.collect.access import Access
-from stream_engine.collect.answer_log import answer_log, of_study
 from stream_engine.collect.asked_of_people import Logs, People
 from stream_engine.collect.children import Child, QuestionRequests
 from stream_engine.collect.forward import Forward
 from stream_engine.collect.gatekeeper import Gatekeeper
-from stream_engine.collect.kept_objects import keep, kept
-from stream_engine.collect.line_log import LineLog
+from stream_engine.collect.line_log import LineLog, answer_log, of_study
 from stream_engine.collect.origins import Origins
 from stream_engine.collect.owner import PAUSED, Owner
 from stream_engine.collect.page.words import words_of
@@ -38,17 +36,17 @@ from stream_engine.collect.question_maker import MakerSettings, Reply, Request
 from stream_engine.collect.question_pool import Question, QuestionPool
 from stream_engine.collect.routes import Routes
 from stream_engine.collect.sessions import restored
-from stream_engine.collect.stimuli import Stimuli
+from stream_engine.collect.stimuli import Stimuli, keep, kept
 from stream_engine.collect.study import Study
 from stream_engine.collect.topic_log import TopicLog
 from stream_engine.data.container import Corrupt
-from stream_engine.service import settings as configuration
-from stream_engine.service.descriptors import raised_limit
+from stream_engine.service.context import Requests
 from stream_engine.service.http.access import Refusals
 from stream_engine.service.http.listener import listen_on
+from stream_engine.service.memory import raised_limit
 from stream_engine.service.metrics import Metrics
-from stream_engine.service.requests import Requests
-from stream_engine.service.settings import hidden, hidden_secret
+from stream_engine.service.settings import loading as configuration
+from stream_engine.service.settings.loading import hidden, hidden_secret
 from stream_engine.state.store import NoSuchSnapshot, StateInUse, Store
 
 TICK = 0.05  # seconds between two looks at the children

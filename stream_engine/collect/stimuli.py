@@ -4,16 +4,24 @@ A folder holds files whose names without suffix are objects; hidden files are ig
 `object` and one or more of `image`, `sound` (files beside the table) and `text`. Any other file has a name a line,
 which is what is shown. A file is what its first bytes say, whatever it is called: one that is no picture, sound or text
 is skipped and reported. Objects may come while a study runs; none goes.
+
+What participants are shown, kept in DIR/collect/objects: with it a study is whole at another place.
+
+Of a folder its files, under their names; of a table or a list of names `objects.csv` and the files that it names,
+numbered. A file is a hard link where the system can make one, else a copy.
 """
 
 import csv
 import io
 import os
+import shutil
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
+from connectors.disk import Disk, make_folders, write_whole
 from stream_engine.data.comparisons import MAX_NAME_BYTES
 
 # suffixes -> media type, and what the first bytes must hold: at which byte, which ones
@@ -227,3 +235,46 @@ def _text_of(path: Path) -> str:
         return path.read_text("utf-8-sig")
     except UnicodeDecodeError as error:
         raise BadStimuli(f"{path}: byte {error.start} is not UTF-8") from None
+
+
+TABLE = "objects.csv"
+
+
+def kept(folder: Path) -> Path:
+    """What to give to `Stimuli`: the objects that are kept in DIR/collect/objects. Raises `BadStimuli`."""
+    if (folder / TABLE).exists():
+        return folder / TABLE
+    if not folder.is_dir():
+        raise BadStimuli(f"--objects: got none, and {folder} has none; expected FOLDER or FILE")
+    return folder
+
+
+def keep(stimuli: Stimuli, folder: Path) -> None:
+    """Keep what is not there yet. Raises OSError. O(objects)."""
+    if stimuli.path.resolve() in (folder.resolve(), (folder / TABLE).resolve()):
+        return
+    make_folders(Disk(), folder)
+    rows = []
+    for number, (name, shown) in enumerate(stimuli.shown.items(), 1):
+        if shown.file is not None:
+            file = shown.file.name if stimuli.folder else f"{number:06d}{shown.file.suffix.lower()}"
+            if not (folder / file).exists():
+                write_whole(Disk(), folder / file, partial(_link, shown.file), durable=False)
+            rows.append((name, file if shown.media.startswith("image/") else "", file, shown.text))
+        else:
+            rows.append((name, "", "", shown.text))
+    if stimuli.folder is None:
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(("object", "image", "sound", "text"))
+        writer.writerows((name, image, "" if image else file, said) for name, image, file, said in rows)
+        made = text.getvalue().encode()
+        if not (folder / TABLE).exists() or (folder / TABLE).read_bytes() != made:
+            write_whole(Disk(), folder / TABLE, [made])
+
+
+def _link(source: Path, target: str | os.PathLike[str]) -> None:
+    try:
+        os.link(source, target)
+    except OSError:  # another file system, or one without links
+        shutil.copyfile(source, target)

@@ -4,7 +4,7 @@ import json
 
 import click
 
-from stream_engine.service import settings as configuration
+from stream_engine.service.settings import loading as configuration
 
 
 @click.command("check-config")

@@ -16,7 +16,7 @@ import click
 
 from connectors import DeadLetter, UnusableSource
 from connectors.files.dead_letters import Kept
-from connectors.files.line_numbers import LineNumbers
+from connectors.files.readers import LineNumbers
 from stream_engine.data.comparisons import REASONS
 from stream_engine.service.dead_letters import letters_of
 from stream_engine.service.record_units import SHOWN

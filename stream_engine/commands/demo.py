@@ -22,7 +22,7 @@ from stream_engine.commands import warm_up
 from stream_engine.commands.export import export
 from stream_engine.exports.summary import summary_of
 from stream_engine.service import logs
-from stream_engine.service import settings as configuration
+from stream_engine.service.settings import loading as configuration
 from stream_engine.state.artifact import Artifact
 from stream_engine.state.published import Published
 from stream_engine.state.store import Store

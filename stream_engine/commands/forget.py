@@ -9,8 +9,15 @@ import click
 
 from connectors.files.dead_letters import overwrite
 from stream_engine.commands import state_option
-from stream_engine.state.dead_letter_names import naming
-from stream_engine.state.forgetting import Forgotten, UnknownName, forget_object, forget_worker, noted, without_aliases
+from stream_engine.state.forgetting import (
+    Forgotten,
+    UnknownName,
+    forget_object,
+    forget_worker,
+    naming,
+    noted,
+    without_aliases,
+)
 from stream_engine.state.snapshot import Snapshot
 from stream_engine.state.store import Lock, Store
 

@@ -9,8 +9,8 @@ from stream_engine.data.comparisons import EVENT_TYPES
 from stream_engine.formats import FORMATS
 from stream_engine.formats.event_fields import where_of
 from stream_engine.formats.options import FIRST_OF
-from stream_engine.service import settings as configuration
 from stream_engine.service.settings import Settings
+from stream_engine.service.settings import loading as configuration
 
 _READING = (
     ("--type", "type", dict(type=click.Choice(EVENT_TYPES), help="Type of all events.")),

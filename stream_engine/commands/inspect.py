@@ -15,7 +15,7 @@ from connectors.files.readers import KINDS
 from connectors.files.streams import CODECS
 from stream_engine.commands import state_option
 from stream_engine.data.packed_names import unpack_names
-from stream_engine.evaluation.judgements import judgements_of
+from stream_engine.evaluation.judgement_folds import judgements_of
 from stream_engine.exports.models import COUNTS_TOLD
 from stream_engine.findings import Finding, findings, warnings
 from stream_engine.findings.facts import Facts

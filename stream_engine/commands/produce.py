@@ -7,7 +7,7 @@ from connectors.kafka.produce import send
 from stream_engine.formats import FORMATS
 from stream_engine.formats.event_messages import ENCODINGS, EventMessages
 from stream_engine.service import progress_bars
-from stream_engine.service import settings as configuration
+from stream_engine.service.settings import loading as configuration
 
 
 @click.command("produce")

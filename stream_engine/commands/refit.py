@@ -22,9 +22,10 @@ from stream_engine.commands.exclusion_options import apply_exclusion, exclusion_
 from stream_engine.commands.inspect import aligned, short
 from stream_engine.data import available_memory
 from stream_engine.refits import REFITS, CannotRefit, refit_module
-from stream_engine.service import settings as configuration
 from stream_engine.service.progress_bars import Bars
-from stream_engine.service.settings import BadSettings, put, refit_params, toml_value
+from stream_engine.service.settings import BadSettings
+from stream_engine.service.settings import loading as configuration
+from stream_engine.service.settings.loading import put, refit_params, toml_value
 from stream_engine.state import exclusion
 from stream_engine.state.artifact import Artifact
 from stream_engine.state.snapshot import Snapshot
@@ -141,6 +142,15 @@ def refit(state: str, kind: str, which: str, params: dict[str, Any], seed: int, 
         store.note_seconds(published, time.process_time() - began)
         note_counts(store, snapshot, published)
     return published
+
+
+def fit_again(store: Store, which: str = "latest") -> None:
+    """Repeat the refits of a snapshot that were made with other participants, with their parameters and seeds."""
+    published = store.published(which)
+    for kind in REFITS:
+        artifact = published.artifacts.get(kind)
+        if artifact is not None and exclusion.excluded_of(artifact) != published.excluded:
+            refit(str(store.directory), kind, which, dict(artifact.params), artifact.seed, "bar")
 
 
 def note_counts(store: Store, snapshot: Snapshot, artifact: Artifact) -> None:

@@ -10,7 +10,7 @@ from stream_engine.commands.exclusion_options import apply_exclusion, exclusion_
 from stream_engine.commands.input_options import labels_options, overrides_of, reading_options
 from stream_engine.refits import REFITS
 from stream_engine.service import logs
-from stream_engine.service import settings as configuration
+from stream_engine.service.settings import loading as configuration
 from stream_engine.state.store import Store
 
 

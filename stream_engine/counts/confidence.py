@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import betainc
 
-from stream_engine.counts.adds_of_triplets import pair_sums
+from stream_engine.counts.adds_similarity import pair_sums
 from stream_engine.data.triplet_columns import Columns, net_vote, pair_of_entry
 
 

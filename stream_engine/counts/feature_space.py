@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from stream_engine.counts.gram_matrices import STRIP
-from stream_engine.data.compiled import njit
-from stream_engine.data.compiled_arguments import read_only
+from stream_engine.data.compiled import njit, read_only
 
 if TYPE_CHECKING:
     import scipy.sparse as sp

@@ -12,8 +12,17 @@ from typing import ClassVar
 import numpy as np
 
 from stream_engine.counts import radix
-from stream_engine.data.array_checks import LARGEST_SUM, ArraySpec, check_rising, check_rows, figures, ids, weights
-from stream_engine.data.column_checks import COLUMNS, check_columns
+from stream_engine.data.array_checks import (
+    COLUMNS,
+    LARGEST_SUM,
+    ArraySpec,
+    check_columns,
+    check_rising,
+    check_rows,
+    figures,
+    ids,
+    weights,
+)
 from stream_engine.data.comparisons import MAX_WEIGHT
 from stream_engine.data.compiled import njit
 from stream_engine.data.symmetric_matrices import DENSE_LIMIT

@@ -16,8 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from stream_engine.data import available_memory
-from stream_engine.data.compiled import njit
-from stream_engine.data.compiled_arguments import read_only
+from stream_engine.data.compiled import njit, read_only
 
 BLOCK = 4096  # rows of the result that one BLAS call computes: smaller ones keep several BLAS threads waiting
 STRIP = 64 << 20  # bytes of dense columns that are multiplied at once

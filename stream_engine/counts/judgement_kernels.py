@@ -1,7 +1,7 @@
 """Compiled loops of the reservoir of judgements: hashing a batch's judgements, entering some, finding the threshold.
 
 A judgement is its comparisons in their order, rows (i, j, k, l) for d(i, j) < d(k, l), and who gave it, when, and by
-what sampler it was asked. Its hash is that of the *names*: with N a name's hash (`data/name_hashes.py`), M the
+what sampler it was asked. Its hash is that of the *names*: with N a name's hash (`data/hashing.py`), M the
 finaliser of SplitMix64 and A, B, C, D, W, S odd constants, all modulo 2^64,
 
     h_0 = W N(worker) + M(bits of time) + S N(sampler), each 0 where it is not said
@@ -15,11 +15,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from stream_engine.data.borrowed_arrays import borrowed
 from stream_engine.data.compiled import njit
-from stream_engine.data.integer_hash import mix64
-from stream_engine.data.open_addressing import find_slot
-from stream_engine.data.prefetch import prefetch
+from stream_engine.data.hashing import find_slot, mix64
+from stream_engine.data.intrinsics import borrowed, prefetch
 
 ALL = 2**64 - 1  # the threshold of a reservoir that has thrown nothing away
 _LAST = np.uint64(ALL - 1)  # hashes are at most this, so that each is below ALL
@@ -55,7 +53,7 @@ class Held(NamedTuple):
     sampler: np.ndarray
     rows: np.ndarray
     begin: np.ndarray  # (c,) int64: where its rows begin
-    table: np.ndarray  # (s,) uint64: upper half of a hash, number + 1; see `open_addressing`
+    table: np.ndarray  # (s,) uint64: upper half of a hash, number + 1; see `hashing`
 
 
 @njit(cache=True, nogil=True)

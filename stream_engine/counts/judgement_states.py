@@ -11,10 +11,9 @@ import numpy as np
 
 from stream_engine.counts.judgement_kernels import Some, copy_rows
 from stream_engine.counts.leaving import shifted
-from stream_engine.data.array_checks import check_rising, check_rows
-from stream_engine.data.compiled_arguments import read_only
+from stream_engine.data.array_checks import check_names, check_rising, check_rows
+from stream_engine.data.compiled import read_only
 from stream_engine.data.container import Corrupt
-from stream_engine.data.name_checks import check_names
 from stream_engine.data.packed_names import pack_names
 from stream_engine.data.triplet_columns import COUNT_LIMIT
 

@@ -38,10 +38,9 @@ from stream_engine.counts.judgement_states import (
 from stream_engine.counts.leaving import Leaving
 from stream_engine.data import array_checks
 from stream_engine.data.comparisons import Batch, Provenance
-from stream_engine.data.compiled_arguments import read_only
-from stream_engine.data.integer_hash import splitmix64
+from stream_engine.data.compiled import read_only
+from stream_engine.data.hashing import hashes_of_numbers, name_hashes, splitmix64
 from stream_engine.data.mapped_arrays import IN_MEMORY, Allocation
-from stream_engine.data.name_hashes import hashes_of_numbers, name_hashes
 from stream_engine.data.packed_names import unpack_names
 from stream_engine.data.triplet_columns import handed_over
 

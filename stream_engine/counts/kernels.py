@@ -16,8 +16,7 @@ import numpy as np
 
 from stream_engine.counts import feature_space, gram_matrices
 from stream_engine.counts.gram_matrices import Features
-from stream_engine.data.compiled import njit
-from stream_engine.data.compiled_arguments import read_only
+from stream_engine.data.compiled import njit, read_only
 from stream_engine.data.triplet_columns import Columns
 
 if TYPE_CHECKING:  # an export of counts does without scipy

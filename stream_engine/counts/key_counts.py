@@ -12,7 +12,7 @@ import numpy as np
 from stream_engine.counts import Accumulator
 from stream_engine.counts.sorted_counts import LOG_FLOOR, SortedCounts
 from stream_engine.data.comparisons import Batch
-from stream_engine.data.compiled_arguments import read_only
+from stream_engine.data.compiled import read_only
 from stream_engine.data.mapped_arrays import IN_MEMORY, Allocation
 
 

@@ -13,8 +13,7 @@ import numpy as np
 
 from stream_engine.counts import gram_matrices, kernels
 from stream_engine.counts.kernels import LANDMARK_SHARE
-from stream_engine.data.compiled import njit
-from stream_engine.data.compiled_arguments import read_only
+from stream_engine.data.compiled import njit, read_only
 from stream_engine.data.triplet_columns import Columns
 
 if TYPE_CHECKING:

@@ -14,8 +14,7 @@ import numpy as np
 from stream_engine.counts import radix
 from stream_engine.counts.key_counts import KeyCounts
 from stream_engine.counts.leaving import Leaving, counted_quadruplets_without
-from stream_engine.data.array_checks import ArraySpec, check_rising, check_rows, ids
-from stream_engine.data.column_checks import EXACT, check_counts
+from stream_engine.data.array_checks import EXACT, ArraySpec, check_counts, check_rising, check_rows, ids
 from stream_engine.data.comparisons import Batch
 from stream_engine.data.compiled import njit
 from stream_engine.data.mapped_arrays import IN_MEMORY, Allocation

@@ -14,7 +14,7 @@ import numpy as np
 from stream_engine.counts import radix
 from stream_engine.counts.key_counts import KeyCounts
 from stream_engine.counts.leaving import Leaving, counted_triplets_without
-from stream_engine.data.column_checks import COUNT_COLUMNS, check_columns, check_counts
+from stream_engine.data.array_checks import COUNT_COLUMNS, check_columns, check_counts
 from stream_engine.data.comparisons import Batch
 from stream_engine.data.compiled import njit
 from stream_engine.data.mapped_arrays import IN_MEMORY, Allocation

@@ -15,16 +15,22 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from stream_engine.counts import Accumulator, radix
-from stream_engine.counts.leaving import Leaving
-from stream_engine.counts.leaving_workers import votes_with_worker_called, votes_without
+from stream_engine.counts.leaving import Leaving, votes_with_worker_called, votes_without
 from stream_engine.counts.sorted_counts import LOG_FLOOR, SortedCounts
-from stream_engine.data.array_checks import ArraySpec, check_rising, check_rows, counts, ids
-from stream_engine.data.column_checks import EXACT, check_counts
+from stream_engine.data.array_checks import (
+    EXACT,
+    PACKED,
+    ArraySpec,
+    check_counts,
+    check_names,
+    check_rising,
+    check_rows,
+    counts,
+    ids,
+)
 from stream_engine.data.comparisons import Batch, Provenance
-from stream_engine.data.compiled import njit
-from stream_engine.data.compiled_arguments import read_only
+from stream_engine.data.compiled import njit, read_only
 from stream_engine.data.mapped_arrays import IN_MEMORY, Allocation
-from stream_engine.data.name_checks import PACKED, check_names
 from stream_engine.data.packed_names import pack_names, unpack_names
 
 TALLIES = ("events", "passed", "failed")

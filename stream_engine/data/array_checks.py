@@ -3,6 +3,12 @@
 The code that writes arrays declares them (`ids`, `counts`, `figures`, ...), and `check_arrays` compares a file with the
 declarations: names, types, sizes, ranges. Relations between entries (order, offsets) are checked by the functions below
 it. All raise `Corrupt` with one line. O(size), BLOCK entries at a time, without temporary arrays of the full size.
+
+`check_columns` and `check_counts` compare counts by key from a file with the rules of `triplet_columns`. Raises
+`Corrupt`; O(keys), in blocks.
+
+`check_names`: offsets increase, names are UTF-8, not too long and distinct. O(bytes), plus sorting one number per name;
+no temporary array of the full size.
 """
 
 from collections.abc import Callable, Mapping
@@ -11,9 +17,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from stream_engine.data.comparisons import MAX_WEIGHT
+from stream_engine.data.comparisons import MAX_NAME_BYTES, MAX_WEIGHT
 from stream_engine.data.container import Corrupt
 from stream_engine.data.mapped_arrays import BLOCK
+from stream_engine.data.packed_names import BLOCK as NAMES_AT_ONCE
+from stream_engine.data.packed_names import Names
+from stream_engine.data.triplet_columns import COUNT_LIMIT
 
 MOST = 1 << 53  # an upper bound of all counts; sums and differences of a few such numbers fit into int64 and float64
 LARGEST_COUNT = MOST // 64
@@ -204,3 +213,124 @@ def check_like(template: Mapping[str, np.ndarray], arrays: Mapping[str, np.ndarr
 def pattern_of(name: str, declared: Mapping[str, Any]) -> str | None:
     """The entry of a declaration that speaks of an array: its name, or the first pattern ("map_*") that fits."""
     return name if name in declared else next((each for each in declared if fnmatchcase(name, each)), None)
+
+
+COLUMNS: dict[str, ArraySpec] = {
+    "lo": ids("pairs"),
+    "hi": ids("pairs"),
+    "start": offsets("pairs"),
+    "anchor": ids("keys"),
+}
+EXACT: dict[str, ArraySpec] = {
+    name: ArraySpec(("<i4", "<i8"), ("keys",)) for name in ("n_lo", "n_hi")
+}  # see check_counts
+COUNT_COLUMNS = {**COLUMNS, **EXACT}
+
+
+def check_columns(state: Mapping[str, np.ndarray]) -> None:
+    """Pairs lo < hi in order, each with its anchors in order, which are neither of the two."""
+    lo, hi, start, anchor = (state[name] for name in ("lo", "hi", "start", "anchor"))
+    check_rows("lo, hi", len(lo), lambda part: lo[part] < hi[part], "lo < hi")
+    check_rising("lo, hi", lo, hi)
+    check_offsets("start", start, len(anchor), least=1)
+    check_groups("anchor", start, anchor, lo, hi)
+
+
+def check_counts(n_lo: np.ndarray, n_hi: np.ndarray) -> None:
+    """Exact counts, in the one type that they are kept in, not both zero. Of two numbers one is negative, or both are
+    zero, or one is 2^k or more, where their bits taken together are: one look at both."""
+    if n_lo.dtype != n_hi.dtype:
+        raise Corrupt(f"n_lo, n_hi: got {n_lo.dtype} and {n_hi.dtype}, expected one type")
+    wide = n_lo.dtype.itemsize == 8
+    limit = LARGEST_COUNT if wide else COUNT_LIMIT
+    for begin in range(0, len(n_lo), BLOCK):
+        bits = n_lo[begin : begin + BLOCK] | n_hi[begin : begin + BLOCK]
+        if bits.min() <= 0 or bits.max() >= limit:
+            raise Corrupt(f"n_lo, n_hi: expected counts from 0 up to {limit}, not both 0")
+    if wide and max(n_lo.max(initial=0), n_hi.max(initial=0)) < COUNT_LIMIT:
+        raise Corrupt(f"n_lo, n_hi: got int64 for counts below {COUNT_LIMIT}, expected int32")
+
+
+PACKED = {"utf8": ArraySpec(("|u1",), ("bytes",)), "offsets": offsets("names")}  # beside what else is of each name
+_MIX = np.uint64(0x9E3779B97F4A7C15)
+
+
+def check_names(
+    what: str,
+    utf8: np.ndarray,
+    ends: np.ndarray,
+    *,
+    least: int = 1,
+    most: int | None = MAX_NAME_BYTES,
+    rising: bool = False,
+) -> int:
+    """Raise `Corrupt` unless these are names of `least` to `most` bytes, none twice (`rising`: in order); returns how
+    many."""
+    sizes: dict[str, int] = {}
+    for held, array in ((PACKED["utf8"], utf8), (PACKED["offsets"], ends)):
+        check_array(what, held, array, sizes)
+        check_range(what, held, array, sizes)
+    check_offsets(f"{what} offsets", ends, len(utf8), least)
+    n = sizes["names"]
+    for begin in range(0, n, NAMES_AT_ONCE):
+        bounds = ends[begin : begin + NAMES_AT_ONCE + 1]
+        if most is not None and np.diff(bounds).max() > most:
+            raise Corrupt(f"{what}: a name of {np.diff(bounds).max():,} bytes, expected at most {most:,}")
+        _check_text(what, utf8[bounds[0] : bounds[-1]], bounds[:-1] - bounds[0])
+    if rising:
+        _check_rising(what, Names(utf8, ends))
+    elif least:
+        _check_distinct(what, utf8, ends)
+    return n
+
+
+def _check_text(what: str, part: np.ndarray, begins: np.ndarray) -> None:
+    """The bytes are UTF-8, and no name begins inside a letter."""
+    if not len(part) or part.max() < 0x80:
+        return
+    try:
+        part.tobytes().decode()
+    except UnicodeDecodeError as error:
+        raise Corrupt(f"{what}: bytes that are not UTF-8: {error.reason}") from None
+    if ((part[begins[begins < len(part)]] & 0xC0) == 0x80).any():
+        raise Corrupt(f"{what}: a name begins inside a multi-byte character")
+
+
+def _check_rising(what: str, names: Names) -> None:
+    before: str | None = None
+    for name in names:
+        if before is not None and name <= before:
+            raise Corrupt(f"{what}: {name[:80]!r} after {before[:80]!r}, expected names in ascending order")
+        before = name
+
+
+def _check_distinct(what: str, utf8: np.ndarray, ends: np.ndarray) -> None:
+    """No name stands twice: equal names have equal hashes, and of equal hashes the names are compared."""
+    hashes = np.empty(len(ends) - 1, np.uint64)
+    for begin in range(0, len(hashes), NAMES_AT_ONCE):
+        hashes[begin : begin + NAMES_AT_ONCE] = _hashes(utf8, ends[begin : begin + NAMES_AT_ONCE + 1])
+    ordered = np.sort(hashes)
+    again = ordered[1:][ordered[1:] == ordered[:-1]]
+    if not len(again):
+        return
+    names, seen = Names(utf8, ends), set()
+    for at in np.flatnonzero(np.isin(hashes, again)).tolist():
+        if names[at] in seen:
+            raise Corrupt(f"{what}: {names[at][:80]!r} occurs twice")
+        seen.add(names[at])
+
+
+def _hashes(utf8: np.ndarray, ends: np.ndarray) -> np.ndarray:
+    """(n,) uint64 of the names between these offsets: a polynomial of their words of eight bytes."""
+    begins, sizes = ends[:-1] - ends[0], np.diff(ends)
+    padded = np.zeros(int(ends[-1] - ends[0]) + 8, np.uint8)
+    padded[:-8] = utf8[ends[0] : ends[-1]]
+    words = np.ndarray(len(padded) - 7, "<u8", padded, strides=(1,))  # the eight bytes from each place on
+    hashes, inside = sizes.astype(np.uint64), np.arange(len(sizes))
+    for place in range(0, int(sizes.max(initial=0)), 8):
+        inside = inside[sizes[inside] > place]
+        left = 8 * np.minimum(sizes[inside] - place, 8).astype(np.uint64)
+        word = words[begins[inside] + place] << (np.uint64(64) - left) if len(inside) else words[:0]
+        hashes[inside] = (hashes[inside] ^ word) * _MIX
+        hashes[inside] ^= hashes[inside] >> np.uint64(29)
+    return hashes

@@ -11,6 +11,8 @@ contain them.
 
 `intrinsic` and `register_jitable` are numba's, in the same way. The cost of a stand-in that Python keeps calling, from
 a module that imported it, is 0.1 us a call; in its own module, it is replaced by the compiled function.
+
+`read_only` gives arrays as compiled functions take them: one specialisation serves every caller.
 """
 
 from collections.abc import Callable, Iterator
@@ -19,10 +21,22 @@ from importlib import import_module
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-import stream_engine.data.kernel_sources  # noqa: F401  notes when the first kernel was defined
-
 if TYPE_CHECKING:
     from numba.core.dispatcher import Dispatcher
+import numpy as np
+
+
+def read_only(array: np.ndarray, dtype=None) -> np.ndarray:
+    """A read-only view in C order, of another type where `dtype` says so (then, and where it must, a copy).
+
+    >>> view = read_only(np.array([[1, 2], [3, 4]]).T, np.int32)
+    >>> view.flags.c_contiguous, view.flags.writeable, view.dtype.name
+    (True, False, 'int32')
+    """
+    view = np.ascontiguousarray(array, dtype).view()
+    view.setflags(write=False)
+    return view
+
 
 Function = TypeVar("Function", bound=Callable)
 

@@ -28,8 +28,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from stream_engine.data.compiled import njit
-from stream_engine.data.compiled_arguments import read_only
+from stream_engine.data.compiled import njit, read_only
 
 QUOTE, COMMA, LINE_FEED, CARRIAGE_RETURN = b'",\n\r'
 DELIMITERS = b",;\t|"  # that are found without being told

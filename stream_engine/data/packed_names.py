@@ -11,8 +11,7 @@ from typing import SupportsIndex, overload
 
 import numpy as np
 
-from stream_engine.data.compiled import njit
-from stream_engine.data.compiled_arguments import read_only
+from stream_engine.data.compiled import njit, read_only
 
 BLOCK = 1 << 14  # names decoded at once
 

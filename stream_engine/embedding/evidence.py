@@ -9,12 +9,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from stream_engine.data.integer_hash import mix64
+from stream_engine.data.hashing import mix64
 from stream_engine.data.triplet_columns import pair_of_entry
 from stream_engine.embedding.held_out import Answers
 from stream_engine.evaluation import hash_split, judgement_folds
-from stream_engine.evaluation.judgement_folds import FIT
-from stream_engine.evaluation.judgements import judgements_of
+from stream_engine.evaluation.judgement_folds import FIT, judgements_of
 from stream_engine.evaluation.worker_reliability import votes_of
 from stream_engine.state.snapshot import Snapshot, triplet_columns
 

@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from stream_engine.data.compiled_arguments import read_only
-from stream_engine.data.integer_hash import splitmix64
+from stream_engine.data.compiled import read_only
+from stream_engine.data.hashing import splitmix64
 from stream_engine.embedding.fit import alpha_of
 from stream_engine.embedding.online_step import (
     EARLIER,

@@ -14,8 +14,7 @@ from stream_engine.data.packed_names import Names, pack_names
 from stream_engine.embedding.fit import KERNELS
 from stream_engine.embedding.online import OnlineEmbedding, PublishedFit
 from stream_engine.evaluation import Predictor
-from stream_engine.state.artifact import Artifact
-from stream_engine.state.artifact_figures import figure
+from stream_engine.state.artifact import Artifact, figure
 from stream_engine.state.snapshot import Snapshot
 
 KIND = "online_embedding"

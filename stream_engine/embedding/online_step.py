@@ -21,7 +21,7 @@ likeliest: few dimensions have poor minima, and a step cannot leave them.
 import numpy as np
 
 from stream_engine.data.compiled import njit
-from stream_engine.data.integer_hash import GOLDEN_GAMMA, mix64
+from stream_engine.data.hashing import GOLDEN_GAMMA, mix64
 
 SEEN, DRAWN, EARLIER, KNOWN = range(4)  # of `numbers`
 FLOOR = 0.5  # of h: the first steps are about as long as their slopes

@@ -6,8 +6,7 @@ phi(s) = s (STE; van der Maaten & Weinberger 2012, eq. 1), or (alpha + 1) / 2 lo
 
 import numpy as np
 
-from stream_engine.data.compiled import njit
-from stream_engine.data.compiled_arguments import read_only
+from stream_engine.data.compiled import njit, read_only
 
 STE = 0.0  # the value of alpha that stands for the identity
 LARGEST = 500.0  # |Delta| beyond which the likelihood no longer changes

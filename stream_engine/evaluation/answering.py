@@ -9,7 +9,7 @@ from stream_engine.evaluation import NoModel
 from stream_engine.evaluation.judgement_folds import anchored
 from stream_engine.evaluation.probability import Model, model, of_participant
 from stream_engine.evaluation.questions import Four
-from stream_engine.state.artifact_figures import figure
+from stream_engine.state.artifact import figure
 from stream_engine.state.published import Published
 
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from stream_engine.data.integer_hash import mix64
+from stream_engine.data.hashing import mix64
 
 
 def name_hashes(objects: Sequence[str], seed: int) -> np.ndarray:

@@ -9,7 +9,7 @@ from stream_engine.evaluation.answer_probabilities import log_odds, probabilitie
 from stream_engine.evaluation.coordinates import squared_distances
 from stream_engine.evaluation.similarities import by_similarity
 from stream_engine.evaluation.subset import renumbering
-from stream_engine.state.artifact_figures import figure
+from stream_engine.state.artifact import figure
 from stream_engine.state.published import Published
 
 LINEAR_LIMIT = 1 << 31  # objects of a model that holds nothing for pairs of them

@@ -17,10 +17,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from stream_engine.counts.adds_of_triplets import pair_sums
+from stream_engine.counts.adds_similarity import pair_sums
 from stream_engine.data.packed_names import unpack_names
 from stream_engine.data.triplet_columns import net_vote, pair_of_entry
-from stream_engine.evaluation.judgements import judgements_of
+from stream_engine.evaluation.judgement_folds import judgements_of
 from stream_engine.state.published import Published
 from stream_engine.state.snapshot import triplet_columns
 

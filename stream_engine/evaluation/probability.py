@@ -28,8 +28,7 @@ from stream_engine.evaluation.judgement_folds import HELD, Evidence, asked_fairl
 from stream_engine.evaluation.learned import kernel_learning, partial_order_embedding
 from stream_engine.evaluation.repeats import repeats
 from stream_engine.evaluation.similarities import by_similarity, matrix, only
-from stream_engine.state.artifact import Artifact
-from stream_engine.state.artifact_figures import figure
+from stream_engine.state.artifact import Artifact, figure
 from stream_engine.state.published import Published
 from stream_engine.state.snapshot import Snapshot, triplet_columns
 

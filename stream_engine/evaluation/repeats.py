@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from stream_engine.data.compiled import njit
-from stream_engine.data.compiled_arguments import read_only
+from stream_engine.data.compiled import njit, read_only
 from stream_engine.evaluation import Predictor
 from stream_engine.state.published import Published
 from stream_engine.state.snapshot import triplet_columns

@@ -10,8 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from stream_engine.data.compiled import njit
-from stream_engine.data.compiled_arguments import read_only
+from stream_engine.data.compiled import njit, read_only
 from stream_engine.data.triplet_columns import Columns, canonical_counts, state_of_columns
 from stream_engine.state.snapshot import Snapshot, triplet_columns
 

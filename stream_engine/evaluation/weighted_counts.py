@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from stream_engine.counts import adds_of_triplets
+from stream_engine.counts import adds_similarity
 from stream_engine.data.array_checks import MOST
 from stream_engine.data.triplet_columns import Columns, columns_from_triplets, columns_of_state
 from stream_engine.state.snapshot import Snapshot
@@ -46,7 +46,7 @@ def adds3(snapshot: Snapshot, how: str) -> AddS3:
     if how == "window":
         rows = _kept(snapshot, "window")["rows"]
         once = np.ones(len(rows), np.int64)
-        i, j, w = adds_of_triplets.adds3(rows[:, 0], rows[:, 1], rows[:, 2], once, len(snapshot.objects))
+        i, j, w = adds_similarity.adds3(rows[:, 0], rows[:, 1], rows[:, 2], once, len(snapshot.objects))
         return AddS3(i, j, w, len(rows))
     from stream_engine.evaluation import worker_reliability
 

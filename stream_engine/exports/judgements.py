@@ -3,7 +3,7 @@
 import numpy as np
 
 from stream_engine.data.packed_names import pack_names
-from stream_engine.evaluation.judgements import judgements_of
+from stream_engine.evaluation.judgement_folds import judgements_of
 from stream_engine.exports import Content, NothingToExport
 from stream_engine.exports.naming import NameColumn, names_array
 from stream_engine.state.published import Published

@@ -9,8 +9,7 @@ from stream_engine.data.packed_names import unpack_names
 from stream_engine.exports import Content, NothingToExport
 from stream_engine.exports.cluster_numbers import numbers
 from stream_engine.exports.naming import merges
-from stream_engine.state.artifact import Artifact
-from stream_engine.state.artifact_figures import figure
+from stream_engine.state.artifact import Artifact, figure
 from stream_engine.state.published import Published
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from stream_engine.exports import Content, NothingToExport
-from stream_engine.state.artifact_figures import figure
+from stream_engine.state.artifact import figure
 from stream_engine.state.published import Published
 from stream_engine.state.snapshot import Snapshot
 

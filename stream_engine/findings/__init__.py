@@ -17,15 +17,15 @@ RESULT, WARNING, GAP = "result", "warning", "gap"  # what was found; what is wro
 TOPICS = {
     "data": "stream_engine.findings.data:read",
     "excluded": "stream_engine.findings.excluded:excluded",
-    "connection": "stream_engine.findings.connection:connected",
+    "connection": "stream_engine.findings.data:connected",
     "accuracy": "stream_engine.findings.models:accuracy",
     "agreement": "stream_engine.findings.agreement:agreement",
-    "participants": "stream_engine.findings.participants:participants",
+    "participants": "stream_engine.findings.agreement:participants",
     "map": "stream_engine.findings.models:placed",
     "differences": "stream_engine.findings.differences:differences",
     "clusters": "stream_engine.findings.clusters:clusters",
     "order": "stream_engine.findings.agreement:order",
-    "gaps": "stream_engine.findings.gaps:gaps",
+    "gaps": "stream_engine.findings.data:gaps",
 }
 
 

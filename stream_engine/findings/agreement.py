@@ -1,14 +1,73 @@
-"""Inter-rater and test-retest agreement, conflicting answers, and what the partial order drops."""
+"""Inter-rater and test-retest agreement, conflicting answers, and what the partial order drops.
+
+How many participants were checked and flagged: see `evaluation.participants`.
+"""
 
 from collections.abc import Iterator
 
 import numpy as np
 
-from stream_engine.findings import GAP, Finding
+from stream_engine.evaluation.participants import LEAST
+from stream_engine.findings import GAP, WARNING, Finding
 from stream_engine.findings.facts import Facts
 from stream_engine.findings.words import count, percent, some
-from stream_engine.state.artifact_figures import figure
+from stream_engine.state.artifact import figure
 from stream_engine.state.snapshot import triplet_columns
+
+FEWEST = 5  # participants, below which flags are not counted: a count could identify a person
+
+
+def participants(facts: Facts) -> Iterator[Finding]:
+    """How many participants were checked and flagged; names are shown only on request."""
+    found = facts.participants
+    if found is None:
+        if facts.summary["comparisons"]:
+            text = "There is no participant column, so guessing cannot be assessed."
+            yield Finding("participants_unknown", text, level=GAP, command="stream-engine preview SOURCE")
+        return
+    people = len(found.names)
+    figures = {"participants": people, "flagged": found.flagged}
+    if people < FEWEST:
+        yield Finding(
+            "participants", f"{some(people, 'participant')} answered, too few to compare with each other.", figures
+        )
+        return
+    if again := int(found.duplicates.sum()):
+        text = (
+            f"{some(again, 'answer was', 'answers were')} recorded more than once, by the same participant at the same "
+        )
+        yield Finding("duplicates", f"{text}time.", {"answers": again}, level=WARNING)
+    judged = int((np.minimum(found.responses, np.isfinite(found.accuracy) * found.responses) >= LEAST).sum())
+    if facts.beats_chance is False and not found.flagged:
+        text = "Individual participants cannot be assessed, because no model predicts the answers better than chance."
+        yield Finding("participants_gated", text, {"participants": people})
+    elif found.flagged:
+        share = percent(found.flagged / people, 0)
+        were = "was" if found.flagged == 1 else "were"
+        text = (
+            f"{count(found.flagged)} of {some(people, 'participant')} ({share}) {were} flagged: {_why(found.reasons)}."
+        )
+        command = f"stream-engine report --state {facts.directory} --workers --out report.html"
+        yield Finding("participants_flagged", text, figures, command, WARNING)
+    else:
+        text = (
+            f"No participant was flagged as guessing ({count(judged)} of {count(people)} gave enough answers to be "
+            "checked)."
+        )
+        yield Finding("participants", text, figures | {"checked": judged})
+
+
+def _why(reasons: tuple[str, ...]) -> str:
+    """The kinds of reasons, each with the number of participants."""
+    kinds = {
+        "at chance level": "answers at chance level",
+        "the opposite": "answers opposite to all others",
+        "catch trials": "failed catch trials",
+        "lapse rate": "mostly random answers",
+        "within": "answers faster than 300 ms",
+    }
+    told = {text: sum(key in reason for reason in reasons) for key, text in kinds.items()}
+    return "; ".join(f"{text} ({count(n)})" for text, n in told.items() if n)
 
 
 def agreement(facts: Facts) -> Iterator[Finding]:

@@ -1,10 +1,59 @@
-"""What was read, and what was rejected and why."""
+"""What was read, and what was rejected and why; whether all objects were compared with each other, directly or through
+others (`evaluation.connection`); what is missing for further results, with the command that provides it.
+"""
 
 from collections.abc import Iterator
 
-from stream_engine.findings import WARNING, Finding
+import numpy as np
+
+from stream_engine.findings import GAP, WARNING, Finding
 from stream_engine.findings.facts import Facts
 from stream_engine.findings.words import count, listed, percent, some
+
+
+def gaps(facts: Facts) -> Iterator[Finding]:
+    """Refits that were not made, or of an earlier snapshot; models that are not in the table."""
+    summary, artifacts = facts.summary, facts.published.artifacts
+    if not summary["comparisons"]:
+        yield Finding("no_comparisons", "No comparison has been counted yet.", level=GAP)
+        return
+    for kind, what in (("embedding", "There is no map"), ("sdp_clustering", "There is no clustering")):
+        if kind not in artifacts:
+            command = f"stream-engine refit --state {facts.directory} {kind}"
+            yield Finding(f"no_{kind}", f"{what}.", command=command, level=GAP)
+    if old := [kind for kind, artifact in artifacts.items() if artifact.sequence < summary["snapshot"]]:
+        text = f"Fitted to an earlier snapshot, without the newest answers: {', '.join(old)}."
+        yield Finding("earlier_snapshot", text, {"refits": len(old)}, level=GAP)
+    if without := facts.models_left_out:
+        yield Finding("models_left_out", f"Not in the table of models: {without}.", level=GAP)
+
+
+def connected(facts: Facts) -> Iterator[Finding]:
+    """A warning where the objects fall into sets that were never compared with each other."""
+    if not facts.summary["comparisons"]:
+        return
+    found = facts.sets
+    if found is None:
+        return
+    sizes = np.bincount(found[found >= 0])
+    if len(sizes) > 1:
+        names = facts.published.snapshot.objects
+        small = [names[i] for i in np.flatnonzero(found == len(sizes) - 1).tolist()]
+        each = listed([count(n) for n in sizes.tolist()])
+        text = (
+            f"The objects fall into {len(sizes)} sets that were never compared with each other ({each} objects; the "
+            f"smallest: {listed(small, 3)}). Distances between sets are meaningless: exclude one, or ask questions "
+            "that span them."
+        )
+        yield Finding("disconnected", text, {"sets": len(sizes), "sizes": sizes.tolist()}, level=WARNING)
+    if never := int((found < 0).sum()):
+        yield Finding(
+            "never_compared",
+            f"{some(never, 'object has', 'objects have')} no comparison.",
+            {"objects": never},
+            level=WARNING,
+        )
+
 
 KINDS = {"odd_one_out": "odd-one-out", "most_central": "most-central"}
 

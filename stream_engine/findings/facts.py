@@ -10,9 +10,9 @@ import numpy as np
 
 from stream_engine.evaluation.connection import components
 from stream_engine.evaluation.participants import ParticipantChecks, checked
-from stream_engine.exports.models import COUNTS, fits, left_out, table
+from stream_engine.exports.models import fits, left_out, table
 from stream_engine.exports.summary import summary_of
-from stream_engine.state.artifact_figures import figure
+from stream_engine.state.artifact import figure
 from stream_engine.state.published import Published
 
 FEW = 20  # held-out comparisons, below which a share of them says nothing
@@ -94,8 +94,3 @@ class Facts:
     def participants(self) -> ParticipantChecks | None:
         """Every named participant with the checks of their answers; None where events name nobody."""
         return checked(self.published, bool(self.beats_chance))
-
-
-def models_of_counts(rows: list[dict[str, Any]]) -> list[str]:
-    """The models in a table that are counts alone."""
-    return [row["model"] for row in rows if row["model"] in COUNTS]

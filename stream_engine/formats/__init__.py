@@ -14,8 +14,7 @@ The other files are shared by the formats:
     event_columns   names to numbers, pieces of events in row order
     event_block     pieces of events to `Decoded`
     joined_blocks   consecutive blocks to one
-    expand          events to comparisons
-    fault_messages  messages about invalid events
+    expand          events to comparisons, and messages about invalid events
 
 A fast path may be uncertain about an event and leave it to `validate`; it must never accept one that `validate`
 rejects.

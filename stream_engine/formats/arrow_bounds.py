@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 import pyarrow.types as pt
 
 from connectors.arrow_headers import ENTRY, StreamSize, size_of_stream
-from stream_engine.formats.bounds import Bounds, OverBound, too_many_bytes, too_many_rows
+from stream_engine.formats.options import Bounds, OverBound, too_many_bytes, too_many_rows
 
 
 def check_stream(value: bytes | memoryview, bounds: Bounds) -> StreamSize:

@@ -23,11 +23,10 @@ import pyarrow.types as pt
 from stream_engine.data.comparisons import MAX_LIST, Decoded
 from stream_engine.formats.arrow_bounds import check_stream, check_written_out
 from stream_engine.formats.arrow_columns import arrow_table, plain_value, stripped
-from stream_engine.formats.bounds import Bounds, OverBound, raise_if_out_of_memory
 from stream_engine.formats.event_block import MAX_UNKNOWN, Block, nothing, unreadable
 from stream_engine.formats.event_fields import LIST_SEPARATOR, PAIR_COLUMNS, QUADRUPLET, EventFields, fields_of
 from stream_engine.formats.joined_blocks import joined
-from stream_engine.formats.options import EventOptions
+from stream_engine.formats.options import Bounds, EventOptions, OverBound, raise_if_out_of_memory
 from stream_engine.formats.table_events import read_table
 from stream_engine.formats.wide_columns import wide_questions
 

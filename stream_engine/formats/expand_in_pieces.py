@@ -18,8 +18,7 @@ from stream_engine.data.comparisons import Decoded, Kinds, Provenance
 from stream_engine.data.packed_names import Names
 from stream_engine.formats.event_columns import slices_side_by_side
 from stream_engine.formats.event_fields import RANKING
-from stream_engine.formats.expand import Comparisons, Faults, expand, first_appearance
-from stream_engine.formats.fault_messages import FINE
+from stream_engine.formats.expand import FINE, Comparisons, Faults, expand, first_appearance
 
 COMPARISONS_AT_ONCE = 1 << 21  # about 200 MB while they are learned; 8 MiB of plain triplets are about 130,000
 

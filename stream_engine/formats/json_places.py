@@ -9,7 +9,7 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
-from stream_engine.formats.bounds import DEFAULT_BOUNDS, Bounds, OverBound, too_many_rows
+from stream_engine.formats.options import DEFAULT_BOUNDS, Bounds, OverBound, too_many_rows
 
 _BLANK = b" \t\r\n"
 _ELEMENTS = msgspec.json.Decoder(list[msgspec.Raw])

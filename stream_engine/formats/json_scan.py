@@ -9,9 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from stream_engine.data.borrowed_arrays import borrowed
-from stream_engine.data.byte_words import first_byte_set, same_bytes, word_at
 from stream_engine.data.compiled import njit
+from stream_engine.data.intrinsics import borrowed, first_byte_set, same_bytes, word_at
 
 # What stands in a cell. NULL to FALSE keep their place in the text, LIST that of its first item and the one behind its
 # last; only texts and integers are items of a LIST, and any other list or object is OTHER.

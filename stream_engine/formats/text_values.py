@@ -2,9 +2,8 @@
 
 import numpy as np
 
-from stream_engine.data.byte_words import word_at
-from stream_engine.data.compiled import njit
-from stream_engine.data.compiled_arguments import read_only
+from stream_engine.data.compiled import njit, read_only
+from stream_engine.data.intrinsics import word_at
 
 _MOST = 1 << 53  # up to here a double holds every integer, and dividing it by such a power of ten rounds once
 _POWERS = 10.0 ** np.arange(17)

@@ -6,7 +6,7 @@
     order_maintenance       nodes in a total order with integer labels
     cycle_search            does v reach u? if not, reorder so that u stands before v
     reachability_masks      64 supportive nodes and who reaches them
-    stored_states           whether arrays from a file are a state; without_object a state after something was forgotten
+    stored_states           whether arrays from a file are a state
     canonical_order         the order of a snapshot, from counts alone; sifting its local search
     distinct_edges          the guard for edges that are each offered once: no tables
     pair_rows               comparisons as canonical rows, numbered nodes, topological sorting
@@ -17,5 +17,5 @@ A node is an unordered pair of objects {i, j}; an edge p -> q says that pair p i
 The kernels of the guard take one record of arrays (`Graph`); those that Python calls begin by borrowing it, so that
 handing it on costs nothing. Small kernels on the way of every comparison are inlined, and what is rare is a call behind
 an `if`. A batch is judged in order, but its nodes are found first, and what the next comparisons will look at is asked
-for ahead (`data/prefetch.py`): in a large graph most of the time was waiting for memory.
+for ahead (`data/intrinsics.py`): in a large graph most of the time was waiting for memory.
 """

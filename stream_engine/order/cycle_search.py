@@ -12,7 +12,7 @@ Rows of `work`: nodes met ahead, nodes met behind, heap of those ahead with arcs
 import numpy as np
 
 from stream_engine.data.compiled import njit
-from stream_engine.data.prefetch import prefetch
+from stream_engine.data.intrinsics import prefetch
 from stream_engine.order.graph import FROM, IN, IN_LEN, LABEL, MARK, OUT, OUT_LEN, STAMP, TO
 from stream_engine.order.order_maintenance import insert_after, unlink
 

@@ -16,11 +16,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from stream_engine.data.borrowed_arrays import borrowed
 from stream_engine.data.compiled import njit
-from stream_engine.data.integer_hash import mix64
-from stream_engine.data.open_addressing import fits, table_size
-from stream_engine.data.prefetch import prefetch
+from stream_engine.data.hashing import fits, mix64, table_size
+from stream_engine.data.intrinsics import borrowed, prefetch
 from stream_engine.order.hash_tables import edge_entry, find_edge, find_pair, pair_key, rehash_edges, rehash_pairs
 from stream_engine.order.order_maintenance import insert_one
 

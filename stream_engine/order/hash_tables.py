@@ -11,8 +11,7 @@ O(1) expected a look-up; 4 bytes a slot and 8 a node for pairs, 8 bytes a slot f
 import numpy as np
 
 from stream_engine.data.compiled import njit
-from stream_engine.data.integer_hash import mix64
-from stream_engine.data.open_addressing import find_slot
+from stream_engine.data.hashing import find_slot, mix64
 
 ID_BITS = 31
 ID_MASK = (1 << ID_BITS) - 1

@@ -6,10 +6,9 @@ a longer cycle; else accepted. Nothing is ever taken away, so what is refused st
 
 import numpy as np
 
-from stream_engine.data.borrowed_arrays import borrowed
 from stream_engine.data.compiled import njit
-from stream_engine.data.integer_hash import mix64
-from stream_engine.data.prefetch import prefetch
+from stream_engine.data.hashing import mix64
+from stream_engine.data.intrinsics import borrowed, prefetch
 from stream_engine.order.cycle_search import put_before
 from stream_engine.order.graph import (
     FROM,

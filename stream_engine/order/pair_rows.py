@@ -7,9 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from stream_engine.data.compiled import njit
-from stream_engine.data.compiled_arguments import read_only
-from stream_engine.data.open_addressing import fits, table_size
+from stream_engine.data.compiled import njit, read_only
+from stream_engine.data.hashing import fits, table_size
 from stream_engine.order.hash_tables import ID_BITS, ID_MASK, find_pair, key_columns, pair_key
 
 SPARSE = 4  # ids for each pair, above which pairs are not sorted by counting

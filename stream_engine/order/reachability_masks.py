@@ -11,7 +11,7 @@ re-chosen by current degrees whenever the graph has grown by an eighth. O(edges)
 import numpy as np
 
 from stream_engine.data.compiled import njit
-from stream_engine.data.prefetch import prefetch
+from stream_engine.data.intrinsics import prefetch
 from stream_engine.order.graph import FROM, IN, IN_LEN, N_EDGES, N_NODES, OUT, OUT_LEN, REFRESH_AT, SOON, SUPPORT, TO
 from stream_engine.order.order_maintenance import in_order
 

@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from stream_engine.data.borrowed_arrays import borrowed
 from stream_engine.data.compiled import njit
+from stream_engine.data.intrinsics import borrowed
 from stream_engine.order.order_maintenance import LABEL, even_out, in_order, insert_one, unlink
 from stream_engine.order.pair_rows import Numbered
 

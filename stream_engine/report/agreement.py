@@ -3,7 +3,7 @@
 from stream_engine.findings import GAP, sentences
 from stream_engine.report import Section, Table
 from stream_engine.report.material import Material
-from stream_engine.state.artifact_figures import figure
+from stream_engine.state.artifact import figure
 
 TITLE = "Agreement"
 

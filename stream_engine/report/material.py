@@ -6,7 +6,7 @@ import numpy as np
 
 from stream_engine.counts.confidence import ObjectAnswers, answers_by_object
 from stream_engine.evaluation.hash_split import name_hashes
-from stream_engine.evaluation.judgements import judgements_of
+from stream_engine.evaluation.judgement_folds import judgements_of
 from stream_engine.exports.cluster_numbers import by_size
 from stream_engine.exports.object_places import EMBEDDING, PICTURE, Places
 from stream_engine.findings import Findings, findings

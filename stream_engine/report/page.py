@@ -1,27 +1,82 @@
 """The page: one HTML file that needs nothing else. Its script and style are its own, said by their hashes in a content
-security policy; it makes no request, except that of a running engine for what is new."""
+security policy; it makes no request, except that of a running engine for what is new.
+
+The four figures at the top of the page: answers, participants, accuracy, clusters.
+"""
 
 import base64
 import hashlib
 import json
+import re
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from functools import cache
 from importlib.resources import files
 from pathlib import PurePath
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 import jinja2
 import numpy as np
 
 from stream_engine.data.version import installed_version
-from stream_engine.findings.words import cell, some
+from stream_engine.findings import Finding
+from stream_engine.findings.models import interval
+from stream_engine.findings.words import cell, count, p_value, percent, some
 from stream_engine.report import SECTIONS, Section, Table, maker
 from stream_engine.report.inline_svg import PATHS, colour_class, shape_of, svg
 from stream_engine.report.material import Material
 from stream_engine.report.places import Places
-from stream_engine.report.tiles import Tile, tiles
+from stream_engine.state.artifact import figure
+
+
+class Tile(NamedTuple):
+    """A figure with what it is, and a line about it."""
+
+    head: str
+    value: str
+    note: str
+
+
+def tiles(material: Material) -> Iterator[Tile]:
+    """All four; where a figure is not known, the note says why."""
+    summary = material.summary
+    yield Tile("Answers", count(summary["comparisons"]), f"comparisons of {some(summary['objects'], 'object')}")
+    found = {each.what: each for topic in material.findings.values() for each in topic}
+    yield _participants(found)
+    yield _accuracy(found)
+    yield _clusters(found)
+
+
+def _participants(found: dict[str, Finding]) -> Tile:
+    known = next((each for name, each in found.items() if "participants" in each.figures), None)
+    if known is None:
+        return Tile("Participants", "unknown", "no participant column")
+    flagged = known.figures.get("flagged")
+    note = "not assessed" if flagged is None else "none flagged" if not flagged else f"{count(flagged)} flagged"
+    return Tile("Participants", count(known.figures["participants"]), note)
+
+
+def _accuracy(found: dict[str, Finding]) -> Tile:
+    head, known = "Predicted correctly", found.get("accuracy") or found.get("chance_level")
+    if known is None:
+        return Tile(head, "unknown", "too few answers, or no model was fitted")
+    share, error = known.figures["accuracy"], known.figures["standard_error"]
+    if known.what == "chance_level":
+        return Tile(head, percent(share), f"not better than chance ({interval(share, error)})")
+    ceiling = found.get("noise_ceiling")
+    most = f"; noise ceiling {percent(ceiling.figures['at_most'])}" if ceiling else ""
+    return Tile(head, percent(share), f"{interval(share, error)}; chance 50 %{most}")
+
+
+def _clusters(found: dict[str, Finding]) -> Tile:
+    known = found.get("clusters")
+    if known is None:
+        return Tile("Clusters", "not assessed", "see the section Clusters")
+    verdict = re.split(r" \(|:|;", known.text.removesuffix("."))[0]
+    p = figure(known.figures, "p_continuum")
+    return Tile("Clusters", verdict, "" if p is None else f"test against a continuous structure: p = {p_value(p)}")
+
 
 ELLIPSES = 400  # objects, above which regions of 95 % are not drawn
 FIRST = ("map", "quality")  # sections of the first screen, side by side
@@ -213,10 +268,10 @@ def _map(places: Places, ids: np.ndarray) -> dict[str, Any]:
     if places.covariance is not None and len(ids) <= ELLIPSES:
         upper = np.triu_indices(points.shape[1])
         found["covariance"] = [
-            None if np.isnan(each).any() else _rounded(each[upper]) for each in places.covariance[ids]
+            None if np.isnan(each).any() else _rounded(each[upper], 3) for each in places.covariance[ids]
         ]
     return found
 
 
-def _rounded(values: np.ndarray) -> list[float | None]:
-    return [None if value != value else float(f"{value:.4g}") for value in values.tolist()]
+def _rounded(values: np.ndarray, digits: int = 4) -> list[float | None]:
+    return [None if value != value else float(f"{value:.{digits}g}") for value in values.tolist()]

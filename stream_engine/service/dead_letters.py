@@ -23,11 +23,10 @@ from connectors.files.dead_letters import (
     segment_of,
     segments_in,
 )
-from connectors.files.line_numbers import LineNumbers, place
-from stream_engine.service.context import Context
+from connectors.files.readers import LineNumbers, place
+from stream_engine.service.context import Context, RunFailed
 from stream_engine.service.ingest import Block
 from stream_engine.service.record_units import unit_of
-from stream_engine.service.requests import RunFailed
 from stream_engine.service.settings import Settings
 from stream_engine.service.source_health import POLL_SECONDS, SourceHealth
 from stream_engine.state.engine import Engine

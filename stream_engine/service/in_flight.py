@@ -20,8 +20,8 @@ import msgspec
 
 from connectors import Position, Record, SourceFailed
 from stream_engine.formats.options import UnusableOptions
+from stream_engine.service.context import RunFailed
 from stream_engine.service.record_units import unit_of
-from stream_engine.service.requests import RunFailed
 
 DEATHS = 3
 FAILURES = MemoryError, OSError, UnusableOptions, SourceFailed, RunFailed  # told in one line: no record's fault

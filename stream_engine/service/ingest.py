@@ -16,9 +16,8 @@ from connectors import DeadLetter, Position, Record, SourceFailed, open_source
 from stream_engine.data.comparisons import Decoded, Rejected
 from stream_engine.data.csv_grammar import column_names
 from stream_engine.formats import Decoder, decoder
-from stream_engine.formats.bounds import raise_if_out_of_memory
 from stream_engine.formats.event_block import nothing
-from stream_engine.formats.options import EventOptions, UnreadableHeader, UnusableOptions
+from stream_engine.formats.options import EventOptions, UnreadableHeader, UnusableOptions, raise_if_out_of_memory
 from stream_engine.service.in_flight import DEATHS, InFlight
 from stream_engine.service.record_units import unit_of
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from connectors import Lost
-from connectors.files.line_numbers import LineNumbers
+from connectors.files.readers import LineNumbers
 from stream_engine.service import ingest
 from stream_engine.service.context import Context
 from stream_engine.service.dead_letters import DeadLetters, opened_sinks

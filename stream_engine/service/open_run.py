@@ -1,32 +1,70 @@
 """Opening a run: take the state directory, restore its newest intact snapshot, and open input, learning and publishing.
 
 An `ExitStack` closes everything in reverse order, however the run ends.
+
+`Reading` is the input of a run: its sources, and the stage that decodes their records ahead of the main loop.
 """
 
+from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
+from connectors import Position, Source, split_uri
 from stream_engine.data import available_memory
 from stream_engine.data.comparisons import Quadruplet, Triplet
 from stream_engine.data.signatures import in_environment, signing_of_environment, signing_with
-from stream_engine.service.context import Context
+from stream_engine.service.context import Context, PublishedState
 from stream_engine.service.dead_letters import folder_of
-from stream_engine.service.descriptors import raised_limit
-from stream_engine.service.http import HttpContext, serve
+from stream_engine.service.http.context import HttpContext
 from stream_engine.service.in_flight import InFlight
 from stream_engine.service.inferred import Prepared
+from stream_engine.service.ingest import Ingest
 from stream_engine.service.learning import Learning, open_learning
+from stream_engine.service.memory import raised_limit
 from stream_engine.service.prediction_monitor import PredictionMonitor
-from stream_engine.service.published_state import PublishedState
 from stream_engine.service.publishing import Publishing, open_publishing
-from stream_engine.service.reading import Reading, open_reading
 from stream_engine.service.resumed import partition_numbers, restored, resumed
 from stream_engine.service.settings import Settings
 from stream_engine.service.source_health import SourceHealth
+from stream_engine.service.sources import event_options, source
+from stream_engine.service.stages import DecodeStage, cpus
 from stream_engine.state.engine import Engine
 from stream_engine.state.snapshot import Snapshot
 from stream_engine.state.store import Lock, Store
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """The sources, the decoders, and the stage in which they run; `following`: the sources do not end, so they are
+    read in turn."""
+
+    sources: list[Source]
+    ingest: Ingest
+    ahead: DecodeStage
+    following: bool
+
+
+def open_reading(
+    settings: Settings,
+    positions: Mapping[str, Position],
+    in_flight: InFlight,
+    health: SourceHealth,
+    stack: ExitStack,
+) -> Reading:
+    """Open the sources at the positions of the state, and the decoding thread; `stack` closes them."""
+    sources = []
+    for uri in settings.source:
+        opened = source(settings, uri, positions)
+        stack.callback(opened.close)
+        health.add(uri, opened)
+        sources.append(opened)
+    ingest = Ingest(event_options(settings), settings.input.format, in_flight)
+    # one by one until it is known which record crashes the process
+    ahead = DecodeStage(ingest.blocks, beside=cpus() > 1 and not in_flight.suspected)
+    stack.callback(ahead.close)
+    following = settings.follow or any(split_uri(uri)[0] == "kafka" for uri in settings.source)
+    return Reading(sources, ingest, ahead, following)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +124,10 @@ def open_run(
         export_processes=publishing.export_processes,
         secrets_for_exports=in_environment(store.signing),
     )
-    serve(served, settings, log, stack)
+    if settings.listen is not None:
+        from stream_engine.service.http.routes import serve_run  # a web framework only where something is served
+
+        serve_run(served, settings.listen, settings.http, log, stack)
     keep_bytes = settings.dead_letters_keep_bytes or "all"
     log.info("dead letters", folder=str(folder_of(settings, directory)), keep_bytes=keep_bytes)
     return OpenRun(settings, directory, reading, learning, publishing, health, context)

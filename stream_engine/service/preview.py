@@ -17,7 +17,7 @@ from typing import Any
 from msgspec import structs
 
 from connectors import split_uri
-from connectors.files.line_numbers import LineNumbers, place
+from connectors.files.readers import LineNumbers, place
 from stream_engine.formats.in_words import answers, in_words
 from stream_engine.service.inferred import Prepared, command_of, examples, first_columns, prepared
 from stream_engine.service.ingest import Block, Ingest

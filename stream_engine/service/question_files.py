@@ -7,7 +7,7 @@ with about 2 kB of memory per question.
 from msgspec import structs
 
 from connectors import Record, SourceFailed, UnusableSource, split_uri
-from connectors.files.line_numbers import LineNumbers, place
+from connectors.files.readers import LineNumbers, place
 from stream_engine.evaluation.questions import Asking, BadQuestion, Questions
 from stream_engine.formats.options import UnreadableHeader
 from stream_engine.service.inferred import prepared

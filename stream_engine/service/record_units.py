@@ -16,7 +16,7 @@ from connectors import DeadLetter, Record
 from stream_engine.data.comparisons import Decoded, Rejected
 from stream_engine.data.csv_grammar import column_names, delimiter_of, rows_of
 from stream_engine.formats import Decoder
-from stream_engine.formats.bounds import Bounds, too_many_bytes
+from stream_engine.formats.options import Bounds, too_many_bytes
 
 if TYPE_CHECKING:
     from stream_engine.formats.json_events import Decoder as JsonDecoder

@@ -11,13 +11,12 @@ from collections.abc import Callable
 from typing import Any
 
 from stream_engine.refits import REFITS
-from stream_engine.service.context import Context
+from stream_engine.service.context import Context, PublishedState
 from stream_engine.service.memory import LEAST_REFIT, Memory
 from stream_engine.service.progress_bars import Bars
-from stream_engine.service.published_state import PublishedState
 from stream_engine.service.refit_workers import Outcome, Workers
 from stream_engine.service.settings import RefitSettings
-from stream_engine.state.artifact_figures import figure
+from stream_engine.state.artifact import figure
 from stream_engine.state.exclusion import excluded_of
 from stream_engine.state.snapshot import Snapshot
 

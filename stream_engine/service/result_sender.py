@@ -15,8 +15,7 @@ from typing import Any
 
 from connectors import TABLES, UnusableSource, resolve, split_uri
 from stream_engine.exports.rows import NoSuchTable, check_table
-from stream_engine.service.context import Context
-from stream_engine.service.published_state import PublishedState
+from stream_engine.service.context import Context, PublishedState
 from stream_engine.service.settings import BadSettings
 from stream_engine.state.published import Published
 

@@ -15,14 +15,15 @@ from msgspec import structs
 from structlog.typing import FilteringBoundLogger
 
 from connectors import Position, split_uri
-from connectors.kafka.address import parse_address, partition_of
+from connectors.kafka.client import parse_address, partition_of
 from stream_engine.counts import DEFAULT_ACCUMULATORS, Forgetting
 from stream_engine.data import mapped_arrays
 from stream_engine.data.mapped_arrays import IN_MEMORY, Allocation
 from stream_engine.order.stored_states import FORMER, POLICY
+from stream_engine.service.context import RunFailed
 from stream_engine.service.remembered_options import Prepared, agreed_options, remembered
-from stream_engine.service.requests import RunFailed
-from stream_engine.service.settings import BadSettings, Settings, shard
+from stream_engine.service.settings import BadSettings, Settings
+from stream_engine.service.settings.loading import shard
 from stream_engine.state.engine import Engine
 from stream_engine.state.snapshot import Snapshot
 from stream_engine.state.store import Store

@@ -1,6 +1,15 @@
 """One run, from opening the state to the last refit: the only owner of clock, signals, threads and worker processes.
 
 Three phases: `open_run`, `consume`, and the refits of the final snapshot; then everything is closed.
+
+`consume` is the main loop: read records, count comparisons, take snapshots, until the input ends or a stop is
+requested.
+
+    poll -> decode -> dead letters -> predict -> learn
+
+One record after the other; snapshots are taken between records. Decoding runs ahead of this thread and the guard behind
+it (`stages`). A snapshot pauses the loop only for the copy; whatever depends on its publication (acknowledging to the
+source, refits, HTTP) waits until it is durable.
 """
 
 import gc
@@ -18,18 +27,139 @@ from typing import Any
 import structlog
 from structlog.typing import FilteringBoundLogger
 
+from connectors import Source, SourceFailed
 from stream_engine.data.available_memory import available
 from stream_engine.data.version import installed_version
-from stream_engine.service.consume import consume
-from stream_engine.service.context import Context
+from stream_engine.service.context import Context, Requests
+from stream_engine.service.in_flight import FAILURES
 from stream_engine.service.inferred import examples, prepared
+from stream_engine.service.ingest import BLOCK_BYTES
+from stream_engine.service.learning import take_loss
 from stream_engine.service.metrics import Metrics
 from stream_engine.service.open_run import OpenRun, open_run
 from stream_engine.service.progress_bars import Bars
-from stream_engine.service.requests import Requests
 from stream_engine.service.result_line import before, findings_of, result_line
 from stream_engine.service.result_sender import check_publish
-from stream_engine.service.settings import BadSettings, Settings, shown
+from stream_engine.service.settings import BadSettings, Settings
+from stream_engine.service.settings.loading import shown
+from stream_engine.service.source_health import POLL_SECONDS
+from stream_engine.service.sources import block_bytes
+from stream_engine.state.labels import waiting
+
+
+def consume(run: OpenRun, progress: Bars | None = None) -> None:
+    """Read until the sources are finished or a stop is requested, then take the final snapshot.
+
+    If a source fails, everything before the failure is counted and included in the snapshot. Raises
+    `connectors.SourceFailed`, `RunFailed`.
+    """
+    learning = run.learning
+    try:
+        failure = _read_on(run, progress)
+        if not failure and not run.context.requests.stop:
+            learning.dead_letters.check_something_was_right(learning.engine.sequence)
+        run.publishing.take_final()
+    except BaseException as error:
+        run.reading.ahead.close()  # or it would note what it is at work on
+        if isinstance(error, FAILURES):
+            learning.in_flight.rest()
+        raise
+    if without_comparison := waiting(learning.engine.labels, learning.engine.objects):
+        run.context.log.warning(
+            "labels of objects without comparisons are kept for later",
+            n=len(without_comparison),
+            first=without_comparison[:3],
+        )
+    if failure:
+        raise failure
+
+
+def _read_on(run: OpenRun, progress: Bars | None) -> SourceFailed | None:
+    """Process the input until the sources are finished, one of them fails, or a stop is requested."""
+    reading, requests = run.reading, run.context.requests
+    unfinished, failure = list(reading.sources), None
+    try:
+        while unfinished and not requests.stop:
+            if requests.paused:
+                _stay_paused(run, progress)
+                continue
+            for source in list(unfinished) if reading.following else unfinished[:1]:
+                _poll(run, source, POLL_SECONDS / (len(unfinished) if reading.following else 1), progress)
+                if source.finished():
+                    unfinished.remove(source)
+    except SourceFailed as error:
+        failure = error
+    _learn_down_to(run, 0, progress)
+    reading.ahead.close()
+    run.learning.in_flight.rest()  # what was decoded and is not learned, because someone asked to stop
+    return failure
+
+
+def _stay_paused(run: OpenRun, progress: Bars | None) -> None:
+    """Wait briefly without reading, because the run is paused; publications and refits are still processed."""
+    _learn_down_to(run, 0, progress)
+    paused = run.context.metrics.paused
+    paused.set(1)
+    run.health.paused()
+    run.publishing.between_records()
+    time.sleep(POLL_SECONDS)
+    paused.set(run.context.requests.paused)
+
+
+def _poll(run: OpenRun, source: Source, timeout: float, progress: Bars | None) -> None:
+    """Process what a source has now."""
+    reading, engine, metrics, memory = run.reading, run.learning.engine, run.context.metrics, run.publishing.memory
+    run.context.heartbeat.tick()
+    run.publishing.wait_for_memory("poll", 0)
+    reading.ingest.block_bytes = memory.block_bytes(block_bytes(run.settings.snapshot.every, BLOCK_BYTES))
+    run.health.polled(source)
+    started = time.monotonic()
+    records = source.poll(0.0 if reading.ahead.polls else timeout)
+    metrics.poll_seconds.inc(time.monotonic() - started)
+    for notice in source.notices():
+        run.context.log.warning(notice)
+    opened, losses = source.opened(), source.losses()
+    if opened or losses:
+        _learn_down_to(run, 0, progress)  # a starting point comes behind what was read before
+    engine.positions |= opened  # starting points that the source chose belong to the state like those read
+    metrics.expect(opened)
+    for loss in losses:
+        take_loss(engine, loss)
+        metrics.follow(engine.counters)
+    if records and not run.context.requests.stop:
+        reading.ahead.give(records)
+        _learn_down_to(run, reading.ahead.most_waiting() if memory.left() > 0 else 0, progress, join=False)
+    else:
+        _learn_down_to(run, 0, progress)
+    run.publishing.between_records()
+    run.health.look(source)
+
+
+def _learn_down_to(run: OpenRun, polls: int, progress: Bars | None, join: bool = True) -> None:
+    """Learn records until at most `polls` polls are waiting or a stop is requested; with `join`, also wait for the
+    guard."""
+    ahead, heartbeat, metrics = run.reading.ahead, run.context.heartbeat, run.context.metrics
+    within = False  # a record of which a part was learned
+    while ahead.polls > polls and (within or not run.context.requests.stop):
+        before = ahead.seconds
+        with heartbeat.block():
+            block = ahead.take()
+        metrics.decode_seconds.inc(ahead.seconds - before)
+        if block is None:
+            continue
+        within = block.more
+        with heartbeat.block():
+            run.learning.learn(block)
+            if not heartbeat.warm:
+                run.learning.join()
+        heartbeat.warm = True
+        if progress:
+            progress.taken(run.learning.engine.counters["comparisons"])
+        if not within:
+            run.publishing.between_records()
+    if join:
+        run.learning.join()
+
 
 _BESIDE = ("source", "state")  # logged under names of their own
 
@@ -55,12 +185,14 @@ def run(
         raise BadSettings("source: not given; name a file, a glob, - or kafka://HOST:PORT/TOPIC")
     check_publish(settings.publish, settings.kafka)
     directory = Path(settings.state)
+    compiles = _nothing_is_compiled()  # before the first line is read, by a kernel
     inferred = prepared(settings)
     started = time.monotonic()
     requests = Requests()
     with requests.from_signals(), _few_collections(), ExitStack() as stack:
         context = Context(metrics or Metrics(), log or structlog.get_logger(), requests)
-        _say_if_compiling(context)
+        if compiles:
+            context.log.info("compiling", note="once after an installation or an update; about 15 s of a processor")
         opened = open_run(settings, directory, context, stack, start_over, inferred)
         if inferred.said:
             context.log.info(inferred.said)
@@ -79,11 +211,10 @@ def run(
     return seconds
 
 
-def _say_if_compiling(context: Context) -> None:
-    """Log that this run compiles the kernels, which takes most of a short run, if no run has done so before."""
+def _nothing_is_compiled() -> bool:
+    """Whether this run compiles the kernels, as the first one: that takes most of the time of a short run."""
     import_module("stream_engine.data.numba_start")  # before anything of numba
-    if import_module("stream_engine.data.kernel_cache").is_empty():
-        context.log.info("compiling", note="once after an installation or an update; about 15 s of a processor")
+    return import_module("stream_engine.data.kernel_cache").is_empty()
 
 
 @contextmanager

@@ -10,16 +10,16 @@ from pathlib import Path
 from typing import Any
 
 from connectors import SINKS, SOURCES, Position, Source, UnusableSource, open_source, resolve, split_uri
+from connectors.files.line_blocks import TextLayout, text_layout
 from connectors.files.paths import check_readable, expand, named_twice
 from connectors.files.readers import Sizes, kind_of
-from connectors.files.text_layout import TextLayout, text_layout
-from connectors.kafka.address import parse_address
+from connectors.kafka.client import parse_address
 from connectors.kafka.start_offsets import selected_partitions
 from stream_engine.counts import accumulator
-from stream_engine.formats.bounds import Bounds
-from stream_engine.formats.options import EventOptions
+from stream_engine.formats.options import Bounds, EventOptions
 from stream_engine.service.resumed import accumulators_in_use
-from stream_engine.service.settings import BadSettings, Settings, shard
+from stream_engine.service.settings import BadSettings, Settings
+from stream_engine.service.settings.loading import shard
 from stream_engine.state import spark_deltas
 
 BYTES_EACH = 4  # per comparison; as few as in a long ranking

@@ -21,7 +21,7 @@ from typing import Any
 
 from connectors import UnusableSource, split_uri
 from connectors.disk import Disk, FolderInUse, FolderLock, write_whole
-from connectors.kafka.address import Address
+from connectors.kafka.client import Address
 from connectors.spark_deltas import FORMAT
 from stream_engine.formats.options import UnusableOptions
 from stream_engine.service.settings import BadSettings

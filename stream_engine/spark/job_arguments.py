@@ -8,12 +8,13 @@ from typing import NamedTuple, NoReturn
 
 from connectors import UnusableSource, split_uri
 from connectors.files.paths import named_twice
-from connectors.kafka.address import Address, parse_address
+from connectors.kafka.client import Address, parse_address
 from stream_engine.data.comparisons import EVENT_TYPES
 from stream_engine.formats import FORMATS
 from stream_engine.formats.event_fields import fields_of, where_of
 from stream_engine.formats.options import EventOptions
-from stream_engine.service.settings import BadSettings, mapping
+from stream_engine.service.settings import BadSettings
+from stream_engine.service.settings.loading import mapping
 
 SCRIPT = Path(__file__).with_name("counts.py")  # what is submitted
 

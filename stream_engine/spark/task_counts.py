@@ -9,8 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from connectors import Record, UnusableSource, records_of
-from connectors.kafka.address import partition_name
-from connectors.kafka.client import sniff
+from connectors.kafka.client import partition_name, sniff
 from stream_engine.service.ingest import Ingest
 from stream_engine.spark.job_arguments import Job
 from stream_engine.state.delta_columns import COUNTS, objects_of, sums_of, table_of

@@ -17,11 +17,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from stream_engine.data.array_checks import ArraySpec, check_array, check_range, check_rising, pattern_of
+from stream_engine.data.array_checks import ArraySpec, check_array, check_names, check_range, check_rising, pattern_of
 from stream_engine.data.container import Corrupt
-from stream_engine.data.name_checks import check_names
-from stream_engine.state.artifact import Artifact
-from stream_engine.state.artifact_figures import check_figures
+from stream_engine.state.artifact import Artifact, check_figures
 
 RING = 1 << 17  # answers that an online embedding keeps (`embedding.online`)
 MAKERS = "stream_engine.refits"  # loaded by its text: a refit is added there, not here

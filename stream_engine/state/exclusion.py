@@ -13,8 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from stream_engine.state.artifact import Artifact
-from stream_engine.state.artifact_figures import figure
+from stream_engine.state.artifact import Artifact, figure
 from stream_engine.state.forgetting import forget_worker, workers_of
 from stream_engine.state.snapshot import Snapshot
 

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from stream_engine.data.hashing import NameHashes
 from stream_engine.data.interner import Interner
-from stream_engine.data.name_hashes import NameHashes
 from stream_engine.data.packed_names import Names, pack_names
 
 MAX_OBJECTS = 2**31 - 1

@@ -21,7 +21,7 @@ import numpy as np
 from connectors import DeadLetter, Record, SourceFailed
 from stream_engine.data.array_checks import LARGEST_COUNT
 from stream_engine.data.comparisons import MAX_NAME_BYTES, Decoded, ExternalCounts, Label, Rejected, empty_batch
-from stream_engine.data.integer_hash import mix64
+from stream_engine.data.hashing import mix64
 from stream_engine.data.triplet_columns import canonical_counts, columns_from_rows, net_vote
 from stream_engine.state.delta_columns import COLUMNS, COUNTS, SCHEMA, objects_of, rows_of, sums_of
 

@@ -319,14 +319,21 @@ class Store:
                 self.disk.remove(folder / name)
 
 
+class NoChecksum(Corrupt):
+    """A note without a checksum, as version 0.1.0 wrote it: nobody can say whether it was changed."""
+
+
 def read_note(path: Path, disk: Disk | None = None) -> dict[str, Any]:
-    """What `Store.note` wrote to a file. Raises `Corrupt` unless it is that, bit for bit; OSError."""
+    """What `Store.note` wrote to a file. Raises `Corrupt` unless it is that, bit for bit, `NoChecksum`; OSError."""
     data = (disk or Disk()).read(path)
     try:
         noted = json.loads(data)
-        digest = noted.pop(DIGEST)
-    except (ValueError, RecursionError, LookupError, AttributeError, TypeError):
+        has_digest = any(isinstance(value, str) and len(value) == 64 for value in noted.values())  # whatever its name
+        digest = noted.pop(DIGEST, None)
+    except (ValueError, RecursionError, AttributeError, TypeError):
         raise Corrupt("no note with a checksum, as versions after 0.1.0 write it") from None
+    if not has_digest:
+        raise NoChecksum("not covered by a checksum: version 0.1.0 wrote it")
     text = json.dumps({**noted, DIGEST: digest}, indent=1, ensure_ascii=False) + "\n"
     if digest != _digest(noted) or text.encode("utf-8", "surrogatepass") != data:
         raise Corrupt("checksum differs: the file was changed after it was written")

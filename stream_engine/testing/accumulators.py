@@ -8,7 +8,7 @@ import numpy as np
 from stream_engine.counts import Statistic
 from stream_engine.data import container
 from stream_engine.data.comparisons import Batch, empty_batch
-from stream_engine.data.name_hashes import hashes_of_numbers
+from stream_engine.data.hashing import hashes_of_numbers
 from stream_engine.state.snapshot import frozen
 from stream_engine.testing.batches import concatenated, random_stream, stream_in_pieces, taken
 

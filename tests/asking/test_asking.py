@@ -28,7 +28,7 @@ from stream_engine.commands import ask
 from stream_engine.counts import kernels, landmark_designs
 from stream_engine.data.comparisons import Triplet
 from stream_engine.data.triplet_columns import columns_from_triplets
-from stream_engine.evaluation.judgements import judgements_of
+from stream_engine.evaluation.judgement_folds import judgements_of
 from stream_engine.refits.embedding import Params, refit
 from stream_engine.state.engine import Engine
 from stream_engine.state.store import Store

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from stream_engine import Engine, asking
-from stream_engine.asking import implied
+from stream_engine.asking import known
 from stream_engine.asking.known import known_from
 from stream_engine.data.comparisons import Triplet
 from stream_engine.order.partial_order import PartialOrder
@@ -53,7 +53,7 @@ def test_where_all_follows_the_rest_is_random():
 
 def test_no_order_or_too_large_a_one_leaves_nothing_out(monkeypatch):
     assert known_from(answered(6, 25, False)[0]).implied is None
-    monkeypatch.setattr(implied, "MOST", 5)
+    monkeypatch.setattr(known, "MOST", 5)
     assert known_from(answered(6, 25)[0]).implied is None
 
 

@@ -15,7 +15,7 @@ from stream_engine.clustering.evidence import evidence, flipped
 from stream_engine.counts import ACCUMULATORS
 from stream_engine.counts.spectral import centred
 from stream_engine.data import available_memory
-from stream_engine.refits import CannotRefit, sdp_clustering, sdp_clustering_artifact, spectral
+from stream_engine.refits import CannotRefit, sdp_clustering, spectral
 from stream_engine.refits.sdp_clustering import Params, refit, solve, spur
 from stream_engine.state import artifact
 from tests.support.planted_similarities import adds3, adds4, planted, planted_adds3
@@ -368,7 +368,7 @@ def test_a_warm_start_comes_with_the_artifact_and_survives_new_objects(monkeypat
         snapshot, without_verdict(k=4, tol=1e-4, similarity="k1"), 0, before
     )  # another similarity: no start from it
     assert other.report["certified"]
-    monkeypatch.setattr(sdp_clustering_artifact, "WARM_UP_TO", 100)
+    monkeypatch.setattr(sdp_clustering, "WARM_UP_TO", 100)
     none = refit(snapshot, without_verdict(k=4), 0)
     assert "warm_v" not in none.arrays and none.report["warm_bytes"] == 0
 

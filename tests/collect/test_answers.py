@@ -5,9 +5,8 @@ import itertools
 import msgspec
 import pytest
 
-from stream_engine.collect.accept import MOST, accept, answers_in
+from stream_engine.collect.accept import MOST, REASONS, Rejection, accept, answers_in
 from stream_engine.collect.question_pool import NothingLeft, Question, QuestionPool
-from stream_engine.collect.refusals import REASONS, Rejection
 from stream_engine.collect.screens import CATCH, REPEAT, Consent
 from stream_engine.collect.sessions import Person, Sessions, restored
 from stream_engine.collect.study import Asking, Catching, CatchTrial, Study

@@ -11,8 +11,7 @@ import pytest
 from PIL import Image
 
 from stream_engine.collect.archive import zipped
-from stream_engine.collect.kept_objects import keep, kept
-from stream_engine.collect.stimuli import BadStimuli, Stimuli
+from stream_engine.collect.stimuli import BadStimuli, Stimuli, keep, kept
 from tests.collect.test_collect import NO_REFITS, read_by_the_engine
 from tests.support.collecting import COMPILING, Participant, first_shown, get
 from tests.support.process import engine, until

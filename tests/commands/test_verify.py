@@ -182,6 +182,13 @@ def test_damage_leftovers_and_what_was_pruned_meanwhile(state):
     assert "snapshot" in engine("verify", "--state", state, status=1).stdout
 
 
+def test_notes_of_version_0_1_0_have_no_checksum_and_are_not_called_wrong(state):
+    (state / "progressive.json").write_text('{\n "snapshot": 1,\n "tested": 12\n}\n')
+    said = engine("verify", "--state", state).stdout
+    assert [line[:6] for line in said.splitlines() if "progressive.json" in line] == ["note  "]
+    assert Store(state).noted("progressive") == {}
+
+
 def test_what_cannot_be_verified_is_one_line(state, tmp_path):
     assert "snapshot" in one_line(engine("verify", "--state", tmp_path / "none", status=1).stderr)
     assert "again" in one_line(engine("verify", "--state", state, "-", status=2).stderr)

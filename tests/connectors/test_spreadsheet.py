@@ -7,8 +7,8 @@ from datetime import datetime
 import pytest
 
 from connectors import UnusableSource, open_source
-from connectors.files.line_numbers import LineNumbers
-from connectors.files.text_layout import text_layout
+from connectors.files.line_blocks import text_layout
+from connectors.files.readers import LineNumbers
 from stream_engine.formats.csv_events import Decoder
 from stream_engine.formats.options import EventOptions
 

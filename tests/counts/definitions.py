@@ -16,8 +16,7 @@ from stream_engine.counts.judgement_kernels import ALL, OF_SAMPLER, OF_SIDES, OF
 from stream_engine.counts.judgement_states import NO_TIME
 from stream_engine.counts.worker_votes import TALLIES
 from stream_engine.data.comparisons import Batch
-from stream_engine.data.integer_hash import GOLDEN_GAMMA, mix64
-from stream_engine.data.name_hashes import name_hashes
+from stream_engine.data.hashing import GOLDEN_GAMMA, mix64, name_hashes
 from stream_engine.data.packed_names import pack_names
 from stream_engine.data.triplet_columns import canonical_counts
 

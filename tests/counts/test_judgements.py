@@ -13,7 +13,7 @@ from stream_engine.counts.judgement_kernels import ALL
 from stream_engine.counts.judgements import Judgements
 from stream_engine.data.comparisons import Batch, Quadruplet, Triplet
 from stream_engine.data.container import Corrupt
-from stream_engine.evaluation.judgements import judgements_of
+from stream_engine.evaluation.judgement_folds import judgements_of
 from stream_engine.formats import expand_in_pieces
 from stream_engine.formats.arrow_events import Decoder as ArrowDecoder
 from stream_engine.formats.csv_events import Decoder as CsvDecoder

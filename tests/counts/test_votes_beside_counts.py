@@ -15,7 +15,7 @@ from stream_engine.evaluation.worker_reliability import votes_of
 from stream_engine.refits import reliability
 from stream_engine.service.repair.recount import empty_like
 from stream_engine.service.resumed import accumulators_in_use, restored
-from stream_engine.service.settings import load
+from stream_engine.service.settings.loading import load
 from stream_engine.state.engine import Engine, OverlappingStates
 from tests.support.generators import dense_batch, with_provenance
 

@@ -6,18 +6,26 @@ import itertools
 import numpy as np
 import pytest
 
-from stream_engine.data import array_checks, column_checks, name_checks
-from stream_engine.data.array_checks import LARGEST_COUNT, MOST, ArraySpec, check_array, check_arrays, check_range
+from stream_engine.data import array_checks
+from stream_engine.data.array_checks import (
+    LARGEST_COUNT,
+    MAX_NAME_BYTES,
+    MOST,
+    ArraySpec,
+    check_array,
+    check_arrays,
+    check_names,
+    check_range,
+)
 from stream_engine.data.container import Corrupt
-from stream_engine.data.name_checks import MAX_NAME_BYTES, check_names
 from stream_engine.data.packed_names import pack_names
 from stream_engine.data.triplet_columns import COUNT_LIMIT
 
 
 @pytest.fixture(params=[1, 2, 5, 1000])
 def block(request, monkeypatch):
-    for module in (array_checks, column_checks, name_checks):
-        monkeypatch.setattr(module, "BLOCK", request.param)
+    for name in ("BLOCK", "NAMES_AT_ONCE"):
+        monkeypatch.setattr(array_checks, name, request.param)
     return request.param
 
 
@@ -104,7 +112,7 @@ def test_columns_of_counts(block):
         }  # fmt: skip
         right = all(a < b for a, b in pairs) and all(p < q for p, q in itertools.pairwise(pairs))
         right &= all(len({*p, *each}) == 2 + len(each) for p, each in zip(pairs, anchors))
-        assert holds(column_checks.check_columns, state) == right
+        assert holds(array_checks.check_columns, state) == right
         seen.append(right)
     both(seen)
 
@@ -118,15 +126,15 @@ def test_counts_have_one_type_and_neither_is_negative_nor_are_both_0(block):
         n_lo, n_hi = drawn[0].astype(kind), drawn[1].astype(kind if rng.random() < 0.9 else other)
         right = n_lo.dtype == n_hi.dtype and drawn.min() >= 0 and (drawn.sum(axis=0) > 0).all()
         right = bool(right and (n_lo.dtype.itemsize == 4 or drawn.max() >= COUNT_LIMIT))
-        assert holds(column_checks.check_counts, n_lo, n_hi) == right
+        assert holds(array_checks.check_counts, n_lo, n_hi) == right
         seen.append(right)
     both(seen)
     for kind, most in (("i4", COUNT_LIMIT - 1), ("i8", LARGEST_COUNT - 1)):
         large = np.array([most], kind)
-        assert holds(column_checks.check_counts, large, large) and holds(column_checks.check_counts, 0 * large, large)
-        assert not holds(column_checks.check_counts, large + 1, large)
+        assert holds(array_checks.check_counts, large, large) and holds(array_checks.check_counts, 0 * large, large)
+        assert not holds(array_checks.check_counts, large + 1, large)
     none = np.empty(0, np.int32)
-    assert holds(column_checks.check_counts, none, none)
+    assert holds(array_checks.check_counts, none, none)
     assert LARGEST_COUNT * 64 == MOST == 2**53
 
 

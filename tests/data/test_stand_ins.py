@@ -7,9 +7,9 @@ import threading
 import numpy as np
 import pytest
 
-from stream_engine.data.borrowed_arrays import borrowed
 from stream_engine.data.compiled import Kernel, njit, register_jitable
-from stream_engine.data.integer_hash import mix64
+from stream_engine.data.hashing import mix64
+from stream_engine.data.intrinsics import borrowed
 from tests.conftest import ROOT
 
 STEP = 3
@@ -77,13 +77,13 @@ def enclosing():
 def test_definition_and_the_functions_for_kernels_load_no_numba():
     code = (
         "import sys, numpy as np\n"
-        "from stream_engine.data import borrowed_arrays, byte_words, integer_hash, open_addressing, prefetch\n"
+        "from stream_engine.data import hashing, intrinsics\n"
         "import stream_engine.order.partial_order, stream_engine.counts.adds_similarity\n"
-        "assert integer_hash.mix64(np.array([1], np.uint64))[0] == 0x5692161D100B05E5\n"
-        "assert open_addressing.fits(1, [0] * 8)\n"
-        "assert byte_words.word_at.__doc__ and byte_words.word_at.__name__ == 'word_at'\n"
+        "assert hashing.mix64(np.array([1], np.uint64))[0] == 0x5692161D100B05E5\n"
+        "assert hashing.fits(1, [0] * 8)\n"
+        "assert intrinsics.word_at.__doc__ and intrinsics.word_at.__name__ == 'word_at'\n"
         "assert not {'numba', 'llvmlite'} & set(sys.modules)\n"
-        "assert byte_words.word_at(np.arange(9, dtype=np.uint8), 1) == 0x0807060504030201 and 'numba' in sys.modules\n"
+        "assert intrinsics.word_at(np.arange(9, dtype=np.uint8), 1) == 0x0807060504030201 and 'numba' in sys.modules\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT)
 

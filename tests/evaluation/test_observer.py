@@ -14,8 +14,21 @@ from stream_engine.data.comparisons import EVENT_TYPES, Decoded
 from stream_engine.evaluation import PREDICTORS, predictor
 from stream_engine.evaluation.calibration import Calibration
 from stream_engine.evaluation.drift import Worsening
-from stream_engine.evaluation.observer import ALL, MOST, SHARE, Observer, drawn_of, signals, smaller
-from stream_engine.evaluation.scores import BINS, KINDS, WINDOW, Scores, figures, table
+from stream_engine.evaluation.observer import (
+    ALL,
+    BINS,
+    KINDS,
+    MOST,
+    SHARE,
+    WINDOW,
+    Observer,
+    Scores,
+    drawn_of,
+    figures,
+    signals,
+    smaller,
+    table,
+)
 from stream_engine.formats import decoder
 from stream_engine.formats.options import EventOptions
 from stream_engine.state.artifact import Artifact

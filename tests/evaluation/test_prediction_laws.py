@@ -11,8 +11,24 @@ from stream_engine.data.comparisons import Batch, Kinds
 from stream_engine.evaluation import Predictor
 from stream_engine.evaluation.calibration import HELD, Calibration, calibrated
 from stream_engine.evaluation.drift import Worsening
-from stream_engine.evaluation.observer import ALL, MOST, SHARE, WAIT, Observer, drawn_of, numbers_drawn
-from stream_engine.evaluation.scores import BINS, CONFIDENCE, KINDS, LOSS, RIGHT, TESTED, WINDOW, Scores, table
+from stream_engine.evaluation.observer import (
+    ALL,
+    BINS,
+    CONFIDENCE,
+    KINDS,
+    LOSS,
+    MOST,
+    RIGHT,
+    SHARE,
+    TESTED,
+    WAIT,
+    WINDOW,
+    Observer,
+    Scores,
+    drawn_of,
+    numbers_drawn,
+    table,
+)
 from stream_engine.state.engine import Engine
 from tests.evaluation.test_observer import decoded
 from tests.support.generators import planted_triplets

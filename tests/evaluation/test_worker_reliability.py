@@ -18,7 +18,8 @@ from stream_engine.formats import decoder
 from stream_engine.formats.options import EventOptions
 from stream_engine.refits import reliability, spectral
 from stream_engine.service.resumed import restored
-from stream_engine.service.settings import BadSettings, load
+from stream_engine.service.settings import BadSettings
+from stream_engine.service.settings.loading import load
 from stream_engine.state.engine import Engine, OverlappingStates
 from stream_engine.state.snapshot import encode
 from stream_engine.state.store import Store

@@ -7,12 +7,11 @@ import pytest
 
 from stream_engine.data.comparisons import EVENT_TYPES, REASONS, InvalidEvent, Quadruplet, Triplet
 from stream_engine.data.packed_names import Names, pack_names
-from stream_engine.formats import event_block, fault_messages
+from stream_engine.formats import event_block, expand
 from stream_engine.formats import expand as room
-from stream_engine.formats.event_block import Block
+from stream_engine.formats.event_block import Block, plain_triplets
 from stream_engine.formats.event_columns import FieldNames, Origins, Piece, untold
 from stream_engine.formats.event_fields import KIND
-from stream_engine.formats.plain_triplets import plain_triplets
 from tests.support.event_reference import FIELDS, reference_expand
 
 NAMES = ["a", "b", "c", "d", "e"]
@@ -125,10 +124,10 @@ def arrays(events):
 def test_a_fault_is_told_in_the_words_of_the_contract():
     for fault in range(1, 8):
         for kind in range(len(EVENT_TYPES)):
-            if fault == fault_messages.SAME and kind == KIND["label"]:
+            if fault == expand.SAME and kind == KIND["label"]:
                 continue
             names = ["a", "b", "c", "d"]
-            told = fault_messages.explain(fault, kind, names[:2] if kind == KIND["label"] else names, 1, 0, 1)
+            told = expand.explain(fault, kind, names[:2] if kind == KIND["label"] else names, 1, 0, 1)
             assert told.reason in REASONS and "\n" not in str(told) and len(str(told)) < 200
 
 

@@ -10,11 +10,10 @@ import numpy as np
 import pytest
 
 from stream_engine.data.comparisons import MAX_NAME_BYTES
-from stream_engine.formats.bounds import Bounds
 from stream_engine.formats.event_block import MAX_UNKNOWN
 from stream_engine.formats.joined_blocks import joined
 from stream_engine.formats.json_events import Decoder
-from stream_engine.formats.options import EventOptions
+from stream_engine.formats.options import Bounds, EventOptions
 from tests.support.event_worlds import essence
 
 OPTIONS = EventOptions(provenance=True)

@@ -8,7 +8,8 @@ from stream_engine.formats.in_words import answers
 from stream_engine.formats.options import UnreadableHeader
 from stream_engine.service.inferred import prepared
 from stream_engine.service.ingest import Ingest
-from stream_engine.service.settings import BadSettings, load
+from stream_engine.service.settings import BadSettings
+from stream_engine.service.settings.loading import load
 from stream_engine.service.sources import event_options, source
 from tests.support.survey_files import FILES
 

@@ -8,12 +8,11 @@ import pyarrow as pa
 import pytest
 
 from stream_engine.formats.arrow_events import Decoder as ArrowDecoder
-from stream_engine.formats.bounds import Bounds
 from stream_engine.formats.csv_events import Decoder as CsvDecoder
 from stream_engine.formats.expand_in_pieces import COMPARISONS_AT_ONCE
 from stream_engine.formats.field_values import MAX_VOTES, votes_of
 from stream_engine.formats.json_events import Decoder as JsonDecoder
-from stream_engine.formats.options import EventOptions
+from stream_engine.formats.options import Bounds, EventOptions
 from tests.support.event_worlds import ipc_of
 
 LIMIT = 1_000_000

@@ -62,7 +62,7 @@ def make(rng: Random) -> bytes:
 
 def _keys() -> list[tuple[str, str]]:
     """Every key of the settings, with its section ("" at the top)."""
-    from stream_engine.service.settings import load, shown
+    from stream_engine.service.settings.loading import load, shown
 
     found = []
     for section, value in shown(load(None, {"source": ["x.jsonl"], "state": "s"})).items():

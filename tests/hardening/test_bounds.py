@@ -21,9 +21,8 @@ from connectors import Record
 from connectors.arrow_headers import size_of_stream
 from connectors.kafka.client import sniff
 from stream_engine.formats import decoder, expand_in_pieces
-from stream_engine.formats.bounds import Bounds
 from stream_engine.formats.joined_blocks import joined
-from stream_engine.formats.options import EventOptions
+from stream_engine.formats.options import Bounds, EventOptions
 from stream_engine.service.ingest import Ingest
 from stream_engine.state.engine import Engine
 from tests.conftest import ROOT

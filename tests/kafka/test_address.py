@@ -3,8 +3,7 @@
 import pytest
 
 from connectors import Position, UnusableSource, open_source
-from connectors.kafka.address import kafka_python_options, librdkafka_options, parse_address, scrubbed
-from connectors.kafka.client import Range
+from connectors.kafka.client import Range, kafka_python_options, librdkafka_options, parse_address, scrubbed
 from connectors.kafka.source import CLIENTS, KafkaSource, check_options
 from connectors.kafka.start_offsets import offset_loss
 from tests.support.facts import states

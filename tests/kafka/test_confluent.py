@@ -6,8 +6,7 @@ from typing import NamedTuple
 import pytest
 from confluent_kafka import KafkaError
 
-from connectors.kafka.address import parse_address
-from connectors.kafka.client import ClientFailed, OffsetsLost, Progress, Refused
+from connectors.kafka.client import ClientFailed, OffsetsLost, Progress, Refused, parse_address
 from connectors.kafka.confluent_client import Confluent
 
 

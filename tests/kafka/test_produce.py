@@ -9,7 +9,7 @@ import pyarrow.parquet
 import pytest
 
 from connectors import SinkUnavailable, UnusableSource
-from connectors.kafka.address import parse_address
+from connectors.kafka.client import parse_address
 from connectors.kafka.sender import Sender
 from connectors.kafka.source import KafkaSource
 from stream_engine.__main__ import main

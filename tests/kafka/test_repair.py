@@ -8,12 +8,11 @@ from contextlib import ExitStack
 import pytest
 from kafka import TopicPartition
 
-from stream_engine.service.consume import consume
-from stream_engine.service.context import Context
+from stream_engine.service.context import Context, Requests
 from stream_engine.service.metrics import Metrics
 from stream_engine.service.open_run import open_run
-from stream_engine.service.requests import Requests
-from stream_engine.service.settings import load
+from stream_engine.service.run import consume
+from stream_engine.service.settings.loading import load
 from tests.support.process import engine, one_line, summary, until
 
 pytestmark = pytest.mark.kafka

@@ -9,10 +9,9 @@ import pytest
 
 from stream_engine.data.comparisons import MAX_LIST, MAX_NAME_BYTES
 from stream_engine.formats.arrow_events import Decoder as ArrowDecoder
-from stream_engine.formats.bounds import Bounds
 from stream_engine.formats.csv_events import Decoder as CsvDecoder
 from stream_engine.formats.json_events import Decoder as JsonDecoder
-from stream_engine.formats.options import EventOptions
+from stream_engine.formats.options import Bounds, EventOptions
 from tests.support.event_worlds import arrow_of, csv_of, essence, ipc_of, some_events
 
 

@@ -15,7 +15,7 @@ from stream_engine.counts import ACCUMULATORS
 from stream_engine.formats import decoder
 from stream_engine.formats.options import EventOptions
 from stream_engine.refits import REFITS, beta_choice, refit_module
-from stream_engine.state.artifact_figures import figure
+from stream_engine.state.artifact import figure
 from stream_engine.state.engine import Engine
 from tests.refits.laws import PARAMS
 

@@ -16,15 +16,14 @@ from stream_engine.counts.leaving import (
     rows_naming,
     rows_where,
     shifted,
+    votes_of,
 )
-from stream_engine.counts.leaving_workers import votes_of
 from stream_engine.counts.quadruplet_counts import QuadrupletCounts
 from stream_engine.counts.triplet_counts import TripletCounts
 from stream_engine.counts.worker_votes import TALLIES, WorkerVotes, names_of
 from stream_engine.data.comparisons import Batch
-from stream_engine.data.name_hashes import hashes_of_numbers
-from stream_engine.order.partial_order import PartialOrder
-from stream_engine.order.without_object import without_object, without_uncounted
+from stream_engine.data.hashing import hashes_of_numbers
+from stream_engine.order.partial_order import PartialOrder, without_object, without_uncounted
 from stream_engine.state.forgetting import _about_object
 from stream_engine.state.snapshot import Snapshot
 from tests.counts.definitions import definition

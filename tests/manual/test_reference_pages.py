@@ -20,8 +20,8 @@ from stream_engine.commands import VERBS, verb
 from stream_engine.data.comparisons import EVENT_TYPES, REASONS
 from stream_engine.formats.event_fields import OPTIONAL, PAIR_COLUMNS, SHAPES, VOTES
 from stream_engine.refits import REFITS, refit_module
-from stream_engine.service.http import HttpContext
-from stream_engine.service.http.admin import admin_routes
+from stream_engine.service.http.context import HttpContext
+from stream_engine.service.http.routes import admin_routes
 from stream_engine.service.metrics import Metrics
 from stream_engine.service.settings import Settings
 from tests.conftest import ROOT

@@ -36,7 +36,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 TOPS = ("stream_engine", "connectors")
 EQUIVALENT = Path(__file__).parent / "equivalent.toml"
 ELSEWHERE = ("kafka", "prometheus", "spark", "benchmarks", "house", "manual", "fuzz", "mutants", "papers", "support")
-OWN_CACHE = ("compiled.py", "kernel_cache.py", "kernel_sources.py", "numba_start.py")  # their mutants compile all anew
+OWN_CACHE = ("compiled.py", "kernel_cache.py", "numba_start.py")  # their mutants compile all anew
 OUTCOMES = ("killed", "timed out", "equivalent", "survived", "no test")
 
 

@@ -70,7 +70,7 @@ def run(job: dict) -> int:
 def _compiled(known: Path, folder: Path, stale: set[tuple[str, str]]) -> None:
     """Put the compiled code of unchanged kernels where the changed sources look for theirs.
 
-    `known`: a folder `stream-engine-KEY` of the unchanged ones. An index names its folder, and keys are equally long.
+    `known`: a folder `stream-engine-KEY` of the unchanged ones.
     """
     from stream_engine.data.kernel_cache import key
 
@@ -80,13 +80,10 @@ def _compiled(known: Path, folder: Path, stale: set[tuple[str, str]]) -> None:
     if new.name == known.name:
         new.symlink_to(known)
         return
-    for path in known.rglob("*.nb?"):
+    for path in known.rglob("*.nbc"):
         target = new / path.relative_to(known)
         module, name = path.name.split("-")[0].split(".")[:2]
         if (str(Path(path.parent.name) / module), name) in stale:
             continue
         target.parent.mkdir(parents=True, exist_ok=True)
-        if path.suffix == ".nbi":
-            target.write_bytes(path.read_bytes().replace(known.name.encode(), new.name.encode()))
-        else:
-            os.link(path, target)
+        os.link(path, target)

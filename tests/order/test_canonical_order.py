@@ -11,8 +11,7 @@ import pytest
 
 from stream_engine.data.comparisons import interleaved
 from stream_engine.data.triplet_columns import columns_from_triplets
-from stream_engine.order.canonical_order import Quadruplets, net_votes
-from stream_engine.order.distinct_edges import DistinctEdges, by_first_appearance
+from stream_engine.order.canonical_order import DistinctEdges, Quadruplets, by_first_appearance, net_votes
 from stream_engine.order.graph import IN, OUT, create_nodes
 from stream_engine.order.hash_tables import key_columns
 from stream_engine.order.judging import ACCEPTED

@@ -5,8 +5,7 @@ import numpy as np
 import pytest
 
 from stream_engine.order import canonical_order as module
-from stream_engine.order.canonical_order import order_of_votes
-from stream_engine.order.distinct_edges import DistinctEdges, by_first_appearance
+from stream_engine.order.canonical_order import DistinctEdges, by_first_appearance, order_of_votes
 from stream_engine.order.pair_rows import canonical, numbered
 from stream_engine.order.sifting import PASSES, sifted
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from stream_engine.evaluation.coordinates import margin_scale
-from stream_engine.evaluation.judgements import judgements_of
+from stream_engine.evaluation.judgement_folds import judgements_of
 from stream_engine.evaluation.subset import renumbering
 from stream_engine.formats import decoder
 from stream_engine.formats.options import EventOptions

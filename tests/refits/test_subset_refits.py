@@ -21,7 +21,7 @@ from stream_engine.data.triplet_columns import columns_from_triplets
 from stream_engine.evaluation import subset
 from stream_engine.order.partial_order import PartialOrder
 from stream_engine.refits import CannotRefit, kernel_learning, partial_order_embedding, triplet_boost
-from stream_engine.service import settings
+from stream_engine.service.settings import loading as settings
 from stream_engine.state.engine import Engine
 from stream_engine.state.published import Published
 from stream_engine.state.snapshot import Snapshot, frozen

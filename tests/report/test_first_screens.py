@@ -4,7 +4,7 @@ import numpy as np
 
 from stream_engine.findings import WARNING
 from stream_engine.report import page
-from stream_engine.report.tiles import tiles
+from stream_engine.report.page import tiles
 from tests.support import survey_cases
 
 

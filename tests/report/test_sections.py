@@ -12,8 +12,8 @@ from stream_engine.findings import Finding
 from stream_engine.report import SECTIONS, object_map, page
 from stream_engine.report.dendrogram import draw
 from stream_engine.report.material import MOST, material
+from stream_engine.report.page import tiles
 from stream_engine.report.places import kernel_pca
-from stream_engine.report.tiles import tiles
 from tests.support.facts import states
 from tests.support.reported import answers, held, names, published
 
@@ -293,10 +293,10 @@ def test_a_dendrogram_has_every_leaf_and_every_merge():
 @pytest.mark.parametrize(
     "verdict, legend, note",
     [
-        ("2 clusters", "cluster 0 (2)", ""),
-        ("no clusters: a continuum", "group 0 (2)", "continuum"),
-        ("cannot tell", "group 0 (2)", "not established"),
-        (None, "cluster 0 (2)", ""),
+        ("2 clusters", "cluster 1 (2)", ""),
+        ("no clusters: a continuum", "group 1 (2)", "continuum"),
+        ("cannot tell", "group 1 (2)", "not established"),
+        (None, "cluster 1 (2)", ""),
     ],
 )
 def test_colours_are_called_what_the_verdict_says(verdict, legend, note):

@@ -25,11 +25,11 @@ from stream_engine.formats import json_events
 from stream_engine.formats.options import EventOptions
 from stream_engine.refits import REFITS
 from stream_engine.service import prediction_monitor
-from stream_engine.service import settings as configuration
 from stream_engine.service.http import listener, live_page
 from stream_engine.service.http.access import REASONS as REFUSALS
 from stream_engine.service.metrics import Metrics
 from stream_engine.service.run import run
+from stream_engine.service.settings import loading as configuration
 from stream_engine.state.store import Store
 from tests.formats.json_examples import REJECTS
 from tests.service.test_prediction_monitor import events as drifting_events

@@ -7,9 +7,9 @@ import socket
 import time
 
 from stream_engine.service import logs
-from stream_engine.service.descriptors import connections_allowed, raised_limit
 from stream_engine.service.http import listener
 from stream_engine.service.logs import RateLimit, RateLimitFilter
+from stream_engine.service.memory import connections_allowed, raised_limit
 from tests.service.test_http import stored
 from tests.support.process import until
 from tests.support.served import Lines, closed_by_server, served

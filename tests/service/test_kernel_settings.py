@@ -8,7 +8,8 @@ import pyarrow as pa
 import pytest
 from pyarrow import csv, parquet
 
-from stream_engine.service.settings import BadSettings, load, params_of
+from stream_engine.service.settings import BadSettings
+from stream_engine.service.settings.loading import load, params_of
 from stream_engine.state.store import Store
 from tests.support import kernel_reference as reference
 from tests.support.facts import states

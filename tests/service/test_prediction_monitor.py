@@ -9,10 +9,10 @@ from prometheus_client import CollectorRegistry
 
 from stream_engine.commands.inspect import as_page, inspect
 from stream_engine.service import prediction_monitor
-from stream_engine.service import settings as configuration
 from stream_engine.service.metrics import Metrics
 from stream_engine.service.run import run
 from stream_engine.service.settings import DriftSettings
+from stream_engine.service.settings import loading as configuration
 from stream_engine.state.engine import Engine
 from stream_engine.state.published import Published
 from tests.evaluation.test_observer import decoded

@@ -5,13 +5,13 @@ from types import SimpleNamespace
 import pytest
 
 from stream_engine.refits import REFITS
-from stream_engine.service.context import Context
+from stream_engine.service.context import Context, Requests
 from stream_engine.service.memory import Memory
 from stream_engine.service.metrics import Metrics
 from stream_engine.service.refit_schedule import RefitSchedule
 from stream_engine.service.refit_workers import Outcome
-from stream_engine.service.requests import Requests
-from stream_engine.service.settings import RefitSettings, load
+from stream_engine.service.settings import RefitSettings
+from stream_engine.service.settings.loading import load
 from stream_engine.service.sources import ends
 from tests.service.test_prediction_monitor import Lines
 

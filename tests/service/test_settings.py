@@ -7,8 +7,9 @@ import pytest
 from connectors.kafka.start_offsets import ON_OFFSET_LOSS, START_MODES
 from stream_engine.counts import ACCUMULATORS
 from stream_engine.refits import REFITS
-from stream_engine.service import settings
-from stream_engine.service.settings import BadSettings, load, mapping, shard, shown
+from stream_engine.service.settings import BadSettings
+from stream_engine.service.settings import loading as settings
+from stream_engine.service.settings.loading import load, mapping, shard, shown
 from tests.support.facts import states
 
 

@@ -4,7 +4,8 @@ import pytest
 
 from connectors import Position
 from stream_engine.service.resumed import agreed_share, asked_share, restored
-from stream_engine.service.settings import BadSettings, load
+from stream_engine.service.settings import BadSettings
+from stream_engine.service.settings.loading import load
 from stream_engine.state.engine import Engine
 
 ALL = {f"votes/{number}": Position(5) for number in range(4)}

@@ -16,15 +16,13 @@ from prometheus_client import CollectorRegistry
 from connectors import Record
 from stream_engine import Engine, Triplet
 from stream_engine.formats.options import EventOptions
-from stream_engine.service.consume import consume
-from stream_engine.service.context import Context
-from stream_engine.service.heartbeat import Heartbeat
+from stream_engine.service.context import Context, Heartbeat, Requests
 from stream_engine.service.ingest import Block, Ingest
 from stream_engine.service.metrics import Metrics
 from stream_engine.service.open_run import OpenRun, open_run
 from stream_engine.service.record_units import unit_of
-from stream_engine.service.requests import Requests
-from stream_engine.service.settings import load
+from stream_engine.service.run import consume
+from stream_engine.service.settings.loading import load
 from stream_engine.service.stages import BLOCKS, COMPARISONS, DecodeStage, GuardStage
 from stream_engine.state.store import Store
 from tests.end_to_end.test_service import dead, stream

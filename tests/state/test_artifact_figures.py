@@ -3,7 +3,7 @@
 import pytest
 
 from stream_engine.data.container import Corrupt
-from stream_engine.state.artifact_figures import FIGURES, SHARES, WITHIN, check_figures, figure
+from stream_engine.state.artifact import FIGURES, SHARES, WITHIN, check_figures, figure
 from tests.support.facts import states
 
 

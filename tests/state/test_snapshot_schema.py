@@ -5,7 +5,7 @@ import json
 import pytest
 
 from stream_engine.data.container import Corrupt
-from stream_engine.state.snapshot_schema import LARGEST, check_meta
+from stream_engine.state.snapshot import LARGEST, check_meta
 from tests.support import crafted_worlds as worlds
 from tests.support.crafted_files import opened
 from tests.support.facts import states

@@ -27,7 +27,7 @@ from stream_engine.asking import CannotAsk
 from stream_engine.asking.known import known_from
 from stream_engine.counts.adds_similarity import _add_dense
 from stream_engine.data import container
-from stream_engine.data.compiled_arguments import read_only
+from stream_engine.data.compiled import read_only
 from stream_engine.data.container import Corrupt
 from stream_engine.embedding.online_predictor import Online
 from stream_engine.evaluation import PREDICTORS, predictor

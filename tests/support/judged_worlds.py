@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from stream_engine.evaluation.judgements import Judgements
+from stream_engine.evaluation.judgement_folds import Judgements
 
 
 class World(NamedTuple):

@@ -8,11 +8,10 @@ from pathlib import Path
 import httpx
 from prometheus_client import CollectorRegistry
 
-from stream_engine.service.heartbeat import Heartbeat
-from stream_engine.service.http import HttpContext
+from stream_engine.service.context import Heartbeat, Requests
+from stream_engine.service.http.context import HttpContext
 from stream_engine.service.http.routes import serve_run
 from stream_engine.service.metrics import Metrics
-from stream_engine.service.requests import Requests
 from stream_engine.service.settings import HttpSettings
 from stream_engine.state.published import Published
 

@@ -15,7 +15,7 @@ from stream_engine.api.study import Study
 from stream_engine.commands import demo
 from stream_engine.report import page
 from stream_engine.report.material import Material, material
-from stream_engine.report.tiles import tiles
+from stream_engine.report.page import tiles
 
 Events = list[dict[str, Any]]
 

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from stream_engine.service.heartbeat import Heartbeat
-from stream_engine.service.requests import Requests
+from stream_engine.service.context import Heartbeat, Requests
 
 if TYPE_CHECKING:  # processes that make exports import this room, and need none of it
     from stream_engine.service.metrics import Metrics

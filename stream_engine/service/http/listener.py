@@ -25,8 +25,8 @@ from structlog.typing import FilteringBoundLogger
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
-from stream_engine.service.descriptors import connections_allowed, raised_limit
 from stream_engine.service.http.access import HostMiddleware, Hosts, Refusals
+from stream_engine.service.memory import connections_allowed, raised_limit
 from stream_engine.service.settings import BadSettings, HttpSettings
 
 MOST_CONNECTIONS = 512  # beyond it the longest silent one gives way

@@ -1,6 +1,20 @@
 """What a run serves: probes, metrics, exports, the live page, the manual; and with `http.admin_token` what can be asked
-of it."""
+of it.
 
+/object and /object/picture: the picture and the text of one object, for the live page; /object without
+a name says which objects have a picture.
+
+What is served is what the folder or the table listed at the start, looked up by the object's name: no part of a request
+is ever a path. A picture is opened as one of `KINDS`, made small and sent as a JPEG, whatever the file is called, so
+that nothing in it can be anything else to a browser.
+
+POST /admin/{snapshot,pause,resume,refit,log-level} leave a request, which the loop acts on between two records; the
+answer says what was asked for.
+"""
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Collection
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -16,17 +30,109 @@ from structlog.typing import FilteringBoundLogger
 from stream_engine import exports
 from stream_engine.exports.files import FORMATS
 from stream_engine.exports.models import table
-from stream_engine.report.object_files import BadObjects, Listed, listed
+from stream_engine.refits import REFITS
+from stream_engine.report.object_files import BadObjects, Listed, listed, small_jpeg
+from stream_engine.service import logs
 from stream_engine.service.http import manual_pages
 from stream_engine.service.http.access import Refusals, TokenMiddleware
-from stream_engine.service.http.admin import admin_routes
 from stream_engine.service.http.built_files import BuiltFiles, NotNow, later, send_file
 from stream_engine.service.http.context import HttpContext
 from stream_engine.service.http.listener import Listener, listen_on, warn_of_strangers
 from stream_engine.service.http.live_figures import History, LiveFigures
 from stream_engine.service.http.live_page import LivePage
-from stream_engine.service.http.object_pictures import ObjectPictures
 from stream_engine.service.settings import BadSettings, HttpSettings
+
+ASKED = 202  # it will be done
+
+
+def admin_routes(context: HttpContext) -> list[Route]:
+    """The routes below /admin."""
+    requests = context.requests
+
+    async def snapshot(request: Request) -> Response:
+        requests.snapshot = "admin"
+        newest = context.published()
+        return JSONResponse({"asked": "snapshot", "newest": newest.snapshot.sequence if newest else None}, ASKED)
+
+    async def pause(request: Request) -> Response:
+        requests.paused = True
+        return JSONResponse({"paused": True})
+
+    async def resume(request: Request) -> Response:
+        requests.paused = False
+        return JSONResponse({"paused": False})
+
+    async def refit(request: Request) -> Response:
+        kind, newest = request.query_params.get("kind", ""), context.published()
+        if kind not in REFITS:
+            return _wrong("kind", kind, REFITS)
+        if newest is None:
+            return PlainTextResponse("nothing is published yet; POST /admin/snapshot makes a snapshot\n", 409)
+        if kind in context.running_refits():
+            return PlainTextResponse(f"{kind} is running; its artifact will come\n", 409)
+        requests.refits.add(kind)
+        return JSONResponse({"asked": "refit", "kind": kind, "snapshot": newest.snapshot.sequence}, ASKED)
+
+    async def log_level(request: Request) -> Response:
+        level = request.query_params.get("level", "")
+        if level not in logs.LEVELS:
+            return _wrong("level", level, logs.LEVELS)
+        logs.set_level(level)
+        return JSONResponse({"level": level})
+
+    actions = {"snapshot": snapshot, "pause": pause, "resume": resume, "refit": refit, "log-level": log_level}
+    return [Route(f"/{name}", action, methods=["POST"]) for name, action in actions.items()]
+
+
+def _wrong(what: str, got: str, known: Collection[str]) -> Response:
+    return PlainTextResponse(f"{what}: got {got[:100]!r}, expected ?{what}= one of {', '.join(known)}\n", 400)
+
+
+KEPT = 2000  # small pictures in memory, of some 5 KB each
+_HEADERS = {
+    "Content-Security-Policy": "default-src 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "Cache-Control": "private, max-age=600",
+}
+
+
+class ObjectPictures:
+    """The routes; `listed` is what there is, None where the run was told of no objects."""
+
+    def __init__(self, listed: Listed | None):
+        self._listed = listed
+        self._small: OrderedDict[Path, bytes] = OrderedDict()  # the last used at the end
+        self._one = asyncio.Lock()  # one picture is made at a time: they cost the engine's process
+
+    def routes(self) -> list[Route]:
+        """What an application serves; nothing where no objects were listed."""
+        if self._listed is None:
+            return []
+        return [Route("/object", self._about), Route("/object/picture", self._picture)]
+
+    async def _about(self, request: Request) -> Response:
+        known = self._listed or Listed({}, {})
+        name = request.query_params.get("name")
+        if name is None:
+            return JSONResponse({"pictures": list(known.pictures)}, headers=_HEADERS)
+        told = {"picture": name in known.pictures, "text": known.texts.get(name, "")}
+        return JSONResponse(told, headers=_HEADERS)
+
+    async def _picture(self, request: Request) -> Response:
+        path = self._listed and self._listed.pictures.get(request.query_params.get("name", ""))
+        if not path:
+            return PlainTextResponse("no picture of such an object\n", 404, _HEADERS)
+        async with self._one:
+            content = self._small.pop(path, None)
+            if content is None:
+                try:
+                    content = await run_in_threadpool(small_jpeg, path)
+                except BadObjects as error:
+                    return PlainTextResponse(f"{error}\n", 404, _HEADERS)
+            self._small[path] = content
+            if len(self._small) > KEPT:
+                self._small.popitem(last=False)
+        return Response(content, headers=_HEADERS, media_type="image/jpeg")
 
 
 def serve_run(

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from connectors.files.dead_letters import check_folder, segment_name
-from stream_engine.counts.adds_of_triplets import adds3
+from stream_engine.counts.adds_similarity import adds3
 from stream_engine.data import container
 from stream_engine.data.container import Corrupt
 from stream_engine.order.partial_order import topological_order
@@ -19,7 +19,7 @@ from stream_engine.state.backup import restored
 from stream_engine.state.order_file import KIND as ORDER
 from stream_engine.state.order_file import SUFFIX
 from stream_engine.state.snapshot import Snapshot, triplet_columns
-from stream_engine.state.store import NoSuchSnapshot, Store, read_note
+from stream_engine.state.store import NoChecksum, NoSuchSnapshot, Store, read_note
 
 OK, WRONG, NOTE = "ok", "WRONG", "note"
 NOTES = ("progressive.json", "counts_told.json", "excluded.json", "seconds.json", "manifest.json")  # by `Store.note`
@@ -62,6 +62,8 @@ def _checked(what: str, check: Callable[..., str], *arguments: Any) -> Finding:
         return Finding(what, OK, check(*arguments))
     except (NoSuchSnapshot, FileNotFoundError):
         return Finding(what, NOTE, "pruned meanwhile by the run that owns the state")
+    except NoChecksum as error:
+        return Finding(what, NOTE, str(error))
     except (OSError, Corrupt) as error:
         return Finding(what, WRONG, str(error).removeprefix(f"{what}: "))
 

@@ -17,7 +17,7 @@ from msgspec import structs
 from connectors import Position, Source, SourceFailed, UnusableSource, open_source, split_uri
 from connectors.files.paths import expand
 from connectors.files.readers import partition_of as partition_of_file
-from connectors.kafka.address import parse_address, partition_of
+from connectors.kafka.client import parse_address, partition_of
 from stream_engine.counts import Forgetting, accumulator
 from stream_engine.counts.worker_votes import WorkerVotes, holds_nobody
 from stream_engine.order.stored_states import always_first

@@ -18,7 +18,7 @@ from connectors.files.line_blocks import HEAD
 from connectors.files.readers import Kind, Sizes, failures_of, kind_of, open_reader, opened_text
 from connectors.files.readers import partition_of as partition_of_file
 from connectors.files.tables import open_table
-from connectors.kafka.address import partition_of
+from connectors.kafka.client import partition_of
 from stream_engine.service.record_units import unit_of as record_unit
 from stream_engine.service.settings import BadSettings
 from stream_engine.state.engine import Engine

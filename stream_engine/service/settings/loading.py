@@ -1,23 +1,110 @@
 """Command line over environment (`STREAM_ENGINE__SECTION__KEY`) over file over default.
 
 The only reader of the configuration file and of the environment.
+
+Every error is one line: where, and what is wrong. A secret is a value `{ env = "NAME" }` or `{ file = "PATH" }` in the
+sections [kafka] and [http], or the key of [signing]: it is read when the settings are loaded, and printed as `***`.
 """
 
+import difflib
+import math
 import os
+import re
 import tomllib
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from types import UnionType
+from typing import Any, Literal, Union, get_args, get_origin
 
 import msgspec
 from msgspec import Struct
 
 from stream_engine.kernel_learning.auxiliary_files import NO_FILE, SUFFIXES, KernelSpec
 from stream_engine.refits import REFITS, refit_module
-from stream_engine.service.settings.problems import BadSettings, check_values, converted, nearest
-from stream_engine.service.settings.schema import Settings
-from stream_engine.service.settings.secrets import HIDDEN, Secret, hidden, hidden_secret, revealed
+from stream_engine.service.settings import BadSettings, Settings
+
+LARGEST = 2**63 - 1
+
+
+def converted(given: Mapping[str, Any], struct: type[Struct], where: str, at: str = "") -> Any:
+    """`given` as a `struct`. Raises `BadSettings`: msgspec's message behind the key that it is about; `at` is where
+    `given` stands."""
+    try:
+        return msgspec.convert(given, struct, strict=False)
+    except msgspec.ValidationError as error:
+        raise BadSettings(": ".join(filter(None, (where, in_one_line(error, struct, at))))) from None
+
+
+def in_one_line(error: msgspec.ValidationError, struct: type[Struct], at: str = "") -> str:
+    """What is wrong with something that is no `struct`; no value is repeated but a word that was to be one of a few.
+
+    >>> from stream_engine.service.settings import BadSettings, Settings
+    >>> def told(given):
+    ...     try:
+    ...         msgspec.convert(given, Settings, strict=False)
+    ...     except msgspec.ValidationError as error:
+    ...         return in_one_line(error, Settings)
+    >>> told({"snapshot": {"every": -1}}), told({"snapshot": {"evry": 1}})
+    ('snapshot.every: expected `int` >= 0', 'snapshot.evry: unknown key; did you mean every?')
+    """
+    what, _, path = str(error).partition(" - at `$")
+    key, kind = at + path.removesuffix("`"), struct
+    for name in re.findall(r"[^.\[\]`]+|\.\.\.", path):
+        kind = _type_below(kind, name)
+    if unknown := re.match(r"Object contains unknown field `(.*)`", what):
+        known = [f.encode_name for each in _members(kind) if _is_table(each) for f in msgspec.structs.fields(each)]
+        return f"{key}.{unknown[1]}: unknown key{nearest(unknown[1], known)}".lstrip(".")
+    said = (what[0].lower() + what[1:]).replace("`object", "`table").replace("`array", "`list")
+    if choices := [word for each in _members(kind) if get_origin(each) is Literal for word in get_args(each)]:
+        said += f", expected one of {', '.join(map(str, choices))}"
+    return f"{key.lstrip('.') or 'settings'}: {said}"
+
+
+def _type_below(kind: Any, name: str) -> Any:
+    """The type of an entry of a table, a mapping or a list."""
+    for each in _members(kind):
+        if _is_table(each):
+            return {field.encode_name: field.type for field in msgspec.structs.fields(each)}.get(name)
+        if get_origin(each) in (dict, list, tuple):
+            return get_args(each)[1 if get_origin(each) is dict else 0]
+    return None
+
+
+def _members(kind: Any) -> tuple[Any, ...]:
+    """The types that a value may have: T | None has two."""
+    return get_args(kind) if get_origin(kind) in (Union, UnionType) else (kind,)
+
+
+def _is_table(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, Struct)
+
+
+def nearest(key: str, known: Iterable[str]) -> str:
+    """The end of a sentence about an unknown name: which known one may be meant, or all of them."""
+    names = list(known)
+    near = [name for name in names if name.startswith(key)] or difflib.get_close_matches(key, names, 1)
+    return f"; did you mean {near[0]}?" if near else f"; known are {', '.join(names)}"
+
+
+def check_values(value: Any, where: str, path: tuple[str, ...] = ()) -> None:
+    """Raise `BadSettings` for text with a NUL and for numbers that are none or too large, which TOML allows: files, C
+    libraries and 64-bit integers do not. At any depth; `where` is the file."""
+    place = f"{where}: {'.'.join(path)!r}"
+    if isinstance(value, Mapping):
+        for key, each in value.items():
+            check_values(str(key), where, (*path, str(key)))
+            check_values(each, where, (*path, str(key)))
+    elif isinstance(value, list | tuple):
+        for number, each in enumerate(value):
+            check_values(each, where, (*path, str(number)))
+    elif isinstance(value, str) and "\0" in value:
+        raise BadSettings(f"{place}: text holds a NUL character; take it out")
+    elif isinstance(value, float) and not math.isfinite(value):
+        raise BadSettings(f"{place}: got {value}, expected a finite number")
+    elif isinstance(value, int) and abs(value) > LARGEST:
+        raise BadSettings(f"{place}: got {value}, expected a number of at most 64 bits")
+
 
 ENVIRONMENT = "STREAM_ENGINE__"
 
@@ -191,3 +278,58 @@ def check_kernel_files(kernels: Mapping[str, KernelSpec], where: str) -> None:
             raise BadSettings(
                 f"{where}.{name}.file: got {spec.file!r}, expected a name ending in {', '.join(SUFFIXES)}"
             )
+
+
+HIDDEN = "***"
+
+
+class Secret(str):
+    """Text that came from the environment or a file by reference and is not shown."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return HIDDEN
+
+
+def revealed(value: Any, where: str, environment: Mapping[str, str]) -> Any:
+    """`value` with its references read, at any depth. Raises `BadSettings` for what is not there."""
+    if _is_reference(value):
+        ((how, name),) = value.items()
+        if not isinstance(name, str) or not name:
+            raise BadSettings(f"{where}: a secret is to come from {how} = {name!r}, expected a name") from None
+        try:
+            return Secret(environment[name] if how == "env" else Path(name).read_text().strip())
+        except KeyError:
+            raise BadSettings(f"{where}: a secret is to come from the environment variable {name}, not set") from None
+        except UnicodeDecodeError:
+            raise BadSettings(f"{where}: a secret is to come from {name}: not UTF-8") from None
+        except OSError as error:
+            raise BadSettings(f"{where}: a secret is to come from {name}: {error.strerror}") from None
+    if isinstance(value, dict):
+        return {key: revealed(each, where, environment) for key, each in value.items()}
+    return value
+
+
+def hidden_secret(value: Any) -> str:
+    """`***` for a secret, which msgspec leaves to us."""
+    if isinstance(value, Secret):
+        return HIDDEN
+    raise NotImplementedError(f"{type(value).__name__} is no plain value")
+
+
+def hidden(value: Any, key: str = "") -> Any:
+    """`value` with `***` in place of secrets, and of whatever stands under a key that sounds like one."""
+    if isinstance(value, dict):
+        return {name: hidden(each, name) for name, each in value.items()}
+    if isinstance(value, str) and (isinstance(value, Secret) or _sounds_secret(key)):
+        return HIDDEN
+    return value
+
+
+def _is_reference(value: Any) -> bool:
+    return isinstance(value, dict) and len(value) == 1 and next(iter(value)) in ("env", "file")
+
+
+def _sounds_secret(key: str) -> bool:
+    return any(word in key.lower() for word in ("password", "secret", "token"))
