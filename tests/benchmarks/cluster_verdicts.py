@@ -1,6 +1,6 @@
 """How often does the test of `sdp_clustering` see clusters in a continuum, and how often does it find those there are?
 
-    python -m tests.benchmarks cluster_verdicts [--seeds 4] [--table]
+    python -m tests.benchmarks cluster_verdicts [--seeds 9] [--table]
 
 Continua: 14 kinds (`CONTINUA`) of 30 to 80 objects, 50 to 120 answers an object. Groups: k = 2 to 12 Gaussian groups in
 the plane, the nearest centres 3, 4, 5, 6 or 12 standard deviations apart, on a line, a ring, a grid or at random, some
@@ -246,7 +246,7 @@ def main(arguments: list[str] | None = None) -> int:
     from tests.manual import kept_tables
 
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seeds", type=int, default=4)
+    parser.add_argument("--seeds", type=int, default=9)
     parser.add_argument("--table", action="store_true", help="only the tables of what is kept")
     given = parser.parse_args(arguments)
     results = [json.loads(line) for line in KEPT.read_text().splitlines()]

@@ -15,6 +15,7 @@ from stream_engine import Engine, Triplet
 from stream_engine.clustering import answer_models, borders, continuum, drawn_answers
 from stream_engine.clustering.drawn_answers import LOOSE, asked, by_coins, by_positions, halved
 from stream_engine.exports import contents
+from stream_engine.exports.cluster_numbers import numbers
 from stream_engine.refits import cluster_verdict, sdp_clustering
 from stream_engine.refits.cluster_verdict import CANNOT_TELL, CONTINUUM, clearer, p_value, verdict
 from stream_engine.refits.sdp_clustering import Params, refit
@@ -310,7 +311,8 @@ def test_the_artifact_and_the_tables_say_it_and_who_lies_between():
     tables = contents("clusters", Published(snapshot, {"sdp_clustering": made}))["clusters"].tables
     assert tables["cluster_verdict"]["verdict"] == ["3 clusters"]
     assert tables["cluster_numbers"]["k"].tolist() == arrays["tested_k"].tolist()
-    assert tables["clusters"]["second"][39] == arrays["second"][39]
+    assert tables["clusters"]["second"][39] == numbers(arrays["labels"], arrays["second"])[39]
+    assert tables["clusters"]["between"].tolist() == (arrays["stability"] < 0.9).tolist()
     given = refit(snapshot, Params(k=2), 0)
     assert given.report["k"] == 2 and given.report["verdict"] == "3 clusters" and " 2" in given.report["note"]
     spur = refit(snapshot, Params(k_by="spur", stability=0), 0)

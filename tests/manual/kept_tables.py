@@ -160,7 +160,7 @@ def agreement() -> Lines:
 # (page, heading, which table of its section): the file of results that the section names, and what makes the lines
 TABLES: dict[tuple[str, str, int], tuple[str, Callable[[], Lines]]] = {
     ("README.md", "Performance", 0): ("results.jsonl", how_fast),
-    ("measurements.md", "Every stage beside a rival", 0): ("results.jsonl", every_stage),
+    ("measurements.md", "Benchmarks of all stages", 0): ("results.jsonl", every_stage),
     ("measurements.md", CLUSTERS, 0): ("cluster_verdicts.jsonl", false_clusters),
     ("measurements.md", CLUSTERS, 1): ("cluster_verdicts.jsonl", found_groups),
     ("measurements.md", CLUSTERS, 2): ("cluster_verdicts.jsonl", agreement),
