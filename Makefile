@@ -39,7 +39,6 @@ bench: $(VENV)/installed
 
 docs: $(VENV)/installed
 	$(BIN)/python -m tests.support.figures
-	$(BIN)/python -m tests.support.screenshot
 	$(BIN)/python -m deploy.manual > /dev/null
 	$(BIN)/python -m sphinx -q -W --keep-going -c deploy/manual . build/manual
 	@echo "open build/manual/stream_engine/docs/index.html"

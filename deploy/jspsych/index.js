@@ -3,8 +3,9 @@
 (function (root, make) {
   if (typeof module === "object" && module.exports) module.exports = make(require("jspsych"));
   else root.jsPsychStreamEngine = make(root.jsPsychModule);
-})(globalThis, function ({ ParameterType }) {
+})(globalThis, function (jspsych) {
   "use strict";
+  const { ParameterType } = jspsych;
   const info = {
     name: "stream-engine",
     version: "0.1.0",
@@ -40,14 +41,16 @@
       this.jsPsych = jsPsych;
     }
 
-    async trial(display, trial) {
+    async trial(display, trial, on_load) {
       const said = await this.question(display, trial);
       if (said.refused || said.ended || !said.questions.length) {
         return this.finish({ refused: said.refused || "", ended: said.ended || "refused", code: said.code || "" });
       }
       const { id, type, choose, ...question } = said.questions[0];
       const began = performance.now();
-      const chosen = await this.chosen(display, trial, said.questions[0], said.show);
+      const choosing = this.chosen(display, trial, said.questions[0], said.show);
+      on_load();
+      const chosen = await choosing;
       const rt = Math.round(performance.now() - began);
       const body = { id, worker: trial.worker, chosen, seconds: rt / 1000 };
       const answer = await this.request(display, trial, "answers", {}, body);

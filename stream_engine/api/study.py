@@ -137,23 +137,23 @@ class Study:
         return self
 
     def exclude(self, *participants: str) -> "Study":
-        """A study without the answers of these participants, beside this one, which keeps them.
+        """A new study without the answers of these participants; this one remains unchanged.
 
         Parameters
         ----------
-        *participants
+        *participants : str
             Names, as in the column of participants.
 
         Returns
         -------
         Study
-            Without these, and without those that are excluded here already. Its report says what changed.
+            Without these and all previously excluded participants. Its report shows what changed.
 
         Raises
         ------
         ValueError
-            The data name no such participant; the message has the nearest names. Or a statistic cannot be told apart
-            by participant (`CannotForget`).
+            If there is no such participant (the message has similar names), or if a statistic cannot be separated by
+            participant (`CannotForget`).
         """
         from stream_engine.state.exclusion import check_known, without
 
@@ -169,22 +169,22 @@ class Study:
         return made
 
     def include(self, *participants: str) -> "Study":
-        """The study with these excluded participants again; without a name, with all of them.
+        """Add excluded participants again; without arguments, all of them.
 
         Parameters
         ----------
-        *participants
-            Names that are excluded here.
+        *participants : str
+            Names of excluded participants.
 
         Returns
         -------
         Study
-            The one with everybody where nobody is left excluded.
+            The study with these participants.
 
         Raises
         ------
         ValueError
-            One of them is not excluded.
+            If one of them is not excluded.
         """
         names = self.published.excluded
         if strangers := sorted(set(participants) - set(names)):

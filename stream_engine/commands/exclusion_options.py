@@ -8,8 +8,7 @@ from typing import Any
 
 import click
 
-from stream_engine.refits import REFITS
-from stream_engine.state.exclusion import BadExclusion, check_known, excluded_of, participants_in, without
+from stream_engine.state.exclusion import BadExclusion, check_known, participants_in, without
 from stream_engine.state.forgetting import CannotForget
 from stream_engine.state.store import Store
 
@@ -50,14 +49,3 @@ def apply_exclusion(store: Store, exclude: Sequence[str], include: Sequence[str]
         store.exclude(out, back)
     except (BadExclusion, CannotForget) as error:
         raise click.UsageError(str(error)) from None
-
-
-def fit_again(store: Store, which: str = "latest") -> None:
-    """Repeat the refits of a snapshot that were made with other participants, with their parameters and seeds."""
-    from stream_engine.commands.refit import refit
-
-    published = store.published(which)
-    for kind in REFITS:
-        artifact = published.artifacts.get(kind)
-        if artifact is not None and excluded_of(artifact) != published.excluded:
-            refit(str(store.directory), kind, which, dict(artifact.params), artifact.seed, "bar")

@@ -18,7 +18,7 @@ import numpy as np
 from connectors.disk import Disk, write_whole
 from connectors.files.readers import KINDS
 from stream_engine.commands import snapshot_option, state_option
-from stream_engine.commands.exclusion_options import apply_exclusion, exclusion_options, fit_again
+from stream_engine.commands.exclusion_options import apply_exclusion, exclusion_options
 from stream_engine.commands.input_options import reading_options, settings_of
 from stream_engine.evaluation.questions import BadQuestion, Questions
 from stream_engine.service.question_files import read
@@ -96,6 +96,8 @@ def command(
     suffix = _suffix(source[0], given["input__format"], out)
     questions = read(settings_of({**given, "source": source}))
     if exclude or include:
+        from stream_engine.commands.refit import fit_again
+
         apply_exclusion(Store(state), exclude, include)
         fit_again(Store(state), snapshot)
     answered = answers(Store(state).published(snapshot), questions, model, participant)

@@ -144,6 +144,15 @@ def refit(state: str, kind: str, which: str, params: dict[str, Any], seed: int, 
     return published
 
 
+def fit_again(store: Store, which: str = "latest") -> None:
+    """Repeat the refits of a snapshot that were made with other participants, with their parameters and seeds."""
+    published = store.published(which)
+    for kind in REFITS:
+        artifact = published.artifacts.get(kind)
+        if artifact is not None and exclusion.excluded_of(artifact) != published.excluded:
+            refit(str(store.directory), kind, which, dict(artifact.params), artifact.seed, "bar")
+
+
 def note_counts(store: Store, snapshot: Snapshot, artifact: Artifact) -> None:
     """Note what counts alone tell of the judgements that the artifact reports on, for `inspect`. Raises OSError."""
     from stream_engine.exports.models import COUNTS_TOLD, counts_told

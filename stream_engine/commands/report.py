@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from stream_engine.commands import snapshot_option
-from stream_engine.commands.exclusion_options import apply_exclusion, exclusion_options, fit_again
+from stream_engine.commands.exclusion_options import apply_exclusion, exclusion_options
 from stream_engine.commands.input_options import input_options, settings_of
 from stream_engine.report.figure_style import ONE_COLUMN, BadStyle, FigureStyle, style_of
 from stream_engine.report.object_files import BadObjects
@@ -72,6 +72,8 @@ def command(
             state = stack.enter_context(tempfile.TemporaryDirectory(prefix="report-"))
             _run(Path(state), {**given, "source": source})
         if exclude or include:
+            from stream_engine.commands.refit import fit_again
+
             apply_exclusion(Store(state), exclude, include)
             fit_again(Store(state), snapshot)
         try:

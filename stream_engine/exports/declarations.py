@@ -206,7 +206,7 @@ _COUNTED: dict[str, Arrays] = {
             "w", "f", "mean weight: how sharply they distinguish compared with the group, 1", within="participants"
         ),
         "group": array(
-            "w", "i", "group of participants who see alike; -1 means too few answers for weights", within="participants"
+            "w", "i", "group of participants who see alike, from 1; -1 means no weights", within="participants"
         ),
         "weights": array(
             "w, d", "f", "weight of each axis of `embedding`, relative to the slope", within="participants"
@@ -526,7 +526,7 @@ TABLES: Mapping[str, Columns] = {
         "participant": text("name of the participant"),
         "lapse": number("lapse rate: share of random answers"),
         "slope": number("mean weight: how sharply they distinguish compared with the group, 1"),
-        "group": number("group of participants who see alike; -1 means too few answers for weights", "i"),
+        "group": number("group of participants who see alike, from 1; -1 means no weights", "i"),
         "weight_*": number("weight of each axis of `embedding`, relative to the slope"),
     },
     "feature_metric": {

@@ -38,23 +38,24 @@ def workers(published: Published) -> dict[str, Content]:
 
 
 def participants(published: Published) -> dict[str, Content]:
-    """One row a participant, in the order of names: lapse rate; slope, the mean weight; group, -1 for whom no weights
-    were fitted; the weights on the axes of the export `embedding`, divided by the slope. Raises `NothingToExport`."""
+    """One row a participant, in the order of names: lapse rate; slope, the mean weight; group, from 1, -1 for whom no
+    weights were fitted; the weights on the axes of the export `embedding`, divided by the slope. Raises
+    `NothingToExport`."""
     artifact = published.artifacts.get("embedding")
     if artifact is None or not len(artifact.arrays["worker_lapse"]):
         raise NothingToExport(
-            "no embedding with participants in this state; include worker_votes or judgements in `accumulators`, name "
+            "no embedding with participants in this state; include worker_votes or judgements in `counts`, name "
             "participants in the answers, and run `stream-engine refit --state DIR embedding`"
         )
     arrays = artifact.arrays
     names = unpack_names(arrays["utf8"], arrays["offsets"])
     absolute = np.asarray(arrays.get("worker_weights", np.ones((len(names), arrays["X"].shape[1]))))
-    slope = absolute.mean(axis=1)
+    slope, group = absolute.mean(axis=1), np.asarray(arrays.get("worker_group", np.full(len(names), -1)))
     weights = absolute / slope[:, None]
     columns = {
         "lapse": np.asarray(arrays["worker_lapse"]),
         "slope": slope,
-        "group": np.asarray(arrays.get("worker_group", np.full(len(names), -1))),
+        "group": np.where(group >= 0, group + 1, -1),
     }
     axes = {f"weight_{number + 1}": column for number, column in enumerate(weights.T)}
     verdict = artifact.report.get("individual_differences", {}).get("verdict", "not tested")

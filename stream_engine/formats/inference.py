@@ -12,8 +12,11 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+import numpy as np
+
 from stream_engine.formats.answer_codes import Answer, answer_of
-from stream_engine.formats.event_fields import LIST_SEPARATOR, filter_of
+from stream_engine.formats.event_fields import LIST_SEPARATOR, Filter, filter_of
+from stream_engine.formats.field_values import number_of
 from stream_engine.formats.record_columns import Column, Records, asked_in_header, melted
 from stream_engine.formats.record_kinds import (
     catch_trials,
@@ -184,7 +187,7 @@ def _questions(records: Records, group: list[Column], wide: bool) -> Iterator[tu
         if len(group) == 2 and ODD & set(column.words) and not _shows(group, column):
             fields = {"objects": (*shown, column.name), "odd": (column.name,)}
             found = _completed(records, "odd_one_out", fields, Answer("name"), "two objects, and the odd one", wide)
-            yield from (((2, True, True, True, True), each) for each in found)
+            yield from (((1, True, False, _textual(group), False), each) for each in found)
             continue
         for answer in answer_of(column, group, by_index=_has_buttons(records)):
             chosen = set(ANSWER) & set(column.words)
@@ -221,9 +224,9 @@ def _has_buttons(records: Records) -> bool:
 
 
 def _shows(group: Sequence[Column], column: Column) -> bool:
-    """Whether a column mostly holds one of the objects beside it."""
+    """Whether a column holds one of the objects beside it more often than in catch trials."""
     inside = [value in (each.values[row] for each in group) for row, value in enumerate(column.values) if value]
-    return 2 * sum(inside) > len(inside)
+    return sum(inside) > 0.2 * len(inside)
 
 
 def _kinds_of_three(column: Column, shown: tuple[str, ...]) -> Iterator[tuple[str, str]]:
@@ -398,16 +401,10 @@ def _matching(records: Records, where: Mapping[str, str]) -> Records:
     return records if len(rows) == records.size else records.kept(rows)
 
 
-def _keeps(filter, text: str | None) -> bool:
-    import numpy as np
-
-    def number() -> float:
-        try:
-            return float(text or "nan")
-        except ValueError:
-            return float("nan")
-
-    return bool(filter.keeps(lambda wanted: text == wanted, np.bool_(text is None), number))
+def _keeps(filter: Filter, text: str | None) -> bool:
+    number = number_of(text, text=True)
+    compared = np.nan if number is None else number
+    return bool(filter.keeps(lambda wanted: text == wanted, np.bool_(text is None), lambda: compared))
 
 
 def _shown(where: Mapping[str, str]) -> str:

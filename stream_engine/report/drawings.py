@@ -4,7 +4,7 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-# told apart without colour by their shapes: one for each group in turn
+# distinguished without colour by their shapes: one for each group in turn
 SHAPES = ("circle", "square", "triangle", "diamond", "cross", "down", "plus", "pentagon")
 # Okabe & Ito's eight colours, which colour-blind readers can tell apart, then a brown and a violet
 COLOURS = (

@@ -1,4 +1,4 @@
-"""Figures for papers: a drawing as SVG, PDF and PNG by matplotlib, fonts embedded, groups told apart by shape and
+"""Figures for papers: a drawing as SVG, PDF and PNG by matplotlib, fonts embedded, groups distinguished by shape and
 colour. All text has the size that was asked for, whatever the width."""
 
 import io
@@ -38,6 +38,7 @@ NONE = "#8b949e"  # of what is in no group
 GREY = "#666666"
 STYLE: dict[Any, Any] = {
     "pdf.fonttype": 42,
+    "pdf.compression": 9,
     "svg.fonttype": "path",
     "svg.hashsalt": "stream-engine",
     "axes.linewidth": 0.6,

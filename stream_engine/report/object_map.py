@@ -14,7 +14,7 @@ from stream_engine.report.material import Material
 HEIGHT = 440
 CLUSTERS, CONTINUUM = "clusters", "no clusters: a continuum"  # as `refits.cluster_verdict` says it, without how many
 TITLE = "Map"
-MOST_ELLIPSES = 400  # objects whose regions can still be told apart
+MOST_ELLIPSES = 400  # objects whose regions can still be distinguished
 ON_A_SCALE = 200  # objects that a scale in one dimension has lines for
 
 

@@ -268,10 +268,10 @@ def _map(places: Places, ids: np.ndarray) -> dict[str, Any]:
     if places.covariance is not None and len(ids) <= ELLIPSES:
         upper = np.triu_indices(points.shape[1])
         found["covariance"] = [
-            None if np.isnan(each).any() else _rounded(each[upper]) for each in places.covariance[ids]
+            None if np.isnan(each).any() else _rounded(each[upper], 3) for each in places.covariance[ids]
         ]
     return found
 
 
-def _rounded(values: np.ndarray) -> list[float | None]:
-    return [None if value != value else float(f"{value:.4g}") for value in values.tolist()]
+def _rounded(values: np.ndarray, digits: int = 4) -> list[float | None]:
+    return [None if value != value else float(f"{value:.{digits}g}") for value in values.tolist()]

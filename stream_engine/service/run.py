@@ -185,12 +185,14 @@ def run(
         raise BadSettings("source: not given; name a file, a glob, - or kafka://HOST:PORT/TOPIC")
     check_publish(settings.publish, settings.kafka)
     directory = Path(settings.state)
+    compiles = _nothing_is_compiled()  # before the first line is read, by a kernel
     inferred = prepared(settings)
     started = time.monotonic()
     requests = Requests()
     with requests.from_signals(), _few_collections(), ExitStack() as stack:
         context = Context(metrics or Metrics(), log or structlog.get_logger(), requests)
-        _say_if_compiling(context)
+        if compiles:
+            context.log.info("compiling", note="once after an installation or an update; about 15 s of a processor")
         opened = open_run(settings, directory, context, stack, start_over, inferred)
         if inferred.said:
             context.log.info(inferred.said)
@@ -209,11 +211,10 @@ def run(
     return seconds
 
 
-def _say_if_compiling(context: Context) -> None:
-    """Log that this run compiles the kernels, which takes most of a short run, if no run has done so before."""
+def _nothing_is_compiled() -> bool:
+    """Whether this run compiles the kernels, as the first one: that takes most of the time of a short run."""
     import_module("stream_engine.data.numba_start")  # before anything of numba
-    if import_module("stream_engine.data.kernel_cache").is_empty():
-        context.log.info("compiling", note="once after an installation or an update; about 15 s of a processor")
+    return import_module("stream_engine.data.kernel_cache").is_empty()
 
 
 @contextmanager

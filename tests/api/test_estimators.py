@@ -339,7 +339,7 @@ def test_comparisons_are_classified(world, model):
     assert curves.min() > 0.6 and losses.min() > np.log(0.5)
     fitted = clone(model).fit(X, y)
     assert fitted.classes_.tolist() == [-1, 1]
-    assert roc_auc_score(y, fitted.predict_proba(X)[:, 1]) > 0.8
+    assert roc_auc_score(y, fitted.predict_proba(X)[:, 1]) > 0.7
 
 
 def test_boosting_says_what_the_votes_say(world):

@@ -18,6 +18,7 @@ from tests.support.process import until
 PLUGIN = ROOT / "deploy" / "jspsych"
 NO_REFITS = "[snapshot]\ninterval = 1.0\n[refits]\nenabled = false\n"
 PAGE = """<!doctype html><title>an experiment</title>
+<link href="node_modules/jspsych/css/jspsych.css" rel="stylesheet">
 <script src="node_modules/jspsych/dist/index.browser.min.js"></script>
 <script src="node_modules/jspsych-plugin-stream-engine/index.js"></script>
 <body></body>
@@ -47,6 +48,7 @@ def lab(tmp_path_factory):
     folder = tmp_path_factory.mktemp("lab")
     (packed,) = json.loads(npm("pack", "--json", "--pack-destination", folder, cwd=PLUGIN))
     assert {each["path"] for each in packed["files"]} == {"index.js", "package.json", "README.md"}
+    assert f'version: "{packed["version"]}"' in (PLUGIN / "index.js").read_text()
     with cache("npm") as kept:
         options = ["--cache", kept, "--no-audit", "--no-fund", "--prefer-offline"]
         npm("install", *options, folder / packed["filename"], "jspsych@8", cwd=folder)

@@ -85,12 +85,12 @@ def test_a_tsv_with_more_commas_than_tabs_in_its_header_is_separated_by_tabs(tmp
 @pytest.mark.parametrize(
     ("told", "message"),
     [
-        ({"delimiter": "ab"}, "delimiter: got 'ab'"),
-        ({"delimiter": '"'}, "delimiter: got"),
-        ({"delimiter": "a"}, "delimiter: got 'a'"),
-        ({"encoding": "latin-one"}, "encoding: got 'latin-one'"),
-        ({"encoding": "base64"}, "encoding: got 'base64'"),
-        ({"skip_rows": -1}, "skip_rows: got -1"),
+        ({"delimiter": "ab"}, "delimiter:.*'ab'"),
+        ({"delimiter": '"'}, "delimiter:.*"),
+        ({"delimiter": "a"}, "delimiter:.*'a'"),
+        ({"encoding": "latin-one"}, "encoding:.*'latin-one'"),
+        ({"encoding": "base64"}, "encoding:.*'base64'"),
+        ({"skip_rows": -1}, "skip_rows:.*-1"),
     ],
 )
 def test_a_layout_that_cannot_be_is_refused_in_one_line(told, message):

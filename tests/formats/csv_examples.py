@@ -66,11 +66,9 @@ REJECTS = [
     Rejects(b"a,b\n", "not_parseable", "2 fields … 3", header=_HEAD),
     Rejects(b"a,b,c,d\n", "not_parseable", "4 fields", header=_HEAD),
     Rejects(b'a,b,"c\n', "not_parseable", "never closed", header=_HEAD),
-    Rejects(b"a,b,\xff\n", "not_parseable", "not UTF-8", header=_HEAD),
+    Rejects(b"a,b,\xff\n", "not_parseable", "UTF-8", header=_HEAD),
     Rejects(b"duel,a,b,c\n", "unknown_type", "type 'duel' is unknown", header=b"type,anchor,near,far\n"),
-    Rejects(
-        b"ranking,a,b,c\n", "missing_field", "ranked is missing; ranking needs it", header=b"type,anchor,near,far\n"
-    ),
+    Rejects(b"ranking,a,b,c\n", "missing_field", "ranked", header=b"type,anchor,near,far\n"),
     Rejects(b"a,,c\n", "empty_name", "near is empty", header=_HEAD),
     Rejects(b"a," + b"x" * 1025 + b",c\n", "name_too_long", "near … 1,025 bytes", header=_HEAD),
     Rejects(b"a,b,b\n", "not_distinct", "near equals far ('b')", header=_HEAD),
@@ -88,7 +86,7 @@ REJECTS = [
     Rejects(
         b"a," + b"|".join([b"b"] * 10_001) + b",b\n",
         "list_too_long",
-        "shown holds 10,001 entries",
+        "shown … 10,001 entries",
         EventOptions("pick"),
         b"anchor,shown,chosen\n",
     ),

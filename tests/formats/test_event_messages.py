@@ -62,5 +62,5 @@ def test_what_does_not_fit_is_said_in_a_line(tmp_path):
     with pytest.raises(UnusableSource, match="e.jsonl@0.*--encoding json"):
         list(EventMessages(records_of([str(path)]), "arrow"))
     for encoding, batch in (("xml", 1), ("json", 0)):
-        with pytest.raises(UnusableSource, match=f"produce: got encoding '{encoding}', batch {batch}; expected one of"):
+        with pytest.raises(UnusableSource, match=f"produce: .*'{encoding}', batch {batch}"):
             EventMessages([], encoding, batch)

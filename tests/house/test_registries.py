@@ -72,6 +72,7 @@ SHARED = {
     },
     "exports": {
         "by_name",
+        "cluster_numbers",
         "files",
         "declarations",
         "naming",
@@ -82,6 +83,7 @@ SHARED = {
         "answer_probabilities",
         "connection",
         "coordinates",
+        "cross_fit",
         "hash_split",
         "held_out",
         "judgement_folds",

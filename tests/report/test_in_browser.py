@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from stream_engine.state.store import Store
 from tests.report.conftest import barriers
 from tests.support.process import engine
 from tests.support.reported import AWKWARD, answers, names, state
@@ -168,7 +169,7 @@ def test_a_cluster_is_picked(opened):
     assert page.locator("#map-svg use.dim").count() == 0
 
 
-def test_figures_and_tables_can_be_taken_along(opened, tmp_path):
+def test_figures_and_tables_can_be_taken_along(opened, report, tmp_path):
     page = opened.page
     with page.expect_download() as taken:
         page.locator("[data-name='map.svg']").click()
@@ -182,7 +183,10 @@ def test_figures_and_tables_can_be_taken_along(opened, tmp_path):
     taken.value.save_as(tmp_path / "objects.csv")
     rows = list(csv.DictReader(io.StringIO((tmp_path / "objects.csv").read_text())))
     assert sorted(row["object"] for row in rows) == sorted(names(30))
-    assert all(len(row["axis 1"].rpartition(".")[2]) > 4 for row in rows)  # the exact numbers, not those shown
+    published = Store(report.parent / "s").published()
+    fitted = dict(zip(published.snapshot.objects, published.artifacts["embedding"].arrays["X"][:, 0].tolist()))
+    exact = {row["object"]: float(row["axis 1"]) for row in rows}  # not those shown, of fewer digits
+    assert exact == pytest.approx(fitted, rel=1e-5)
     with page.expect_download() as taken:
         page.locator("a[download='map.pdf']").click()
     taken.value.save_as(tmp_path / "map.pdf")

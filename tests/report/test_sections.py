@@ -293,10 +293,10 @@ def test_a_dendrogram_has_every_leaf_and_every_merge():
 @pytest.mark.parametrize(
     "verdict, legend, note",
     [
-        ("2 clusters", "cluster 0 (2)", ""),
-        ("no clusters: a continuum", "group 0 (2)", "continuum"),
-        ("cannot tell", "group 0 (2)", "not established"),
-        (None, "cluster 0 (2)", ""),
+        ("2 clusters", "cluster 1 (2)", ""),
+        ("no clusters: a continuum", "group 1 (2)", "continuum"),
+        ("cannot tell", "group 1 (2)", "not established"),
+        (None, "cluster 1 (2)", ""),
     ],
 )
 def test_colours_are_called_what_the_verdict_says(verdict, legend, note):

@@ -1,6 +1,8 @@
-"""The pictures of real pages in the manual's gallery: `python -m tests.support.screenshots` takes them anew, with
-Chromium, from a study that really runs."""
+"""The pictures of real pages in the README and the manual's gallery: `python -m tests.support.screenshots` takes them
+anew, with Chromium, from a study that really runs."""
 
+import argparse
+import json
 import tempfile
 from functools import partial
 from pathlib import Path
@@ -8,17 +10,20 @@ from pathlib import Path
 import httpx
 import numpy as np
 from PIL import Image
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Browser, Page, sync_playwright
 from sklearn.datasets import load_digits
 
+from stream_engine.commands.demo import FLIPPED, judged
+from stream_engine.commands.demo import digits as demo_digits
+from stream_engine.commands.demo import pictures as demo_pictures
 from tests.report.conftest import chromium
 from tests.support.collecting import Collecting, Participant
 from tests.support.process import engine
 
 PICTURES = Path(__file__).parents[2] / "deploy" / "manual" / "pictures"
-SIZE = {"width": 900, "height": 760}
+SIZE, DESKTOP = {"width": 900, "height": 760}, {"width": 1280, "height": 800}
 STUDY = "[quota]\nperson = 120\n[access]\nrequests_a_second = 10000.0\n"
-COLORS = 64  # of a stored picture: a third of the bytes, and no difference that one sees
+COLORS = 128  # of a stored picture: a third of the bytes, and no difference that one sees
 
 
 def study(folder: Path) -> Collecting:
@@ -51,32 +56,65 @@ def keep(page: Page, name: str) -> None:
     page.wait_for_timeout(1500)
     PICTURES.mkdir(exist_ok=True)
     page.screenshot(path=PICTURES / name)
-    Image.open(PICTURES / name).convert("RGB").quantize(COLORS).save(PICTURES / name, optimize=True)
+    few = Image.open(PICTURES / name).convert("RGB").quantize(COLORS, dither=Image.Dither.NONE)
+    few.save(PICTURES / name, optimize=True)
+
+
+def survey(folder: Path) -> None:
+    """`digits.jsonl`: 30,000 simulated answers of 30 participants about 100 digits, one in ten wrong; two guess."""
+    rng = np.random.default_rng(0)
+    rows = judged(demo_digits(0)[0][:100], 30_000, FLIPPED, rng)
+    worker = rng.integers(30, size=len(rows))
+    swapped = np.isin(worker, (7, 19)) & (rng.random(len(rows)) < 0.5)
+    rows[swapped, 1:] = rows[swapped, :0:-1]
+    said = [
+        {"anchor": f"digit-{a}", "near": f"digit-{b}", "far": f"digit-{c}", "worker": f"P{w:02d}"}
+        for (a, b, c), w in zip(rows.tolist(), worker.tolist())
+    ]
+    (folder / "digits.jsonl").write_text("".join(json.dumps(each) + "\n" for each in said))
+
+
+def report_of_survey(launched: Browser, folder: Path) -> None:
+    """The first screen of the report, which the README begins with."""
+    survey(folder)
+    demo_pictures(0, folder / "pictures")
+    engine("run", "digits.jsonl", "--state", "digits", cwd=folder)
+    engine("report", "--state", "digits", "--objects", "pictures", "--out", "report.html", cwd=folder)
+    page = launched.new_page(viewport=DESKTOP)
+    page.goto(f"file://{folder}/report.html")
+    keep(page, "report.png")
+
+
+def pages_of_study(launched: Browser, folder: Path) -> None:
+    """The participants' page, and the owner's once there are models."""
+    asked = study(folder)
+    try:
+        asked.engines("/models", "embedding")
+        page = launched.new_page(viewport=SIZE)
+        page.goto(f"{asked.base}/ask?worker=ann")
+        page.click("#begin")
+        page.wait_for_selector("#choices img")
+        keep(page, "ask.png")
+        page.goto(f"{asked.base}/owner?token={asked.token}")
+        page.wait_for_selector("h2:text-is('Map')", timeout=240_000)
+        keep(page, "live.png")
+    finally:
+        asked.kill()
+
+
+TAKEN = {"report": report_of_survey, "study": pages_of_study}
 
 
 def main() -> None:
-    """Start the study, wait for its models, and take the three pictures."""
-    with tempfile.TemporaryDirectory() as place, sync_playwright() as player:
-        asked = study(Path(place))
+    """Take the pictures that are named, or all."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("what", nargs="*", metavar="|".join(TAKEN))
+    with sync_playwright() as player:
         launched = player.chromium.launch(executable_path=chromium(), args=["--no-sandbox"])
-        try:
-            asked.engines("/models", "embedding")
-            page = launched.new_page(viewport=SIZE)
-            page.goto(f"{asked.base}/ask?worker=ann")
-            page.click("#begin")
-            page.wait_for_selector("#choices img")
-            keep(page, "ask.png")
-            page.goto(f"{asked.base}/owner?token={asked.token}")
-            page.wait_for_selector("h2:text-is('Map')", timeout=240_000)
-            keep(page, "live.png")
-            engine(
-                "report", "--state", asked.state, "--objects", Path(place) / "pictures", "--out", f"{place}/report.html"
-            )
-            page.goto(f"file://{place}/report.html")
-            keep(page, "report.png")
-        finally:
-            launched.close()
-            asked.kill()
+        for what in parser.parse_args().what or TAKEN:
+            with tempfile.TemporaryDirectory() as folder:
+                TAKEN[what](launched, Path(folder))
+        launched.close()
 
 
 if __name__ == "__main__":
