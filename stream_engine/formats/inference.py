@@ -129,6 +129,7 @@ def _textual(group: Sequence[Column]) -> bool:
 def _triplets(records: Records, wide: bool) -> Iterator[Reading]:
     """An anchor, the nearer and the farther object, each in a column of its own."""
     names = records.columns
+    fields: dict[str, tuple[str, ...]]
     if {"i", "j", "k"} <= set(names) and "l" not in names:
         rest = [names[name] for name in ("response", "responses", "answer") if name in names]
         fields = {"anchor": ("i",), "near": ("j",), "far": ("k",)}
@@ -141,10 +142,11 @@ def _triplets(records: Records, wide: bool) -> Iterator[Reading]:
         return
     if list(names) == ["1", "2", "3"]:
         doubt = "three columns without names could be anchor, near, far, or two objects and the odd one"
-        for kind, fields in (
-            ("triplet", {"anchor": ("1",), "near": ("2",), "far": ("3",)}),
-            ("odd_one_out", {"objects": ("1", "2", "3"), "odd": ("3",)}),
-        ):
+        readings: dict[str, dict[str, tuple[str, ...]]] = {
+            "triplet": {"anchor": ("1",), "near": ("2",), "far": ("3",)},
+            "odd_one_out": {"objects": ("1", "2", "3"), "odd": ("3",)},
+        }
+        for kind, fields in readings.items():
             for each in _completed(records, kind, fields, Answer("name"), "the order of the columns", wide):
                 yield each._replace(doubt=doubt)
         return

@@ -164,7 +164,8 @@ def asked_in_header(records: Records) -> tuple[Records, str] | None:
         if name not in asked
     }
     for place, variable in enumerate(("{a}", "{b}", "{c}")):
-        columns[variable] = Column(variable, [(asked[name][place],) for name in fits] * records.size)
+        values: list[tuple[str, ...] | None] = [(asked[name][place],) for name in fits]
+        columns[variable] = Column(variable, values * records.size)
     columns[pattern] = Column(
         pattern, [records.columns[name].values[row] for row in range(records.size) for name in fits]
     )

@@ -58,46 +58,46 @@ class _Section(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, re
 class Input(_Section, frozen=True):
     """How events are read: see `--type`, `--columns`, `--where`, `--format`, `--labels` and the options of text."""
 
-    type_: EventType | None = None  # the type of every event; not set: each says its own
-    columns: dict[str, str] = {}  # contract field -> name(s) in the input, several joined by "|"
-    where: dict[str, str] = {}  # only events whose field has this text; "phase!=" and "rt>" compare otherwise
-    format: Format | None = None  # of the input; not set: from the file name
-    delimiter: str | None = None  # between columns of a table of text; not set: found in its header
-    encoding: str | None = None  # of text; not set: UTF-8, or UTF-16 with its mark
-    header: bool = True  # the first row names the columns; false: they are called 1, 2, 3, and so on
-    skip_rows: _Count = 0  # lines before the header
-    answers_by: AnswersBy = "name"  # how odd, central, chosen are said; position: 1 is the first, index: 0 is
+    type_: EventType | None = None  # type of all events; not set: each event has its own
+    columns: dict[str, str] = {}  # field -> column(s) in the input, several separated by "|"
+    where: dict[str, str] = {}  # read only events with this value in the field; "phase!=" and "rt>" compare
+    format: Format | None = None  # format of the input; not set: by file name
+    delimiter: str | None = None  # column separator in text tables; not set: detected from the header
+    encoding: str | None = None  # text encoding; not set: UTF-8, or UTF-16 if the file has a byte order mark
+    header: bool = True  # whether the first row names the columns; if not, they are named 1, 2, 3
+    skip_rows: _Count = 0  # number of lines to skip before the header
+    answers_by: AnswersBy = "name"  # how odd, central, chosen name an object; position: from 1, index: from 0
     codes: dict[str, dict[str, str]] = {}  # field of an answer -> code -> position, or name of a column
-    labels: str | None = None  # file of labels: columns object and label
-    labels_columns: dict[str, str] = {}  # contract field -> name in that file
-    block_bytes: _Positive = 8 << 20  # how much is decoded at once
-    max_message_bytes: Annotated[int, Meta(ge=1024)] = Bounds().max_bytes  # of a message, line or row, once unpacked
-    max_message_rows: _Positive = Bounds().max_rows  # events of a message; more: refused as too_large
-    worker_votes: bool = True  # a new state keeps who answered what, where events name workers
-    count_copies: bool = False  # a file that holds what one of another name held is read too
-    max_reject_ratio: Annotated[float, Meta(ge=0, le=1)] = 0.5  # a run ends when more than this share is refused
-    start: StartMode = "none"  # Kafka: where a first start begins; none: it must be said
-    on_offset_loss: OnOffsetLoss = "fail"  # Kafka: when retention was faster than the engine
-    shard: str | None = None  # "i/n": this process's share of the partitions
-    stall_after: _Seconds = 300.0  # seconds with lag and without progress until the watchdog speaks
+    labels: str | None = None  # table of labels with the columns object and label
+    labels_columns: dict[str, str] = {}  # field -> column in the table of labels
+    block_bytes: _Positive = 8 << 20  # number of bytes to decode at once
+    max_message_bytes: Annotated[int, Meta(ge=1024)] = Bounds().max_bytes  # size limit of an unpacked message or row
+    max_message_rows: _Positive = Bounds().max_rows  # maximum number of events in a message
+    worker_votes: bool = True  # whether a new state stores who answered what, if events name workers
+    count_copies: bool = False  # whether to read copies of files that were already read
+    max_reject_ratio: Annotated[float, Meta(ge=0, le=1)] = 0.5  # maximum share of rejected events; above, the run stops
+    start: StartMode = "none"  # Kafka: offset for the first start; none: must be set
+    on_offset_loss: OnOffsetLoss = "fail"  # Kafka: what to do if the next offset has expired
+    shard: str | None = None  # Kafka: share of the partitions that this process reads, "i/n"
+    stall_after: _Seconds = 300.0  # seconds without progress until a partition counts as stalled
 
 
 class SnapshotSettings(_Section, frozen=True):
-    """When snapshots are taken and how many stay."""
+    """When to take snapshots, and how many to retain."""
 
-    every: _Count | None = None  # comparisons; 0: never; not set: a quarter more than before, ten million at least
-    interval: _Seconds = 60.0  # seconds between snapshots; 0: never for this reason
-    keep: _Positive = 3  # how many snapshots stay
+    every: _Count | None = None  # comparisons between snapshots; 0: none; not set: when counts grew by a quarter
+    interval: _Seconds = 60.0  # seconds between snapshots; 0: no limit
+    keep: _Positive = 3  # number of snapshots to retain
 
 
 class RefitSettings(_Section, frozen=True):
     """Which refits run on published snapshots; `params` holds a table per refit."""
 
-    enabled: bool = True  # false: count only
-    kinds: tuple[Refit, ...] = ("sdp_clustering", "embedding", "triplet_boost", "classify")  # two need labels
-    also: tuple[Refit, ...] = ()  # beside `kinds`
-    seed: int = 0  # of every refit
-    params: dict[str, dict[str, Any]] = {}  # kind -> parameter -> value, as `[refits.params.KIND]`
+    enabled: bool = True  # whether to fit models
+    kinds: tuple[Refit, ...] = ("sdp_clustering", "embedding", "triplet_boost", "classify")  # the last two need labels
+    also: tuple[Refit, ...] = ()  # refits to run in addition to `kinds`
+    seed: int = 0  # random seed of all refits
+    params: dict[str, dict[str, Any]] = {}  # refit -> parameter -> value, as `[refits.params.KIND]`
 
     @property
     def wanted(self) -> tuple[str, ...]:
@@ -106,31 +106,31 @@ class RefitSettings(_Section, frozen=True):
 
 
 class CountSettings(_Section, frozen=True):
-    """Where a run keeps its counts; what they are does not depend on it."""
+    """Where a run stores its counts; does not affect their values."""
 
-    on_disk_above: _Count = 0  # bytes of an array; larger ones go to unnamed files in DIR/scratch; 0: none does
+    on_disk_above: _Count = 0  # larger arrays (in bytes) are stored in DIR/scratch; 0: all arrays in memory
 
 
 class SigningSettings(_Section, frozen=True):
-    """With which key snapshots and artifacts are signed, and must be."""
+    """The key with which snapshots and artifacts are signed and verified."""
 
-    key: str | None = None  # { env = "NAME" } or { file = "PATH" }; none: STREAM_ENGINE_STATE_KEY, or no signatures
-    accept_unsigned: bool = False  # files without a signature pass; what is written has one
+    key: str | None = None  # { env = "NAME" } or { file = "PATH" }; not set: STREAM_ENGINE_STATE_KEY
+    accept_unsigned: bool = False  # whether to accept unsigned files; new files are signed
 
 
 class DriftSettings(_Section, frozen=True):
-    """When a worsening of predictions is an alarm; an alarm asks for a snapshot, and so for refits."""
+    """Detection of drift: if predictions get worse, an alarm triggers a snapshot, and thus refits."""
 
-    enabled: bool = True  # watch for it
+    enabled: bool = True  # whether to detect drift
 
 
 class ForgettingSettings(_Section, frozen=True):
     """How the accumulators `adds3_decayed`, `triplet_counts_decayed` and `window` forget: `by` the count of triplets or
     the time of events; `half_life` and `window` in triplets or seconds."""
 
-    by: ForgetBy = Forgetting().by  # the count of triplets, or the time of events
-    half_life: Annotated[float, Meta(gt=0)] = Forgetting().half_life  # triplets or seconds until one counts half
-    window: Annotated[float, Meta(gt=0)] = Forgetting().window  # triplets or seconds that the window holds
+    by: ForgetBy = Forgetting().by  # number of triplets, or time of events
+    half_life: Annotated[float, Meta(gt=0)] = Forgetting().half_life  # triplets or seconds until an answer counts half
+    window: Annotated[float, Meta(gt=0)] = Forgetting().window  # length of the window in triplets or seconds
 
     def __post_init__(self):
         if self.by == "count" and self.window < 1:
@@ -138,24 +138,24 @@ class ForgettingSettings(_Section, frozen=True):
 
 
 class OnlineSettings(_Section, frozen=True):
-    """An embedding that learns between fits, and takes over each one that is published; never part of the counts."""
+    """An embedding that is updated between fits, and restarts from each published fit; not part of the counts."""
 
-    enabled: bool = False  # keep one
-    dimensions: _Positive = 3  # of its points, until there is a fit
+    enabled: bool = False  # whether to maintain an online embedding
+    dimensions: _Positive = 3  # number of dimensions until there is a fit
 
 
 class HttpSettings(_Section, frozen=True):
-    """Who may ask over HTTP, and how much at once; `listen` says where. Secrets come by reference: `{ env = "NAME" }`
-    or `{ file = "PATH" }`."""
+    """Access to the HTTP server, whose address is `listen`. Secrets are given by reference: `{ env = "NAME" }` or
+    `{ file = "PATH" }`."""
 
-    token: _Token | None = None  # asked for on every path but the probes; none: whoever reaches the address may read
-    admin_token: _Token | None = None  # asked for by POST /admin/...; none: there is no POST /admin/...
-    tls_certificate: str | None = None  # PEM file of the certificate and those above it; none: no TLS
-    tls_key: str | None = None  # PEM file of its key
-    allowed_hosts: tuple[str, ...] = ()  # names by which clients may call this server, beside those of its address
-    show_workers: bool = False  # whether that page shows workers one by one
-    objects: str | None = None  # folder of pictures or table object,image,text, which that page shows
-    cache_bytes: _Positive = 4 << 30  # of exports in DIR/served; a larger export is refused
+    token: _Token | None = None  # required for all paths except the probes; not set: no authentication
+    admin_token: _Token | None = None  # required for POST /admin/...; not set: no POST /admin/...
+    tls_certificate: str | None = None  # PEM file of the certificate chain; not set: no TLS
+    tls_key: str | None = None  # PEM file of the certificate's key
+    allowed_hosts: tuple[str, ...] = ()  # host names of this server in addition to its address
+    show_workers: bool = False  # whether the live page shows individual workers
+    objects: str | None = None  # pictures for the live page: a folder, or a table object,image,text
+    cache_bytes: _Positive = 4 << 30  # size limit of the cache of exports in DIR/served
 
     def __post_init__(self):
         if (self.tls_certificate is None) != (self.tls_key is None):
@@ -163,28 +163,28 @@ class HttpSettings(_Section, frozen=True):
 
 
 class LogSettings(_Section, frozen=True):
-    """What is said on standard error."""
+    """Log lines on standard error."""
 
-    format: LogFormat = "text"  # how log lines look
-    level: LogLevel = "info"  # what is said at all
+    format: LogFormat = "text"  # format of log lines
+    level: LogLevel = "info"  # lowest level to log
 
 
 class Settings(_Section, frozen=True):
     """Everything that can be set, with its default."""
 
-    source: tuple[str, ...] = ()  # files, globs, `-`, kafka://HOST:PORT/TOPIC
-    state: str | None = None  # the state directory; must be said here or on the command line
-    follow: bool = False  # keep reading as files grow
-    listen: str | None = None  # HOST:PORT of the HTTP server; not set: no server
-    memory_gb: Annotated[float, Meta(gt=0)] | None = None  # for the process and its refits; not set: what is free
-    dead_letters: str | None = None  # folder of refused events, not set: DIR/dead_letters; or kafka://…/topic beside it
-    dead_letters_keep_bytes: _Count = 10_000_000_000  # of refused events; above, the oldest go; 0: no limit
-    accumulators: tuple[AccumulatorName, ...] = DEFAULT_ACCUMULATORS  # what a new state counts
-    guard: bool = True  # keep the partial order of the comparisons; a state goes on only as it was begun
+    source: tuple[str, ...] = ()  # files, glob patterns, `-` or kafka://HOST:PORT/TOPIC
+    state: str | None = None  # state directory; required here or on the command line
+    follow: bool = False  # whether to keep reading files as they grow
+    listen: str | None = None  # address of the HTTP server, HOST:PORT; not set: no server
+    memory_gb: Annotated[float, Meta(gt=0)] | None = None  # memory limit of the process and its refits
+    dead_letters: str | None = None  # folder of rejected events (default DIR/dead_letters), or an additional topic
+    dead_letters_keep_bytes: _Count = 10_000_000_000  # size limit of the folder; the oldest are removed; 0: none
+    accumulators: tuple[AccumulatorName, ...] = DEFAULT_ACCUMULATORS  # statistics of a new state
+    guard: bool = True  # whether to maintain the partial order; must not change for a state
     input: Input = Input()
     snapshot: SnapshotSettings = SnapshotSettings()
     refits: RefitSettings = RefitSettings()
-    kernels: dict[str, KernelSpec] = {}  # auxiliary kernels, for every refit that takes some
+    kernels: dict[str, KernelSpec] = {}  # auxiliary kernels for refits
     counts: CountSettings = CountSettings()
     signing: SigningSettings = SigningSettings()
     drift: DriftSettings = DriftSettings()
@@ -192,7 +192,5 @@ class Settings(_Section, frozen=True):
     forgetting: ForgettingSettings = ForgettingSettings()
     http: HttpSettings = HttpSettings()
     log: LogSettings = LogSettings()
-    publish: dict[
-        str, str
-    ] = {}  # table of an export -> kafka://HOST:PORT/TOPIC or jsonl://FILE that keeps its newest rows
-    kafka: dict[str, Any] = field(default_factory=dict)  # options of the client, by its own names
+    publish: dict[str, str] = {}  # table of an export -> kafka://HOST:PORT/TOPIC or jsonl://FILE with its newest rows
+    kafka: dict[str, Any] = field(default_factory=dict)  # options of the Kafka client, under the client's names
