@@ -78,6 +78,7 @@ SHARED = {
         "naming",
         "object_places",
         "object_table",
+        "rows",
     },
     "evaluation": {
         "answer_probabilities",

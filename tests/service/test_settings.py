@@ -7,8 +7,7 @@ import pytest
 from connectors.kafka.start_offsets import ON_OFFSET_LOSS, START_MODES
 from stream_engine.counts import ACCUMULATORS
 from stream_engine.refits import REFITS
-from stream_engine.service.settings import BadSettings
-from stream_engine.service.settings import loading as settings
+from stream_engine.service.settings import BadSettings, SnapshotSettings
 from stream_engine.service.settings.loading import load, mapping, shard, shown
 from tests.support.facts import states
 
@@ -24,7 +23,7 @@ def test_command_line_over_environment_over_file_over_default(tmp_path):
     environment = {"STREAM_ENGINE__SNAPSHOT__EVERY": "20", "STREAM_ENGINE__SNAPSHOT__INTERVAL": "9", "HOME": "/x"}
     found = load(path, {"snapshot.every": 30, "snapshot.keep": None}, environment).snapshot
     assert (found.every, found.interval, found.keep) == (30, 9.0, 7)
-    assert load(None, {}, {}).snapshot == settings.SnapshotSettings()
+    assert load(None, {}, {}).snapshot == SnapshotSettings()
 
 
 @pytest.mark.parametrize(
