@@ -141,7 +141,7 @@ class Study:
 
         Parameters
         ----------
-        *participants
+        *participants : str
             Names, as in the column of participants.
 
         Returns
@@ -173,7 +173,7 @@ class Study:
 
         Parameters
         ----------
-        *participants
+        *participants : str
             Names that are excluded here.
 
         Returns
