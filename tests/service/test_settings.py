@@ -33,7 +33,7 @@ def test_command_line_over_environment_over_file_over_default(tmp_path):
         ("zzz = 1\n", "zzz: unknown key; known are source, state"),
         ("[snapshot]\nevery = -1\n", "snapshot.every: expected `int` >= 0"),
         ("[snapshot]\nevery = 'many'\n", "snapshot.every: expected `int | null`, got `str`"),
-        ("[guard]\npolicy = 'first'\n", "guard: expected `bool`, got `table`"),
+        ("[guard]\nlevel = 'first'\n", "guard: expected `bool`, got `table`"),
         ("guard = 'off'\n", "guard: expected `bool`, got `str`"),
         ("refits = ['embedding']\n", "refits: expected `table`, got `list`"),
         ("source = 'a.csv'\n", "source: expected `list`, got `str`"),
