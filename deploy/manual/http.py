@@ -41,7 +41,7 @@ COLLECT = {
     "/study": "status of the study. JSON",
     "/": "the owner's page: participants, links, downloads, a pause, and the report. HTML",
     "/participants.json": "participants, their progress and flags. JSON",
-    "/pause": "POST `{\"paused\": true}` or false: stop asking, or continue",
+    "/pause": 'POST `{"paused": true}` or false: stop asking, or continue',
     "/links": "links for participants. CSV",
     "/participants.csv": "number of answers per participant. CSV",
     "/questions.json": "questions for jsPsych",
