@@ -92,14 +92,37 @@ def crossed(
 ) -> dict[str, Figures]:
     """The figures of each model that `predict` gives log odds of. `settings`: one a group, made when it is needed;
     `cluster` (U,): what standard errors are over."""
-    told: dict[str, list[tuple[np.ndarray, np.ndarray, np.ndarray]]] = {}
+    told: dict[str, list[tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]]] = {}
     for group, setting in zip(groups, settings):
         for out in group.folds:
             asked = found.of(out)
             for name, margin in (predict(setting, out) if len(asked.rows) else {}).items():
-                told.setdefault(name, []).append((margin, asked.times, cluster[asked.unit]))
+                told.setdefault(name, []).append((margin, asked.times, cluster[asked.unit], asked.rows))
     made = {name: [np.concatenate(column) for column in zip(*each)] for name, each in told.items()}
-    return {name: held_out.figures(margin, 1.0, times, of) for name, (margin, times, of) in made.items()}
+    return {name: _figures(*columns) for name, columns in made.items()}
+
+
+def _figures(margin: np.ndarray, times: np.ndarray, cluster: np.ndarray, rows: np.ndarray) -> Figures:
+    """The figures, their standard error the larger of those over clusters and over questions: an answer that is
+    predicted from another one to the same question is right where that one is, so the two count as one."""
+    by_cluster = held_out.figures(margin, 1.0, times, cluster)
+    by_question = held_out.figures(margin, 1.0, times, questions_of(rows)).standard_error
+    if by_cluster.standard_error is None or by_question is None:
+        return by_cluster
+    return by_cluster._replace(standard_error=max(by_cluster.standard_error, by_question))
+
+
+def questions_of(rows: np.ndarray) -> np.ndarray:
+    """(m,) the number of the question that each of (m, 4) rows i, j, k, l answers, whichever pair is the nearer one.
+    O(m log m).
+
+    >>> questions_of(np.array([[0, 1, 0, 2], [2, 0, 1, 0], [0, 1, 1, 2]])).tolist()
+    [0, 0, 1]
+    """
+    low, high = np.minimum(rows[:, ::2], rows[:, 1::2]).ravel(), np.maximum(rows[:, ::2], rows[:, 1::2]).ravel()
+    pairs = np.unique(low.astype(np.int64) << 32 | high, return_inverse=True)[1].reshape(len(rows), 2)
+    pairs.sort(axis=1)
+    return np.unique(pairs[:, 0].astype(np.int64) << 32 | pairs[:, 1], return_inverse=True)[1].reshape(-1)
 
 
 def evaluated(

@@ -100,7 +100,11 @@ def table(published: Published) -> dict[str, Any]:
         seen = published.as_seen.snapshot.objects
         row = {name: i for i, name in enumerate(seen)}
         order = np.array([row[name] for name in published.snapshot.objects], np.int64)
-        return {head: _taken(values, order) for head, values in table(published.as_seen).items()}
+        taken = {head: _taken(values, order) for head, values in table(published.as_seen).items()}
+        if "cluster_label" in taken:  # of equal sizes, the one with the first object comes first
+            labels = np.ma.filled(taken["cluster_label"], -1)
+            taken["cluster"] = _where(labels >= 0, numbers(labels))
+        return taken
     snapshot = published.snapshot
     known = None
     if snapshot.section("triplet_counts"):

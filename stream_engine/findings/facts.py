@@ -16,6 +16,7 @@ from stream_engine.state.artifact import figure
 from stream_engine.state.published import Published
 
 FEW = 20  # held-out comparisons, below which a share of them says nothing
+BASELINES = ("majority", "chance")
 LEVEL = 0.05  # of the one-sided test that a model beats chance, over all models together
 
 
@@ -54,8 +55,8 @@ class Facts:
 
     @property
     def best(self) -> dict[str, Any] | None:
-        """The row of the model with the least log loss; chance, where nothing beats it, is no model."""
-        known = (row for row in self.models if row["accuracy"] is not None and row["model"] != "chance")
+        """The row of the model with the least log loss; baselines know nothing of objects, and are no models."""
+        known = (row for row in self.models if row["accuracy"] is not None and row["model"] not in BASELINES)
         return next(known, None)
 
     @property
@@ -65,7 +66,7 @@ class Facts:
         best = self.best
         if best is None or best["standard_error"] is None or 0 < self.held_out < FEW:
             return None
-        tested = sum(row["standard_error"] is not None for row in self.models)
+        tested = sum(row["standard_error"] is not None for row in self.models if row["model"] not in BASELINES)
         return best["accuracy"] - NormalDist().inv_cdf(1.0 - LEVEL / tested) * best["standard_error"] > 0.5
 
     @property
