@@ -252,6 +252,8 @@ def subsets(refit: _Run, objects: int | tuple[str, ...]) -> Iterator[msgspec.Str
     """The parameters of the laws over these objects only, once for every thing that can be done about the rest."""
     rest = {f.name: f.type for f in msgspec.structs.fields(refit.module.Params)}.get("rest")
     for each in get_args(rest) or (None,):
+        if each == "placed":  # the former name of "extended"
+            continue
         yield msgspec.structs.replace(refit.params, objects=objects, **({"rest": each} if each else {}))
 
 

@@ -15,6 +15,7 @@ from stream_engine import exports
 from stream_engine.data.array_checks import pattern_of
 from stream_engine.exports import Content
 from stream_engine.exports.by_name import by_name
+from stream_engine.exports.cluster_numbers import numbers
 from stream_engine.exports.declarations import ARRAYS, LEFT_OUT, OF_REFITS, SCALARS, TABLES, Array, columns, declared
 from stream_engine.exports.files import encode
 from stream_engine.exports.naming import NameColumn
@@ -172,6 +173,8 @@ def test_what_stands_in_a_table_made_by_hand_stands_there(everything):
             if entry.shape == "g" or what == "hierarchy":
                 continue  # a row a judgement, where the table has one a comparison; merges, tested beside the others
             columns = [np.asarray(getattr(column, "ids", column)) for column in table.values()]
+            if (stem, key) == ("clusters", "second"):  # people count clusters from 1, the largest first
+                array = numbers(content.arrays["labels"], array)
             wanted = list(array.reshape(len(array), -1).T)
             assert all(any(equal(column, one) for column in columns) for one in wanted), (stem, key)
 
@@ -235,7 +238,7 @@ def test_a_tree_joins_the_same_objects_however_they_are_numbered(published):
 
 def test_every_refit_has_an_export_and_every_array_of_it_is_declared_or_left_out_with_a_reason():
     """As the refit itself declares it: ids are ids, axes over objects are axes over objects."""
-    assert sorted(kind for kinds in OF_REFITS.values() for kind in kinds) == sorted(REFITS)
+    assert {kind for kinds in OF_REFITS.values() for kind in kinds} == set(REFITS)
     exporting = {kind: what for what, kinds in OF_REFITS.items() for kind in kinds}
     said = {OBJECTS: "n", SUBSET: "s"}
     for kind, what in exporting.items():

@@ -137,6 +137,7 @@ PROVOKED = {
         {'stream_engine_refit_failures_total{instance="e", refit="sdp_clustering"}': "0 1 2 3 4 5 6 7 8 9 9 9"},
         "10m",
     ),
+    "StreamEngineResultsNotSent": ({'stream_engine_results_failures_total{instance="e"}': "0+4x60"}, "20m"),
     "StreamEngineNearMemoryBudget": (
         {
             'stream_engine_memory_bytes{instance="e", of="limit"}': "100x30",
@@ -219,6 +220,7 @@ def test_each_alert_fires_when_provoked_and_not_otherwise(alert, promtool, tmp_p
         'stream_engine_history_total{instance="e", did="offsets lost"}': "0 0 1x200",
         'stream_engine_loop_ticked_timestamp_seconds{instance="e"}': "0+60x200",
         'stream_engine_paused{instance="e"}': "0x200",
+        'stream_engine_results_failures_total{instance="e"}': "2x200",
         'stream_engine_http_refused_total{instance="e", reason="token"}': "0+20x200",
         'stream_engine_http_refused_total{instance="e", reason="idle"}': "0+600x200",
     }

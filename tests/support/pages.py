@@ -30,7 +30,7 @@ import click
 from stream_engine.commands import VERBS, verb
 from tests.support.process import ENVIRONMENT, engine
 
-KINDS = {"console", "html", "js", "python", "r", "toml", "text", "sh", "pycon"}
+KINDS = {"console", "html", "js", "math", "python", "r", "toml", "text", "sh", "pycon"}
 _FENCE = re.compile(r"^```(\S*)[^\n]*\n(.*?)^```[ ]*$", re.S | re.M)
 _COMMAND = re.compile(r"^(\$ )?(stream-engine|python -m|pip|make|curl|docker) ")
 _SHELL = re.compile(r"[|&;<>*?`$]|^[A-Z_]+=")
