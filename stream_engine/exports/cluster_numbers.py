@@ -23,7 +23,8 @@ def numbers(labels: np.ndarray, of: np.ndarray | None = None) -> np.ndarray:
     >>> numbers(np.array([4, 2, 2, -1])).tolist(), numbers(np.array([4, 2, 2]), np.array([2, -1, 4])).tolist()
     ([2, 1, 1, -1], [1, -1, 2])
     """
-    found = _map(labels)[labels if of is None else of]
+    ranks, given = _map(labels), labels if of is None else of
+    found = ranks[np.where(given < len(ranks), given, -1)]
     return np.where(found >= 0, found + 1, -1)
 
 
