@@ -8,7 +8,7 @@ before, and the refits come after; the page says how long these took.
 
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
@@ -120,7 +120,7 @@ def demo(state: Path, seed: int) -> str:
     timed("export", export, str(state), str(state / "export"), "latest", "npz", ())
     published = Store(state).published()
     shown = timed("report", write_report, published, state, seed)
-    return page(published, target, told, took, state, shown, " ".join(said))
+    return page(published, target, told, took, state, shown, said)
 
 
 @contextmanager
@@ -169,16 +169,18 @@ def page(
     took: dict[str, float],
     state: Path,
     shown: Path,
-    result: str,
+    said: Sequence[str],
 ) -> str:
-    """The summary that a person can read; `took`: what was done, and its seconds; `result`: how the run ended."""
+    """The summary that a person can read; `took`: what was done, and its seconds; `said`: what the run said,
+    last how it ended."""
     summary = summary_of(published.snapshot)
     number, guard = numbers(published), summary["guard"]
     refused = ", ".join(f"{n} {reason}" for reason, n in summary["rejected"].items())
     waited = ", ".join(f"{what} {seconds:.1f}" for what, seconds in took.items())
     rate = summary["events"] / took["reading"]
     lines = [
-        ("run", result),
+        ("run", said[-1]),
+        *(("", each) for each in said[:-1]),
         ("objects", f"{summary['objects']} handwritten digits; one in ten simulated answers is wrong"),
         (
             "events",

@@ -161,6 +161,7 @@ def _learn_down_to(run: OpenRun, polls: int, progress: Bars | None, join: bool =
         run.learning.join()
 
 
+DEADLY = {"process_died", "decoder_failed"}  # events that are not decoded again, to show what was read
 _BESIDE = ("source", "state")  # logged under names of their own
 
 
@@ -204,7 +205,8 @@ def run(
             refits.finish(progress)
             opened.publishing.results.finish()
             if say:
-                if opened.learning.engine.counters["events"] > began.events:
+                counters = opened.learning.engine.counters
+                if counters["events"] > began.events and not DEADLY & counters["rejected"].keys():
                     for each in examples(opened.settings):
                         say(f"for example: {each}")
                 say(result_line(opened, began, refits.failed, findings_of(opened)))

@@ -19,15 +19,15 @@ from tests.support.process import engine, jsonl, one_line, process, summary
 
 RUN = ("--no-refits", "--max-reject-ratio", "1")
 GOOD = {"anchor": "a", "near": "b", "far": "c"}
-MAPPED = ("--columns", "anchor=anchor2,near=near,far=far")
+MAPPED = ("--columns", "anchor=zz,near=near,far=far")
 
 
 @pytest.fixture
 def inputs(tmp_path) -> list[Path]:
     """A file of each kind in which the first name of some events stands in another column."""
-    rows = [{"anchor2": f"x{i}", "near": "b", "far": f"c{i}"} for i in range(4)]
+    rows = [{"zz": f"x{i}", "near": "b", "far": f"c{i}"} for i in range(4)]
     csv = tmp_path / "e.csv"
-    csv.write_text('anchor,anchor2,near,far\n,"x, 1",b,c\n,x2,"b\n2",c\n')
+    csv.write_text('anchor,zz,near,far\n,"x, 1",b,c\n,x2,"b\n2",c\n')
     table = pa.Table.from_pylist([{"anchor": None, **row} for row in rows])
     parquet.write_table(table, tmp_path / "e.parquet")
     return [jsonl(tmp_path / "e.jsonl", [*rows, "{bad", {**rows[0], "near": "c0"}]), csv, tmp_path / "e.parquet"]
@@ -60,8 +60,8 @@ def test_refused_events_are_counted_once_however_often_they_are_read_again(tmp_p
     engine("run", events, "--state", state, *RUN)
     assert raw(state).splitlines() == ["{bad", json.dumps({**GOOD, "far": "b"})]
     # the cause is mended: other options, in a state of their own, and one sum of both
-    mended = ("--columns", "far=anchor2")
-    rows = [{**GOOD, "anchor2": "x"}, {"anchor": "a", "near": "b", "anchor2": "y"}]
+    mended = ("--columns", "far=zz")
+    rows = [{**GOOD, "zz": "x"}, {"anchor": "a", "near": "b", "zz": "y"}]
     other = jsonl(tmp_path / "o.jsonl", [GOOD, *rows[1:]])
     engine("run", other, "--state", tmp_path / "t", *RUN)
     again.write_text(raw(tmp_path / "t"))
@@ -94,7 +94,7 @@ def test_refused_events_are_piped_into_a_run(tmp_path):
 def test_rows_of_csv_are_read_again_below_their_header(inputs, tmp_path):
     state, again = tmp_path / "s", tmp_path / "again.csv"
     engine("run", *inputs, "--state", state, *RUN)
-    again.write_text("anchor,anchor2,near,far\n" + raw(state, "--partition", inputs[1]))
+    again.write_text("anchor,zz,near,far\n" + raw(state, "--partition", inputs[1]))
     engine("run", again, "--state", tmp_path / "t", *RUN, *MAPPED)
     assert summary(tmp_path / "t")["comparisons"] == 2 and summary(tmp_path / "t")["objects"] == 5
 

@@ -18,7 +18,7 @@ def test_every_file_of_a_verb_is_registered():
     files = {path.stem for path in (ROOT / "stream_engine" / "commands").glob("*.py")} - {
         "__init__",
         "input_options",
-        "answer_files",
+        "exclusion_options",
     }
     assert files == {target.partition(":")[0].rpartition(".")[2] for target in VERBS.values()}
     assert {name.replace("-", "_") for name in VERBS} == files

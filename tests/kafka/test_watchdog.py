@@ -29,11 +29,11 @@ def test_a_hanging_broker_and_a_hanging_transaction_are_said_aloud(own_broker, n
         try:
             until(lambda: engine.figure("stalled"), 120, "the watchdog")
             assert engine.figure("stalls_total") >= 1 and engine.figure("lag_records", slow) > 0
-            assert "stalled" in engine.said_of(slow)
+            assert any("stalled" in each for each in engine.said_of(slow))
         finally:
             own_broker.process.send_signal(signal.SIGCONT)
         until(lambda: not engine.figure("stalled"), 120, "the end of the stall")
-        assert "no longer stalled" in engine.said_of(slow) and engine.said_of(stuck) == []
+        assert any("no longer stalled" in each for each in engine.said_of(slow)) and engine.said_of(stuck) == []
         producer = KafkaProducer(bootstrap_servers=own_broker.bootstrap, transactional_id=f"tx-{topic}")
         producer.init_transactions()
         producer.begin_transaction()
@@ -41,7 +41,7 @@ def test_a_hanging_broker_and_a_hanging_transaction_are_said_aloud(own_broker, n
         producer.flush()
         before = engine.figure("records_total", slow)
         until(
-            lambda: send(topic, [EVENT % b""]) and "stalled" in engine.said_of(stuck),
+            lambda: send(topic, [EVENT % b""]) and any("stalled" in each for each in engine.said_of(stuck)),
             120,
             "the watchdog, although the other partition moves on",
         )
