@@ -45,7 +45,7 @@ def test_a_model_asks_nothing_that_follows_and_the_random_share_is_not_thinned()
 
 
 def test_where_all_follows_the_rest_is_random():
-    snapshot, points = answered(4, 400, "sift")
+    snapshot, points = answered(4, 400)
     known = known_from(snapshot, artifact(points))._replace(implied=lambda rows: np.ones(len(rows), bool))
     left = asking.questions_left(known)
     assert left == 0 or (asking.questions(known, left).sampler == "random").all()

@@ -84,10 +84,10 @@ def test_refused_events_are_counted_once_however_often_they_are_read_again(tmp_p
 
 def test_refused_events_are_piped_into_a_run(tmp_path):
     state = tmp_path / "s"
-    engine("run", jsonl(tmp_path / "e.jsonl", [{"probe": "x\n", "near": "b", "far": "c"}]), "--state", state, *RUN)
+    engine("run", jsonl(tmp_path / "e.jsonl", [{"zz": "x\n", "near": "b", "far": "c"}]), "--state", state, *RUN)
     (state / "dead_letters" / "000002.jsonl").write_text("behind the position")
     letters = raw(state)
-    done = process("run", "-", "--state", tmp_path / "t", *RUN, "--columns", "anchor=probe", stdin=letters.encode())
+    done = process("run", "-", "--state", tmp_path / "t", *RUN, "--columns", "anchor=zz", stdin=letters.encode())
     assert done.returncode == 0 and summary(tmp_path / "t")["comparisons"] == 1
 
 

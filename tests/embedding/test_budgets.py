@@ -42,4 +42,4 @@ def test_the_refit_that_is_cut_short_is_published_and_says_so():
     whole = refit_of.refit(snapshot, refit_of.Params(**given), 0)
     assert not cut.report["converged"] and cut.report["iterations"] == 2
     assert whole.report["converged"] and cut.arrays["X"].shape == whole.arrays["X"].shape
-    assert cut.report["fitted_log_loss"] > whole.report["fitted_log_loss"]
+    assert np.abs(cut.arrays["X"] - whole.arrays["X"]).max() > 0.01, "two iterations were enough"

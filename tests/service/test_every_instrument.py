@@ -221,6 +221,18 @@ def of_refits(driven: Driven, folder: Path) -> None:
     assert len([line for line in log.events("warning") if "memory_gb" in line]) == len(REFITS)
 
 
+def of_results(driven: Driven, folder: Path) -> None:
+    """Tables that reach a file, and some that cannot."""
+    source = jsonl(folder / "t.jsonl", [TRIPLET])
+    metrics, _ = ran(folder / "t", source, publish={"objects": f"jsonl://{folder}/objects.jsonl"})
+    driven.check(metrics, positive, "results_sent_timestamp_seconds")
+    driven.check(metrics, 0, "results_failures_total")
+    assert len((folder / "objects.jsonl").read_text().splitlines()) == 3
+    failed, log = ran(folder / "u", source, publish={"objects": f"jsonl://{source}/objects.jsonl"})
+    driven.check(failed, positive, "results_failures_total")
+    assert len(log.events("warning")) == 1
+
+
 def of_deeds(driven: Driven, folder: Path) -> None:
     """What is done to a state between two runs, and dead letters that go."""
     source = jsonl(
@@ -395,6 +407,7 @@ def test_every_instrument_and_every_label_of_it_tells_what_happened(tmp_path, mo
     of_files(driven, tmp_path, monkeypatch)
     of_predictions(driven, tmp_path, monkeypatch)
     of_refits(driven, tmp_path)
+    of_results(driven, tmp_path)
     of_deeds(driven, tmp_path)
     of_a_run_that_goes_on(driven, tmp_path, monkeypatch)
     of_a_crowd(driven, tmp_path, monkeypatch)

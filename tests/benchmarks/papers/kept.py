@@ -38,9 +38,11 @@ def commit() -> str:
     """Version and commit of the checkout, a plus sign behind where files had been changed."""
     try:
         told = ["git", "-C", str(ROOT), "describe", "--always", "--dirty=+"]
-        return f"{version('stream_engine')} {subprocess.run(told, capture_output=True, text=True).stdout.strip()}"
+        return (
+            f"{version('triplet-stream-engine')} {subprocess.run(told, capture_output=True, text=True).stdout.strip()}"
+        )
     except FileNotFoundError:
-        return version("stream_engine")
+        return version("triplet-stream-engine")
 
 
 class Kept:
