@@ -108,6 +108,24 @@ def _best(found: list[Reading]) -> list[Reading]:
     return sure[:1] if sure else list(by_meaning.values())[:2]
 
 
+def preferences(records: Records) -> str:
+    """Why records cannot be read that say which of two things is better; "" for other records.
+
+    >>> from stream_engine.formats.record_columns import records_of
+    >>> preferences(records_of({"winner": ["gpt"], "loser": ["llama"]}))[:52]
+    "columns winner, loser: got preferences ('a is better"
+    >>> preferences(records_of({"anchor": ["a"], "near": ["b"], "far": ["c"]}))
+    ''
+    """
+    for names in ("winner", "loser"), ("model_a", "model_b", "winner"):
+        if set(names) <= set(records.columns):
+            return (
+                f"columns {', '.join(names)}: got preferences ('a is better than b'), expected comparisons of "
+                "distances ('a is more like b than like c'); next: choix or arena-rank rank by preferences"
+            )
+    return ""
+
+
 def _long(records: Records, wide: bool = False) -> Iterator[Reading]:
     """Readings of a table with one question a record, the best first."""
     yield from _triplets(records, wide)

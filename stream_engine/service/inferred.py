@@ -15,7 +15,7 @@ from connectors import Position, Record, SourceFailed, UnusableSource, split_uri
 from connectors.files.paths import expand
 from connectors.files.readers import Sizes, kind_of, open_reader
 from stream_engine.formats.in_words import answers, in_words
-from stream_engine.formats.inference import Reading, readings
+from stream_engine.formats.inference import Reading, preferences, readings
 from stream_engine.formats.options import UnusableOptions
 from stream_engine.formats.record_columns import Records, records_of
 from stream_engine.formats.record_kinds import header_rows
@@ -51,6 +51,8 @@ def prepared(settings: Settings) -> Prepared:
             told = ", or ".join(f"{command_of(each)} ({'; '.join(examples(each, 1))})" for each in read)
             problem = f"{settings.source[0]}: {found[0].doubt}; nothing was read. Say which: {told}"
             return Prepared(settings, True, found[0].evidence, "", found[0].doubt, tuple(read), problem)
+    if why := preferences(first_records(settings)):
+        return Prepared(settings, problem=f"{settings.source[0]}: {why}")
     return Prepared(settings)
 
 

@@ -61,7 +61,7 @@ def preview(settings: Settings, most: int) -> Preview:
     read = prepared(settings)
     if read.rivals:
         return _undecided(settings, read)
-    settings = read.settings
+    settings = read.decided().settings
     settings = structs.replace(settings, follow=False)
     ingest = Ingest(event_options(settings)._replace(provenance=True), settings.input.format)
     found = Preview(read.said, first_columns(settings))

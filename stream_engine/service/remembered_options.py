@@ -23,11 +23,11 @@ class Prepared(NamedTuple):
     said: str = ""  # one line about the reading; "" where there is nothing to say
     doubt: str = ""  # why there is no single reading
     rivals: tuple[Settings, ...] = ()  # the readings that fit equally well
-    problem: str = ""  # the doubt with the command of each of them, in one line
+    problem: str = ""  # in one line: the doubt with the command of each of them, or why nothing fits
 
     def decided(self) -> "Prepared":
-        """The same; raises `BadSettings` with both readings where the records do not decide."""
-        if self.rivals:
+        """The same; raises `BadSettings` with both readings where the records do not decide, and for preferences."""
+        if self.problem:
             raise BadSettings(self.problem)
         return self
 

@@ -76,3 +76,17 @@ def test_filters_and_codes_of_the_command_line(tmp_path):
     )  # fmt: skip
     found = json.loads(done.stdout)
     assert found["first"] == ["a is more like b than like c", "a is more like c than like b"] and found["filtered"] == 2
+
+
+@pytest.mark.parametrize(
+    "text", ["winner,loser\na,b\nb,c\n", "model_a,model_b,winner,judge\ngpt,llama,model_a,u1\n"], ids=["pairs", "arena"]
+)
+def test_preferences_are_no_comparisons_of_distances(tmp_path, text):
+    path = tmp_path / "battles.csv"
+    path.write_text(text)
+    for verb in ("preview", path), ("run", path, "--state", tmp_path / "s"):
+        said = one_line(engine(*verb, status=2).stderr)
+        assert "battles.csv" in said and "winner" in said and "choix" in said
+    assert not (tmp_path / "s" / "snapshots").exists()
+    with pytest.raises(ValueError, match="choix"):
+        se.read(str(path))
