@@ -25,6 +25,7 @@ ELSEWHERE = {  # pages whose blocks another test runs, and which
 }
 HERE = [page for page in PAGES if page not in ELSEWHERE and blocks(PAGES[page])]
 NOT_RUN = {  # kinds of blocks that nothing runs, and why
+    "math": "a formula",
     "text": "a drawing, a formula or a usage: nothing that could be run",
     "sh": "a command with names of one's own; its verbs and options are held against those that there are",
     "pycon": "made of docstrings, which doctest runs",
