@@ -40,7 +40,7 @@ def test_nothing_in_it(tmp_path, name, data):
 
 
 def test_binary_junk(tmp_path):
-    junk = os.urandom(4000).replace(b"\n", b"")
+    junk = b"\xff" + os.urandom(4000).replace(b"\n", b"")  # no blank before it, which the offset passes over
     (tmp_path / "junk.jsonl").write_bytes(b"\n".join([junk, json.dumps(GOOD).encode(), junk]) + b"\n")
     engine("run", tmp_path / "junk.jsonl", "--state", tmp_path / "s", "--no-refits")
     assert summary(tmp_path / "s")["comparisons"] == 1
