@@ -255,7 +255,8 @@ class Table(Protocol):
     def change(self, rows: Mapping[bytes, bytes | None], headers: Mapping[str, str]) -> None:
         """Write all of these rows, None for one that is gone, or none of them."""
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        """Let go of connections; nothing is written."""
 
 
 class SourceFailed(RuntimeError):

@@ -20,6 +20,7 @@ class Disk:
     """The operating system's files. Stateless."""
 
     def exists(self, path: Path) -> bool:
+        """Whether something has this name, be it a broken link."""
         return os.path.lexists(path)
 
     def listdir(self, path: Path) -> list[str]:
@@ -33,6 +34,7 @@ class Disk:
             return file.read(size)
 
     def size(self, path: Path) -> int:
+        """The size of a file in bytes."""
         return os.stat(path).st_size
 
     def append(self, path: Path, chunks: Chunks) -> None:
@@ -78,6 +80,7 @@ class Disk:
         return True
 
     def remove(self, path: Path) -> None:
+        """Remove a file."""
         os.unlink(path)
 
     def mkdir(self, path: Path) -> None:

@@ -27,6 +27,7 @@ class Document(ByteStream):
         self._opened = False
 
     def read(self) -> bytes:
+        """The next piece of lines, one record each; empty at the end."""
         if not self._opened:
             self._opened, self._pieces = True, self._taken_apart()
         piece = next(self._pieces, b"")
@@ -39,6 +40,7 @@ class Document(ByteStream):
         return self._stream.unread()
 
     def close(self) -> None:
+        """Close the file."""
         self._stream.close()
 
     def _taken_apart(self) -> Iterator[bytes]:

@@ -44,6 +44,7 @@ class Kind(NamedTuple):
 
     @property
     def is_text(self) -> bool:
+        """Whether files of this kind are lines of text."""
         return self.name in FRAMINGS
 
 
@@ -131,6 +132,7 @@ class TextReader:
             self._blocks.check()
 
     def read(self) -> Record | None:
+        """The next block of lines; None where there is none now."""
         blocks = self._blocks
         with self._failures():
             block = blocks.take(final=True)
@@ -149,9 +151,11 @@ class TextReader:
         return self._blocks.unread()
 
     def notices(self) -> list[str]:
+        """Messages since the last call."""
         return []
 
     def close(self) -> None:
+        """Close the file."""
         self._blocks.close()
 
 
@@ -206,6 +210,7 @@ class TableReader:
         """Opening it has checked what there is to check."""
 
     def read(self) -> Record | None:
+        """The next batch of rows; None at the end."""
         with self._failures():
             rows = next(self._table.batches, None)
         if rows is None:
@@ -215,12 +220,15 @@ class TableReader:
         return Record(rows.batch, self._partition, rows.offset, rows.next_offset, rows.mark, "arrow", "row")
 
     def lag(self) -> int | None:
+        """Rows that are not read yet."""
         return None if self._table.rows is None else self._table.rows - self._next_row
 
     def notices(self) -> list[str]:
+        """Messages since the last call."""
         return [f"{self._path}: {notice}" for notice in self._table.notices]
 
     def close(self) -> None:
+        """Close the file."""
         self._table.batches.close()
         self._table.file.close()
 

@@ -30,6 +30,7 @@ class Sheet(ByteStream):
             raise
 
     def read(self) -> bytes:
+        """The next rows as CSV; empty at the end."""
         out, size = [], 0
         for line in self._lines:
             out.append(line)
@@ -46,6 +47,7 @@ class Sheet(ByteStream):
         return self._size if self._rest else 0
 
     def close(self) -> None:
+        """Close the workbook."""
         self._book.close()
         self._file.close()
 
@@ -70,7 +72,7 @@ def _workbook(file: Any, path: str) -> Any:
 
 
 def _lines(rows: Iterator[tuple[Any, ...]], skip_rows: int) -> Iterator[bytes]:
-    """Each row as a line; empty cells at its end are left out beyond the width of the header."""
+    """Each row as a line; empty cells at its end are excluded beyond the width of the header."""
     width = None
     for number, row in enumerate(rows):
         cells = [_text(value) for value in row]

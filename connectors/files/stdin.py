@@ -51,6 +51,7 @@ class Pipe(ByteStream, io.RawIOBase):
         return self._take(PIECE) if not self.ended and self.wait(0) else b""
 
     def readable(self) -> bool:
+        """Whether it can be read: always."""
         return True
 
     def readinto(self, buffer: Any) -> int:
@@ -115,6 +116,7 @@ class StdinText(_Stdin):
         self._blocks = Blocks(self._pipe, FRAMINGS[format], Position(0), *sizes, layout)
 
     def poll(self, timeout: float) -> list[Record]:
+        """The next blocks of lines; `[]` if none come within `timeout` seconds."""
         until = monotonic() + timeout
         while not self._finished:
             ended = self._pipe.ended
@@ -150,6 +152,7 @@ class StdinTable(_Stdin):
             self._queue.put(error)
 
     def poll(self, timeout: float) -> list[Record]:
+        """The next batches of rows; `[]` if none come within `timeout` seconds."""
         if self._finished:
             return []
         if self._failure:

@@ -49,6 +49,7 @@ class Plain(ByteStream):
         self._last = b""  # of what was read, before `trusted`
 
     def read(self) -> bytes:
+        """The next bytes of the file."""
         piece = os.read(self.descriptor, PIECE if self.trusted else FIRST_PIECE)
         self.trusted += len(piece)
         self._last = piece[-LAST:] if len(piece) >= LAST else (self._last + piece)[-LAST:]
@@ -59,14 +60,17 @@ class Plain(ByteStream):
         return os.pread(self.descriptor, len(self._last), self.trusted - len(self._last)) == self._last
 
     def jump(self, size: int) -> int:
+        """Seek over up to `size` bytes."""
         size = min(size, self.unread())
         self.trusted, self._last = os.lseek(self.descriptor, size, os.SEEK_CUR), b""
         return size
 
     def unread(self) -> int:
+        """Bytes of the file behind the position."""
         return max(0, os.fstat(self.descriptor).st_size - self.trusted)
 
     def close(self) -> None:
+        """Close the file."""
         os.close(self.descriptor)
 
 
@@ -107,6 +111,7 @@ class Compressed(ByteStream):
         self._ended = False
 
     def read(self) -> bytes:
+        """The next bytes, decompressed."""
         piece = b""
         while not (piece or self._ended):
             piece = self._step()
@@ -153,6 +158,7 @@ class Compressed(ByteStream):
         return self._size - self._taken
 
     def close(self) -> None:
+        """Close the file."""
         self._file.close()
 
 
@@ -165,6 +171,7 @@ class Transcoded(ByteStream):
         self._taken, self._ended = 0, False  # bytes of the stream below
 
     def read(self) -> bytes:
+        """The next bytes, as UTF-8."""
         while not self._ended:
             piece = self._stream.read()
             self._ended = not piece
@@ -184,9 +191,11 @@ class Transcoded(ByteStream):
         return b""
 
     def unread(self) -> int:
+        """Bytes of the file behind the position."""
         return self._stream.unread()
 
     def close(self) -> None:
+        """Close the file."""
         self._stream.close()
 
 

@@ -189,6 +189,7 @@ class Confluent:
         return zlib.crc32(whole) if any(whole) else 0
 
     def topic_mark(self) -> int:
+        """A number of the topic's id, 0 where the broker has none."""
         if self._was_gone and self.partitions() >= set(self._names):  # it is back, perhaps as another one
             self._mark, self._was_gone = self._ask(self._topic_mark), False
         return self._mark
@@ -202,6 +203,7 @@ class Confluent:
         return numbers
 
     def look_for_topic(self) -> frozenset[int]:
+        """The partitions of the topic; none where it does not exist."""
         numbers = self._ask(self._partitions)
         if numbers and not self._mark:
             self._mark = self._ask(self._topic_mark)

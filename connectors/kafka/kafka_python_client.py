@@ -85,6 +85,7 @@ class KafkaPython:
             raise Refused(f"{type(error).__name__}: {error}") from error
 
     def topic_mark(self) -> int:
+        """A number of the topic's id, 0 where the broker has none."""
         topic_id = self._network.topic_id(self._address.topic)
         return zlib.crc32(topic_id.bytes) if topic_id is not None and topic_id.int else 0
 
@@ -93,6 +94,7 @@ class KafkaPython:
         return self._network.partitions(self._address.topic)
 
     def look_for_topic(self) -> frozenset[int]:
+        """The partitions of the topic; none where it does not exist."""
         return frozenset(_ask(lambda: self.consumer.partitions_for_topic(self._address.topic)))
 
     def ranges(self, partitions: Collection[int]) -> dict[int, Range]:

@@ -1,4 +1,4 @@
-"""Pages of the manual that are made of the code: `python -m deploy.manual` writes them anew.
+"""Pages of the manual that are made of the code: `python -m deploy.manual` writes them again.
 
 A page is a function that gives its text; it is registered here. `tests/manual` holds the pages in `docs/reference`
 against what the functions give, and what the pages name against what there is.

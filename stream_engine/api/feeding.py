@@ -25,7 +25,7 @@ MAX_REFUSED = 0.5  # share of the events that may be refused, as in a run
 
 
 class RejectedRow(NamedTuple):
-    """An event that was left out: where it stood, the code of the reason, and the reason in words."""
+    """An event that was excluded: where it stood, the code of the reason, and the reason in words."""
 
     where: str
     reason: str
@@ -94,7 +94,7 @@ _ENCODE = msgspec.json.Encoder(enc_hook=_of_numpy).encode
 
 
 def check_refused(engine: Learning, refused: Iterable[RejectedRow], on_refused: str) -> None:
-    """Say what was left out: a warning, or an error where it is more than half of all, or any was to be one. Raises
+    """Say what was excluded: a warning, or an error where it is more than half of all, or any was to be one. Raises
     `BadFrame`."""
     left_out = sum(engine.counters["rejected"].values())
     if not left_out:
@@ -134,7 +134,7 @@ def _told(rejected: Rejected, first: int) -> RejectedRow:
 
 
 def _got(value: bytes) -> str:
-    """What a row holds: cells that are empty, or in columns that mean nothing and were not looked at, are left out."""
+    """What a row holds: cells that are empty, or in columns that mean nothing and were not looked at, are excluded."""
     try:
         row = msgspec.json.decode(value)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):

@@ -64,7 +64,7 @@ def library_of(data: Any) -> str:
 
 
 def first_columns(data: Any, table: Columns) -> dict[str, list[Any]]:
-    """The first `FEW` rows of a table as columns of cells; a column that no Arrow column can hold is left out. O(1)."""
+    """The first `FEW` rows of a table as columns of cells; a column that no Arrow column can hold is excluded. O(1)."""
     if hasattr(data, "iloc"):
         table = columns_of(data.iloc[:FEW])
     elif isinstance(data, Mapping):

@@ -17,7 +17,7 @@ from stream_engine.report.material import Material
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-MOST_REGIONS = 50  # objects whose regions are drawn where nobody said so
+MOST_REGIONS = 50  # objects whose regions are drawn by default
 
 
 class Map:

@@ -64,7 +64,7 @@ def paths_in(data: Any) -> list[str] | None:
 
 
 def as_known(records: Records, options: EventOptions) -> tuple[EventOptions, str]:
-    """The options of a table with these first records, where nobody described it, and what they are. Raises `BadFrame`
+    """The options of a table with these first records, where none describe it, and what they are. Raises `BadFrame`
     where two readings fit equally well."""
     names = records.columns
     if options.type is not None or options.columns or options.answers_by != "name" or "type" in names:

@@ -22,7 +22,7 @@ from stream_engine.order.implied import Order, answers, order_of
 from stream_engine.state.artifact import Artifact
 from stream_engine.state.snapshot import Snapshot, triplet_columns
 
-MOST = 2_000_000  # accepted comparisons; of a larger order nothing is left out
+MOST = 2_000_000  # accepted comparisons; of a larger order nothing is excluded
 
 
 def follows(snapshot: Snapshot) -> Callable[[np.ndarray], np.ndarray] | None:

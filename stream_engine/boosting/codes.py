@@ -2,7 +2,7 @@
 
 A column belongs to a pair of references a < b of different groups (numbers as in `labels.Groups`); an entry is an
 anchor that does not abstain on it: side 0 if it was more often nearer to a, side 1 if to b. Ties, #(x,j,k) = #(x,k,j),
-are left out: the classifier abstains. Invariant: within a reference's row the partners increase, so where every pair
+are excluded: the classifier abstains. Invariant: within a reference's row the partners increase, so where every pair
 occurs a column is found at once and elsewhere by bisection over as many places as the row lacks. 2 bytes an entry up to
 32,768 anchors, else 4; 6 or 8 bytes a pair (4 more from 2^32 entries on). Built in O(K + P log P).
 """

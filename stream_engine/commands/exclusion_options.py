@@ -1,6 +1,6 @@
-"""`--exclude participant=NAME` and `--include participant=NAME`: who is left out of what is fitted and reported.
+"""`--exclude participant=NAME` and `--include participant=NAME`: who is excluded from what is fitted and reported.
 
-The state keeps all answers; DIR/excluded.json says who is left out (`state.exclusion`), until somebody is included.
+The state keeps all answers; DIR/excluded.json says who is excluded (`state.exclusion`), until somebody is included.
 """
 
 from collections.abc import Callable, Sequence
@@ -33,7 +33,7 @@ def exclusion_options(command: Command) -> Command:
 
 
 def apply_exclusion(store: Store, exclude: Sequence[str], include: Sequence[str]) -> None:
-    """Note who is left out from now on. Raises `click.UsageError` for somebody whom the data do not name, or where the
+    """Note who is excluded from now on. Raises `click.UsageError` for somebody whom the data do not name, or where the
     state cannot tell who answered."""
     if not exclude and not include:
         return

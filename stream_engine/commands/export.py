@@ -40,7 +40,7 @@ def export(
 
     `object_order`: "seen" numbers objects as they first appeared, "name" as their names sort.
 
-    What is named and not there is an error; what is not named and not there is left out.
+    What is named and not there is an error; what is not named and not there is excluded.
     """
     unknown = [name for name in what if name not in exports.EXPORTS]
     if unknown:

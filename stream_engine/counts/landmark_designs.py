@@ -3,7 +3,7 @@
 A design for k2 asks d(j, i) < d(j, k) with j and k landmarks and i any object (Kleindessner & von Luxburg 2017, sec.
 2.3). The feature map is then the paper's adapted one, Phi of size n by |L|^2: column (j, k) holds what was said of each
 object beside the landmark k, seen from j. Of two objects that are no landmarks it gives k2 itself; what landmarks say
-of each other through an ordinary object (columns (j, i), a few entries each, up to |L| n of them) is left out. With
+of each other through an ordinary object (columns (j, i), a few entries each, up to |L| n of them) is excluded. With
 few columns every question about eigenvectors is one about Phi^T Phi (`feature_space`).
 """
 

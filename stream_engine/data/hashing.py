@@ -15,7 +15,7 @@ are equal.
 Hash tables in plain arrays, for compiled kernels: open addressing with linear probing (Knuth, TAOCP 6.4, Alg. L).
 
 A table is an array of 2^k slots; 0 marks an empty one. What a slot holds is its owner's business: a key itself, or the
-number of a row elsewhere that has the key. Entries are never taken out of a table; a larger one is filled anew.
+number of a row elsewhere that has the key. Entries are never taken out of a table; a larger one is filled again.
 Invariant: at least one slot is empty, and an entry is found from its hash by walking on from slot `hash mod 2^k` to the
 first empty slot. O(1) expected a look-up.
 """

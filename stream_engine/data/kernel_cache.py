@@ -97,6 +97,7 @@ class KernelCache(caching._Cache):
 
     @property
     def cache_path(self) -> str | None:
+        """The folder of the compiled files."""
         folders = _folders().to_read
         return str(folders[-1] / self._room) if folders else None
 
@@ -110,6 +111,7 @@ class KernelCache(caching._Cache):
         return folder / self._room / f"{where[0].rpartition('.')[2]}.{function.__name__}-{name}.nbc"
 
     def load_overload(self, sig, target_context):
+        """The compiled code of a signature; None where there is none."""
         target_context.refresh()
         for folder in _folders().to_read:
             with contextlib.suppress(OSError):
@@ -119,6 +121,7 @@ class KernelCache(caching._Cache):
         return None
 
     def save_overload(self, sig, data) -> None:
+        """Keep the compiled code of a signature."""
         folders = _folders()
         if (
             not folders.last_is_writable

@@ -148,7 +148,7 @@ def net_vote(n_lo: np.ndarray, n_hi: np.ndarray) -> np.ndarray:
 
 def net_triplets(columns: Columns) -> tuple[np.ndarray, np.ndarray]:
     """`((m, 3) int32 anchor, near, far; (m,) votes)`: the majority's direction of every key and by how many votes, in
-    the type of the counts; ties are left out. O(K).
+    the type of the counts; ties are excluded. O(K).
 
     >>> net_triplets(columns_from_triplets(np.array([[0, 1, 2], [0, 2, 1], [1, 2, 0]]), 3))[0].tolist()
     [[1, 2, 0]]

@@ -1,7 +1,7 @@
 """How well counts alone answer judgements that they did not have: what a model has to beat.
 
     adds3, k1, k2   the similarities, calibrated (`probability`); adds4 on comparisons of four objects, where some came
-    majority        of the answers to the very same question, a coin where nobody was asked it
+    majority        of the answers to the very same question, chance where nobody answered it
     chance          a coin
 
 The judgements are those that refits with the same seed report on (`evaluation.cross_fit`). Two CPU-seconds for a

@@ -58,7 +58,7 @@ class Asking:
         self._first_bad = ""
 
     def add(self, row: Mapping[str, Any], where: str) -> None:
-        """A row: its questions, or that it has none. Rows that `where` of the options leaves out are left out."""
+        """A row: its questions, or that it has none. Rows that `where` of the options leaves out are excluded."""
         if not isinstance(row, Mapping):
             self.refuse(f"got {str(row)[:40]}, expected an object with anchor, left, right", where)
             return

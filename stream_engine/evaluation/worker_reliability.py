@@ -153,8 +153,8 @@ def estimate(
 def of_unheard(votes: Votes, seed: int = 0, **options: Any) -> Figures | None:
     """How often the predictor agrees with the votes of workers whom it never heard, over these workers; ties one half.
 
-    A fifth of the workers, by a hash of their names, is left out. All others' votes alone choose the rank and their
-    weights (`options` as of `estimate`) and make the margins. None where nobody is left out or there is no predictor.
+    A fifth of the workers, by a hash of their names, is excluded. All others' votes alone choose the rank and their
+    weights (`options` as of `estimate`) and make the margins. None where nobody is excluded or there is no predictor.
     The cost of one more estimate.
     """
     out = object_folds(name_hashes(votes.names, seed), REPORTED)[votes.worker] == REPORTED - 1
@@ -256,7 +256,7 @@ def adds(votes: Votes, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.n
 
 
 def counts(votes: Votes, weight: np.ndarray) -> Columns:
-    """Triplet counts with a weight a vote row (V,), float64, as columns; keys that nobody counts for are left out."""
+    """Triplet counts with a weight a vote row (V,), float64, as columns; keys that nobody counts for are excluded."""
     n_lo, n_hi = _by_key(votes, votes.n_lo * weight), _by_key(votes, votes.n_hi * weight)
     keep = n_lo + n_hi > 0
     lo, hi, anchor = votes.keys[keep].T

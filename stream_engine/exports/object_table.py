@@ -1,7 +1,7 @@
 """One row an object: what was answered about it, where it lies, with whom, and what is predicted of it.
 
 The table `objects` for people; the report's table of objects is made of the same columns. Columns of what the state
-does not hold are left out. O(keys log keys + n log n). Numbers are masked where nothing is known.
+does not hold are excluded. O(keys log keys + n log n). Numbers are masked where nothing is known.
 
 Predictions of labels: the booster, the classifiers beside each other, and one table. `predictions.csv` is the best that
 there is: of `classify`, which tries the booster too, unless a booster was made from a newer snapshot. Whichever export

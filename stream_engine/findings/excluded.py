@@ -1,4 +1,4 @@
-"""Who is left out of everything else that is said, and what that changed (`state.exclusion`)."""
+"""Who is excluded from everything else that is said, and what that changed (`state.exclusion`)."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any

@@ -50,12 +50,14 @@ _PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 
 
 def is_text(kind: pa.DataType) -> bool:
+    """Whether values of this type are text."""
     if pt.is_dictionary(kind):
         return is_text(kind.value_type)
     return pt.is_string(kind) or pt.is_large_string(kind)
 
 
 def holds_names(kind: pa.DataType) -> bool:
+    """Whether values of this type can be names: text or integers."""
     if pt.is_dictionary(kind):
         return holds_names(kind.value_type)
     return is_text(kind) or pt.is_integer(kind)
@@ -97,10 +99,12 @@ def stripped(column: pa.Array) -> pa.Array:
 
 
 def is_list(kind: pa.DataType) -> bool:
+    """Whether values of this type are lists."""
     return pt.is_list(kind) or pt.is_large_list(kind) or pt.is_fixed_size_list(kind)
 
 
 def nulls(column: pa.Array) -> np.ndarray:
+    """(n,) bool: where the column has no value."""
     if not column.null_count:
         return np.zeros(len(column), bool)
     return column.is_null().to_numpy(zero_copy_only=False)

@@ -192,7 +192,7 @@ class Pieces:
 
 
 class LazyBlocks:
-    """Blocks that are created anew at each iteration."""
+    """Blocks that are created at each iteration."""
 
     def __init__(self, pieces: Pieces, runs: Sequence[Run]):
         self._pieces, self._runs = pieces, runs

@@ -1,7 +1,7 @@
 """How records are to be read, from what stands in many of them: a reading with the evidence for each decision.
 
 Pure: the same records give the same readings, whatever file or frame they come from. A reading is taken only where it
-is the only one: two that fit equally well are both given back, and nobody guesses. Names of columns suggest roles;
+is the only one: two that fit equally well are both returned, and none is chosen. Names of columns suggest roles;
 values decide: an answer names one of the objects beside it, or is a code with as many values as there are objects;
 columns of objects hold the same things; what fits no question is told apart by a column that says what a record is.
 
@@ -395,7 +395,7 @@ def _state(records: Records, row: int, fields: Mapping[str, tuple[str, ...]], an
 
 def _filled(records: Records, inputs: Sequence[str], answered: str | None) -> dict[str, str]:
     """Filters that leave out records without an object or an answer: as few as do; the empty answer of a wide table
-    is left out anyway."""
+    is excluded anyway."""
     filters: dict[str, str] = {}
     left = list(range(records.size))
     for name in reversed(inputs):

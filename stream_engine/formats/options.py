@@ -81,7 +81,7 @@ class EventOptions(NamedTuple):
     `codes` maps what stands in an answer to a position or to the name of an input field: {"chosen": {"f": "left"}}.
     Names of columns with placeholders, `Q{n}_left`, read a table with several questions a row (`wide_columns`).
     `provenance` asks for workers, weights and times too. The contract field `catch` is looked at only when `columns`
-    maps it: an event where it is true (passed) or false (failed) is a catch trial, left out of the answers.
+    maps it: an event where it is true (passed) or false (failed) is a catch trial, excluded from the answers.
     Where `catch` is given the field of `anchor`, a triplet or pick is a catch trial if its anchor is among its options
     too, and passed if that was chosen.
     `bounds` says how much a message, a line or a row may hold. `delimiter` separates the fields of a CSV table that

@@ -105,7 +105,7 @@ def melted(records: Records) -> list[Records]:
     >>> [(each.size, list(each.columns)) for each in melted(wide)]
     [(2, ['id', 'Q{n}_a', 'Q{n}_b'])]
     """
-    groups: dict[str, dict[str, str]] = {}  # name with one number left out -> number -> name
+    groups: dict[str, dict[str, str]] = {}  # name without one of its numbers -> number -> name
     for name in records.columns:
         for found in _NUMBER.finditer(name):
             pattern = f"{name[: found.start()]}{{n}}{name[found.end() :]}"

@@ -139,7 +139,7 @@ def _disjoint(records: Records, objects: Sequence[str], column: Column, values: 
 
 
 def catch_trials(records: Records, fields: Mapping[str, tuple[str, ...]], own: bool = False) -> Filters | None:
-    """Trials in which an option is the target judge the participant; others that are called so are left out. In the
+    """Trials in which an option is the target judge the participant; others that are called so are excluded. In the
     engine's `own` format such a trial is an error, unless another column marks catch trials."""
     offered = fields.get("shown") or (*fields.get("near", ()), *fields.get("far", ()))
     targets = records.columns[fields["anchor"][0]].values if "anchor" in fields else [None] * records.size

@@ -2,7 +2,7 @@
 
 `Q{n}_left` stands for Q1_left, Q2_left and so on; `*` for a comma or another sign. A name that is nothing but a
 placeholder which another one has, `{a}` beside `more like {a}: {b} or {c}?`, is the text that stands there in the
-header. A question without an answer was not asked of that participant, and is left out. O(columns).
+header. A question without an answer was not asked of that participant, and is excluded. O(columns).
 """
 
 import re

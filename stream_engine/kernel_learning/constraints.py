@@ -99,7 +99,7 @@ def constraints(
 ) -> Constraints:
     """The constraint set of that name, made from those comparisons that `keep` chooses (all of them by default).
 
-    Choosing comes before processing, as in sec. 5.2.2: what is left out of a processed set is by construction not
+    Choosing comes before processing, as in sec. 5.2.2: what is excluded of a processed set is by construction not
     implied by the rest, and would be a hopeless test. `seed` orders "algorithm1". Cost: its definition's; a reduction
     O(m * nodes / 64) and less, votes carried along its paths O(nodes * what is left).
     """

@@ -26,7 +26,7 @@ class Split(NamedTuple):
 def by_objects_out(snapshot: Snapshot, which: str, voted, folds: int, seed: int, weights: str = "votes") -> list[Split]:
     """Folds of objects; tests are majority triplets (i, j, k) with i held out, j and k not. `voted` is `net_triplets`.
 
-    Folds that leave nothing to train or to test on are left out.
+    Folds that leave nothing to train or to test on are excluded.
     """
     splits = []
     fold = hash_split.object_folds(hash_split.name_hashes(snapshot.objects, seed), folds)

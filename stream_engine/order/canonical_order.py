@@ -116,7 +116,7 @@ class Quadruplets(NamedTuple):
 
 
 def net_votes(columns: Columns, quadruplets: Quadruplets | None = None) -> tuple[np.ndarray, np.ndarray]:
-    """`(rows, net)`: canonical rows in the direction of the net vote, and that vote > 0. Ties are left out.
+    """`(rows, net)`: canonical rows in the direction of the net vote, and that vote > 0. Ties are excluded.
 
     >>> from stream_engine.data.triplet_columns import columns_from_triplets
     >>> triplets = np.array([[0, 2, 1], [0, 2, 1], [0, 1, 2], [1, 0, 2], [1, 2, 0]])

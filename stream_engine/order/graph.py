@@ -46,6 +46,7 @@ class Graph(NamedTuple):
 
     @property
     def n_nodes(self) -> int:
+        """How many nodes there are."""
         return int(self.book[N_NODES])
 
 

@@ -2,7 +2,7 @@
 
 T-trans = T-infinity \\ T (Heim et al. 2014, sec. 3, Def. 1 and 2): the triplets {a, b} -> ... -> {a, c} that a path of
 kept comparisons implies, quadruplets among them, and that nobody was asked. Whoever chooses questions need not ask
-them. A search is left out where the supports of the finished graph answer (see `supports`). The order may be given as
+them. A search is skipped where the supports of the finished graph answer (see `supports`). The order may be given as
 kept or as its transitive reduction: the answers are the same, and the reduction is searched faster.
 Cost: O(m words) for m comparisons to make ready; a question some ns where a support answers, else a search of what may
 lie between.

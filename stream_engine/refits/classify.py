@@ -137,7 +137,7 @@ def refit(
 def _models(
     snapshot: Snapshot, params: Params, seed: int, ids: np.ndarray, truth: np.ndarray, classes: int, progress: Progress
 ) -> tuple[list[Model], dict[str, str]]:
-    """What is tried, and what was left out with the reason."""
+    """What is tried, and what was excluded with the reason."""
     n, models, without = len(snapshot.objects), [], {}
     columns = triplet_columns(snapshot)
     views: list[View] = []

@@ -233,7 +233,7 @@ def _extension(
     task: Task, helpers: Auxiliary, lambda1: float, learned: rckl.Learned
 ) -> out_of_sample_factor.Extension | None:
     """All other objects joined to the learned points: their auxiliary parts by Nystrom, the rest by the refit's own
-    loss and lambda1; None where they are left out."""
+    loss and lambda1; None where they are excluded."""
     params, ids = task.params, task.subset.ids
     if params.rest == "none":
         return None

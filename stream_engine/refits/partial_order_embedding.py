@@ -206,7 +206,7 @@ def _extension(
     task: Task, inputs: Inputs, beta: float, solved: mkpoe.Embedding
 ) -> out_of_sample_factor.Extension | None:
     """All other objects joined to the embedded ones: by what files say of them, or without any by their own
-    comparisons; None where they are left out."""
+    comparisons; None where they are excluded."""
     params, ids, objects = task.params, task.subset.ids, task.snapshot.objects
     if params.rest == "none":
         return None

@@ -42,6 +42,7 @@ class Material(NamedTuple):
 
     @property
     def snapshot(self) -> Snapshot:
+        """The snapshot that the report is about."""
         return self.published.snapshot
 
     @property

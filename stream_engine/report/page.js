@@ -296,7 +296,7 @@
       dim();
     }));
   }
-  function begin() {   // at the start, and again when the live page has been filled anew
+  function begin() {   // at the start, and again when the live page has been filled again
     data = JSON.parse(byId("data").textContent);
     maps = all(".plot[data-zooms]").map(zooming);
     ["map-of", "map-x", "map-y"].forEach((id) => { const e = byId(id); if (e) e.addEventListener("change", place); });

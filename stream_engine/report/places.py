@@ -1,7 +1,7 @@
 """Where objects lie: by the embedding, and by other similarities to stand beside it.
 
 Kernel PCA of AddS-3 and of k1, as the papers draw it. Of a similarity S, with J = 1 - 11'/n, it is the rows of
-V sqrt(L) for the largest eigenvalues L of J S J; those that are not above 0 are left out. Exact, O(n^3), so only up to
+V sqrt(L) for the largest eigenvalues L of J S J; those that are not above 0 are excluded. Exact, O(n^3), so only up to
 `MOST` objects.
 """
 
@@ -43,7 +43,7 @@ def _kernels(published: Published, n: int) -> Iterator[tuple[str, np.ndarray]]:
 
 
 def kernel_pca(similarity: np.ndarray, axes: int = AXES) -> np.ndarray:
-    """(n, <= axes) coordinates; columns whose eigenvalue is not above 0 are left out.
+    """(n, <= axes) coordinates; columns whose eigenvalue is not above 0 are excluded.
 
     >>> line = np.array([[0.0], [1.0], [3.0]])
     >>> np.abs(kernel_pca(line @ line.T, 1)).round(6).ravel().tolist()

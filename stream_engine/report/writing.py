@@ -53,7 +53,7 @@ def write(
         notes.append(f"{known.unknown} of {objects} name objects that are not in the state")
     if known.too_many:
         notes.append(
-            f"{known.too_many:,} pictures were left out: a page holds {object_files.BUDGET // 10**6} MB of them"
+            f"{known.too_many:,} pictures were excluded: a page holds {object_files.BUDGET // 10**6} MB of them"
         )
     return Report(out, len(written), beside, tuple(notes))
 

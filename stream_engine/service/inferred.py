@@ -1,4 +1,4 @@
-"""How the input of a run is read where nobody says it: inferred from its first records, shown in words, never guessed.
+"""How the input of a run is read without options: inferred from its first records, shown in words, never guessed.
 
 Everything that reads events (a run, `preview`, `predict`, `Study`) goes through `prepared`, so that all of them read
 the same. O(first records).
@@ -33,7 +33,7 @@ _SAMPLE = Sizes(1 << 20)
 
 
 def prepared(settings: Settings) -> Prepared:
-    """The settings with the reading of their first records, where nobody says how to read them. Raises what
+    """The settings with the reading of their first records, where no options say how to read them. Raises what
     `check_runnable` raises."""
     check_runnable(settings)
     events = settings.input

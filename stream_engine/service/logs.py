@@ -29,9 +29,11 @@ class Output:
         return len(text)
 
     def flush(self) -> None:
+        """Nothing is held back."""
         sys.stderr.flush()
 
     def isatty(self) -> bool:
+        """Whether a person reads it directly."""
         return sys.stderr.isatty()
 
 

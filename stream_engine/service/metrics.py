@@ -60,6 +60,7 @@ class PartitionGauge:
         self._others: dict[str, float] = {}
 
     def set(self, partition: str, value: float) -> None:
+        """Set the value of a partition."""
         label = self._labels.of(partition)
         if label == OTHER:
             if not self._others:  # put together when it is asked for

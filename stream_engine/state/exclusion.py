@@ -1,9 +1,9 @@
-"""Participants who are left out of what is fitted and reported, reversibly: the state keeps all their answers.
+"""Participants who are excluded from what is fitted and reported, reversibly: the state keeps all their answers.
 
     DIR/excluded.json ──▶ `Store.with_artifacts` ──▶ a snapshot without them, for refits, reports, predictions, exports
 
 The snapshot without somebody is that of `forgetting`, exact or not at all, under the number and digest of the whole
-one. An artifact says in its report who was left out when it was fitted, and what it changed.
+one. An artifact says in its report who was excluded when it was fitted, and what it changed.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -80,14 +80,14 @@ def without(snapshot: Snapshot, names: Sequence[str]) -> Snapshot:
 
 
 def excluded_of(artifact: Artifact) -> tuple[str, ...]:
-    """Who was left out when it was fitted."""
+    """Who was excluded when it was fitted."""
     said = artifact.report.get(FIELD)
     names = said.get("participants") if isinstance(said, Mapping) else None
     return tuple(map(str, names)) if isinstance(names, list) else ()
 
 
 def noted(artifact: Artifact, names: Sequence[str], previous: Artifact | None) -> Artifact:
-    """The artifact, whose report says who was left out, and what differs from the `previous` one with others."""
+    """The artifact, whose report says who was excluded, and what differs from the `previous` one with others."""
     if not names and (previous is None or not excluded_of(previous)):
         return artifact
     said: dict[str, Any] = {"participants": sorted(names)}

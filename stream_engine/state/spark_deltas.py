@@ -198,7 +198,7 @@ def _state(part: str, ids: list[np.ndarray], sums: list[np.ndarray], n: int) -> 
 
 
 def net_votes(states: States) -> np.ndarray:
-    """(r, 4) int32 rows near_i, near_j, far_i, far_j: each key in the direction of its net vote; ties are left out.
+    """(r, 4) int32 rows near_i, near_j, far_i, far_j: each key in the direction of its net vote; ties are excluded.
 
     >>> state = columns_from_rows([0, 0], [1, 1], [2, 3], [1, 2], [3, 2], 4)._asdict()
     >>> none = dict.fromkeys("ijkl", np.empty(0, np.int32)) | {"n_lo": np.empty(0, int), "n_hi": np.empty(0, int)}

@@ -6,7 +6,7 @@
     DIR/snapshots/000000000042.order          its canonical order, once somebody asked for it (order_file)
     DIR/artifacts/KIND/seconds.json           what its newest artifact took to make; not part of the state
     DIR/counts_told.json                      how well counts alone answer, for `inspect`; not part of the state
-    DIR/excluded.json                         participants who are left out (exclusion); not part of the state
+    DIR/excluded.json                         participants who are excluded (exclusion); not part of the state
     DIR/progressive.json                      how predictions went up to the newest snapshot; not part of the state
 
 Publishing is: write to a name that no reader looks at, fsync it, rename, fsync the folder. After `publish` returned,
@@ -175,7 +175,7 @@ class Store:
             self._tell(line)
 
     def excluded(self) -> tuple[str, ...]:
-        """The participants who are left out of what is fitted and reported."""
+        """The participants who are excluded from what is fitted and reported."""
         names = self.noted(exclusion.NOTE).get("participants")
         return tuple(sorted(map(str, names))) if isinstance(names, list) else ()
 

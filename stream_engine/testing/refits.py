@@ -125,6 +125,7 @@ def groups(n: int = 14, size: int = 1500, flip: float = 0.1, seed: int = 0) -> t
 
 
 def planted(prefix: str = "o") -> Snapshot:
+    """Labels and triplets with a structure to be found; names begin with `prefix`."""
     triplets, labels = groups()
     return published(as_batch(triplets, 14), labels, prefix)
 
@@ -167,6 +168,7 @@ POOR = {
 
 
 def as_bytes(made: artifacts.Artifact) -> bytes:
+    """The artifact's file."""
     return b"".join(artifacts.encode(made)[0])
 
 

@@ -74,6 +74,7 @@ def edit(path: Path, old: str, new: str) -> None:
 def start(package: Path, code: str = CALL, **settings: object) -> subprocess.Popen:
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("NUMBA_", "XDG_"))}
     environment |= {"PYTHONPATH": str(package.parent), "HOME": str(package.parent / "home")}
+    environment["PYTHONDONTWRITEBYTECODE"] = "1"  # Python's own cache takes two texts of a size and second for one
     environment |= {name: str(value) for name, value in settings.items()}
     return subprocess.Popen(
         [sys.executable, "-c", code],

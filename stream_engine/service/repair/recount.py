@@ -1,7 +1,7 @@
 """A state recounted from its sources, from their beginning up to its positions, and what differs.
 
 The order is always the same: the file of labels; then source by source as they are named, files in the order of their
-names, the partitions of a topic by number. Offsets that a state was moved over (`seek`, offsets lost) are left out, and
+names, the partitions of a topic by number. Offsets that a state was moved over (`seek`, offsets lost) are excluded, and
 those that it was moved back to are counted twice.
 """
 
@@ -93,7 +93,7 @@ class Stretch(NamedTuple):
 def stretches(name: str, position: int, history: Iterable[Mapping[str, Any]], start: int = 0) -> list[Stretch]:
     """The stretches of a partition in the order in which they were counted; one that was counted twice comes twice.
 
-    What is gone altogether, of a file or topic made anew under the same name, is left out.
+    What is gone altogether, of a file or topic made anew under the same name, is excluded.
 
     >>> moved = [{"did": "seek", "partition": "t/0", "at": at, "to": to} for at, to in ((5, 8), (9, 2))]
     >>> stretches("t/0", 4, moved)
