@@ -30,7 +30,7 @@ from importlib import import_module
 from types import MappingProxyType
 from typing import Any
 
-from connectors import Lost, Position, Record, Source, SourceFailed, UnusableSource
+from connectors import LostRecords, Position, Record, Source, SourceFailed, UnusableSource
 from connectors.kafka.client import (
     BrokerUnavailable,
     Client,
@@ -122,7 +122,7 @@ class KafkaSource(Source):
             )
         self._opened: dict[str, Position] = {}
         self._notices: list[str] = []
-        self._losses: list[Lost] = []
+        self._losses: list[LostRecords] = []
         self._progress: dict[int, Progress] = {}
         self._asked = 0.0  # when `_progress` was
         self._last_time: dict[str, float] = {}
@@ -193,7 +193,7 @@ class KafkaSource(Source):
         opened, self._opened = self._opened, {}
         return opened
 
-    def losses(self) -> list[Lost]:
+    def losses(self) -> list[LostRecords]:
         """Offsets that were gone before they were read, since the last call."""
         losses, self._losses = self._losses, []
         return losses

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import NamedTuple
 
-from connectors import Lost, Position, SourceFailed, UnusableSource
+from connectors import LostRecords, Position, SourceFailed, UnusableSource
 from connectors.kafka.client import Address, Range, partition_name, partition_numbers
 
 START_MODES = ("none", "earliest", "latest")  # where a partition without a stored position begins, at a first start
@@ -62,7 +62,7 @@ class StartingPoints(NamedTuple):
     ends: dict[int, int]  # where it ended then
     without_position: frozenset[int]  # those that no stored position gave
     notices: list[str]  # what was lost, for people
-    losses: list[Lost]  # the same for the state
+    losses: list[LostRecords]  # the same for the state
 
 
 def starting_points(
@@ -86,7 +86,7 @@ def starting_points(
     ({0: Position(offset=5, mark=7), 1: Position(offset=2, mark=7)}, frozenset({1}))
     """
     offsets: dict[int, int] = {}
-    without_position, notices, losses = set(), list[str](), list[Lost]()
+    without_position, notices, losses = set(), list[str](), list[LostRecords]()
     for partition, span in sorted(ranges.items()):
         position = stored.get(partition)
         loss = None if position is None else offset_loss(position, span, mark, cut.get(partition))
@@ -100,7 +100,7 @@ def starting_points(
             offsets[partition] = loss.go_on_at
             notices.append(_accepted(loss, f"{address}: partition {partition}", position, span, on_loss))
             name = partition_name(address.topic, partition)
-            losses.append(Lost(name, position.offset, loss.go_on_at, loss.records, loss.why))
+            losses.append(LostRecords(name, position.offset, loss.go_on_at, loss.records, loss.why))
     positions = {partition: Position(offset, mark) for partition, offset in offsets.items()}
     ends = {partition: span.end for partition, span in ranges.items()}
     return StartingPoints(positions, ends, frozenset(without_position), notices, losses)
