@@ -23,6 +23,7 @@ COLLECT = {
     "/questions.csv": "questions for PsychoPy",
     "/collected/{name}": "a file of the study, as stored",
     "/download": "all data of the study, as a ZIP",
+    "/predict": "POST, for the owner: as a run answers it. JSON",
     "/objects/{name}": "PUT: add an object; the body is its text, picture or sound",
     "/metrics": "metrics for Prometheus",
     "/healthz": "liveness",

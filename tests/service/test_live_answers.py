@@ -14,12 +14,14 @@ from stream_engine.service.http import bodies, live_answers, live_questions
 from stream_engine.service.http.paths import ADMIN, MOST_ASKED, MOST_QUESTIONS, READ
 from stream_engine.state.published import Published
 from stream_engine.state.store import Store
+from tests.conftest import ROOT
 from tests.service.test_http_access import TOKEN, bearer
 from tests.support.generators import planted_triplets
+from tests.support.pages import run_page
 from tests.support.process import engine, jsonl, until
 from tests.support.served import closed_by_server, served
 
-NAMES = [f"dish {i}" for i in range(8)]
+NAMES = ["lemon", "lime", "bread", "bun", "cake", "rice", "soup", "beer"]
 QUESTIONS = [
     {"anchor": NAMES[0], "left": NAMES[1], "right": NAMES[2]},
     {"near": [NAMES[3], NAMES[4]], "far": [NAMES[3], NAMES[5]]},
@@ -140,6 +142,11 @@ def test_what_is_newer_answers_from_then_on(world, monkeypatch):
     for path in ("/ask", f"/nearest?object={NAMES[0]}"):
         assert world.http.get(path).status_code == 404
     assert world.http.post("/predict", json=ONE).status_code == 404
+
+
+def test_the_page_of_the_manual_says_what_comes(world, tmp_path):
+    page = ROOT / "stream_engine" / "docs" / "how-to" / "live_answers.md"
+    run_page(page, tmp_path, lambda line: line.replace("127.0.0.1:9108", world.address))
 
 
 def test_nothing_is_kept_for_nobody(world, monkeypatch):
