@@ -32,7 +32,6 @@ from stream_engine.state.published import Published
 
 MOST_BODY = 1 << 20  # bytes
 MOST_AT_ONCE = 64  # bodies that are being read; beyond it 503
-KEPT = 16  # models and participants for which something is ready
 IDLE = 60.0  # seconds without a request, after which nothing is kept ready
 Struct = TypeVar("Struct", bound=msgspec.Struct)
 _encode = msgspec.json.Encoder().encode
@@ -43,7 +42,7 @@ class LiveAnswers:
 
     def __init__(self, context: HttpContext, refusals: Refusals):
         self._published, self._refusals = context.published, refusals
-        self._ready: dict[tuple[Any, ...], asyncio.Future[Any]] = {}  # the longest unused first
+        self._ready: dict[tuple[Any, ...], asyncio.Future[Any]] = {}
         self._of, self._used = "", 0.0  # the fingerprint of what they were made of; when they were asked for
         self._dropping: asyncio.TimerHandle | None = None
         self._reading = 0
@@ -66,7 +65,7 @@ class LiveAnswers:
         finally:
             self._reading -= 1
         names = _names(given)
-        sequence, answering = await self._made(_answering, given.model, given.participant)
+        sequence, answering = await self._made(_answering, given.model)
         found = answering.answers(names)
         each = zip(found.p.tolist(), found.by.tolist())
         predictions = [{"p": None if p != p else p, "model": by} for p, by in each]
@@ -78,6 +77,8 @@ class LiveAnswers:
         return _json({"snapshot": sequence, "object": wanted.object, "nearest": nearest(wanted.object, wanted.k)})
 
     async def _ask(self, request: Request) -> Response:
+        if request.headers.get("sec-fetch-site") == "cross-site":  # a page elsewhere could use all questions up
+            raise HTTPException(403, "questions are not for pages of other sites\n")
         wanted = _queried(request, AskQuery)
         sequence, (known, answered) = await self._made(_known)
         said = await self._questions.hand_out(known, sequence, answered, wanted.n, wanted.participant)
@@ -94,17 +95,17 @@ class LiveAnswers:
         if (mark := fingerprint(published)) != self._of:
             self._of, self._ready = mark, {}
         key = (make, *of)
-        making = self._ready.pop(key, None)
+        making = self._ready.get(key)
         if making is None:
-            making = asyncio.ensure_future(run_in_threadpool(make, published, *of))
+            making = self._ready[key] = asyncio.ensure_future(run_in_threadpool(make, published, *of))
             making.add_done_callback(lambda done: done.cancelled() or done.exception())  # told to those who wait
-        self._ready[key] = making  # the last to go
-        if len(self._ready) > KEPT:
-            del self._ready[next(iter(self._ready))]
         try:
             return published.snapshot.sequence, await asyncio.shield(making)
-        except (NoModel, CannotAsk) as error:
-            raise HTTPException(404, f"{error}\n") from None
+        except Exception as error:
+            self._ready.pop(key, None)
+            if isinstance(error, NoModel | CannotAsk):
+                raise HTTPException(404, f"{error}\n") from None
+            raise
 
     def _drop(self) -> None:
         """Let go of what nobody asks for, which may hold the counts of an old snapshot."""
@@ -156,7 +157,7 @@ def _json(said: Any) -> Response:
 # ---- what is made of what is published
 
 
-def _answering(published: Published, name: str, participant: str) -> Any:
+def _answering(published: Published, name: str) -> Any:
     """A model that was fitted. Raises `NoModel`: counts alone would have to be calibrated first, which takes long."""
     from stream_engine.evaluation.answering import Answering  # it loads scipy
 
@@ -165,7 +166,7 @@ def _answering(published: Published, name: str, participant: str) -> Any:
             f"got model {name[:100]!r}, expected one of {', '.join(LEARNED)}, fitted by a refit; `stream-engine "
             "predict` also predicts by counts"
         )
-    return Answering(published, name or None, participant or None)
+    return Answering(published, name or None)
 
 
 def _nearest(published: Published) -> Callable[[str, int], list[dict[str, Any]]]:

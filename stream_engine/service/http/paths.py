@@ -34,7 +34,7 @@ class Question(Struct):
 
 
 class Questions(Struct, forbid_unknown_fields=True):
-    """What to predict, by which model, and for whom."""
+    """What to predict, and by which model."""
 
     questions: Annotated[list[Question], Meta(min_length=1, max_length=MOST_QUESTIONS)]
     model: Annotated[
@@ -44,7 +44,6 @@ class Questions(Struct, forbid_unknown_fields=True):
             extra_json_schema={"enum": ["", *LEARNED]},
         ),
     ] = ""
-    participant: _Participant = ""
 
 
 class Prediction(Struct):
