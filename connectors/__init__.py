@@ -130,6 +130,16 @@ class Source(Protocol):
             The answer.
         """
 
+    def away(self) -> str:
+        """Why the input is not reachable.
+
+        Returns
+        -------
+        str
+            The reason in a few words; "" if the source cannot say.
+        """
+        return ""
+
     def lag(self) -> Mapping[str, int]:
         """Unread data.
 

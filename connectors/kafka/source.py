@@ -161,6 +161,12 @@ class KafkaSource(Source):
         state = self._state
         return isinstance(state, Reading) and state.client.connected()
 
+    def away(self) -> str:
+        """The topic is missing, or no broker answers; "" otherwise."""
+        if self._missing_since is not None:
+            return "the topic does not exist"
+        return "no broker answers" if self._broker_away_since is not None else ""
+
     def lag(self) -> Mapping[str, int]:
         """Messages between what was delivered and the end of each partition, as the broker last told.
 
