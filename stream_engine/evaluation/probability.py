@@ -141,23 +141,38 @@ class Participant(NamedTuple):
     weighted: bool  # whether weights of their own are used
 
 
-def of_participant(artifact: Artifact, name: str) -> tuple[Probability, Participant]:
+def of_participant(artifact: Artifact, name: str, online: Artifact | None = None) -> tuple[Probability, Participant]:
     """By an artifact of the refit `embedding`, as this participant answers: with their own weights of the axes and
-    their own lapse rate. The group's weights and the mean lapse rate for somebody unknown."""
+    their own lapse rate, as they are by now if the `online` embedding went on from this fit. The group's weights and
+    the mean lapse rate for somebody unknown."""
     arrays, report = artifact.arrays, artifact.report
-    names = unpack_names(arrays["utf8"], arrays["offsets"])
-    if name not in names:
-        return of_embedding(artifact), Participant(False, False)
-    number, points = names.index(name), np.asarray(arrays["X"])
+    names, points = unpack_names(arrays["utf8"], arrays["offsets"]), np.asarray(arrays["X"])
     asked, alpha = np.asarray(arrays["asked"], bool), float(report["alpha"])
-    lapse, scale = float(arrays["worker_lapse"][number]), figure(report, "scale") or 1.0
-    weights = arrays.get("worker_weights")
-    weighted = weights is not None and int(arrays["worker_group"][number]) >= 0
-    if weighted:
-        points = points * np.sqrt(np.asarray(weights)[number])
+    later = _weights_since(artifact, name, online)
+    if name not in names and later is None:
+        return of_embedding(artifact), Participant(False, False)
+    lapse, scale = float(arrays["lapse"]), figure(report, "scale") or 1.0
+    weights, own = arrays.get("worker_weights"), later
+    if name in names:
+        number = names.index(name)
+        lapse = float(arrays["worker_lapse"][number])
+        if own is None and weights is not None and int(arrays["worker_group"][number]) >= 0:
+            own = np.asarray(weights)[number]
+    weighted = own is not None
+    if own is not None:
+        points = points * np.sqrt(own)
         scale = figure(report, "individual_differences", "scale") or 1.0
     known = weighted or lapse != float(arrays["lapse"])
     return of_points(points, asked, lapse, alpha, scale), Participant(known, weighted)
+
+
+def _weights_since(artifact: Artifact, name: str, online: Artifact | None) -> np.ndarray | None:
+    """(d,) weights of a participant after the answers since a fit; None where the online embedding has none of it."""
+    if online is None or "weights" not in online.arrays or online.report.get("fit") != artifact.digest:
+        return None
+    names = unpack_names(online.arrays["utf8"], online.arrays["offsets"])
+    row = names.index(name) + 1 if name in names else 0
+    return np.asarray(online.arrays["weights"])[row] if 0 < row < len(online.arrays["weights"]) else None
 
 
 def of_points(points: np.ndarray, asked: np.ndarray, lapse: float, alpha: float, scale: float = 1.0) -> Probability:

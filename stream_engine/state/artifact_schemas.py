@@ -222,6 +222,11 @@ def _online(artifact: Artifact) -> None:
     right = 1 <= len(coins) <= names + 1 and coins[0, 1] > 0
     _expect(bool(right), f"coins: got {len(coins)}, expected one of all and one of each worker")
     _expect(not len(who) or int(who.max()) < len(coins), "ring_worker: a worker that is not there")
+    if "weights" in arrays:
+        _expect("information" in arrays and "weighting" in arrays, "weights: expected their information, too")
+        own, weighted = arrays["information"][1:], len(arrays["weights"]) > 1
+        _expect(1 <= len(arrays["weights"]) <= len(coins), "weights: expected those of all and of each worker")
+        _expect(not weighted or (arrays["weighting"][0] > 0 and bool((own > 0).all())), "information: expected > 0")
     _expect(int(given[3]) == len(arrays["X"]), f"numbers: got {int(given[3])} objects, expected {len(arrays['X'])}")
     _expect(len(who) == min(int(given[0]), RING), f"ring: got {len(who)} answers of {int(given[0])}")
 
@@ -368,7 +373,12 @@ _ONLINE: Axes = {
     "marks": whole(None, 2),
     **_NAMES,
 }
-ONLINE_EMBEDDING = Schema(_ONLINE, tuple(_ONLINE), _online)
+_WEIGHTS: Axes = {  # absent before 0.2
+    "weights": floats("weighted", "dimensions", least=TINY),
+    "information": floats("weighted", "dimensions", least=0),
+    "weighting": floats(3, least=0),
+}
+ONLINE_EMBEDDING = Schema({**_ONLINE, **_WEIGHTS}, tuple(_ONLINE), _online)
 SCHEMAS = {
     "sdp_clustering": SDP_CLUSTERING,
     "spectral": SPECTRAL,
