@@ -1,6 +1,7 @@
 """How likely is it that people find the first of two pairs more alike? One function for each model of a state.
 
-    embedding                  lapse / 2 + (1 - lapse) sigma(scale Delta), its own formula for somebody unknown
+    embedding                  lapse / 2 + (1 - lapse) sigma(scale Delta), its own formula for somebody unknown; of few
+                               answers the mean of that over draws (`embedding.posterior`)
     kernel_learning            sigma(slope Delta), Delta the difference of squared distances; slope Platt's, fitted by
     partial_order_embedding    the refit on judgements that it held out; where none are, 1 for STE, a likelihood
     feature_metric             the same over the features' objects, also those that nobody compared
@@ -12,6 +13,7 @@ Turning a question round turns the probability round: P(a; b, c) = 1 - P(a; c, b
 """
 
 from collections.abc import Callable, Sequence
+from itertools import repeat
 from typing import NamedTuple
 
 import numpy as np
@@ -21,7 +23,7 @@ from stream_engine.counts import kernels
 from stream_engine.data.packed_names import unpack_names
 from stream_engine.data.symmetric_matrices import DENSE_LIMIT
 from stream_engine.evaluation import NoModel, Predictor, cross_fit, judgement_folds
-from stream_engine.evaluation.answer_probabilities import probabilities
+from stream_engine.evaluation.answer_probabilities import STE, probabilities
 from stream_engine.evaluation.calibration import Calibration, calibrated
 from stream_engine.evaluation.held_out import HeldOut
 from stream_engine.evaluation.judgement_folds import HELD, Evidence, asked_fairly, draws_again
@@ -131,6 +133,8 @@ def of_embedding(artifact: Artifact) -> Probability:
     """By an artifact of the refit `embedding`."""
     points, asked = np.asarray(artifact.arrays["X"]), np.asarray(artifact.arrays["asked"], bool)
     lapse, alpha = float(artifact.arrays["lapse"]), float(artifact.report["alpha"])
+    if "draws" in artifact.arrays:
+        return of_draws(artifact.arrays["draws"], asked, artifact.arrays["draw_lapse"])
     return of_points(points, asked, lapse, alpha, figure(artifact.report, "scale") or 1.0)
 
 
@@ -163,6 +167,8 @@ def of_participant(artifact: Artifact, name: str, online: Artifact | None = None
         points = points * np.sqrt(own)
         scale = figure(report, "individual_differences", "scale") or 1.0
     known = weighted or lapse != float(arrays["lapse"])
+    if "draws" in arrays and not weighted:
+        return of_draws(arrays["draws"], asked, lapse if known else arrays["draw_lapse"]), Participant(known, False)
     return of_points(points, asked, lapse, alpha, scale), Participant(known, weighted)
 
 
@@ -184,6 +190,17 @@ def of_points(points: np.ndarray, asked: np.ndarray, lapse: float, alpha: float,
         known = inside[asked[rows[inside]].all(axis=1)]
         p[known] = probabilities(points, rows[known], lapse, alpha, scale=scale)
         return p
+
+    return given
+
+
+def of_draws(draws: np.ndarray, asked: np.ndarray, lapse: np.ndarray | float) -> Probability:
+    """By the mean over draws (s, n, d) of an embedding's points, with lapse rates (s,) or one; NaN about objects that
+    were never `asked` (n,) about. O(s m d)."""
+    lapses = np.broadcast_to(lapse, len(draws))
+
+    def given(rows: np.ndarray) -> np.ndarray:
+        return np.mean([of_points(*each)(rows) for each in zip(draws, repeat(asked), lapses, repeat(STE))], axis=0)
 
     return given
 

@@ -251,7 +251,10 @@ LEFT_OUT = {
     "sdp_clustering": {"warm_*": "state from which the solver resumes", "level_*": "written by version 0.1.0"},
     "spectral": {"criterion": "written by version 0.1.0"},
     "reliability": dict.fromkeys(("i", "j", "w", "squares"), "a weighted AddS-3; see the export `adds3_trusted`"),
-    "embedding": dict.fromkeys(("worker_*", "utf8", "offsets"), "about participants; see the export `participants`"),
+    "embedding": {
+        **dict.fromkeys(("worker_*", "utf8", "offsets"), "about participants; see the export `participants`"),
+        **dict.fromkeys(("draws", "draw_lapse"), "draws from the posterior, over which predictions are averaged"),
+    },
     "feature_metric": dict.fromkeys(("utf8", "offsets"), "replaced by `names`"),
 }
 

@@ -137,6 +137,8 @@ def _embedding(artifact: Artifact) -> None:
     if "worker_weights" in artifact.arrays:
         got, axes = artifact.arrays["worker_weights"].shape[1], artifact.arrays["X"].shape[1]
         _expect(got == axes, f"worker_weights: got {got} axes, expected the {axes} of X")
+    if "draws" in artifact.arrays:
+        _expect(len(artifact.arrays["draws"]) > 0 and "draw_lapse" in artifact.arrays, "draws: expected their lapses")
     if "picture" in artifact.arrays:
         shown = artifact.report.get("picture")
         _expect(
@@ -351,6 +353,8 @@ EMBEDDING = Schema(
         "asked": flags(OBJECTS),
         "covariance": floats(OBJECTS, None, None),
         "picture": floats(OBJECTS, 2),
+        "draws": floats("draws", OBJECTS, None),
+        "draw_lapse": floats("draws", least=0, below=1 + 1e-9),
         "lapse": ArraySpec(("f",), None, 0, 1 + 1e-9, True),
         "worker_lapse": floats("names", least=0, below=1 + 1e-9),
         "worker_weights": floats("names", None, least=0),
