@@ -384,6 +384,9 @@ _EMBEDDING: Arrays = {
     "picture": array(
         "n, 2", "f", "coordinates of a two-dimensional picture, for display only, if d > 2", within="embedding"
     ),
+    "supported": array(
+        "n, D", "f", "coordinates in the number of dimensions that the answers support, if fewer", within="embedding"
+    ),
     "lapse": figure("lapse rate: share of random answers"),
     "alpha": figure("degrees of freedom of t-STE; 0 for STE"),
     "d": figure("number of dimensions"),
@@ -475,6 +478,7 @@ TABLES: Mapping[str, Columns] = {
         ),
         "ellipse_b": number("semi-minor axis"),
         "ellipse_angle": number("angle of the semi-major axis from the x axis", unit="rad"),
+        "supported_*": number("coordinates in the number of dimensions that the answers support, if fewer"),
         "picture_?": number("position in the two-dimensional picture, if the map has more dimensions"),
         "nearest_?": text("the three nearest objects, `nearest_1` first"),
         "label": text("label"),

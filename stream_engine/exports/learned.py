@@ -122,7 +122,8 @@ def _kernel(published: Published, artifact: Artifact) -> Content:
 def embedding(published: Published) -> dict[str, Content]:
     """X (n, d) float64: where the objects lie, on principal axes; asked (n,) bool: whether it has answers (the
     others lie at 0); covariance (n, d, d) float32 of each place, where it was computed; picture (n, 2) float64,
-    positions in the plane for looking at, where d > 2; lapse (); alpha () of t-STE, 0 for STE; d; held_out, what
+    positions in the plane for looking at, where d > 2; supported (n, D) float64, coordinates in the number of
+    dimensions that the answers support, if fewer; lapse (); alpha () of t-STE, 0 for STE; d; held_out, what
     held_out_accuracy and held_out_log_loss were measured on. Table
     object,asked,axis_1 ... axis_d, and with covariances sd_1 ... sd_d, the standard deviation along each axis (a place
     lies within 1.96 of them 95 times in 100). Nothing about workers."""
@@ -139,6 +140,9 @@ def embedding(published: Published) -> dict[str, Content]:
     if "picture" in artifact.arrays:
         arrays["picture"] = np.asarray(artifact.arrays["picture"])
         axes |= {f"picture_{axis}": arrays["picture"][:, number] for number, axis in enumerate("xy")}
+    if "supported" in artifact.arrays:
+        arrays["supported"] = np.asarray(artifact.arrays["supported"])
+        axes |= {f"supported_{number}": column for number, column in enumerate(arrays["supported"].T, 1)}
     report = artifact.report
     arrays |= {"d": np.array(points.shape[1]), "held_out": np.array(str(report.get("held_out", "none")))}
     for name in ("accuracy", "log_loss"):

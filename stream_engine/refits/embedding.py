@@ -111,7 +111,8 @@ def refit(
     -------
     Artifact
         Arrays: `X` (n, d) float64: coordinates on principal axes about the mean (`principal_axes`), 0 for objects
-        without answers; `covariance` (n, d, d) float32 of each object's coordinates (`ellipses`), absent above
+        without answers; if fewer dimensions are supported by the answers, `supported` (n, D), coordinates in so many;
+        `covariance` (n, d, d) float32 of each object's coordinates (`ellipses`), absent above
         `ellipses.LARGEST` coordinates; `asked` (n,) bool; `lapse` (), the rate of an unknown participant;
         `worker_lapse` (w,), the rates of the participants in `utf8`, `offsets`. With more than two dimensions,
         `picture` (n, 2), see `embedding.picture`; the report's `picture` describes the method, its trustworthiness, and
@@ -132,10 +133,13 @@ def refit(
 
         def choose(part: np.ndarray) -> choice.Choice:
             searched = found.some(found.of(part, FIT), max(SEARCHED, SEARCHED_EACH * len(snapshot.objects)))
-            training, held = _known(searched).questions(), found.of(part, CHOOSE)
+            training, held, every = _known(searched).questions(), found.of(part, CHOOSE), found.of(part, FIT)
             made = choice.choose(
                 training, held, params.kernel, params.dimensions, params.ridge, progress=progress, **more
             )
+            if params.dimensions is None and len(searched.rows) < len(every.rows):
+                training = _known(every).questions()
+                made = choice.larger(made, training, held, progress=progress, **more)
             if params.participants == "alike":
                 return made
             always, given_d = params.participants == "weights", params.dimensions is not None
@@ -158,11 +162,15 @@ def refit(
         report = _report(snapshot, found, questions, chosen, figures, fitted) | {"settings": tested.settings}
         if not params.dimensions:
             report |= dimensions.report_of(found, answers, chosen, seed, progress=progress, **more)
+            report["dimensions_interval"] = list(chosen.interval) if chosen.interval else None
         arrays = {**_arrays(found, questions, chosen, fitted), **_covariance(found, answers, fitted, own, **more)}
         drawn = _drawn(questions, fitted, own, params, seed)
         if drawn is not None:
             arrays |= {"draws": drawn.points, "draw_lapse": drawn.lapse}
         report["draws"] = 0 if drawn is None else len(drawn.lapse)
+        least = report.get("dimensions_at_least")
+        if least and least < fitted.points.shape[1]:
+            arrays["supported"] = with_setting(questions, chosen.setting._replace(d=least), **more).points
         report["individual_differences"] = (people[0] if people else Differences("not requested")).report()
         if own is not None:
             of = {

@@ -353,6 +353,7 @@ EMBEDDING = Schema(
         "asked": flags(OBJECTS),
         "covariance": floats(OBJECTS, None, None),
         "picture": floats(OBJECTS, 2),
+        "supported": floats(OBJECTS, None),
         "draws": floats("draws", OBJECTS, None),
         "draw_lapse": floats("draws", least=0, below=1 + 1e-9),
         "lapse": ArraySpec(("f",), None, 0, 1 + 1e-9, True),
