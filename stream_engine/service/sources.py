@@ -13,7 +13,7 @@ from connectors import SINKS, SOURCES, Position, Source, UnusableSource, open_so
 from connectors.files.line_blocks import TextLayout, text_layout
 from connectors.files.paths import check_readable, expand, named_twice
 from connectors.files.readers import Sizes, kind_of
-from connectors.kafka.client import parse_address
+from connectors.kafka.client import parse_address, partition_of
 from connectors.kafka.start_offsets import selected_partitions
 from stream_engine.counts import accumulator
 from stream_engine.formats.options import Bounds, EventOptions
@@ -54,6 +54,7 @@ def source(settings: Settings, uri: str, positions: Mapping[str, Position]) -> S
         options |= {
             "options": {**settings.kafka, "max_batch_bytes": events.max_message_bytes},
             "start": events.start,
+            "start_partitions": events.start_partitions,
             "on_offset_loss": events.on_offset_loss,
             "shard": shard(events.shard),
         }
@@ -103,6 +104,10 @@ def check_runnable(settings: Settings) -> None:
             f"input.shard: got {settings.input.shard!r} but no topic among the sources; a shard is a share of a "
             "topic's partitions; for files, name those of this process"
         )
+    topics = [parse_address(rest).topic for scheme, rest in map(split_uri, settings.source) if scheme == "kafka"]
+    for name in settings.input.start_partitions:
+        if all(partition_of(topic, name) is None for topic in topics):
+            raise BadSettings(f"input.start_partitions: got {name!r}, expected TOPIC/NUMBER of a topic that is read")
     if settings.http.tls_certificate is not None:
         from stream_engine.service.http.listener import tls_context
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 from msgspec import Meta, Struct, field
 
-from connectors.kafka.start_offsets import ON_OFFSET_LOSS, START_MODES
+from connectors.kafka.start_offsets import ON_OFFSET_LOSS, start_of
 from stream_engine.counts import ACCUMULATORS, DEFAULT_ACCUMULATORS, Forgetting
 from stream_engine.data.comparisons import EVENT_TYPES
 from stream_engine.formats import FORMATS
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     LogLevel: TypeAlias = str
     OnOffsetLoss: TypeAlias = str
     Refit: TypeAlias = str
-    StartMode: TypeAlias = str
 else:
     AccumulatorName = Literal[tuple(ACCUMULATORS)]
     AnswersBy = Literal[tuple(FIRST_OF)]
@@ -39,7 +38,6 @@ else:
     LogLevel = Literal[tuple(logs.LEVELS)]
     OnOffsetLoss = Literal[ON_OFFSET_LOSS]
     Refit = Literal[tuple(REFITS)]
-    StartMode = Literal[START_MODES]
 
 _Count = Annotated[int, Meta(ge=0)]
 _Positive = Annotated[int, Meta(ge=1)]
@@ -76,10 +74,17 @@ class Input(_Section, frozen=True):
     worker_votes: bool = True  # whether a new state stores who answered what, if events name workers
     count_copies: bool = False  # whether to read copies of files that were already read
     max_reject_ratio: Annotated[float, Meta(ge=0, le=1)] = 0.5  # maximum share of rejected events; above, the run stops
-    start: StartMode = "none"  # Kafka: offset for the first start; none: must be set
+    start: str = (
+        "none"  # Kafka: where a first start begins: earliest, latest, a time as 2026-11-01T00:00Z; none: must be set
+    )
+    start_partitions: dict[str, str] = {}  # Kafka: partition as "TOPIC/NUMBER" -> start, where it differs from `start`
     on_offset_loss: OnOffsetLoss = "fail"  # Kafka: what to do if the next offset has expired
     shard: str | None = None  # Kafka: share of the partitions that this process reads, "i/n"
     stall_after: _Seconds = 300.0  # seconds without progress until a partition counts as stalled
+
+    def __post_init__(self):
+        for start in (self.start, *self.start_partitions.values()):
+            start_of(start)
 
 
 class SnapshotSettings(_Section, frozen=True):
