@@ -424,9 +424,9 @@ class KafkaSource(Source):
             raise UnusableSource(
                 f"{self.address}: partitions {listed(missing)} do not exist; the topic has {listed(numbers)}"
             )
-        if not self._stored and (missing := self._start.by_partition.keys() - numbers):
+        if not self._stored and (absent := self._start.by_partition.keys() - numbers):
             raise UnusableSource(
-                f"{self.address}: start_partitions: {listed(missing)} do not exist; the topic has {listed(numbers)}"
+                f"{self.address}: start_partitions: {listed(absent)} do not exist; the topic has {listed(numbers)}"
             )
         if gone := self._selected.of(self._stored) - numbers:
             raise SourceFailed(

@@ -134,7 +134,7 @@ def load(path: str | None, overrides: Mapping[str, Any], environment: Mapping[st
         tree["input"] = msgspec.to_builtins(tree["input"])  # a time of TOML as text
     _rename_former(tree)
     check_values(tree, where)
-    for section in ("kafka", "http", "signing"):
+    for section in ("kafka", "http", "schema_registry", "signing"):
         if section in tree:
             tree[section] = revealed(tree[section], where, environment)
     signing = tree.get("signing")
