@@ -257,7 +257,7 @@ def test_of_many_objects_a_sample_is_shown_and_said(tmp_path):
     read = material(published(tmp_path, events, "--no-refits"))
     assert len(read.shown) == MOST
     made = page.sections(read)
-    assert any(f"{MOST:,} of the {len(read.names):,} objects are shown" in note for note in made["objects"].notes)
+    assert any(states(note, f"{MOST:,} … {len(read.names):,}") for note in made["objects"].notes)
     assert len(made["objects"].tables[0].columns["object"]) == MOST
 
 

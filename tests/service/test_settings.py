@@ -80,7 +80,7 @@ def test_the_words_that_are_allowed_are_those_of_the_rooms():
         {"refits.kinds": ["sdp"]},
         {"log.level": "loud"},
     ):
-        with pytest.raises(BadSettings, match="invalid enum value .*, expected one of "):
+        with pytest.raises(BadSettings, match="one of"):
             load(None, wrong, {})
 
 
