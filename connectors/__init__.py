@@ -285,7 +285,7 @@ class UnusableSource(ValueError):
 SOURCES = {
     "file": "connectors.files.source:FileSource",
     "stdin": "connectors.files.stdin:StdinSource",
-    "kafka": "connectors.kafka.source:KafkaSource",
+    "kafka": "connectors.kafka.schema_registry:open_topic",
     "deltas": "connectors.spark_deltas:DeltaSource",
 }
 SINKS = {

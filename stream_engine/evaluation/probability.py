@@ -22,7 +22,7 @@ from scipy.special import expit, logit
 from stream_engine.counts import kernels
 from stream_engine.data.packed_names import unpack_names
 from stream_engine.data.symmetric_matrices import DENSE_LIMIT
-from stream_engine.evaluation import NoModel, Predictor, cross_fit, judgement_folds
+from stream_engine.evaluation import LEARNED, NoModel, Predictor, cross_fit, judgement_folds
 from stream_engine.evaluation.answer_probabilities import STE, probabilities
 from stream_engine.evaluation.calibration import Calibration, calibrated
 from stream_engine.evaluation.held_out import HeldOut
