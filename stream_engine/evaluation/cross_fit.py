@@ -93,10 +93,15 @@ def _groups(found: Evidence, fold: np.ndarray, enough: Callable[[np.ndarray], bo
 
 
 def crossed(
-    found: Evidence, groups: list[Group], settings: Iterable[Setting], predict: Predict, cluster: np.ndarray
+    found: Evidence,
+    groups: list[Group],
+    settings: Iterable[Setting],
+    predict: Predict,
+    cluster: np.ndarray,
+    fitted: bool = True,
 ) -> dict[str, Figures]:
     """The figures of each model that `predict` gives log odds of. `settings`: one a group, made when it is needed;
-    `cluster` (U,): what standard errors are over."""
+    `cluster` (U,): what standard errors are over; `fitted`: see `_figures`."""
     told: dict[str, list[tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]]] = {}
     for group, setting in zip(groups, settings):
         for out in group.folds:
@@ -104,7 +109,7 @@ def crossed(
             for name, margin in (predict(setting, out) if len(asked.rows) else {}).items():
                 told.setdefault(name, []).append((margin, asked.times, cluster[asked.unit], asked.rows))
     made = {name: [np.concatenate(column) for column in zip(*each)] for name, each in told.items()}
-    return {name: _figures(*columns, folds=len(told[name])) for name, columns in made.items()}
+    return {name: _figures(*columns, folds=len(told[name]) if fitted else 0) for name, columns in made.items()}
 
 
 def _figures(margin: np.ndarray, times: np.ndarray, cluster: np.ndarray, rows: np.ndarray, folds: int) -> Figures:
@@ -112,7 +117,8 @@ def _figures(margin: np.ndarray, times: np.ndarray, cluster: np.ndarray, rows: n
     predicted from another one to the same question is right where that one is, so the two count as one.
 
     Of f folds of one tenth each, the variance is 1 + f / 9 times as large (Nadeau & Bengio 2003, eq. 9), unless the
-    accuracy is `CLEAR` of one half even so: a model that tells answers from chance does so in every fold."""
+    accuracy is `CLEAR` of one half even so: a model that tells answers from chance does so in every fold. f = 0 for
+    counts, which are not fitted: an answer changes only what they predict about the same pairs."""
     found = held_out.figures(margin, 1.0, times, cluster)
     by_question = held_out.figures(margin, 1.0, times, questions_of(rows)).standard_error
     if found.standard_error is None or by_question is None:
@@ -143,12 +149,16 @@ def evaluated(
     choose: Choose,
     predict: Predict,
     predict_of_participants: Predict | None = None,
+    fitted: bool = True,
 ) -> dict[str, HeldOut]:
-    """What reports say of each model. `first`: the setting of the first group of responses, chosen already."""
+    """What reports say of each model. `first`: the setting of the first group of responses, chosen already; `fitted`:
+    whether models are fitted to answers, or count them."""
     later = (choose(group.part) for group in planned.responses[1:])
-    by_response = crossed(found, planned.responses, chain([first], later), predict, np.arange(len(found.draw)))
+    by_response = crossed(found, planned.responses, chain([first], later), predict, np.arange(len(found.draw)), fitted)
     settings = (choose(group.part) for group in planned.participants)
-    by_participant = crossed(found, planned.participants, settings, predict_of_participants or predict, found.worker)
+    by_participant = crossed(
+        found, planned.participants, settings, predict_of_participants or predict, found.worker, fitted
+    )
     ceiling = held_out.ceiling(found)
     return {
         name: HeldOut(found.by, figures, by_participant.get(name), ceiling) for name, figures in by_response.items()
