@@ -21,7 +21,7 @@ from stream_engine.clustering.cascade import Solution, solve
 from stream_engine.clustering.factored_kernel import Factored
 from stream_engine.clustering.similarity_of_snapshot import SimilarityInput
 from stream_engine.clustering.spur import Choice, spur
-from stream_engine.clustering.stability import Replicates, again
+from stream_engine.clustering.stability import Replicates, improved_partition
 from stream_engine.counts.kernels import KERNEL_LIMIT
 from stream_engine.data.available_memory import TooLarge
 from stream_engine.refits import CannotRefit, Progress, no_progress
@@ -430,5 +430,5 @@ def _stability(task: Task, said: Verdict, labels: np.ndarray) -> Replicates | No
     pairs = []
     for one, other in halves(task.snapshot, ids, params.stability, task.seed):
         W = [similarity_of_snapshot.of_answers(*half, len(ids), params.similarity) for half in (one, other)]
-        pairs.append((again(W[0], own, task.seed), again(W[1], own, task.seed)))
+        pairs.append((improved_partition(W[0], own, task.seed), improved_partition(W[1], own, task.seed)))
     return Replicates.of(own, pairs) if pairs else None

@@ -18,7 +18,7 @@ from stream_engine.service.context import Context, PublishedState
 from stream_engine.service.dead_letters import folder_of
 from stream_engine.service.http.context import HttpContext
 from stream_engine.service.in_flight import InFlight
-from stream_engine.service.inferred import Prepared
+from stream_engine.service.inferred import PreparedSettings
 from stream_engine.service.ingest import Ingest
 from stream_engine.service.learning import Learning, open_learning
 from stream_engine.service.memory import raised_limit
@@ -86,7 +86,7 @@ def open_run(
     context: Context,
     stack: ExitStack,
     start_over: bool = False,
-    inferred: Prepared | None = None,
+    inferred: PreparedSettings | None = None,
 ) -> OpenRun:
     """Open everything at the positions of the newest intact snapshot, or with `start_over` at the beginning, with all
     published files removed; `stack` closes it. `inferred` is how the input is read without options.
