@@ -130,6 +130,16 @@ class Source(Protocol):
             The answer.
         """
 
+    def away(self) -> str:
+        """Why the input is not reachable.
+
+        Returns
+        -------
+        str
+            The reason in a few words; "" if the source cannot say.
+        """
+        return ""
+
     def lag(self) -> Mapping[str, int]:
         """Unread data.
 
@@ -275,7 +285,7 @@ class UnusableSource(ValueError):
 SOURCES = {
     "file": "connectors.files.source:FileSource",
     "stdin": "connectors.files.stdin:StdinSource",
-    "kafka": "connectors.kafka.source:KafkaSource",
+    "kafka": "connectors.kafka.schema_registry:open_topic",
     "deltas": "connectors.spark_deltas:DeltaSource",
 }
 SINKS = {

@@ -57,8 +57,16 @@ class Routes:
             ("/readyz", self._ready, ["GET"]),
         ]
         owners = [(path, self._owners(endpoint), methods) for path, endpoint, methods in self._owner.paths()]
+        owners.append(("/predict", self._owners(self._predict), ["POST"]))
         rest = Route("/{path:path}", self._owners(self._forward), methods=["GET"])
         return Starlette(routes=[*(Route(p, e, methods=m) for p, e, m in [*open_to_all, *owners]), rest])
+
+    async def _predict(self, request: Request) -> Response:
+        try:
+            return await self._forward(request, await self._keeper.body(request))
+        except Rejection as error:
+            self._people.refuse(error.reason)
+            return refusal(error)
 
     def _refusing(self, endpoint: Endpoint) -> Endpoint:
         """The endpoint for who asks with measure; what it refuses is said as JSON."""

@@ -1,5 +1,5 @@
-"""What a run serves: probes, metrics, exports, the live page, the manual; and with `http.admin_token` what can be asked
-of it.
+"""What a run serves: probes, metrics, exports, live answers, the live page, the manual; and with `http.admin_token`
+what can be asked of it. `paths` declares each of these paths.
 
 /object and /object/picture: the picture and the text of one object, for the live page; /object without
 a name says which objects have a picture.
@@ -38,8 +38,10 @@ from stream_engine.service.http.access import Refusals, TokenMiddleware
 from stream_engine.service.http.built_files import BuiltFiles, NotNow, later, send_file
 from stream_engine.service.http.context import HttpContext
 from stream_engine.service.http.listener import Listener, listen_on, warn_of_strangers
+from stream_engine.service.http.live_answers import LiveAnswers
 from stream_engine.service.http.live_figures import History, LiveFigures
 from stream_engine.service.http.live_page import LivePage
+from stream_engine.service.http.paths import document
 from stream_engine.service.settings import BadSettings, HttpSettings
 
 ASKED = 202  # it will be done
@@ -171,6 +173,9 @@ def _readable(context: HttpContext, settings: HttpSettings, refusals: Refusals, 
         published = context.published()
         return JSONResponse([] if published is None else await run_in_threadpool(table, published))
 
+    async def openapi(request: Request) -> Response:
+        return JSONResponse(document(admin=bool(settings.admin_token)))
+
     files = BuiltFiles(context, settings.cache_bytes)
     stack.callback(files.close)
     pictures = _listed_objects(settings.objects)
@@ -186,6 +191,8 @@ def _readable(context: HttpContext, settings: HttpSettings, refusals: Refusals, 
         Route("/models", models),
         Route("/snapshot", summary, methods=["GET"]),
         Route("/export/{name}", Downloads(context, files, refusals), methods=["GET"]),
+        Route("/openapi.json", openapi),
+        *LiveAnswers(context, refusals).routes(),
         *page.routes(),
         *ObjectPictures(pictures).routes(),
         *manual_pages.routes(),
