@@ -228,7 +228,7 @@ def _questions(records: Records, group: list[Column], wide: bool) -> Iterator[tu
                 for kind, doubt in _kinds_of_three(column, shown):
                     field = "odd" if kind == "odd_one_out" else "central"
                     fields = {"objects": shown, field: (column.name,)}
-                    found = _completed(records, kind, fields, answer, "no fourth object beside three", wide)
+                    found = _completed(records, kind, fields, answer, "three objects, but no fourth", wide)
                     yield from ((rank, each._replace(doubt=each.doubt or doubt)) for each in found)
     if len(group) == 2 and not any(_answer_columns(within, shown)) and (anchors := _anchors(within, group, None)):
         for near, far in (shown, shown[::-1]):
