@@ -14,12 +14,12 @@ from starlette.responses import FileResponse, HTMLResponse, PlainTextResponse, R
 from starlette.routing import Route
 
 from stream_engine.collect.accept import Rejection, answers_in
-from stream_engine.collect.asked_of_people import MOST_ASKED, People
 from stream_engine.collect.forward import Forward
 from stream_engine.collect.gatekeeper import Gatekeeper, refusal
 from stream_engine.collect.owner import Owner
 from stream_engine.collect.page import PAGE_POLICY, page
 from stream_engine.collect.page.words import Words
+from stream_engine.collect.participant_service import MOST_ASKED, ParticipantService
 from stream_engine.collect.stimuli import Stimuli
 
 Endpoint = Callable[[Request], Awaitable[Response]]
@@ -30,7 +30,13 @@ class Routes:
     """The application; `words` are those that the page says by itself."""
 
     def __init__(
-        self, people: People, stimuli: Stimuli, keeper: Gatekeeper, owner: Owner, forward: Forward, words: Words
+        self,
+        people: ParticipantService,
+        stimuli: Stimuli,
+        keeper: Gatekeeper,
+        owner: Owner,
+        forward: Forward,
+        words: Words,
     ):
         self._people, self._stimuli, self._keeper = people, stimuli, keeper
         self._owner, self._forward, self._words = owner, forward, words

@@ -79,7 +79,8 @@ def _as_participant(published: Published, name: str | None, participant: str) ->
         raise NoModel(
             f"model {name!r}: it has no individual differences; expected the model embedding for a participant"
         )
-    given, found = of_participant(published.artifacts["embedding"], participant)
+    online = published.artifacts.get("online_embedding")
+    given, found = of_participant(published.artifacts["embedding"], participant, online)
     loss, whose = figure(published.artifacts["embedding"].report, "knowing_worker", "log_loss"), "own weights"
     if not found.known:
         loss, whose = chosen.log_loss, "the group's weights: unknown to the model, or fewer than 20 answers"

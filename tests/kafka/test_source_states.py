@@ -44,6 +44,9 @@ class Scripted:
     def ranges(self, partitions):
         return {partition: Range(self.first, 9) for partition in partitions}
 
+    def offsets_at(self, times):
+        return {}
+
     def assign(self, offsets):
         self.assigned.append(dict(offsets))
 

@@ -452,7 +452,7 @@ def test_versions_of_spark_agree():
 
 
 # of artifacts that this world does not make; tests/laws/test_export_names.py puts these in the order of names
-ELSEWHERE = {"spectral", "hierarchy", "kernel_pca", "classify", "feature_metric"}
+ELSEWHERE = {"spectral", "hierarchy", "kernel_pca", "classify", "dimensions", "feature_metric"}
 
 
 @pytest.mark.parametrize(

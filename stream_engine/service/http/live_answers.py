@@ -20,7 +20,7 @@ from starlette.routing import Route
 
 from stream_engine.asking.known import CannotAsk, Knowledge, answered_by, known_from
 from stream_engine.evaluation import LEARNED, NoModel
-from stream_engine.evaluation.questions import Asking, BadQuestion, Four
+from stream_engine.evaluation.questions import BadQuestion, Four, QuestionReader
 from stream_engine.formats.options import EventOptions
 from stream_engine.service.http.access import Refusals
 from stream_engine.service.http.bodies import BadBody, body_of
@@ -138,7 +138,7 @@ async def _posted(request: Request, kind: type[Struct]) -> Struct:
 
 def _names(given: Questions) -> list[Four]:
     """What is asked; 400 where a question is none."""
-    reading = Asking(EventOptions())
+    reading = QuestionReader(EventOptions())
     for number, question in enumerate(given.questions):
         reading.add(msgspec.structs.asdict(question), f"questions[{number}]")
     try:

@@ -31,7 +31,7 @@ from stream_engine import exports
 from stream_engine.exports.files import FORMATS
 from stream_engine.exports.models import table
 from stream_engine.refits import REFITS
-from stream_engine.report.object_files import BadObjects, Listed, listed, small_jpeg
+from stream_engine.report.object_files import BadObjects, ObjectListing, listed, small_jpeg
 from stream_engine.service import logs
 from stream_engine.service.http import manual_pages
 from stream_engine.service.http.access import Refusals, TokenMiddleware
@@ -101,7 +101,7 @@ _HEADERS = {
 class ObjectPictures:
     """The routes; `listed` is what there is, None where the run was told of no objects."""
 
-    def __init__(self, listed: Listed | None):
+    def __init__(self, listed: ObjectListing | None):
         self._listed = listed
         self._small: OrderedDict[Path, bytes] = OrderedDict()  # the last used at the end
         self._one = asyncio.Lock()  # one picture is made at a time: they cost the engine's process
@@ -113,7 +113,7 @@ class ObjectPictures:
         return [Route("/object", self._about), Route("/object/picture", self._picture)]
 
     async def _about(self, request: Request) -> Response:
-        known = self._listed or Listed({}, {})
+        known = self._listed or ObjectListing({}, {})
         name = request.query_params.get("name")
         if name is None:
             return JSONResponse({"pictures": list(known.pictures)}, headers=_HEADERS)
@@ -230,7 +230,7 @@ def _yes_or_why(why: str, yes: str) -> Response:
     return PlainTextResponse(f"{why}\n", 503) if why else PlainTextResponse(f"{yes}\n")
 
 
-def _listed_objects(path: str | None) -> Listed | None:
+def _listed_objects(path: str | None) -> ObjectListing | None:
     """The pictures and texts that `http.objects` names. Raises `BadSettings`."""
     try:
         return None if path is None else listed(Path(path))
