@@ -170,7 +170,7 @@ def refit(
         report["draws"] = 0 if drawn is None else len(drawn.lapse)
         least = report.get("dimensions_at_least")
         if least and least < fitted.points.shape[1]:
-            arrays["supported"] = with_setting(questions, chosen.setting._replace(d=least), **more).points
+            arrays["supported"] = with_setting(questions, chosen.setting._replace(d=least), (), **more).points
         report["individual_differences"] = (people[0] if people else Differences("not requested")).report()
         if own is not None:
             of = {
@@ -300,10 +300,9 @@ def _knowing(
         alike = log_odds(probabilities(one.points, asked.rows, lapse, one.alpha, who, calibration.scale))
     else:  # sigma(Delta) by the draws, with the lapse of each
         share = of_draws(drawn.points, np.ones(len(one.points), bool), 0.0)(asked.rows)
-        known = np.bincount(questions.worker, minlength=len(lapse))[who + 1] > 0
-        sure = lapse[who + 1] / 2 + (1 - lapse[who + 1]) * share
-        unknown = of_draws(drawn.points, np.ones(len(one.points), bool), drawn.lapse)(asked.rows)
-        alike = log_odds(np.where(known & (who >= 0), sure, unknown))
+        known = (np.bincount(questions.worker, minlength=len(lapse))[who + 1] > 0) & (who >= 0)
+        of_anybody = of_draws(drawn.points, np.ones(len(one.points), bool), drawn.lapse)(asked.rows)
+        alike = log_odds(np.where(known, lapse[who + 1] / 2 + (1 - lapse[who + 1]) * share, of_anybody))
     if own is None or chosen.weights is None:
         return {ONE_MAP: alike, KNOWING: alike}
     fitted, unknown = own.embedding, chosen.weights.calibration
