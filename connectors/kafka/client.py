@@ -207,6 +207,10 @@ class Client(Protocol):
     def ranges(self, partitions: Collection[int]) -> dict[int, Range]:
         """What can be read now. Raises `BrokerUnavailable`, `Refused`."""
 
+    def offsets_at(self, times: Mapping[int, int]) -> dict[int, int]:
+        """The first offset of each partition with a message of that time (milliseconds since 1970) or later; nothing
+        for a partition without one. Raises `BrokerUnavailable`, `Refused`."""
+
     def assign(self, offsets: Mapping[int, int]) -> None:
         """Read these partitions from these offsets, besides those assigned before."""
 

@@ -15,7 +15,7 @@ from typing import Any
 import click
 
 from connectors import DeadLetter, UnusableSource
-from connectors.files.dead_letters import Kept
+from connectors.files.dead_letters import StoredLine
 from connectors.files.readers import LineNumbers
 from stream_engine.data.comparisons import REASONS
 from stream_engine.service.dead_letters import letters_of
@@ -169,7 +169,7 @@ def show(
         click.echo(f"{n:,} skipped: {why}", err=True)
 
 
-def _readable(letters: Iterator[Kept], skipped: Counter[str]) -> Iterator[DeadLetter]:
+def _readable(letters: Iterator[StoredLine], skipped: Counter[str]) -> Iterator[DeadLetter]:
     for kept in letters:
         if kept.letter is None:
             skipped["damaged lines; `stream-engine verify` names their files"] += 1

@@ -22,7 +22,7 @@ from scipy.special import expit, logit
 from stream_engine.counts import kernels
 from stream_engine.data.packed_names import unpack_names
 from stream_engine.data.symmetric_matrices import DENSE_LIMIT
-from stream_engine.evaluation import NoModel, Predictor, cross_fit, judgement_folds
+from stream_engine.evaluation import LEARNED, NoModel, Predictor, cross_fit, judgement_folds
 from stream_engine.evaluation.answer_probabilities import STE, probabilities
 from stream_engine.evaluation.calibration import Calibration, calibrated
 from stream_engine.evaluation.held_out import HeldOut
@@ -34,7 +34,6 @@ from stream_engine.state.artifact import Artifact, figure
 from stream_engine.state.published import Published
 from stream_engine.state.snapshot import Snapshot, triplet_columns
 
-LEARNED = ("embedding", "kernel_learning", "partial_order_embedding", "feature_metric")
 COUNTED = ("adds3", "k1", "k2")
 MODELS = (*LEARNED, *COUNTED)
 INNER, ENOUGH = 5, 2_500  # folds that calibrate, until so many judgements have

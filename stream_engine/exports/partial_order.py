@@ -29,11 +29,9 @@ def partial_order(published: Published) -> dict[str, Content]:
         raise NothingToExport("this state has no partial order: guard is off")
     kept = state["kept"]
     with ThreadPoolExecutor(1) as beside:  # neither of the two needs the other, and kernels run at the same time
-        reduced = beside.submit(_reduced, kept)
+        of_kept = beside.submit(_of_kept, kept)
         from_counts = _from_counts(published, kept) if snapshot.section("triplet_counts") else {}
-    follow = implied(kept, reduced.result())
-    arrays = {"implied": np.array(follow[:3], np.int64), "implied_exact": np.array(follow.exact)}
-    return {"partial_order": Content({"kept": kept, "reduced": reduced.result(), **from_counts, **arrays})}
+    return {"partial_order": Content({"kept": kept, **from_counts, **of_kept.result()})}
 
 
 def _from_counts(published: Published, kept: np.ndarray) -> dict[str, np.ndarray]:
@@ -60,6 +58,17 @@ def _canonical(rows: np.ndarray, net: np.ndarray, file: OrderFile | None) -> np.
     if file is not None:
         file.write(kept, net)
     return kept
+
+
+def _of_kept(kept: np.ndarray) -> dict[str, np.ndarray]:
+    """The transitive reduction, and what follows from the kept rows without having been said."""
+    reduced = _reduced(kept)
+    follow = implied(kept, reduced)
+    return {
+        "reduced": reduced,
+        "implied": np.array(follow[:3], np.int64),
+        "implied_exact": np.array(follow.exact),
+    }
 
 
 def _reduced(kept: np.ndarray) -> np.ndarray:

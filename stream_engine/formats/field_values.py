@@ -30,11 +30,11 @@ _TYPES = {
 }
 
 
-class Missing:
+class MissingField:
     """The value of a field that the event does not have."""
 
 
-MISSING = Missing()
+MISSING = MissingField()
 
 
 def is_absent(value: Any, text: bool) -> bool:

@@ -67,7 +67,7 @@
       const first = past.events[0], more = now.events - first;
       return `${whole(now.rate)} events per second now; ${whole(Math.max(more, 0))} events since ${clock(past.time[0])}. ${now.refused ? `${whole(now.refused)} rejected in total (dashed).` : "No event was rejected."}`;
     }],
-    ["lag", "Unread", whole, (now) => now.lag === null ? "The lag of this source is unknown." : now.lag === 0 ? (now.ready ? "No lag." : "There was no lag when reading stopped.") : `${whole(now.lag)} unread (bytes, rows or messages); ${trend()}.`],
+    ["lag", "Unread", whole, (now) => now.lag === null ? "The lag of this source is unknown." : now.lag === 0 ? "No lag." : `${whole(now.lag)} unread (bytes, rows or messages); ${trend()}.`],
   ];
   function trend() {
     const end = past.lag.length - 1, from = past.time.findIndex((t) => t >= past.time[end] - 60), before = past.lag[Math.max(from, 0)];

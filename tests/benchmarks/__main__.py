@@ -33,6 +33,7 @@ COMMANDS = {
             "few_answers",
             "field",
             "kafka",
+            "live_answers",
             "many_objects",
             "people",
             "things",

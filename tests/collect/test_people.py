@@ -12,8 +12,8 @@ from scipy.stats import chi2
 
 from connectors.disk import Disk
 from stream_engine.collect.access import Access
-from stream_engine.collect.asked_of_people import Logs, People
 from stream_engine.collect.line_log import LineLog, lines_of
+from stream_engine.collect.participant_service import Logs, ParticipantService
 from stream_engine.collect.question_maker import Maker, MakerSettings, Request, ellipse_size
 from stream_engine.collect.question_pool import QuestionPool
 from stream_engine.collect.serve import Place, _Maker
@@ -53,7 +53,7 @@ def study(tmp_path):
         logs = Logs(LineLog(tmp_path / "answers.jsonl", disk), *(LineLog(tmp_path / n) for n in ("s", "r")))
         made.append(logs)
         pool = QuestionPool(study or Study(), NAMES, access.study, seed=1)
-        return People(study or Study(), access, Sessions(), pool, logs), disk, logs
+        return ParticipantService(study or Study(), access, Sessions(), pool, logs), disk, logs
 
     yield make
     for logs in made:

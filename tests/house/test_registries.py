@@ -101,7 +101,7 @@ SHARED = {
         "probability",
         "questions",
     },
-    "asking": {"as_events", "ensemble", "known", "model", "sharing"},
+    "asking": {"as_events", "ensemble", "known", "model", "queue", "sharing"},
 }
 
 

@@ -5,6 +5,7 @@ without a word; a secret in a message. What cannot: what only several brokers do
 """
 
 import time
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from kafka import KafkaProducer, TopicPartition
@@ -119,6 +120,29 @@ def test_latest_begins_at_the_end_and_an_unread_partition_keeps_its_start(new_to
     send(topic, [b"later"], 1)
     again = open_source(topic, opened | positions([record]), start="none")
     assert [r.value for r in read(again, 1) + idle(again, 0.1)] == [b"later"]
+
+
+def test_a_start_at_a_time_skips_what_is_older_by_partition_and_only_once(broker, new_topic, open_source, client):
+    topic, begin = new_topic(3), 1_790_000_000_000
+    producer = KafkaProducer(bootstrap_servers=broker.bootstrap)
+    for partition in range(3):
+        for i in range(4):
+            value = b"%d-%d" % (partition, i)
+            producer.send(topic, value, partition=partition, timestamp_ms=begin + 1000 * i + partition)
+    producer.close()
+    second = datetime.fromtimestamp(begin / 1000 + 1, UTC)
+    starts = {f"{topic}/1": "earliest", f"{topic}/2": (second + timedelta(days=1)).isoformat()}
+    source = open_source(topic, start=second.isoformat(), start_partitions=starts)
+    records = read(source, 7)
+    assert sorted(record.value for record in records) == [b"0-1", b"0-2", b"0-3", b"1-0", b"1-1", b"1-2", b"1-3"]
+    stored = source.opened()
+    assert stored[f"{topic}/2"].offset == 4  # nothing is as young: it begins at its end
+    assert stored[f"{topic}/0"].offset == 1
+    source.close()
+    again = open_source(topic, stored, start=second.isoformat(), start_partitions=starts)
+    assert sorted(record.value for record in read(again, 7)) == sorted(record.value for record in records)
+    with pytest.raises(UnusableSource, match="start_partitions: 3 do not exist"):
+        read(open_source(topic, start="latest", start_partitions={f"{topic}/3": "earliest"}), 1)
 
 
 def test_first_start_wants_a_choice(broker, new_topic, client):

@@ -8,17 +8,17 @@ import numpy as np
 import pytest
 
 from stream_engine.counts import ACCUMULATORS, BY_ARRIVAL, BY_TIME, Forgetting, accumulator
-from stream_engine.counts.leaving import (
+from stream_engine.counts.quadruplet_counts import QuadrupletCounts
+from stream_engine.counts.removal import (
     COUNTS,
     QUADRUPLET,
     CannotForget,
-    Leaving,
+    Removal,
     rows_naming,
     rows_where,
     shifted,
     votes_of,
 )
-from stream_engine.counts.quadruplet_counts import QuadrupletCounts
 from stream_engine.counts.triplet_counts import TripletCounts
 from stream_engine.counts.worker_votes import TALLIES, WorkerVotes, names_of
 from stream_engine.data.comparisons import Batch
@@ -51,7 +51,7 @@ def world(seed: int, quadruplets: float = 0.3) -> Batch:
     return batch._replace(provenance=batch.provenance._replace(time=time))
 
 
-def evidence(batch: Batch, gone: int) -> Leaving:
+def evidence(batch: Batch, gone: int) -> Removal:
     arrays = {}
     for name, kind in (("triplet_counts", TripletCounts), ("quadruplet_counts", QuadrupletCounts)):
         arrays |= {f"{name}/{key}": array for key, array in definition(kind, batch).items()}
@@ -112,7 +112,7 @@ def test_a_worker(name):
     for seed in range(8):
         batch = world(seed, quadruplets=0.0)
         votes = definition(WorkerVotes, batch)
-        leaving = Leaving(
+        leaving = Removal(
             votes_of(votes, "v"),
             rows_where(definition(QuadrupletCounts, batch), slice(0), (*QUADRUPLET, *COUNTS)),
             worker="v",

@@ -51,10 +51,13 @@ def test_command_line_over_environment_over_file_over_default(tmp_path):
         ("snapshot = 3\n", "snapshot: expected `table`, got `int`"),
         ("kernels.a = 3\n", "kernels[...]: expected `table`, got `int`"),
         ("= 3\n", "not TOML"),
+        ("[input]\nstart = 'middle'\n", "input … 'middle' … earliest, latest"),
+        ("[input]\nstart = 2026-11-01T00:00:00\n", "input … '2026-11-01T00:00:00' … time zone"),
+        ("[input.start_partitions]\n't/0' = '1 May'\n", "input … '1 May'"),
         ("[kafka]\nsasl_plain_password = { env = 'NOT_THERE' }\n", "environment variable NOT_THERE, not set"),
         ("[kafka]\nssl_password = { file = '/not/there' }\n", "/not/there"),
     ],
-    ids=range(21),
+    ids=range(24),
 )
 def test_what_is_wrong_is_said_in_one_line(tmp_path, text, said):
     with pytest.raises(BadSettings) as error:
@@ -68,13 +71,12 @@ def test_a_wrong_environment_key_is_named():
 
 
 def test_the_words_that_are_allowed_are_those_of_the_rooms():
-    for start in START_MODES:
+    for start in (*START_MODES, "2026-11-01T00:00:00Z"):
         assert load(None, {"input.start": start}, {}).input.start == start
     for lost in ON_OFFSET_LOSS:
         assert load(None, {"input.on_offset_loss": lost}, {}).input.on_offset_loss == lost
     assert load(None, {"accumulators": list(ACCUMULATORS), "refits.kinds": list(REFITS)}, {}).accumulators
     for wrong in (
-        {"input.start": "middle"},
         {"refits.kinds": ["sdp"]},
         {"log.level": "loud"},
     ):
