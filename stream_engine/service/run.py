@@ -172,10 +172,12 @@ def run(
     log: FilteringBoundLogger | None = None,
     start_over: bool = False,
     say: Callable[[str], None] | None = None,
+    meanwhile: Callable[[list[str]], None] | None = None,
 ) -> float:
     """Consume, snapshot, refit and serve until the input ends or SIGTERM/SIGINT requests a stop.
 
-    `start_over` removes the content of the state; `say` is called with one line that describes the outcome.
+    `start_over` removes the content of the state; `say` is called with one line that describes the outcome, and
+    `meanwhile` after each refit of the final snapshot but the last, with the kinds of those that are still running.
 
     Returns the seconds until the final snapshot was published, without its refits. Raises `BadSettings`,
     `connectors.UnusableSource`, `RunFailed`, `connectors.SourceFailed`, `StateInUse`, …
@@ -202,7 +204,7 @@ def run(
             consume(opened, progress)
             seconds = time.monotonic() - started
             refits = opened.publishing.refits
-            refits.finish(progress)
+            refits.finish(progress, meanwhile)
             opened.publishing.results.finish()
             if say:
                 counters = opened.learning.engine.counters

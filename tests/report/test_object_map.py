@@ -48,6 +48,12 @@ def test_a_map_has_a_point_and_an_ellipse_an_object():
     assert len(section.notes) == 2 and section.notes[0].startswith("1 object ") and "95 %" in section.notes[1]
 
 
+def test_without_regions_the_reason_is_said():
+    _, section = mapped(5, 2, no_regions="fewer than 75 answers per object")
+    assert not any(isinstance(mark, Ellipses) for mark in section.drawings[0].marks)
+    assert "fewer than 75 answers" in section.notes[-1]
+
+
 def test_a_scale_has_a_line_an_object_the_lowest_first():
     at, section = mapped(5, 1)
     (drawing,) = section.drawings
