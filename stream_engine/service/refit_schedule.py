@@ -14,7 +14,7 @@ from stream_engine.refits import REFITS
 from stream_engine.service.context import Context, PublishedState
 from stream_engine.service.memory import LEAST_REFIT, Memory
 from stream_engine.service.progress_bars import Bars
-from stream_engine.service.refit_workers import Outcome, Workers
+from stream_engine.service.refit_workers import Outcome, RefitProcesses
 from stream_engine.service.settings import RefitSettings
 from stream_engine.state.artifact import figure
 from stream_engine.state.exclusion import excluded_of
@@ -30,7 +30,7 @@ class RefitSchedule:
     def __init__(
         self,
         settings: RefitSettings,
-        workers: Workers,
+        workers: RefitProcesses,
         published: PublishedState,
         memory: Memory,
         context: Context,
