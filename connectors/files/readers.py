@@ -30,8 +30,10 @@ KINDS = {
     ".arrow": "arrow",
     ".feather": "arrow",
     ".ipc": "arrow",
+    ".avro": "avro",
 }
 SHEET = ".xlsx"  # a workbook is read as a CSV file that is packed otherwise
+AVRO = ".avro"  # and an Avro file as one of JSON lines
 
 
 class Kind(NamedTuple):
@@ -69,6 +71,8 @@ def kind_of(path: str, format: str | None, layout: TextLayout = PLAIN_TEXT) -> K
     name = format or KINDS.get(suffix)
     if suffix == SHEET and not compression:
         name, compression, layout = "csv", SHEET, layout._replace(delimiter=",", encoding=None)
+    if name == "avro" and not compression:
+        name, compression = "json", AVRO
     if name is None:
         raise UnusableSource(
             f"{path}: no format is known by the suffix {suffix!r}; known: {' '.join(KINDS)}, those of text "
@@ -165,6 +169,10 @@ def opened_text(path: str, kind: Kind) -> ByteStream:
         from connectors.files.spreadsheet import Sheet
 
         return Sheet(path, kind.layout.skip_rows)
+    if kind.compression == AVRO:
+        from connectors.avro import Container
+
+        return Container(path)
     stream = as_utf8(open_stream(path, kind.compression), kind.layout.encoding)
     is_document = kind.name == "json" and path.lower().removesuffix(kind.compression).endswith(".json")
     return Document(stream) if is_document else stream

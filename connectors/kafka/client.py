@@ -142,7 +142,7 @@ def librdkafka_options(options: Mapping[str, Any]) -> dict[str, Any]:
     if options and not named:
         raise UnusableSource(
             f"kafka options: got {', '.join(sorted(options))} with the client confluent, expected librdkafka's names, "
-            "as security.protocol (quoted in TOML); kafka-python's names serve dead-letter topics beside them"
+            "as security.protocol (quoted in TOML); kafka-python's names are used for dead-letter topics only"
         )
     return named
 
@@ -206,6 +206,10 @@ class Client(Protocol):
 
     def ranges(self, partitions: Collection[int]) -> dict[int, Range]:
         """What can be read now. Raises `BrokerUnavailable`, `Refused`."""
+
+    def offsets_at(self, times: Mapping[int, int]) -> dict[int, int]:
+        """The first offset of each partition with a message of that time (milliseconds since 1970) or later; nothing
+        for a partition without one. Raises `BrokerUnavailable`, `Refused`."""
 
     def assign(self, offsets: Mapping[int, int]) -> None:
         """Read these partitions from these offsets, besides those assigned before."""

@@ -217,6 +217,19 @@ class Confluent:
         place = TopicPartition(self._topic, partition)
         return Range(*self._consumer.get_watermark_offsets(place, timeout=seconds))
 
+    def offsets_at(self, times: Mapping[int, int]) -> dict[int, int]:
+        """The first offset of each partition at a time or later."""
+        found = self._ask(partial(self._offsets_at, times)) if times else []
+        return {place.partition: place.offset for place in found if place.offset >= 0}
+
+    def _offsets_at(self, times: Mapping[int, int], seconds: float) -> list[TopicPartition]:
+        wanted = [TopicPartition(self._topic, partition, moment) for partition, moment in times.items()]
+        found = self._consumer.offsets_for_times(wanted, timeout=seconds)
+        for place in found:
+            if place.error is not None:
+                raise KafkaException(place.error)
+        return found
+
     def assign(self, offsets: Mapping[int, int]) -> None:
         """Read these partitions from these offsets on."""
         for partition, offset in offsets.items():

@@ -104,6 +104,12 @@ class KafkaPython:
         end = _ask(lambda: self.consumer.end_offsets(places, ANSWER_MS))
         return {place.partition: Range(first[place], end[place]) for place in places}
 
+    def offsets_at(self, times: Mapping[int, int]) -> dict[int, int]:
+        """The first offset of each partition at a time or later."""
+        places = {TopicPartition(self._address.topic, partition): moment for partition, moment in times.items()}
+        found = _ask(lambda: self.consumer.offsets_for_times(places, ANSWER_MS)) if places else {}
+        return {place.partition: at.offset for place, at in found.items() if at is not None}
+
     def assign(self, offsets: Mapping[int, int]) -> None:
         """Read these partitions from these offsets on."""
         self._mark = self.topic_mark()

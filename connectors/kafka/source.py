@@ -30,7 +30,7 @@ from importlib import import_module
 from types import MappingProxyType
 from typing import Any
 
-from connectors import Lost, Position, Record, Source, SourceFailed, UnusableSource
+from connectors import LostRecords, Position, Record, Source, SourceFailed, UnusableSource
 from connectors.kafka.client import (
     BrokerUnavailable,
     Client,
@@ -58,10 +58,12 @@ from connectors.kafka.source_states import (
     Waiting,
 )
 from connectors.kafka.start_offsets import (
+    EARLIEST,
     ON_OFFSET_LOSS,
-    START_MODES,
+    Start,
     StartingPoints,
     selected_partitions,
+    start_of,
     starting_points,
 )
 
@@ -80,12 +82,13 @@ _LOOK = 1.0  # seconds between looks at connection and partitions
 class KafkaSource(Source):
     """A `Source` of messages. See the module for what it promises.
 
-    `options` are the client's, under the names of its library; a `client` among them wins over the argument. `start`
-    is for the first start only, when no position of the topic is known: "none" refuses to guess. `on_offset_loss` says
-    what to do when a stored offset is not there any more: "fail" or "earliest". `partitions` or `shard` = (i, n), the
-    partitions p with p % n == i, take a part of the topic. `format` is that of every value; by default each value says
-    whether it is an Arrow stream, else JSON. A topic that does not exist for `topic_seconds` is an error. After
-    `stall_seconds` with unread messages and none delivered the client is replaced.
+    `options` are the client's, under the names of its library; a `client` among them wins over the argument. `start` is
+    for the first start only, when no position of the topic is known: "earliest", "latest" or a time such as
+    "2026-11-01T00:00Z"; "none" refuses to guess. `start_partitions` ("topic/number": the same) says it of a partition.
+    `on_offset_loss` says what to do when a stored offset is not there any more: "fail" or "earliest". `partitions` or
+    `shard` = (i, n), the partitions p with p % n == i, take a part of the topic. `format` is that of every value; by
+    default each value says whether it is an Arrow stream, else JSON. A topic that does not exist for `topic_seconds` is
+    an error. After `stall_seconds` with unread messages and none delivered the client is replaced.
     """
 
     def __init__(
@@ -95,6 +98,7 @@ class KafkaSource(Source):
         *,
         options: Mapping[str, Any] | None = None,
         start: str = "none",
+        start_partitions: Mapping[str, str] = MappingProxyType({}),
         on_offset_loss: str = "fail",
         partitions: Collection[int] | None = None,
         shard: tuple[int, int] | None = None,
@@ -108,21 +112,19 @@ class KafkaSource(Source):
         self._most = _most(self._options.pop("max_poll_records", MAX_POLL_RECORDS))
         self._limit = 1  # until the size of messages is known
         self._selected = selected_partitions(self.address, partitions, shard)
-        self._start, self._on_loss = (
-            one_of("start", start, START_MODES),
-            one_of("on_offset_loss", on_offset_loss, ON_OFFSET_LOSS),
+        numbered = ((partition_of(self.address.topic, name), text) for name, text in start_partitions.items())
+        self._start = Start(
+            start_of(start), {number: start_of(text) for number, text in numbered if number is not None}
         )
+        self._on_loss = one_of("on_offset_loss", on_offset_loss, ON_OFFSET_LOSS)
         self._make = _client_class(self._options.pop("client", client))  # [kafka] client = "confluent"
         self._format, self._topic_seconds, self._stall_seconds = format, topic_seconds, stall_seconds
         self._stored = self._of_the_topic(positions)
-        if not self._stored and start == "none":
-            raise UnusableSource(
-                f"{self.address}: no position of this topic is stored and none was chosen to begin at;"
-                " choose start = earliest or latest (--start)"
-            )
+        if not self._stored:
+            self._start.check(self.address)
         self._opened: dict[str, Position] = {}
         self._notices: list[str] = []
-        self._losses: list[Lost] = []
+        self._losses: list[LostRecords] = []
         self._progress: dict[int, Progress] = {}
         self._asked = 0.0  # when `_progress` was
         self._last_time: dict[str, float] = {}
@@ -161,6 +163,12 @@ class KafkaSource(Source):
         state = self._state
         return isinstance(state, Reading) and state.client.connected()
 
+    def away(self) -> str:
+        """The topic is missing, or no broker answers; "" otherwise."""
+        if self._missing_since is not None:
+            return "the topic does not exist"
+        return "no broker answers" if self._broker_away_since is not None else ""
+
     def lag(self) -> Mapping[str, int]:
         """Messages between what was delivered and the end of each partition, as the broker last told.
 
@@ -193,7 +201,7 @@ class KafkaSource(Source):
         opened, self._opened = self._opened, {}
         return opened
 
-    def losses(self) -> list[Lost]:
+    def losses(self) -> list[LostRecords]:
         """Offsets that were gone before they were read, since the last call."""
         losses, self._losses = self._losses, []
         return losses
@@ -399,7 +407,7 @@ class KafkaSource(Source):
         if self._failed_clients > PATIENCE:
             places = ", ".join(f"{self._name(p)}@{position.offset}" for p, position in sorted(self._stored.items()))
             raise SourceFailed(
-                f"{self.address}: {PATIENCE} fresh clients in a row could not read on from {places}: "
+                f"{self.address}: {PATIENCE} new clients in a row could not resume at {places}: "
                 f"{self._scrubbed(failed)}. "
                 "Delete the records that cannot be read (kafka-delete-records) and start with "
                 "--on-offset-loss earliest"
@@ -411,8 +419,8 @@ class KafkaSource(Source):
     def _assign(self, client: Client) -> StartingPoints:
         """Find the topic and decide where to begin; in the thread that opens, so it changes nothing of the source."""
         mine = self._find_partitions(client)
-        at_end = self._start == "latest" and not self._stored  # later ones were not there: nothing of them is skipped
-        return self._starting_points(client, client.ranges(mine), client.topic_mark(), at_end=at_end)
+        start = EARLIEST if self._stored else self._start
+        return self._starting_points(client, client.ranges(mine), client.topic_mark(), start=start)
 
     def _find_partitions(self, client: Client) -> frozenset[int]:
         """The partitions to read. Raises `TopicMissing`, `UnusableSource`, `SourceFailed`."""
@@ -422,10 +430,14 @@ class KafkaSource(Source):
             raise UnusableSource(
                 f"{self.address}: partitions {listed(missing)} do not exist; the topic has {listed(numbers)}"
             )
+        if not self._stored and (absent := self._start.by_partition.keys() - numbers):
+            raise UnusableSource(
+                f"{self.address}: start_partitions: {listed(absent)} do not exist; the topic has {listed(numbers)}"
+            )
         if gone := self._selected.of(self._stored) - numbers:
             raise SourceFailed(
                 f"{self.address}: partitions {listed(gone)} of the stored positions do not exist; the "
-                f"topic has {listed(numbers)}. Was it made anew? Use a new state directory for it"
+                f"topic has {listed(numbers)}. Was it recreated? Use a new state directory for it"
             )
         return self._selected.of(numbers)
 
@@ -435,12 +447,13 @@ class KafkaSource(Source):
         ranges: Mapping[int, Range],
         mark: int,
         *,
-        at_end: bool = False,
+        start: Start = EARLIEST,
         cut: Mapping[int, int] = MappingProxyType({}),
     ) -> StartingPoints:
         """Assign partitions from where they begin. Raises `SourceFailed`."""
+        at_times = client.offsets_at(start.times(ranges))
         points = starting_points(
-            self.address, self._stored, ranges, mark, at_end=at_end, on_loss=self._on_loss, cut=cut
+            self.address, self._stored, ranges, mark, on_loss=self._on_loss, start=start, at_times=at_times, cut=cut
         )
         client.assign({partition: position.offset for partition, position in points.positions.items()})
         return points

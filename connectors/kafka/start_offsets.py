@@ -4,16 +4,69 @@ Invariant: nothing that is there and was not read is passed over, and nothing th
 cannot be told apart (no topic id, and the partition ends before the position) the whole partition is taken as unread.
 """
 
+import time
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from types import MappingProxyType
 from typing import NamedTuple
 
-from connectors import Lost, Position, SourceFailed, UnusableSource
+from connectors import LostRecords, Position, SourceFailed, UnusableSource
 from connectors.kafka.client import Address, Range, partition_name, partition_numbers
 
-START_MODES = ("none", "earliest", "latest")  # where a partition without a stored position begins, at a first start
+START_MODES = ("none", "earliest", "latest")  # where a first start begins in a partition; or at a time
 ON_OFFSET_LOSS = ("fail", "earliest")  # what is done when the stored position is not there any more
+
+
+def start_of(text: str) -> str | int:
+    """Where a first start begins: one of `START_MODES`, or a time in milliseconds since 1970. Raises `UnusableSource`.
+
+    >>> start_of("latest"), start_of("2026-11-01T00:00Z"), start_of("2026-11-01 01:00:00.5+01:00")
+    ('latest', 1793491200000, 1793491200500)
+    """
+    if text in START_MODES:
+        return text
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        moment = None
+    if moment is None or moment.tzinfo is None:
+        raise UnusableSource(
+            f"start: got {text!r}, expected earliest, latest, or a time with its time zone such as 2026-11-01T00:00Z"
+        )
+    return round(moment.timestamp() * 1000)
+
+
+class Start(NamedTuple):
+    """Where a first start begins, see `start_of`: in every partition, but for some of them."""
+
+    everywhere: str | int
+    by_partition: Mapping[int, str | int] = MappingProxyType({})
+
+    def in_partition(self, partition: int) -> str | int:
+        """Where a partition begins."""
+        return self.by_partition.get(partition, self.everywhere)
+
+    def times(self, partitions: Collection[int]) -> dict[int, int]:
+        """The partitions that begin at a time, with that time."""
+        starts = {partition: self.in_partition(partition) for partition in partitions}
+        return {partition: start for partition, start in starts.items() if isinstance(start, int)}
+
+    def check(self, address: Address) -> None:
+        """Raise `UnusableSource` where nothing was chosen, and for a time to come: what is written before it would be
+        skipped, or not, depending on when the run starts."""
+        if "none" in (self.everywhere, *self.by_partition.values()):
+            raise UnusableSource(
+                f"{address}: no position of this topic is stored and none was chosen to begin at;"
+                " choose start = earliest or latest or a time (--start)"
+            )
+        for start in (self.everywhere, *self.by_partition.values()):
+            if isinstance(start, int) and start > time.time() * 1000:
+                moment = datetime.fromtimestamp(start / 1000).astimezone().isoformat()
+                raise UnusableSource(f"{address}: start: got {moment}, which is in the future; use latest")
+
+
+EARLIEST = Start("earliest")  # of what is not there at the first start: nothing of it is skipped
 
 
 class OffsetLoss(NamedTuple):
@@ -50,7 +103,7 @@ def offset_loss(stored: Position, span: Range, mark: int, cut: int | None = None
         )
     if stored.offset > span.end:
         same = stored.mark and mark  # else the topic may be another one, none of which was read
-        why = "the partition ends before it (a log cut back, or a topic made anew)"
+        why = "the partition ends before it (the log was truncated, or the topic recreated)"
         return OffsetLoss(why, span.end, 0) if same else OffsetLoss(why, span.first, None)
     return None
 
@@ -62,7 +115,7 @@ class StartingPoints(NamedTuple):
     ends: dict[int, int]  # where it ended then
     without_position: frozenset[int]  # those that no stored position gave
     notices: list[str]  # what was lost, for people
-    losses: list[Lost]  # the same for the state
+    losses: list[LostRecords]  # the same for the state
 
 
 def starting_points(
@@ -71,22 +124,24 @@ def starting_points(
     ranges: Mapping[int, Range],
     mark: int,
     *,
-    at_end: bool,
     on_loss: str,
+    start: Start = EARLIEST,
+    at_times: Mapping[int, int] = MappingProxyType({}),
     cut: Mapping[int, int] = MappingProxyType({}),
 ) -> StartingPoints:
-    """Where to begin in the partitions of `ranges`: at the stored position, or where there is none, at one end.
+    """Where to begin in the partitions of `ranges`: at the stored position, or where there is none, where `start` says.
 
+    `at_times`: the first offset at the time of `start`, for partitions that hold something from that time on.
     `on_loss` "earliest" goes on with what is left of a lost position, "fail" raises `SourceFailed`.
 
     >>> topic = Address(("h:1",), "t")
     >>> ranges = {0: Range(0, 9), 1: Range(2, 4)}
-    >>> points = starting_points(topic, {0: Position(5)}, ranges, 7, at_end=False, on_loss="fail")
+    >>> points = starting_points(topic, {0: Position(5)}, ranges, 7, on_loss="fail")
     >>> points.positions, points.without_position
     ({0: Position(offset=5, mark=7), 1: Position(offset=2, mark=7)}, frozenset({1}))
     """
     offsets: dict[int, int] = {}
-    without_position, notices, losses = set(), list[str](), list[Lost]()
+    without_position, notices, losses = set(), list[str](), list[LostRecords]()
     for partition, span in sorted(ranges.items()):
         position = stored.get(partition)
         loss = None if position is None else offset_loss(position, span, mark, cut.get(partition))
@@ -95,12 +150,13 @@ def starting_points(
             continue
         without_position.add(partition)
         if position is None or loss is None:
-            offsets[partition] = span.end if at_end else span.first
+            earliest = start.in_partition(partition) == "earliest"
+            offsets[partition] = span.first if earliest else at_times.get(partition, span.end)
         else:
             offsets[partition] = loss.go_on_at
             notices.append(_accepted(loss, f"{address}: partition {partition}", position, span, on_loss))
             name = partition_name(address.topic, partition)
-            losses.append(Lost(name, position.offset, loss.go_on_at, loss.records, loss.why))
+            losses.append(LostRecords(name, position.offset, loss.go_on_at, loss.records, loss.why))
     positions = {partition: Position(offset, mark) for partition, offset in offsets.items()}
     ends = {partition: span.end for partition, span in ranges.items()}
     return StartingPoints(positions, ends, frozenset(without_position), notices, losses)
@@ -111,9 +167,9 @@ def _accepted(loss: OffsetLoss, where: str, position: Position, span: Range, on_
     left = f"offsets {span.first} to {span.end - 1} are left" if span.end > span.first else "nothing is left"
     problem = f"{where}: wanted offset {position.offset}, but {loss.why}; {left}"
     if on_loss == "fail":
-        raise SourceFailed(f"{problem}. To go on with what is left: --on-offset-loss earliest")
+        raise SourceFailed(f"{problem}. To continue with the remaining records: --on-offset-loss earliest")
     gone = f"{loss.go_on_at - position.offset} offsets are lost, " if loss.go_on_at > position.offset else ""
-    return f"{problem}; {gone}reading on from {loss.go_on_at} (on-offset-loss is earliest)"
+    return f"{problem}; {gone}resuming at {loss.go_on_at} (on-offset-loss is earliest)"
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from stream_engine.data.comparisons import EVENT_TYPES
-from stream_engine.formats import FORMATS
+from stream_engine.formats import INPUT_FORMATS
 from stream_engine.formats.event_fields import where_of
 from stream_engine.formats.options import FIRST_OF
 from stream_engine.service.settings import Settings
@@ -19,7 +19,12 @@ _READING = (
         "columns",
         dict(metavar="A=B,...", help="Map fields to columns: anchor=probe,objects=a|b|c."),
     ),
-    ("--format", "format", dict(type=click.Choice(list(FORMATS)), help="File format. Default: by file name.")),
+    ("--format", "format", dict(type=click.Choice(INPUT_FORMATS), help="File format. Default: by file name.")),
+    (
+        "--schema",
+        "schema",
+        dict(metavar="FILE", help="Kafka: Avro schema of the messages; with a registry, the schema to read them as."),
+    ),
     (
         "--delimiter",
         "delimiter",
@@ -51,6 +56,7 @@ _READING = (
     ),
 )
 _WHERE = "Read only matching events (also A!=B, A>N, A=B|C); count the others as filtered."
+_REGISTRY = "Kafka: schema registry of the messages (Avro or JSON Schema)."
 _LABELS = (
     ("--labels", "labels", dict(metavar="FILE", help="Table of labels with the columns object, label.")),
     (
@@ -67,6 +73,8 @@ Command = Callable[..., Any]
 def reading_options(command: Command) -> Command:
     """Add the options that say how events are read; each sets the key of [input] of its name."""
     command = _with(_READING, command)
+    registry = click.option("--schema-registry", "schema_registry__url", metavar="URL", help=_REGISTRY)
+    command = registry(command)
     return click.option("--where", multiple=True, metavar="FIELD=VALUE", help=_WHERE)(command)
 
 
@@ -104,6 +112,10 @@ def overrides_of(given: Mapping[str, Any]) -> dict[str, Any]:
 
 def settings_of(given: Mapping[str, Any], **more: Any) -> Settings:
     """The settings that the options of `input_options` ask for. Raises `BadSettings`."""
-    chosen = {name: value for name, value in given.items() if name.startswith("input__") or name == "where"}
+    chosen = {
+        name: value
+        for name, value in given.items()
+        if name.startswith(("input__", "schema_registry__")) or name == "where"
+    }
     sources = {"source": list(given["source"]) or None}
     return configuration.load(given["config"], overrides_of(chosen) | sources | more)

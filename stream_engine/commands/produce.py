@@ -4,7 +4,7 @@ import click
 
 from connectors import records_of
 from connectors.kafka.produce import send
-from stream_engine.formats import FORMATS
+from stream_engine.formats import INPUT_FORMATS
 from stream_engine.formats.event_messages import ENCODINGS, EventMessages
 from stream_engine.service import progress_bars
 from stream_engine.service.settings import loading as configuration
@@ -18,7 +18,7 @@ from stream_engine.service.settings import loading as configuration
     "--encoding", default="json", show_default=True, type=click.Choice(ENCODINGS), help="Encoding of messages."
 )
 @click.option("--rate", type=float, metavar="R", help="Maximum number of events per second.")
-@click.option("--format", type=click.Choice(list(FORMATS)), help="Format of the files. Default: by file name.")
+@click.option("--format", type=click.Choice(INPUT_FORMATS), help="Format of the files. Default: by file name.")
 @click.option("--config", metavar="FILE", help="TOML configuration file with the [kafka] options of the client.")
 def command(
     files: tuple[str, ...],

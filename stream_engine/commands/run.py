@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from connectors.kafka.start_offsets import ON_OFFSET_LOSS, START_MODES
+from connectors.kafka.start_offsets import ON_OFFSET_LOSS
 from stream_engine.commands.exclusion_options import apply_exclusion, exclusion_options
 from stream_engine.commands.input_options import labels_options, overrides_of, reading_options
 from stream_engine.refits import REFITS
@@ -92,7 +92,12 @@ def _option(*names: str, key: str, **more: Any) -> Callable[[Any], Any]:
     "--guard", key="guard", type=bool, metavar="on|off", help="Whether to maintain a partial order of the comparisons."
 )
 @exclusion_options
-@_option("--start", key="input.start", type=click.Choice(START_MODES), help="Kafka: offset for the first start.")
+@_option(
+    "--start",
+    key="input.start",
+    metavar="earliest|latest|TIME",
+    help="Kafka: where a first start begins, also a time such as 2026-11-01T00:00Z.",
+)
 @_option(
     "--on-offset-loss",
     key="input.on_offset_loss",

@@ -3,7 +3,7 @@
 import click
 
 from stream_engine.commands import state_option
-from stream_engine.formats import FORMATS
+from stream_engine.formats import INPUT_FORMATS
 from stream_engine.service.repair.seek import Target, records_told, seek
 from stream_engine.state.store import Lock, NoSuchSnapshot, Store
 
@@ -18,7 +18,7 @@ from stream_engine.state.store import Lock, NoSuchSnapshot, Store
     metavar="OFFSET",
     help="Move only if the current position is OFFSET; this makes a repeated call safe.",
 )
-@click.option("--format", type=click.Choice(list(FORMATS)), help="Format of the file. Default: by file name.")
+@click.option("--format", type=click.Choice(INPUT_FORMATS), help="Format of the file. Default: by file name.")
 @click.argument("partition")
 @click.argument("offset")
 def command(state: str, count_again: bool, since: int | None, format: str | None, partition: str, offset: str) -> None:

@@ -240,6 +240,7 @@ OF_REFITS = {
     "kernel_pca": ("kernel_pca",),
     "workers": ("reliability",),
     "participants": ("embedding",),
+    "dimensions": ("dimensions",),
     "feature_metric": ("feature_metric",),
     "booster": ("triplet_boost",),
     "classify": ("classify",),
@@ -251,7 +252,10 @@ LEFT_OUT = {
     "sdp_clustering": {"warm_*": "state from which the solver resumes", "level_*": "written by version 0.1.0"},
     "spectral": {"criterion": "written by version 0.1.0"},
     "reliability": dict.fromkeys(("i", "j", "w", "squares"), "a weighted AddS-3; see the export `adds3_trusted`"),
-    "embedding": dict.fromkeys(("worker_*", "utf8", "offsets"), "about participants; see the export `participants`"),
+    "embedding": {
+        **dict.fromkeys(("worker_*", "utf8", "offsets"), "about participants; see the export `participants`"),
+        **dict.fromkeys(("draws", "draw_lapse"), "draws from the posterior, over which predictions are averaged"),
+    },
     "feature_metric": dict.fromkeys(("utf8", "offsets"), "replaced by `names`"),
 }
 
@@ -260,6 +264,14 @@ def _label(what: str, within: str) -> Array:
     return array("n", "i", what, within=within)
 
 
+_DIMENSION_QUALITY: Arrays = {
+    name: array("d", "f", meaning, within="dimension_quality", unit=unit)
+    for name, meaning, unit in (
+        ("reproducibility", "smallest correlation with the matching dimension of a fit with another seed", ""),
+        ("importance", "log loss that held-out responses gain without the dimension", "nats per response"),
+        ("importance_error", "standard error of the importance", "nats per response"),
+    )
+}
 _CLUSTERS: Arrays = {
     "labels": _label(
         "cluster of each object, the same number from one refit to the next; -1 means not clustered. `cluster` of "
@@ -372,6 +384,9 @@ _EMBEDDING: Arrays = {
     "picture": array(
         "n, 2", "f", "coordinates of a two-dimensional picture, for display only, if d > 2", within="embedding"
     ),
+    "supported": array(
+        "n, D", "f", "coordinates in the number of dimensions that the answers support, if fewer", within="embedding"
+    ),
     "lapse": figure("lapse rate: share of random answers"),
     "alpha": figure("degrees of freedom of t-STE; 0 for STE"),
     "d": figure("number of dimensions"),
@@ -421,6 +436,12 @@ ARRAYS: Mapping[str, Arrays] = _COUNTED | {
         "eigenvalues": array("d", "f", "eigenvalue of each axis", "axes"),
         "lambda_min": figure("smallest eigenvalue; the shift of the kernel, if requested"),
     },
+    "dimensions": {
+        "X": array("n, d", "f", "weights of the objects on the dimensions, 0 or above", within="dimensions"),
+        "standard_error": array("n, d", "f", "standard error of each weight, all others given"),
+        "asked": array("n", "b", "whether the object has answers; the others are at 0", within="dimensions"),
+        **_DIMENSION_QUALITY,
+    },
     "feature_metric": {
         "points": array("n, d", "f", "coordinates of every object that has features", within="feature_metric"),
         "compared": array("n", "b", "whether the object has comparisons", within="feature_metric"),
@@ -457,6 +478,7 @@ TABLES: Mapping[str, Columns] = {
         ),
         "ellipse_b": number("semi-minor axis"),
         "ellipse_angle": number("angle of the semi-major axis from the x axis", unit="rad"),
+        "supported_*": number("coordinates in the number of dimensions that the answers support, if fewer"),
         "picture_?": number("position in the two-dimensional picture, if the map has more dimensions"),
         "nearest_?": text("the three nearest objects, `nearest_1` first"),
         "label": text("label"),
@@ -528,6 +550,16 @@ TABLES: Mapping[str, Columns] = {
         "slope": number("mean weight: how sharply they distinguish compared with the group, 1"),
         "group": number("group of participants who see alike, from 1; -1 means no weights", "i"),
         "weight_*": number("weight of each axis of `embedding`, relative to the slope"),
+    },
+    "dimensions": {
+        "object": _OBJECT,
+        "asked": number("whether it has answers; otherwise its weights are 0", "b"),
+        "dimension_*": number("its weights"),
+    },
+    "dimension_quality": {
+        "dimension": number("number of the dimension, from 1", "i"),
+        "share": number("share of the sum of all weights"),
+        "objects": text("the objects with the largest weights, separated by semicolons"),
     },
     "feature_metric": {
         "object": _OBJECT,

@@ -32,6 +32,8 @@ FORMATS = {
     "csv": "stream_engine.formats.csv_events:Decoder",
     "arrow": "stream_engine.formats.arrow_events:Decoder",
 }
+DELIVERED_AS = {"avro": "json"}  # what connectors make another format of: connectors/avro.py
+INPUT_FORMATS = (*FORMATS, *DELIVERED_AS)  # that can be asked for
 
 
 class Decoder(Protocol):
@@ -65,7 +67,8 @@ def decoder(name: str, options: EventOptions) -> Decoder:
     >>> block.names, block.triplets.tolist()
     (('a', 'b', 'c'), [[0, 1, 2], [1, 0, 2]])
     """
+    name = DELIVERED_AS.get(name, name)
     if name not in FORMATS:
-        raise UnusableOptions(f"unknown format {name!r}; known: {', '.join(FORMATS)}")
+        raise UnusableOptions(f"unknown format {name!r}; known: {', '.join(INPUT_FORMATS)}")
     module, _, attribute = FORMATS[name].partition(":")
     return getattr(import_module(module), attribute)(options)

@@ -23,7 +23,7 @@ from stream_engine.formats import expand_in_pieces
 from stream_engine.formats.event_columns import FieldNames, Origins, Piece, Pool, empty_piece, in_order, members_of
 from stream_engine.formats.event_fields import LABEL, PICK, TRIPLET
 from stream_engine.formats.expand import FINE, SAME, Faults, explain, faults_of, name_flags
-from stream_engine.formats.expand_in_pieces import AcceptedOrigins, Judgements, Pieces
+from stream_engine.formats.expand_in_pieces import AcceptedOrigins, EventArrays, Pieces
 from stream_engine.formats.validate import CatchTrial, Event
 
 
@@ -148,8 +148,9 @@ class Block:
             return plain._replace(filtered=self.filtered, unknown_fields=unknown)
         start = np.zeros(len(events.size) + 1, np.int64)
         np.cumsum(events.size, out=start[1:])
-        judgements = Judgements(events.kind, start, start[:-1] + events.split, members, name_flags(texts), events.votes)
-        faults = faults_of(*judgements[:5], votes=events.votes)
+        flags = name_flags(texts)
+        arrays = EventArrays(events.kind, start, start[:-1] + events.split, members, flags, events.votes)
+        faults = faults_of(*arrays[:5], votes=events.votes)
         accepted = faults.fault == FINE
 
         def names_of(event: int) -> list[str]:
@@ -170,7 +171,7 @@ class Block:
         kinds = events.kind if accepted.all() else events.kind[accepted]
         of_type = np.bincount(kinds, minlength=len(EVENT_TYPES)).tolist()
         origins = None if events.origins is None else self._accepted_origins(events.origins, accepted)
-        pieces = Pieces(judgements, faults, texts, origins)
+        pieces = Pieces(arrays, faults, texts, origins)
         first, *others = pieces.runs()
         return pieces.block(first)._replace(
             labels=[_label(names_of(event)) for event in np.flatnonzero((events.kind == LABEL) & accepted).tolist()],

@@ -30,11 +30,11 @@ _TYPES = {
 }
 
 
-class Missing:
+class MissingField:
     """The value of a field that the event does not have."""
 
 
-MISSING = Missing()
+MISSING = MissingField()
 
 
 def is_absent(value: Any, text: bool) -> bool:
@@ -68,7 +68,7 @@ def optional_name(field: str, value: Any, text: bool = False) -> str | None:
         return None
     name = name_text(value, text)
     if name is None:
-        raise InvalidEvent("wrong_type", f"{field} holds {shown(value)}; it must be a string or an integer")
+        raise InvalidEvent("wrong_type", f"{field} holds {type_and_value(value)}; it must be a string or an integer")
     return name
 
 
@@ -82,7 +82,7 @@ def catch_passed(source: str, value: Any, text: bool) -> bool | None:
         return value.lower() == "true"
     raise InvalidEvent(
         "wrong_type",
-        f"{source} (as catch) holds {shown(value)}; it must be true (a passed catch trial), "
+        f"{source} (as catch) holds {type_and_value(value)}; it must be true (a passed catch trial), "
         "false (a failed one) or empty (an ordinary response)",
     )
 
@@ -141,10 +141,10 @@ def time_of(value: Any, text: bool) -> float:
     return number
 
 
-def shown(value: object) -> str:
+def type_and_value(value: object) -> str:
     """A value of the wrong type as it appears in a message: its type and the value.
 
-    >>> shown(1.5), shown(None)
+    >>> type_and_value(1.5), type_and_value(None)
     ('a number (1.5)', 'null (None)')
     """
     return f"{_TYPES.get(type(value), f'a {type(value).__name__}')} ({quoted(value)})"

@@ -9,11 +9,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from msgspec import structs
+
 from connectors import SINKS, SOURCES, Position, Source, UnusableSource, open_source, resolve, split_uri
 from connectors.files.line_blocks import TextLayout, text_layout
 from connectors.files.paths import check_readable, expand, named_twice
 from connectors.files.readers import Sizes, kind_of
-from connectors.kafka.client import parse_address
+from connectors.kafka.client import parse_address, partition_of
+from connectors.kafka.schema_registry import check_schemas
 from connectors.kafka.start_offsets import selected_partitions
 from stream_engine.counts import accumulator
 from stream_engine.formats.options import Bounds, EventOptions
@@ -54,8 +57,11 @@ def source(settings: Settings, uri: str, positions: Mapping[str, Position]) -> S
         options |= {
             "options": {**settings.kafka, "max_batch_bytes": events.max_message_bytes},
             "start": events.start,
+            "start_partitions": events.start_partitions,
             "on_offset_loss": events.on_offset_loss,
             "shard": shard(events.shard),
+            "schema": events.schema,
+            "registry": registry_of(settings),
         }
     elif scheme in ("file", "stdin"):
         options |= {
@@ -68,6 +74,12 @@ def source(settings: Settings, uri: str, positions: Mapping[str, Position]) -> S
     elif scheme == "deltas":
         options = {"follow": settings.follow}
     return open_source(uri, positions, **options)
+
+
+def registry_of(settings: Settings) -> dict[str, str | None] | None:
+    """The arguments of the schema registry in the settings; None where there is none."""
+    registry = settings.schema_registry
+    return None if registry.url is None else structs.asdict(registry)
 
 
 def block_bytes(every: int | None, most: int) -> int:
@@ -103,6 +115,14 @@ def check_runnable(settings: Settings) -> None:
             f"input.shard: got {settings.input.shard!r} but no topic among the sources; a shard is a share of a "
             "topic's partitions; for files, name those of this process"
         )
+    topics = [parse_address(rest).topic for scheme, rest in map(split_uri, settings.source) if scheme == "kafka"]
+    for name in settings.input.start_partitions:
+        if all(partition_of(topic, name) is None for topic in topics):
+            raise BadSettings(f"input.start_partitions: got {name!r}, expected TOPIC/NUMBER of a topic that is read")
+    if settings.input.schema or settings.schema_registry.url:
+        if not topics:
+            raise BadSettings("input.schema, schema_registry.url: no effect without a topic among the sources")
+        check_schemas(registry_of(settings), settings.input.schema)
     if settings.http.tls_certificate is not None:
         from stream_engine.service.http.listener import tls_context
 

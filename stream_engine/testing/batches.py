@@ -165,7 +165,7 @@ def concatenated(stream: list[Batch]) -> Batch:
     )
 
 
-def taken(batch: Batch, triplets: np.ndarray, quadruplets: np.ndarray) -> Batch:
+def batch_of(batch: Batch, triplets: np.ndarray, quadruplets: np.ndarray) -> Batch:
     """Some comparisons of a batch with an event for each, in this order, triplets first; no catch trials."""
     told = batch.provenance
     assert told is not None

@@ -35,6 +35,7 @@ from stream_engine.estimators import (
 from stream_engine.evaluation import coordinates as embedding
 from stream_engine.refits import sdp_clustering
 from stream_engine.state.engine import Engine
+from tests.support.facts import stating
 from tests.support.generators import planted_triplets
 
 N = 12
@@ -416,7 +417,7 @@ def test_bad_input(X, y, says):
 
 
 def test_bad_parameters(world):
-    with pytest.raises(ValueError, match="got kernel 'k9', expected embedding, k1 or k2"):
+    with pytest.raises(ValueError, match=stating("'k9' … embedding … k1 … k2")):
         ComparisonKernel("k9").fit(world[2])
     with pytest.raises(ValueError, match="triplets"):
         TripletBoostClassifier().fit([[0], [1]], [0, 1])

@@ -21,6 +21,7 @@ from stream_engine.formats import decoder
 from stream_engine.formats.options import EventOptions
 from stream_engine.state.engine import Engine
 from stream_engine.state.snapshot import encode
+from tests.support.facts import stating
 
 
 def bytes_of(study) -> bytes:
@@ -151,7 +152,7 @@ def test_labels():
     frame = pd.DataFrame({"object": ["a", "b"], "label": ["fruit", "7"]})
     for labels in (wanted, {"a": "fruit", "b": 7}, frame, pl.from_pandas(frame), rows_of(dict(frame))):
         assert dict(se.read(rows, labels=labels).snapshot.labels) == wanted
-    with pytest.raises(BadFrame, match="no column label"):
+    with pytest.raises(BadFrame, match="label"):
         se.read(rows, labels=pl.DataFrame({"object": ["a"]}))
 
 
@@ -344,7 +345,7 @@ def test_long_columns_of_objects_are_read_as_short_ones(seed, monkeypatch):
     for few in (10, 10**9):
         monkeypatch.setattr(frames, "FEW", few)
         if seed == 2:
-            with pytest.raises(frames.BadFrame, match=r"row 200: anchor: got True \(bool\)"):
+            with pytest.raises(frames.BadFrame, match=stating("200 … anchor … True")):
                 se.read(frame)
         else:
             found.append(bytes_of(se.read(frame)))

@@ -4,7 +4,7 @@ import io
 
 import matplotlib
 
-from tests.support.facts import states
+from tests.support.facts import states, stating
 
 matplotlib.use("Agg")
 
@@ -101,7 +101,7 @@ def test_models_stand_in_a_table(study):
 
 def test_the_map_is_drawn_and_told(study):
     shown = study.map()
-    assert repr(shown) == "Map of 12 objects in 2 dimensions" and shown.d == 2
+    assert states(repr(shown), "12 … 2") and shown.d == 2
     axes = shown.plot()
     named = {text.get_text() for text in axes.texts}  # those that would lie on others are left out
     assert isinstance(axes, Axes) and named <= set(shown.names) and len(named) >= 8
@@ -121,7 +121,7 @@ def test_the_map_is_drawn_and_told(study):
     assert "no. 3" in {text.get_text() for text in drawn.texts}
     assert not shown.plot(figure.subplots(), c="black", labels=False).texts
     for given in ({"c": [1.0, 2.0]}, {"s": np.ones(13)}, {"labels": ["a"]}):
-        with pytest.raises(ValueError, match=f"^{next(iter(given))}: got .* values, expected 12, one for each object$"):
+        with pytest.raises(ValueError, match=stating(f"{next(iter(given))} … 12")):
             shown.plot(**given)
     told = shown.to_frame()
     assert told.columns.tolist() == ["object", "x", "y", "sd_x", "sd_y"]
@@ -153,9 +153,9 @@ def test_predictions(study, tmp_path):
     assert study.predict(file, encoding="latin-1", **options)["p"].tolist() == [*told["p"], told["p"][0]]
     with pytest.raises(ValueError, match="got encoding, "):
         study.predict([nearer], encoding="latin-1")
-    with pytest.warns(UserWarning, match="1 of 3 rows .* row 2: got anchor"):
+    with pytest.warns(UserWarning, match=stating("1 … 3 … 2 … anchor")):
         assert study.predict([nearer, unknown, ("a", "a", "b")])["p"].isna().tolist() == [False, True, True]
-    with pytest.raises(ValueError, match="row 1: got anchor 'a', left 'a'"):
+    with pytest.raises(ValueError, match=stating("1 … anchor 'a', left 'a'")):
         study.predict([nearer, ("a", "a", "b")])
     with pytest.raises(NoModel, match="kernel_learning"):
         study.predict([nearer], "kernel_learning")

@@ -14,6 +14,7 @@ from stream_engine.data import available_memory
 from stream_engine.refits import CannotRefit, classify, classify_views
 from stream_engine.state.snapshot import triplet_columns
 from tests.clustering.test_spur import snapshot_of
+from tests.support.facts import stating
 from tests.support.generators import planted_triplets
 
 
@@ -199,7 +200,7 @@ def test_what_cannot_be_is_said_in_one_line(monkeypatch):
         classify.refit(snapshot._replace(labels={"nobody": "a"}), classify.Params(), 0)
     with (
         monkeypatch.context() as patched,
-        pytest.raises(CannotRefit, match="classify of 20 objects, 14 with labels: needs .* choose objects"),
+        pytest.raises(CannotRefit, match=stating("classify … 20 … 14 … objects")),
     ):
         patched.setattr(available_memory, "available", lambda: 1)
         classify.refit(snapshot, classify.Params(), 0)

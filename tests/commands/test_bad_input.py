@@ -268,9 +268,8 @@ def test_export_and_refit_say_what_is_missing(tmp_path):
         engine("export", "--state", tmp_path / "s", "--out", tmp_path, "clusters", status=1).stderr
     )
     assert "got k3" in one_line(engine("export", "--state", tmp_path / "s", "--out", tmp_path, "k3", status=2).stderr)
-    assert "no snapshot 7; kept are 1" in one_line(
-        engine("export", "--state", tmp_path / "s", "--out", tmp_path, "--snapshot", "7", status=1).stderr
-    )
+    said = one_line(engine("export", "--state", tmp_path / "s", "--out", tmp_path, "--snapshot", "7", status=1).stderr)
+    assert states(said, "7 … 1")
     assert "label" in one_line(engine("refit", "--state", tmp_path / "s", "triplet_boost", status=1).stderr)
     assert "kk: unknown key" in one_line(
         engine("refit", "--state", tmp_path / "s", "sdp_clustering", "--set", "kk=3", status=2).stderr

@@ -38,7 +38,7 @@ def test_a_poison_line_is_passed_over_and_the_rest_is_as_if_it_had_never_been_th
     at = source.stat().st_size
     jsonl(source, EVENTS)
     said = engine("seek", "--state", state, "--from", at, source, "+2").stdout
-    assert f"moved from {at} to {at * 2} in snapshot 2; 2 records " in said
+    assert states(said, f"{at} … {at * 2} … 2 … 2 ")
     again = engine(
         "seek", "--state", state, "--from", at, source, "+2"
     ).stdout  # nobody knew whether the first was done

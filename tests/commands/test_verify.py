@@ -148,7 +148,7 @@ def test_where_a_state_differs_from_its_source_is_said_by_name(state):
     said = engine("verify", "--state", state, source, status=1).stdout
     assert "counters: filtered: state 3, sources 0" in said
     (line,) = [line for line in said.splitlines() if "triplet_counts: " in line and "recount" in line]
-    assert re.search("triplet_counts: n_lo: 1 of [0-9]+ entries differ", line)
+    assert states(line, "triplet_counts: n_lo: 1 of ")
     source.write_text(source.read_text().replace("object-1", "object-9", 1))
     said = engine("verify", "--state", state, source, status=1)
     assert "snapshot" in one_line(said.stderr)

@@ -17,7 +17,7 @@ from stream_engine.formats.csv_events import Decoder as CsvDecoder
 from stream_engine.formats.json_events import Decoder as JsonDecoder
 from stream_engine.formats.options import EventOptions, UnreadableHeader, UnusableOptions
 from tests.formats.test_expansion import comparisons
-from tests.support.facts import states
+from tests.support.facts import states, stating
 
 PLAIN = EventOptions()
 
@@ -170,7 +170,7 @@ def test_a_header_that_cannot_serve(header, options, message):
 
 
 def test_an_unknown_format_lists_the_known_ones():
-    with pytest.raises(UnusableOptions, match="unknown format 'avro'; known: json, csv, arrow"):
+    with pytest.raises(UnusableOptions, match=stating("'avro' … json … csv … arrow")):
         decoder("avro", PLAIN)
 
 

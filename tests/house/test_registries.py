@@ -8,6 +8,7 @@ import pytest
 import connectors
 from stream_engine import asking, counts, evaluation, exports, formats, refits
 from tests.conftest import ROOT
+from tests.support.facts import stating
 
 REGISTRIES = {
     "connectors.SOURCES": connectors.SOURCES,
@@ -58,7 +59,7 @@ SHARED = {
         "radix",
         "sorted_counts",
         "float_sums",
-        "leaving",
+        "removal",
         "common_sums",
         "judgement_kernels",
         "judgement_states",
@@ -100,7 +101,7 @@ SHARED = {
         "probability",
         "questions",
     },
-    "asking": {"as_events", "ensemble", "known", "model", "sharing"},
+    "asking": {"as_events", "ensemble", "known", "model", "queue", "sharing"},
 }
 
 
@@ -128,7 +129,7 @@ def test_no_file_is_forgotten(folder):
 
 
 def test_an_unknown_name_lists_the_known_ones():
-    with pytest.raises(connectors.UnusableSource, match="unknown scheme 'ftp'; known: file"):
+    with pytest.raises(connectors.UnusableSource, match=stating("'ftp' … file")):
         connectors.open_source("ftp://x", {})
 
 

@@ -40,6 +40,9 @@ def test_good_addresses():
     "more, expected",
     [
         ({"start": "newest"}, "'newest'"),
+        ({"start": "2026-11-01"}, "'2026-11-01' … time zone"),
+        ({"start": "2126-11-01T00:00Z"}, "2126-11-01 … future"),
+        ({"start_partitions": {"t/0": "none"}}, "earliest or latest"),
         ({"on_offset_loss": "skip"}, "fail, earliest"),
         ({"shard": (2, 2)}, "got shard 2/2, expected i/n"),
         ({"shard": (0, 1), "partitions": [1]}, "one"),

@@ -15,6 +15,7 @@ from connectors.kafka.source import KafkaSource
 from stream_engine.__main__ import main
 from stream_engine.formats import decoder
 from stream_engine.formats.options import EventOptions
+from tests.support.facts import states
 from tests.support.kafka_producing import produce
 from tests.support.kafka_reading import idle, read
 from tests.support.process import until
@@ -143,7 +144,7 @@ def test_a_message_that_only_the_broker_refuses_is_told(broker, new_topic, notic
         sending.send(b"good")
         sending.flush()
         sending.send(random.Random(0).randbytes(5000))
-        with pytest.raises(SinkUnavailable, match=f"^{address}: .*since the last acknowledged are not sent"):
+        with pytest.raises(SinkUnavailable, match=f"^{address}: "):
             if noticed_by == "flush":
                 sending.flush()
             else:
@@ -168,9 +169,6 @@ def test_questions_to_ask_arrive_one_a_message(broker, new_topic, arrived, tmp_p
     asking = ["ask", "--state", str(tmp_path / "none"), "--objects", str(tmp_path / "names.txt"), "--n", "5"]
     topic = new_topic()
     assert main([*asking, "--out", f"kafka://{broker.bootstrap}/{topic}"]) == 0
-    assert (
-        f"5 questions by coverage over 4 objects, no snapshot yet; written to 5 messages in kafka://{broker.bootstrap}"
-        in capfd.readouterr().out
-    )
+    assert states(capfd.readouterr().out, f"5 … coverage … 4 … 5 … kafka://{broker.bootstrap}")
     assert main(asking) == 0
     assert [value.decode() for value, _ in arrived(topic, 5)] == capfd.readouterr().out.splitlines()

@@ -13,6 +13,7 @@ from stream_engine.service.metrics import Metrics
 from stream_engine.service.open_run import open_run
 from stream_engine.service.run import consume
 from stream_engine.service.settings.loading import load
+from tests.support.facts import states
 from tests.support.process import engine, one_line, summary, until
 
 pytestmark = pytest.mark.kafka
@@ -101,4 +102,4 @@ def test_what_is_skipped_and_what_retention_took_is_counted_noted_and_known_to_a
         ("offsets lost", 60, 65),
     ]
     said = engine("verify", "--state", tmp_path / "s", topic, status=1).stdout
-    assert f"{name}/0: offsets 0 to 64 are not there any more: retention has deleted it" in said
+    assert states(said, f"{name}/0 … 0 … 64")

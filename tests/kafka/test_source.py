@@ -5,6 +5,7 @@ without a word; a secret in a message. What cannot: what only several brokers do
 """
 
 import time
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from kafka import KafkaProducer, TopicPartition
@@ -12,7 +13,7 @@ from kafka import KafkaProducer, TopicPartition
 from connectors import Position, SourceFailed, UnusableSource
 from connectors.kafka.source import KafkaSource
 from tests.kafka.conftest import collect_sockets
-from tests.support.facts import states
+from tests.support.facts import states, stating
 from tests.support.kafka_broker import PASSWORD
 from tests.support.kafka_reading import idle, named_for, positions, read, until
 from tests.support.process import until as eventually
@@ -121,8 +122,31 @@ def test_latest_begins_at_the_end_and_an_unread_partition_keeps_its_start(new_to
     assert [r.value for r in read(again, 1) + idle(again, 0.1)] == [b"later"]
 
 
+def test_a_start_at_a_time_skips_what_is_older_by_partition_and_only_once(broker, new_topic, open_source, client):
+    topic, begin = new_topic(3), 1_790_000_000_000
+    producer = KafkaProducer(bootstrap_servers=broker.bootstrap)
+    for partition in range(3):
+        for i in range(4):
+            value = b"%d-%d" % (partition, i)
+            producer.send(topic, value, partition=partition, timestamp_ms=begin + 1000 * i + partition)
+    producer.close()
+    second = datetime.fromtimestamp(begin / 1000 + 1, UTC)
+    starts = {f"{topic}/1": "earliest", f"{topic}/2": (second + timedelta(days=1)).isoformat()}
+    source = open_source(topic, start=second.isoformat(), start_partitions=starts)
+    records = read(source, 7)
+    assert sorted(record.value for record in records) == [b"0-1", b"0-2", b"0-3", b"1-0", b"1-1", b"1-2", b"1-3"]
+    stored = source.opened()
+    assert stored[f"{topic}/2"].offset == 4  # nothing is as young: it begins at its end
+    assert stored[f"{topic}/0"].offset == 1
+    source.close()
+    again = open_source(topic, stored, start=second.isoformat(), start_partitions=starts)
+    assert sorted(record.value for record in read(again, 7)) == sorted(record.value for record in records)
+    with pytest.raises(UnusableSource, match="start_partitions: 3 do not exist"):
+        read(open_source(topic, start="latest", start_partitions={f"{topic}/3": "earliest"}), 1)
+
+
 def test_first_start_wants_a_choice(broker, new_topic, client):
-    with pytest.raises(UnusableSource, match=r"choose start = earliest or latest"):
+    with pytest.raises(UnusableSource, match=stating("start … earliest … latest")):
         KafkaSource(f"{broker.bootstrap}/{new_topic()}", {"elsewhere/0": Position(3)}, client=client)
 
 
@@ -167,7 +191,7 @@ def test_an_open_transaction_or_a_stuck_client_is_noticed(broker, new_topic, ope
     source = open_source(topic, stall_seconds=1.5)
     notices = []
     until(lambda: notices.extend(source.notices()) or notices, source)
-    assert "no message for" in notices[0] and "going on with a fresh client" in notices[0]
+    assert len(notices) == 1
     producer.commit_transaction()
     producer.close()
     assert [r.value for r in read(source, 1)] == [b"late"]
@@ -180,8 +204,7 @@ def test_deleted_offsets_stop_or_are_told(admin, new_topic, send, open_source):
     stored = {f"{topic}/0": Position(2)}
     with pytest.raises(
         SourceFailed,
-        match="partition 0: wanted offset 2, but retention has deleted it; offsets 6 to 9 "
-        "are left. To go on with what is left: --on-offset-loss earliest",
+        match=stating("0 … 2 … 6 … 9 … --on-offset-loss earliest"),
     ):
         read(open_source(topic, stored), 1)
     source = open_source(topic, stored, on_offset_loss="earliest")
@@ -214,7 +237,7 @@ def test_offsets_deleted_under_a_running_source(admin, new_topic, send, open_sou
         before = [r.offset for r in records[:-2]]
         assert before == list(range(len(before))) and [r.offset for r in records[-2:]] == [10, 11]
         [notice] = source.notices()
-        assert f"{10 - len(before)} offsets are lost, reading on from 10" in notice
+        assert states(notice, f"{10 - len(before)} … 10")
 
 
 def test_a_topic_made_anew_is_recognised(admin, new_topic, send, open_source):

@@ -19,6 +19,7 @@ from stream_engine.refits import partial_order_embedding as poe
 from stream_engine.state import artifact
 from stream_engine.state.snapshot import triplet_columns
 from tests.support import kernel_reference as reference
+from tests.support.facts import stating
 from tests.support.generators import dense_batch, planted_triplets
 
 POINTS, TRIPLETS = reference.planted(3, 15, 80)
@@ -112,7 +113,7 @@ def test_factor_inverts_what_it_keeps():
     f = mkpoe.factor(KERNELS[0])
     np.testing.assert_allclose(f.root @ f.root.T, KERNELS[0], atol=1e-9)
     np.testing.assert_allclose(f.inverse @ f.root, np.eye(f.root.shape[1]), atol=1e-7)
-    with pytest.raises(ValueError, match="got beta 0.0 and 80 comparisons"):
+    with pytest.raises(ValueError, match=stating("beta 0.0 … 80")):
         mkpoe.fit(ROWS, KERNELS, 0.0)
 
 
@@ -206,7 +207,7 @@ def test_constraint_sets():
     }
     with pytest.raises(ValueError, match="'everything'.*'votes'.*length2"):
         constraints(snapshot, "everything")
-    with pytest.raises(ValueError, match="got 'raw', weights 'two'.* of votes, one"):
+    with pytest.raises(ValueError, match=stating("'raw' … 'two' … votes … one")):
         constraints(snapshot, "raw", weights="two")
 
 

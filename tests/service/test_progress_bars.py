@@ -10,6 +10,7 @@ import subprocess
 import sys
 import termios
 
+from tests.support.facts import states
 from tests.support.process import ENVIRONMENT
 
 BAR, LOG = re.compile(r"comparisons: .*/s\]|%\|"), re.compile(r"\[(info|warning|error)")
@@ -62,7 +63,7 @@ def test_no_line_of_the_log_shares_its_line_with_a_bar(tmp_path):
     assert not [line for line in lines if BAR.search(line) and LOG.search(line)]
     starts = [line for line in lines if LOG.search(line)]
     assert all(re.match(r"\d{4}-\d\d-\d\dT", line) for line in starts), starts
-    assert lines[-2].startswith("4,000 events of e.jsonl read")
+    assert states(lines[-2], "4,000 … e.jsonl")
 
 
 def test_the_screen_of_the_test_is_one():

@@ -25,7 +25,7 @@ from stream_engine.service import ingest
 from stream_engine.service.ingest import Block
 from stream_engine.service.record_units import part_inside
 from stream_engine.service.settings import Settings
-from stream_engine.service.sources import event_options, source
+from stream_engine.service.sources import event_options, registry_of, source
 from stream_engine.state.engine import Engine
 from stream_engine.state.object_index import ObjectIndex
 from stream_engine.state.snapshot import Snapshot, encode
@@ -178,6 +178,8 @@ class _ReadAgain:
                         on_offset_loss="earliest",
                         partitions=[number],
                         format=self._settings.input.format,
+                        schema=self._settings.input.schema,
+                        registry=registry_of(self._settings),
                     )
                     yield from self._read(stretch, name, topic)
 

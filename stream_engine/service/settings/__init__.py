@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 from msgspec import Meta, Struct, field
 
-from connectors.kafka.start_offsets import ON_OFFSET_LOSS, START_MODES
+from connectors.kafka.start_offsets import ON_OFFSET_LOSS, start_of
 from stream_engine.counts import ACCUMULATORS, DEFAULT_ACCUMULATORS, Forgetting
 from stream_engine.data.comparisons import EVENT_TYPES
-from stream_engine.formats import FORMATS
+from stream_engine.formats import INPUT_FORMATS
 from stream_engine.formats.options import FIRST_OF, Bounds
 from stream_engine.kernel_learning.auxiliary_files import KernelSpec
 from stream_engine.refits import REFITS
@@ -28,18 +28,16 @@ if TYPE_CHECKING:
     LogLevel: TypeAlias = str
     OnOffsetLoss: TypeAlias = str
     Refit: TypeAlias = str
-    StartMode: TypeAlias = str
 else:
     AccumulatorName = Literal[tuple(ACCUMULATORS)]
     AnswersBy = Literal[tuple(FIRST_OF)]
     EventType = Literal[EVENT_TYPES]
     ForgetBy = Literal["count", "time"]
-    Format = Literal[tuple(FORMATS)]
+    Format = Literal[INPUT_FORMATS]
     LogFormat = Literal[logs.FORMATS]
     LogLevel = Literal[tuple(logs.LEVELS)]
     OnOffsetLoss = Literal[ON_OFFSET_LOSS]
     Refit = Literal[tuple(REFITS)]
-    StartMode = Literal[START_MODES]
 
 _Count = Annotated[int, Meta(ge=0)]
 _Positive = Annotated[int, Meta(ge=1)]
@@ -76,10 +74,26 @@ class Input(_Section, frozen=True):
     worker_votes: bool = True  # whether a new state stores who answered what, if events name workers
     count_copies: bool = False  # whether to read copies of files that were already read
     max_reject_ratio: Annotated[float, Meta(ge=0, le=1)] = 0.5  # maximum share of rejected events; above, the run stops
-    start: StartMode = "none"  # Kafka: offset for the first start; none: must be set
+    start: str = "none"  # Kafka: where a first start begins: earliest, latest, 2026-11-01T00:00Z; none: must be set
+    start_partitions: dict[str, str] = {}  # Kafka: partition as "TOPIC/NUMBER" -> start, where it differs from `start`
     on_offset_loss: OnOffsetLoss = "fail"  # Kafka: what to do if the next offset has expired
+    schema: str | None = None  # Kafka: Avro schema of the messages (.avsc); with a registry, the one to read them as
     shard: str | None = None  # Kafka: share of the partitions that this process reads, "i/n"
     stall_after: _Seconds = 300.0  # seconds without progress until a partition counts as stalled
+
+    def __post_init__(self):
+        for start in (self.start, *self.start_partitions.values()):
+            start_of(start)
+
+
+class RegistrySettings(_Section, frozen=True):
+    """The schema registry of a topic of Avro or JSON Schema, in the wire format of Confluent. Secrets are given by
+    reference: `{ env = "NAME" }` or `{ file = "PATH" }`."""
+
+    url: str | None = None  # address, http://HOST:PORT or https://HOST:PORT; not set: none
+    user: str | None = None  # user, if it asks for one
+    password: str | None = None  # password of the user
+    ca: str | None = None  # PEM file of the authority of its certificate; not set: the system's authorities
 
 
 class SnapshotSettings(_Section, frozen=True):
@@ -182,6 +196,7 @@ class Settings(_Section, frozen=True):
     accumulators: tuple[AccumulatorName, ...] = DEFAULT_ACCUMULATORS  # statistics of a new state
     guard: bool = True  # whether to maintain the partial order; must not change for a state
     input: Input = Input()
+    schema_registry: RegistrySettings = RegistrySettings()
     snapshot: SnapshotSettings = SnapshotSettings()
     refits: RefitSettings = RefitSettings()
     kernels: dict[str, KernelSpec] = {}  # auxiliary kernels for refits

@@ -130,9 +130,11 @@ def load(path: str | None, overrides: Mapping[str, Any], environment: Mapping[st
         if value is not None:
             put(tree, tuple(dotted.split(".")), value)
     where = ", ".join(came_from) or "settings"
+    if "input" in tree:
+        tree["input"] = msgspec.to_builtins(tree["input"])  # a time of TOML as text
     _rename_former(tree)
     check_values(tree, where)
-    for section in ("kafka", "http", "signing"):
+    for section in ("kafka", "http", "schema_registry", "signing"):
         if section in tree:
             tree[section] = revealed(tree[section], where, environment)
     signing = tree.get("signing")
@@ -156,7 +158,7 @@ def _rename_former(tree: dict[str, Any]) -> None:
         warnings.warn(f"the table [guard] is deprecated; write guard = {value}", FutureWarning, stacklevel=3)
 
 
-def shown(settings: Settings) -> dict[str, Any]:
+def plain_settings(settings: Settings) -> dict[str, Any]:
     """The settings in force as plain values; secrets are hidden."""
     key = None if settings.signing.key is None else HIDDEN
     signing = msgspec.structs.replace(settings.signing, key=key)
