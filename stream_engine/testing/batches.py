@@ -150,7 +150,7 @@ def concatenated(stream: list[Batch]) -> Batch:
         )
         events += len(told.kind)
     columns = [np.concatenate(column) for column in zip(*parts)]
-    of_triplet, of_quadruplet, kind, worker, weight, time, catch_worker, catch_passed, sampler, *pattern = columns
+    of_triplet, of_quadruplet, kind, worker, weight, time, catch_worker, catch_passed, sampler, *pattern = columns  # the last as in PATTERN
     return Batch(
         np.concatenate([batch.triplets for batch in stream]),
         np.concatenate([batch.quadruplets for batch in stream]),
@@ -168,7 +168,9 @@ def concatenated(stream: list[Batch]) -> Batch:
             catch_passed,
             sampler=sampler.astype(np.int32),
             samplers=tuple(samplers),
-            **dict(zip(PATTERN, pattern)),
+            seconds=pattern[0],
+            shown=pattern[1],
+            position=pattern[2],
         ),
     )
 
