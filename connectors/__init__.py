@@ -73,7 +73,7 @@ class Record(NamedTuple):
     too_large: bool = False  # that is the problem
 
 
-class Lost(NamedTuple):
+class LostRecords(NamedTuple):
     """Records that a source skips with consent, because they were deleted before they were read."""
 
     partition: str
@@ -130,6 +130,16 @@ class Source(Protocol):
             The answer.
         """
 
+    def away(self) -> str:
+        """Why the input is not reachable.
+
+        Returns
+        -------
+        str
+            The reason in a few words; "" if the source cannot say.
+        """
+        return ""
+
     def lag(self) -> Mapping[str, int]:
         """Unread data.
 
@@ -162,12 +172,12 @@ class Source(Protocol):
         """
         return {}
 
-    def losses(self) -> list[Lost]:
+    def losses(self) -> list[LostRecords]:
         """Records lost since the last call; they are stored in the state together with the starting points of `opened`.
 
         Returns
         -------
-        list of Lost
+        list of LostRecords
             The losses.
         """
         return []

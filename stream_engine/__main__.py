@@ -47,7 +47,7 @@ def exit_status(error: Exception) -> int | None:
     from connectors import SinkUnavailable, SourceFailed, UnusableSource
     from stream_engine.asking import CannotAsk
     from stream_engine.collect.stimuli import BadStimuli
-    from stream_engine.counts.leaving import CannotForget
+    from stream_engine.counts.removal import CannotForget
     from stream_engine.data.available_memory import TooLarge
     from stream_engine.data.container import Corrupt
     from stream_engine.data.signatures import BadKey

@@ -207,7 +207,7 @@ def parts_before(folder: Path, position: int, disk: Disk) -> list[Part]:
 # ---- reading
 
 
-class Kept(NamedTuple):
+class StoredLine(NamedTuple):
     """A line and the position at which it begins; `letter` is None where it is damaged. `size` is in bytes."""
 
     at: int
@@ -215,7 +215,7 @@ class Kept(NamedTuple):
     letter: DeadLetter | None
 
 
-def letters_before(folder: Path, position: int, disk: Disk | None = None) -> Iterator[Kept]:
+def letters_before(folder: Path, position: int, disk: Disk | None = None) -> Iterator[StoredLine]:
     """The letters before a position that are there, oldest first. O(bytes), one piece of a segment in memory."""
     disk = disk or Disk()
     for segment in segments_in(folder, disk):
@@ -225,7 +225,7 @@ def letters_before(folder: Path, position: int, disk: Disk | None = None) -> Ite
         path = os.path.join(os.fspath(folder), segment_name(segment))
         for at, line in _lines(disk, path, min(disk.size(path), position - start)):
             if line.strip(b" \n"):
-                yield Kept(start + at, len(line), decode(line))
+                yield StoredLine(start + at, len(line), decode(line))
 
 
 def _lines(disk: Disk, path: str, end: int) -> Iterator[tuple[int, bytes]]:

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from time import monotonic, sleep, time
 
-from connectors import Lost, Position, Record, Source, UnusableSource
+from connectors import LostRecords, Position, Record, Source, UnusableSource
 from connectors.files.line_blocks import FRAMINGS, PLAIN_TEXT, Blocks, Replaced, TextLayout
 from connectors.files.paths import check_readable, expand
 from connectors.files.readers import Kind, Sizes, failures_of, kind_of, partition_of, text_record
@@ -31,7 +31,7 @@ Identity = tuple[int, int]  # device and inode
 _Status = tuple[int, int, int, int]  # identity, size, time of the last change
 
 
-class Growing:
+class GrowingFile:
     """A file that is open, and read as far as its whole lines go."""
 
     def __init__(self, descriptor: int, kind: Kind, position: Position, sizes: Sizes):
@@ -43,12 +43,14 @@ class Growing:
 class FollowedPath:
     """A path and the file that is read under it, if there was one yet."""
 
-    def __init__(self, path: str, kind: Kind, position: Position, sizes: Sizes, notices: list[str], losses: list[Lost]):
+    def __init__(
+        self, path: str, kind: Kind, position: Position, sizes: Sizes, notices: list[str], losses: list[LostRecords]
+    ):
         self.path, self.partition = path, partition_of(path)
         self._kind, self._position, self._sizes = kind, position, sizes
         self._notices, self._losses = notices, losses
-        self._file: Growing | None = None
-        self._former: list[Growing] = []  # read to their ends, and open, so that no new file is given their inodes
+        self._file: GrowingFile | None = None
+        self._former: list[GrowingFile] = []  # read to their ends, and open, so that no new file is given their inodes
         self._size = 0  # of the file that is read, at the last look
         self._still: _Status | None = None  # of the path's file, when all of it was read and its time had settled
         self._told_gone, self._told_crowded = False, False
@@ -88,7 +90,7 @@ class FollowedPath:
                 return None
             return self._read(self._file, current)
 
-    def _read(self, file: Growing, current: os.stat_result | None) -> Record | None:
+    def _read(self, file: GrowingFile, current: os.stat_result | None) -> Record | None:
         at_path = current is not None and identity_of(current) == file.identity
         moved = current is not None and not at_path and current.st_size > 0
         blocks = file.blocks
@@ -129,10 +131,10 @@ class FollowedPath:
         self._told_gone = False
         return current
 
-    def _opened(self) -> Growing | None:
+    def _opened(self) -> GrowingFile | None:
         """The file at the path, if there is one and a descriptor is left."""
         try:
-            file = Growing(os.open(self.path, os.O_RDONLY), self._kind, self._position, self._sizes)
+            file = GrowingFile(os.open(self.path, os.O_RDONLY), self._kind, self._position, self._sizes)
         except FileNotFoundError:
             return None
         except OSError as error:
@@ -148,7 +150,7 @@ class FollowedPath:
         self._told_crowded = False
         return file
 
-    def _changed_in_place(self, file: Growing) -> bool:
+    def _changed_in_place(self, file: GrowingFile) -> bool:
         """Cut, or written anew in place, also when it has grown past our offset again."""
         descriptor, head = file.stream.descriptor, file.blocks.head
         self._size = os.fstat(descriptor).st_size
@@ -162,13 +164,13 @@ class FollowedPath:
             return False
         return True
 
-    def _start_over(self, file: Growing, change: str) -> None:
+    def _start_over(self, file: GrowingFile, change: str) -> None:
         """The file is not the one that was read; the one that is there is read from its beginning."""
         read, half = max(file.blocks.at, self._position.offset), ""
         lost = file.stream.trusted - file.blocks.at if file.blocks.at >= self._position.offset else 0
         if lost > 0:
             why = f"the first {lost:,} bytes of an unfinished line were deleted"
-            self._losses.append(Lost(self.partition, read, 0, 1, why))
+            self._losses.append(LostRecords(self.partition, read, 0, 1, why))
             half = f" ({lost:,} bytes of an unfinished line are lost)"
         self._notices.append(
             f"{self.path} was truncated or replaced: {change}, but {read:,} were read{half}; "
@@ -202,7 +204,7 @@ def _status(status: os.stat_result) -> _Status:
     return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
 
 
-class Followed(Source):
+class FollowedFiles(Source):
     """The followed files of a path or glob, in turns; files that come to match are taken up from their beginning.
 
     A glob should not match the names that files are rotated to: such a file is known by its inode while it is read, but
@@ -224,7 +226,7 @@ class Followed(Source):
         self._busy: list[FollowedPath] = []  # with news at the last look
         self._sweep_at = 0.0  # when all of them are looked at next
         self._notices: list[str] = []
-        self._losses: list[Lost] = []
+        self._losses: list[LostRecords] = []
         self._ignored: set[str] = set()
         _allow_open_files()
         for path in expand(rest):
@@ -331,7 +333,7 @@ class Followed(Source):
         notices, self._notices[:] = self._notices[:], []
         return notices
 
-    def losses(self) -> list[Lost]:
+    def losses(self) -> list[LostRecords]:
         """Lines that were cut away unfinished, since the last call."""
         losses, self._losses[:] = self._losses[:], []
         return losses

@@ -44,9 +44,9 @@ def FileSource(
     if min(sizes) < 1:
         raise UnusableSource(f"block_bytes={block_bytes} and max_item_bytes={max_item_bytes} must be at least 1")
     if follow:
-        from connectors.files.follow import Followed
+        from connectors.files.follow import FollowedFiles
 
-        return Followed(rest, positions, format, sizes, layout)
+        return FollowedFiles(rest, positions, format, sizes, layout)
     paths = expand(rest)
     if not paths:
         raise UnusableSource(f"{rest}: no file matches")

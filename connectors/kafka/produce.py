@@ -20,7 +20,7 @@ class Message(NamedTuple):
     items: int = 1
 
 
-class Sent(NamedTuple):
+class SendReport(NamedTuple):
     """What was acknowledged."""
 
     items: int
@@ -37,7 +37,7 @@ def send(
     rate: float | None = None,
     progress: Callable[[int], object] | None = None,
     patience: float = 60.0,
-) -> Sent:
+) -> SendReport:
     """Send messages to `uri`, "kafka://host:port/topic".
 
     `rate` limits items per second. `progress(n)` hears of n items more. `options` are those of the [kafka] section.
@@ -60,4 +60,4 @@ def send(
             if progress is not None:
                 progress(message.items)
         sender.flush()
-    return Sent(items, count, size, time.monotonic() - began)
+    return SendReport(items, count, size, time.monotonic() - began)

@@ -18,7 +18,7 @@ from urllib.error import HTTPError
 from urllib.parse import quote, urlsplit
 from urllib.request import HTTPRedirectHandler, HTTPSHandler, Request, build_opener
 
-from connectors import Lost, Position, Record, Source, SourceFailed, UnusableSource
+from connectors import LostRecords, Position, Record, Source, SourceFailed, UnusableSource
 from connectors.avro import BadAvro, Schema
 from connectors.kafka.source import KafkaSource
 
@@ -190,7 +190,7 @@ class DecodedTopic(Source):
         self._away_since: float | None = None
         self._notices: list[str] = []
         self._opened: dict[str, Position] = {}  # starting points behind messages that are held
-        self._losses: list[Lost] = []
+        self._losses: list[LostRecords] = []
 
     def poll(self, timeout: float) -> list[Record]:
         """Messages as JSON; none while a schema is not known. Raises what the topic raises, and `SourceFailed` where
@@ -294,7 +294,7 @@ class DecodedTopic(Source):
         self._opened = {name: self._opened[name] for name in before}
         return opened
 
-    def losses(self) -> list[Lost]:
+    def losses(self) -> list[LostRecords]:
         """Losses, with the starting points behind them."""
         self._losses += self._topic.losses()
         losses = [lost for lost in self._losses if lost.partition not in self._opened]

@@ -30,7 +30,7 @@ from importlib import import_module
 from types import MappingProxyType
 from typing import Any
 
-from connectors import Lost, Position, Record, Source, SourceFailed, UnusableSource
+from connectors import LostRecords, Position, Record, Source, SourceFailed, UnusableSource
 from connectors.kafka.client import (
     BrokerUnavailable,
     Client,
@@ -124,7 +124,7 @@ class KafkaSource(Source):
             self._start.check(self.address)
         self._opened: dict[str, Position] = {}
         self._notices: list[str] = []
-        self._losses: list[Lost] = []
+        self._losses: list[LostRecords] = []
         self._progress: dict[int, Progress] = {}
         self._asked = 0.0  # when `_progress` was
         self._last_time: dict[str, float] = {}
@@ -163,6 +163,12 @@ class KafkaSource(Source):
         state = self._state
         return isinstance(state, Reading) and state.client.connected()
 
+    def away(self) -> str:
+        """The topic is missing, or no broker answers; "" otherwise."""
+        if self._missing_since is not None:
+            return "the topic does not exist"
+        return "no broker answers" if self._broker_away_since is not None else ""
+
     def lag(self) -> Mapping[str, int]:
         """Messages between what was delivered and the end of each partition, as the broker last told.
 
@@ -195,7 +201,7 @@ class KafkaSource(Source):
         opened, self._opened = self._opened, {}
         return opened
 
-    def losses(self) -> list[Lost]:
+    def losses(self) -> list[LostRecords]:
         """Offsets that were gone before they were read, since the last call."""
         losses, self._losses = self._losses, []
         return losses
@@ -401,7 +407,7 @@ class KafkaSource(Source):
         if self._failed_clients > PATIENCE:
             places = ", ".join(f"{self._name(p)}@{position.offset}" for p, position in sorted(self._stored.items()))
             raise SourceFailed(
-                f"{self.address}: {PATIENCE} fresh clients in a row could not read on from {places}: "
+                f"{self.address}: {PATIENCE} new clients in a row could not resume at {places}: "
                 f"{self._scrubbed(failed)}. "
                 "Delete the records that cannot be read (kafka-delete-records) and start with "
                 "--on-offset-loss earliest"
@@ -431,7 +437,7 @@ class KafkaSource(Source):
         if gone := self._selected.of(self._stored) - numbers:
             raise SourceFailed(
                 f"{self.address}: partitions {listed(gone)} of the stored positions do not exist; the "
-                f"topic has {listed(numbers)}. Was it made anew? Use a new state directory for it"
+                f"topic has {listed(numbers)}. Was it recreated? Use a new state directory for it"
             )
         return self._selected.of(numbers)
 

@@ -11,7 +11,7 @@ from datetime import datetime
 from types import MappingProxyType
 from typing import NamedTuple
 
-from connectors import Lost, Position, SourceFailed, UnusableSource
+from connectors import LostRecords, Position, SourceFailed, UnusableSource
 from connectors.kafka.client import Address, Range, partition_name, partition_numbers
 
 START_MODES = ("none", "earliest", "latest")  # where a first start begins in a partition; or at a time
@@ -103,7 +103,7 @@ def offset_loss(stored: Position, span: Range, mark: int, cut: int | None = None
         )
     if stored.offset > span.end:
         same = stored.mark and mark  # else the topic may be another one, none of which was read
-        why = "the partition ends before it (a log cut back, or a topic made anew)"
+        why = "the partition ends before it (the log was truncated, or the topic recreated)"
         return OffsetLoss(why, span.end, 0) if same else OffsetLoss(why, span.first, None)
     return None
 
@@ -115,7 +115,7 @@ class StartingPoints(NamedTuple):
     ends: dict[int, int]  # where it ended then
     without_position: frozenset[int]  # those that no stored position gave
     notices: list[str]  # what was lost, for people
-    losses: list[Lost]  # the same for the state
+    losses: list[LostRecords]  # the same for the state
 
 
 def starting_points(
@@ -141,7 +141,7 @@ def starting_points(
     ({0: Position(offset=5, mark=7), 1: Position(offset=2, mark=7)}, frozenset({1}))
     """
     offsets: dict[int, int] = {}
-    without_position, notices, losses = set(), list[str](), list[Lost]()
+    without_position, notices, losses = set(), list[str](), list[LostRecords]()
     for partition, span in sorted(ranges.items()):
         position = stored.get(partition)
         loss = None if position is None else offset_loss(position, span, mark, cut.get(partition))
@@ -156,7 +156,7 @@ def starting_points(
             offsets[partition] = loss.go_on_at
             notices.append(_accepted(loss, f"{address}: partition {partition}", position, span, on_loss))
             name = partition_name(address.topic, partition)
-            losses.append(Lost(name, position.offset, loss.go_on_at, loss.records, loss.why))
+            losses.append(LostRecords(name, position.offset, loss.go_on_at, loss.records, loss.why))
     positions = {partition: Position(offset, mark) for partition, offset in offsets.items()}
     ends = {partition: span.end for partition, span in ranges.items()}
     return StartingPoints(positions, ends, frozenset(without_position), notices, losses)
@@ -167,9 +167,9 @@ def _accepted(loss: OffsetLoss, where: str, position: Position, span: Range, on_
     left = f"offsets {span.first} to {span.end - 1} are left" if span.end > span.first else "nothing is left"
     problem = f"{where}: wanted offset {position.offset}, but {loss.why}; {left}"
     if on_loss == "fail":
-        raise SourceFailed(f"{problem}. To go on with what is left: --on-offset-loss earliest")
+        raise SourceFailed(f"{problem}. To continue with the remaining records: --on-offset-loss earliest")
     gone = f"{loss.go_on_at - position.offset} offsets are lost, " if loss.go_on_at > position.offset else ""
-    return f"{problem}; {gone}reading on from {loss.go_on_at} (on-offset-loss is earliest)"
+    return f"{problem}; {gone}resuming at {loss.go_on_at} (on-offset-loss is earliest)"
 
 
 @dataclass(frozen=True)

@@ -1,33 +1,8 @@
 """The page of HTTP: every path that `--listen` serves."""
 
 from deploy.manual.markdown import MADE, item
+from stream_engine.service.http.paths import ADMIN, READ
 
-PATHS = {
-    "/": "the live page: the report of the newest snapshot and live figures. HTML",
-    "/page": "the report without the live figures. HTML",
-    "/figures/{name}": "a figure of the report, as SVG or PDF",
-    "/history": "accuracy, event rate and lag since the start, for the curves of the live page. JSON",
-    "/object": "`?name=NAME`: the text of an object, if `[http] objects` is set. JSON",
-    "/object/picture": "`?name=NAME`: the picture of an object, as JPEG",
-    "/live": "live figures, once per second. Server-sent events",
-    "/metrics": "metrics for Prometheus, see [Metrics](metrics.md). Text",
-    "/healthz": "liveness: 200 while the loop runs, 503 with the reason when it hangs. Text",
-    "/readyz": "readiness: 200 once state and source are ready, otherwise 503 with the reason. Text",
-    "/snapshot": "`summary.json` of the newest snapshot. JSON",
-    "/export/{name}": "an [export](../exports.md), such as `/export/k1.npz` or `/export/objects.csv`",
-    "/models": "the models with their accuracy on held-out answers. JSON",
-    "/docs": "redirects to `/docs/`, this manual. HTML",
-    "/docs/": "index of the manual. HTML",
-    "/docs/{page:path}": "a page of the manual, such as `/docs/reference/settings`; append `.md` for Markdown",
-    "/progressive": "progressive validation: accuracy of predictions before each update. JSON",
-}
-ADMIN = {
-    "/admin/snapshot": "take a snapshot now",
-    "/admin/pause": "stop reading, and continue to serve",
-    "/admin/resume": "resume reading",
-    "/admin/refit": "`?kind=KIND`: run this refit on the newest snapshot",
-    "/admin/log-level": "`?level=debug|info|warning|error`: set the log level",
-}
 COLLECT = {
     "/ask": "the participant's page. HTML",
     "/ask.js": "its script",
@@ -48,6 +23,7 @@ COLLECT = {
     "/questions.csv": "questions for PsychoPy",
     "/collected/{name}": "a file of the study, as stored",
     "/download": "all data of the study, as a ZIP",
+    "/predict": "POST, for the owner: as a run answers it. JSON",
     "/objects/{name}": "PUT: add an object; the body is its text, picture or sound",
     "/metrics": "metrics for Prometheus",
     "/healthz": "liveness",
@@ -57,18 +33,19 @@ INTRODUCTION = f"""# HTTP
 
 {MADE}
 
-`run --listen HOST:PORT` serves these paths to GET and HEAD. They are read-only. Responses have an `ETag` derived from
-their content. If `[http] token` is set, all paths except the probes require `Authorization: Bearer TOKEN`. Other paths
+`run --listen HOST:PORT` serves these paths to GET and HEAD, and `/predict` to POST. `/openapi.json` describes them for
+programs. They are read-only. Files have an `ETag` derived from their content. If `[http] token` is set, all paths
+except the probes require `Authorization: Bearer TOKEN`. Other paths
 are 404, other methods 405; too many downloads, builds or viewers 503 with `Retry-After`.
 """
 
 
 def page() -> str:
     """The whole page."""
-    lines = [INTRODUCTION, *(item(f"`{path}`: {says}.") for path, says in PATHS.items())]
+    lines = [INTRODUCTION, *(item(f"`{path}`: {operation.says}.") for path, operation in READ.items())]
     lines += ["", "## Administration", ""]
     lines += ["If `[http] admin_token` is set, a run accepts these by POST with that token.", ""]
-    lines += [item(f"`{path}`: {says}.") for path, says in ADMIN.items()]
+    lines += [item(f"`{path}`: {operation.says}.") for path, operation in ADMIN.items()]
     lines += ["", "## Studies", ""]
     lines += ["`collect --listen HOST:PORT` serves these, and to the owner also all paths of a run.", ""]
     lines += [item(f"`{path}`: {says}.") for path, says in COLLECT.items()]

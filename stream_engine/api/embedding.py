@@ -15,6 +15,7 @@ from stream_engine.api.learned_objects import LearnedObjects
 from stream_engine.data.packed_names import unpack_names
 from stream_engine.embedding.fit import KERNELS
 from stream_engine.evaluation.answer_probabilities import probabilities
+from stream_engine.evaluation.probability import of_draws
 from stream_engine.refits import embedding
 
 
@@ -163,6 +164,8 @@ class OrdinalEmbedding(LearnedObjects):
         self.worker_lapse_ = dict(zip(workers, artifact.arrays["worker_lapse"].tolist()))
         weights = artifact.arrays.get("worker_weights")
         self.participant_weights_ = {} if weights is None else dict(zip(workers, weights))
+        held = artifact.arrays
+        self._draws = (held["draws"], held["draw_lapse"]) if "draws" in held else None
         self.ridge_, self.kernel_name_ = self.report_["ridge"], self.report_["kernel"]
         return self
 
@@ -218,12 +221,17 @@ class OrdinalEmbedding(LearnedObjects):
         points, scale = self.embedding_, self.report_["scale"]
         if weights is not None:
             points, scale = points * np.sqrt(weights), self.report_["individual_differences"]["scale"]
-        return probabilities(points, rows, self.worker_lapse_[name], self.alpha_, scale=scale)
+        lapse = self.worker_lapse_[name]
+        if self._draws is not None and weights is None:
+            return of_draws(self._draws[0], np.ones(len(points), bool), lapse)(rows)
+        return probabilities(points, rows, lapse, self.alpha_, scale=scale)
 
     def _learned(self) -> np.ndarray:
         return self.embedding_
 
     def _probability(self, rows: np.ndarray) -> np.ndarray:
+        if self._draws is not None:
+            return of_draws(self._draws[0], np.ones(len(self.embedding_), bool), self._draws[1])(rows)
         return probabilities(self.embedding_, rows, self.lapse_, self.alpha_, scale=self.report_["scale"])
 
     def _margin(self, rows: np.ndarray) -> np.ndarray:

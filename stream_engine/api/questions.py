@@ -8,7 +8,7 @@ import numpy as np
 
 from stream_engine.api.frames import BadFrame, columns_of, is_dicts
 from stream_engine.api.options import as_known, check_layout, paths_in, settings_of
-from stream_engine.evaluation.questions import Asking, Questions
+from stream_engine.evaluation.questions import QuestionReader, Questions
 from stream_engine.formats.options import EventOptions
 from stream_engine.formats.record_columns import records_of
 
@@ -41,7 +41,7 @@ def questions_in(data: Any, options: EventOptions, layout: Mapping[str, Any]) ->
     held = {name: [row.get(name) for row in rows[:1000]] for name in (rows[0] if rows else ())}
     with suppress(BadFrame):  # a question need not say what was answered
         options, _ = as_known(records_of(held), options)
-    asking = Asking(options)
+    asking = QuestionReader(options)
     for number, row in enumerate(rows):
         asking.add(row, f"row {number}")
     return asking.questions()

@@ -8,7 +8,7 @@ import h11
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response, StreamingResponse
 
-ASKED = ("accept", "if-none-match", "if-range", "range")  # headers that are sent on
+ASKED = ("accept", "content-type", "if-none-match", "if-range", "range")  # headers that are sent on
 _OURS = (b"connection", b"transfer-encoding", b"server", b"date", b"keep-alive")  # headers of the answer that are not
 _PIECE = 64 << 10
 PATIENCE = 30.0  # seconds for the head of an answer
@@ -24,8 +24,8 @@ class Forward:
             self._tls = ssl.create_default_context()
             self._tls.check_hostname, self._tls.verify_mode = False, ssl.CERT_NONE
 
-    async def __call__(self, request: Request) -> Response:
-        """What the engine answers; 503 while it is not there."""
+    async def __call__(self, request: Request, body: bytes = b"") -> Response:
+        """What the engine answers to a request with this body; 503 while it is not there."""
         target = request.scope["path"].removeprefix(request.scope.get("root_path", "")) or "/"
         try:
             reader, writer = await asyncio.open_connection("127.0.0.1", self._port(), ssl=self._tls)
@@ -34,10 +34,13 @@ class Forward:
         connection = h11.Connection(h11.CLIENT)
         headers = [("Host", "127.0.0.1"), ("Authorization", f"Bearer {self._token}"), ("Connection", "close")]
         headers += [(name, request.headers[name]) for name in ASKED if name in request.headers]
+        if body:
+            headers.append(("Content-Length", str(len(body))))
         query = f"?{request.url.query}" if request.url.query else ""
         try:
             asked = h11.Request(method=request.method, target=_quoted(target) + query, headers=headers)
-            writer.write((connection.send(asked) or b"") + (connection.send(h11.EndOfMessage()) or b""))
+            sent = (asked, *([h11.Data(data=body)] if body else []), h11.EndOfMessage())
+            writer.write(b"".join(connection.send(each) or b"" for each in sent))
             answer = await asyncio.wait_for(_head(connection, reader), PATIENCE)
         except (OSError, h11.ProtocolError, TimeoutError):
             writer.close()

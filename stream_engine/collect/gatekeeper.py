@@ -7,13 +7,14 @@ which leaves it in a cookie of this site. Participants never need it.
 from collections.abc import Callable
 from typing import Any
 
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response
 
 from stream_engine.collect.accept import Rejection, check_worker
 from stream_engine.collect.access import Access, Rates, client_behind
 from stream_engine.collect.study import Study
 from stream_engine.service.http.access import right_token, shown_token
+from stream_engine.service.http.bodies import BadBody, body_of
 
 COOKIE = "stream_engine_owner"
 
@@ -58,16 +59,10 @@ class Gatekeeper:
 
     async def body(self, request: Request, most: int | None = None) -> bytes:
         """What was posted, up to the limit. Raises `Rejection`."""
-        most = most or self.body_bytes
-        body = bytearray()
         try:
-            async for some in request.stream():
-                body += some
-                if len(body) > most:
-                    raise Rejection("too_large", f"got more than {most:,} bytes, the maximum")
-        except ClientDisconnect:
-            raise Rejection("not_json", "the connection was closed") from None
-        return bytes(body)
+            return await body_of(request, most or self.body_bytes)
+        except BadBody as error:
+            raise Rejection("too_large" if error.status == 413 else "not_json", str(error)) from None
 
     def is_owner(self, request: Request) -> bool:
         """Whether a request shows the owner's token."""

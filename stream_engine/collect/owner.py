@@ -22,10 +22,10 @@ from stream_engine.collect import archive
 from stream_engine.collect.accept import Rejection
 from stream_engine.collect.access import Access
 from stream_engine.collect.archive import as_csv, as_jspsych
-from stream_engine.collect.asked_of_people import Logs, People
 from stream_engine.collect.forward import Forward
 from stream_engine.collect.gatekeeper import Gatekeeper, refusal
 from stream_engine.collect.group_commit import GroupCommit
+from stream_engine.collect.participant_service import Logs, ParticipantService
 from stream_engine.collect.stimuli import LARGEST, TEXT, Stimuli, check_media, check_text
 from stream_engine.report import shell
 
@@ -46,7 +46,7 @@ class Owner:
 
     def __init__(
         self,
-        people: People,
+        people: ParticipantService,
         stimuli: Stimuli,
         logs: Logs,
         access: Access,
@@ -235,7 +235,7 @@ class Owner:
 class _Figures(Collector):
     """What this side counts, for Prometheus."""
 
-    def __init__(self, people: People):
+    def __init__(self, people: ParticipantService):
         self._people = people
 
     def collect(self) -> list[CounterMetricFamily | GaugeMetricFamily]:

@@ -8,7 +8,6 @@ Size of the 95 % regions in a map: the stop rule that ends a study when the map 
 """
 
 import sys
-from collections import deque
 from typing import Any
 
 import msgspec
@@ -16,7 +15,8 @@ import numpy as np
 from scipy.special import gammaincinv
 
 from stream_engine import asking
-from stream_engine.asking.known import CannotAsk, Knowledge, codes, known_from, nothing_known, with_objects
+from stream_engine.asking.known import known_from, nothing_known, with_objects
+from stream_engine.asking.queue import QuestionQueue
 from stream_engine.data.container import Corrupt
 from stream_engine.state.artifact import Artifact
 from stream_engine.state.store import NoSuchSnapshot, Store
@@ -44,9 +44,6 @@ def ellipse_size(learned: Artifact | None) -> float | None:
     quantile = 2 * gammaincinv(points.shape[1] / 2, LEVEL)
     longest = np.linalg.eigvalsh(covariance)[:, -1]
     return float(np.median(np.sqrt(np.maximum(quantile * longest, 0.0))) / spread)
-
-
-GIVEN_UP = 1800.0  # seconds after which a question that was asked may be asked of another
 
 
 class MakerSettings(msgspec.Struct):
@@ -83,24 +80,24 @@ class Maker:
     """What is known, and the questions that are ready."""
 
     def __init__(self, told: MakerSettings):
-        self._told, self._store = told, Store(told.state, tell=lambda line: None)
+        self._store = Store(told.state, tell=lambda line: None)
         self._names: dict[str, None] = {}
-        self._asked: deque[tuple[float, tuple[str, ...]]] = deque()
         self._of: tuple[int, ...] = (-1,)
-        self._ready: asking.PreparedQuestions | None = None
+        self._queue = QuestionQueue(
+            told.strategy, told.start, told.random_share, told.seed, in_threes=told.type == "odd_one_out"
+        )
         self._known = nothing_known()
         self._ellipse: float | None = None
-        self._block = 0
 
     def answer(self, request: Request) -> Reply:
         """Questions, as asked for."""
         self._names |= dict.fromkeys(request.names)
-        self._asked.extend(request.asked)
-        while self._asked and self._asked[0][0] < request.now - GIVEN_UP:
-            self._asked.popleft()
+        for time, three in request.asked:
+            self._queue.asked(time, three)
         fresh = self._look() or bool(request.names)
-        if fresh or self._ready is None:
-            self._prepare()
+        if fresh or not self._queue.is_ready:
+            known = with_objects(self._known, self._names)
+            self._queue.adopt(self._queue.choose(known, max(self._of[0], 0), request.now))
         n = max(request.n, asking.BLOCK) if fresh else request.n
         questions = self._take(n) if n else []
         learned = self._known.learned
@@ -124,43 +121,16 @@ class Maker:
         self._of = newest
         return True
 
-    def _prepare(self) -> None:
-        """Make the model ready; what waits for an answer is not asked again."""
-        known = with_objects(self._known, self._names)
-        ids = {name: i for i, name in enumerate(known.names)}
-        rows = [tuple(ids[name] for name in three) for _, three in self._asked if all(name in ids for name in three)]
-        if self._told.type == "odd_one_out":
-            rows = [(row[i], *row[:i], *row[i + 1 :]) for row in rows for i in range(3)]
-        known = known._replace(asked=_distinct(rows, known))
-        told, self._block = self._told, self._block + 1
-        strategy = told.strategy if known.learned is not None else told.start
-        seed = told.seed + 1_000_003 * max(self._of[0], 0) + self._block
-        try:
-            self._ready = asking.prepare(known, strategy, seed, told.random_share, asking.BLOCK)
-        except CannotAsk:  # nothing is left
-            self._ready = None
-
     def _take(self, n: int) -> list[tuple[tuple[str, str, str], str, float | None]]:
         """Up to n questions about objects of the study; fewer where fewer are left."""
         taken: list[tuple[tuple[str, str, str], str, float | None]] = []
-        while len(taken) < n and self._ready is not None:
-            try:
-                some, self._ready = asking.take(self._ready, min(n, max(len(self._ready.queue.rows), 1)))
-            except CannotAsk:
-                break
-            names = self._ready.known.names
+        while len(taken) < n and len((some := self._queue.take(n)).rows):
+            names = self._queue.known.names
             for row, sampler, propensity in zip(*(column.tolist() for column in some), strict=True):
                 three = (names[row[0]], names[row[1]], names[row[2]])
                 if all(name in self._names for name in three):
                     taken.append((three, sampler, None if np.isnan(propensity) else propensity))
         return taken
-
-
-def _distinct(rows: list[tuple[int, ...]], known: Knowledge) -> np.ndarray:
-    if not rows:
-        return np.empty(0, np.int64)
-    code = np.sort(codes(np.array(rows, np.int64), len(known.names)))
-    return code[np.diff(code, prepend=-1) > 0]
 
 
 def main() -> None:

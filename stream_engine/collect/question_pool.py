@@ -13,7 +13,7 @@ from itertools import combinations
 from typing import NamedTuple
 
 from stream_engine.collect.screens import CATCH, REPEAT, Screen, new_id
-from stream_engine.collect.sessions import Person
+from stream_engine.collect.sessions import ParticipantSession
 from stream_engine.collect.study import Study
 
 TRIES = 50  # random draws that a person may have been asked before, until all questions are listed
@@ -45,7 +45,7 @@ class QuestionPool:
         """Better ones are there: these instead of what lies ready."""
         self.ready = deque(questions)
 
-    def screen(self, worker: str, person: Person, now: float) -> Screen:
+    def screen(self, worker: str, person: ParticipantSession, now: float) -> Screen:
         """What to ask this person next. Raises `NothingLeft`."""
         asking, catching = self._study.asking, self._study.catching
         if self._study.catch and catching.every and person.since_catch >= catching.every:
@@ -86,7 +86,7 @@ class QuestionPool:
         kind = self._study.asking.type
         return Screen(new_id(self._key), worker, kind, tuple(shown), now, trial.anchor, CATCH, None, 1, trial.right)
 
-    def _repeat(self, worker: str, person: Person, now: float) -> Screen:
+    def _repeat(self, worker: str, person: ParticipantSession, now: float) -> Screen:
         """One of the last answers but the very last, sides anew."""
         old = self._random.choice(list(person.last)[: len(person.last) - self._study.asking.repeat_after])
         shown = tuple(self._random.sample(old.shown, len(old.shown)))
@@ -104,7 +104,7 @@ class QuestionPool:
             old.repeats or old.id,
         )
 
-    def _drawn(self, worker: str, person: Person, now: float) -> Screen:
+    def _drawn(self, worker: str, person: ParticipantSession, now: float) -> Screen:
         names, odd = self._names, self._study.asking.type == "odd_one_out"
         total = math.comb(len(names), 3) * (1 if odd else 3)
         left = total - len(person.seen)  # catch trials and repetitions among them: a few too few

@@ -14,12 +14,12 @@ from starlette.responses import FileResponse, HTMLResponse, PlainTextResponse, R
 from starlette.routing import Route
 
 from stream_engine.collect.accept import Rejection, answers_in
-from stream_engine.collect.asked_of_people import MOST_ASKED, People
 from stream_engine.collect.forward import Forward
 from stream_engine.collect.gatekeeper import Gatekeeper, refusal
 from stream_engine.collect.owner import Owner
 from stream_engine.collect.page import PAGE_POLICY, page
 from stream_engine.collect.page.words import Words
+from stream_engine.collect.participant_service import MOST_ASKED, ParticipantService
 from stream_engine.collect.stimuli import Stimuli
 
 Endpoint = Callable[[Request], Awaitable[Response]]
@@ -30,7 +30,13 @@ class Routes:
     """The application; `words` are those that the page says by itself."""
 
     def __init__(
-        self, people: People, stimuli: Stimuli, keeper: Gatekeeper, owner: Owner, forward: Forward, words: Words
+        self,
+        people: ParticipantService,
+        stimuli: Stimuli,
+        keeper: Gatekeeper,
+        owner: Owner,
+        forward: Forward,
+        words: Words,
     ):
         self._people, self._stimuli, self._keeper = people, stimuli, keeper
         self._owner, self._forward, self._words = owner, forward, words
@@ -51,8 +57,16 @@ class Routes:
             ("/readyz", self._ready, ["GET"]),
         ]
         owners = [(path, self._owners(endpoint), methods) for path, endpoint, methods in self._owner.paths()]
+        owners.append(("/predict", self._owners(self._predict), ["POST"]))
         rest = Route("/{path:path}", self._owners(self._forward), methods=["GET"])
         return Starlette(routes=[*(Route(p, e, methods=m) for p, e, m in [*open_to_all, *owners]), rest])
+
+    async def _predict(self, request: Request) -> Response:
+        try:
+            return await self._forward(request, await self._keeper.body(request))
+        except Rejection as error:
+            self._people.refuse(error.reason)
+            return refusal(error)
 
     def _refusing(self, endpoint: Endpoint) -> Endpoint:
         """The endpoint for who asks with measure; what it refuses is said as JSON."""

@@ -24,7 +24,6 @@ from connectors import Position
 from connectors.disk import Disk, FolderInUse, FolderLock, write_whole
 from connectors.files.readers import partition_of
 from stream_engine.collect.access import Access
-from stream_engine.collect.asked_of_people import Logs, People
 from stream_engine.collect.children import Child, QuestionRequests
 from stream_engine.collect.forward import Forward
 from stream_engine.collect.gatekeeper import Gatekeeper
@@ -32,11 +31,12 @@ from stream_engine.collect.line_log import LineLog, answer_log, of_study
 from stream_engine.collect.origins import Origins
 from stream_engine.collect.owner import PAUSED, Owner
 from stream_engine.collect.page.words import words_of
+from stream_engine.collect.participant_service import Logs, ParticipantService
 from stream_engine.collect.question_maker import MakerSettings, Reply, Request
 from stream_engine.collect.question_pool import Question, QuestionPool
 from stream_engine.collect.routes import Routes
 from stream_engine.collect.sessions import restored
-from stream_engine.collect.stimuli import Stimuli, keep, kept
+from stream_engine.collect.stimuli import Stimuli, keep, stored_objects
 from stream_engine.collect.study import Study
 from stream_engine.collect.topic_log import TopicLog
 from stream_engine.data.container import Corrupt
@@ -82,7 +82,7 @@ def collect(place: Place, study: Study, log: FilteringBoundLogger, say: Callable
     with ExitStack() as stack:
         requests = Requests()
         stack.enter_context(requests.from_signals())
-        stimuli = Stimuli(kept(folder / "objects") if place.objects is None else place.objects)
+        stimuli = Stimuli(stored_objects(folder / "objects") if place.objects is None else place.objects)
         settings = configuration.load(place.config, {})
         try:
             stack.callback(FolderLock(folder).release)
@@ -99,10 +99,10 @@ def collect(place: Place, study: Study, log: FilteringBoundLogger, say: Callable
         answers = of_study(logs.answers.lines(), access.study, logs.answers.name)
         sessions = restored(answers, logs.sessions.lines())
         pool = QuestionPool(study, stimuli.names, access.study)
-        people = People(study, access, sessions, pool, logs)
+        people = ParticipantService(study, access, sessions, pool, logs)
         people.paused = (folder / PAUSED).exists()
         pictures = any(each.media.startswith("image/") for each in list(stimuli.shown.values()))
-        shown_by_engine = kept(folder / "objects") if pictures and settings.http.objects is None else None
+        shown_by_engine = stored_objects(folder / "objects") if pictures and settings.http.objects is None else None
         engine, token = _Engine(place, log, shown_by_engine), secrets.token_hex(32)
         os.environ[TOKEN] = token
         keeper, forward = (
@@ -162,7 +162,9 @@ class _Engine:
 class _Maker:
     """The process that chooses questions, told what was asked, its questions put into the pool."""
 
-    def __init__(self, place: Place, study: Study, people: People, stimuli: Stimuli, log: FilteringBoundLogger):
+    def __init__(
+        self, place: Place, study: Study, people: ParticipantService, stimuli: Stimuli, log: FilteringBoundLogger
+    ):
         self._people, self._stimuli, self._log = people, stimuli, log
         asking = study.asking
         told = MakerSettings(

@@ -18,7 +18,7 @@ MOST_REPEATED = 100  # of a person's last answers, those that may be asked again
 
 
 @dataclass(slots=True)
-class Person:
+class ParticipantSession:
     """One worker. `seen` holds the keys of the questions that he was asked."""
 
     seen: set[int] = field(default_factory=set)
@@ -38,17 +38,17 @@ class Sessions:
     """All people of a study. Used by one thread."""
 
     def __init__(self) -> None:
-        self.people: dict[str, Person] = {}
+        self.people: dict[str, ParticipantSession] = {}
         self.open: dict[str, Screen] = {}
         self.answered: dict[str, str] = {}  # id -> worker
         self.given_up: set[str] = set()  # ids that were answered too late, or never
         self.total = 0  # answers, without catch trials
 
-    def person(self, worker: str) -> Person:
+    def person(self, worker: str) -> ParticipantSession:
         """Of that name, made when new."""
         found = self.people.get(worker)
         if found is None:
-            found = self.people[worker] = Person()
+            found = self.people[worker] = ParticipantSession()
         return found
 
     def asked(self, screen: Screen) -> None:

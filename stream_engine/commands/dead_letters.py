@@ -15,7 +15,7 @@ from typing import Any
 import click
 
 from connectors import DeadLetter, UnusableSource
-from connectors.files.dead_letters import Kept
+from connectors.files.dead_letters import StoredLine
 from connectors.files.readers import LineNumbers
 from stream_engine.data.comparisons import REASONS
 from stream_engine.service.dead_letters import letters_of
@@ -77,7 +77,7 @@ def grouped(snapshot: Snapshot, folder: Path) -> dict[str, Any]:
                 (letter.reason, letter.partition),
                 {"reason": letter.reason, "partition": letter.partition, "letters": 0, "bytes": 0, "first": {}},
             )
-            group["first"] = group["first"] or shown(letter, lines)
+            group["first"] = group["first"] or letter_fields(letter, lines)
             group["letters"] += 1
             group["bytes"] += kept.size
     gone = snapshot.counters.get("dead_letters", {})
@@ -99,7 +99,7 @@ def _lines_of(snapshot: Snapshot) -> LineNumbers:
     return LineNumbers(settings.input.format, text_layout_of(settings))
 
 
-def shown(letter: DeadLetter, lines: LineNumbers) -> dict[str, Any]:
+def letter_fields(letter: DeadLetter, lines: LineNumbers) -> dict[str, Any]:
     """A letter for people and programs; `line` is null where its input has no lines, or is not there any more."""
     return {
         "partition": letter.partition,
@@ -164,12 +164,12 @@ def show(
     else:
         with closing(_lines_of(snapshot)) as lines:
             for letter in letters:
-                _write(shown(letter, lines), as_json)
+                _write(letter_fields(letter, lines), as_json)
     for why, n in skipped.items():
         click.echo(f"{n:,} skipped: {why}", err=True)
 
 
-def _readable(letters: Iterator[Kept], skipped: Counter[str]) -> Iterator[DeadLetter]:
+def _readable(letters: Iterator[StoredLine], skipped: Counter[str]) -> Iterator[DeadLetter]:
     for kept in letters:
         if kept.letter is None:
             skipped["damaged lines; `stream-engine verify` names their files"] += 1

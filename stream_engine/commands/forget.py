@@ -10,7 +10,7 @@ import click
 from connectors.files.dead_letters import overwrite
 from stream_engine.commands import state_option
 from stream_engine.state.forgetting import (
-    Forgotten,
+    ForgetResult,
     UnknownName,
     forget_object,
     forget_worker,
@@ -75,7 +75,7 @@ def _forget(
     except UnknownName as error:
         if drop:
             raise
-        unknown, done = error, Forgotten(before._replace(sequence=before.sequence + 1), 0, 0)
+        unknown, done = error, ForgetResult(before._replace(sequence=before.sequence + 1), 0, 0)
     after, names = without_aliases(done.snapshot, name) if name is not None else (done.snapshot, {worker or ""})
     letters = overwrite(
         Path(folder) if folder else store.directory / "dead_letters", naming(*sorted(names)), store.disk
@@ -88,7 +88,7 @@ def _forget(
     return _said(store.replace(after), letters, before, done, drop, name is not None)
 
 
-def _details(done: Forgotten, of_object: bool, letters: int, drop: Collection[str], unknown: bool) -> dict[str, Any]:
+def _details(done: ForgetResult, of_object: bool, letters: int, drop: Collection[str], unknown: bool) -> dict[str, Any]:
     """What the history says: never the name."""
     return {
         "what": "dead letters" if unknown else "object" if of_object else "worker",
@@ -100,7 +100,7 @@ def _details(done: Forgotten, of_object: bool, letters: int, drop: Collection[st
 
 
 def _said(
-    after: Snapshot, letters: int, before: Snapshot, done: Forgotten, drop: Collection[str], of_object: bool
+    after: Snapshot, letters: int, before: Snapshot, done: ForgetResult, drop: Collection[str], of_object: bool
 ) -> str:
     left = "an unknown number of" if done.comparisons is None else f"{done.comparisons:,}"
     lines = [

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, Protocol, Self
 
 import numpy as np
 
-from stream_engine.counts.leaving import CannotForget, Leaving
+from stream_engine.counts.removal import CannotForget, Removal
 from stream_engine.data.array_checks import ArraySpec, check_arrays, check_like
 from stream_engine.data.comparisons import Batch
 from stream_engine.data.mapped_arrays import IN_MEMORY, Allocation
@@ -29,9 +29,10 @@ ACCUMULATORS = {
     "worker_votes": "stream_engine.counts.worker_votes:WorkerVotes",
     "window": "stream_engine.counts.window:Window",
     "judgements": "stream_engine.counts.judgements:Judgements",
+    "response_patterns": "stream_engine.counts.response_patterns:ResponsePatterns",
 }
 # of an engine and of a run
-DEFAULT_ACCUMULATORS = ("adds3", "adds4", "triplet_counts", "worker_votes", "judgements")
+DEFAULT_ACCUMULATORS = ("adds3", "adds4", "triplet_counts", "worker_votes", "judgements", "response_patterns")
 # Those of the above that forget, where they forget by count: a statement about arrival, hence a ledger.
 BY_ARRIVAL = {
     "adds3_decayed": "stream_engine.counts.decayed_counts:DecayedAddS3ByArrival",
@@ -111,7 +112,7 @@ class Statistic(Protocol):
         ...
 
     @classmethod
-    def without(cls, state: Mapping[str, np.ndarray], leaving: Leaving) -> dict[str, np.ndarray]:
+    def without(cls, state: Mapping[str, np.ndarray], leaving: Removal) -> dict[str, np.ndarray]:
         """The state as if the comparisons that leave had never come, canonical; see `leaving`. Raises `CannotForget`
         where that cannot be told, which is what a statistic says that does not know better."""
         raise CannotForget("cannot be separated by object or participant")

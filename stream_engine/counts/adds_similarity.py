@@ -25,7 +25,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 
 from stream_engine.counts import Accumulator, radix
-from stream_engine.counts.leaving import Leaving, pairs_minus
+from stream_engine.counts.removal import Removal, pairs_minus
 from stream_engine.counts.sorted_counts import LOG_FLOOR, SortedCounts, check_sum
 from stream_engine.data.array_checks import LARGEST_COUNT, ArraySpec, check_rising, check_rows, ids
 from stream_engine.data.comparisons import Batch
@@ -242,7 +242,7 @@ class _AddS(Accumulator):
         return {"i": i[order].astype(np.int32), "j": j[order].astype(np.int32), "w": np.array(state["w"])[order]}
 
     @classmethod
-    def without(cls, state: Mapping[str, np.ndarray], leaving: Leaving) -> dict[str, np.ndarray]:
+    def without(cls, state: Mapping[str, np.ndarray], leaving: Removal) -> dict[str, np.ndarray]:
         """The state less what the comparisons that leave had added. O(pairs + keys that leave)."""
         return pairs_minus(state, leaving, cls.QUADRUPLETS)
 

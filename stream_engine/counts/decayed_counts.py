@@ -20,7 +20,7 @@ import numpy as np
 
 from stream_engine.counts import Accumulator, Ledger, Statistic
 from stream_engine.counts.float_sums import KeySums, PairSums
-from stream_engine.counts.leaving import Leaving, sums_without
+from stream_engine.counts.removal import Removal, sums_without
 from stream_engine.data.array_checks import LARGEST_COUNT, check_arrays, counts, figures, flags
 from stream_engine.data.comparisons import Batch, triplet_times
 from stream_engine.data.container import Corrupt
@@ -140,7 +140,7 @@ class _ByTime(_Decayed, Accumulator):
         self._load(other.state())
 
     @classmethod
-    def without(cls, state: Mapping[str, np.ndarray], leaving: Leaving) -> dict[str, np.ndarray]:
+    def without(cls, state: Mapping[str, np.ndarray], leaving: Removal) -> dict[str, np.ndarray]:
         """Sums by key without those of an object, at the newest time that was seen; sums over pairs cannot be told
         apart. O(keys)."""
         kept = {key: np.array(state[key]) for key in ("newest", "untimed", "half_life", "by_time")}

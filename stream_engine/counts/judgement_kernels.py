@@ -30,7 +30,7 @@ BUCKETS = 1 << 11
 AHEAD = 32  # slots asked for at a time: as many waits for memory as a processor can have at once
 
 
-class Some(NamedTuple):
+class ResponseColumns(NamedTuple):
     """Judgements as columns, their comparisons one after the other."""
 
     hash: np.ndarray  # (c,) uint64
@@ -42,7 +42,7 @@ class Some(NamedTuple):
     rows: np.ndarray  # (r, 4) int32
 
 
-class Held(NamedTuple):
+class ReservoirSample(NamedTuple):
     """Room for judgements, each once."""
 
     hash: np.ndarray

@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from stream_engine.counts.judgement_kernels import Some, copy_rows
-from stream_engine.counts.leaving import shifted
+from stream_engine.counts.judgement_kernels import ResponseColumns, copy_rows
+from stream_engine.counts.removal import shifted
 from stream_engine.data.array_checks import check_names, check_rising, check_rows
 from stream_engine.data.compiled import read_only
 from stream_engine.data.container import Corrupt
@@ -21,12 +21,14 @@ State = Mapping[str, np.ndarray]
 NO_TIME = int(np.array(-np.inf).view(np.int64))  # -inf stands for no time: unlike NaN it is equal to itself
 
 
-def some_of(state: State) -> Some:
+def response_columns(state: State) -> ResponseColumns:
     """The judgements of a state, every column filled; arrays of the state are not changed through it."""
     n = len(state["hash"])
     worker, sampler = (state[key] if len(state[key]) else np.full(n, -1, np.int32) for key in ("worker", "sampler"))
     time = time_bits(state["time"]) if len(state["time"]) else np.full(n, NO_TIME)
-    return Some(state["hash"], state["size"], state["times"].astype(np.int64), worker, time, sampler, state["rows"])
+    return ResponseColumns(
+        state["hash"], state["size"], state["times"].astype(np.int64), worker, time, sampler, state["rows"]
+    )
 
 
 def time_bits(time: np.ndarray) -> np.ndarray:
@@ -41,7 +43,7 @@ def time_bits(time: np.ndarray) -> np.ndarray:
 
 
 def canonical(
-    some: Some, begin: np.ndarray, workers: Sequence[str], samplers: Sequence[str], below: int, larger: int
+    some: ResponseColumns, begin: np.ndarray, workers: Sequence[str], samplers: Sequence[str], below: int, larger: int
 ) -> dict[str, np.ndarray]:
     """The state of these judgements, in any order, whose rows begin at `begin` (c,). O(c log c)."""
     worker, worker_names = _by_name(some.worker, workers)
@@ -81,7 +83,7 @@ def _by_name(column: np.ndarray, names: Sequence[str]) -> tuple[np.ndarray, list
     return number[column], [name for name, _ in used]
 
 
-def _order(some: Some, begin: np.ndarray) -> np.ndarray:
+def _order(some: ResponseColumns, begin: np.ndarray) -> np.ndarray:
     order = np.argsort(some.hash)
     hashes = some.hash[order]
     again = np.flatnonzero(hashes[1:] == hashes[:-1])
@@ -128,18 +130,18 @@ def check_judgements(state: State) -> None:
     check_rows("rows", len(rows), comparisons, "an anchor twice and two others, or four objects")
 
 
-def without_rows(some: Some, gone: int) -> Some:
+def without_rows(some: ResponseColumns, gone: int) -> ResponseColumns:
     """Judgements without the comparisons that name an object; those that are left with none are gone. Later ids are one
     lower."""
     stays = ~(some.rows == gone).any(axis=1)
     size = np.bincount(np.repeat(np.arange(len(some.size)), some.size)[stays], minlength=len(some.size))
     fewer = some._replace(size=size.astype(np.int32), rows=shifted(some.rows[stays], gone))
-    return chosen(fewer, fewer.size > 0)
+    return selected_rows(fewer, fewer.size > 0)
 
 
-def chosen(some: Some, which: np.ndarray) -> Some:
+def selected_rows(some: ResponseColumns, which: np.ndarray) -> ResponseColumns:
     """Those of the judgements, (c,) bool."""
-    return Some(
+    return ResponseColumns(
         some.hash[which],
         some.size[which],
         some.times[which],

@@ -24,18 +24,18 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from stream_engine.counts import Accumulator, judgement_kernels
-from stream_engine.counts.judgement_kernels import ALL, OF_SAMPLER, OF_WORKER, Held, Some
+from stream_engine.counts.judgement_kernels import ALL, OF_SAMPLER, OF_WORKER, ReservoirSample, ResponseColumns
 from stream_engine.counts.judgement_states import (
     NO_TIME,
     begins,
     canonical,
     check_judgements,
-    chosen,
-    some_of,
+    response_columns,
+    selected_rows,
     time_bits,
     without_rows,
 )
-from stream_engine.counts.leaving import Leaving
+from stream_engine.counts.removal import Removal
 from stream_engine.data import array_checks
 from stream_engine.data.comparisons import Batch, Provenance
 from stream_engine.data.compiled import read_only
@@ -47,7 +47,7 @@ from stream_engine.data.triplet_columns import handed_over
 _NOTHING = np.empty(0, np.int32)
 
 
-class Numbered:
+class NumberedNames:
     """Names as numbers, in the order in which they are first asked for."""
 
     def __init__(self, names: Sequence[str] = ()):
@@ -107,7 +107,7 @@ class Judgements(Accumulator):
     def __init__(self) -> None:
         self._n, self._used, self._below, self._larger = 0, 0, ALL, 0
         self._held, self._thrown_away = _room(64), False
-        self._workers, self._samplers = Numbered(), Numbered()
+        self._workers, self._samplers = NumberedNames(), NumberedNames()
 
     def update(self, batch: Batch) -> None:
         """Take in the judgements of a batch. The comparisons of one judgement stand side by side in it."""
@@ -149,7 +149,7 @@ class Judgements(Accumulator):
             time = time_bits(told.time[events])
             if len(told.sampler):
                 sampler = self._samplers.numbers(told.samplers, told.sampler[events])
-        self._enter(Some(hashes, sizes, np.ones(count, np.int64), worker, time, sampler, copied))
+        self._enter(ResponseColumns(hashes, sizes, np.ones(count, np.int64), worker, time, sampler, copied))
 
     def _without_parts(self, batch: Batch) -> Batch:
         """The batch without comparisons of an event that has others in other batches, which is far too large."""
@@ -168,9 +168,9 @@ class Judgements(Accumulator):
             provenance=told and told._replace(of_triplet=told.of_triplet[whole]),
         )
 
-    def _enter(self, some: Some) -> None:
+    def _enter(self, some: ResponseColumns) -> None:
         """Add judgements whose workers and samplers are numbered as here."""
-        some = Some(*(read_only(column) for column in some))  # one type, thus compiled once
+        some = ResponseColumns(*(read_only(column) for column in some))  # one type, thus compiled once
         at = row = 0
         while True:
             self._n, self._used, at, row = judgement_kernels.enter(
@@ -223,7 +223,7 @@ class Judgements(Accumulator):
             self._held.table[:] = 0
             judgement_kernels.file_all(self._held, self._n)
             self._thrown_away = True
-        some = some_of(state)
+        some = response_columns(state)
         worker = self._workers.numbers(unpack_names(state["worker_utf8"], state["worker_offsets"]), some.worker)
         sampler = self._samplers.numbers(unpack_names(state["sampler_utf8"], state["sampler_offsets"]), some.sampler)
         self._enter(some._replace(worker=worker, sampler=sampler))
@@ -248,7 +248,7 @@ class Judgements(Accumulator):
         self._cut()
         self._drop_names()
         held, n = self._held, self._n
-        some = Some(
+        some = ResponseColumns(
             held.hash[:n], held.size[:n], held.times[:n], held.worker[:n], held.time[:n], held.sampler[:n], held.rows
         )
         begin, workers, samplers = held.begin[:n], self._workers.names(), self._samplers.names()
@@ -275,27 +275,27 @@ class Judgements(Accumulator):
     @classmethod
     def renamed(cls, state: Mapping[str, np.ndarray], new_id: np.ndarray) -> dict[str, np.ndarray]:
         """The state after object i has the number new_id[i]. Hashes are of names, and stay."""
-        some = some_of(state)
+        some = response_columns(state)
         rows = np.asarray(new_id, np.int32)[some.rows].reshape(-1, 4)
         return canonical(some._replace(rows=rows), begins(some.size), *_beside(state))
 
     @classmethod
-    def without(cls, state: Mapping[str, np.ndarray], leaving: Leaving) -> dict[str, np.ndarray]:
+    def without(cls, state: Mapping[str, np.ndarray], leaving: Removal) -> dict[str, np.ndarray]:
         """The state without the comparisons about an object (a judgement that is left with none is gone), or without
         the judgements of a worker. The threshold and the hashes stay. O(comparisons held)."""
-        some = some_of(state)
+        some = response_columns(state)
         if leaving.of_object:
             some = without_rows(some, leaving.gone)
         else:
             workers = unpack_names(state["worker_utf8"], state["worker_offsets"])
             stays = some.worker != (workers.index(leaving.worker) if leaving.worker in workers else -2)
-            some = chosen(some, stays)
+            some = selected_rows(some, stays)
         return canonical(some, begins(some.size), *_beside(state))
 
     @classmethod
     def with_worker_called(cls, state: Mapping[str, np.ndarray], old: str, new: str) -> dict[str, np.ndarray]:
         """The same judgements by a worker of another name; their hashes stay. O(comparisons held)."""
-        some = some_of(state)
+        some = response_columns(state)
         workers, samplers, *rest = _beside(state)
         workers = tuple(new if name == old else name for name in workers)
         return canonical(some, begins(some.size), workers, samplers, *rest)
@@ -327,12 +327,12 @@ def _beside(state: Mapping[str, np.ndarray]) -> tuple[tuple[str, ...], tuple[str
     return workers, samplers, int(state["below"]), int(state["larger"])
 
 
-def _room(size: int, before: Held | None = None, n: int = 0, used: int = 0) -> Held:
+def _room(size: int, before: ReservoirSample | None = None, n: int = 0, used: int = 0) -> ReservoirSample:
     """Room for so many judgements and comparisons, beginning with those that there are; an empty table."""
     slots = 128
     while slots < 2 * (size + 1):
         slots *= 2
-    made = Held(
+    made = ReservoirSample(
         np.empty(size, np.uint64),
         np.empty(size, np.int32),
         np.empty(size, np.int64),
@@ -350,7 +350,7 @@ def _room(size: int, before: Held | None = None, n: int = 0, used: int = 0) -> H
     return made
 
 
-def _only_used(names: Numbered, column: np.ndarray) -> tuple[Numbered, np.ndarray]:
+def _only_used(names: NumberedNames, column: np.ndarray) -> tuple[NumberedNames, np.ndarray]:
     """Only the names that stand in a column, and the column with their new numbers."""
-    fewer = Numbered()
+    fewer = NumberedNames()
     return fewer, fewer.numbers(names.names(), column)

@@ -13,7 +13,7 @@ import numpy as np
 
 from stream_engine.counts import radix
 from stream_engine.counts.key_counts import KeyCounts
-from stream_engine.counts.leaving import Leaving, counted_quadruplets_without
+from stream_engine.counts.removal import Removal, counted_quadruplets_without
 from stream_engine.data.array_checks import EXACT, ArraySpec, check_counts, check_rising, check_rows, ids
 from stream_engine.data.comparisons import Batch
 from stream_engine.data.compiled import njit
@@ -95,6 +95,6 @@ class QuadrupletCounts(KeyCounts):
         return named | {"n_lo": n_lo[order], "n_hi": n_hi[order]}
 
     @classmethod
-    def without(cls, state: Mapping[str, np.ndarray], leaving: Leaving) -> dict[str, np.ndarray]:
+    def without(cls, state: Mapping[str, np.ndarray], leaving: Removal) -> dict[str, np.ndarray]:
         """The state without the keys of an object. O(keys)."""
         return counted_quadruplets_without(state, leaving)

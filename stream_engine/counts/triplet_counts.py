@@ -13,7 +13,7 @@ import numpy as np
 
 from stream_engine.counts import radix
 from stream_engine.counts.key_counts import KeyCounts
-from stream_engine.counts.leaving import Leaving, counted_triplets_without
+from stream_engine.counts.removal import Removal, counted_triplets_without
 from stream_engine.data.array_checks import COUNT_COLUMNS, check_columns, check_counts
 from stream_engine.data.comparisons import Batch
 from stream_engine.data.compiled import njit
@@ -119,6 +119,6 @@ class TripletCounts(KeyCounts):
         return counts.state()
 
     @classmethod
-    def without(cls, state: Mapping[str, np.ndarray], leaving: Leaving) -> dict[str, np.ndarray]:
+    def without(cls, state: Mapping[str, np.ndarray], leaving: Removal) -> dict[str, np.ndarray]:
         """The state without the keys of an object, or less a worker's answers. O(keys)."""
         return counted_triplets_without(state, leaving)

@@ -13,7 +13,7 @@ import numpy as np
 
 from stream_engine.counts import Accumulator
 from stream_engine.counts.float_sums import KeySums, PairSums
-from stream_engine.counts.leaving import Leaving, sums_without
+from stream_engine.counts.removal import Removal, sums_without
 from stream_engine.data.array_checks import check_arrays
 from stream_engine.data.comparisons import Batch, triplet_weights
 from stream_engine.data.mapped_arrays import IN_MEMORY, Allocation
@@ -65,7 +65,7 @@ class _Weighted(Accumulator):
         return cls.SUMS.renamed(state, new_id)
 
     @classmethod
-    def without(cls, state: Mapping[str, np.ndarray], leaving: Leaving) -> dict[str, np.ndarray]:
+    def without(cls, state: Mapping[str, np.ndarray], leaving: Removal) -> dict[str, np.ndarray]:
         """Sums by key without those of an object; sums over pairs cannot be told apart. O(keys)."""
         return sums_without(state, leaving, cls.SUMS is KeySums)
 

@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from stream_engine.counts import Accumulator, Ledger, Statistic
-from stream_engine.counts.leaving import Leaving, window_without
+from stream_engine.counts.removal import Removal, window_without
 from stream_engine.data.array_checks import ArraySpec, check_rising, check_rows, counts, figures, flags, ids
 from stream_engine.data.comparisons import Batch, triplet_times
 from stream_engine.data.container import Corrupt
@@ -183,7 +183,7 @@ class Window(_Recent, Accumulator):
         self._load(other.state())
 
     @classmethod
-    def without(cls, state: Mapping[str, np.ndarray], leaving: Leaving) -> dict[str, np.ndarray]:
+    def without(cls, state: Mapping[str, np.ndarray], leaving: Removal) -> dict[str, np.ndarray]:
         """The window without the triplets of an object. O(window)."""
         return window_without(state, leaving)
 

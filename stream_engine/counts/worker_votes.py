@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from stream_engine.counts import Accumulator, radix
-from stream_engine.counts.leaving import Leaving, votes_with_worker_called, votes_without
+from stream_engine.counts.removal import Removal, votes_with_worker_called, votes_without
 from stream_engine.counts.sorted_counts import LOG_FLOOR, SortedCounts
 from stream_engine.data.array_checks import (
     EXACT,
@@ -237,7 +237,7 @@ class WorkerVotes(Accumulator):
         }
 
     @classmethod
-    def without(cls, state: Mapping[str, np.ndarray], leaving: Leaving) -> dict[str, np.ndarray]:
+    def without(cls, state: Mapping[str, np.ndarray], leaving: Removal) -> dict[str, np.ndarray]:
         """The state without the votes about an object, or without a worker. Tallies count events, and stay. O(keys)."""
         return votes_without(state, leaving, TALLIES)
 

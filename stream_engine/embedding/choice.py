@@ -23,11 +23,13 @@ from stream_engine.evaluation.answer_probabilities import margins, probability
 
 RIDGES = (10.0, 3.0, 1.0, 0.3, 0.1)
 DIMENSIONS = (1, 2, 3, 5, 8, 12, 18, 27)
+LARGER = (*DIMENSIONS, 40, 60)  # where the search was in some of the questions
 FIRST = 5  # dimensions in which the kernel and the ridge are chosen, where the dimensions are not given
 BEYOND = 1e-3  # ridges below are not tried
 GAIN = 1e-4  # nats an answer that a smaller ridge must gain to count as better
 CHEAP = CAREFUL / 10  # questions times dimensions up to which more ridges are tried in few dimensions
 FAR = 4.0  # standard errors by which a number of dimensions is worse, below which no smaller one is tried
+SIGNIFICANT = 1.96  # standard errors of an interval of 95 %
 WITHOUT = 1  # ridges in a row that do not help, after which a path ends
 FEW = 40.0  # answers that must choose at least
 MANY, ENOUGH = 400_000, 10  # questions above which fits that only choose have so many iterations
@@ -64,6 +66,7 @@ class Choice(NamedTuple):
     calibration: Calibration | None = None  # on the validation set; None: as fitted
     found: Embedding | None = None  # the fit to the training set, where settings were compared
     weights: Weights | None = None  # None: one map for everybody
+    interval: tuple[int, int] | None = None  # numbers of dimensions that predict no worse than the best, at 95 %
 
 
 def choose(
@@ -92,7 +95,46 @@ def choose(
             search.beside(search.smallest())
     chosen = search.best() if d is not None else search.smallest()
     tried = [{**each.setting._asdict(), "log_loss": each.log_loss} for each in search.tried]
-    return Choice(chosen.setting, "held-out log loss", tried, (chosen.found.points,), chosen.calibration, chosen.found)
+    return Choice(
+        chosen.setting,
+        "held-out log loss",
+        tried,
+        (chosen.found.points,),
+        chosen.calibration,
+        chosen.found,
+        interval=search.interval() if d is None else None,
+    )
+
+
+def larger(
+    chosen: Choice,
+    questions: Questions,
+    held: Answers,
+    fixed_lapse: bool = False,
+    progress: Callable[..., None] = lambda done, total, **figures: None,
+) -> Choice:
+    """A choice that was made with some of the questions, in more dimensions where all of them support it: each next
+    number is tried with all while it predicts better by more than one standard error. O(q d iterations) a fit."""
+    if chosen.found is None or chosen.calibration is None:
+        return chosen
+    search = _Search(questions, held, fixed_lapse, progress, True)
+    near = Trial(chosen.setting, 0.0, np.empty(0), chosen.found, None, chosen.calibration)
+    best = search.attempt(chosen.setting, near)
+    for d in LARGER:
+        if chosen.setting.d < d < questions.n_objects:
+            tried = search.attempt(chosen.setting._replace(d=d), best)
+            if _no_worse(best, tried):
+                break
+            best = tried
+    more = [{**each.setting._asdict(), "log_loss": each.log_loss} for each in search.tried]
+    return chosen._replace(
+        setting=best.setting,
+        tried=chosen.tried + more,
+        begin=(best.found.points,),
+        calibration=best.calibration,
+        found=best.found,
+        interval=search.interval(),
+    )
 
 
 def _loss(tried: Trial) -> float:
@@ -159,6 +201,12 @@ class _Search:
         """In the smallest number of dimensions that is within one standard error of the best, the best."""
         enough = [each for each in self.tried if _no_worse(each, self.best())]
         return min(enough, key=lambda each: (each.setting.d, each.log_loss))
+
+    def interval(self) -> tuple[int, int]:
+        """From the smallest number of dimensions that is not significantly worse than the best, to the best."""
+        best = self.best()
+        enough = [each.setting.d for each in self.tried if _no_worse(each, best, SIGNIFICANT)]
+        return min(enough), best.setting.d
 
     def dimensions(self, firsts: list[Trial], most: int) -> None:
         """Try other numbers of dimensions. `firsts`: each kernel's best in the same number, the better one first; that

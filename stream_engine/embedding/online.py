@@ -7,7 +7,8 @@ slope at X = 0 of m answers about n objects that say nothing.
 
 `take` puts a published fit in the place of what was learned, as it is: no alignment is needed. Answers that came since
 its snapshot are in the ring and are learned again, each once. Where the ring no longer holds all of them the fit is not
-taken, and the next one may be: no answer is lost.
+taken, and the next one may be: no answer is lost. If the fit has weights of participants on the axes, answers refine
+them; a participant whom the fit does not know begins at the group's, 1.
 """
 
 from collections.abc import Mapping
@@ -25,8 +26,10 @@ from stream_engine.embedding.online_step import (
     KNOWN,
     LARGEST,
     LEAST_LAPSE,
+    LEAST_WEIGHT,
     MEMORY,
     MOST_LAPSE,
+    MOST_WEIGHT,
     SEEN,
     WORTH,
     follow,
@@ -52,6 +55,10 @@ class PublishedFit(NamedTuple):
     ridge: float
     scale: float  # confidence of the points (`calibration`)
     answers: float  # that it was fitted to
+    weights: Mapping[int, np.ndarray] = {}  # row of `coins` -> (d,) on the axes
+    shrinkage: float = 0.0  # of log weights; 0: one map for everybody
+    slopes: bool = False  # whether all weights of a participant are equal
+    weighted_scale: float = 1.0  # confidence of the points for participants with weights
 
 
 class OnlineEmbedding:
@@ -67,6 +74,8 @@ class OnlineEmbedding:
         self.points, self.squares, self.answers = np.empty((0, d)), np.empty(0), np.empty(0)
         self.mean, self.first = np.empty((0, d)), np.empty((0, FIRST), np.int64)
         self.coins = np.array([[BEGIN[0] * BEGIN[1], BEGIN[1]]])
+        self.weights, self.information = np.ones((1, d)), np.zeros((1, d))
+        self.weighting = np.array([0.0, 0.0, 1.0])  # shrinkage, whether slopes, scale with weights
         self.ring, self.ring_worker = np.zeros((LEAST_RING, 4), np.int32), np.zeros(LEAST_RING, np.int32)
         self.numbers, self.owed = np.zeros(4, np.int64), np.zeros(1)
 
@@ -107,7 +116,18 @@ class OnlineEmbedding:
         self.grow(int(rows.max()) + 1)
         if who.max() >= len(self.coins):
             self.coins = np.concatenate([self.coins, np.zeros((int(who.max()) + 1 - len(self.coins), 2))])
+        self._group_weights()
         self._follow(rows, who)
+
+    def _group_weights(self) -> None:
+        """The group's weights for participants without own ones, where participants have any."""
+        missing = len(self.coins) - len(self.weights)
+        if not self.weighting[0] or missing <= 0:
+            return
+        d = self.weights.shape[1]
+        prior = 2 * self.weighting[0] * (d if self.weighting[1] else 1)
+        self.weights = np.concatenate([self.weights, np.ones((missing, d))])
+        self.information = np.concatenate([self.information, np.full((missing, d), prior)])
 
     def _follow(self, rows: np.ndarray, who: np.ndarray) -> None:
         rows, who = read_only(rows, np.int32), read_only(who, np.int32)  # one type, thus compiled once
@@ -126,6 +146,9 @@ class OnlineEmbedding:
             self.answers,
             self.first,
             self.coins,
+            self.weights,
+            self.information,
+            bool(self.weighting[1]),
             self.ring,
             self.ring_worker,
             self.numbers,
@@ -139,20 +162,34 @@ class OnlineEmbedding:
     def _inform(self, rows: np.ndarray, who: np.ndarray) -> None:
         """The sums of all objects from these answers, as if all their answers had been like them."""
         sums, times = np.zeros(len(self.points)), np.zeros(len(self.points))
-        information(rows, self.lapse[who], self.points, self.setting[0], sums, times)
+        information(
+            rows,
+            who,
+            self.lapse[who],
+            self.points,
+            self.weights,
+            self.information,
+            bool(self.weighting[1]),
+            self.setting[0],
+            sums,
+            times,
+        )
         known = slice(int(self.numbers[KNOWN]))  # and no room ahead, by which a sum would be rounded otherwise
         usual = sums[known].sum() / times[known].sum() if times.any() else FLOOR
         self.squares = FLOOR + self.answers * (sums + usual) / (times + 1.0)
 
-    def margins(self, rows: np.ndarray) -> np.ndarray:
-        """(m,) log odds of the answers (m, 4), by the lapse of all: below 0 where the opposite is expected; nan about
-        objects of which it heard nothing. O(m d)."""
+    def margins(self, rows: np.ndarray, who: int = 0) -> np.ndarray:
+        """(m,) log odds of the answers (m, 4), by the lapse of all, or the weights and the lapse of the participant in
+        row `who`: below 0 where the opposite is expected; nan about objects of which it heard nothing. O(m d)."""
         rows = np.asarray(rows)
         out = np.full(len(rows), np.nan)
         known = np.flatnonzero(((rows >= 0) & (rows < len(self.points))).all(axis=1))
         known = known[(self.answers[rows[known]] > 0).all(axis=1)]
-        delta = self.scale * margins(self.mean, rows[known], float(self.setting[0]))
-        out[known] = np.sign(delta) * log_odds(probability(np.abs(delta), float(self.lapse[0])))
+        own = 0 < who < len(self.weights)
+        seen = self.mean * np.sqrt(self.weights[who]) if own else self.mean
+        scale = float(self.weighting[2]) if own else self.scale
+        delta = scale * margins(seen, rows[known], float(self.setting[0]))
+        out[known] = np.sign(delta) * log_odds(probability(np.abs(delta), float(self.lapse[who])))
         return out
 
     def take(self, fitted: PublishedFit, since: int) -> bool:
@@ -171,6 +208,7 @@ class OnlineEmbedding:
         self.setting = np.array([fitted.alpha, fitted.ridge, 0.0])
         self.answers = self._answers_before(rows, fitted, since)
         self.coins = self._coins_of(fitted)
+        self._take_weights(fitted)
         self.numbers[[SEEN, KNOWN]] = since, max(k, int(self.numbers[KNOWN]))
         self.numbers[EARLIER] = max(int(fitted.answers) - since, 0)
         before = np.arange(max(0, self.seen - (room - count)), since) % room
@@ -197,6 +235,15 @@ class OnlineEmbedding:
             coins[who] = np.clip(own, LEAST_LAPSE, MOST_LAPSE) * 5 * WORTH, 5 * WORTH
         return coins
 
+    def _take_weights(self, fitted: PublishedFit) -> None:
+        """Weights as the fit found them, with the information of the prior; everybody else at the group's."""
+        d = fitted.points.shape[1]
+        self.weights, self.information = np.ones((1, d)), np.zeros((1, d))
+        self.weighting = np.array([fitted.shrinkage, fitted.slopes, fitted.weighted_scale], float)
+        self._group_weights()
+        for who, own in fitted.weights.items() if fitted.shrinkage else ():
+            self.weights[who] = np.clip(own, LEAST_WEIGHT, MOST_WEIGHT)
+
     def state(self) -> dict[str, np.ndarray]:
         """A copy of everything, for `resume`."""
         held, n = self._held(), int(self.numbers[KNOWN])
@@ -207,6 +254,9 @@ class OnlineEmbedding:
             "answers": self.answers[:n].copy(),
             "first": self.first[:n].copy(),
             "coins": self.coins.copy(),
+            "weights": self.weights.copy(),
+            "information": self.information.copy(),
+            "weighting": self.weighting.copy(),
             "ring": self.ring[:held].copy(),
             "ring_worker": self.ring_worker[:held].copy(),
             "numbers": self.numbers.copy(),
@@ -215,8 +265,11 @@ class OnlineEmbedding:
         }
 
     def resume(self, arrays: Mapping[str, Any]) -> None:
-        """Be what `state` told."""
+        """Be what `state` told; a state without weights has one map for everybody."""
         n, d = arrays["X"].shape
+        self.weights = np.array(arrays.get("weights", np.ones((1, d))), np.float64)
+        self.information = np.array(arrays.get("information", np.zeros((1, d))), np.float64)
+        self.weighting = np.array(arrays.get("weighting", (0.0, 0.0, 1.0)), np.float64)
         self.points, self.mean, self.squares, self.answers = (
             np.empty((0, d)),
             np.empty((0, d)),

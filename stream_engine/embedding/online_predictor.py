@@ -102,6 +102,9 @@ class Online:
         rows = [
             self._worker.setdefault(name, len(self._worker) + 1) for name in Names(arrays["utf8"], arrays["offsets"])
         ]
+        differ = report.get("individual_differences")
+        shrinkage = figure(report, "individual_differences", "shrinkage") if "worker_weights" in arrays else None
+        weights = zip(rows, np.asarray(arrays["worker_weights"]), arrays["worker_group"]) if shrinkage else ()
         return PublishedFit(
             points=np.array(arrays["X"], np.float64),
             asked=np.array(arrays["asked"], bool),
@@ -111,6 +114,10 @@ class Online:
             ridge=ridge,
             scale=figure(report, "scale") or 1.0,
             answers=answers,
+            weights={row: own for row, own, group in weights if group >= 0},
+            shrinkage=shrinkage or 0.0,
+            slopes=bool(differ.get("slopes")) if isinstance(differ, Mapping) else False,
+            weighted_scale=figure(report, "individual_differences", "scale") or 1.0,
         )
 
     def kept(self) -> ObserverState | None:

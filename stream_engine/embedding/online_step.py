@@ -14,6 +14,14 @@ A lapse is the share of a worker's answers that were a coin's: each answer adds 
 was one (the E step; Cappe & Moulines 2009, sec. 2.2, an online EM), fading after `MEMORY` answers. A new worker begins
 at the lapse of all, worth `WORTH` answers.
 
+Participants with weights on the axes (`individual`) see w u, w v instead of u, v. After each new answer, their log
+weights follow its slope g_k, a number an axis,
+
+    log w_k <- log w_k - g_k / h_k,   h_k <- h_k + g_k^2 p / (1 - p),   h_k = 2 shrinkage at first
+
+which is one step of Newton's method for the posterior around the group's weights, with the expected information of the
+answer (a Kalman filter with a diagonal covariance; Ollivier 2018, sec. 2). Of slopes, g and h are summed over the axes.
+
 A new object begins beside the one that it was said to be near. One that came late is put where its first answers are
 likeliest: few dimensions have poor minima, and a step cannot leave them.
 """
@@ -34,19 +42,22 @@ LARGEST = 1e4  # coordinates stay within
 STEEPEST = 500.0  # |Delta| beyond which the likelihood no longer changes
 FIRST = 16  # answers about a new object by which it is put elsewhere, at half of them and at all
 PLACES = 32  # that are tried
+LEAST_WEIGHT, MOST_WEIGHT = 1e-3, 1e3
 _GAMMA = np.uint64(GOLDEN_GAMMA)
 
 
 @njit(cache=True, nogil=True, inline="always", fastmath=True)
-def _slopes(points, i, j, k, l, alpha, lapse, slope, size):
-    """Fill slope (4, d) of the objects i, j, l, k and size (4,) of its squares; gives the probability of a coin. Where
-    k is i, the first row is all of i's."""
+def _slopes(points, weights, who, i, j, k, l, alpha, lapse, slope, size):
+    """Fill slope (4, d) of the objects i, j, l, k and size (4,) of its squares, slope[4] of the log weights of `who`,
+    a row of `weights` (1 where there is none); gives the probability of the answer. Where k is i, the first row is all
+    of i's."""
     d = points.shape[1]
+    who = who if who < len(weights) else 0
     near = far = 0.0
     for c in range(d):
         u, v = points[i, c] - points[j, c], points[k, c] - points[l, c]
-        near += u * u
-        far += v * v
+        near += weights[who, c] * u * u
+        far += weights[who, c] * v * v
     delta, a, b = far - near, 1.0, 1.0
     if alpha > 0.0:
         delta = 0.5 * (alpha + 1.0) * np.log((alpha + far) / (alpha + near))
@@ -59,13 +70,38 @@ def _slopes(points, i, j, k, l, alpha, lapse, slope, size):
     size[0] = size[1] = size[2] = size[3] = 0.0
     for c in range(d):
         u, v = a * (points[i, c] - points[j, c]), b * (points[k, c] - points[l, c])
+        slope[4, c] = 0.5 * weights[who, c] * (u * (points[i, c] - points[j, c]) - v * (points[k, c] - points[l, c]))
+        u, v = weights[who, c] * u, weights[who, c] * v
         slope[0, c] = u - same * v
         slope[1, c] = -u
         slope[2, c] = v
         slope[3, c] = -v
         for at in range(4):
             size[at] += slope[at, c] * slope[at, c]
-    return 0.5 * lapse / p
+    return p
+
+
+@njit(cache=True, nogil=True, inline="always", fastmath=True)
+def _inform(sums, who, slope, p, slopes):
+    """Add the information of an answer about the log weights of `who`; leaves their slope in slope[4]."""
+    d = sums.shape[1]
+    if slopes:
+        total = 0.0
+        for c in range(d):
+            total += slope[4, c]
+        for c in range(d):
+            slope[4, c] = total
+    for c in range(d):
+        sums[who, c] += slope[4, c] * slope[4, c] * p / max(1.0 - p, 1e-12)
+
+
+@njit(cache=True, nogil=True, inline="always", fastmath=True)
+def _weigh(weights, sums, who, slope, p, slopes):
+    """The weights of a participant after an answer with this probability."""
+    _inform(sums, who, slope, p, slopes)
+    for c in range(weights.shape[1]):
+        weight = weights[who, c] * np.exp(-min(max(slope[4, c] / sums[who, c], -1.0), 1.0))
+        weights[who, c] = min(max(weight, LEAST_WEIGHT), MOST_WEIGHT)
 
 
 @njit(cache=True, nogil=True, inline="always", fastmath=True)
@@ -82,15 +118,17 @@ def _move(points, mean, squares, answers, row, slope, at, size, ridge, window, r
 
 
 @njit(cache=True, nogil=True, inline="always", fastmath=True)
-def _step(points, mean, squares, answers, i, j, k, l, alpha, ridge, window, lapse, slope, size, rate, fresh):
-    """All objects of an answer at once; gives the probability that a coin gave it."""
-    coin = _slopes(points, i, j, k, l, alpha, lapse, slope, size)
+def _step(
+    points, mean, squares, answers, weights, who, i, j, k, l, alpha, ridge, window, lapse, slope, size, rate, fresh
+):
+    """All objects of an answer at once; gives its probability."""
+    p = _slopes(points, weights, who, i, j, k, l, alpha, lapse, slope, size)
     _move(points, mean, squares, answers, i, slope, 0, size, ridge, window, rate, fresh)
     _move(points, mean, squares, answers, j, slope, 1, size, ridge, window, rate, fresh)
     _move(points, mean, squares, answers, l, slope, 2, size, ridge, window, rate, fresh)
     if k != i:
         _move(points, mean, squares, answers, k, slope, 3, size, ridge, window, rate, fresh)
-    return coin
+    return p
 
 
 @njit(cache=True, nogil=True, inline="always", fastmath=True)
@@ -173,11 +211,29 @@ def _replace(points, mean, squares, answers, first, ring, x, seen, known, alpha)
 
 
 @njit(cache=True, nogil=True, fastmath=True)
-def follow(rows, worker, points, mean, squares, answers, first, coins, ring, ring_worker, numbers, owed, setting):
+def follow(
+    rows,
+    worker,
+    points,
+    mean,
+    squares,
+    answers,
+    first,
+    coins,
+    weights,
+    sums,
+    slopes,
+    ring,
+    ring_worker,
+    numbers,
+    owed,
+    setting,
+):
     """Learn (m, 4) int32 answers of `worker` (m,), rows of `coins`, in order, changing all else in place.
 
     points (n, d) and their `mean`, squares (n,), answers (n,): sums of h and how many answers; first (n, FIRST):
     numbers of an object's first answers; coins (w, 2): of all (row 0) and of each worker, coins' answers and answers;
+    weights (w, d) and sums (w, d) of their h, (1, d) of ones where nobody has any; slopes: all of one are equal;
     ring (R, 4), ring_worker (R,): the last answers; numbers: SEEN answers, DRAWN replays, EARLIER answers that a fit
     knew and that never came here, objects KNOWN; owed (1,): of a replay; setting: alpha, ridge, noise: the ridge is
     ridge + noise sqrt(3 m / n). What is replayed is drawn from all that is known, and passed over where it is not here,
@@ -185,7 +241,7 @@ def follow(rows, worker, points, mean, squares, answers, first, coins, ring, rin
     in whatever blocks. O(m d (1 + replays)).
     """
     d, room = points.shape[1], len(ring)
-    slope, size = np.empty((4, d)), np.empty(4)
+    slope, size = np.empty((5, d)), np.empty(4)
     for t in range(len(rows)):
         i, j, k, l = rows[t, 0], rows[t, 1], rows[t, 2], rows[t, 3]
         numbers[KNOWN] = max(numbers[KNOWN], i + 1, j + 1, k + 1, l + 1)
@@ -208,9 +264,29 @@ def follow(rows, worker, points, mean, squares, answers, first, coins, ring, rin
         lapse = _lapse(coins, who)
         replays = min(MOST, BUDGET / all_answers)
         window = WINDOW + LONGER * replays
-        coin = _step(
-            points, mean, squares, answers, i, j, k, l, setting[0], ridge, window, lapse, slope, size, FRESH, True
+        p = _step(
+            points,
+            mean,
+            squares,
+            answers,
+            weights,
+            who,
+            i,
+            j,
+            k,
+            l,
+            setting[0],
+            ridge,
+            window,
+            lapse,
+            slope,
+            size,
+            FRESH,
+            True,
         )
+        coin = 0.5 * lapse / p
+        if 0 < who < len(weights):
+            _weigh(weights, sums, who, slope, p, slopes)
         _count(coins, who, coin)
         if who != 0:
             _count(coins, 0, coin)
@@ -223,21 +299,41 @@ def follow(rows, worker, points, mean, squares, answers, first, coins, ring, rin
             if at >= held:
                 continue
             i, j, k, l = ring[at, 0], ring[at, 1], ring[at, 2], ring[at, 3]
-            lapse = _lapse(coins, ring_worker[at])
+            who = ring_worker[at]
+            lapse = _lapse(coins, who)
             _step(
-                points, mean, squares, answers, i, j, k, l, setting[0], ridge, window, lapse, slope, size, AGAIN, False
+                points,
+                mean,
+                squares,
+                answers,
+                weights,
+                who,
+                i,
+                j,
+                k,
+                l,
+                setting[0],
+                ridge,
+                window,
+                lapse,
+                slope,
+                size,
+                AGAIN,
+                False,
             )
 
 
 @njit(cache=True, nogil=True, fastmath=True)
-def information(rows, lapse, points, alpha, sums, times):
-    """Add to sums (n,) the squared slopes of (m, 4) rows, by coordinate, and to times (n,) how many there are; `lapse`
-    (m,). O(m d)."""
+def information(rows, worker, lapse, points, weights, own, slopes, alpha, sums, times):
+    """Add to sums (n,) the squared slopes of (m, 4) rows, by coordinate, and to times (n,) how many there are; to own
+    (w, d) the information about the log weights of `worker` (m,), rows of `weights` (w, d); `lapse` (m,). O(m d)."""
     d = points.shape[1]
-    slope, size = np.empty((4, d)), np.empty(4)
+    slope, size = np.empty((5, d)), np.empty(4)
     for t in range(len(rows)):
         i, j, k, l = rows[t, 0], rows[t, 1], rows[t, 2], rows[t, 3]
-        _slopes(points, i, j, k, l, alpha, lapse[t], slope, size)
+        p = _slopes(points, weights, worker[t], i, j, k, l, alpha, lapse[t], slope, size)
+        if 0 < worker[t] < len(weights):
+            _inform(own, worker[t], slope, p, slopes)
         sums[i] += size[0] / d
         sums[j] += size[1] / d
         sums[l] += size[2] / d

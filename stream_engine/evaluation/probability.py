@@ -1,6 +1,7 @@
 """How likely is it that people find the first of two pairs more alike? One function for each model of a state.
 
-    embedding                  lapse / 2 + (1 - lapse) sigma(scale Delta), its own formula for somebody unknown
+    embedding                  lapse / 2 + (1 - lapse) sigma(scale Delta), its own formula for somebody unknown; of few
+                               answers the mean of that over draws (`embedding.posterior`)
     kernel_learning            sigma(slope Delta), Delta the difference of squared distances; slope Platt's, fitted by
     partial_order_embedding    the refit on judgements that it held out; where none are, 1 for STE, a likelihood
     feature_metric             the same over the features' objects, also those that nobody compared
@@ -12,6 +13,7 @@ Turning a question round turns the probability round: P(a; b, c) = 1 - P(a; c, b
 """
 
 from collections.abc import Callable, Sequence
+from itertools import repeat
 from typing import NamedTuple
 
 import numpy as np
@@ -20,8 +22,8 @@ from scipy.special import expit, logit
 from stream_engine.counts import kernels
 from stream_engine.data.packed_names import unpack_names
 from stream_engine.data.symmetric_matrices import DENSE_LIMIT
-from stream_engine.evaluation import NoModel, Predictor, cross_fit, judgement_folds
-from stream_engine.evaluation.answer_probabilities import probabilities
+from stream_engine.evaluation import LEARNED, NoModel, Predictor, cross_fit, judgement_folds
+from stream_engine.evaluation.answer_probabilities import STE, probabilities
 from stream_engine.evaluation.calibration import Calibration, calibrated
 from stream_engine.evaluation.held_out import HeldOut
 from stream_engine.evaluation.judgement_folds import HELD, Evidence, asked_fairly, draws_again
@@ -32,7 +34,6 @@ from stream_engine.state.artifact import Artifact, figure
 from stream_engine.state.published import Published
 from stream_engine.state.snapshot import Snapshot, triplet_columns
 
-LEARNED = ("embedding", "kernel_learning", "partial_order_embedding", "feature_metric")
 COUNTED = ("adds3", "k1", "k2")
 MODELS = (*LEARNED, *COUNTED)
 INNER, ENOUGH = 5, 2_500  # folds that calibrate, until so many judgements have
@@ -131,6 +132,8 @@ def of_embedding(artifact: Artifact) -> Probability:
     """By an artifact of the refit `embedding`."""
     points, asked = np.asarray(artifact.arrays["X"]), np.asarray(artifact.arrays["asked"], bool)
     lapse, alpha = float(artifact.arrays["lapse"]), float(artifact.report["alpha"])
+    if "draws" in artifact.arrays:
+        return of_draws(artifact.arrays["draws"], asked, artifact.arrays["draw_lapse"])
     return of_points(points, asked, lapse, alpha, figure(artifact.report, "scale") or 1.0)
 
 
@@ -141,23 +144,40 @@ class Participant(NamedTuple):
     weighted: bool  # whether weights of their own are used
 
 
-def of_participant(artifact: Artifact, name: str) -> tuple[Probability, Participant]:
+def of_participant(artifact: Artifact, name: str, online: Artifact | None = None) -> tuple[Probability, Participant]:
     """By an artifact of the refit `embedding`, as this participant answers: with their own weights of the axes and
-    their own lapse rate. The group's weights and the mean lapse rate for somebody unknown."""
+    their own lapse rate, as they are by now if the `online` embedding went on from this fit. The group's weights and
+    the mean lapse rate for somebody unknown."""
     arrays, report = artifact.arrays, artifact.report
-    names = unpack_names(arrays["utf8"], arrays["offsets"])
-    if name not in names:
-        return of_embedding(artifact), Participant(False, False)
-    number, points = names.index(name), np.asarray(arrays["X"])
+    names, points = unpack_names(arrays["utf8"], arrays["offsets"]), np.asarray(arrays["X"])
     asked, alpha = np.asarray(arrays["asked"], bool), float(report["alpha"])
-    lapse, scale = float(arrays["worker_lapse"][number]), figure(report, "scale") or 1.0
-    weights = arrays.get("worker_weights")
-    weighted = weights is not None and int(arrays["worker_group"][number]) >= 0
-    if weighted:
-        points = points * np.sqrt(np.asarray(weights)[number])
+    later = _weights_since(artifact, name, online)
+    if name not in names and later is None:
+        return of_embedding(artifact), Participant(False, False)
+    lapse, scale = float(arrays["lapse"]), figure(report, "scale") or 1.0
+    weights, own = arrays.get("worker_weights"), later
+    if name in names:
+        number = names.index(name)
+        lapse = float(arrays["worker_lapse"][number])
+        if own is None and weights is not None and int(arrays["worker_group"][number]) >= 0:
+            own = np.asarray(weights)[number]
+    weighted = own is not None
+    if own is not None:
+        points = points * np.sqrt(own)
         scale = figure(report, "individual_differences", "scale") or 1.0
     known = weighted or lapse != float(arrays["lapse"])
+    if "draws" in arrays and not weighted:
+        return of_draws(arrays["draws"], asked, lapse if known else arrays["draw_lapse"]), Participant(known, False)
     return of_points(points, asked, lapse, alpha, scale), Participant(known, weighted)
+
+
+def _weights_since(artifact: Artifact, name: str, online: Artifact | None) -> np.ndarray | None:
+    """(d,) weights of a participant after the answers since a fit; None where the online embedding has none of it."""
+    if online is None or "weights" not in online.arrays or online.report.get("fit") != artifact.digest:
+        return None
+    names = unpack_names(online.arrays["utf8"], online.arrays["offsets"])
+    row = names.index(name) + 1 if name in names else 0
+    return np.asarray(online.arrays["weights"])[row] if 0 < row < len(online.arrays["weights"]) else None
 
 
 def of_points(points: np.ndarray, asked: np.ndarray, lapse: float, alpha: float, scale: float = 1.0) -> Probability:
@@ -169,6 +189,17 @@ def of_points(points: np.ndarray, asked: np.ndarray, lapse: float, alpha: float,
         known = inside[asked[rows[inside]].all(axis=1)]
         p[known] = probabilities(points, rows[known], lapse, alpha, scale=scale)
         return p
+
+    return given
+
+
+def of_draws(draws: np.ndarray, asked: np.ndarray, lapse: np.ndarray | float) -> Probability:
+    """By the mean over draws (s, n, d) of an embedding's points, with lapse rates (s,) or one; NaN about objects that
+    were never `asked` (n,) about. O(s m d)."""
+    lapses = np.broadcast_to(lapse, len(draws))
+
+    def given(rows: np.ndarray) -> np.ndarray:
+        return np.mean([of_points(*each)(rows) for each in zip(draws, repeat(asked), lapses, repeat(STE))], axis=0)
 
     return given
 
@@ -264,7 +295,7 @@ class CountedAnswers:
         first = choose(self.plan.responses[0].part)
         if not any(first.values()):
             return {}
-        return cross_fit.evaluated(found, self.plan, first, choose, predict)
+        return cross_fit.evaluated(found, self.plan, first, choose, predict, fitted=False)
 
 
 def _of_kind(found: Evidence, name: str) -> Evidence:

@@ -38,13 +38,14 @@ class Questions(NamedTuple):
     note: str = ""  # one line about rows that ask nothing, where there are some
 
 
-class Asking:
+class QuestionReader:
     """Reads rows by the options of events; then `questions`."""
 
     def __init__(self, options: EventOptions, text: bool = False):
         """`text`: every cell is text, lists are joined by `|`. Raises `UnusableOptions` for options that fit nothing.
 
-        >>> asking = Asking(EventOptions("pick", {"anchor": ("probe",), "shown": ("a", "b"), "chosen": ("said",)}))
+        >>> fields = {"anchor": ("probe",), "shown": ("a", "b"), "chosen": ("said",)}
+        >>> asking = QuestionReader(EventOptions("pick", fields))
         >>> asking.add({"probe": "lemon", "a": "lime", "b": "bun", "said": "bun"}, "row 0")
         >>> asking.questions().names
         [('lemon', 'lime', 'lemon', 'bun')]

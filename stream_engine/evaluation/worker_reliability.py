@@ -22,7 +22,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from stream_engine.counts.adds_similarity import adds3
-from stream_engine.counts.leaving import COUNTS, TRIPLET, CannotForget, minus, triplet_rows
+from stream_engine.counts.removal import COUNTS, TRIPLET, CannotForget, minus, triplet_rows
 from stream_engine.counts.spectral import top_eigenpairs
 from stream_engine.counts.worker_votes import names_of
 from stream_engine.data.container import Corrupt

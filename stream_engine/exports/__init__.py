@@ -40,6 +40,7 @@ EXPORTS = {
     "predictions": "stream_engine.exports.object_table:predictions",
     "kernel": "stream_engine.exports.learned:kernel",
     "embedding": "stream_engine.exports.learned:embedding",
+    "dimensions": "stream_engine.exports.learned:dimensions",
     "feature_metric": "stream_engine.exports.learned:feature_metric",
     "models": "stream_engine.exports.models:models",
     "evidence": "stream_engine.exports.evidence:evidence",
@@ -52,6 +53,7 @@ TABLES = {
     "kernel_weights": "kernel",
     "cluster_verdict": "clusters",
     "cluster_numbers": "clusters",
+    "dimension_quality": "dimensions",
 }
 # about people: written only when named, never served over HTTP
 ON_REQUEST = frozenset({"workers", "participants", "judgements"})

@@ -86,6 +86,7 @@ def number(meaning: str, kinds: str = "f", unit: str = "") -> Array:
 
 NAMES = array("n", "U", "the objects' names; `names[id]` is object `id`")
 SUBSET_NAMES = array("s", "U", "names of the objects along axis s")
+_HOLM = "corrected for the number of participants (Holm); 1 means unknown"
 
 _KEY = {
     "anchor": ids("t", "the object that the other two are compared with", ""),
@@ -198,6 +199,24 @@ _COUNTED: dict[str, Arrays] = {
         "failed": array("w", "i", "number of catch trials failed", within="workers"),
         "accuracy": array("w", "f", "estimated share of correct answers", within="workers"),
         "weight": array("w", "f", "weight of each answer of the participant", within="workers"),
+        "response_time": array(
+            "w",
+            "f",
+            "median response time, or else median time between two answers, s; NaN means unknown",
+            within="workers",
+        ),
+        "under_300_ms": array("w", "f", "share of these times below 300 ms; NaN means unknown", within="workers"),
+        "position": array(
+            "w", "i", "position chosen least probably by chance, from 1; 0 means unknown", within="workers"
+        ),
+        "positions": array("w", "i", "number of objects shown in these answers; 0 means unknown", within="workers"),
+        "position_share": array("w", "f", "share of these answers at `position`; NaN means unknown", within="workers"),
+        "longest_run": array(
+            "w", "i", "number of successive answers at the same position; 0 means unknown", within="workers"
+        ),
+        "p_position": array("w", "f", f"p-value of `position_share`, {_HOLM}", within="workers"),
+        "p_run": array("w", "f", f"p-value of `longest_run`, {_HOLM}", within="workers"),
+        "p_fast": array("w", "f", f"p-value of more than 10 % under 300 ms, {_HOLM}", within="workers"),
     },
     "participants": {
         "participant": array("w", "U", "name of the participant", within="participants"),
@@ -240,6 +259,7 @@ OF_REFITS = {
     "kernel_pca": ("kernel_pca",),
     "workers": ("reliability",),
     "participants": ("embedding",),
+    "dimensions": ("dimensions",),
     "feature_metric": ("feature_metric",),
     "booster": ("triplet_boost",),
     "classify": ("classify",),
@@ -251,7 +271,10 @@ LEFT_OUT = {
     "sdp_clustering": {"warm_*": "state from which the solver resumes", "level_*": "written by version 0.1.0"},
     "spectral": {"criterion": "written by version 0.1.0"},
     "reliability": dict.fromkeys(("i", "j", "w", "squares"), "a weighted AddS-3; see the export `adds3_trusted`"),
-    "embedding": dict.fromkeys(("worker_*", "utf8", "offsets"), "about participants; see the export `participants`"),
+    "embedding": {
+        **dict.fromkeys(("worker_*", "utf8", "offsets"), "about participants; see the export `participants`"),
+        **dict.fromkeys(("draws", "draw_lapse"), "draws from the posterior, over which predictions are averaged"),
+    },
     "feature_metric": dict.fromkeys(("utf8", "offsets"), "replaced by `names`"),
 }
 
@@ -260,6 +283,14 @@ def _label(what: str, within: str) -> Array:
     return array("n", "i", what, within=within)
 
 
+_DIMENSION_QUALITY: Arrays = {
+    name: array("d", "f", meaning, within="dimension_quality", unit=unit)
+    for name, meaning, unit in (
+        ("reproducibility", "smallest correlation with the matching dimension of a fit with another seed", ""),
+        ("importance", "log loss that held-out responses gain without the dimension", "nats per response"),
+        ("importance_error", "standard error of the importance", "nats per response"),
+    )
+}
 _CLUSTERS: Arrays = {
     "labels": _label(
         "cluster of each object, the same number from one refit to the next; -1 means not clustered. `cluster` of "
@@ -372,6 +403,9 @@ _EMBEDDING: Arrays = {
     "picture": array(
         "n, 2", "f", "coordinates of a two-dimensional picture, for display only, if d > 2", within="embedding"
     ),
+    "supported": array(
+        "n, D", "f", "coordinates in the number of dimensions that the answers support, if fewer", within="embedding"
+    ),
     "lapse": figure("lapse rate: share of random answers"),
     "alpha": figure("degrees of freedom of t-STE; 0 for STE"),
     "d": figure("number of dimensions"),
@@ -421,6 +455,12 @@ ARRAYS: Mapping[str, Arrays] = _COUNTED | {
         "eigenvalues": array("d", "f", "eigenvalue of each axis", "axes"),
         "lambda_min": figure("smallest eigenvalue; the shift of the kernel, if requested"),
     },
+    "dimensions": {
+        "X": array("n, d", "f", "weights of the objects on the dimensions, 0 or above", within="dimensions"),
+        "standard_error": array("n, d", "f", "standard error of each weight, all others given"),
+        "asked": array("n", "b", "whether the object has answers; the others are at 0", within="dimensions"),
+        **_DIMENSION_QUALITY,
+    },
     "feature_metric": {
         "points": array("n, d", "f", "coordinates of every object that has features", within="feature_metric"),
         "compared": array("n", "b", "whether the object has comparisons", within="feature_metric"),
@@ -457,6 +497,7 @@ TABLES: Mapping[str, Columns] = {
         ),
         "ellipse_b": number("semi-minor axis"),
         "ellipse_angle": number("angle of the semi-major axis from the x axis", unit="rad"),
+        "supported_*": number("coordinates in the number of dimensions that the answers support, if fewer"),
         "picture_?": number("position in the two-dimensional picture, if the map has more dimensions"),
         "nearest_?": text("the three nearest objects, `nearest_1` first"),
         "label": text("label"),
@@ -528,6 +569,16 @@ TABLES: Mapping[str, Columns] = {
         "slope": number("mean weight: how sharply they distinguish compared with the group, 1"),
         "group": number("group of participants who see alike, from 1; -1 means no weights", "i"),
         "weight_*": number("weight of each axis of `embedding`, relative to the slope"),
+    },
+    "dimensions": {
+        "object": _OBJECT,
+        "asked": number("whether it has answers; otherwise its weights are 0", "b"),
+        "dimension_*": number("its weights"),
+    },
+    "dimension_quality": {
+        "dimension": number("number of the dimension, from 1", "i"),
+        "share": number("share of the sum of all weights"),
+        "objects": text("the objects with the largest weights, separated by semicolons"),
     },
     "feature_metric": {
         "object": _OBJECT,

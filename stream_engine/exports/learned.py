@@ -9,8 +9,11 @@ from stream_engine.data.packed_names import unpack_names
 from stream_engine.exports import Content, NothingToExport
 from stream_engine.exports.cluster_numbers import numbers
 from stream_engine.exports.naming import merges
+from stream_engine.exports.object_places import has_regions
 from stream_engine.state.artifact import Artifact, figure
 from stream_engine.state.published import Published
+
+TOP = 10  # objects that a dimension is described by
 
 
 def artifact_of(published: Published, kind: str) -> Artifact:
@@ -120,7 +123,8 @@ def _kernel(published: Published, artifact: Artifact) -> Content:
 def embedding(published: Published) -> dict[str, Content]:
     """X (n, d) float64: where the objects lie, on principal axes; asked (n,) bool: whether it has answers (the
     others lie at 0); covariance (n, d, d) float32 of each place, where it was computed; picture (n, 2) float64,
-    positions in the plane for looking at, where d > 2; lapse (); alpha () of t-STE, 0 for STE; d; held_out, what
+    positions in the plane for looking at, where d > 2; supported (n, D) float64, coordinates in the number of
+    dimensions that the answers support, if fewer; lapse (); alpha () of t-STE, 0 for STE; d; held_out, what
     held_out_accuracy and held_out_log_loss were measured on. Table
     object,asked,axis_1 ... axis_d, and with covariances sd_1 ... sd_d, the standard deviation along each axis (a place
     lies within 1.96 of them 95 times in 100). Nothing about workers."""
@@ -132,17 +136,38 @@ def embedding(published: Published) -> dict[str, Content]:
     axes = {f"axis_{number + 1}": points[:, number] for number in range(points.shape[1])}
     if "covariance" in artifact.arrays:
         arrays["covariance"] = np.asarray(artifact.arrays["covariance"])
+    if has_regions(artifact):
         deviations = np.sqrt(np.einsum("naa->na", arrays["covariance"]).astype(np.float64))
         axes |= {f"sd_{number + 1}": deviations[:, number] for number in range(points.shape[1])}
     if "picture" in artifact.arrays:
         arrays["picture"] = np.asarray(artifact.arrays["picture"])
         axes |= {f"picture_{axis}": arrays["picture"][:, number] for number, axis in enumerate("xy")}
+    if "supported" in artifact.arrays:
+        arrays["supported"] = np.asarray(artifact.arrays["supported"])
+        axes |= {f"supported_{number}": column for number, column in enumerate(arrays["supported"].T, 1)}
     report = artifact.report
     arrays |= {"d": np.array(points.shape[1]), "held_out": np.array(str(report.get("held_out", "none")))}
     for name in ("accuracy", "log_loss"):
         arrays[f"held_out_{name}"] = np.array(np.nan if (said := figure(report, name)) is None else said)
     table = {"object": names, "asked": asked, **axes}
     return {"embedding": Content(arrays, {"embedding": table}, objects=tuple(names))}
+
+
+def dimensions(published: Published) -> dict[str, Content]:
+    """X (n, d) float32, weights of the objects on the interpretable dimensions, 0 or above; standard_error (n, d);
+    asked (n,) bool; reproducibility, importance, importance_error (d,); tables dimensions (object, asked, dimension_1
+    ... dimension_d) and dimension_quality, a row a dimension."""
+    arrays = artifact_of(published, "dimensions").arrays
+    weights = np.asarray(arrays["X"])
+    columns = {f"dimension_{number + 1}": column for number, column in enumerate(weights.T)}
+    names = names_of(published, "dimensions", len(weights))
+    share = weights.sum(axis=0) / max(float(weights.sum()), 1e-300)
+    quality = {"dimension": np.arange(1, weights.shape[1] + 1), "share": share.astype(np.float64)}
+    quality |= {name: arrays[name] for name in ("reproducibility", "importance", "importance_error")}
+    top = [np.argsort(-column, kind="stable")[:TOP] for column in weights.T]
+    quality["objects"] = ["; ".join(names[i] for i in each if column[i] > 0) for each, column in zip(top, weights.T)]
+    tables = {"dimensions": {"object": names, "asked": arrays["asked"], **columns}, "dimension_quality": quality}
+    return {"dimensions": Content(dict(arrays), tables, objects=tuple(names))}
 
 
 def feature_metric(published: Published) -> dict[str, Content]:

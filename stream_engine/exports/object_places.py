@@ -4,13 +4,14 @@ from typing import NamedTuple
 
 import numpy as np
 
+from stream_engine.state.artifact import Artifact
 from stream_engine.state.published import Published
 
-EMBEDDING, PICTURE = "embedding", "picture"
+EMBEDDING, PICTURE, SUPPORTED = "embedding", "picture", "embedding in the supported dimensions"
 WITHIN = 5.991  # squared radius of the region of 95 % in the plane: the quantile of chi-squared with 2 degrees
 
 
-class Places(NamedTuple):
+class ObjectCoordinates(NamedTuple):
     """Where objects lie: one map."""
 
     name: str  # what made it
@@ -18,7 +19,7 @@ class Places(NamedTuple):
     covariance: np.ndarray | None  # (n, d, d) of each place
 
 
-def of_embedding(published: Published, n: int) -> Places | None:
+def of_embedding(published: Published, n: int) -> ObjectCoordinates | None:
     """Where the embedding puts the objects; None where none was fitted."""
     artifact = published.artifacts.get("embedding")
     if artifact is None:
@@ -27,21 +28,35 @@ def of_embedding(published: Published, n: int) -> Places | None:
     points = np.full((n, found.shape[1]), np.nan)
     points[: len(found)][asked] = found[asked]
     covariance = None
-    if "covariance" in artifact.arrays:
+    if has_regions(artifact):
         covariance = np.full((n, found.shape[1], found.shape[1]), np.nan)
         covariance[: len(found)] = artifact.arrays["covariance"]
-    return Places(EMBEDDING, points, covariance)
+    return ObjectCoordinates(EMBEDDING, points, covariance)
 
 
-def of_picture(published: Published, n: int) -> Places | None:
+def has_regions(artifact: Artifact) -> bool:
+    """Whether regions of 95 % may be drawn from the covariances: see `no_regions` of the report."""
+    return "covariance" in artifact.arrays and not artifact.report.get("no_regions")
+
+
+def of_picture(published: Published, n: int) -> ObjectCoordinates | None:
     """The picture of an embedding with more than two dimensions, see `embedding.picture`; None where there is none."""
+    return _more(published, n, "picture", PICTURE)
+
+
+def of_supported(published: Published, n: int) -> ObjectCoordinates | None:
+    """The embedding in the number of dimensions that the answers support; None where that is the number it has."""
+    return _more(published, n, "supported", SUPPORTED)
+
+
+def _more(published: Published, n: int, array: str, name: str) -> ObjectCoordinates | None:
     artifact = published.artifacts.get("embedding")
-    if artifact is None or "picture" not in artifact.arrays:
+    if artifact is None or array not in artifact.arrays:
         return None
-    found, asked = np.asarray(artifact.arrays["picture"]), np.asarray(artifact.arrays["asked"])
-    points = np.full((n, 2), np.nan)
+    found, asked = np.asarray(artifact.arrays[array]), np.asarray(artifact.arrays["asked"])
+    points = np.full((n, found.shape[1]), np.nan)
     points[: len(found)][asked] = found[asked]
-    return Places(PICTURE, points, None)
+    return ObjectCoordinates(name, points, None)
 
 
 def ellipses_of(covariance: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

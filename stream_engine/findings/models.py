@@ -60,11 +60,11 @@ def accuracy(facts: Facts) -> Iterator[Finding]:
     of = f"{count(held_out)} held-out answers" if held_out else "held-out answers"
     if facts.beats_chance:
         ci = interval(share, error)
-        text = f"The best model ({name}) predicts {percent(share)} of {of} correctly ({ci}; chance 50 %)."
+        text = f"{_called(best['model'])} predicts {percent(share)} of {of} correctly ({ci}; chance 50 %)."
         yield Finding("accuracy", text, figures)
     else:
         text = (
-            f"No model predicts {of} better than chance: the best ({name}) predicts {percent(share)} correctly "
+            f"No model predicts {of} better than chance: {name} predicts {percent(share)} correctly "
             f"({interval(share, error)}). The map, clusters and dimensions are not interpretable yet. Check that the "
             "columns state which object was chosen, or collect more answers."
         )
@@ -74,6 +74,11 @@ def accuracy(facts: Facts) -> Iterator[Finding]:
         text = f"The noise ceiling for a model without individual differences is {percent(most)}"
         text += "; the model reaches it." if left < CLOSE else f", {100 * left:.1f} points higher."
         yield Finding("noise_ceiling", text, {"at_most": most})
+
+
+def _called(model: str) -> str:
+    """The embedding is reported as it makes the map, others if they predict significantly better than it."""
+    return "The embedding" if model == "embedding" else f"The best model ({model.replace('_', ' ')})"
 
 
 def placed(facts: Facts) -> Iterator[Finding]:
@@ -126,5 +131,8 @@ def _dimensions(report: Mapping[str, Any], d: int, chosen: bool) -> Iterator[Fin
         text += f"; adding one more is not significant (p = {p_value(more)})." if isinstance(more, int | float) else "."
         yield Finding("dimensions", text, figures)
     if d > least and chosen:
-        text = f"The map has {d} dimensions, the number that predicts held-out answers best."
+        text = f"The map has {d} dimensions, the number that predicts held-out answers best"
+        low, high = report.get("dimensions_interval") or (d, d)
+        text += f"; {low} to {high} predict no worse (95 % interval)." if low < high else "."
+        figures["interval"] = [low, high]
         yield Finding("dimensions_for_prediction", text, figures)

@@ -23,7 +23,7 @@ from stream_engine.formats import expand_in_pieces
 from stream_engine.formats.event_columns import FieldNames, Origins, Piece, Pool, empty_piece, in_order, members_of
 from stream_engine.formats.event_fields import LABEL, PICK, TRIPLET
 from stream_engine.formats.expand import FINE, SAME, Faults, explain, faults_of, name_flags
-from stream_engine.formats.expand_in_pieces import AcceptedOrigins, Judgements, Pieces
+from stream_engine.formats.expand_in_pieces import AcceptedOrigins, EventArrays, Pieces
 from stream_engine.formats.validate import CatchTrial, Event
 
 
@@ -60,8 +60,11 @@ def plain_triplets(events: Piece, texts: Names) -> Decoded | None:
 
 def _told_nothing(kinds: Kinds, origins: Origins) -> Provenance:
     """That of events which name neither worker nor sampler."""
-    worker, weight, time, sampler = origins
-    return Provenance(*kinds[:3], worker, [], weight, time, sampler=sampler)
+    worker, weight, time, sampler, seconds = origins
+    nowhere = np.broadcast_to(np.int32(0), len(worker))
+    return Provenance(
+        *kinds[:3], worker, [], weight, time, sampler=sampler, shown=nowhere, position=nowhere, seconds=seconds
+    )
 
 
 @njit(cache=True, nogil=True)
@@ -130,6 +133,7 @@ class Block:
                 np.array([event.weight for event in events]),
                 np.array([event.time for event in events]),
                 _numbers(self.samplers, [event.sampler for event in events]),
+                np.array([event.seconds for event in events]),
             )
         kinds = np.array([event.kind for event in events], np.int8)
         votes = np.array([event.votes for event in events], np.int64)
@@ -148,8 +152,9 @@ class Block:
             return plain._replace(filtered=self.filtered, unknown_fields=unknown)
         start = np.zeros(len(events.size) + 1, np.int64)
         np.cumsum(events.size, out=start[1:])
-        judgements = Judgements(events.kind, start, start[:-1] + events.split, members, name_flags(texts), events.votes)
-        faults = faults_of(*judgements[:5], votes=events.votes)
+        flags = name_flags(texts)
+        arrays = EventArrays(events.kind, start, start[:-1] + events.split, members, flags, events.votes)
+        faults = faults_of(*arrays[:5], votes=events.votes)
         accepted = faults.fault == FINE
 
         def names_of(event: int) -> list[str]:
@@ -170,7 +175,7 @@ class Block:
         kinds = events.kind if accepted.all() else events.kind[accepted]
         of_type = np.bincount(kinds, minlength=len(EVENT_TYPES)).tolist()
         origins = None if events.origins is None else self._accepted_origins(events.origins, accepted)
-        pieces = Pieces(judgements, faults, texts, origins)
+        pieces = Pieces(arrays, faults, texts, origins)
         first, *others = pieces.runs()
         return pieces.block(first)._replace(
             labels=[_label(names_of(event)) for event in np.flatnonzero((events.kind == LABEL) & accepted).tolist()],
@@ -206,6 +211,7 @@ class Block:
             samplers,
             np.array([number_of[trial.worker] for trial in trials], np.int32),
             np.array([trial.passed for trial in trials], bool),
+            origins.seconds,
         )
 
 

@@ -18,12 +18,12 @@ from stream_engine.data.comparisons import Decoded, Kinds, Provenance
 from stream_engine.data.packed_names import Names
 from stream_engine.formats.event_columns import slices_side_by_side
 from stream_engine.formats.event_fields import RANKING
-from stream_engine.formats.expand import FINE, Comparisons, Faults, expand, first_appearance
+from stream_engine.formats.expand import FINE, Comparisons, Faults, chosen_at, expand, first_appearance
 
 COMPARISONS_AT_ONCE = 1 << 21  # about 200 MB while they are learned; 8 MiB of plain triplets are about 130,000
 
 
-class Judgements(NamedTuple):
+class EventArrays(NamedTuple):
     """The events of a block, as arguments of `expand`."""
 
     kind: np.ndarray  # (e,) int8
@@ -33,10 +33,10 @@ class Judgements(NamedTuple):
     flags: np.ndarray  # (n,) uint8
     votes: np.ndarray | None = None  # (e, 2) int64, see `expand`
 
-    def between(self, begin: int, end: int) -> "Judgements":
+    def between(self, begin: int, end: int) -> "EventArrays":
         """The events from `begin` to `end`."""
         first = self.start[begin]
-        return Judgements(
+        return EventArrays(
             self.kind[begin:end],
             self.start[begin : end + 1] - first,
             self.split[begin:end] - first,
@@ -57,6 +57,7 @@ class AcceptedOrigins(NamedTuple):
     samplers: list[str]
     catch_worker: np.ndarray  # (c,) int32
     catch_passed: np.ndarray  # (c,) bool
+    seconds: np.ndarray  # (a,) float64
 
 
 class Run(NamedTuple):
@@ -72,12 +73,18 @@ class Run(NamedTuple):
 class Pieces:
     """The comparisons of a block as an iterable of blocks."""
 
-    def __init__(self, judgements: Judgements, faults: Faults, texts: Names, origins: AcceptedOrigins | None):
-        self._judgements, self._faults, self._texts, self._origins = judgements, faults, texts, origins
+    def __init__(self, events: EventArrays, faults: Faults, texts: Names, origins: AcceptedOrigins | None):
+        self._events, self._faults, self._texts, self._origins = events, faults, texts, origins
 
     @cached_property
     def _accepted_before(self) -> np.ndarray:
         return np.concatenate([[0], np.cumsum(self._faults.fault == FINE)])
+
+    @cached_property
+    def _positions(self) -> tuple[np.ndarray, np.ndarray]:
+        fine = self._faults.fault == FINE
+        shown, position = chosen_at(*self._events[:4], fine)
+        return shown[fine], position[fine]
 
     def runs(self) -> list[Run]:
         """The content of each piece; at least one."""
@@ -97,7 +104,7 @@ class Pieces:
 
     def _runs_within(self, event: int) -> list[Run]:
         near, far = self._near_and_far(event)
-        ends = np.cumsum(_fars_of_each(self._judgements.kind[event], near, far))
+        ends = np.cumsum(_fars_of_each(self._events.kind[event], near, far))
         runs, first = [], 0
         while first < len(near):
             before = ends[first - 1] if first else 0
@@ -115,12 +122,12 @@ class Pieces:
         """The comparisons of one run; the catch trials are with the first run."""
         if run.last is None:
             slices = Faults(*(column[run.begin : run.end] for column in self._faults))
-            of_run = self._judgements.between(run.begin, run.end)
+            of_run = self._events.between(run.begin, run.end)
             made = expand(*of_run[:5], slices, of_run.votes)
         else:
             made = self._part_of_event(run)
         order = first_appearance(made.triplets, made.quadruplets, made.quadruplet_at, len(self._texts))
-        fine, kinds = made.fault == FINE, self._judgements.kind[run.begin : run.end]
+        fine, kinds = made.fault == FINE, self._events.kind[run.begin : run.end]
         kinds = kinds if fine.all() else kinds[fine]
         return Decoded(
             self._texts.taken(order),
@@ -140,14 +147,14 @@ class Pieces:
         near, far = self._near_and_far(event)
         last = len(near) if run.last is None else run.last
         places = np.arange(run.first, last)
-        if self._judgements.kind[event] == RANKING:
+        if self._events.kind[event] == RANKING:
             lengths = len(far) - places
             far_of = far[slices_side_by_side(lengths, places)]
         else:
             lengths = np.full(len(places), len(far))
             far_of = np.tile(far, len(places))
         triplets = np.empty((len(far_of), 3), np.int32)
-        triplets[:, 0] = self._judgements.members[self._judgements.start[event]]
+        triplets[:, 0] = self._events.members[self._events.start[event]]
         triplets[:, 1] = np.repeat(near[places], lengths)
         triplets[:, 2] = far_of
         none = np.empty(0, np.int64)
@@ -163,7 +170,7 @@ class Pieces:
 
     def _near_and_far(self, event: int) -> tuple[np.ndarray, np.ndarray]:
         """Of a ranking, all but the last and all but the first; of a pick, the chosen and the others as shown."""
-        kind, start, split, members, *_ = self._judgements
+        kind, start, split, members, *_ = self._events
         if kind[event] == RANKING:
             ranked = members[start[event] + 1 : start[event + 1]]
             return ranked[:-1], ranked[1:]
@@ -188,6 +195,8 @@ class Pieces:
             run.first > 0,
             origins.sampler[accepted],
             origins.samplers,
+            origins.seconds[accepted],
+            *(column[accepted] for column in self._positions),
         )
 
 

@@ -23,7 +23,7 @@ from stream_engine.formats.event_columns import Pool
 from stream_engine.formats.event_fields import Filter, fields_of
 from stream_engine.formats.field_values import MISSING, time_of
 from stream_engine.formats.joined_blocks import one_by_one
-from stream_engine.formats.json_places import ERRORS, Places, is_utf8, lines_of, places_of, too_many_elements
+from stream_engine.formats.json_places import ERRORS, EventSpans, is_utf8, lines_of, places_of, too_many_elements
 from stream_engine.formats.json_scan import (
     ABSENT,
     FALSE,
@@ -215,13 +215,13 @@ class Decoder:
         ended = [value + b"\n" if value and not value.endswith(b"\n") else value for value in values[:-1]]
         return ended + values[-1:]
 
-    def _places_of_many(self, texts: list[bytes], text: bytes, starts: list[int]) -> tuple[Places, np.ndarray]:
+    def _places_of_many(self, texts: list[bytes], text: bytes, starts: list[int]) -> tuple[EventSpans, np.ndarray]:
         """Where the events of messages stand in the text of all of them, and the number of the first of each; of fewer
         messages where they hold too much. Raises `OverBound` if the first does."""
         bounds, lines = self.options.bounds, lines_of(text)
         first_line = np.searchsorted(lines.begins, starts)
         if lines.plain.all():
-            return Places(lines.begins, lines.ends), first_line[:-1]
+            return EventSpans(lines.begins, lines.ends), first_line[:-1]
         odd_before = np.append(0, np.cumsum(~lines.plain))
         odd = np.diff(odd_before[first_line]) > 0
         parts, first_of, total = [], [], 0
@@ -236,15 +236,15 @@ class Decoder:
                 raise
             if part is None:
                 of_value = slice(first_line[number], first_line[number + 1])
-                part = Places(lines.begins[of_value], lines.ends[of_value])
+                part = EventSpans(lines.begins[of_value], lines.ends[of_value])
             else:
-                part = Places(part.begins + starts[number], part.ends + starts[number])
+                part = EventSpans(part.begins + starts[number], part.ends + starts[number])
             first_of.append(total)
             parts.append(part)
             total += len(part.begins)
-        return Places(*map(np.concatenate, zip(*parts, strict=True))), np.array(first_of)
+        return EventSpans(*map(np.concatenate, zip(*parts, strict=True))), np.array(first_of)
 
-    def _read(self, value: bytes, places: Places, block: Block) -> None:
+    def _read(self, value: bytes, places: EventSpans, block: Block) -> None:
         """Read the events at these places into `block`, some at a time."""
         begins, ends = places
         if not is_utf8(value):  # nothing to scan in something that is not an event
@@ -257,11 +257,11 @@ class Decoder:
             last = int(np.searchsorted(places.ends, int(begins[first]) + self.scan_bytes, "right"))
             last = max(min(first + self.scan_events, last), first + 1)
             some = slice(first, last)
-            table = self._table(value, places, Places(begins[some], ends[some]), first)
+            table = self._table(value, places, EventSpans(begins[some], ends[some]), first)
             read_table(table, self.event_fields, block, np.arange(first, last))
             first = last
 
-    def _table(self, value: bytes, places: Places, some: Places, first: int) -> Table:
+    def _table(self, value: bytes, places: EventSpans, some: EventSpans, first: int) -> Table:
         """The events from `first` on as a table; those that are too long to be scanned are left to the definition."""
 
         def event(row: int) -> Event:

@@ -18,7 +18,7 @@ _COMMAS = 8  # an array with more commas for each allowed event holds too many e
 ERRORS = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 
 
-class Places(NamedTuple):
+class EventSpans(NamedTuple):
     """Where each event of a value begins and ends."""
 
     begins: np.ndarray  # (n,) int64
@@ -56,7 +56,7 @@ def lines_of(value: bytes) -> Lines:
     return Lines(begins, ends, plain)
 
 
-def places_of(value: bytes, bounds: Bounds = DEFAULT_BOUNDS, most: int | None = None) -> Places:
+def places_of(value: bytes, bounds: Bounds = DEFAULT_BOUNDS, most: int | None = None) -> EventSpans:
     """Where the events of a value stand, not yet read: lines, and the elements of arrays.
 
     An array of more elements than `bounds` allow stays one event, which `too_many_elements` knows. Raises `OverBound`
@@ -66,7 +66,7 @@ def places_of(value: bytes, bounds: Bounds = DEFAULT_BOUNDS, most: int | None = 
     if most is not None and len(lines.begins) > most:
         raise OverBound(too_many_rows("the message", len(lines.begins), "lines", bounds))
     if lines.plain.all():
-        return Places(lines.begins, lines.ends)
+        return EventSpans(lines.begins, lines.ends)
     if whole := _document_in(value):
         begin = value.index(whole)
         return _with_odd(
@@ -75,7 +75,7 @@ def places_of(value: bytes, bounds: Bounds = DEFAULT_BOUNDS, most: int | None = 
     return _with_odd(lines, value, bounds, most)
 
 
-def _with_odd(lines: Lines, value: bytes, bounds: Bounds, most: int | None) -> Places:
+def _with_odd(lines: Lines, value: bytes, bounds: Bounds, most: int | None) -> EventSpans:
     """The places of the events of lines, of which those that are not plain are looked into."""
     odd = np.flatnonzero(~lines.plain)
     found: list[tuple[int, int]] = []
@@ -97,7 +97,7 @@ def _with_odd(lines: Lines, value: bytes, bounds: Bounds, most: int | None) -> P
     at_odd[first[lines.plain]] = False
     places[:, first[lines.plain]] = lines.begins[lines.plain], lines.ends[lines.plain]
     places[:, at_odd] = np.array(found, np.int64).reshape(-1, 2).T
-    return Places(*places)
+    return EventSpans(*places)
 
 
 def _events_in(text: bytes, begin: int, bounds: Bounds) -> list[tuple[int, int]]:

@@ -19,9 +19,9 @@ import numpy as np
 from stream_engine.kernel_learning.auxiliary_files import BadKernel, KernelSpec, Table, read_table
 
 __all__ = [
-    "Across",
-    "Auxiliary",
+    "AuxiliaryKernels",
     "BadKernel",
+    "CrossKernel",
     "KernelSpec",
     "Table",
     "across",
@@ -36,7 +36,7 @@ ASYMMETRY = 1e-8  # relative to the largest entry
 NEGATIVE = 1e-8  # most negative eigenvalue that is rounding, relative to the largest
 
 
-class Auxiliary(NamedTuple):
+class AuxiliaryKernels(NamedTuple):
     """`kernels[a]` (n, n) float64, PSD, trace 1; `report[a]` describes it (JSON values)."""
 
     names: list[str]
@@ -44,14 +44,16 @@ class Auxiliary(NamedTuple):
     report: list[dict[str, Any]]
 
 
-class Across(NamedTuple):
+class CrossKernel(NamedTuple):
     """One kernel (or features) between the subset and all other objects."""
 
     known: np.ndarray  # (n,) bool: objects in the file
     columns: Callable[[np.ndarray], np.ndarray]  # ids of q known objects -> (n', q) K(subset, x); features: (D, q)
 
 
-def load(specs: Mapping[str, KernelSpec], objects: Sequence[str], every: Sequence[str] | None = None) -> Auxiliary:
+def load(
+    specs: Mapping[str, KernelSpec], objects: Sequence[str], every: Sequence[str] | None = None
+) -> AuxiliaryKernels:
     """The kernels named in `specs` over `objects`, which may be a subset of `every` object of the snapshot. Raises
     `BadKernel` with one line for whatever is wrong with a file."""
     kernels, report = [], []
@@ -65,10 +67,10 @@ def load(specs: Mapping[str, KernelSpec], objects: Sequence[str], every: Sequenc
             raise BadKernel(f"kernel {name!r} ({path.name}): {error}") from None
         kernels.append(kernel)
         report.append({"name": name, "file": path.name, "sha256": digest, "kind": spec.kind, **figures})
-    return Auxiliary(list(specs), kernels, report)
+    return AuxiliaryKernels(list(specs), kernels, report)
 
 
-class Joined(NamedTuple):
+class MatchedRows(NamedTuple):
     """Which rows of a table belong to objects, and a report about the others."""
 
     known: np.ndarray  # ids of the objects in the file
@@ -76,7 +78,7 @@ class Joined(NamedTuple):
     report: dict[str, Any]
 
 
-def matched(table: Table, square: bool, objects: Sequence[str], every: Sequence[str] | None = None) -> Joined:
+def matched(table: Table, square: bool, objects: Sequence[str], every: Sequence[str] | None = None) -> MatchedRows:
     """Which rows belong to which objects; a table without names is of `every` object (none: of `objects`). Raises
     `BadKernel` for wrong shapes, repeated names, NaN, no object in common."""
     every = objects if every is None else every
@@ -112,7 +114,7 @@ def matched(table: Table, square: bool, objects: Sequence[str], every: Sequence[
         "unknown": len(unknown),
         "unknown_names": unknown[:20],
     }
-    return Joined(known, np.array([row[objects[i]] for i in known.tolist()], np.int64), report)
+    return MatchedRows(known, np.array([row[objects[i]] for i in known.tolist()], np.int64), report)
 
 
 def join(
@@ -135,7 +137,7 @@ def join(
     return out / np.trace(out), joined.report | figures
 
 
-def across(specs: Mapping[str, KernelSpec], objects: Sequence[str], ids: np.ndarray) -> list[Across]:
+def across(specs: Mapping[str, KernelSpec], objects: Sequence[str], ids: np.ndarray) -> list[CrossKernel]:
     """Every kernel of `load(specs, subset)` between the subset (the objects of `ids`) and all others. Raises
     `BadKernel`.
 
@@ -153,11 +155,11 @@ def across(specs: Mapping[str, KernelSpec], objects: Sequence[str], ids: np.ndar
     return kernels
 
 
-def summed(kernels: Sequence[Across]) -> Across:
+def summed(kernels: Sequence[CrossKernel]) -> CrossKernel:
     """The unweighted sum of kernels (McFee & Lanckriet 2011, eq. 7): each adds what its file has about an object.
 
-    >>> one = Across(np.array([True, True]), lambda ids: np.ones((2, len(ids))))
-    >>> both = summed([one, Across(np.array([True, False]), lambda ids: np.ones((2, len(ids))))])
+    >>> one = CrossKernel(np.array([True, True]), lambda ids: np.ones((2, len(ids))))
+    >>> both = summed([one, CrossKernel(np.array([True, False]), lambda ids: np.ones((2, len(ids))))])
     >>> both.known.tolist(), both.columns(np.array([0, 1])).tolist()
     ([True, True], [[2.0, 1.0], [2.0, 1.0]])
     """
@@ -172,10 +174,10 @@ def summed(kernels: Sequence[Across]) -> Across:
             total = total + part
         return np.asarray(total)
 
-    return Across(np.logical_or.reduce([each.known for each in kernels]), columns)
+    return CrossKernel(np.logical_or.reduce([each.known for each in kernels]), columns)
 
 
-def _across(values, spec: KernelSpec, mine: Joined, rest: Joined, size: int, n: int) -> Across:
+def _across(values, spec: KernelSpec, mine: MatchedRows, rest: MatchedRows, size: int, n: int) -> CrossKernel:
     own, figures = _kernel_of(values, mine.rows, spec)
     scale = len(mine.known) / (float(np.trace(own)) * size)  # as in `join`: a mean diagonal of 1, then unit trace
     row, known = np.full(n, -1, np.int64), np.zeros(n, bool)
@@ -186,10 +188,10 @@ def _across(values, spec: KernelSpec, mine: Joined, rest: Joined, size: int, n: 
         out[mine.known] = scale * _kernel_between(values, mine.rows, row[ids], spec, figures.get("gamma", 0.0))
         return out
 
-    return Across(known, columns)
+    return CrossKernel(known, columns)
 
 
-def features_across(spec: KernelSpec, objects: Sequence[str], width: int) -> Across:
+def features_across(spec: KernelSpec, objects: Sequence[str], width: int) -> CrossKernel:
     """Features of all objects as columns, (width, q): those of the file, then zeros for the columns that objects of
     the subset without features have of their own. Raises `BadKernel`."""
     table = read_table(spec)
@@ -202,7 +204,7 @@ def features_across(spec: KernelSpec, objects: Sequence[str], width: int) -> Acr
         out[: values.shape[1]] = values[row[ids]].T
         return out
 
-    return Across(known, columns)
+    return CrossKernel(known, columns)
 
 
 def load_features(

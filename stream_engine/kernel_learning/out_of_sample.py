@@ -39,7 +39,7 @@ class Answers(NamedTuple):
     n_hi: np.ndarray  # (m,) float64
 
 
-class Extended(NamedTuple):
+class ExtendedPoints(NamedTuple):
     """`points` (q, r), 0 where nothing was said; `gap` (q,): (primal - dual) / primal, how far from optimal at most."""
 
     points: np.ndarray
@@ -97,7 +97,7 @@ def extend(
     ridge: float,
     loss: str,
     tolerance: float = 1e-4,
-) -> Extended:
+) -> ExtendedPoints:
     """Where the objects of `answers` are: `free` (n', r) are Y, `fixed` (n', s) G, `given` (q, s) their g.
 
     >>> answers = Answers(np.array([0, 1]), np.array([0]), np.array([1]), np.array([2.0]), np.array([0.0]))
@@ -112,7 +112,7 @@ def extend(
     start, lo, hi, n_lo, n_hi = (read_only(array) for array in answers)
     solve = _newton if loss == "ste" else _ascent
     solve(free, fixed, given, start, lo, hi, n_lo, n_hi, float(ridge), float(tolerance), points, gap)
-    return Extended(points, gap)
+    return ExtendedPoints(points, gap)
 
 
 @njit(cache=True, nogil=True)

@@ -27,7 +27,7 @@ from stream_engine.order.graph import N_NODES, ask_for_blocks, load_edges, make_
 from stream_engine.order.hash_tables import key_columns
 from stream_engine.order.judging import keep
 from stream_engine.order.order_maintenance import in_order, insert_one
-from stream_engine.order.pair_rows import Numbered, canonical, lo_first, near_first, numbered, sorted_nodes
+from stream_engine.order.pair_rows import NumberedPairs, canonical, lo_first, near_first, numbered, sorted_nodes
 from stream_engine.order.reachability_masks import choose
 from stream_engine.order.sifting import sifted
 
@@ -208,7 +208,7 @@ def is_acyclic(rows: np.ndarray) -> bool:
 
 
 def _maximal(
-    edges: Numbered, order: np.ndarray, agrees: np.ndarray, heaviest: np.ndarray
+    edges: NumberedPairs, order: np.ndarray, agrees: np.ndarray, heaviest: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """`(kept, order)`: (m,) which rows are kept, those that agree with the order and then by decreasing weight what
     closes no cycle, and the nodes in an order that all of them agree with."""

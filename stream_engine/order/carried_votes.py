@@ -13,11 +13,11 @@ from typing import NamedTuple
 import numpy as np
 
 from stream_engine.data.compiled import njit
-from stream_engine.order.pair_rows import Numbered, adjacency, in_canonical_order, numbered, sorted_nodes
+from stream_engine.order.pair_rows import NumberedPairs, adjacency, in_canonical_order, numbered, sorted_nodes
 from stream_engine.order.transitive_reduction import transitive_reduction
 
 
-class Carried(NamedTuple):
+class ReducedOrder(NamedTuple):
     """The transitive reduction with what each comparison of it bears."""
 
     rows: np.ndarray  # (r, 4) int32 canonical rows
@@ -25,7 +25,7 @@ class Carried(NamedTuple):
     margin: np.ndarray  # (r,) float64 in (0, 1]
 
 
-def reduced_with_votes(rows: np.ndarray, votes: np.ndarray) -> Carried:
+def reduced_with_votes(rows: np.ndarray, votes: np.ndarray) -> ReducedOrder:
     """The transitive reduction of acyclic rows (m, 4), no row twice, with votes (m,) > 0 and margin 1 each.
 
     Raises `ValueError` when the rows hold a cycle.
@@ -47,10 +47,12 @@ def reduced_with_votes(rows: np.ndarray, votes: np.ndarray) -> Carried:
     total, moment = votes[kept].astype(float), votes[kept].astype(float)
     start, targets = adjacency(near[kept], far[kept], n)
     _carry(start, targets, near[gone], far[gone], votes[gone].astype(float), total, moment)
-    return Carried(*in_canonical_order(Numbered(edges.key, edges.near[kept], edges.far[kept]), total, moment / total))
+    return ReducedOrder(
+        *in_canonical_order(NumberedPairs(edges.key, edges.near[kept], edges.far[kept]), total, moment / total)
+    )
 
 
-def _found(edges: Numbered, reduced: Numbered) -> np.ndarray:
+def _found(edges: NumberedPairs, reduced: NumberedPairs) -> np.ndarray:
     """(r,) where each edge of the reduction stands among all of them; both name the same pairs."""
     n = len(edges.key)
     where = np.searchsorted(edges.key, reduced.key)

@@ -13,7 +13,7 @@ import numpy as np
 
 from stream_engine.data.compiled import njit
 from stream_engine.data.intrinsics import prefetch
-from stream_engine.order.graph import FROM, IN, IN_LEN, LABEL, MARK, OUT, OUT_LEN, STAMP, TO
+from stream_engine.order.graph import FROM, IN, IN_LEN, LABEL, MARK, OUT, OUT_LEN, STAMP, TO, WALKED
 from stream_engine.order.order_maintenance import insert_after, unlink
 
 AHEAD, BEHIND, HEAP_AHEAD, HEAP_BEHIND = np.arange(4)  # rows of `work`
@@ -83,12 +83,15 @@ def put_before(g, u, v):
     x = v if node[v, OUT_LEN] > 0 else np.int64(-1)
     z = u if node[u, IN_LEN] > 0 else np.int64(-1)
     i = j = NONE
+    walked = NONE
     while x >= 0 and z >= 0 and node[x, LABEL] < node[z, LABEL]:
+        walked += 1
         y = np.int64(pool[(node[x, OUT] >> 6) + i])
         i += 1
         node[x, TO] |= node[y, TO]
         node[y, FROM] |= node[x, FROM]
         if node[y, MARK] == ahead + 1:
+            book[WALKED] += walked
             return True
         if node[y, MARK] != ahead and node[y, LABEL] < high:
             node[y, MARK] = ahead
@@ -111,6 +114,7 @@ def put_before(g, u, v):
         node[z, FROM] |= node[y, FROM]
         node[y, TO] |= node[z, TO]
         if node[y, MARK] == ahead:
+            book[WALKED] += walked
             return True
         if node[y, MARK] != ahead + 1 and node[y, LABEL] > low:
             node[y, MARK] = ahead + 1
@@ -122,6 +126,7 @@ def put_before(g, u, v):
                 _heap_push(node, work, HEAP_BEHIND, in_b, y, DOWN)
                 in_b += 1
         if reached & reaching != 0:
+            book[WALKED] += walked
             return True
         if j == node[z, IN_LEN]:
             j = NONE

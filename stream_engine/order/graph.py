@@ -25,7 +25,7 @@ from stream_engine.order.order_maintenance import insert_one
 # as int64, not as literals: numba would compile a kernel anew for every literal that it is called with
 LABEL, FROM, TO, MARK, OUT, OUT_LEN, IN, IN_LEN = np.arange(8)
 # entries of `book`: counters, then the first free block of each exponent (-1: none), then the 64 supports (0: none)
-N_NODES, N_EDGES, POOL_USED, STAMP, REFRESH_AT = range(5)
+N_NODES, N_EDGES, POOL_USED, STAMP, WALKED = range(5)  # WALKED: see `judging.keep`
 FREE, SUPPORT, BOOK = 8, 40, 104
 REFUSED = 1 << 16  # refusals remembered, half a megabyte; a later one takes the place of an earlier one
 SOON = 8  # comparisons: how long before an entry of a table is needed it is asked for
@@ -61,7 +61,6 @@ def new_graph(nodes: int = 64, edges: int = 64) -> Graph:
     """An empty graph with room for so many nodes and edges."""
     book = np.zeros(BOOK, np.int64)
     book[FREE:SUPPORT] = -1
-    book[REFRESH_AT] = 256
     return Graph(
         _rows_of_a_line(nodes + 1),
         np.zeros((nodes + 1, 2), np.int32),

@@ -32,7 +32,7 @@ class Order(NamedTuple):
     supports: Supports
 
 
-class Implied(NamedTuple):
+class ImpliedCount(NamedTuple):
     """`number` triplets follow and were not said; the truth lies in `low` .. `high` (95 %), and is `number` where
     `exact`. `said`: triplets of the order itself. `questions`: looked at, of `possible` whose two pairs both occur."""
 
@@ -66,7 +66,7 @@ def answers(order: Order, questions: np.ndarray) -> np.ndarray:
     return (forward * np.where(one < other, 1, -1)).astype(np.int8)
 
 
-def implied(rows: np.ndarray, reduced: np.ndarray | None = None, seed: int = 0) -> Implied:
+def implied(rows: np.ndarray, reduced: np.ndarray | None = None, seed: int = 0) -> ImpliedCount:
     """How many triplets follow from acyclic rows (m, 4) and are not among them; `reduced` is their reduction, where it
     is there already. Every question up to `EVERY`, else `SAMPLE` of them at random with Wilson's interval.
 
@@ -90,10 +90,10 @@ def implied(rows: np.ndarray, reduced: np.ndarray | None = None, seed: int = 0) 
     follows &= ~_among(said, one.astype(np.int64) * len(order.key) + other)
     hits, looked = int(follows.sum()), len(one)
     if possible <= EVERY:
-        return Implied(hits, hits, hits, True, len(said), looked, possible)
+        return ImpliedCount(hits, hits, hits, True, len(said), looked, possible)
     least, most = wilson(hits, looked)
     number, low, high = (round(share * possible) for share in (hits / looked, least, most))
-    return Implied(number, low, high, False, len(said), looked, possible)
+    return ImpliedCount(number, low, high, False, len(said), looked, possible)
 
 
 def wilson(hits: int, of: int) -> tuple[float, float]:

@@ -16,12 +16,11 @@ from stream_engine.order.graph import (
     IN_LEN,
     LABEL,
     N_EDGES,
-    N_NODES,
     OUT,
     OUT_LEN,
-    REFRESH_AT,
     SOON,
     TO,
+    WALKED,
     connect,
     edge_fits,
     nodes_of,
@@ -30,6 +29,7 @@ from stream_engine.order.hash_tables import ID_BITS, edge_entry, find_edge, pair
 from stream_engine.order.reachability_masks import choose, edge_added
 
 ACCEPTED, DUPLICATE, CONTRADICTION, CYCLE = range(4)
+FEW = 256  # arcs of searches that are not worth choosing supports
 AT_ONCE = 1024  # comparisons whose nodes are found before the first of them is judged
 
 
@@ -52,11 +52,11 @@ def _closes_cycle(g, u, v):
 def keep(g, u, v):
     """Whether u -> v closes no cycle; if so it is kept."""
     if g.node[v, LABEL] < g.node[u, LABEL] and _closes_cycle(g, u, v):
+        if g.book[WALKED] > g.book[N_EDGES] + FEW:
+            choose(g)  # better supports would have spared these searches
         return False
     connect(g, u, v)
     edge_added(g, u, v)
-    if g.book[N_EDGES] >= g.book[REFRESH_AT] and g.book[N_EDGES] > g.book[N_NODES]:
-        choose(g)
     return True
 
 

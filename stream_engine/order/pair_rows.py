@@ -14,7 +14,7 @@ from stream_engine.order.hash_tables import ID_BITS, ID_MASK, find_pair, key_col
 SPARSE = 4  # ids for each pair, above which pairs are not sorted by counting
 
 
-class Numbered(NamedTuple):
+class NumberedPairs(NamedTuple):
     """Rows as edges between nodes 0 .. N - 1, which are numbered in increasing order of their pair (lo, hi)."""
 
     key: np.ndarray  # (N,) int64 pair keys, increasing
@@ -86,7 +86,7 @@ def _number_by_table(rows, n, edges):
     return keys
 
 
-def numbered(rows: np.ndarray) -> Numbered:
+def numbered(rows: np.ndarray) -> NumberedPairs:
     """Number the pairs of (m, 4) rows; where there are few objects, without a hash table.
 
     >>> n = numbered(np.array([[2, 1, 0, 1]], np.int32))
@@ -98,7 +98,7 @@ def numbered(rows: np.ndarray) -> Numbered:
     objects = int(rows.max(initial=-1)) + 1
     if 0 < objects * objects <= len(rows) and rows.min() >= 0:
         keys = _number_by_table(rows, objects, edges)
-        return Numbered(keys, edges[:, 0].copy(), edges[:, 1].copy())
+        return NumberedPairs(keys, edges[:, 0].copy(), edges[:, 1].copy())
     size = table_size(len(rows) // 64)
     while True:
         size *= 4
@@ -109,7 +109,7 @@ def numbered(rows: np.ndarray) -> Numbered:
     order = np.argsort(keys[1 : n + 1], kind="stable")
     rank = np.empty(n + 1, np.int32)
     rank[order + 1] = np.arange(n)
-    return Numbered(keys[1 : n + 1][order], rank[edges[:, 0]], rank[edges[:, 1]])
+    return NumberedPairs(keys[1 : n + 1][order], rank[edges[:, 0]], rank[edges[:, 1]])
 
 
 @njit(cache=True, nogil=True)
@@ -127,7 +127,7 @@ def by_column(values, n, before):
     return out
 
 
-def in_canonical_order(edges: Numbered, *beside: np.ndarray) -> tuple[np.ndarray, ...]:
+def in_canonical_order(edges: NumberedPairs, *beside: np.ndarray) -> tuple[np.ndarray, ...]:
     """`(rows, *beside)`: the canonical rows of numbered edges, and the arrays beside them in the same order. Without
     any beside them, both numbers of an edge are one key: a sort of numbers takes a third of the time."""
     if not beside:
@@ -194,7 +194,7 @@ def sorted_edges(keys: np.ndarray, edges: np.ndarray, *beside: np.ndarray) -> tu
         del rank
         return (_sorted_rows(keys, both),)
     near, far = rank[edges[:, 0]], rank[edges[:, 1]]
-    return in_canonical_order(Numbered(keys, near, far), *beside)
+    return in_canonical_order(NumberedPairs(keys, near, far), *beside)
 
 
 def lo_first(rows: np.ndarray) -> np.ndarray:

@@ -13,7 +13,7 @@ import numpy as np
 from stream_engine.data.compiled import njit
 from stream_engine.data.intrinsics import borrowed
 from stream_engine.order.order_maintenance import LABEL, even_out, in_order, insert_one, unlink
-from stream_engine.order.pair_rows import Numbered
+from stream_engine.order.pair_rows import NumberedPairs
 
 PASSES = 8
 START, DEGREE = 1, 2  # columns of `node` after LABEL: where its block of neighbours begins, and how many there are
@@ -29,7 +29,9 @@ class Votes(NamedTuple):
     work: np.ndarray  # (4, D) int64: room to sort the neighbours of one node
 
 
-def sifted(edges: Numbered, net: np.ndarray, order: np.ndarray, passes: int = PASSES) -> tuple[np.ndarray, np.ndarray]:
+def sifted(
+    edges: NumberedPairs, net: np.ndarray, order: np.ndarray, passes: int = PASSES
+) -> tuple[np.ndarray, np.ndarray]:
     """`(order, agrees)`: nodes in the order after at most so many passes along `order`, and (m,) whether each edge
     agrees with it. Nodes are sifted in the order that they begin in."""
     n, m = len(order), len(net)

@@ -17,6 +17,7 @@ from stream_engine.data.compiled import njit
 
 ROOM = 192 << 20  # bytes for the masks of one graph
 FEWEST_WORDS, MOST_WORDS = 2, 16
+NEAR_BY, BRANCHING = 8, 1.0  # see `central`
 
 
 class Supports(NamedTuple):
@@ -34,47 +35,93 @@ def words_for(n: int) -> int:
 
 def supports_of(start: np.ndarray, targets: np.ndarray, words: int | None = None) -> Supports:
     """Supports of the graph in which x's successors are targets[start[x]:start[x + 1]], all after x: from each of 64
-    `words` stretches of the nodes that have neighbours on both sides, the one with the most in-degree x out-degree.
+    `words` stretches of nodes with neighbours on both sides, the most `central` one.
 
     >>> supports_of(np.array([0, 1, 2, 2]), np.array([1, 2], np.int32)).after.tolist()
     [[1], [1], [0]]
     """
     n = len(start) - 1
-    words = words_for(n) if words is None else words
-    crossing = np.diff(start) * np.bincount(targets, minlength=n)
-    inner = np.flatnonzero(crossing)
-    stretches = [each for each in np.array_split(inner, 64 * words) if len(each)]
-    chosen = np.array([each[np.argmax(crossing[each])] for each in stretches], np.int64)
+    chosen = central(start, targets, 64 * (words_for(n) if words is None else words))
     number = np.full(n, -1, np.int32)
-    number[chosen] = np.arange(len(chosen))
-    masks = np.zeros((n, words), np.uint64)
-    masks[chosen, number[chosen] >> 6] = np.uint64(1) << (number[chosen] & 63).astype(np.uint64)
-    before, after = masks, masks.copy()
-    _pass_forward(start, targets, before)
-    _pass_backward(start, targets, after)
+    found = np.flatnonzero(chosen >= 0)
+    number[chosen[found]] = found
+    before, after = masks_of(start, targets, chosen)
     return Supports(before, after, number)
 
 
 @njit(cache=True, nogil=True)
-def _pass_forward(start, targets, before):
-    """What reaches x reaches its successors."""
-    n, words = before.shape
+def _paths_near_by(start, targets):
+    """`(above, below)`: the weighted numbers of paths to every node and away from it; see `central`."""
+    n = len(start) - 1
+    window = n // NEAR_BY + 1
+    near = 0
     for x in range(n):
         for k in range(start[x], start[x + 1]):
-            y = targets[k]
-            for w in range(words):
-                before[y, w] |= before[x, w]
+            near += targets[k] - x < window
+    weight = min(1.0, BRANCHING * n / max(near, 1))
+    above, below = np.ones(n), np.ones(n)
+    for x in range(n):
+        share = weight * above[x]
+        for k in range(start[x], start[x + 1]):
+            if targets[k] - x < window:
+                above[targets[k]] += share
+    for x in range(n - 1, -1, -1):
+        for k in range(start[x], start[x + 1]):
+            if targets[k] - x < window:
+                below[x] += weight * below[targets[k]]
+    return above, below
 
 
 @njit(cache=True, nogil=True)
-def _pass_backward(start, targets, after):
-    """What a successor of x reaches x reaches."""
-    n, words = after.shape
+def central(start, targets, most):
+    """(most,) int32: from each of `most` stretches with equally many of the nodes that have neighbours on both sides,
+    the one on most paths; -1 for a stretch without nodes. The first of equals.
+
+    Whether one node reaches another far away, almost any support in between says. So the paths that count are those
+    of short edges, over at most one `NEAR_BY`-th of the nodes, and each edge multiplies the weight of a path by
+    `BRANCHING` over the mean number of such edges of a node (Katz 1953, "A new status index").
+    """
+    n = len(start) - 1
+    above, below = _paths_near_by(start, targets)
+    entered = np.zeros(n, np.bool_)
+    for y in targets:
+        entered[y] = True
+    inner = 0
+    for x in range(n):
+        inner += entered[x] and start[x + 1] > start[x]
+    chosen = np.full(most, -1, np.int32)
+    stretch, seen, best = 0, 0, 0.0
+    for x in range(n):
+        if not entered[x] or start[x + 1] == start[x]:
+            continue
+        if above[x] * below[x] > best:
+            best = above[x] * below[x]
+            chosen[stretch] = x
+        seen += 1
+        while most * seen >= (stretch + 1) * inner and stretch < most - 1:
+            stretch += 1
+            best = 0.0
+    return chosen
+
+
+@njit(cache=True, nogil=True)
+def masks_of(start, targets, chosen):
+    """`(before, after)` (n, words) uint64 of the supports at these positions, of which there are 64 a word."""
+    n, words = len(start) - 1, len(chosen) // 64
+    before, after = np.zeros((n, words), np.uint64), np.zeros((n, words), np.uint64)
+    for i in range(len(chosen)):
+        if chosen[i] >= 0:
+            before[chosen[i], i >> 6] |= np.uint64(1) << np.uint64(i & 63)
+            after[chosen[i], i >> 6] |= np.uint64(1) << np.uint64(i & 63)
+    for x in range(n):
+        for k in range(start[x], start[x + 1]):
+            for w in range(words):
+                before[targets[k], w] |= before[x, w]
     for x in range(n - 1, -1, -1):
         for k in range(start[x], start[x + 1]):
-            y = targets[k]
             for w in range(words):
-                after[x, w] |= after[y, w]
+                after[x, w] |= after[targets[k], w]
+    return before, after
 
 
 @njit(cache=True, nogil=True, inline="always")

@@ -10,7 +10,7 @@ O(m words) for m edges, and for the few edges with a path but no support on it a
 import numpy as np
 
 from stream_engine.data.compiled import njit
-from stream_engine.order.pair_rows import Numbered, in_canonical_order, in_topological_order, increasing_successors
+from stream_engine.order.pair_rows import NumberedPairs, in_canonical_order, in_topological_order, increasing_successors
 from stream_engine.order.supports import may_reach, passes_a_third, supports_of
 
 
@@ -87,4 +87,4 @@ def transitive_reduction(kept: np.ndarray) -> np.ndarray:
     """
     found = in_topological_order(kept, "transitive_reduction")
     near, far = _reduced(found.near, found.far, len(found.key))
-    return in_canonical_order(Numbered(found.key, found.order[near], found.order[far]))[0]
+    return in_canonical_order(NumberedPairs(found.key, found.order[near], found.order[far]))[0]

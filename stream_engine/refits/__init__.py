@@ -24,6 +24,7 @@ REFITS = {
     "feature_metric": "stream_engine.refits.feature_metric",
     "triplet_boost": "stream_engine.refits.triplet_boost",
     "classify": "stream_engine.refits.classify",
+    "dimensions": "stream_engine.refits.dimensions",
     "sdp_clustering": "stream_engine.refits.sdp_clustering",
     "embedding": "stream_engine.refits.embedding",
     "kernel_learning": "stream_engine.refits.kernel_learning",

@@ -23,11 +23,13 @@ from stream_engine.embedding.fit import Embedding, with_setting
 from stream_engine.embedding.held_out import Answers, known_lapses, population_lapse
 from stream_engine.embedding.individual import Individual, fit_series, weighted_margins
 from stream_engine.embedding.participant_groups import participant_groups
+from stream_engine.embedding.posterior import Posterior, few, posterior
 from stream_engine.embedding.questions import Questions, asked_about
 from stream_engine.evaluation import cross_fit, held_out
 from stream_engine.evaluation.answer_probabilities import log_odds, probabilities, probability
 from stream_engine.evaluation.held_out import HeldOut
 from stream_engine.evaluation.judgement_folds import CHOOSE, FIT, VALIDATION_SHARE
+from stream_engine.evaluation.probability import of_draws
 from stream_engine.refits import CannotRefit, Progress, no_progress
 from stream_engine.state.artifact import Artifact, plain_params
 from stream_engine.state.artifact_schemas import EMBEDDING
@@ -39,6 +41,7 @@ REQUIRED = EMBEDDING.required
 SEARCHED = 300_000  # answers that a setting is searched with at most,
 SEARCHED_EACH = 200  # or so many an object; the ridge is a prior, and does not depend on how many there are
 LEAST = 20  # minimum number of answers for a lapse rate per participant; others share one
+REGION_DIMENSIONS, REGION_ANSWERS = 3, 75  # at most, and answers an object at least, for regions that cover
 TOLERANCE = 1e-7  # relative improvement of the objective at which a fit stops
 MAX_ITERATIONS = 1000  # maximum number of L-BFGS iterations
 KNOWING, PICTURE = "knowing_worker", "picture"  # what else is tested: knowing who answers, and the picture
@@ -109,12 +112,14 @@ def refit(
     -------
     Artifact
         Arrays: `X` (n, d) float64: coordinates on principal axes about the mean (`principal_axes`), 0 for objects
-        without answers; `covariance` (n, d, d) float32 of each object's coordinates (`ellipses`), absent above
+        without answers; if fewer dimensions are supported by the answers, `supported` (n, D), coordinates in so many;
+        `covariance` (n, d, d) float32 of each object's coordinates (`ellipses`), absent above
         `ellipses.LARGEST` coordinates; `asked` (n,) bool; `lapse` (), the rate of an unknown participant;
         `worker_lapse` (w,), the rates of the participants in `utf8`, `offsets`. With more than two dimensions,
         `picture` (n, 2), see `embedding.picture`; the report's `picture` describes the method, its trustworthiness, and
         its accuracy on held-out answers. If participants differ, `worker_weights` (w, d) on the axes, which then are
-        those of the weights (`individual`), and `worker_group` (w,), -1 for whom no weights were fitted.
+        those of the weights (`individual`), and `worker_group` (w,), -1 for whom no weights were fitted. If answers are
+        few, `draws` (s, n, D) and `draw_lapse` (s,), over which predictions are averaged (`posterior`).
 
     Raises
     ------
@@ -129,10 +134,13 @@ def refit(
 
         def choose(part: np.ndarray) -> choice.Choice:
             searched = found.some(found.of(part, FIT), max(SEARCHED, SEARCHED_EACH * len(snapshot.objects)))
-            training, held = _known(searched).questions(), found.of(part, CHOOSE)
+            training, held, every = _known(searched).questions(), found.of(part, CHOOSE), found.of(part, FIT)
             made = choice.choose(
                 training, held, params.kernel, params.dimensions, params.ridge, progress=progress, **more
             )
+            if params.dimensions is None and len(searched.rows) < len(every.rows):
+                training = _known(every).questions()
+                made = choice.larger(made, training, held, progress=progress, **more)
             if params.participants == "alike":
                 return made
             always, given_d = params.participants == "weights", params.dimensions is not None
@@ -142,7 +150,7 @@ def refit(
 
         plan = cross_fit.plan(found.units, validation_share, evaluate)
         chosen = choose(plan.responses[0].part)
-        tested = _Tested(found, more)
+        tested = _Tested(found, more, params, seed)
         figures = cross_fit.evaluated(found.units, plan, chosen, choose, tested.response, tested.participant)
         answers = _known(found.answers)
         questions = answers.questions()
@@ -155,7 +163,16 @@ def refit(
         report = _report(snapshot, found, questions, chosen, figures, fitted) | {"settings": tested.settings}
         if not params.dimensions:
             report |= dimensions.report_of(found, answers, chosen, seed, progress=progress, **more)
+            report["dimensions_interval"] = list(chosen.interval) if chosen.interval else None
         arrays = {**_arrays(found, questions, chosen, fitted), **_covariance(found, answers, fitted, own, **more)}
+        drawn = _drawn(questions, fitted, own, params, seed)
+        if drawn is not None:
+            arrays |= {"draws": drawn.points, "draw_lapse": drawn.lapse}
+        report["no_regions"] = _without_regions(questions, chosen, params, fitted.points.shape[1])
+        report["draws"] = 0 if drawn is None else len(drawn.lapse)
+        least = report.get("dimensions_at_least")
+        if least and least < fitted.points.shape[1]:
+            arrays["supported"] = with_setting(questions, chosen.setting._replace(d=least), (), **more).points
         report["individual_differences"] = (people[0] if people else Differences("not requested")).report()
         if own is not None:
             of = {
@@ -193,8 +210,8 @@ def _known(answers: Answers) -> Answers:
 class _Tested:
     """Predicts answers that are out by a fit to all others."""
 
-    def __init__(self, found: Evidence, more: dict[str, Any]):
-        self.found, self.more = found, more
+    def __init__(self, found: Evidence, more: dict[str, Any], params: Params, seed: int):
+        self.found, self.more, self.params, self.seed = found, more, params, seed
         self.points: tuple[np.ndarray, ...] = ()  # of the first fit, to begin the last one at
         self.settings: list[dict[str, Any]] = []  # one a group of responses, with its lapse and scale
         self._last: choice.Choice | None = None
@@ -214,10 +231,10 @@ class _Tested:
         if chosen is not self._last:
             self.settings.append({**chosen.setting._asdict(), **calibration._asdict()})
             self._last = chosen
-        p = probabilities(fitted.points, asked.rows, calibration.lapse, fitted.alpha, scale=calibration.scale)
-        told = {KIND: log_odds(p)}
+        drawn = _drawn(questions, fitted, own, self.params, self.seed)
+        told = {KIND: _log_odds(fitted, calibration, drawn, asked.rows)}
         if len(found.workers):
-            told |= _knowing(found, questions, chosen, one, own, out)
+            told |= _knowing(found, questions, chosen, one, own, out, drawn)
         if chosen.setting.d > 2:
             told[PICTURE] = picture.margins(
                 picture.picture(fitted.points, questions, chosen.setting.ridge).points, asked.rows
@@ -232,11 +249,31 @@ class _Tested:
         fitted = with_setting(questions, chosen.setting, chosen.begin, **self.more)
         own = _weighted(questions, fitted, chosen, **self.more)
         fitted = fitted if own is None else own.embedding
-        calibration = _calibration(chosen, fitted, questions)
-        rows = self.found.units.of(out).rows
-        return {
-            KIND: log_odds(probabilities(fitted.points, rows, calibration.lapse, fitted.alpha, scale=calibration.scale))
-        }
+        calibration, drawn = (
+            _calibration(chosen, fitted, questions),
+            _drawn(questions, fitted, own, self.params, self.seed),
+        )
+        return {KIND: _log_odds(fitted, calibration, drawn, self.found.units.of(out).rows)}
+
+
+def _drawn(
+    questions: Questions, fitted: Embedding, own: Individual | None, params: Params, seed: int
+) -> Posterior | None:
+    """Draws over which predictions are averaged; None where one fit predicts: with enough answers, with weights of
+    participants, and with a model that was given."""
+    given = params.dimensions is not None or params.kernel is not None or params.ridge is not None
+    if given or params.lapse == "none" or own is not None or not few(questions, fitted.points.shape[1]):
+        return None
+    return posterior(questions, fitted, seed)
+
+
+def _log_odds(fitted: Embedding, calibration: Calibration, drawn: Posterior | None, rows: np.ndarray) -> np.ndarray:
+    """Of answers of an unknown participant."""
+    if drawn is None:
+        p = probabilities(fitted.points, rows, calibration.lapse, fitted.alpha, scale=calibration.scale)
+    else:
+        p = of_draws(drawn.points, np.ones(len(fitted.points), bool), drawn.lapse)(rows)
+    return log_odds(p)
 
 
 def _weighted(questions: Questions, one: Embedding, chosen: choice.Choice, **more: Any) -> Individual | None:
@@ -252,6 +289,7 @@ def _knowing(
     one: Embedding,
     own: Individual | None,
     out: np.ndarray,
+    drawn: Posterior | None,
 ) -> dict[str, np.ndarray]:
     """Log odds of answers that are out by who gave them: by one map, and by their own weights where these are used."""
     asked = found.units.of(out)
@@ -260,7 +298,13 @@ def _knowing(
         chosen.calibration or Calibration(1.0, population_lapse(one.lapse, questions)),
     )
     lapse = known_lapses(one.lapse, questions, calibration.lapse)
-    alike = log_odds(probabilities(one.points, asked.rows, lapse, one.alpha, who, calibration.scale))
+    if drawn is None:
+        alike = log_odds(probabilities(one.points, asked.rows, lapse, one.alpha, who, calibration.scale))
+    else:  # sigma(Delta) by the draws, with the lapse of each
+        share = of_draws(drawn.points, np.ones(len(one.points), bool), 0.0)(asked.rows)
+        known = (np.bincount(questions.worker, minlength=len(lapse))[who + 1] > 0) & (who >= 0)
+        of_anybody = of_draws(drawn.points, np.ones(len(one.points), bool), drawn.lapse)(asked.rows)
+        alike = log_odds(np.where(known, lapse[who + 1] / 2 + (1 - lapse[who + 1]) * share, of_anybody))
     if own is None or chosen.weights is None:
         return {ONE_MAP: alike, KNOWING: alike}
     fitted, unknown = own.embedding, chosen.weights.calibration
@@ -313,6 +357,18 @@ def _covariance(
     """Covariances of the coordinates, if they are computed."""
     made = covariances(fitted, found.apart(answers), fixed_lapse, None if own is None else own.weights)
     return {} if made is None else {"covariance": made.astype(np.float32)}
+
+
+def _without_regions(questions: Questions, chosen: choice.Choice, params: Params, d: int) -> str | None:
+    """Why no regions are drawn from the covariances: where the number of dimensions was chosen, regions of 95 % cover
+    as often only with so many answers, few dimensions, and no doubt about their number. None where they are drawn."""
+    if params.dimensions is not None:
+        return None
+    if chosen.interval is None or d > REGION_DIMENSIONS:
+        return f"more than {REGION_DIMENSIONS} dimensions" if chosen.interval else chosen.by
+    if questions.answers < REGION_ANSWERS * int(asked_about(questions).sum()):
+        return f"fewer than {REGION_ANSWERS} answers per object"
+    return None if chosen.interval[1] == d else "the number of dimensions is uncertain"
 
 
 def _report(

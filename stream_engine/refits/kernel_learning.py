@@ -24,7 +24,7 @@ from stream_engine.evaluation.held_out import slope_of
 from stream_engine.evaluation.judgement_folds import VALIDATION_SHARE
 from stream_engine.evaluation.subset import common, learned_ids
 from stream_engine.kernel_learning import auxiliary_kernels, lambda_choice, mkpoe, out_of_sample_factor, rckl
-from stream_engine.kernel_learning.auxiliary_kernels import Auxiliary, KernelSpec
+from stream_engine.kernel_learning.auxiliary_kernels import AuxiliaryKernels, KernelSpec
 from stream_engine.kernel_learning.distance_operator import excess, share_satisfied
 from stream_engine.kernel_learning.lambda_choice import Attempt, Lambdas, Losses
 from stream_engine.kernel_learning.problem import Problem
@@ -55,8 +55,8 @@ class Params(KernelParams, frozen=True, forbid_unknown_fields=True):
     kernels : dict
         Name -> file and kind, see `auxiliary_kernels.KernelSpec`.
     lambda1, lambda2 : float, optional
-        Of the trace of K0 and of the sum of mu; default: each by held-out log loss from a grid, and beyond an edge
-        while the edge is best (a path of lambda1 ends at the first that is clearly worse).
+        Weights of the trace of K0 and of the sum of mu; default: selected by held-out log loss from a grid, which is
+        extended while its edge is best (a path of lambda1 ends at the first value that is clearly worse).
     tolerance : float
         Relative dual gap to reach.
     max_iterations : int
@@ -84,7 +84,7 @@ class Inputs(NamedTuple):
     n: int
     triplets: np.ndarray  # (m, 3) int32
     weight: np.ndarray  # (m,) float64: how often each was said
-    helpers: Auxiliary
+    helpers: AuxiliaryKernels
 
     def of(self, restricted: Snapshot) -> "Inputs":
         """The same with the triplets that another snapshot of these objects counts."""
@@ -230,7 +230,7 @@ def _fit(params: Params, inputs: Inputs, lambdas: Lambdas, start: rckl.Start | N
 
 
 def _extension(
-    task: Task, helpers: Auxiliary, lambda1: float, learned: rckl.Learned
+    task: Task, helpers: AuxiliaryKernels, lambda1: float, learned: rckl.Learned
 ) -> out_of_sample_factor.Extension | None:
     """All other objects joined to the learned points: their auxiliary parts by Nystrom, the rest by the refit's own
     loss and lambda1; None where they are excluded."""

@@ -15,7 +15,7 @@ from stream_engine.data import available_memory
 from stream_engine.evaluation import coordinates as embedding
 from stream_engine.evaluation import subset
 from stream_engine.evaluation.subset import Subset
-from stream_engine.kernel_learning.auxiliary_kernels import Across
+from stream_engine.kernel_learning.auxiliary_kernels import CrossKernel
 from stream_engine.kernel_learning.out_of_sample_factor import LEARNED, NOTHING, Extension
 from stream_engine.refits import CannotRefit, Progress
 from stream_engine.state.artifact import Artifact, plain_params
@@ -117,7 +117,7 @@ def last_solve(progress: Progress, solves: int) -> Progress:
 
 
 def rows_from_files(
-    across: Sequence[Across], maps: Sequence[np.ndarray], n: int
+    across: Sequence[CrossKernel], maps: Sequence[np.ndarray], n: int
 ) -> tuple[Callable[[np.ndarray], np.ndarray], np.ndarray]:
     """`(ids (q,) -> (q, s) rows maps[p] K^p(subset, x) side by side, who has any)`; 0 where a file does not have x."""
     has_row = np.logical_or.reduce([each.known for each in across]) if across else np.zeros(n, bool)

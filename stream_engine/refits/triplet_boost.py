@@ -1,15 +1,17 @@
-"""TripletBoost as a refit: from triplet counts and the labels of some objects to a classifier of all of them.
+"""TripletBoost as a refit: a classifier of all objects, from triplet counts and the labels of some objects.
 
-Perrot & von Luxburg (2019). Labelled objects are split, label set by label set, into those trained on and those tested
-on; objects without a label are never references or examples, but they are predicted at every refit. Invariant: nothing
-held out has ever been trained on, by this refit or by the classifiers it continues from. With one class there is no
-triplet classifier: every object abstains and is given that class. About 1 microsecond a round and 2 bytes a triplet.
+Perrot & von Luxburg (2019). The labelled objects are split into a training and a test set, stratified by label set.
+Objects without a label are never references or examples, but they are predicted at every refit. Invariant: no object of
+the test set was used for training, by this refit or by the classifiers that it continues from. With a single class
+there is no triplet classifier: every object abstains and gets that class. Cost: about 1 microsecond per round and 2
+bytes per triplet.
 
-Few objects held out say little: below `CROSS_FIT_BELOW` of them `held_out` of the report is pooled over fits that test
-every labelled object once, each by classifiers that were trained on others; what is published is as without them.
+A small test set says little: below `CROSS_FIT_BELOW` objects, `held_out` of the report is pooled over fits that test
+every labelled object once, each by classifiers trained on others. The published classifiers are the same as without it.
 
-With `objects` references and examples are those of a subset only: labels of others train nothing, so they are one more
-test. Others are predicted like unlabelled objects, by what was said of them as anchors about pairs of references.
+With `objects`, only a subset serves as references and examples. Labels of other objects train nothing, so these objects
+are an additional test set. They are predicted like unlabelled objects, from their answers as anchors about pairs of
+references.
 """
 
 from typing import Annotated, Any, Literal, NamedTuple
@@ -66,7 +68,7 @@ class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     rest: Literal["none", "predicted"] = "predicted"
 
 
-class World(NamedTuple):
+class TrainingData(NamedTuple):
     """What is boosted on: counts about pairs of the subset, label sets of all, who is trained on, who is asked."""
 
     columns: Columns
@@ -135,11 +137,13 @@ def _trained_on(earlier: Artifact) -> np.ndarray:
     return np.flatnonzero(np.isin(earlier.arrays["part"], [labels.TRAIN, labels.BEFORE]))
 
 
-def _world(snapshot: Snapshot, params: Params, seed: int, sets: np.ndarray, classes: list[str], trained) -> World:
+def _world(
+    snapshot: Snapshot, params: Params, seed: int, sets: np.ndarray, classes: list[str], trained
+) -> TrainingData:
     columns, everyone = snapshots.triplet_columns(snapshot), np.arange(len(snapshot.objects))
     if params.objects is None:
         parts = labels.split(sets, params.test, STOP_SHARE, seed, trained)
-        return World(columns, sets, classes, len(classes), parts, everyone)
+        return TrainingData(columns, sets, classes, len(classes), parts, everyone)
     try:
         ids = subset.ids_of(snapshot, params.objects)
     except subset.UnknownObjects as error:
@@ -158,10 +162,10 @@ def _world(snapshot: Snapshot, params: Params, seed: int, sets: np.ndarray, clas
         columns, np.where(inside, everyone, -1), np.where(np.isin(everyone, asked), everyone, -1)
     )
     parts = labels.split(sets, params.test, STOP_SHARE, seed, trained, inside)
-    return World(columns, sets, classes, int(there.sum()), parts, asked)
+    return TrainingData(columns, sets, classes, int(there.sum()), parts, asked)
 
 
-def _boosted(world: World, seed: int, rounds: int, earlier: Classifiers | None, progress: Progress) -> Booster:
+def _boosted(world: TrainingData, seed: int, rounds: int, earlier: Classifiers | None, progress: Progress) -> Booster:
     """Fit on the training part, watching the test part."""
     known = world.sets[:, : world.learned] & np.isin(world.parts, [labels.TRAIN, labels.TEST])[:, None]
     watch = np.flatnonzero(world.parts == labels.TEST)
@@ -169,7 +173,7 @@ def _boosted(world: World, seed: int, rounds: int, earlier: Classifiers | None, 
 
 
 def _continued(
-    world: World, params: Params, seed: int, previous: Artifact, progress: Progress
+    world: TrainingData, params: Params, seed: int, previous: Artifact, progress: Progress
 ) -> tuple[Booster, dict[str, Any]]:
     """Go on from the previous artifact; and start over with as many rounds, to report both errors on the test part."""
     earlier = _translated(previous, world.classes[: world.learned])
@@ -203,7 +207,7 @@ def _translated(previous: Artifact, classes: list[str]) -> Classifiers:
     return compacted(Classifiers(arrays["j"], arrays["k"], arrays["alpha"], *label_sets))
 
 
-def _require_memory(world: World, rounds: int) -> None:
+def _require_memory(world: TrainingData, rounds: int) -> None:
     """For the longest fit of this refit: going on also starts over, with as many rounds as there are in all."""
     n, n_labels = int((world.parts == labels.TRAIN).sum()), world.learned
     objects, asked = len(world.parts), len(world.asked)
@@ -226,7 +230,7 @@ def _require_memory(world: World, rounds: int) -> None:
         raise CannotRefit(str(error)) from None
 
 
-def _asked(booster: Booster, world: World) -> tuple[Predictions, np.ndarray]:
+def _asked(booster: Booster, world: TrainingData) -> tuple[Predictions, np.ndarray]:
     """Predictions and confidences (n, Y) of who is asked; all others: no label (-1), no weight, abstained."""
     n, ids = len(world.parts), world.asked
     votes = votes_of(booster, world.columns, ids)
@@ -249,13 +253,13 @@ class TestAnswers(NamedTuple):
     abstained: np.ndarray  # (q,) bool
 
 
-def _answered(decided: Predictions, world: World, part: int) -> TestAnswers:
+def _answered(decided: Predictions, world: TrainingData, part: int) -> TestAnswers:
     test = world.parts == part
     usual = int(world.sets[world.parts == labels.TRAIN].sum(axis=0).argmax())
     return TestAnswers(world.sets[test, decided.label[test]], world.sets[test, usual], decided.abstained[test])
 
 
-def _right(decided: Predictions, world: World, part: int) -> dict[str, Any]:
+def _right(decided: Predictions, world: TrainingData, part: int) -> dict[str, Any]:
     """Accuracy on one part beside that of the class that most training objects have."""
     return _figures([_answered(decided, world, part)])
 
@@ -278,7 +282,7 @@ def _figures(fits: list[TestAnswers]) -> dict[str, Any]:
     }
 
 
-def _cross_fitted(world: World, params: Params, seed: int) -> dict[str, Any]:
+def _cross_fitted(world: TrainingData, params: Params, seed: int) -> dict[str, Any]:
     """How well objects are told by classifiers that were trained on others, every labelled one asked once."""
     fits = []
     for parts in labels.folds(world.sets, params.test, STOP_SHARE, seed, world.parts != labels.OUTSIDE):
@@ -288,7 +292,7 @@ def _cross_fitted(world: World, params: Params, seed: int) -> dict[str, Any]:
     return _figures(fits)
 
 
-def _outcome(booster: Booster, world: World) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+def _outcome(booster: Booster, world: TrainingData) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     """Arrays and report of a booster: classifiers, predictions of all objects, curves, figures."""
     decided, confidence = _asked(booster, world)
     parts, sets, curve = world.parts, world.sets, booster.curve
@@ -334,7 +338,7 @@ def _outcome(booster: Booster, world: World) -> tuple[dict[str, np.ndarray], dic
     return arrays, report
 
 
-def _given_sets(booster: Booster, world: World) -> dict[str, np.ndarray]:
+def _given_sets(booster: Booster, world: TrainingData) -> dict[str, np.ndarray]:
     """Packed label sets, given and predicted: predicted is what has more than half of the weight that voted."""
     given = world.sets[:, : world.learned]
     return {

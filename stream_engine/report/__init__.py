@@ -25,6 +25,7 @@ SECTIONS = {
     "models": "stream_engine.report.model_table:section",
     "agreement": "stream_engine.report.agreement:section",
     "differences": "stream_engine.report.differences:section",
+    "dimensions": "stream_engine.report.interpretable:section",
     "clusters": "stream_engine.report.groups:section",
     "dendrogram": "stream_engine.report.dendrogram:section",
     "objects": "stream_engine.report.object_table:section",

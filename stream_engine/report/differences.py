@@ -1,4 +1,4 @@
-"""Who sees it differently: how participants' weights on the axes of the map differ, and groups of participants."""
+"""Individual differences: how participants' weights on the axes of the map differ, and groups of participants."""
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from stream_engine.report import Section, Table
 from stream_engine.report.material import Material
 from stream_engine.state.artifact import Artifact
 
-TITLE = "Who sees it differently"
+TITLE = "Individual differences"
 ENDS = 3  # objects that are named at each end of an axis
 AXES = (
     "Share: of the axis in the differences between objects, for the group and for the middle 80 % of participants. "

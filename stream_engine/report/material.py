@@ -8,7 +8,7 @@ from stream_engine.counts.confidence import ObjectAnswers, answers_by_object
 from stream_engine.evaluation.hash_split import name_hashes
 from stream_engine.evaluation.judgement_folds import judgements_of
 from stream_engine.exports.cluster_numbers import by_size
-from stream_engine.exports.object_places import EMBEDDING, PICTURE, Places
+from stream_engine.exports.object_places import EMBEDDING, PICTURE, ObjectCoordinates
 from stream_engine.findings import Findings, findings
 from stream_engine.findings.facts import Facts
 from stream_engine.report.places import maps
@@ -30,7 +30,7 @@ class Material(NamedTuple):
     shown: np.ndarray
     answers: ObjectAnswers
     cluster: np.ndarray  # (n,) int, 0 the largest, which texts call 1; -1: in none
-    maps: tuple[Places, ...]  # where objects lie, by the embedding first, then by other similarities
+    maps: tuple[ObjectCoordinates, ...]  # where objects lie, by the embedding first, then by other similarities
     by_object: bool  # whether `answers` has all answers: those of four objects are not always kept by object
     workers: bool  # whether anything may be said about single workers
     directory: str  # of the state, for commands that a person may type
@@ -46,12 +46,12 @@ class Material(NamedTuple):
         return self.published.snapshot
 
     @property
-    def places(self) -> Places | None:
+    def places(self) -> ObjectCoordinates | None:
         """Where the embedding puts the objects."""
         return next((each for each in self.maps if each.name == EMBEDDING), None)
 
     @property
-    def drawn(self) -> Places | None:
+    def drawn(self) -> ObjectCoordinates | None:
         """The map that is drawn: the picture of the embedding, or the embedding where it has at most two dimensions."""
         return next((each for each in self.maps if each.name == PICTURE), self.places)
 

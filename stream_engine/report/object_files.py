@@ -35,7 +35,7 @@ class ObjectFiles(NamedTuple):
     too_many: int = 0
 
 
-class Listed(NamedTuple):
+class ObjectListing(NamedTuple):
     """Files with pictures, and texts, by object: of all objects that a folder or a table names."""
 
     pictures: dict[str, Path]
@@ -64,10 +64,10 @@ def read(path: Path, wanted: Container[str]) -> ObjectFiles:
     )
 
 
-def listed(path: Path) -> Listed:
+def listed(path: Path) -> ObjectListing:
     """What a folder of pictures or a table object,image,text names; no picture is opened. Raises `BadObjects`."""
     rows, folder = (_in_folder(path), path) if path.is_dir() else (_rows(path), path.parent)
-    found = Listed({}, {})
+    found = ObjectListing({}, {})
     for row in rows:
         if row.get("image"):
             found.pictures[row["object"]] = _inside(folder, row["image"], path)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from stream_engine.exports.object_places import PICTURE, Places, ellipses_of
+from stream_engine.exports.object_places import PICTURE, ObjectCoordinates, ellipses_of
 from stream_engine.findings import sentences
 from stream_engine.findings.words import percent, some
 from stream_engine.report import Section
@@ -35,13 +35,13 @@ def section(material: Material) -> Section:
     says = sentences(material.findings, "map")
     if places.name != PICTURE and places.points.shape[1] > 2:
         says += " The first two dimensions are drawn."
-    uncertainty = _uncertainty(places, drawings[0])
+    uncertainty = _uncertainty(material, places, drawings[0])
     notes = [text for text in (material.sampled, _left_out(material, places), uncertainty, _groups(material)) if text]
     caution = material.facts.beats_chance is False or not material.facts.connected
     return Section(TITLE, says, drawings, (), tuple(notes), caution)
 
 
-def frames(material: Material, places: Places, ids: np.ndarray) -> Iterator[Drawing]:
+def frames(material: Material, places: ObjectCoordinates, ids: np.ndarray) -> Iterator[Drawing]:
     """A drawing of each set of objects, since the positions of sets that were never compared mean nothing beside each
     other; the largest set first."""
     draw = scale if places.points.shape[1] == 1 else plane
@@ -56,7 +56,7 @@ def frames(material: Material, places: Places, ids: np.ndarray) -> Iterator[Draw
         yield made._replace(name=name, title=f"{made.title}, set {number} of {len(sets)}")
 
 
-def plane(material: Material, places: Places, ids: np.ndarray, first: int = 0, second: int = 1) -> Drawing:
+def plane(material: Material, places: ObjectCoordinates, ids: np.ndarray, first: int = 0, second: int = 1) -> Drawing:
     """Two axes of the map."""
     x, y = places.points[ids, first], places.points[ids, second]
     group = material.cluster[ids]
@@ -92,7 +92,7 @@ def plane(material: Material, places: Places, ids: np.ndarray, first: int = 0, s
     )
 
 
-def scale(material: Material, places: Places, ids: np.ndarray) -> Drawing:
+def scale(material: Material, places: ObjectCoordinates, ids: np.ndarray) -> Drawing:
     """One axis: an object a line, in order, with its interval of 95 %."""
     order = ids[np.argsort(places.points[ids, 0], kind="stable")]
     number = np.searchsorted(material.shown, order)
@@ -149,15 +149,17 @@ def _verdict(material: Material) -> str:
     return CLUSTERS if said.removesuffix(CLUSTERS).strip().isdecimal() else said
 
 
-def _left_out(material: Material, places: Places) -> str:
+def _left_out(material: Material, places: ObjectCoordinates) -> str:
     missing = int((~np.isfinite(places.points).all(axis=1)).sum())
     what = some(missing, "object had", "objects had")
     return f"{what} no answer when the map was fitted and is not shown." if missing else ""
 
 
-def _uncertainty(places: Places, drawing: Drawing) -> str:
+def _uncertainty(material: Material, places: ObjectCoordinates, drawing: Drawing) -> str:
     if places.name == PICTURE:
         return ""
+    if reason := material.facts.report("embedding").get("no_regions"):
+        return f"No confidence regions are shown, because they may not cover 95 %: {str(reason)[:200]}."
     if places.covariance is None:
         return "Confidence regions were not computed: too many objects and dimensions."
     drawn = {type(mark) for mark in drawing.marks}

@@ -26,7 +26,7 @@ from stream_engine.findings.words import cell, count, p_value, percent, some
 from stream_engine.report import SECTIONS, Section, Table, maker
 from stream_engine.report.inline_svg import PATHS, colour_class, shape_of, svg
 from stream_engine.report.material import Material
-from stream_engine.report.places import Places
+from stream_engine.report.places import ObjectCoordinates
 from stream_engine.state.artifact import figure
 
 
@@ -109,7 +109,7 @@ def body(material: Material, made: Mapping[str, Section], papers: Mapping[str, s
     return _templates().get_template("sections.html").render(**filled)
 
 
-def _maps(material: Material) -> tuple[Places, ...]:
+def _maps(material: Material) -> tuple[ObjectCoordinates, ...]:
     """The maps to choose from; none where sets of objects have a frame each."""
     return tuple(material.maps) if material.facts.connected else ()
 
@@ -132,7 +132,7 @@ def render(
     held: str,
     heading: str,
     papers: Mapping[str, str] = MappingProxyType({}),
-    maps: tuple[Places, ...] = (),
+    maps: tuple[ObjectCoordinates, ...] = (),
     top: tuple[Tile, ...] = (),
     live: bool = False,
     subtitle: str = "",
@@ -205,7 +205,7 @@ def _filled(
     made: Mapping[str, Section],
     held: str,
     papers: Mapping[str, str],
-    maps: tuple[Places, ...],
+    maps: tuple[ObjectCoordinates, ...],
     top: tuple[Tile, ...],
 ) -> dict[str, Any]:
     """What the templates are filled with."""
@@ -262,7 +262,7 @@ def data(material: Material, pictures: Mapping[str, bytes], texts: Mapping[str, 
     return json.dumps(held, separators=(",", ":"), ensure_ascii=False).replace("<", "\\u003c")
 
 
-def _map(places: Places, ids: np.ndarray) -> dict[str, Any]:
+def _map(places: ObjectCoordinates, ids: np.ndarray) -> dict[str, Any]:
     points = places.points[ids]
     found: dict[str, Any] = {"name": places.name, "axes": [_rounded(axis) for axis in points.T]}
     if places.covariance is not None and len(ids) <= ELLIPSES:

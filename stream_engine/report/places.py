@@ -12,7 +12,7 @@ from scipy.linalg import eigh
 
 from stream_engine.counts import kernels
 from stream_engine.data.symmetric_matrices import dense_matrix
-from stream_engine.exports.object_places import Places, of_embedding, of_picture
+from stream_engine.exports.object_places import ObjectCoordinates, of_embedding, of_picture, of_supported
 from stream_engine.state.published import Published
 from stream_engine.state.snapshot import triplet_columns
 
@@ -20,16 +20,16 @@ MOST = 1000  # objects
 AXES = 3
 
 
-def maps(published: Published, unasked: np.ndarray) -> Iterator[Places]:
+def maps(published: Published, unasked: np.ndarray) -> Iterator[ObjectCoordinates]:
     """All maps, the picture of the embedding and its axes first; an object that is `unasked` (n,) is on no other."""
     n = len(published.snapshot.objects)
-    for made in (of_picture, of_embedding):
+    for made in (of_picture, of_embedding, of_supported):
         if (found := made(published, n)) is not None:
             yield found
     for name, points in _kernels(published, n):
         if points.shape[1] >= 2:
             points[unasked] = np.nan
-            yield Places(name, points, None)
+            yield ObjectCoordinates(name, points, None)
 
 
 def _kernels(published: Published, n: int) -> Iterator[tuple[str, np.ndarray]]:

@@ -17,7 +17,7 @@ from connectors.disk import Disk
 from connectors.files.dead_letters import (
     SEGMENT_BYTES,
     DeadLetterFile,
-    Kept,
+    StoredLine,
     letters_before,
     segment_name,
     segment_of,
@@ -36,7 +36,9 @@ ENOUGH = 100  # events of an input from which on the rejected share indicates a 
 _PIECE = 8 << 20
 
 
-def letters_of(sinks: Mapping[str, Any], folder: str | os.PathLike[str], disk: Disk | None = None) -> Iterator[Kept]:
+def letters_of(
+    sinks: Mapping[str, Any], folder: str | os.PathLike[str], disk: Disk | None = None
+) -> Iterator[StoredLine]:
     """The dead letters of a state; `sinks` are the sinks recorded in its snapshot. Dead letters that `dead-letters
     replay` of version 0.1.0 has counted are excluded."""
     replayed = sinks.get("replayed", {})

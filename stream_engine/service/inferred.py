@@ -22,7 +22,7 @@ from stream_engine.formats.record_columns import Records, records_of
 from stream_engine.formats.record_kinds import header_rows
 from stream_engine.service.ingest import Ingest
 from stream_engine.service.record_rows import rows_of_record
-from stream_engine.service.remembered_options import Prepared, as_arguments, asked_options
+from stream_engine.service.remembered_options import PreparedSettings, as_arguments, asked_options
 from stream_engine.service.settings import Input, Settings
 from stream_engine.service.sources import check_runnable, event_options, source, text_layout_of
 
@@ -33,13 +33,13 @@ MOST_SKIPPED = 3  # lines before the header
 _SAMPLE = Sizes(1 << 20)
 
 
-def prepared(settings: Settings) -> Prepared:
+def prepared(settings: Settings) -> PreparedSettings:
     """The settings with the reading of their first records, where no options say how to read them. Raises what
     `check_runnable` raises."""
     check_runnable(settings)
     events = settings.input
     if events.type_ is not None or events.columns or events.answers_by != "name" or events.codes:
-        return Prepared(settings)
+        return PreparedSettings(settings)
     for layout in _layouts(settings):
         trial = structs.replace(settings, input=layout)
         records = first_records(trial)
@@ -48,13 +48,13 @@ def prepared(settings: Settings) -> Prepared:
             if len(found) == 1:
                 options = asked_options(read[0])
                 said = "" if options == asked_options(settings) else f"read as {as_arguments(options)}"
-                return Prepared(read[0], True, found[0].evidence, said)
+                return PreparedSettings(read[0], True, found[0].evidence, said)
             told = ", or ".join(f"{command_of(each)} ({'; '.join(examples(each, 1))})" for each in read)
             problem = f"{settings.source[0]}: {found[0].doubt}; nothing was read. Say which: {told}"
-            return Prepared(settings, True, found[0].evidence, "", found[0].doubt, tuple(read), problem)
+            return PreparedSettings(settings, True, found[0].evidence, "", found[0].doubt, tuple(read), problem)
     if why := preferences(first_records(settings)):
-        return Prepared(settings, problem=f"{settings.source[0]}: {why}")
-    return Prepared(settings)
+        return PreparedSettings(settings, problem=f"{settings.source[0]}: {why}")
+    return PreparedSettings(settings)
 
 
 def _layouts(settings: Settings) -> Iterator[Input]:

@@ -10,7 +10,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-from connectors import Lost
+from connectors import LostRecords
 from connectors.files.readers import LineNumbers
 from stream_engine.service import ingest
 from stream_engine.service.context import Context
@@ -110,7 +110,7 @@ def open_learning(
     return Learning(engine, judging, dead_letters, monitor, in_flight, context)
 
 
-def take_loss(engine: Engine, loss: Lost) -> None:
+def take_loss(engine: Engine, loss: LostRecords) -> None:
     """Count records that a source lost with consent, and record where; only the location if their number is unknown."""
     if loss.records:
         engine.lost[loss.partition] = engine.lost.get(loss.partition, 0) + loss.records

@@ -2,7 +2,7 @@
 
 An `ExitStack` closes everything in reverse order, however the run ends.
 
-`Reading` is the input of a run: its sources, and the stage that decodes their records ahead of the main loop.
+`InputStage` is the input of a run: its sources, and the stage that decodes their records ahead of the main loop.
 """
 
 from collections.abc import Mapping
@@ -18,12 +18,12 @@ from stream_engine.service.context import Context, PublishedState
 from stream_engine.service.dead_letters import folder_of
 from stream_engine.service.http.context import HttpContext
 from stream_engine.service.in_flight import InFlight
-from stream_engine.service.inferred import Prepared
+from stream_engine.service.inferred import PreparedSettings
 from stream_engine.service.ingest import Ingest
 from stream_engine.service.learning import Learning, open_learning
 from stream_engine.service.memory import raised_limit
 from stream_engine.service.prediction_monitor import PredictionMonitor
-from stream_engine.service.publishing import Publishing, open_publishing
+from stream_engine.service.publishing import PublishingParts, open_publishing
 from stream_engine.service.resumed import partition_numbers, restored, resumed
 from stream_engine.service.settings import Settings
 from stream_engine.service.source_health import SourceHealth
@@ -35,7 +35,7 @@ from stream_engine.state.store import Lock, Store
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class InputStage:
     """The sources, the decoders, and the stage in which they run; `following`: the sources do not end, so they are
     read in turn."""
 
@@ -51,7 +51,7 @@ def open_reading(
     in_flight: InFlight,
     health: SourceHealth,
     stack: ExitStack,
-) -> Reading:
+) -> InputStage:
     """Open the sources at the positions of the state, and the decoding thread; `stack` closes them."""
     sources = []
     for uri in settings.source:
@@ -64,7 +64,7 @@ def open_reading(
     ahead = DecodeStage(ingest.blocks, beside=cpus() > 1 and not in_flight.suspected)
     stack.callback(ahead.close)
     following = settings.follow or any(split_uri(uri)[0] == "kafka" for uri in settings.source)
-    return Reading(sources, ingest, ahead, following)
+    return InputStage(sources, ingest, ahead, following)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,9 +73,9 @@ class OpenRun:
 
     settings: Settings
     directory: Path
-    reading: Reading
+    reading: InputStage
     learning: Learning
-    publishing: Publishing
+    publishing: PublishingParts
     health: SourceHealth
     context: Context
 
@@ -86,7 +86,7 @@ def open_run(
     context: Context,
     stack: ExitStack,
     start_over: bool = False,
-    inferred: Prepared | None = None,
+    inferred: PreparedSettings | None = None,
 ) -> OpenRun:
     """Open everything at the positions of the newest intact snapshot, or with `start_over` at the beginning, with all
     published files removed; `stack` closes it. `inferred` is how the input is read without options.

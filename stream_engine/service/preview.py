@@ -19,7 +19,7 @@ from msgspec import structs
 from connectors import STORES, split_uri
 from connectors.files.readers import LineNumbers, place
 from stream_engine.formats.in_words import answers, in_words
-from stream_engine.service.inferred import Prepared, command_of, examples, first_columns, prepared
+from stream_engine.service.inferred import PreparedSettings, command_of, examples, first_columns, prepared
 from stream_engine.service.ingest import Block, Ingest
 from stream_engine.service.settings import Settings
 from stream_engine.service.sources import event_options, source, text_layout_of
@@ -102,7 +102,7 @@ def preview(settings: Settings, most: int) -> Preview:
     return found
 
 
-def _undecided(settings: Settings, read: Prepared) -> Preview:
+def _undecided(settings: Settings, read: PreparedSettings) -> Preview:
     """The readings that fit equally well, each with its command."""
     found = Preview("", first_columns(settings), doubt=read.doubt)
     found.readings = [[command_of(each), *examples(each, 1)] for each in read.rivals]

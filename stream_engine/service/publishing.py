@@ -29,7 +29,7 @@ from stream_engine.service.memory import Memory
 from stream_engine.service.metrics import Metrics
 from stream_engine.service.prediction_monitor import PredictionMonitor
 from stream_engine.service.refit_schedule import RefitSchedule
-from stream_engine.service.refit_workers import Workers
+from stream_engine.service.refit_workers import RefitProcesses
 from stream_engine.service.result_sender import ResultSender
 from stream_engine.service.settings import Settings, SnapshotSettings
 from stream_engine.service.settings.loading import params_of
@@ -228,14 +228,14 @@ class SnapshotPublisher:
 
 
 @dataclass(frozen=True, slots=True)
-class Publishing:
+class PublishingParts:
     """The snapshot publisher, the published state, the refits, and the memory budget that they share."""
 
     publisher: SnapshotPublisher
     published: PublishedState
     refits: RefitSchedule
     results: ResultSender
-    workers: Workers
+    workers: RefitProcesses
     export_processes: set[int]
     memory: Memory
     learning: Learning
@@ -328,10 +328,10 @@ def open_publishing(
     health: SourceHealth,
     context: Context,
     stack: ExitStack,
-) -> Publishing:
+) -> PublishingParts:
     """Open the publishing thread and the schedule of refits; `stack` closes them."""
     params = {kind: params_of(settings, kind) for kind in settings.refits.wanted if settings.refits.enabled}
-    workers = Workers(store.directory, settings.refits.seed, params, in_environment(store.signing))
+    workers = RefitProcesses(store.directory, settings.refits.seed, params, in_environment(store.signing))
     export_processes: set[int] = set()
     budget = available_memory.limit_in_bytes(settings.memory_gb)
     memory = Memory(budget, context.metrics, context.log, lambda: [*workers.processes(), *tuple(export_processes)])
@@ -344,7 +344,7 @@ def open_publishing(
     stack.callback(refits.close)
     results = ResultSender(settings.publish, settings.kafka, store.directory, published, context)
     stack.callback(results.close)
-    return Publishing(
+    return PublishingParts(
         publisher,
         published,
         refits,

@@ -8,7 +8,7 @@ from msgspec import structs
 
 from connectors import Record, SourceFailed, UnusableSource, split_uri
 from connectors.files.readers import LineNumbers, place
-from stream_engine.evaluation.questions import Asking, BadQuestion, Questions
+from stream_engine.evaluation.questions import BadQuestion, QuestionReader, Questions
 from stream_engine.formats.options import UnreadableHeader
 from stream_engine.service.inferred import prepared
 from stream_engine.service.record_rows import rows_of_record
@@ -24,7 +24,10 @@ def read(settings: Settings) -> Questions:
         raise BadQuestion(f"{odd[0]}: expected files of questions, or - for standard input")
     try:
         settings = prepared(settings).settings
-        asking, lines = Asking(event_options(settings)), LineNumbers(settings.input.format, text_layout_of(settings))
+        asking, lines = (
+            QuestionReader(event_options(settings)),
+            LineNumbers(settings.input.format, text_layout_of(settings)),
+        )
         for uri in settings.source:
             opened = source(settings, uri, {})
             try:
@@ -39,7 +42,7 @@ def read(settings: Settings) -> Questions:
     return asking.questions()
 
 
-def _add(record: Record, asking: Asking, lines: LineNumbers, format: str | None) -> None:
+def _add(record: Record, asking: QuestionReader, lines: LineNumbers, format: str | None) -> None:
     kind = format or record.format
     asking.text = kind == "csv"
     where = record.partition

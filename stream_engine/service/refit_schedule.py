@@ -14,7 +14,7 @@ from stream_engine.refits import REFITS
 from stream_engine.service.context import Context, PublishedState
 from stream_engine.service.memory import LEAST_REFIT, Memory
 from stream_engine.service.progress_bars import Bars
-from stream_engine.service.refit_workers import Outcome, Workers
+from stream_engine.service.refit_workers import Outcome, RefitProcesses
 from stream_engine.service.settings import RefitSettings
 from stream_engine.state.artifact import figure
 from stream_engine.state.exclusion import excluded_of
@@ -30,7 +30,7 @@ class RefitSchedule:
     def __init__(
         self,
         settings: RefitSettings,
-        workers: Workers,
+        workers: RefitProcesses,
         published: PublishedState,
         memory: Memory,
         context: Context,
@@ -153,9 +153,10 @@ class RefitSchedule:
         figures = {name: round(value, 4) for name in TOLD if (value := figure(artifact.report, name)) is not None}
         return figures | ({"note": artifact.report["note"]} if artifact.report.get("note") else {})
 
-    def finish(self, progress: Bars | None) -> None:
+    def finish(self, progress: Bars | None, meanwhile: Callable[[list[str]], None] | None = None) -> None:
         """Wait for the refits of the final snapshot; a request to stop cancels them. Refits of an older snapshot are
-        cancelled, because they would be repeated immediately."""
+        cancelled, because they would be repeated immediately. `meanwhile` is called when one ends and others are still
+        running, with their kinds."""
         self._waits_for_end = False
         newest = self._published.newest
         if newest is not None:
@@ -165,7 +166,10 @@ class RefitSchedule:
         while self._workers.running and not self._requests.stop:
             time.sleep(0.05)
             self._heartbeat.tick()
+            before = self.running()
             self.collect()
+            if meanwhile and self.running() and not set(before) <= set(self.running()):
+                meanwhile(self.running())
             if progress:
                 progress.refits(self._workers.progress())
         if self._requests.stop:

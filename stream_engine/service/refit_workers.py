@@ -30,7 +30,7 @@ class Outcome(NamedTuple):
     told: Mapping[str, Any] = MappingProxyType({})
 
 
-class _Worker:
+class _RefitProcess:
     """The process of one refit, and its reports so far."""
 
     def __init__(
@@ -92,7 +92,7 @@ class _Worker:
         self._stderr.close()
 
 
-class Workers:
+class RefitProcesses:
     """The running refits by kind; `environment` passes secrets to them that no command line shows."""
 
     def __init__(
@@ -104,7 +104,7 @@ class Workers:
     ):
         self._state, self._seed, self.params = str(state), seed, params
         self._environment = environment
-        self.running: dict[str, _Worker] = {}
+        self.running: dict[str, _RefitProcess] = {}
 
     def processes(self) -> list[int]:
         """The process ids of the running refits."""
@@ -131,7 +131,7 @@ class Workers:
         ]
         if memory is not None:
             command += ["--memory-gb", f"{memory / 1e9:.3f}"]
-        self.running[kind] = _Worker(kind, sequence, command, self._environment)
+        self.running[kind] = _RefitProcess(kind, sequence, command, self._environment)
 
     def watch(self) -> list[Outcome]:
         """Outcomes since the last call; never waits."""

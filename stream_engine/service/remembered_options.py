@@ -14,7 +14,7 @@ KEYS = ("type", "columns", "where", "format", "delimiter", "encoding", "header",
 _DEFAULTS = msgspec.to_builtins(Input())
 
 
-class Prepared(NamedTuple):
+class PreparedSettings(NamedTuple):
     """The settings of a run with the reading that was inferred of its first records, where that was `attempted`."""
 
     settings: Settings
@@ -25,14 +25,14 @@ class Prepared(NamedTuple):
     rivals: tuple[Settings, ...] = ()  # the readings that fit equally well
     problem: str = ""  # in one line: the doubt with the command of each of them, or why nothing fits
 
-    def decided(self) -> "Prepared":
+    def decided(self) -> "PreparedSettings":
         """The same; raises `BadSettings` with both readings where the records do not decide, and for preferences."""
         if self.problem:
             raise BadSettings(self.problem)
         return self
 
 
-def remembered(settings: Settings, made_with: Mapping[str, Any], inferred: Prepared) -> Settings:
+def remembered(settings: Settings, made_with: Mapping[str, Any], inferred: PreparedSettings) -> Settings:
     """The settings with the options of a state. Raises `BadSettings` where the state inferred them, and what was
     inferred of this input contradicts them."""
     before = made_with.get("options", {})
@@ -51,7 +51,7 @@ def remembered(settings: Settings, made_with: Mapping[str, Any], inferred: Prepa
     return with_options_of(settings, made_with)
 
 
-def contradiction(before: Mapping[str, Any], inferred: Prepared) -> bool:
+def contradiction(before: Mapping[str, Any], inferred: PreparedSettings) -> bool:
     """Whether the options that a state remembers read something else than those that were inferred: filters of empty
     cells apart, which do no harm where they are missing."""
     asked = asked_options(inferred.settings)

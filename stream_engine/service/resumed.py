@@ -21,7 +21,7 @@ from stream_engine.data import mapped_arrays
 from stream_engine.data.mapped_arrays import IN_MEMORY, Allocation
 from stream_engine.order.stored_states import FORMER, POLICY
 from stream_engine.service.context import RunFailed
-from stream_engine.service.remembered_options import Prepared, agreed_options, remembered
+from stream_engine.service.remembered_options import PreparedSettings, agreed_options, remembered
 from stream_engine.service.settings import BadSettings, Settings
 from stream_engine.service.settings.loading import shard
 from stream_engine.state.engine import Engine
@@ -29,7 +29,7 @@ from stream_engine.state.snapshot import Snapshot
 from stream_engine.state.store import Store
 
 VOTES = "worker_votes"
-LATER = {VOTES, "judgements"}  # defaults that older states and deltas do not have
+LATER = {VOTES, "judgements", "response_patterns"}  # defaults that older states and deltas do not have
 
 
 class ResumedState(NamedTuple):
@@ -46,7 +46,7 @@ def resumed(
     stack: ExitStack,
     log: FilteringBoundLogger,
     start_over: bool = False,
-    inferred: Prepared | None = None,
+    inferred: PreparedSettings | None = None,
 ) -> ResumedState:
     """The engine at the newest intact snapshot, with its large arrays where the settings say; with `start_over` an
     empty one, and all published files removed. A new state stores the reading that was `inferred`. Raises
@@ -69,7 +69,7 @@ def resumed(
     engine = engines[-1] if newest else restored(settings, None, allocation)
     _tell_what_is_old(settings, newest, engine, log)
     read_before = any(not name.startswith("labels:") for name in engine.positions)
-    inferred = inferred or Prepared(settings)
+    inferred = inferred or PreparedSettings(settings)
     made_with = engine.counters["input"]
     settings = remembered(settings, made_with, inferred) if read_before else inferred.decided().settings
     engine.counters["input"] = agreed_options(settings, engine.counters["input"], read_before)

@@ -49,7 +49,8 @@ class SourceHealth:
             return "stopping"
         if self._context.requests.paused:
             return "paused by POST /admin/pause"
-        away = [uri for uri, source in self._sources if not source.ready()]
+        reasons = [(uri, source.away()) for uri, source in self._sources if not source.ready()]
+        away = [f"{uri} ({reason})" if reason else uri for uri, reason in reasons]
         return f"source not reachable: {', '.join(away)}" if away else ""
 
     def look(self, source: Source) -> None:

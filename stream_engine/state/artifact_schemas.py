@@ -137,6 +137,8 @@ def _embedding(artifact: Artifact) -> None:
     if "worker_weights" in artifact.arrays:
         got, axes = artifact.arrays["worker_weights"].shape[1], artifact.arrays["X"].shape[1]
         _expect(got == axes, f"worker_weights: got {got} axes, expected the {axes} of X")
+    if "draws" in artifact.arrays:
+        _expect(len(artifact.arrays["draws"]) > 0 and "draw_lapse" in artifact.arrays, "draws: expected their lapses")
     if "picture" in artifact.arrays:
         shown = artifact.report.get("picture")
         _expect(
@@ -222,6 +224,11 @@ def _online(artifact: Artifact) -> None:
     right = 1 <= len(coins) <= names + 1 and coins[0, 1] > 0
     _expect(bool(right), f"coins: got {len(coins)}, expected one of all and one of each worker")
     _expect(not len(who) or int(who.max()) < len(coins), "ring_worker: a worker that is not there")
+    if "weights" in arrays:
+        _expect("information" in arrays and "weighting" in arrays, "weights: expected their information, too")
+        own, weighted = arrays["information"][1:], len(arrays["weights"]) > 1
+        _expect(1 <= len(arrays["weights"]) <= len(coins), "weights: expected those of all and of each worker")
+        _expect(not weighted or (arrays["weighting"][0] > 0 and bool((own > 0).all())), "information: expected > 0")
     _expect(int(given[3]) == len(arrays["X"]), f"numbers: got {int(given[3])} objects, expected {len(arrays['X'])}")
     _expect(len(who) == min(int(given[0]), RING), f"ring: got {len(who)} answers of {int(given[0])}")
 
@@ -346,6 +353,9 @@ EMBEDDING = Schema(
         "asked": flags(OBJECTS),
         "covariance": floats(OBJECTS, None, None),
         "picture": floats(OBJECTS, 2),
+        "supported": floats(OBJECTS, None),
+        "draws": floats("draws", OBJECTS, None),
+        "draw_lapse": floats("draws", least=0, below=1 + 1e-9),
         "lapse": ArraySpec(("f",), None, 0, 1 + 1e-9, True),
         "worker_lapse": floats("names", least=0, below=1 + 1e-9),
         "worker_weights": floats("names", None, least=0),
@@ -368,7 +378,12 @@ _ONLINE: Axes = {
     "marks": whole(None, 2),
     **_NAMES,
 }
-ONLINE_EMBEDDING = Schema(_ONLINE, tuple(_ONLINE), _online)
+_WEIGHTS: Axes = {  # absent before 0.2
+    "weights": floats("weighted", "dimensions", least=TINY),
+    "information": floats("weighted", "dimensions", least=0),
+    "weighting": floats(3, least=0),
+}
+ONLINE_EMBEDDING = Schema({**_ONLINE, **_WEIGHTS}, tuple(_ONLINE), _online)
 SCHEMAS = {
     "sdp_clustering": SDP_CLUSTERING,
     "spectral": SPECTRAL,

@@ -1,6 +1,6 @@
 """A snapshot without an object or without a worker.
 
-Exact or not at all: every statistic takes out what leaves (`counts/leaving.py`) or says that it cannot; then
+Exact or not at all: every statistic takes out what leaves (`counts/removal.py`) or says that it cannot; then
 nothing is forgotten, unless the caller drops that statistic from the state. Afterwards the counts are those of a stream
 in which the object was never shown: comparisons that name it are gone, other comparisons of the same events stay, ids
 by first appearance close the gap. What was read stays read: positions and the numbers of records, events and verdicts
@@ -23,13 +23,13 @@ import numpy as np
 from connectors import DeadLetter
 from stream_engine.counts import ACCUMULATORS, Forgetting, Statistic, accumulator
 from stream_engine.counts.judgement_kernels import ALL
-from stream_engine.counts.judgement_states import some_of
-from stream_engine.counts.leaving import (
+from stream_engine.counts.judgement_states import response_columns
+from stream_engine.counts.removal import (
     COUNTS,
     QUADRUPLET,
     TRIPLET,
     CannotForget,
-    Leaving,
+    Removal,
     rows_naming,
     rows_where,
     triplet_rows,
@@ -83,7 +83,7 @@ class UnknownName(LookupError):
     """A name that the state does not hold, or one that it holds already. One line."""
 
 
-class Forgotten(NamedTuple):
+class ForgetResult(NamedTuple):
     """The state afterwards, with the next number, and what to say about it."""
 
     snapshot: Snapshot
@@ -92,7 +92,7 @@ class Forgotten(NamedTuple):
     answers_stay: bool = False  # of a worker: only the name left
 
 
-def forget_object(snapshot: Snapshot, name: str, drop: Collection[str] = ()) -> Forgotten:
+def forget_object(snapshot: Snapshot, name: str, drop: Collection[str] = ()) -> ForgetResult:
     """The state without an object, and without the accumulators in `drop`. A name with a label alone loses that.
 
     Raises `UnknownName`, `CannotForget` (which names the accumulators that hinder it).
@@ -102,7 +102,7 @@ def forget_object(snapshot: Snapshot, name: str, drop: Collection[str] = ()) -> 
         raise UnknownName(f"no object {name!r} in snapshot {snapshot.sequence}")
     labels = {each: label for each, label in snapshot.labels.items() if each != name}
     if name not in names:
-        return Forgotten(_next(snapshot, labels=labels), 0, 0)
+        return ForgetResult(_next(snapshot, labels=labels), 0, 0)
     gone = names.index(name)
     leaving = _about_object(snapshot, gone)
     states = _without(snapshot, leaving, drop)
@@ -113,10 +113,12 @@ def forget_object(snapshot: Snapshot, name: str, drop: Collection[str] = ()) -> 
         states["partial_order"] = without_object(before, gone)
         kept = len(before["kept"]) - len(states["partial_order"]["kept"])
     smaller = _next(snapshot, labels=labels, objects=names[:gone] + names[gone + 1 :], counters=counters)
-    return Forgotten(_with_states(smaller, states, drop), left, kept)
+    return ForgetResult(_with_states(smaller, states, drop), left, kept)
 
 
-def forget_worker(snapshot: Snapshot, worker: str, drop: Collection[str] = (), keep_answers: bool = False) -> Forgotten:
+def forget_worker(
+    snapshot: Snapshot, worker: str, drop: Collection[str] = (), keep_answers: bool = False
+) -> ForgetResult:
     """The state without a worker: without all answers where `worker_votes` holds them by worker, else (or with
     `keep_answers`) without the name, in whose place one stands that says nothing.
 
@@ -134,12 +136,12 @@ def forget_worker(snapshot: Snapshot, worker: str, drop: Collection[str] = (), k
             name: kind.with_worker_called(snapshot.section(name), worker, f"forgotten-{number}")
             for name, kind in _kinds(snapshot, drop).items()
         }
-        return Forgotten(_with_states(_next(snapshot), renamed | _order_of(snapshot), drop), 0, 0, True)
-    leaving = Leaving(votes_of(votes, worker), _quadruplets_of(snapshot, worker), worker=worker)
+        return ForgetResult(_with_states(_next(snapshot), renamed | _order_of(snapshot), drop), 0, 0, True)
+    leaving = Removal(votes_of(votes, worker), _quadruplets_of(snapshot, worker), worker=worker)
     counters, left = _fewer(snapshot, leaving)
     states = _without(snapshot, leaving, drop)
     order, kept = _order_of_answers(snapshot, states)
-    return Forgotten(_with_states(_next(snapshot, counters=counters), states | order, drop), left, kept)
+    return ForgetResult(_with_states(_next(snapshot, counters=counters), states | order, drop), left, kept)
 
 
 def workers_of(snapshot: Snapshot) -> set[str]:
@@ -155,7 +157,7 @@ def _quadruplets_of(snapshot: Snapshot, worker: str) -> dict[str, np.ndarray] | 
     kept = snapshot.section("judgements")
     if not kept or int(kept["below"]) != ALL or int(kept["larger"]):
         return None
-    names, some = _workers(kept, "worker_"), some_of(kept)
+    names, some = _workers(kept, "worker_"), response_columns(kept)
     rows = np.asarray(some.rows)
     of_row = np.repeat(some.worker, some.size)
     mine = (of_row == (names.index(worker) if worker in names else -2)) & (rows[:, 0] != rows[:, 2])
@@ -210,7 +212,7 @@ def _kinds(snapshot: Snapshot, drop: Collection[str]) -> dict[str, type[Statisti
     return {name: accumulator(name, forgetting) for name in used if name not in drop}
 
 
-def _about_object(snapshot: Snapshot, gone: int) -> Leaving:
+def _about_object(snapshot: Snapshot, gone: int) -> Removal:
     """The comparisons that name an object, from what holds them one by one."""
     triplets = quadruplets = None
     if held := snapshot.section("triplet_counts"):
@@ -225,10 +227,10 @@ def _about_object(snapshot: Snapshot, gone: int) -> Leaving:
         quadruplets = rows_where(held, rows_naming(held, QUADRUPLET, gone), (*QUADRUPLET, *COUNTS))
     elif not snapshot.counters["quadruplets"]:
         quadruplets = _NO_QUADRUPLETS
-    return Leaving(triplets, quadruplets, gone)
+    return Removal(triplets, quadruplets, gone)
 
 
-def _without(snapshot: Snapshot, leaving: Leaving, drop: Collection[str]) -> dict[str, dict[str, np.ndarray]]:
+def _without(snapshot: Snapshot, leaving: Removal, drop: Collection[str]) -> dict[str, dict[str, np.ndarray]]:
     """The states of all statistics after something left. Raises `CannotForget` with all that hinder it."""
     states, hindered = {}, []
     for name, kind in _kinds(snapshot, drop).items():
@@ -246,7 +248,7 @@ def _without(snapshot: Snapshot, leaving: Leaving, drop: Collection[str]) -> dic
     return states
 
 
-def _fewer(snapshot: Snapshot, leaving: Leaving) -> tuple[dict[str, Any], int | None]:
+def _fewer(snapshot: Snapshot, leaving: Removal) -> tuple[dict[str, Any], int | None]:
     """`(the counters after comparisons left, how many)`; None where some of them were not held one by one."""
     counters, left = dict(snapshot.counters), 0
     for name, rows in (("triplets", leaving.triplets), ("quadruplets", leaving.quadruplets)):

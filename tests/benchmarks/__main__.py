@@ -27,7 +27,17 @@ COMMANDS = {
     "papers": "tests.benchmarks.papers.command",
     **{
         name: f"tests.benchmarks.{name}"
-        for name in ("cluster_verdicts", "dimensions_planted", "kafka", "many_objects", "people")
+        for name in (
+            "cluster_verdicts",
+            "dimensions_planted",
+            "few_answers",
+            "field",
+            "kafka",
+            "live_answers",
+            "many_objects",
+            "people",
+            "things",
+        )
     },
 }
 WORDS = (*STAGES, *COMMANDS)  # what may stand behind `python -m tests.benchmarks`

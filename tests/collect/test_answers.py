@@ -8,7 +8,7 @@ import pytest
 from stream_engine.collect.accept import MOST, REASONS, Rejection, accept, answers_in
 from stream_engine.collect.question_pool import NothingLeft, Question, QuestionPool
 from stream_engine.collect.screens import CATCH, REPEAT, Consent
-from stream_engine.collect.sessions import Person, Sessions, restored
+from stream_engine.collect.sessions import ParticipantSession, Sessions, restored
 from stream_engine.collect.study import Asking, Catching, CatchTrial, Study
 from stream_engine.formats.json_events import Decoder
 from stream_engine.formats.options import EventOptions
@@ -109,7 +109,7 @@ def test_how_long_it_took_is_kept_where_it_is_a_number_that_can_be(given, kept):
 
 
 def test_nobody_is_asked_the_same_twice_until_nothing_is_left():
-    pool, person = QuestionPool(Study(), NAMES[:5], "study1", seed=3), Person()
+    pool, person = QuestionPool(Study(), NAMES[:5], "study1", seed=3), ParticipantSession()
     pool.refill([Question(("a", "b", "c"), "information-gain", 0.85)] * 3)
     first = pool.screen("w", person, 0.0)
     assert (first.anchor, {*first.shown}, first.sampler, first.propensity) == (
@@ -126,7 +126,7 @@ def test_nobody_is_asked_the_same_twice_until_nothing_is_left():
     with pytest.raises(NothingLeft):
         pool.screen("w", person, 0.0)
     assert len(pool.ready) == 2  # for others
-    assert pool.screen("v", Person(), 0.0).sampler == "information-gain"
+    assert pool.screen("v", ParticipantSession(), 0.0).sampler == "information-gain"
 
 
 def test_sides_are_at_random():
@@ -134,7 +134,7 @@ def test_sides_are_at_random():
     left = 0
     for _ in range(400):
         pool.refill([Question(("a", "b", "c"), "random", 0.1)])
-        left += pool.screen("w", Person(), 0.0).shown[0] == "b"
+        left += pool.screen("w", ParticipantSession(), 0.0).shown[0] == "b"
     assert 150 < left < 250
 
 

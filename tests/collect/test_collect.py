@@ -12,6 +12,7 @@ import shutil
 import signal
 import subprocess
 import time
+from functools import partial
 
 import httpx
 import pytest
@@ -180,6 +181,11 @@ def test_everything_that_is_no_answer_is_refused_counted_and_kept(collecting):
     entered = get(f"{study.base}/owner?token={study.token}")
     assert entered.status_code == 303 and "httponly" in entered.headers["set-cookie"].lower()
     assert get(f"{study.base}/study", cookies=dict(entered.cookies)).status_code == 200
+    predict = partial(post, f"{study.base}/predict", json={"questions": [{"anchor": "a"}]})
+    assert predict().status_code == 401
+    owners = {"Authorization": f"Bearer {study.token}"}
+    answer = until(lambda: (got := predict(headers=owners)).status_code != 503 and got, COMPILING, "the engine")
+    assert answer.status_code == 400 and "questions[0]" in answer.text
     hostile = get(f"{study.base}/ask", headers={"Host": "evil.example"})
     assert hostile.status_code == 421
     held = [get(f"{study.base}/questions", params={"worker": "hoarder", "n": 4}).status_code for _ in range(2)]

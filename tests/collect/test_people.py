@@ -12,8 +12,8 @@ from scipy.stats import chi2
 
 from connectors.disk import Disk
 from stream_engine.collect.access import Access
-from stream_engine.collect.asked_of_people import Logs, People
 from stream_engine.collect.line_log import LineLog, lines_of
+from stream_engine.collect.participant_service import Logs, ParticipantService
 from stream_engine.collect.question_maker import Maker, MakerSettings, Request, ellipse_size
 from stream_engine.collect.question_pool import QuestionPool
 from stream_engine.collect.serve import Place, _Maker
@@ -53,7 +53,7 @@ def study(tmp_path):
         logs = Logs(LineLog(tmp_path / "answers.jsonl", disk), *(LineLog(tmp_path / n) for n in ("s", "r")))
         made.append(logs)
         pool = QuestionPool(study or Study(), NAMES, access.study, seed=1)
-        return People(study or Study(), access, Sessions(), pool, logs), disk, logs
+        return ParticipantService(study or Study(), access, Sessions(), pool, logs), disk, logs
 
     yield make
     for logs in made:
@@ -144,7 +144,7 @@ def test_the_maker_asks_nothing_twice_and_only_about_objects_of_the_study(tmp_pa
     told = MakerSettings(str(tmp_path / "state"), kind, "information-gain", "random", 0.15, 0)
     maker, now = Maker(told), time.time()
     first = maker.answer(Request(now, 30, NAMES[:5]))
-    assert first.fresh and first.snapshot == -1 and "no embedding" in first.about
+    assert first.fresh and first.snapshot == -1 and "embedding" in first.about
     rows = [row for row, _, _ in first.questions]
     assert len({(row[0], frozenset(row)) for row in rows}) == len(rows) == 30  # all that there are
     assert not maker.answer(Request(now, 0)).questions

@@ -8,7 +8,7 @@ import pytest
 
 from stream_engine.counts import DEFAULT_ACCUMULATORS
 from stream_engine.counts.judgements import Judgements
-from stream_engine.counts.leaving import COUNTS, TRIPLET
+from stream_engine.counts.removal import COUNTS, TRIPLET
 from stream_engine.counts.worker_votes import WorkerVotes, holds_nobody, names_of
 from stream_engine.data.comparisons import Batch, Decoded, Triplet
 from stream_engine.evaluation.worker_reliability import votes_of

@@ -4,9 +4,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from stream_engine import exports
 from stream_engine.embedding.dimensions import FOLDS, REST, corrected_test, dimensions_at_least, folds_of, holm
 from stream_engine.embedding.held_out import Answers
+from stream_engine.exports.object_places import of_supported
 from stream_engine.refits import embedding
+from stream_engine.state.artifact_schemas import check_artifact
+from stream_engine.state.published import Published
 from tests.support.generators import planted_triplets
 from tests.support.kernel_reference import snapshot_of
 
@@ -78,7 +82,25 @@ def test_the_refit_says_both_numbers_of_dimensions():
     report = embedding.refit(made, embedding.Params(kernel="ste", ridge=0.3), 0).report
     assert report["dimensions_at_least"] == 2 <= report["d"]
     assert report["dimensions_tested"]["by"] == "comparisons" and len(report["dimensions_tested"]["p_values"]) >= 2
+    low, high = report["dimensions_interval"]
+    assert low <= report["d"] <= high
     given = embedding.refit(made, embedding.Params(kernel="ste", ridge=0.3, dimensions=3), 0).report
     assert "dimensions_at_least" not in given
+    assert "dimensions_interval" not in given
     few = embedding.refit(snapshot_of(triplets[:20], 12), embedding.Params(), 0).report
     assert few["dimensions_at_least"] is None and few["dimensions_tested"].startswith("no: too few")
+
+
+def test_fewer_supported_dimensions_are_published_too(monkeypatch):
+    """Where more dimensions predict better than can be shown, the embedding has these, and `supported` the others."""
+    told = {"dimensions_at_least": 1, "dimensions_tested": "by this test"}
+    monkeypatch.setattr(embedding.dimensions, "report_of", lambda *_, **__: dict(told))
+    rng = np.random.default_rng(4)
+    made = snapshot_of(planted_triplets(rng, rng.normal(size=(12, 2)), 1500, 0.05), 12)
+    artifact = embedding.refit(made, embedding.Params(kernel="ste", ridge=0.3), 0, evaluate=False)
+    published = Published(made, {"embedding": artifact})
+    assert artifact.arrays["X"].shape[1] == 2 and artifact.arrays["supported"].shape == (12, 1)
+    check_artifact(artifact, 12)
+    table = exports.contents("embedding", published)["embedding"].tables["embedding"]
+    np.testing.assert_array_equal(table["supported_1"], artifact.arrays["supported"][:, 0])
+    assert of_supported(published, 12).points.shape == (12, 1)

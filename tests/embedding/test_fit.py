@@ -133,8 +133,22 @@ def test_the_planted_dimension_is_chosen(d, tried):
     chosen = choice.choose(answers.of(part >= 0.2).questions(), answers.of(part < 0.2), ridge=0.3)
     assert chosen.setting.d == d and chosen.by == "held-out log loss"
     assert {each["d"] for each in chosen.tried} - {8} == tried - {8}
+    assert chosen.interval[0] <= chosen.setting.d <= chosen.interval[1]
     again = choice.choose(answers.of(part >= 0.2).questions(), answers.of(part < 0.2), ridge=0.3)
     assert again.tried == chosen.tried
+
+
+def test_more_answers_than_were_searched_choose_more_dimensions():
+    """Three dimensions were searched with 500 answers; with 30,000 all that were planted are tried, then it stops."""
+    _, rows = world(3, n=30, d=8, m=33_000, flip=0.1)
+    held, few, whole = (answers_of(each, 30) for each in (rows[:3000], rows[3000:3500], rows[3000:]))
+    chosen = choice.choose(few.questions(), held, "ste", 3)
+    made = choice.larger(chosen, whole.questions(), held)
+    assert made.setting.d == 8 and made.setting.ridge == chosen.setting.ridge
+    assert [each["d"] for each in made.tried[len(chosen.tried) :]][-2:] == [8, 12]
+    assert made.found.points.shape == (30, 8) == made.begin[0].shape and made.interval == (8, 8)
+    same = choice.larger(made, whole.questions(), held)
+    assert same.setting.d == 8 and choice.larger(same._replace(found=None), whole.questions(), held).tried == same.tried
 
 
 def test_what_is_given_is_not_chosen():

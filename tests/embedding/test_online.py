@@ -10,8 +10,9 @@ from stream_engine.embedding import online, online_step
 from stream_engine.embedding.fit import fit
 from stream_engine.embedding.online import OnlineEmbedding, PublishedFit
 from stream_engine.embedding.questions import of_rows
-from stream_engine.evaluation.answer_probabilities import margins
+from stream_engine.evaluation.answer_probabilities import margins, probability
 from tests.support import embedding_reference as reference
+from tests.support import individual_worlds
 from tests.support.generators import planted_triplets
 
 MASK = (1 << 64) - 1
@@ -113,6 +114,69 @@ def test_online_steps_are_the_formula(seed, d, alpha, ridge):
     for who, counts in slow.coins.items():
         np.testing.assert_allclose(fast.coins[who], counts, rtol=1e-9)
     assert fast.seen == len(rows) and fast.numbers[online_step.DRAWN] == slow.drawn
+
+
+@pytest.mark.parametrize("alpha, slopes", [(0.0, False), (2.0, False), (1.0, True)])
+def test_online_weights_follow_the_slope_of_each_answer(alpha, slopes):
+    """One answer: the step of the log weights is their slope, by complex steps, over prior and expected information;
+    the objects move down their slopes as this participant sees them."""
+    rng = np.random.default_rng(int(alpha) + slopes)
+    points, row = rng.normal(size=(5, 2)), np.array([[0, 1, 0, 2]])
+    weights = np.exp(rng.normal(size=2)) if not slopes else np.full(2, 1.7)
+    fitted = PublishedFit(points, np.ones(5, bool), 0.1, {1: 0.1}, alpha, 0.0, 1.0, 1e9, {1: weights}, 3.0, slopes, 1.5)
+    made = OnlineEmbedding(2)
+    assert made.take(fitted, 0)
+    before, lapse = made.points[:5].copy(), float(made.lapse[1])
+
+    def loss(logs):
+        seen = before.astype(complex) * np.exp(logs / 2)
+        return -np.log(reference.likelihood(seen, row.tolist(), [lapse], alpha)[0])
+
+    steps = np.eye(2) * 1e-30j
+    slope = np.array([loss(np.log(weights) + step).imag / 1e-30 for step in steps])
+    p = np.exp(-loss(np.log(weights)).real)
+    if slopes:
+        slope[:] = slope.sum()
+    information = 2 * 3.0 * (2 if slopes else 1) + slope**2 * p / (1 - p)
+    made.learn(row, np.array([1]))
+    np.testing.assert_allclose(np.log(made.weights[1] / weights), -slope / information, rtol=1e-9)
+    np.testing.assert_allclose(made.information[1], information, rtol=1e-9)
+    np.testing.assert_array_equal(made.weights[0], [1.0, 1.0])
+    seen = made.mean[:5] * np.sqrt(made.weights[1])
+    odds = probability(1.5 * margins(seen, row, alpha), made.lapse[1])
+    np.testing.assert_allclose(made.margins(row, 1), np.log(odds / (1 - odds)), rtol=1e-9)
+
+
+def test_online_a_new_participant_begins_at_the_group_and_becomes_predictable():
+    """Of 12 participants who weigh two axes differently the fit knows ten. The other two's answers refine their
+    weights; who answered nothing keeps the group's."""
+    world = individual_worlds.world(5, people=12, each=500, spread=1.5)
+    rows, who = world.answers.rows, world.answers.worker + 1
+    weights = {person: world.weights[person] for person in range(1, 11)}
+    fitted = PublishedFit(
+        world.points, np.ones(20, bool), 0.05, dict.fromkeys(weights, 0.05), 0.0, 0.1, 1.0, 4e5, weights, 0.5
+    )
+    made, alike = OnlineEmbedding(2), OnlineEmbedding(2)
+    assert made.take(fitted, 0) and alike.take(fitted._replace(weights={}, shrinkage=0.0), 0)
+    for person in (11, 12):
+        own = rows[who == person]
+        assert len(made.weights) <= person
+        for each in (made, alike):
+            each.learn(own[:300], np.full(300, person, np.int32))
+        assert np.abs(np.log(made.weights[person] / world.weights[person])).max() < 1.0
+        log_loss = [np.log1p(np.exp(-each.margins(own[300:], person))).mean() for each in (made, alike)]
+        assert log_loss[0] < log_loss[1] - 0.02
+    np.testing.assert_allclose([made.weights[k] for k in weights], world.weights[1:11], rtol=1e-9)
+    assert len(alike.weights) == 1
+
+
+def test_online_states_without_weights_open():
+    rows, worker = rows_of(3, n=9, m=100)
+    made, again = OnlineEmbedding(2), OnlineEmbedding(2)
+    made.learn(rows, worker)
+    old = {name: array for name, array in made.state().items() if name not in ("weights", "information", "weighting")}
+    again.resume(old)
+    assert same(made, again)
 
 
 def same(one, other):

@@ -13,7 +13,7 @@ from stream_engine.evaluation.answering import answered
 from stream_engine.evaluation.calibration import calibrated, features
 from stream_engine.evaluation.observer import figures, table
 from stream_engine.evaluation.probability import similarity_of
-from stream_engine.evaluation.questions import NOTHING, Asking, BadQuestion
+from stream_engine.evaluation.questions import NOTHING, BadQuestion, QuestionReader
 from stream_engine.formats.options import EventOptions, UnusableOptions
 from stream_engine.state.artifact import Artifact
 from stream_engine.state.engine import Engine
@@ -23,7 +23,7 @@ from tests.support.facts import states
 
 
 def asked(row, options=None, text=False):
-    asking = Asking(options or EventOptions(), text)
+    asking = QuestionReader(options or EventOptions(), text)
     asking.add(row, "row 0")
     return asking.questions().names
 
@@ -60,7 +60,7 @@ ABC = four("a", "b", "c")
 )
 def test_what_a_row_asks(row, questions):
     assert asked(row) == questions
-    told = Asking(EventOptions())
+    told = QuestionReader(EventOptions())
     told.add(row, "row 0")
     several = [each.get("asked_anchor") for each in told.questions().rows]
     assert several == ([i for i, *_ in questions] if len(questions) > 1 else [None])
@@ -111,11 +111,11 @@ def test_fields_stand_where_the_options_say():
     assert asked({"anchor": "1.0", "near": "2", "far": "3"}, text=True) == [four("1", "2", "3")]
     assert asked({"anchor": "1.0", "near": "2", "far": "3"}) == [four("1.0", "2", "3")]
     with pytest.raises(UnusableOptions):
-        Asking(EventOptions(None, {"nonsense": ("x",)}))
+        QuestionReader(EventOptions(None, {"nonsense": ("x",)}))
 
 
 def test_rows_that_are_left_out_are_not_counted_and_those_that_ask_nothing_are():
-    asking = Asking(EventOptions(where={"kept": "yes", "day": "1"}))
+    asking = QuestionReader(EventOptions(where={"kept": "yes", "day": "1"}))
     good, bad = {"anchor": "a", "left": "b", "right": "c"}, {"anchor": "a", "left": "b"}
     for row in (
         {**good, "kept": "yes", "day": 1},
@@ -131,7 +131,7 @@ def test_rows_that_are_left_out_are_not_counted_and_those_that_ask_nothing_are()
     asking.refuse("the line is no JSON", "row 9")
     with pytest.raises(BadQuestion, match="^row 1: right"):  # half of them: these are no questions at all
         asking.questions()
-    assert Asking(EventOptions()).questions() == ([], [], "")
+    assert QuestionReader(EventOptions()).questions() == ([], [], "")
     of_flag = EventOptions(where={"kept": "true"})
     assert asked({**good, "kept": True}, of_flag) == [ABC] and asked({**good, "kept": False}, of_flag) == []
 
@@ -234,7 +234,7 @@ def test_a_participant_answers_by_their_own_weights_and_anybody_else_by_the_grou
     assert states(ann.about, "0.125 … ann")
     bob = answered(people, [KNOWN], "embedding", participant="bob")
     np.testing.assert_allclose(bob.p, 0.2 + 0.6 / (1 + np.exp(0.5**2 - 2.0**2)))
-    assert "own lapse rate" in bob.about
+    assert "bob" in bob.about and "ann" not in bob.about
     stranger = answered(people, [KNOWN], participant="eve")
     np.testing.assert_array_equal(stranger.p, answered(people, [KNOWN], "embedding").p)
     assert "the group's weights" in stranger.about and "0.250" in stranger.about

@@ -59,7 +59,7 @@ SHARED = {
         "radix",
         "sorted_counts",
         "float_sums",
-        "leaving",
+        "removal",
         "common_sums",
         "judgement_kernels",
         "judgement_states",
@@ -101,7 +101,7 @@ SHARED = {
         "probability",
         "questions",
     },
-    "asking": {"as_events", "ensemble", "known", "model", "sharing"},
+    "asking": {"as_events", "ensemble", "known", "model", "queue", "sharing"},
 }
 
 

@@ -58,10 +58,13 @@ def test_messages_of_every_kind(broker, new_topic, send, tmp_path):
             b"{bad",
         ],
     )
-    consumed(tmp_path / "s", 7, f"kafka://{broker.bootstrap}/{topic}", "--start", "earliest")
+    uri = f"kafka://{broker.bootstrap}/{topic}"
+    consumed(tmp_path / "s", 7, uri, "--start", "earliest")
     found = summary(tmp_path / "s")
     assert (found["comparisons"], found["records"], found["empty"]) == (1 + 5 + 5 + 2, 7, 2)
     assert found["rejected"] == {"not_parseable": 1} and list(found["positions"].values()) == [7]
+    send(topic, GOOD[:1])
+    consumed(tmp_path / "s", 8, uri)  # goes on where the state ends, without options
 
 
 def test_shards_and_merge_are_one_process(broker, new_topic, tmp_path):

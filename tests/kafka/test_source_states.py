@@ -7,10 +7,17 @@ import pytest
 
 from connectors import Position, Record, SourceFailed, UnusableSource
 from connectors.kafka import source as kafka_source
-from connectors.kafka.client import BrokerUnavailable, ClientFailed, OffsetsLost, Progress, Range, Refused
+from connectors.kafka.client import BrokerUnavailable, ClientFailed, OffsetsLost, Progress, Range, Refused, TopicMissing
 from connectors.kafka.source import PATIENCE, KafkaSource
 from connectors.kafka.source_states import Closed, Connecting, Failed, FailedReading, Reading, Waiting
+from stream_engine.service.context import Context
+from stream_engine.service.http.context import HttpContext
+from stream_engine.service.http.live_figures import LiveFigures
+from stream_engine.service.metrics import Metrics
+from stream_engine.service.source_health import SourceHealth
+from stream_engine.state.engine import Engine
 from tests.support import facts
+from tests.support.served import Lines
 
 
 def record(offset: int, mark: int = 7) -> Record:
@@ -116,7 +123,30 @@ def test_an_absent_broker_is_waited_for_ever_longer_and_told_once(open_source):
     assert pauses == {0.02, 0.04} and source.opened() == {"t/0": Position(0, 7)}
     away, again = source.notices()
     assert "no route" in away and "0" in again
-    assert source.poll(1) == [record(0)] and source.ready() and source.lag() == {"t/0": 8}
+    assert source.poll(1) == [record(0)] and source.ready() and source.lag() == {"t/0": 8} and not source.away()
+
+
+def test_a_missing_topic_is_said_at_once_by_readiness_log_metric_and_live_page(open_source, tmp_path):
+    script = Scripted([record(0)])
+    source = open_source([TopicMissing()] * 3 + [script])
+    metrics, log = Metrics(), Lines()
+    health = SourceHealth(Engine(), 300.0, Context(metrics, log))
+    health.add("kafka://h:1/t", source)
+    page = LiveFigures(HttpContext(tmp_path, metrics, lambda: None, ready=health.not_ready))
+    states(source, Waiting)
+    assert source.away()
+    health.look(source)
+    (told,) = source.notices()
+    for said in (told, health.not_ready(), page.now()["wrong"][0]):
+        assert source.away() in said and "h:1/t" in said
+    assert metrics.registry.get_sample_value("stream_engine_ready") == 0 and page.now()["lag"] is None
+    states(source, Reading)
+    health.look(source)
+    assert health.not_ready() == "" and metrics.registry.get_sample_value("stream_engine_ready") == 1
+    metrics.lag.set("t/0", 0)
+    assert page.now()["lag"] == 0
+    script.is_connected = False  # the broker goes away when all was read
+    assert page.now()["lag"] is None and not page.now()["ready"]
 
 
 def test_a_failed_client_is_replaced_at_the_same_position(open_source):

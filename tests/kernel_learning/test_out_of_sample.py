@@ -389,7 +389,7 @@ def test_a_warm_start_goes_by_object(world):
     assert learned(params, world, made).report["iterations"] == 0
     ids = np.array([1, 3, 5, 11, 12])
     triplets = np.array([[0, 1, 2], [1, 2, 3], [3, 1, 2]], np.int32)
-    inputs = kernel_learning.Inputs(5, triplets, np.ones(3), auxiliary_kernels.Auxiliary([], [], []))
+    inputs = kernel_learning.Inputs(5, triplets, np.ones(3), auxiliary_kernels.AuxiliaryKernels([], [], []))
     start = kernel_learning._warm_start(made, inputs, ids, "hinge")
     K0 = made.arrays["K0"]
     for i, a in enumerate(ids.tolist()):

@@ -258,7 +258,7 @@ def test_a_warm_start_matches_kernels_by_name():
     }
     made = artifact.Artifact("kernel_learning", "", 1, {"loss": "ste"}, 0, arrays, {"mu": {"z": 1.0, "a": 2.0}})
     back = artifact.decode(b"".join(bytes(c) for c in artifact.encode(made)[0]))
-    helpers = auxiliary_kernels.Auxiliary(["a", "new", "z"], [], [])
+    helpers = auxiliary_kernels.AuxiliaryKernels(["a", "new", "z"], [], [])
     inputs = kernel_learning.Inputs(4, arrays["triplets"], np.ones(len(arrays["triplets"])), helpers)
     start = kernel_learning._warm_start(back, inputs, np.arange(4), "ste")
     assert start.mu.tolist() == [2.0, 0.0, 1.0] and start.k0.shape == (4, 4)

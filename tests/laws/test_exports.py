@@ -111,6 +111,19 @@ def state() -> Published:
             },
             {},
         ),
+        "dimensions": Artifact(
+            "dimensions",
+            "",
+            1,
+            {},
+            0,
+            {
+                **dict.fromkeys(("X", "standard_error"), np.linspace(0, 1, 2 * n).reshape(n, 2)),
+                "asked": np.arange(n) < n - 1,
+                **dict.fromkeys(("reproducibility", "importance", "importance_error"), np.array([0.9, 0.4])),
+            },
+            {},
+        ),
         "classify": Artifact(
             "classify",
             "",
@@ -339,6 +352,7 @@ def test_what_is_not_there_says_what_makes_it(published):
         "spectral",
         "hierarchy",
         "kernel_pca",
+        "dimensions",
         "kernel",
         "models",
         "workers",

@@ -8,17 +8,18 @@ import numpy as np
 import pytest
 
 from stream_engine.counts import ACCUMULATORS, BY_ARRIVAL, BY_TIME, Forgetting, accumulator
-from stream_engine.counts.leaving import (
+from stream_engine.counts.quadruplet_counts import QuadrupletCounts
+from stream_engine.counts.removal import (
     COUNTS,
     QUADRUPLET,
     CannotForget,
-    Leaving,
+    Removal,
     rows_naming,
     rows_where,
     shifted,
     votes_of,
 )
-from stream_engine.counts.quadruplet_counts import QuadrupletCounts
+from stream_engine.counts.response_patterns import ResponsePatterns
 from stream_engine.counts.triplet_counts import TripletCounts
 from stream_engine.counts.worker_votes import TALLIES, WorkerVotes, names_of
 from stream_engine.data.comparisons import Batch
@@ -28,13 +29,21 @@ from stream_engine.state.forgetting import _about_object
 from stream_engine.state.snapshot import Snapshot
 from tests.counts.definitions import definition
 from tests.order.invariants import check_guard
-from tests.support.generators import concatenated, dense_batch, taken, with_provenance
+from tests.support.generators import batch_of, concatenated, dense_batch, with_provenance
 
 OBJECTS_CAN = {
     "adds3", "adds4", "triplet_counts", "quadruplet_counts", "triplet_counts_weighted", "triplet_counts_decayed",
-    "worker_votes", "window", "judgements",
+    "worker_votes", "window", "judgements", "response_patterns",
 }  # fmt: skip
-WORKERS_CAN = {"adds3", "adds4", "triplet_counts", "quadruplet_counts", "worker_votes", "judgements"}
+WORKERS_CAN = {
+    "adds3",
+    "adds4",
+    "triplet_counts",
+    "quadruplet_counts",
+    "worker_votes",
+    "judgements",
+    "response_patterns",
+}
 KINDS = {name: accumulator(name, BY_TIME) for name in ACCUMULATORS} | {
     f"{name} by arrival": accumulator(name, Forgetting("count")) for name in BY_ARRIVAL
 }
@@ -51,7 +60,7 @@ def world(seed: int, quadruplets: float = 0.3) -> Batch:
     return batch._replace(provenance=batch.provenance._replace(time=time))
 
 
-def evidence(batch: Batch, gone: int) -> Leaving:
+def evidence(batch: Batch, gone: int) -> Removal:
     arrays = {}
     for name, kind in (("triplet_counts", TripletCounts), ("quadruplet_counts", QuadrupletCounts)):
         arrays |= {f"{name}/{key}": array for key, array in definition(kind, batch).items()}
@@ -78,8 +87,11 @@ def test_an_object(name):
             with pytest.raises(CannotForget):
                 kind.without(state, leaving)
             continue
+        if kind is ResponsePatterns:  # counts answers, whatever they are about
+            assert same(kind.without(state, leaving), state, 0.0)
+            continue
         stay = [np.flatnonzero((rows != gone).all(axis=1)) for rows in (batch.triplets, batch.quadruplets)]
-        smaller = taken(batch, *stay)
+        smaller = batch_of(batch, *stay)
         smaller = smaller._replace(
             triplets=shifted(smaller.triplets, gone),
             quadruplets=shifted(smaller.quadruplets, gone),
@@ -112,7 +124,7 @@ def test_a_worker(name):
     for seed in range(8):
         batch = world(seed, quadruplets=0.0)
         votes = definition(WorkerVotes, batch)
-        leaving = Leaving(
+        leaving = Removal(
             votes_of(votes, "v"),
             rows_where(definition(QuadrupletCounts, batch), slice(0), (*QUADRUPLET, *COUNTS)),
             worker="v",
@@ -124,7 +136,7 @@ def test_a_worker(name):
         by = batch.provenance.worker[batch.provenance.of_triplet]
         others = np.flatnonzero(by != batch.provenance.workers.index("v"))
         expected, found = (
-            dict(definition(kind, taken(batch, others, np.empty(0, int)))),
+            dict(definition(kind, batch_of(batch, others, np.empty(0, int)))),
             kind.without(definition(kind, batch), leaving),
         )
         if kind is WorkerVotes:

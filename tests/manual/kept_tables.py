@@ -12,7 +12,7 @@ from tests.benchmarks.cluster_verdicts import ANSWERS, CONTINUA
 from tests.conftest import ROOT
 
 KEPT = "tests/benchmarks"
-CLUSTERS = "Clusters, how many, a continuum, or cannot tell"
+CLUSTERS = "Cluster verdicts"
 Lines = list[list[float]]
 
 

@@ -20,6 +20,7 @@ ELSEWHERE = {  # pages whose blocks another test runs, and which
     "stream_engine/docs/tutorials/kafka_to_grafana.md": "tests/kafka/test_tutorial.py",
     "stream_engine/docs/how-to/spark.md": "tests/spark/test_how_to.py",
     "stream_engine/docs/how-to/r.md": "tests/manual/test_r.py",
+    "stream_engine/docs/how-to/live_answers.md": "tests/service/test_live_answers.py",
     "stream_engine/docs/how-to/experiment_software.md": "tests/collect/test_experiment_software.py",
     **{f"stream_engine/docs/{page}": "tests/manual/test_reference_pages.py" for page in MADE if page.endswith(".md")},
 }

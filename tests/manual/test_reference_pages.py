@@ -11,7 +11,7 @@ import yaml
 import stream_engine
 from deploy.manual import DOCS, PAGES, text_of
 from deploy.manual.estimators import documented
-from deploy.manual.http import ADMIN, COLLECT, PATHS
+from deploy.manual.http import COLLECT
 from deploy.manual.markdown import WIDTH
 from deploy.manual.refits import parameters
 from deploy.manual.settings import is_table, meanings
@@ -21,6 +21,7 @@ from stream_engine.data.comparisons import EVENT_TYPES, REASONS
 from stream_engine.formats.event_fields import OPTIONAL, PAIR_COLUMNS, SHAPES, VOTES
 from stream_engine.refits import REFITS, refit_module
 from stream_engine.service.http.context import HttpContext
+from stream_engine.service.http.paths import ADMIN, READ
 from stream_engine.service.http.routes import admin_routes
 from stream_engine.service.metrics import Metrics
 from stream_engine.service.settings import Settings
@@ -114,7 +115,7 @@ def test_every_path_is_there_and_no_other():
     served = set()
     for path in (ROOT / "stream_engine").rglob("*.py"):
         served |= set(ROUTE.findall(path.read_text(encoding="utf-8")))
-    assert served - {"/admin", "/{name}", "/{path:path}"} == set(PATHS)
+    assert served - {"/admin", "/{name}", "/{path:path}"} == set(READ)
     collect = set()
     for path in (ROOT / "stream_engine" / "collect").rglob("*.py"):
         collect |= set(re.findall(r'\(\s*"(/[^"]*)",\s', path.read_text(encoding="utf-8")))

@@ -15,9 +15,11 @@ from stream_engine.order.graph import (
     POOL_USED,
     SUPPORT,
     TO,
+    WALKED,
     Graph,
 )
 from stream_engine.order.hash_tables import ID_BITS, find_edge, find_pair, key_columns
+from stream_engine.order.judging import FEW
 from stream_engine.order.order_maintenance import END, in_order
 from stream_engine.order.partial_order import PartialOrder
 
@@ -89,6 +91,7 @@ def check_guard(guard: PartialOrder) -> None:
         kept.add((b, a) if turned else (a, b))
     assert kept == set(arcs), f"table and adjacency differ: {kept ^ set(arcs)}"
     check_masks(g, set(arcs))
+    assert g.book[WALKED] <= g.book[N_EDGES] + FEW, f"{g.book[WALKED]} arcs walked, supports not chosen anew"
     after: dict[int, set[int]] = {}
     for x in reversed(in_order(g.link, n).tolist()):
         after[x] = {x}.union(*(after[y] for u, y in arcs if u == x))

@@ -20,22 +20,36 @@ def chosen(seed, n, m):
     guard = PartialOrder()
     guard.judge_rows(rows.astype(np.int32))
     choose(guard.graph)
-    successors = {x: set() for x in range(1, guard.graph.n_nodes + 1)}
+    successors = {x: [] for x in range(1, guard.graph.n_nodes + 1)}
     for u, v in blocks(guard.graph, int(OUT)):
-        successors[u].add(v)
+        successors[u].append(v)
     return guard.graph, successors, in_order(guard.graph.link, guard.graph.n_nodes).tolist()
 
 
+def central(successors, order):
+    """For each node, the product of the weighted numbers of paths of short edges that lead to it and away from it."""
+    at = {x: k for k, x in enumerate(order)}
+    near = {x: [y for y in successors[x] if at[y] - at[x] < len(order) // 8 + 1] for x in order}
+    weight = min(1.0, len(order) / max(sum(map(len, near.values())), 1))
+    above, below = dict.fromkeys(order, 1.0), dict.fromkeys(order, 1.0)
+    for x in order:
+        for y in near[x]:
+            above[y] += weight * above[x]
+    for x in reversed(order):
+        for y in near[x]:
+            below[x] += weight * below[y]
+    return {x: above[x] * below[x] for x in order}
+
+
 def supports(successors, order):
-    """Of 64 stretches with equally many nodes that have neighbours on both sides, the first of the most degree."""
-    ins = {x: sum(x in after for after in successors.values()) for x in successors}
-    inner = [x for x in order if ins[x] and successors[x]]
+    """Of 64 stretches with equally many nodes that have neighbours on both sides, the first of the most central."""
+    entered, score = set().union(*successors.values()), central(successors, order)
+    inner = [x for x in order if x in entered and successors[x]]
     best = {}
     stretch = 0
     for seen, x in enumerate(inner, 1):
-        score = ins[x] * len(successors[x])
-        if score > best.get(stretch, (0, 0))[0]:
-            best[stretch] = score, x
+        if score[x] > best.get(stretch, (0, 0))[0]:
+            best[stretch] = score[x], x
         while 64 * seen >= (stretch + 1) * len(inner) and stretch < 63:
             stretch += 1
     return [best.get(i, (0, 0))[1] for i in range(64)]

@@ -127,7 +127,7 @@ def test_masks_are_which_supports_reach_and_are_reached():
         masks = supports_of(start, far[np.argsort(near, kind="stable")].astype(np.int32), words=1)
         chosen = np.argsort(masks.number)[(masks.number < 0).sum() :]
         assert 0 < len(chosen) <= 64
-        bits = np.uint64(1) << np.arange(len(chosen), dtype=np.uint64)
+        bits = np.uint64(1) << masks.number[chosen].astype(np.uint64)
         assert np.array_equal((masks.before & bits) != 0, closure[chosen].T)
         assert np.array_equal((masks.after & bits) != 0, closure[:, chosen])
 

@@ -1,6 +1,7 @@
 """What `check_refit` is told of each refit: parameters that make it quick, and laws that do not hold, with reasons."""
 
 PARAMS = {
+    "dimensions": {"fits": 2},
     "classify": {"similarities": ["k1"], "rounds": 200, "neighbours": [1, 3], "penalties": [1.0]},
     "sdp_clustering": {"test": 19, "stability": 2},
 }
@@ -28,6 +29,11 @@ EXCLUDED = {
         "permuted_ids": "there are no labels; that ids do not matter is tested on distances in tests/embedding",
         "subset_of_objects": "an embedding costs O(n d): it is of all objects",
         "subset_of_objects_of_poor_snapshots": "an embedding costs O(n d): it is of all objects",
+    },
+    "dimensions": {
+        "renamed_objects": "responses are held out by a hash of names: ids and arrival do not matter",
+        "subset_of_objects": "it costs O(n d): it is of all objects",
+        "subset_of_objects_of_poor_snapshots": "it costs O(n d): it is of all objects",
     },
     "kernel_learning": {
         "renamed_objects": "objects and comparisons are held out by a hash of names: ids and arrival do not matter",

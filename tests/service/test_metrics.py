@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from connectors import Lost
+from connectors import LostRecords
 from stream_engine.data.comparisons import Triplet
 from stream_engine.refits.sdp_clustering import solve
 from stream_engine.service.learning import take_loss
@@ -139,7 +139,7 @@ def test_what_was_lost_or_done_between_two_runs_is_told_in_full():
 def test_a_loss_is_counted_and_noted_and_one_that_nobody_can_count_is_noted():
     engine, metrics = Engine(), Metrics()
     for records in (4, 3, None):
-        take_loss(engine, Lost("votes/0", 1, 5, records, "retention has deleted it"))
+        take_loss(engine, LostRecords("votes/0", 1, 5, records, "retention has deleted it"))
     metrics.follow(engine.counters)
     assert engine.lost == {"votes/0": 7} and [deed["records"] for deed in engine.history] == [4, 3, None]
     assert engine.history[0].items() >= {"did": "offsets lost", "partition": "votes/0", "at": 1, "to": 5}.items()

@@ -12,7 +12,7 @@ from stream_engine import Engine
 from stream_engine.commands import refit
 from stream_engine.data.comparisons import Decoded, Triplet
 from stream_engine.refits import spectral
-from stream_engine.service.refit_workers import Workers, _Worker
+from stream_engine.service.refit_workers import RefitProcesses, _RefitProcess
 from stream_engine.state.store import Store
 
 
@@ -48,7 +48,7 @@ def test_a_worker_starts_with_one_thread_for_every_library(tmp_path, monkeypatch
     for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"):
         monkeypatch.setenv(name, "2")
     say = "import os, json; print(json.dumps({k: v for k, v in os.environ.items() if k.endswith('_NUM_THREADS')}))"
-    workers, worker = Workers(tmp_path, 0, {}), _Worker("spectral", 1, [sys.executable, "-c", say])
+    workers, worker = RefitProcesses(tmp_path, 0, {}), _RefitProcess("spectral", 1, [sys.executable, "-c", say])
     workers.running = {"spectral": worker}
     worker.process.wait()
     assert [outcome.error for outcome in workers.watch()] == [""]
@@ -92,8 +92,11 @@ command.refit({str(tmp_path)!r}, "spectral", "latest", {{}}, 0, "json")
 
 
 def test_cancelled_refits_are_gone_and_others_run_on(tmp_path):
-    workers, forever = Workers(tmp_path, 0, {}), [sys.executable, "-c", "import time; time.sleep(600)"]
-    workers.running = {"spectral": _Worker("spectral", 3, forever), "hierarchy": _Worker("hierarchy", 5, forever)}
+    workers, forever = RefitProcesses(tmp_path, 0, {}), [sys.executable, "-c", "import time; time.sleep(600)"]
+    workers.running = {
+        "spectral": _RefitProcess("spectral", 3, forever),
+        "hierarchy": _RefitProcess("hierarchy", 5, forever),
+    }
     try:
         old, new = workers.running["spectral"].process, workers.running["hierarchy"].process
         assert workers.cancel(before=5) == ["spectral"]

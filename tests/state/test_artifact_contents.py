@@ -112,6 +112,7 @@ SOME = {"ids": np.array([0, 2, 3]), "known": np.array([1, 0, 1, 2]), "K": np.eye
 SOME |= {"linkage": np.array([[0, 1, 0.5, 2], [2, 3, 0.7, 3]])}
 NO_RING = {"ring": np.zeros((0, 4), TINY), "ring_worker": np.zeros(0, WHOLE)}
 NO_RING |= {"numbers": np.array([0, 0, (1 << 60) - 1, N])}
+WEIGHTED = {"weights": np.ones((3, 2)), "information": np.ones((3, 2)), "weighting": np.array([3.0, 0.0, 1.0])}
 DIAGONAL = {"form": "diagonal"}
 TWO = {"kernels": [{"name": "a"}, {"name": "b"}]}
 READ = {
@@ -165,6 +166,8 @@ READ = {
         ({"X": np.ones((N, 1)), "at": np.ones((N, 1))},),
         ({"coins": np.array([[0.0, 1e-9]]), "ring_worker": np.zeros(2, WHOLE)},),
         (NO_RING,),
+        (WEIGHTED,),
+        (WEIGHTED | {"weights": np.ones((1, 2)), "information": np.zeros((1, 2)), "weighting": np.zeros(3)},),
     ],
 }  # fmt: skip
 REFUSED = {
@@ -277,6 +280,12 @@ REFUSED = {
     ],
     "online_embedding": [
         ("at", {"at": np.zeros((N, 3))}),
+        ("weights", {"weights": np.ones((1, 2))}),
+        ("weights", WEIGHTED | {"weights": np.ones((3, 3))}),
+        ("weights", WEIGHTED | {"weights": np.zeros((3, 2))}),
+        ("weights", WEIGHTED | {"weights": np.ones((4, 2)), "information": np.ones((4, 2))}),
+        ("information", WEIGHTED | {"information": np.zeros((3, 2))}),
+        ("information", WEIGHTED | {"weighting": np.zeros(3)}),
         ("X", {"X": np.zeros((N, 0)), "at": np.zeros((N, 0))}),
         ("first", {"first": np.zeros((N, 15), WHOLE)}),
         ("coins", {"coins": np.ones((4, 2))}),

@@ -69,7 +69,7 @@ def counted(snapshot) -> dict[tuple, tuple]:
 def read_table(snapshot, section: str, keys: tuple[str, ...]):
     held = snapshot.section(section)
     if section == "triplet_counts":
-        from stream_engine.counts.leaving import triplet_rows
+        from stream_engine.counts.removal import triplet_rows
 
         held = triplet_rows(held)
     return zip(*(np.asarray(held[name]).tolist() for name in (*keys, "n_lo", "n_hi")))

@@ -58,7 +58,7 @@ class Key(NamedTuple):
     format: str
 
 
-class Built(NamedTuple):
+class BuiltExport(NamedTuple):
     """The files of a key, with the ETag of each."""
 
     folder: Path
@@ -91,12 +91,12 @@ class BuiltFiles:
         self._context, self._most_bytes = context, most_bytes
         self._folder = context.directory / "served"
         shutil.rmtree(self._folder, ignore_errors=True)  # left by a process that was killed
-        self._built: dict[Key, asyncio.Future[Built]] = {}  # the longest unasked first
+        self._built: dict[Key, asyncio.Future[BuiltExport]] = {}  # the longest unasked first
         self._generations = ["", ""]  # the fingerprints asked for last; another one may still be about to be sent
         self._worker, self._stop = ThreadPoolExecutor(1, "export"), threading.Event()
         self.begun = 0
 
-    async def of(self, published: Published, what: str, format: str) -> Built:
+    async def of(self, published: Published, what: str, format: str) -> BuiltExport:
         """The files of an export, built if nobody has asked for them yet. Raises `NothingToExport`, `NotNow`."""
         key = Key(fingerprint(published), what, format)
         if key.published not in self._generations:
@@ -129,12 +129,12 @@ class BuiltFiles:
                 size -= built.size
                 self._worker.submit(shutil.rmtree, built.folder, ignore_errors=True)
 
-    def _build(self, published: Published, key: Key, folder: Path) -> Built:
+    def _build(self, published: Published, key: Key, folder: Path) -> BuiltExport:
         try:
             folder.mkdir(parents=True)
             self._write(published, key, folder)
             self._check_size(key.what, folder)
-            return Built(folder, {path.name: _etag(path) for path in sorted(folder.iterdir())}, size_of(folder))
+            return BuiltExport(folder, {path.name: _etag(path) for path in sorted(folder.iterdir())}, size_of(folder))
         except BaseException as error:
             shutil.rmtree(folder, ignore_errors=True)
             if isinstance(error, OSError):

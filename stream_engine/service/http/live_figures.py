@@ -49,6 +49,9 @@ class LiveFigures:
         self._follow(time.monotonic(), events, refused)
         lags = [value for _, value in read.get("lag_records", ())]
         lag = sum(lags) if lags and not any(map(math.isnan, lags)) else None
+        ready = not self._context.ready()
+        if not ready and not lag:
+            lag = None  # what came meanwhile is not known
         published = _sum(read, "snapshot_published_timestamp_seconds")
         behind = bool(_sum(read, "stalled")) or (lag or 0) > BEHIND * max(self._rate, 1.0)
         failed = self._context.failed_refits()
@@ -61,7 +64,7 @@ class LiveFigures:
             "refusing": self._refusing > REFUSING,
             "objects_shown": self._objects,
             "lag": None if lag is None else int(lag),
-            "ready": not self._context.ready(),
+            "ready": ready,
             "behind": behind,
             "objects": int(_sum(read, "objects")) or (len(newest.snapshot.objects) if newest else 0),
             "snapshot": newest.snapshot.sequence if newest else 0,

@@ -1,5 +1,5 @@
-"""What a run serves: probes, metrics, exports, the live page, the manual; and with `http.admin_token` what can be asked
-of it.
+"""What a run serves: probes, metrics, exports, live answers, the live page, the manual; and with `http.admin_token`
+what can be asked of it. `paths` declares each of these paths.
 
 /object and /object/picture: the picture and the text of one object, for the live page; /object without
 a name says which objects have a picture.
@@ -31,15 +31,17 @@ from stream_engine import exports
 from stream_engine.exports.files import FORMATS
 from stream_engine.exports.models import table
 from stream_engine.refits import REFITS
-from stream_engine.report.object_files import BadObjects, Listed, listed, small_jpeg
+from stream_engine.report.object_files import BadObjects, ObjectListing, listed, small_jpeg
 from stream_engine.service import logs
 from stream_engine.service.http import manual_pages
 from stream_engine.service.http.access import Refusals, TokenMiddleware
 from stream_engine.service.http.built_files import BuiltFiles, NotNow, later, send_file
 from stream_engine.service.http.context import HttpContext
 from stream_engine.service.http.listener import Listener, listen_on, warn_of_strangers
+from stream_engine.service.http.live_answers import LiveAnswers
 from stream_engine.service.http.live_figures import History, LiveFigures
 from stream_engine.service.http.live_page import LivePage
+from stream_engine.service.http.paths import document
 from stream_engine.service.settings import BadSettings, HttpSettings
 
 ASKED = 202  # it will be done
@@ -99,7 +101,7 @@ _HEADERS = {
 class ObjectPictures:
     """The routes; `listed` is what there is, None where the run was told of no objects."""
 
-    def __init__(self, listed: Listed | None):
+    def __init__(self, listed: ObjectListing | None):
         self._listed = listed
         self._small: OrderedDict[Path, bytes] = OrderedDict()  # the last used at the end
         self._one = asyncio.Lock()  # one picture is made at a time: they cost the engine's process
@@ -111,7 +113,7 @@ class ObjectPictures:
         return [Route("/object", self._about), Route("/object/picture", self._picture)]
 
     async def _about(self, request: Request) -> Response:
-        known = self._listed or Listed({}, {})
+        known = self._listed or ObjectListing({}, {})
         name = request.query_params.get("name")
         if name is None:
             return JSONResponse({"pictures": list(known.pictures)}, headers=_HEADERS)
@@ -171,6 +173,9 @@ def _readable(context: HttpContext, settings: HttpSettings, refusals: Refusals, 
         published = context.published()
         return JSONResponse([] if published is None else await run_in_threadpool(table, published))
 
+    async def openapi(request: Request) -> Response:
+        return JSONResponse(document(admin=bool(settings.admin_token)))
+
     files = BuiltFiles(context, settings.cache_bytes)
     stack.callback(files.close)
     pictures = _listed_objects(settings.objects)
@@ -186,6 +191,8 @@ def _readable(context: HttpContext, settings: HttpSettings, refusals: Refusals, 
         Route("/models", models),
         Route("/snapshot", summary, methods=["GET"]),
         Route("/export/{name}", Downloads(context, files, refusals), methods=["GET"]),
+        Route("/openapi.json", openapi),
+        *LiveAnswers(context, refusals).routes(),
         *page.routes(),
         *ObjectPictures(pictures).routes(),
         *manual_pages.routes(),
@@ -223,7 +230,7 @@ def _yes_or_why(why: str, yes: str) -> Response:
     return PlainTextResponse(f"{why}\n", 503) if why else PlainTextResponse(f"{yes}\n")
 
 
-def _listed_objects(path: str | None) -> Listed | None:
+def _listed_objects(path: str | None) -> ObjectListing | None:
     """The pictures and texts that `http.objects` names. Raises `BadSettings`."""
     try:
         return None if path is None else listed(Path(path))

@@ -32,7 +32,7 @@ class CannotForget(ValueError):
     """A statistic that cannot be told apart from the rest; the message says why, beginning with its name."""
 
 
-class Leaving(NamedTuple):
+class Removal(NamedTuple):
     """Comparisons that leave, by the ids that they have in the state: one row a key, keys may repeat. None where the
     state does not hold them one by one."""
 
@@ -115,7 +115,7 @@ def minus(rows: State, ids: Sequence[str], leaving: State) -> dict[str, np.ndarr
     return {name: column[first][stays] for name, column in zip(ids, columns)} | left
 
 
-def pairs_minus(state: State, leaving: Leaving, with_quadruplets: bool) -> dict[str, np.ndarray]:
+def pairs_minus(state: State, leaving: Removal, with_quadruplets: bool) -> dict[str, np.ndarray]:
     """AddS less what the comparisons that leave had added to it: +1 to each near pair, -1 to each far pair."""
     if leaving.triplets is None:
         raise CannotForget("is a sum over triplets, which this state does not hold one by one (triplet_counts does)")
@@ -146,7 +146,7 @@ def pairs_minus(state: State, leaving: Leaving, with_quadruplets: bool) -> dict[
     return {"i": i.astype(np.int32), "j": j.astype(np.int32), "w": w.astype(np.int64)}
 
 
-def counted_triplets_without(state: State, leaving: Leaving) -> dict[str, np.ndarray]:
+def counted_triplets_without(state: State, leaving: Removal) -> dict[str, np.ndarray]:
     """Triplet counts without the keys of an object, or less the answers of a worker."""
     if leaving.of_object:
         return with_canonical_counts(triplets_without(state, leaving.gone))
@@ -155,7 +155,7 @@ def counted_triplets_without(state: State, leaving: Leaving) -> dict[str, np.nda
     return triplet_columns(minus(triplet_rows(state), TRIPLET, leaving.triplets))
 
 
-def counted_quadruplets_without(state: State, leaving: Leaving) -> dict[str, np.ndarray]:
+def counted_quadruplets_without(state: State, leaving: Removal) -> dict[str, np.ndarray]:
     """Quadruplet counts without the keys of an object."""
     if leaving.of_object:
         return with_canonical_counts(keys_without(state, QUADRUPLET, COUNTS, leaving.gone))
@@ -164,7 +164,7 @@ def counted_quadruplets_without(state: State, leaving: Leaving) -> dict[str, np.
     return minus(state, QUADRUPLET, leaving.quadruplets)
 
 
-def sums_without(state: State, leaving: Leaving, by_key: bool) -> dict[str, np.ndarray]:
+def sums_without(state: State, leaving: Removal, by_key: bool) -> dict[str, np.ndarray]:
     """Float sums by key without those of an object."""
     if not by_key:
         raise CannotForget("is a sum of weights over pairs, in which one object's or participant's share is unknown")
@@ -173,7 +173,7 @@ def sums_without(state: State, leaving: Leaving, by_key: bool) -> dict[str, np.n
     return triplets_without(state, leaving.gone)
 
 
-def window_without(state: State, leaving: Leaving) -> dict[str, np.ndarray]:
+def window_without(state: State, leaving: Removal) -> dict[str, np.ndarray]:
     """A window by time without the triplets of an object."""
     if not leaving.of_object:
         raise CannotForget("does not know who answered")
@@ -182,7 +182,7 @@ def window_without(state: State, leaving: Leaving) -> dict[str, np.ndarray]:
     return {name: np.array(array) for name, array in state.items()} | left
 
 
-def votes_without(state: State, leaving: Leaving, tallies: Sequence[str]) -> dict[str, np.ndarray]:
+def votes_without(state: State, leaving: Removal, tallies: Sequence[str]) -> dict[str, np.ndarray]:
     """Votes by worker without those about an object, or without a worker and what was tallied of it."""
     about_workers = {name: np.array(state[name]) for name in ("utf8", "offsets", *tallies)}
     if leaving.of_object:

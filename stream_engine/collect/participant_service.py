@@ -19,7 +19,7 @@ from stream_engine.collect.group_commit import GroupCommit, LogBroken
 from stream_engine.collect.line_log import LineLog
 from stream_engine.collect.question_pool import NothingLeft, QuestionPool
 from stream_engine.collect.screens import Consent, Screen
-from stream_engine.collect.sessions import Person, Sessions
+from stream_engine.collect.sessions import ParticipantSession, Sessions
 from stream_engine.collect.study import Study
 
 MOST_ASKED = 100  # questions of one request
@@ -42,7 +42,7 @@ class Logs(NamedTuple):
             log.close()
 
 
-class People:
+class ParticipantService:
     """All that is asked and answered. `ellipse` is set from outside, as the maker tells it."""
 
     def __init__(
@@ -73,7 +73,7 @@ class People:
             return "ellipse"
         return ""
 
-    def ended(self, person: Person) -> str:
+    def ended(self, person: ParticipantSession) -> str:
         """Why this person is asked no more: "done", "excluded", or ""."""
         failing = self.study.catching.most_failed
         if failing and person.failed > failing:
@@ -118,7 +118,7 @@ class People:
 
     def exported(self, n: int) -> list[Screen]:
         """Up to n questions for an experiment elsewhere; nobody here is asked them because of it."""
-        person, now, made = Person(), self._clock(), []
+        person, now, made = ParticipantSession(), self._clock(), []
         for _ in range(n):
             try:
                 made.append(self.pool.screen("", person, now))
@@ -127,7 +127,7 @@ class People:
             person.seen.add(made[-1].key())
         return made
 
-    def progress(self, worker: str, person: Person, ended: str = "") -> dict[str, Any]:
+    def progress(self, worker: str, person: ParticipantSession, ended: str = "") -> dict[str, Any]:
         """How far a participant is, with their completion code when they have done all. Catch trials count like other
         screens, so that nothing tells them apart."""
         ended = ended or self.ended(person)

@@ -1,0 +1,65 @@
+"""Interpretable dimensions: how reproducible and how important each is, and the objects with the largest weights."""
+
+import numpy as np
+
+from stream_engine.findings.words import listed, percent, some
+from stream_engine.refits.dimensions import REPRODUCIBLE
+from stream_engine.report import Section, Table
+from stream_engine.report.material import Material
+from stream_engine.state.artifact import Artifact, figure
+
+TITLE = "Interpretable dimensions"
+TOP = 8  # objects of a dimension
+QUALITY = (
+    "Reproducibility: smallest correlation with the matching dimension of a fit with another seed, on the same "
+    "responses. Importance: log loss that held-out responses gain without the dimension, in units of .001 nats, with "
+    "its standard error."
+)
+WEIGHTS = "The objects with the largest weights on each dimension, with standard errors."
+
+
+def section(material: Material) -> Section | None:
+    """A sentence, a row a dimension, and a row an object of each. None without the refit."""
+    artifact = material.artifact("dimensions")
+    if artifact is None:
+        return None
+    weights = np.asarray(artifact.arrays["X"])
+    top = [np.argsort(-column, kind="stable")[:TOP] for column in weights.T]
+    top = [each[column[each] > 0] for each, column in zip(top, weights.T)]
+    share = weights.sum(axis=0) / max(float(weights.sum()), 1e-300)
+    columns = {
+        "dimension": list(range(1, weights.shape[1] + 1)),
+        "share of weights": share.tolist(),
+        "reproducibility": artifact.arrays["reproducibility"].tolist(),
+        "importance": (1000 * artifact.arrays["importance"]).tolist(),
+        "standard error": (1000 * artifact.arrays["importance_error"]).tolist(),
+        "objects": [listed([material.names[i] for i in each.tolist()], TOP) for each in top],
+    }
+    quality = Table("dimension-quality", columns, about=QUALITY)
+    return Section(TITLE, _says(artifact), (), (quality, _objects(material, artifact, top)))
+
+
+def _says(artifact: Artifact) -> str:
+    report = artifact.report
+    d, reproducible = (int(figure(report, name) or 0) for name in ("dimensions", "reproducible"))
+    says = f"The responses are described by {some(d, 'non-negative dimension')}; {reproducible} of them are "
+    says += f"reproducible (correlation at least {REPRODUCIBLE:g} between fits with different seeds)."
+    for kind, chance in (("odd_one_out", "33.3 %"), ("triplet", "50 %")):
+        right, error = (figure(report, f"{kind}_{name}") for name in ("accuracy", "standard_error"))
+        if right is not None and error is not None:
+            says += f" They predict {percent(right)} of held-out {kind.replace('_', '-')} responses correctly (95 % CI "
+            says += f"± {196 * error:.1f}; chance {chance})."
+    return says
+
+
+def _objects(material: Material, artifact: Artifact, top: list[np.ndarray]) -> Table:
+    weights, errors = (np.asarray(artifact.arrays[name]) for name in ("X", "standard_error"))
+    dimension = np.repeat(np.arange(len(top)), [len(each) for each in top])
+    ids = np.concatenate([*top, np.empty(0, int)]).astype(int)
+    columns = {
+        "dimension": (dimension + 1).tolist(),
+        "object": [material.names[i] for i in ids.tolist()],
+        "weight": weights[ids, dimension].astype(float).tolist(),
+        "standard error": errors[ids, dimension].astype(float).tolist(),
+    }
+    return Table("dimension-objects", columns, ids=ids, about=WEIGHTS)

@@ -1,0 +1,199 @@
+"""Answers of the newest published fit while learning goes on: predictions, nearest objects, what to ask next.
+
+What an answer needs is made of what is published once, in a thread, and used until there is something newer, or nobody
+has asked for `IDLE` seconds. No model is fitted here, and no answer waits for the stream.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import Any, TypeVar
+
+import msgspec
+import numpy as np
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from stream_engine.asking.known import CannotAsk, Knowledge, answered_by, known_from
+from stream_engine.evaluation import LEARNED, NoModel
+from stream_engine.evaluation.questions import BadQuestion, Four, QuestionReader
+from stream_engine.formats.options import EventOptions
+from stream_engine.service.http.access import Refusals
+from stream_engine.service.http.bodies import BadBody, body_of
+from stream_engine.service.http.built_files import NotNow, fingerprint, later
+from stream_engine.service.http.context import HttpContext
+from stream_engine.service.http.live_questions import LiveQuestions
+from stream_engine.service.http.paths import AskQuery, NearestQuery, Questions
+from stream_engine.state.published import Published
+
+MOST_BODY = 1 << 20  # bytes
+MOST_AT_ONCE = 64  # bodies that are being read; beyond it 503
+IDLE = 60.0  # seconds without a request, after which nothing is kept ready
+Struct = TypeVar("Struct", bound=msgspec.Struct)
+_encode = msgspec.json.Encoder().encode
+
+
+class LiveAnswers:
+    """The routes."""
+
+    def __init__(self, context: HttpContext, refusals: Refusals):
+        self._published, self._refusals = context.published, refusals
+        self._ready: dict[tuple[Any, ...], asyncio.Future[Any]] = {}
+        self._of, self._used = "", 0.0  # the fingerprint of what they were made of; when they were asked for
+        self._dropping: asyncio.TimerHandle | None = None
+        self._reading = 0
+        self._questions = LiveQuestions()
+
+    def routes(self) -> list[Route]:
+        """What an application serves."""
+        return [
+            Route("/predict", self._predict, methods=["POST"]),
+            Route("/nearest", self._nearest),
+            Route("/ask", self._ask),
+        ]
+
+    async def _predict(self, request: Request) -> Response:
+        if self._reading >= MOST_AT_ONCE:
+            return later(NotNow(f"{MOST_AT_ONCE} predictions are being read", "busy"), self._refusals)
+        self._reading += 1
+        try:
+            given = await _posted(request, Questions)
+        finally:
+            self._reading -= 1
+        names = _names(given)
+        sequence, answering = await self._made(_answering, given.model)
+        found = answering.answers(names)
+        each = zip(found.p.tolist(), found.by.tolist())
+        predictions = [{"p": None if p != p else p, "model": by} for p, by in each]
+        return _json({"snapshot": sequence, "model": answering.name, "predictions": predictions})
+
+    async def _nearest(self, request: Request) -> Response:
+        wanted = _queried(request, NearestQuery)
+        sequence, nearest = await self._made(_nearest)
+        return _json({"snapshot": sequence, "object": wanted.object, "nearest": nearest(wanted.object, wanted.k)})
+
+    async def _ask(self, request: Request) -> Response:
+        if request.headers.get("sec-fetch-site") == "cross-site":  # a page elsewhere could use all questions up
+            raise HTTPException(403, "questions are not for pages of other sites\n")
+        wanted = _queried(request, AskQuery)
+        sequence, (known, answered) = await self._made(_known)
+        said = await self._questions.hand_out(known, sequence, answered, wanted.n, wanted.participant)
+        return _json({"snapshot": self._questions.sequence, "questions": said})
+
+    async def _made(self, make: Callable[..., Any], *of: str) -> tuple[int, Any]:
+        """The number of the newest snapshot, and what is made of it, for all who ask; 404 where it cannot be made."""
+        published = self._published()
+        if published is None:
+            raise HTTPException(404, "nothing is published yet\n")
+        self._used = time.monotonic()
+        if self._dropping is None:
+            self._dropping = asyncio.get_running_loop().call_later(IDLE, self._drop)
+        if (mark := fingerprint(published)) != self._of:
+            self._of, self._ready = mark, {}
+        key = (make, *of)
+        making = self._ready.get(key)
+        if making is None:
+            making = self._ready[key] = asyncio.ensure_future(run_in_threadpool(make, published, *of))
+            making.add_done_callback(lambda done: done.cancelled() or done.exception())  # told to those who wait
+        try:
+            return published.snapshot.sequence, await asyncio.shield(making)
+        except Exception as error:
+            self._ready.pop(key, None)
+            if isinstance(error, NoModel | CannotAsk):
+                raise HTTPException(404, f"{error}\n") from None
+            raise
+
+    def _drop(self) -> None:
+        """Let go of what nobody asks for, which may hold the counts of an old snapshot."""
+        left = self._used + IDLE - time.monotonic()
+        if left > 0 or not self._questions.rest():
+            self._dropping = asyncio.get_running_loop().call_later(max(left, 1.0), self._drop)
+        else:
+            self._dropping, self._of, self._ready = None, "", {}
+
+
+def _queried(request: Request, kind: type[Struct]) -> Struct:
+    """The query of a request; 400 for one that says something else."""
+    try:
+        return msgspec.convert(dict(request.query_params), kind, strict=False)
+    except msgspec.ValidationError as error:
+        raise HTTPException(400, f"query: {error}\n") from None
+
+
+async def _posted(request: Request, kind: type[Struct]) -> Struct:
+    """The JSON of a body; 415, 413, 408 or 400 where there is none."""
+    if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
+        raise HTTPException(415, "Content-Type: expected application/json\n")
+    try:
+        return msgspec.json.decode(await body_of(request, MOST_BODY), type=kind)
+    except BadBody as error:
+        raise HTTPException(error.status, f"{error}\n") from None
+    except (ValueError, RecursionError) as error:  # msgspec.DecodeError among them
+        raise HTTPException(400, f"{error}\n") from None
+
+
+def _names(given: Questions) -> list[Four]:
+    """What is asked; 400 where a question is none."""
+    reading = QuestionReader(EventOptions())
+    for number, question in enumerate(given.questions):
+        reading.add(msgspec.structs.asdict(question), f"questions[{number}]")
+    try:
+        questions = reading.questions()
+    except BadQuestion as error:
+        raise HTTPException(400, f"{error}\n") from None
+    if questions.note:
+        raise HTTPException(400, f"{questions.note}\n")
+    return questions.names
+
+
+def _json(said: Any) -> Response:
+    return Response(_encode(said), media_type="application/json")
+
+
+# ---- what is made of what is published
+
+
+def _answering(published: Published, name: str) -> Any:
+    """A model that was fitted. Raises `NoModel`: counts alone would have to be calibrated first, which takes long."""
+    from stream_engine.evaluation.answering import Answering  # it loads scipy
+
+    if not any(kind in published.artifacts for kind in LEARNED) or (name and name not in LEARNED):
+        raise NoModel(
+            f"got model {name[:100]!r}, expected one of {', '.join(LEARNED)}, fitted by a refit; `stream-engine "
+            "predict` also predicts by counts"
+        )
+    return Answering(published, name or None)
+
+
+def _nearest(published: Published) -> Callable[[str, int], list[dict[str, Any]]]:
+    """The nearest objects of an object in the embedding, by a tree. O(n log n); a question is O(k log n)."""
+    from scipy.spatial import KDTree
+
+    from stream_engine.exports.object_places import of_embedding
+
+    names = published.snapshot.objects
+    places = of_embedding(published, len(names))
+    if places is None:
+        raise NoModel("no embedding is fitted yet")
+    known = np.flatnonzero(np.isfinite(places.points).all(axis=1))
+    points, names = places.points[known], tuple(names[i] for i in known.tolist())
+    tree, number = KDTree(points), {name: i for i, name in enumerate(names)}
+
+    def nearest(name: str, k: int) -> list[dict[str, Any]]:
+        if (mine := number.get(name)) is None:
+            raise HTTPException(404, f"object: got {name[:100]!r}, which the embedding does not know\n")
+        distances, at = map(np.atleast_1d, tree.query(points[mine], min(k + 1, len(names))))
+        each = zip(at.tolist(), distances.tolist())
+        return [{"object": names[i], "distance": distance} for i, distance in each if i != mine][:k]
+
+    return nearest
+
+
+def _known(published: Published) -> tuple[Knowledge, Callable[[str], np.ndarray]]:
+    """What is known when a question is chosen, and which questions a participant has answered."""
+    known = known_from(published.snapshot, published.artifacts.get("embedding"))
+    return known, partial(answered_by, published.snapshot)

@@ -1,0 +1,74 @@
+"""Draws from the posterior: the likelihood and the distribution are those of the definition, and with few answers their
+average predicts better than one fit."""
+
+import numpy as np
+import pytest
+from scipy.special import expit
+
+from stream_engine.embedding import posterior as room
+from stream_engine.embedding.fit import fit
+from stream_engine.embedding.posterior import DRAWS, LAPSE, SPREAD, WIDTH, posterior
+from stream_engine.embedding.questions import of_rows
+from stream_engine.evaluation.answer_probabilities import margins, probability
+from stream_engine.evaluation.probability import of_draws
+from tests.support import embedding_reference as reference
+from tests.support.generators import planted_triplets
+
+
+def test_the_likelihood_is_the_formula():
+    rows, times, _ = reference.world(3, n=6, m=40)
+    questions = of_rows(rows, 6, times)
+    state, points = np.random.default_rng(0).normal(size=6 * 5 + 6), np.empty((6, 5))
+    found, lapse = room._log_likelihood(*questions[:3], np.log(SPREAD), WIDTH, *LAPSE, state, points)
+    assert lapse == pytest.approx(expit(LAPSE[0] + LAPSE[1] * state[-1]))
+    np.testing.assert_allclose(points, state[:30].reshape(6, 5) * np.array(SPREAD) * np.exp(WIDTH * state[30:35]))
+    assert found == pytest.approx(-reference.loss(points, questions, np.array([lapse]), 0.0))
+
+
+def test_draws_are_from_the_posterior(monkeypatch):
+    """Of four objects and six answers, its mean probabilities are those of draws from the prior, weighted by their
+    likelihood."""
+    monkeypatch.setattr(room, "DRAWS", 20_000)
+    monkeypatch.setattr(room, "STEPS", 80_000)
+    rows = np.array([[0, 1, 0, 2], [0, 1, 0, 3], [1, 0, 1, 2], [2, 3, 2, 0], [2, 3, 2, 1], [0, 2, 0, 1]], np.int32)
+    asked = np.concatenate([rows[:4], [[3, 2, 3, 0], [1, 3, 1, 2], [0, 1, 2, 3]]]).astype(np.int32)
+    rng, many = np.random.default_rng(1), 200_000
+    scale = np.exp(np.log(SPREAD) + WIDTH * rng.normal(size=(many, 1, 5)))
+    points, lapse = scale * rng.normal(size=(many, 4, 5)), expit(LAPSE[0] + LAPSE[1] * rng.normal(size=(many, 1)))
+
+    def p(of):
+        squared = [((points[:, of[:, a]] - points[:, of[:, b]]) ** 2).sum(axis=2) for a, b in ((0, 1), (2, 3))]
+        return probability(squared[1] - squared[0], lapse)
+
+    likelihood = p(rows).prod(axis=1)
+    expected = likelihood @ p(asked) / likelihood.sum()
+    made = posterior(of_rows(rows, 4), fit(of_rows(rows, 4), 2, 0.5), 0)
+    found = of_draws(made.points, np.ones(4, bool), made.lapse)(asked)
+    np.testing.assert_allclose(found, expected, atol=0.015)
+    assert np.mean(made.lapse) == pytest.approx(likelihood @ lapse[:, 0] / likelihood.sum(), abs=0.01)
+
+
+def test_the_same_seed_gives_the_same_draws():
+    questions = of_rows(planted_triplets(np.random.default_rng(0), np.eye(6)[:, :2], 30)[:, [0, 1, 0, 2]], 6)
+    begin = fit(questions, 2, 0.5)
+    one, same, other = (posterior(questions, begin, seed) for seed in (0, 0, 1))
+    assert np.array_equal(one.points, same.points) and np.array_equal(one.lapse, same.lapse)
+    assert one.points.shape == (DRAWS, 6, 5) and not np.array_equal(one.points, other.points)
+
+
+def test_the_average_predicts_few_answers_better_than_one_fit():
+    """Log loss below that of a coin; one fit, with the ridge that a larger study would choose, is far above."""
+    gains = []
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        points = rng.normal(size=(30, 2))
+        rows, test = (planted_triplets(rng, points, m, 0.1)[:, [0, 1, 0, 2]] for m in (150, 2000))
+        questions = of_rows(rows, 30)
+        one = fit(questions, 2, 0.3)
+        made = posterior(questions, one, seed)
+        p = of_draws(made.points, np.ones(30, bool), made.lapse)(test)
+        alone = probability(margins(one.points, test, one.alpha), one.lapse[0])
+        losses = [-np.log(np.maximum(each, 1e-12)).mean() for each in (p, alone)]
+        assert losses[0] < np.log(2)
+        gains.append(losses[1] - losses[0])
+    assert np.mean(gains) > 0.1

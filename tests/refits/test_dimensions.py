@@ -1,0 +1,108 @@
+"""The refit `dimensions`: planted dimensions are found and called reproducible, figures are of what was held out, and
+its export and its section of the report hold what the artifact says."""
+
+import numpy as np
+import pytest
+
+from stream_engine import exports
+from stream_engine.data.comparisons import Triplet
+from stream_engine.refits import CannotRefit, dimensions
+from stream_engine.report import maker
+from stream_engine.report.material import material
+from stream_engine.state.artifact_schemas import check_artifact
+from stream_engine.state.engine import Engine
+from stream_engine.state.published import Published
+from tests.support.odd_one_out_worlds import odd_one_out, planted, shares
+
+TRUE = planted(3, n=40, d=4)
+ROWS = odd_one_out(np.random.default_rng(4), TRUE, 20_000)
+
+
+def snapshot_of(rows):
+    engine = Engine(("triplet_counts",), guard=False)
+    engine.objects.ids([f"o{number}" for number in range(40)])
+    names = [[f"o{number}" for number in row] for row in rows.tolist()]
+    engine.learn_many([Triplet(*each) for a, b, c in names for each in ((a, b, c), (b, a, c))])
+    return engine.snapshot()
+
+
+@pytest.fixture(scope="module")
+def published():
+    snapshot = snapshot_of(ROWS)
+    artifact = dimensions.refit(snapshot, dimensions.Params(dimensions=12, fits=3), 0)
+    return Published(snapshot, {"dimensions": artifact})
+
+
+def test_planted_dimensions_are_found_and_reproducible(published):
+    artifact = published.artifacts["dimensions"]
+    arrays, report = artifact.arrays, artifact.report
+    check_artifact(artifact, 40)
+    r = np.corrcoef(TRUE.T, arrays["X"].T)[:4, 4:]
+    assert (r.max(axis=1) > 0.9).all() and report["dimensions"] == arrays["X"].shape[1] <= 6
+    best = r.argmax(axis=1)
+    assert (arrays["reproducibility"][best] >= dimensions.REPRODUCIBLE).all() and report["reproducible"] >= 4
+    assert (arrays["importance"][best] > 4 * arrays["importance_error"][best]).all()
+    assert report["odd_one_out"] == 1.0 and report["responses"] == 20_000 and report["triplet_accuracy"] is None
+    assert report["sparsity"] in dimensions.SPARSITIES and len(report["tried"]) == len(dimensions.SPARSITIES)
+    new = odd_one_out(np.random.default_rng(5), TRUE, 20_000)
+    most = shares(TRUE, new).max(axis=1).mean()
+    found = (shares(arrays["X"], new).argmax(axis=1) == 0).mean()
+    assert found > most - 0.02
+    assert report["odd_one_out_accuracy"] == pytest.approx(found, abs=4 * report["odd_one_out_standard_error"] + 0.01)
+    error = np.abs(arrays["X"][:, best] - TRUE) / arrays["standard_error"][:, best]
+    assert np.median(error) < 2.0
+
+
+def test_what_is_held_out_is_neither_fitted_nor_selected_by(monkeypatch):
+    """Turning the test set's responses round changes its figures and nothing else."""
+    snapshot, kept = snapshot_of(ROWS[:3000]), dimensions.responses_of
+    params = dimensions.Params(dimensions=6, fits=2)
+    one = dimensions.refit(snapshot, params, 0)
+
+    def turned(*given):
+        made = kept(*given)
+        test = made.draw < dimensions.SHARE
+        return made._replace(rows=np.where(test[:, None], made.rows[:, [2, 1, 0]], made.rows))
+
+    monkeypatch.setattr(dimensions, "responses_of", turned)
+    other = dimensions.refit(snapshot, params, 0)
+    assert np.array_equal(one.arrays["X"], other.arrays["X"]) and one.report["tried"] == other.report["tried"]
+    assert one.report["odd_one_out_accuracy"] > other.report["odd_one_out_accuracy"] + 0.1
+
+
+def test_importance_is_what_a_dimension_adds(published):
+    arrays = published.artifacts["dimensions"].arrays
+    held = dimensions.responses_of(
+        dimensions.triplet_columns(published.snapshot), dimensions.name_hashes(published.snapshot.objects, 0)
+    )
+    held = held.of(held.draw < dimensions.SHARE)
+    less = arrays["X"].copy()
+    less[:, 0] = 0.0
+    rows = held.rows
+    lost = np.log(shares(arrays["X"], rows)[:, 0]) - np.log(shares(less, rows)[:, 0])
+    assert arrays["importance"][0] == pytest.approx(np.average(lost, weights=held.times), rel=1e-4)
+
+
+def test_few_responses_and_none():
+    few = dimensions.refit(snapshot_of(ROWS[:30]), dimensions.Params(fits=2), 0)
+    assert few.report["odd_one_out_accuracy"] is None and few.report["chosen_by"].startswith("too few")
+    with pytest.raises(CannotRefit, match="got 0 triplets"):
+        dimensions.refit(Engine(("triplet_counts",), guard=False).snapshot(), dimensions.Params(), 0)
+
+
+def test_the_export_and_the_report_say_what_was_found(published):
+    content = exports.contents("dimensions", published)["dimensions"]
+    arrays = published.artifacts["dimensions"].arrays
+    table = content.tables["dimensions"]
+    np.testing.assert_array_equal(table["dimension_1"], arrays["X"][:, 0])
+    quality = content.tables["dimension_quality"]
+    first = published.snapshot.objects[int(arrays["X"][:, 0].argmax())]
+    assert quality["objects"][0].split("; ")[0] == first and sum(quality["share"]) == pytest.approx(1.0)
+    made = material(published)
+    shown = maker("dimensions")(made)
+    tables = {each.name: each for each in shown.tables}
+    assert f"{arrays['X'].shape[1]} non-negative dimensions" in shown.says and "held-out odd-one-out" in shown.says
+    objects = tables["dimension-objects"]
+    assert objects.columns["object"][0] == first == made.names[objects.ids[0]]
+    assert objects.columns["weight"][0] == pytest.approx(arrays["X"].max(axis=0)[0])
+    assert maker("dimensions")(material(published._replace(artifacts={}))) is None
