@@ -109,7 +109,10 @@ def crossed(
             for name, margin in (predict(setting, out) if len(asked.rows) else {}).items():
                 told.setdefault(name, []).append((margin, asked.times, cluster[asked.unit], asked.rows))
     made = {name: [np.concatenate(column) for column in zip(*each)] for name, each in told.items()}
-    return {name: _figures(*columns, folds=len(told[name]) if fitted else 0) for name, columns in made.items()}
+    return {
+        name: _figures(margin, times, units, rows, len(told[name]) if fitted else 0)
+        for name, (margin, times, units, rows) in made.items()
+    }
 
 
 def _figures(margin: np.ndarray, times: np.ndarray, cluster: np.ndarray, rows: np.ndarray, folds: int) -> Figures:

@@ -18,7 +18,7 @@ from stream_engine.state.published import Published
 
 FEW = 20  # held-out comparisons, below which a share of them says nothing
 BASELINES = ("majority", "chance")
-LEVEL = 0.05  # of the one-sided test that a model beats chance, over all models together
+LEVEL = 0.01  # of the one-sided test that a model beats chance, over all models together: it gates map and clusters
 
 
 class Facts:
@@ -74,7 +74,7 @@ class Facts:
 
     @property
     def beats_chance(self) -> bool | None:
-        """Whether the reported model's accuracy on held-out answers is above one half, by a one-sided 95 % bound that
+        """Whether the reported model's accuracy on held-out answers is above one half, by a one-sided 99 % bound that
         is corrected for choosing the best of several (Bonferroni); None where too little was held out to say."""
         best = self.best
         if best is None or best["standard_error"] is None or 0 < self.held_out < FEW:

@@ -2,12 +2,14 @@
 
 import math
 import re
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Annotated, Any
 
 import msgspec
 
 from stream_engine.data.comparisons import MAX_WEIGHT, InvalidEvent
+from stream_engine.formats.event_fields import PACE
 
 AwareTime = Annotated[datetime, msgspec.Meta(tz=True)]
 WHOLE_FLOAT = r"(-?[1-9][0-9]{0,15}|0)\.0"  # the text of an integer from a column of floats
@@ -68,7 +70,7 @@ def optional_name(field: str, value: Any, text: bool = False) -> str | None:
         return None
     name = name_text(value, text)
     if name is None:
-        raise InvalidEvent("wrong_type", f"{field} holds {shown(value)}; it must be a string or an integer")
+        raise InvalidEvent("wrong_type", f"{field} holds {type_and_value(value)}; it must be a string or an integer")
     return name
 
 
@@ -82,7 +84,7 @@ def catch_passed(source: str, value: Any, text: bool) -> bool | None:
         return value.lower() == "true"
     raise InvalidEvent(
         "wrong_type",
-        f"{source} (as catch) holds {shown(value)}; it must be true (a passed catch trial), "
+        f"{source} (as catch) holds {type_and_value(value)}; it must be true (a passed catch trial), "
         "false (a failed one) or empty (an ordinary response)",
     )
 
@@ -141,10 +143,24 @@ def time_of(value: Any, text: bool) -> float:
     return number
 
 
-def shown(value: object) -> str:
+def response_time(values: Mapping[str, Any], text: bool) -> float:
+    """Seconds, of the first of `PACE` that holds a number of at least 0; NaN where none does. Never a reason to reject
+    an answer.
+
+    >>> response_time({"seconds": "", "milliseconds": "812"}, text=True), response_time({"seconds": -1.0}, text=False)
+    (0.812, nan)
+    """
+    for name, value in values.items():
+        number = None if is_absent(value, text) else number_of(value, text)
+        if number is not None and 0.0 <= number < math.inf:
+            return number * PACE[name]
+    return math.nan
+
+
+def type_and_value(value: object) -> str:
     """A value of the wrong type as it appears in a message: its type and the value.
 
-    >>> shown(1.5), shown(None)
+    >>> type_and_value(1.5), type_and_value(None)
     ('a number (1.5)', 'null (None)')
     """
     return f"{_TYPES.get(type(value), f'a {type(value).__name__}')} ({quoted(value)})"

@@ -20,12 +20,23 @@ from stream_engine.formats.field_values import number_of
 from stream_engine.formats.record_columns import Column, Records, asked_in_header, melted
 from stream_engine.formats.record_kinds import (
     catch_trials,
+    distinguishing_filters,
     header_rows,
     practice,
-    tells_apart,
     with_answers,
 )
-from stream_engine.formats.roles import ANCHOR, ANSWER, CENTRAL, FAR, NEAR, NOT_ANSWER, ODD, family_of, participant
+from stream_engine.formats.roles import (
+    ANCHOR,
+    ANSWER,
+    CENTRAL,
+    FAR,
+    NEAR,
+    NOT_ANSWER,
+    ODD,
+    family_of,
+    participant,
+    response_times,
+)
 
 LEAST_FIT = 0.98  # share of the questions that a reading must make sense of
 LEAST_ALIKE = 0.2  # share of the values that columns of objects have in common
@@ -228,7 +239,7 @@ def _questions(records: Records, group: list[Column], wide: bool) -> Iterator[tu
                 for kind, doubt in _kinds_of_three(column, shown):
                     field = "odd" if kind == "odd_one_out" else "central"
                     fields = {"objects": shown, field: (column.name,)}
-                    found = _completed(records, kind, fields, answer, "no fourth object beside three", wide)
+                    found = _completed(records, kind, fields, answer, "three objects, but no fourth", wide)
                     yield from ((rank, each._replace(doubt=each.doubt or doubt)) for each in found)
     if len(group) == 2 and not any(_answer_columns(within, shown)) and (anchors := _anchors(within, group, None)):
         for near, far in (shown, shown[::-1]):
@@ -323,7 +334,9 @@ def _completed(
     if not counts["fits"] + counts["catch"]:
         return
     if counts["other"]:
-        told = tells_apart(records, [each in ("fits", "catch") for each in state], [each == "other" for each in state])
+        told = distinguishing_filters(
+            records, [each in ("fits", "catch") for each in state], [each == "other" for each in state]
+        )
         if told is None and answered is not None and answer.codes_of(records.columns[answered]):
             told = with_answers(records.columns[answered], answer.codes_of(records.columns[answered]))
         if told is None and counts["other"] > (1 - LEAST_FIT) * records.size:
@@ -350,6 +363,10 @@ def _completed(
     if who is not None:
         columns["worker"] = (who.name,)
         evidence.append(Evidence("participant", who.name, f"{len(who.distinct):,} in {kept.size:,} questions"))
+    if not wide and (told_times := response_times(kept)) is not None:
+        field, column, why = told_times
+        columns[field] = (column.name,)
+        evidence.append(Evidence("response times", f"{column.name}, in {field}", why))
     codes = (
         {next(field for field in fields if field in ("chosen", "odd", "central")): answer.codes} if answer.codes else {}
     )
@@ -365,11 +382,11 @@ def _completed(
     )
     yield found
     if doubt and not answer.doubt:
-        others = {key: value for key, value in filters.items() if key not in told_apart(found, doubt)}
+        others = {key: value for key, value in filters.items() if key not in distinguishing_columns(found, doubt)}
         yield found._replace(where=others)
 
 
-def told_apart(reading: Reading, doubt: str) -> set[str]:
+def distinguishing_columns(reading: Reading, doubt: str) -> set[str]:
     """The filters that a doubt is about: those on the column that it names first."""
     return {key for key in reading.where if doubt.startswith(filter_of(key, reading.where[key]).source)}
 

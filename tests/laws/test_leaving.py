@@ -19,6 +19,7 @@ from stream_engine.counts.removal import (
     shifted,
     votes_of,
 )
+from stream_engine.counts.response_patterns import ResponsePatterns
 from stream_engine.counts.triplet_counts import TripletCounts
 from stream_engine.counts.worker_votes import TALLIES, WorkerVotes, names_of
 from stream_engine.data.comparisons import Batch
@@ -28,13 +29,21 @@ from stream_engine.state.forgetting import _about_object
 from stream_engine.state.snapshot import Snapshot
 from tests.counts.definitions import definition
 from tests.order.invariants import check_guard
-from tests.support.generators import concatenated, dense_batch, taken, with_provenance
+from tests.support.generators import batch_of, concatenated, dense_batch, with_provenance
 
 OBJECTS_CAN = {
     "adds3", "adds4", "triplet_counts", "quadruplet_counts", "triplet_counts_weighted", "triplet_counts_decayed",
-    "worker_votes", "window", "judgements",
+    "worker_votes", "window", "judgements", "response_patterns",
 }  # fmt: skip
-WORKERS_CAN = {"adds3", "adds4", "triplet_counts", "quadruplet_counts", "worker_votes", "judgements"}
+WORKERS_CAN = {
+    "adds3",
+    "adds4",
+    "triplet_counts",
+    "quadruplet_counts",
+    "worker_votes",
+    "judgements",
+    "response_patterns",
+}
 KINDS = {name: accumulator(name, BY_TIME) for name in ACCUMULATORS} | {
     f"{name} by arrival": accumulator(name, Forgetting("count")) for name in BY_ARRIVAL
 }
@@ -78,8 +87,11 @@ def test_an_object(name):
             with pytest.raises(CannotForget):
                 kind.without(state, leaving)
             continue
+        if kind is ResponsePatterns:  # counts answers, whatever they are about
+            assert same(kind.without(state, leaving), state, 0.0)
+            continue
         stay = [np.flatnonzero((rows != gone).all(axis=1)) for rows in (batch.triplets, batch.quadruplets)]
-        smaller = taken(batch, *stay)
+        smaller = batch_of(batch, *stay)
         smaller = smaller._replace(
             triplets=shifted(smaller.triplets, gone),
             quadruplets=shifted(smaller.quadruplets, gone),
@@ -124,7 +136,7 @@ def test_a_worker(name):
         by = batch.provenance.worker[batch.provenance.of_triplet]
         others = np.flatnonzero(by != batch.provenance.workers.index("v"))
         expected, found = (
-            dict(definition(kind, taken(batch, others, np.empty(0, int)))),
+            dict(definition(kind, batch_of(batch, others, np.empty(0, int)))),
             kind.without(definition(kind, batch), leaving),
         )
         if kind is WorkerVotes:
