@@ -48,6 +48,7 @@ OPTIONAL = """
 - `id`: text, stored with the event if it is rejected.
 - `worker`: text or integer; the participant who answered. All results about individual participants need it.
 - `time`: RFC 3339, the formats of pandas and SQL, or seconds since 1970; UTC if there is no offset.
+- `seconds` or `milliseconds`: response time, a number ≥ 0; anything else counts as unknown.
 - `weight`: a finite number ≥ 0, for the weighted accumulators; the exact counts count every comparison once.
 - `sampler`, `propensity`: how the question was chosen, and with which probability; as written by `ask`.
 - `passed`: with `--columns catch=passed`, true or false makes the event a catch trial: it is recorded for the

@@ -330,8 +330,9 @@ class Study:
         Returns
         -------
         data frame, shape (n_workers, ...)
-            Columns worker, events, agreed, disagreed, contradictions, accuracy, weight, and others; lapse if the
-            embedding was fitted.
+            Columns worker, events, agreed, disagreed, contradictions, accuracy, weight, response_time,
+            under_300_ms, position_share, longest_run with their p-values, and others; lapse if the embedding was
+            fitted.
 
         Raises
         ------

@@ -29,9 +29,10 @@ ACCUMULATORS = {
     "worker_votes": "stream_engine.counts.worker_votes:WorkerVotes",
     "window": "stream_engine.counts.window:Window",
     "judgements": "stream_engine.counts.judgements:Judgements",
+    "response_patterns": "stream_engine.counts.response_patterns:ResponsePatterns",
 }
 # of an engine and of a run
-DEFAULT_ACCUMULATORS = ("adds3", "adds4", "triplet_counts", "worker_votes", "judgements")
+DEFAULT_ACCUMULATORS = ("adds3", "adds4", "triplet_counts", "worker_votes", "judgements", "response_patterns")
 # Those of the above that forget, where they forget by count: a statement about arrival, hence a ledger.
 BY_ARRIVAL = {
     "adds3_decayed": "stream_engine.counts.decayed_counts:DecayedAddS3ByArrival",

@@ -132,6 +132,9 @@ class Provenance(NamedTuple):
     continues: bool = False  # the first event continues the last one of the previous block
     sampler: np.ndarray = np.empty(0, np.int32)  # (e,) int32 into `samplers`, -1 if not given; or empty
     samplers: Sequence[str] = ()  # how questions were chosen
+    seconds: np.ndarray = np.empty(0)  # (e,) float64 response time, NaN if not given; or empty
+    shown: np.ndarray = np.empty(0, np.int32)  # (e,) int32 objects of which one was chosen, else 0; or empty
+    position: np.ndarray = np.empty(0, np.int32)  # (e,) int32 where the chosen one stood among them, from 0; or empty
 
 
 class Kinds(NamedTuple):

@@ -1,18 +1,17 @@
-"""Participants: whose answers look random, by four checks, each of which states its reason.
+"""Participants: whose answers look random, by these checks, each of which states its reason.
 
 1. Accuracy against everybody else: each answer is predicted by AddS-3 similarities made of all *other* participants'
    answers, W - W_p (Perrot et al. 2020, sec. 4; linear, so leaving somebody out is a subtraction). A participant is
    flagged whose accuracy cannot be distinguished from one half (95 % Wilson interval) and is below that of all others
-   together (one-sided normal test, Bonferroni-corrected over participants, 5 %).
+   together. "The opposite" is said where it is below one half. Both by exact one-sided binomial tests, corrected over
+   participants (`response_checks.holm`).
 2. Catch trials: half of at least two failed.
 3. Lapse rate above one half in the embedding, where the embedding predicts better than chance.
-4. More than a tenth of the answers within 300 ms of the one before (Greenwald, Nosek & Banaji 2003), where events have
-   times of less than a second.
+4. One position, straight lines, answers within 300 ms: see `response_checks`.
 
 Responses count as independent, their comparisons do not: n of an interval is at most the number of responses.
 """
 
-from statistics import NormalDist
 from typing import NamedTuple
 
 import numpy as np
@@ -20,14 +19,11 @@ import numpy as np
 from stream_engine.counts.adds_similarity import pair_sums
 from stream_engine.data.packed_names import unpack_names
 from stream_engine.data.triplet_columns import net_vote, pair_of_entry
-from stream_engine.evaluation.judgement_folds import judgements_of
+from stream_engine.evaluation.response_checks import LEAST, LEVEL, ResponseChecks, at_most, holm, response_checks
 from stream_engine.state.published import Published
 from stream_engine.state.snapshot import triplet_columns
 
-LEVEL = 0.05  # of all flags by accuracy together
-LEAST = 10  # responses that can be compared with others', below which accuracy is not judged
 CATCH_TRIALS = 2  # of which half must be failed
-FAST, FAST_SHARE = 0.3, 0.1  # seconds from one answer to the next; the share of faster ones that is too large
 LAPSE = 0.5  # share of random answers above which somebody mostly guesses
 MOST = 4_000_000  # rows of votes that are looked at
 
@@ -43,9 +39,7 @@ class ParticipantChecks(NamedTuple):
     passed: np.ndarray  # (p,) int64: catch trials
     failed: np.ndarray
     lapse: np.ndarray  # (p,) float64
-    fast: np.ndarray  # (p,) float64: share of answers within `FAST` of the one before
-    interval: np.ndarray  # (p,) float64: median seconds from one answer to the next
-    duplicates: np.ndarray  # (p,) int64: answers that were recorded again with the same time
+    responding: ResponseChecks  # how they answer
     reasons: tuple[str, ...]  # why somebody is flagged, "" where not
 
     @property
@@ -82,27 +76,28 @@ def checked(published: Published, model_beats_chance: bool) -> ParticipantChecks
         accuracy = np.where(total > 0, right / total, np.nan)
         low, high = wilson(accuracy, n.astype(float))
         others = (right[named].sum() - right) / (total[named].sum() - total)
-        error = np.sqrt(others * (1.0 - others) / n)
-        tests = max(int((n[named] >= LEAST).sum()), 1)
-        below = (accuracy - others) / error < NormalDist().inv_cdf(LEVEL / tests)
-        random = (n >= LEAST) & (low <= 0.5) & below & (others - 1.96 * np.sqrt(0.25 / total[named].sum()) > 0.5)
+        right_of_n = np.ceil(np.nan_to_num(accuracy) * n - 1e-9)  # ties are no evidence
+        tested = named & (n >= LEAST) & np.isfinite(others)
+        coin = np.full(len(names), 0.5)
+        below, opposite = (
+            holm(np.where(tested, at_most(right_of_n, n, share), np.nan)) <= LEVEL for share in (others, coin)
+        )
+        random = (low <= 0.5) & below & (others - 1.96 * np.sqrt(0.25 / total[named].sum()) > 0.5)
     lapse = _lapse(published, names) if model_beats_chance else np.full(len(names), np.nan)
-    fast, interval, duplicates = _pace(published, names)
     caught = (passed + failed >= CATCH_TRIALS) & (2 * failed >= passed + failed)
     reasons = []
     for i in range(len(names)):
         why = []
         if random[i]:
-            opposite = "the opposite of what others answer" if high[i] < 0.5 else "at chance level"
-            why.append(f"answers {opposite} (others predict {accuracy[i]:.0%})")
+            level = "the opposite of what others answer" if opposite[i] else "at chance level"
+            why.append(f"answers {level} (others predict {accuracy[i]:.0%})")
         if caught[i]:
             why.append(f"failed {failed[i]} of {passed[i] + failed[i]} catch trials")
         if lapse[i] > LAPSE:
             why.append(f"lapse rate {lapse[i]:.2f}")
-        if fast[i] > FAST_SHARE:
-            why.append(f"{fast[i]:.0%} of answers within {1000 * FAST:.0f} ms of the one before")
-        reasons.append("; ".join(why))
+        reasons.append(why)
     kept = np.flatnonzero(named)
+    responding = response_checks(published.snapshot, [names[i] for i in kept.tolist()])
     return ParticipantChecks(
         tuple(names[i] for i in kept.tolist()),
         responses[kept],
@@ -112,10 +107,8 @@ def checked(published: Published, model_beats_chance: bool) -> ParticipantChecks
         passed[kept],
         failed[kept],
         lapse[kept],
-        fast[kept],
-        interval[kept],
-        duplicates[kept],
-        tuple(reasons[i] for i in kept.tolist()),
+        responding,
+        tuple("; ".join(reasons[i] + responding.reasons(row)) for row, i in enumerate(kept.tolist())),
     )
 
 
@@ -153,32 +146,3 @@ def _lapse(published: Published, names: tuple[str, ...] | list[str]) -> np.ndarr
         return np.full(len(names), np.nan)
     of = dict(zip(unpack_names(arrays["utf8"], arrays["offsets"]), np.asarray(arrays["worker_lapse"], float)))
     return np.array([of.get(name, np.nan) for name in names])
-
-
-def _pace(published: Published, names: tuple[str, ...] | list[str]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """`(share of fast answers, median interval, duplicates)` of each participant; NaN of fewer than `LEAST` intervals.
-    Answers of one time came together, and say nothing of pace; times in whole seconds cannot say it. O(J log J)."""
-    unknown = np.full(len(names), np.nan), np.full(len(names), np.nan), np.zeros(len(names), np.int64)
-    kept = judgements_of(published.snapshot)
-    if kept is None:
-        return unknown
-    timed = np.flatnonzero((kept.worker >= 0) & np.isfinite(kept.time))
-    place = {name: number for number, name in enumerate(names)}
-    number = np.array([place.get(name, -1) for name in kept.worker_names], np.int64)
-    timed = timed[number[kept.worker[timed]] >= 0]
-    who, time = number[kept.worker[timed]], kept.time[timed]
-    duplicates = np.bincount(who, kept.times[timed] - 1, len(names)).astype(np.int64)
-    if not (time % 1.0 > 0).any():
-        return unknown[0], unknown[1], duplicates
-    order = np.lexsort((time, who))
-    gap = np.diff(time[order])
-    same = (np.diff(who[order]) == 0) & (gap > 0)
-    gap, who = gap[same], who[order][1:][same]
-    number_of = np.bincount(who, minlength=len(names))
-    with np.errstate(invalid="ignore", divide="ignore"):
-        share = np.where(number_of >= LEAST, np.bincount(who, gap < FAST, len(names)) / number_of, np.nan)
-    order = np.argsort(who, kind="stable")
-    median = np.full(len(names), np.nan)
-    for one, of in zip(np.unique(who).tolist(), np.split(gap[order], np.cumsum(number_of[number_of > 0])[:-1])):
-        median[one] = np.median(of)
-    return share, median, duplicates

@@ -86,6 +86,7 @@ def number(meaning: str, kinds: str = "f", unit: str = "") -> Array:
 
 NAMES = array("n", "U", "the objects' names; `names[id]` is object `id`")
 SUBSET_NAMES = array("s", "U", "names of the objects along axis s")
+_HOLM = "corrected for the number of participants (Holm); 1 means unknown"
 
 _KEY = {
     "anchor": ids("t", "the object that the other two are compared with", ""),
@@ -198,6 +199,24 @@ _COUNTED: dict[str, Arrays] = {
         "failed": array("w", "i", "number of catch trials failed", within="workers"),
         "accuracy": array("w", "f", "estimated share of correct answers", within="workers"),
         "weight": array("w", "f", "weight of each answer of the participant", within="workers"),
+        "response_time": array(
+            "w",
+            "f",
+            "median response time, or else median time between two answers, s; NaN means unknown",
+            within="workers",
+        ),
+        "under_300_ms": array("w", "f", "share of these times below 300 ms; NaN means unknown", within="workers"),
+        "position": array(
+            "w", "i", "position chosen least probably by chance, from 1; 0 means unknown", within="workers"
+        ),
+        "positions": array("w", "i", "number of objects shown in these answers; 0 means unknown", within="workers"),
+        "position_share": array("w", "f", "share of these answers at `position`; NaN means unknown", within="workers"),
+        "longest_run": array(
+            "w", "i", "number of successive answers at the same position; 0 means unknown", within="workers"
+        ),
+        "p_position": array("w", "f", f"p-value of `position_share`, {_HOLM}", within="workers"),
+        "p_run": array("w", "f", f"p-value of `longest_run`, {_HOLM}", within="workers"),
+        "p_fast": array("w", "f", f"p-value of more than 10 % under 300 ms, {_HOLM}", within="workers"),
     },
     "participants": {
         "participant": array("w", "U", "name of the participant", within="participants"),

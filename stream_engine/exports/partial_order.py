@@ -7,7 +7,7 @@ import numpy as np
 from stream_engine.data.container import Corrupt
 from stream_engine.exports import Content, NothingToExport
 from stream_engine.order.canonical_order import Quadruplets, Weight, is_acyclic, kept_of_votes, net_votes, weight_among
-from stream_engine.order.implied import Implied, implied
+from stream_engine.order.implied import ImpliedCount, implied
 from stream_engine.order.partial_order import transitive_reduction
 from stream_engine.state.order_file import OrderFile
 from stream_engine.state.published import Published
@@ -62,7 +62,7 @@ def _canonical(rows: np.ndarray, net: np.ndarray, file: OrderFile | None) -> np.
     return kept
 
 
-def _of_kept(kept: np.ndarray) -> tuple[np.ndarray, Implied]:
+def _of_kept(kept: np.ndarray) -> tuple[np.ndarray, ImpliedCount]:
     """The transitive reduction, and what follows from the kept rows without having been said."""
     reduced = _reduced(kept)
     return reduced, implied(kept, reduced)

@@ -5,6 +5,7 @@ import numpy as np
 from stream_engine.data.packed_names import unpack_names
 from stream_engine.data.symmetric_matrices import DENSE_LIMIT, dense_matrix
 from stream_engine.evaluation import weighted_counts
+from stream_engine.evaluation.response_checks import response_checks
 from stream_engine.exports import Content, NothingToExport
 from stream_engine.exports.naming import names_array
 from stream_engine.state.published import Published
@@ -25,7 +26,8 @@ _COLUMNS = (
 
 def workers(published: Published) -> dict[str, Content]:
     """One row a worker, in the order of names: events, comparisons, agreed and disagreed with the others' net votes,
-    repeats and contradictions with self, catch trials passed and failed, estimated accuracy, weight."""
+    repeats and contradictions with self, catch trials passed and failed, estimated accuracy, weight; and how they
+    answer, see `evaluation.response_checks`: NaN, and 0 for integers, where positions or times are unknown."""
     if "reliability" not in published.artifacts:
         raise NothingToExport(
             "no reliability artifact in this state; include worker_votes in `accumulators` and run `stream-engine "
@@ -33,7 +35,18 @@ def workers(published: Published) -> dict[str, Content]:
         )
     arrays = published.artifacts["reliability"].arrays
     names = unpack_names(arrays["utf8"], arrays["offsets"])
-    columns = {name: arrays[name] for name in _COLUMNS}
+    checks = response_checks(published.snapshot, names)
+    columns = {name: arrays[name] for name in _COLUMNS} | {
+        "response_time": checks.seconds,
+        "under_300_ms": checks.fast,
+        "position": checks.position + 1,
+        "positions": checks.shown,
+        "position_share": checks.share,
+        "longest_run": checks.longest,
+        "p_position": checks.p_position,
+        "p_run": checks.p_run,
+        "p_fast": checks.p_fast,
+    }
     return {"workers": Content(names_array("worker", names) | columns, {"workers": {"worker": list(names), **columns}})}
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from stream_engine.evaluation.participants import LEAST
+from stream_engine.evaluation.response_checks import LEAST
 from stream_engine.findings import GAP, WARNING, Finding
 from stream_engine.findings.facts import Facts
 from stream_engine.findings.words import count, percent, some
@@ -32,7 +32,7 @@ def participants(facts: Facts) -> Iterator[Finding]:
             "participants", f"{some(people, 'participant')} answered, too few to compare with each other.", figures
         )
         return
-    if again := int(found.duplicates.sum()):
+    if again := int(found.responding.duplicates.sum()):
         text = (
             f"{some(again, 'answer was', 'answers were')} recorded more than once, by the same participant at the same "
         )
@@ -64,6 +64,8 @@ def _why(reasons: tuple[str, ...]) -> str:
         "the opposite": "answers opposite to all others",
         "catch trials": "failed catch trials",
         "lapse rate": "mostly random answers",
+        "at position": "mostly one position chosen",
+        "in a row": "straight-lining",
         "within": "answers faster than 300 ms",
     }
     told = {text: sum(key in reason for reason in reasons) for key, text in kinds.items()}

@@ -84,7 +84,7 @@ def nearest_name(name: str, names: list[str]) -> str | None:
 def _read_columns(event_fields: EventFields) -> set[str]:
     """Input fields that are read (an id is not)."""
     names = {name for kind in event_fields.kinds for field in event_fields.by_kind[kind] for name in field.inputs}
-    optional = {event_fields.optional[name] for name in ("worker", "sampler", "weight", "time")} | {*event_fields.votes}
+    optional = {source for name, source in event_fields.optional.items() if name != "id"} | {*event_fields.votes}
     return names | optional | {event_fields.type_input, *_asked_inputs(event_fields)}
 
 

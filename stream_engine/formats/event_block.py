@@ -60,8 +60,11 @@ def plain_triplets(events: Piece, texts: Names) -> Decoded | None:
 
 def _told_nothing(kinds: Kinds, origins: Origins) -> Provenance:
     """That of events which name neither worker nor sampler."""
-    worker, weight, time, sampler = origins
-    return Provenance(*kinds[:3], worker, [], weight, time, sampler=sampler)
+    worker, weight, time, sampler, seconds = origins
+    nowhere = np.broadcast_to(np.int32(0), len(worker))
+    return Provenance(
+        *kinds[:3], worker, [], weight, time, sampler=sampler, shown=nowhere, position=nowhere, seconds=seconds
+    )
 
 
 @njit(cache=True, nogil=True)
@@ -130,6 +133,7 @@ class Block:
                 np.array([event.weight for event in events]),
                 np.array([event.time for event in events]),
                 _numbers(self.samplers, [event.sampler for event in events]),
+                np.array([event.seconds for event in events]),
             )
         kinds = np.array([event.kind for event in events], np.int8)
         votes = np.array([event.votes for event in events], np.int64)
@@ -207,6 +211,7 @@ class Block:
             samplers,
             np.array([number_of[trial.worker] for trial in trials], np.int32),
             np.array([trial.passed for trial in trials], bool),
+            origins.seconds,
         )
 
 

@@ -67,18 +67,19 @@ class FieldNames(NamedTuple):
 
 
 class Origins(NamedTuple):
-    """Who gave the answers of some events, with what weight, and when."""
+    """Who gave the answers of some events, with what weight, when, and how fast."""
 
     worker: np.ndarray  # (e,) int32, -1 without a name
     weight: np.ndarray  # (e,) float64
     time: np.ndarray  # (e,) float64, NaN if not given
     sampler: np.ndarray  # (e,) int32, -1 without a name
+    seconds: np.ndarray  # (e,) float64, NaN if not given
 
 
 def untold(events: int) -> Origins:
     """The origins of events that state none: one value each, repeated at no cost."""
-    nobody = np.broadcast_to(np.int32(-1), events)
-    return Origins(nobody, np.broadcast_to(1.0, events), np.broadcast_to(np.nan, events), nobody)
+    nobody, never = np.broadcast_to(np.int32(-1), events), np.broadcast_to(np.nan, events)
+    return Origins(nobody, np.broadcast_to(1.0, events), never, nobody, never)
 
 
 def joined_origins(parts: Sequence[Origins]) -> Origins:
@@ -103,8 +104,7 @@ class Piece(NamedTuple):
 def empty_piece(with_origins: bool) -> Piece:
     """No events."""
     none = np.empty(0, np.int64)
-    origins = Origins(none.astype(np.int32), np.empty(0), np.empty(0), none.astype(np.int32)) if with_origins else None
-    return Piece(none, none.astype(np.int8), none, none, none.astype(np.int32), origins)
+    return Piece(none, none.astype(np.int8), none, none, none.astype(np.int32), untold(0) if with_origins else None)
 
 
 def in_order(pieces: list[Piece]) -> Piece:

@@ -18,7 +18,8 @@ TRIPLET, QUADRUPLET, ODD_ONE_OUT, MOST_CENTRAL, PICK, RANKING, LABEL = range(len
 KIND = {name: kind for kind, name in enumerate(EVENT_TYPES)}
 VOTES = ("n_near", "n_far")  # fields that triplets and quadruplets may have
 VOTED = (TRIPLET, QUADRUPLET)
-OPTIONAL = ("id", "worker", "sampler", "weight", "time")  # fields that any event may have
+PACE = {"seconds": 1.0, "milliseconds": 1e-3}  # response times, in seconds
+OPTIONAL = ("id", "worker", "sampler", "weight", "time", *PACE)  # fields that any event may have
 
 
 class Shape(NamedTuple):
@@ -132,7 +133,7 @@ class EventFields(NamedTuple):
     only_kind: int | None  # the type of every event, if `--type` is given
     type_input: str
     by_kind: tuple[tuple[EventField, ...], ...]  # in the order of the contract
-    optional: dict[str, str]  # id, worker, sampler, weight, time -> input field
+    optional: dict[str, str]  # each of `OPTIONAL` -> input field
     where: tuple[Filter, ...]
     known: frozenset[str]  # input fields that mean something; all others are ignored and named
     catch_input: str | None = None  # input field that marks catch trials, when `--columns` names one

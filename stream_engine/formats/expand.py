@@ -174,6 +174,32 @@ def expand(
     return out if votes is None else _repeated(out, votes[fault == FINE])
 
 
+def chosen_at(
+    kind: np.ndarray, start: np.ndarray, split: np.ndarray, members: np.ndarray, among: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """`(of how many objects one was chosen, where it stood among them)` of events, for the arguments of `expand`; zeros
+    where not one was chosen, and for events that are not `among` (e,) bool them. O(members).
+
+    >>> shown, position = chosen_at(np.array([PICK, TRIPLET]), np.array([0, 5, 8]), np.array([4, 7]),
+    ...                             np.array([0, 1, 2, 3, 3, 4, 5, 6]), np.array([True, True]))
+    >>> shown.tolist(), position.tolist()
+    ([3, 0], [2, 0])
+    """
+    one = (kind == PICK) | (kind == ODD_ONE_OUT) | (kind == MOST_CENTRAL)
+    if not one.any():
+        nowhere = np.broadcast_to(np.int32(0), len(kind))
+        return nowhere, nowhere
+    one &= among & (start[1:] - split == 1)
+    first = start[:-1] + (kind == PICK)
+    shown = np.where(one, split - first, 0).astype(np.int32)
+    position = np.zeros(len(kind), np.int32)
+    for size in np.unique(shown[one]).tolist():
+        rows = np.flatnonzero(shown == size)
+        objects = members[first[rows, None] + np.arange(size)]
+        position[rows] = (objects == members[split[rows], None]).argmax(axis=1)
+    return shown, position
+
+
 def _repeated(one: Comparisons, votes: np.ndarray) -> Comparisons:
     """Every comparison votes[0] times, then its opposite votes[1] times; `votes` (a, 2) of accepted events.
 

@@ -18,7 +18,7 @@ from stream_engine.data.comparisons import Decoded, Kinds, Provenance
 from stream_engine.data.packed_names import Names
 from stream_engine.formats.event_columns import slices_side_by_side
 from stream_engine.formats.event_fields import RANKING
-from stream_engine.formats.expand import FINE, Comparisons, Faults, expand, first_appearance
+from stream_engine.formats.expand import FINE, Comparisons, Faults, chosen_at, expand, first_appearance
 
 COMPARISONS_AT_ONCE = 1 << 21  # about 200 MB while they are learned; 8 MiB of plain triplets are about 130,000
 
@@ -57,6 +57,7 @@ class AcceptedOrigins(NamedTuple):
     samplers: list[str]
     catch_worker: np.ndarray  # (c,) int32
     catch_passed: np.ndarray  # (c,) bool
+    seconds: np.ndarray  # (a,) float64
 
 
 class Run(NamedTuple):
@@ -78,6 +79,12 @@ class Pieces:
     @cached_property
     def _accepted_before(self) -> np.ndarray:
         return np.concatenate([[0], np.cumsum(self._faults.fault == FINE)])
+
+    @cached_property
+    def _positions(self) -> tuple[np.ndarray, np.ndarray]:
+        fine = self._faults.fault == FINE
+        shown, position = chosen_at(*self._events[:4], fine)
+        return shown[fine], position[fine]
 
     def runs(self) -> list[Run]:
         """The content of each piece; at least one."""
@@ -188,6 +195,8 @@ class Pieces:
             run.first > 0,
             origins.sampler[accepted],
             origins.samplers,
+            origins.seconds[accepted],
+            *(column[accepted] for column in self._positions),
         )
 
 

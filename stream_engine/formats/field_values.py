@@ -2,12 +2,14 @@
 
 import math
 import re
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Annotated, Any
 
 import msgspec
 
 from stream_engine.data.comparisons import MAX_WEIGHT, InvalidEvent
+from stream_engine.formats.event_fields import PACE
 
 AwareTime = Annotated[datetime, msgspec.Meta(tz=True)]
 WHOLE_FLOAT = r"(-?[1-9][0-9]{0,15}|0)\.0"  # the text of an integer from a column of floats
@@ -139,6 +141,20 @@ def time_of(value: Any, text: bool) -> float:
             "bad_time", f"time is {quoted(value)}; it must be RFC 3339 (2024-05-01T12:00:00Z) or epoch seconds"
         )
     return number
+
+
+def response_time(values: Mapping[str, Any], text: bool) -> float:
+    """Seconds, of the first of `PACE` that holds a number of at least 0; NaN where none does. Never a reason to reject
+    an answer.
+
+    >>> response_time({"seconds": "", "milliseconds": "812"}, text=True), response_time({"seconds": -1.0}, text=False)
+    (0.812, nan)
+    """
+    for name, value in values.items():
+        number = None if is_absent(value, text) else number_of(value, text)
+        if number is not None and 0.0 <= number < math.inf:
+            return number * PACE[name]
+    return math.nan
 
 
 def type_and_value(value: object) -> str:

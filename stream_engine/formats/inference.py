@@ -25,7 +25,18 @@ from stream_engine.formats.record_kinds import (
     practice,
     with_answers,
 )
-from stream_engine.formats.roles import ANCHOR, ANSWER, CENTRAL, FAR, NEAR, NOT_ANSWER, ODD, family_of, participant
+from stream_engine.formats.roles import (
+    ANCHOR,
+    ANSWER,
+    CENTRAL,
+    FAR,
+    NEAR,
+    NOT_ANSWER,
+    ODD,
+    family_of,
+    participant,
+    response_times,
+)
 
 LEAST_FIT = 0.98  # share of the questions that a reading must make sense of
 LEAST_ALIKE = 0.2  # share of the values that columns of objects have in common
@@ -352,6 +363,10 @@ def _completed(
     if who is not None:
         columns["worker"] = (who.name,)
         evidence.append(Evidence("participant", who.name, f"{len(who.distinct):,} in {kept.size:,} questions"))
+    if not wide and (told_times := response_times(kept)) is not None:
+        field, column, why = told_times
+        columns[field] = (column.name,)
+        evidence.append(Evidence("response times", f"{column.name}, in {field}", why))
     codes = (
         {next(field for field in fields if field in ("chosen", "odd", "central")): answer.codes} if answer.codes else {}
     )

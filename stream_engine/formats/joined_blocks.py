@@ -131,6 +131,7 @@ def _joined_provenance(parts: Sequence[Provenance]) -> Provenance:
         parts[0].continues,
         np.concatenate([numbers[part.sampler] for numbers, part in zip(asked, parts, strict=True)]),
         list(samplers.texts()),
+        *(np.concatenate([getattr(part, name) for part in parts]) for name in ("seconds", "shown", "position")),
     )
 
 

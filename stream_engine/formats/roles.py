@@ -1,7 +1,10 @@
 """What names of columns suggest: the words of the field for anchors, options, answers and participants."""
 
 from collections.abc import Iterator, Sequence
+from statistics import median
 
+from stream_engine.formats.event_fields import PACE
+from stream_engine.formats.field_values import number_of
 from stream_engine.formats.record_columns import Column, Records
 
 
@@ -40,6 +43,10 @@ PARTICIPANTS = (
     *("completedby", "annotationscompletedby", "judge", "observer", "participation", "srid", "runid", "sessionid"),
     *("token", "id", "studyresultid", "emailaddress", "username"),
 )
+RESPONSE_TIMES = ("responsetime", "reactiontime", "latency")
+UNITS = {"milliseconds": _words("ms msec millis milliseconds"), "seconds": _words("s sec secs seconds")}
+LONGEST = 60.0  # median of seconds; a larger one is of milliseconds
+LEAST_NUMBERS = 0.9  # share of the values
 
 
 def family_of(columns: Sequence[Column]) -> Iterator[list[Column]]:
@@ -92,3 +99,29 @@ def participant(records: Records, wide: bool) -> Column | None:
             if repeated:
                 found.append((PARTICIPANTS.index(called), name))
     return records.columns[min(found)[1]] if found else None
+
+
+def response_times(records: Records) -> tuple[str, Column, str] | None:
+    """`(field of an event, column, why)` of the column of response times, in seconds or milliseconds: as its name says,
+    or as its median does, if it is called so and holds numbers. None where the fields themselves are there.
+
+    >>> from stream_engine.formats.record_columns import records_of
+    >>> field, column, why = response_times(records_of({"key_resp.rt": ["0.81", "1.2"], "time": ["5", "6"]}))
+    >>> field, column.name, why
+    ('seconds', 'key_resp.rt', 'its median is 1')
+    """
+    if PACE.keys() & records.columns.keys():
+        return None
+    for name, column in records.columns.items():
+        words = "".join(column.words)
+        if not ("rt" in column.words or any(each in words for each in RESPONSE_TIMES)) or set(name) & set(",|="):
+            continue
+        values = [number_of(text, text=True) for text in column.texts if text is not None]
+        numbers = [value for value in values if value is not None and value >= 0.0]
+        if not numbers or len(numbers) < LEAST_NUMBERS * len(values) or 2 * len(values) < records.size:
+            continue
+        if unit := next((unit for unit, said in UNITS.items() if said & set(column.words)), None):
+            return unit, column, "its name says so"
+        middle = median(numbers)
+        return "milliseconds" if middle > LONGEST else "seconds", column, f"its median is {middle:.3g}"
+    return None

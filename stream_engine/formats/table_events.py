@@ -14,7 +14,7 @@ import numpy as np
 from stream_engine.data.comparisons import EVENT_TYPES, MAX_LIST, MAX_WEIGHT, InvalidEvent
 from stream_engine.formats.event_block import Block
 from stream_engine.formats.event_columns import FieldNames, KnownNames, Origins, Pool, slices_side_by_side
-from stream_engine.formats.event_fields import TRIPLET, VOTED, EventField, EventFields, Filter, place_of
+from stream_engine.formats.event_fields import PACE, TRIPLET, VOTED, EventField, EventFields, Filter, place_of
 from stream_engine.formats.field_values import MAX_VOTES
 from stream_engine.formats.validate import CatchTrial, Event
 
@@ -279,4 +279,16 @@ class _Columns:
             if (column := self.get(optional[name])) is not None:
                 numbers[name], good = column.optional_names(pool if self.block.provenance else None)
                 sure &= good
-        return sure, Origins(numbers["worker"], numbers["weight"], numbers["time"], numbers["sampler"])
+        worker, weight, time, sampler = (numbers[name] for name in ("worker", "weight", "time", "sampler"))
+        return sure, Origins(worker, weight, time, sampler, self._response_times())
+
+    def _response_times(self) -> np.ndarray:
+        """(n,) float64 seconds, NaN where none are given: see `field_values.response_time`."""
+        seconds = np.broadcast_to(np.nan, self.size)
+        for name, unit in PACE.items():
+            if (column := self.get(self.event_fields.optional[name])) is not None:
+                missing = column.absent()
+                values = column.numbers(missing)
+                good = (values >= 0.0) & (values < np.inf) & ~missing & np.isnan(seconds)
+                seconds = np.where(good, values * unit, seconds)
+        return seconds

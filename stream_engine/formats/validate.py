@@ -7,11 +7,21 @@ votes. Names and distinctness are checked afterwards, in `expand`, with the same
 event).
 """
 
+import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from stream_engine.data.comparisons import EVENT_TYPES, MAX_LIST, InvalidEvent
-from stream_engine.formats.event_fields import KIND, LIST_SEPARATOR, TRIPLET, VOTED, EventField, EventFields, place_of
+from stream_engine.formats.event_fields import (
+    KIND,
+    LIST_SEPARATOR,
+    PACE,
+    TRIPLET,
+    VOTED,
+    EventField,
+    EventFields,
+    place_of,
+)
 from stream_engine.formats.field_values import (
     MISSING,
     catch_passed,
@@ -19,6 +29,7 @@ from stream_engine.formats.field_values import (
     name_text,
     optional_name,
     quoted,
+    response_time,
     time_of,
     type_and_value,
     votes_of,
@@ -38,6 +49,7 @@ class Event(NamedTuple):
     time: float
     sampler: str | None = None
     votes: tuple[int, int] = (1, 0)  # number of answers as stated, and in the other direction
+    seconds: float = math.nan  # response time
 
 
 class CatchTrial(Exception):
@@ -77,7 +89,8 @@ def read_event(cell: Cell, event_fields: EventFields, text: bool) -> Event:
     if kind in VOTED:
         near, far = event_fields.votes
         votes = votes_of(cell(near), cell(far), text)
-    return Event(kind, names, worker, weight, time, sampler, votes)
+    seconds = response_time({name: cell(optional[name]) for name in PACE}, text)
+    return Event(kind, names, worker, weight, time, sampler, votes, seconds)
 
 
 def _kind(value: Any, text: bool) -> int:

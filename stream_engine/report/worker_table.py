@@ -15,7 +15,9 @@ TITLE = "Participants"
 ABOUT = (
     "Accuracy against others: share of a participant's answers that the similarities of all other participants "
     "predict, with 95 % CI. Lapse rate: estimated share of random answers. Median seconds, and share under 300 ms: "
-    "from one answer of the participant to the next. Duplicates: the same answer recorded again with the same time."
+    "response times, or else from one answer of the participant to the next. Position, and share at it: the "
+    "position whose share is least probable by chance. Longest run: of answers at the same position. Duplicates: the "
+    "same answer recorded again with the same time."
 )
 
 
@@ -27,6 +29,7 @@ def section(material: Material) -> Section | None:
     if found is None:
         return Section(TITLE, "There is no participant column.")
     order = sorted(range(len(found.names)), key=lambda i: (not found.reasons[i], found.names[i]))
+    responding = found.responding
     columns = {
         "worker": [found.names[i] for i in order],
         "flagged because": [found.reasons[i] for i in order],
@@ -38,10 +41,19 @@ def section(material: Material) -> Section | None:
         "catch trials passed": found.passed[order].tolist(),
         "catch trials failed": found.failed[order].tolist(),
         "lapse rate": found.lapse[order].tolist(),
-        "median seconds": found.interval[order].tolist(),
-        "under 300 ms": found.fast[order].tolist(),
-        "duplicates": found.duplicates[order].tolist(),
+        "median seconds": responding.seconds[order].tolist(),
+        "under 300 ms": responding.fast[order].tolist(),
+        "duplicates": responding.duplicates[order].tolist(),
     }
+    if responding.shown.any():
+        columns |= {
+            "position": [
+                f"{at + 1} of {of}" if of else ""
+                for at, of in zip(responding.position[order].tolist(), responding.shown[order].tolist())
+            ],
+            "share at it": responding.share[order].tolist(),
+            "longest run": [n or None for n in responding.longest[order].tolist()],
+        }
     columns |= _reliability(material, columns["worker"])
     flagged = [columns["worker"][i] for i in range(found.flagged)]
     says = f"{some(len(found.names), 'participant')} answered. "

@@ -29,7 +29,7 @@ from stream_engine.state.snapshot import Snapshot
 from stream_engine.state.store import Store
 
 VOTES = "worker_votes"
-LATER = {VOTES, "judgements"}  # defaults that older states and deltas do not have
+LATER = {VOTES, "judgements", "response_patterns"}  # defaults that older states and deltas do not have
 
 
 class ResumedState(NamedTuple):

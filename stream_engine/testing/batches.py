@@ -8,6 +8,8 @@ from stream_engine.data.comparisons import Batch, Kinds, Provenance, canonical_q
 
 WORKERS, SAMPLERS = ("u", "v", "w", "x"), ("random", "uncertain")
 WEIGHTS = (0.0, 0.25, 1.0, 3.7)
+PATTERN = ("seconds", "shown", "position")
+OF_EVENTS = ("kind", "worker", "weight", "time", "sampler", *PATTERN)
 
 
 def dense_batch(rng: np.random.Generator, n_objects: int = 5, size: int = 60, quadruplets: float = 0.3) -> Batch:
@@ -51,6 +53,7 @@ def _provenance(
     used = [str(name) for name in rng.permutation(workers)]
     kind = np.zeros(events, np.int8)
     kind[of_quadruplet] = 1
+    shown = rng.choice([0, 2, 3], events).astype(np.int32)
     return Provenance(
         of_triplet.astype(np.int32),
         of_quadruplet.astype(np.int32),
@@ -63,6 +66,9 @@ def _provenance(
         rng.random(3) < 0.5,
         sampler=rng.integers(-1, len(SAMPLERS), events).astype(np.int32),
         samplers=SAMPLERS,
+        seconds=np.where(rng.random(events) < 0.3, np.nan, rng.exponential(1.0, events)),
+        shown=shown,
+        position=(rng.integers(0, 6, events) % np.maximum(shown, 1)).astype(np.int32),
     )
 
 
@@ -107,7 +113,7 @@ def _piece(whole: Batch, event_of: np.ndarray, is_triplet: np.ndarray, begin: in
     part = told._replace(
         of_triplet=of_triplet.astype(np.int32),
         of_quadruplet=of_quadruplet.astype(np.int32),
-        **{name: getattr(told, name)[events] for name in ("kind", "worker", "weight", "time", "sampler")},
+        **{name: getattr(told, name)[events] for name in OF_EVENTS},
         catch_worker=told.catch_worker[catches],
         catch_passed=told.catch_passed[catches],
         continues=continues,
@@ -139,11 +145,12 @@ def concatenated(stream: list[Batch]) -> Batch:
                 who[told.catch_worker],
                 told.catch_passed,
                 how[told.sampler],
+                *(getattr(told, name) for name in PATTERN),
             ]
         )
         events += len(told.kind)
     columns = [np.concatenate(column) for column in zip(*parts)]
-    of_triplet, of_quadruplet, kind, worker, weight, time, catch_worker, catch_passed, sampler = columns
+    of_triplet, of_quadruplet, kind, worker, weight, time, catch_worker, catch_passed, sampler, *pattern = columns
     return Batch(
         np.concatenate([batch.triplets for batch in stream]),
         np.concatenate([batch.quadruplets for batch in stream]),
@@ -161,6 +168,9 @@ def concatenated(stream: list[Batch]) -> Batch:
             catch_passed,
             sampler=sampler.astype(np.int32),
             samplers=tuple(samplers),
+            seconds=pattern[0],
+            shown=pattern[1],
+            position=pattern[2],
         ),
     )
 
@@ -179,9 +189,8 @@ def batch_of(batch: Batch, triplets: np.ndarray, quadruplets: np.ndarray) -> Bat
         told._replace(
             of_triplet=np.arange(m, dtype=np.int32),
             of_quadruplet=np.arange(m, m + q, dtype=np.int32),
-            **{name: getattr(told, name)[events] for name in ("kind", "worker", "weight", "time")},
+            **{name: getattr(told, name)[events] for name in OF_EVENTS if len(getattr(told, name))},
             catch_worker=told.catch_worker[:0],
             catch_passed=told.catch_passed[:0],
-            sampler=told.sampler[events] if len(told.sampler) else told.sampler,
         ),
     )

@@ -5,13 +5,14 @@ import functools
 import http.server
 import json
 import shutil
+import subprocess
 import threading
 
 import pytest
 from PIL import Image
 
 from tests.conftest import ROOT
-from tests.support.fetched_programs import npm, npm_installed
+from tests.support.fetched_programs import cache
 from tests.support.process import until
 
 PLUGIN = ROOT / "deploy" / "jspsych"
@@ -35,6 +36,12 @@ pytestmark = [
 ]
 
 
+def npm(*arguments, cwd) -> str:
+    done = subprocess.run(["npm", *map(str, arguments)], cwd=cwd, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr[-2000:]
+    return done.stdout
+
+
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory):
     """http://localhost:PORT of a page with the packed plugin and jsPsych."""
@@ -42,7 +49,9 @@ def lab(tmp_path_factory):
     (packed,) = json.loads(npm("pack", "--json", "--pack-destination", folder, cwd=PLUGIN))
     assert {each["path"] for each in packed["files"]} == {"index.js", "package.json", "README.md"}
     assert f'version: "{packed["version"]}"' in (PLUGIN / "index.js").read_text()
-    npm_installed(folder / packed["filename"], "jspsych@8", into=folder)
+    with cache("npm") as kept:
+        options = ["--cache", kept, "--no-audit", "--no-fund", "--prefer-offline"]
+        npm("install", *options, folder / packed["filename"], "jspsych@8", cwd=folder)
     (folder / "index.html").write_text(PAGE)
 
     class Quiet(http.server.SimpleHTTPRequestHandler):

@@ -14,6 +14,7 @@ from stream_engine.counts import ACCUMULATORS, Forgetting, accumulator
 from stream_engine.counts.float_sums import KeySums, PairSums, _columns
 from stream_engine.counts.judgement_kernels import ALL, OF_SAMPLER, OF_SIDES, OF_WORKER
 from stream_engine.counts.judgement_states import NO_TIME
+from stream_engine.counts.response_patterns import BOUNDS, SEQUENCE
 from stream_engine.counts.worker_votes import TALLIES
 from stream_engine.data.comparisons import Batch
 from stream_engine.data.hashing import GOLDEN_GAMMA, mix64, name_hashes
@@ -172,6 +173,39 @@ def worker_votes(kind, batch, **forgetting):
     }
 
 
+def response_patterns(kind, batch, **forgetting):
+    """Every answer by itself, in plain Python."""
+    given = batch.provenance
+    counted, sequences = Counter(), {}
+    for e in range(0 if given is None else len(given.shown)):
+        name = given.workers[given.worker[e]] if given.worker[e] >= 0 else ""
+        shown, position, seconds = int(given.shown[e]), int(given.position[e]), float(given.seconds[e])
+        if name and seconds == seconds:
+            counted[name, 0, sum(round(1000 * seconds) >= bound for bound in BOUNDS.tolist())] += 1
+            sequences.setdefault(name, [])
+        if name and shown > 1:
+            counted[name, shown, position] += 1
+            sequences.setdefault(name, []).append((shown, position))
+    names = sorted(sequences)
+    rows = sorted((names.index(name), *key, n) for (name, *key), n in counted.items())
+    columns = np.array(rows, np.int64).reshape(-1, 4).T
+    told = []
+    for name in names:
+        runs, followed, changes = [0], 0, 0
+        for n, each in enumerate(sequences[name]):
+            before = sequences[name][n - 1] if n else None
+            followed += n > 0 and before[0] == each[0]
+            changes += n > 0 and before[0] == each[0] and before[1] != each[1]
+            runs.append(runs[-1] + 1 if each == before else 1)
+        told.append([*(sequences[name] or [(0, 0)])[-1], runs[-1], max(runs), followed, changes])
+    return {
+        **{name: column.astype(np.int32) for name, column in zip(("worker", "shown", "value"), columns)},
+        "n": columns[3].copy(),
+        **pack_names(names),
+        **dict(zip(SEQUENCE, np.array(told, np.int64).reshape(-1, len(SEQUENCE)).T.copy())),
+    }
+
+
 def window(kind, batch, window: float = 1e6, **forgetting):
     """One triplet after the other, all of them looked at again each time."""
     held: list[tuple[float, list[int]]] = []
@@ -285,6 +319,7 @@ DEFINITIONS = {
     "worker_votes": worker_votes,
     "window": window,
     "judgements": judgements,
+    "response_patterns": response_patterns,
 }
 
 

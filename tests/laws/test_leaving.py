@@ -19,6 +19,7 @@ from stream_engine.counts.removal import (
     shifted,
     votes_of,
 )
+from stream_engine.counts.response_patterns import ResponsePatterns
 from stream_engine.counts.triplet_counts import TripletCounts
 from stream_engine.counts.worker_votes import TALLIES, WorkerVotes, names_of
 from stream_engine.data.comparisons import Batch
@@ -32,9 +33,17 @@ from tests.support.generators import batch_of, concatenated, dense_batch, with_p
 
 OBJECTS_CAN = {
     "adds3", "adds4", "triplet_counts", "quadruplet_counts", "triplet_counts_weighted", "triplet_counts_decayed",
-    "worker_votes", "window", "judgements",
+    "worker_votes", "window", "judgements", "response_patterns",
 }  # fmt: skip
-WORKERS_CAN = {"adds3", "adds4", "triplet_counts", "quadruplet_counts", "worker_votes", "judgements"}
+WORKERS_CAN = {
+    "adds3",
+    "adds4",
+    "triplet_counts",
+    "quadruplet_counts",
+    "worker_votes",
+    "judgements",
+    "response_patterns",
+}
 KINDS = {name: accumulator(name, BY_TIME) for name in ACCUMULATORS} | {
     f"{name} by arrival": accumulator(name, Forgetting("count")) for name in BY_ARRIVAL
 }
@@ -77,6 +86,9 @@ def test_an_object(name):
         if name not in OBJECTS_CAN:
             with pytest.raises(CannotForget):
                 kind.without(state, leaving)
+            continue
+        if kind is ResponsePatterns:  # counts answers, whatever they are about
+            assert same(kind.without(state, leaving), state, 0.0)
             continue
         stay = [np.flatnonzero((rows != gone).all(axis=1)) for rows in (batch.triplets, batch.quadruplets)]
         smaller = batch_of(batch, *stay)

@@ -30,6 +30,7 @@ COLUMNS = [
     "label",
     "worker",
     "sampler",
+    "seconds",
     "weight",
     "time",
 ]
@@ -69,6 +70,8 @@ def some_event(rng, kind, faults):
         event["time"] = float(rng.integers(0, 10**9)) if rng.random() < 0.5 else "2024-05-01T12:00:00Z"
     if rng.random() < 0.3:
         event["sampler"] = str(rng.choice(["random", "gain", "5"]))
+    if rng.random() < 0.3:
+        event["seconds"] = float(rng.choice([0.0, 0.25, 1.5, 812.0, -1.0]))
     if faults and rng.random() < 0.5:
         spoil(rng, event, kind)
     return event
@@ -149,7 +152,11 @@ def arrow_of(events, coded=False):
             row["time"] = datetime.fromtimestamp(row["time"], UTC).isoformat()
         rows.append(row)
     name = pa.dictionary(pa.int16(), pa.string()) if coded else pa.string()
-    types = {c: pa.list_(name) if c in LISTS else name for c in COLUMNS} | {"weight": pa.float64(), "time": pa.string()}
+    types = {c: pa.list_(name) if c in LISTS else name for c in COLUMNS} | {
+        "weight": pa.float64(),
+        "time": pa.string(),
+        "seconds": pa.float64(),
+    }
     return pa.record_batch({c: pa.array([row.get(c) for row in rows], types[c]) for c in COLUMNS})
 
 
@@ -163,9 +170,13 @@ def ipc_of(batch, pieces=2):
 
 
 def essence(done):
-    """A Decoded as plain values; NaN times as None; a bad weight is shown as it was written, so without its words."""
-    provenance = done.provenance and [np.asarray(column).tolist() for column in done.provenance._replace(time=[])]
-    times = done.provenance and [None if math.isnan(t) else t for t in done.provenance.time.tolist()]
+    """A Decoded as plain values; NaN as None; a bad weight is shown as it was written, so without its words."""
+    told = done.provenance and done.provenance._replace(time=[], seconds=[])
+    provenance = told and [np.asarray(column).tolist() for column in told]
+    times = done.provenance and [
+        [None if math.isnan(t) else t for t in column.tolist()]
+        for column in (done.provenance.time, done.provenance.seconds)
+    ]
     kinds = done.kinds and [np.asarray(column).tolist() for column in done.kinds]
     refused = [(r.index, r.reason, r.message if r.reason != "bad_weight" else "") for r in done.rejected]
     return (

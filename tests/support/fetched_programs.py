@@ -50,16 +50,3 @@ def jars_of(pom: Path, name: str, missing: type[Missing], *tools: str) -> list[P
                 raise missing(f"mvn could not fetch {name}: {(fetched.stdout + fetched.stderr).strip()[-300:]}")
             (folder / ".complete").touch()
         return sorted(folder.glob("*.jar"))
-
-
-def npm(*arguments: str | Path, cwd: Path) -> str:
-    """What `npm ARGUMENTS` prints."""
-    done = subprocess.run(["npm", *map(str, arguments)], cwd=cwd, capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0, done.stderr[-2000:]
-    return done.stdout
-
-
-def npm_installed(*packages: str | Path, into: Path) -> None:
-    """Install packages of npm into a folder; what was downloaded once is kept."""
-    with cache("npm") as kept:
-        npm("install", "--cache", kept, "--no-audit", "--no-fund", "--prefer-offline", *packages, cwd=into)

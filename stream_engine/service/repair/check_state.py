@@ -43,9 +43,7 @@ def check_state(directory: str | Path, dead_letters: str | None = None) -> Itera
         yield _checked(f"snapshot {sequence:012d}", _snapshot, store, sequence, snapshots)
     newest = next(iter(snapshots.values()), None)
     if newest is None:
-        yield Finding(
-            "state", WRONG, "no snapshot is valid; restore a backup, or start again with another --state"
-        )
+        yield Finding("state", WRONG, "no snapshot is valid; restore a backup, or start again with another --state")
     digests = {sequence: snapshot.digest for sequence, snapshot in snapshots.items()}
     for kind in store.kinds():
         for sequence in reversed(store.artifact_sequences(kind)):
