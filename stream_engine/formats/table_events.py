@@ -279,9 +279,8 @@ class _Columns:
             if (column := self.get(optional[name])) is not None:
                 numbers[name], good = column.optional_names(pool if self.block.provenance else None)
                 sure &= good
-        return sure, Origins(
-            *(numbers[name] for name in ("worker", "weight", "time", "sampler")), self._response_times()
-        )
+        worker, weight, time, sampler = (numbers[name] for name in ("worker", "weight", "time", "sampler"))
+        return sure, Origins(worker, weight, time, sampler, self._response_times())
 
     def _response_times(self) -> np.ndarray:
         """(n,) float64 seconds, NaN where none are given: see `field_values.response_time`."""

@@ -150,7 +150,20 @@ def concatenated(stream: list[Batch]) -> Batch:
         )
         events += len(told.kind)
     columns = [np.concatenate(column) for column in zip(*parts)]
-    of_triplet, of_quadruplet, kind, worker, weight, time, catch_worker, catch_passed, sampler, *pattern = columns
+    (
+        of_triplet,
+        of_quadruplet,
+        kind,
+        worker,
+        weight,
+        time,
+        catch_worker,
+        catch_passed,
+        sampler,
+        seconds,
+        shown,
+        position,
+    ) = columns
     return Batch(
         np.concatenate([batch.triplets for batch in stream]),
         np.concatenate([batch.quadruplets for batch in stream]),
@@ -168,7 +181,9 @@ def concatenated(stream: list[Batch]) -> Batch:
             catch_passed,
             sampler=sampler.astype(np.int32),
             samplers=tuple(samplers),
-            **dict(zip(PATTERN, pattern)),
+            seconds=seconds,
+            shown=shown,
+            position=position,
         ),
     )
 
