@@ -287,7 +287,12 @@ SOURCES = {
     "stdin": "connectors.files.stdin:StdinSource",
     "kafka": "connectors.kafka.schema_registry:open_topic",
     "deltas": "connectors.spark_deltas:DeltaSource",
+    "s3": "connectors.stores.source:S3",
+    "gs": "connectors.stores.source:GoogleStorage",
+    "https": "connectors.stores.source:Https",
+    "http": "connectors.stores.source:Http",
 }
+STORES = ("s3", "gs", "https", "http")  # what is read as local files are
 SINKS = {
     "file": "connectors.files.dead_letters:DeadLetterFile",
     "kafka": "connectors.kafka.dead_letter_sink:KafkaDeadLetters",

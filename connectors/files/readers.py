@@ -37,12 +37,13 @@ AVRO = ".avro"  # and an Avro file as one of JSON lines
 
 
 class Kind(NamedTuple):
-    """What a file is: "json", "csv", "parquet" or "arrow", the suffix of its compression or nothing, and how its text
-    is laid out."""
+    """What a file is: "json", "csv", "parquet" or "arrow", the suffix of its compression or nothing, how its text is
+    laid out, and whether it may be one document."""
 
     name: str
     compression: str
     layout: TextLayout = PLAIN_TEXT
+    is_document: bool = False
 
     @property
     def is_text(self) -> bool:
@@ -82,7 +83,7 @@ def kind_of(path: str, format: str | None, layout: TextLayout = PLAIN_TEXT) -> K
         raise UnusableSource(f"{path}: only text files can be compressed as a whole; decompress it first")
     if suffix == ".tsv" and layout.delimiter is None:
         layout = layout._replace(delimiter="\t")
-    return Kind(name, compression, layout)
+    return Kind(name, compression, layout, name == "json" and suffix == ".json")
 
 
 def partition_of(path: str) -> str:
@@ -174,8 +175,7 @@ def opened_text(path: str, kind: Kind) -> ByteStream:
 
         return Container(path)
     stream = as_utf8(open_stream(path, kind.compression), kind.layout.encoding)
-    is_document = kind.name == "json" and path.lower().removesuffix(kind.compression).endswith(".json")
-    return Document(stream) if is_document else stream
+    return Document(stream) if kind.is_document else stream
 
 
 def text_record(block: Block, blocks: Blocks, partition: str, format: str) -> Record:

@@ -142,7 +142,7 @@ def librdkafka_options(options: Mapping[str, Any]) -> dict[str, Any]:
     if options and not named:
         raise UnusableSource(
             f"kafka options: got {', '.join(sorted(options))} with the client confluent, expected librdkafka's names, "
-            "as security.protocol (quoted in TOML); kafka-python's names serve dead-letter topics beside them"
+            "as security.protocol (quoted in TOML); kafka-python's names are used for dead-letter topics only"
         )
     return named
 

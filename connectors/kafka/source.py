@@ -407,7 +407,7 @@ class KafkaSource(Source):
         if self._failed_clients > PATIENCE:
             places = ", ".join(f"{self._name(p)}@{position.offset}" for p, position in sorted(self._stored.items()))
             raise SourceFailed(
-                f"{self.address}: {PATIENCE} fresh clients in a row could not read on from {places}: "
+                f"{self.address}: {PATIENCE} new clients in a row could not resume at {places}: "
                 f"{self._scrubbed(failed)}. "
                 "Delete the records that cannot be read (kafka-delete-records) and start with "
                 "--on-offset-loss earliest"
@@ -437,7 +437,7 @@ class KafkaSource(Source):
         if gone := self._selected.of(self._stored) - numbers:
             raise SourceFailed(
                 f"{self.address}: partitions {listed(gone)} of the stored positions do not exist; the "
-                f"topic has {listed(numbers)}. Was it made anew? Use a new state directory for it"
+                f"topic has {listed(numbers)}. Was it recreated? Use a new state directory for it"
             )
         return self._selected.of(numbers)
 

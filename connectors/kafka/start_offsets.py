@@ -103,7 +103,7 @@ def offset_loss(stored: Position, span: Range, mark: int, cut: int | None = None
         )
     if stored.offset > span.end:
         same = stored.mark and mark  # else the topic may be another one, none of which was read
-        why = "the partition ends before it (a log cut back, or a topic made anew)"
+        why = "the partition ends before it (the log was truncated, or the topic recreated)"
         return OffsetLoss(why, span.end, 0) if same else OffsetLoss(why, span.first, None)
     return None
 
@@ -167,9 +167,9 @@ def _accepted(loss: OffsetLoss, where: str, position: Position, span: Range, on_
     left = f"offsets {span.first} to {span.end - 1} are left" if span.end > span.first else "nothing is left"
     problem = f"{where}: wanted offset {position.offset}, but {loss.why}; {left}"
     if on_loss == "fail":
-        raise SourceFailed(f"{problem}. To go on with what is left: --on-offset-loss earliest")
+        raise SourceFailed(f"{problem}. To continue with the remaining records: --on-offset-loss earliest")
     gone = f"{loss.go_on_at - position.offset} offsets are lost, " if loss.go_on_at > position.offset else ""
-    return f"{problem}; {gone}reading on from {loss.go_on_at} (on-offset-loss is earliest)"
+    return f"{problem}; {gone}resuming at {loss.go_on_at} (on-offset-loss is earliest)"
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ INTRODUCTION = f"""# Metrics
 {MADE}
 
 Metrics at `/metrics` of `--listen`, in the Prometheus text format. Counters start at zero with the process unless they
-say "since ever". A histogram has `_bucket`, `_sum` and `_count`. `/metrics` also has the process metrics
+say otherwise. A histogram has `_bucket`, `_sum` and `_count`. `/metrics` also has the process metrics
 (`process_resident_memory_bytes`, `process_cpu_seconds_total`, …). Alerts are in `deploy/prometheus/alerts.yml`,
 a dashboard in `deploy/grafana`; [the runbook](../runbook.md) has a section for every alert.
 """

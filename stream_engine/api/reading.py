@@ -9,7 +9,7 @@ from stream_engine.api.feeding import TOLD, RejectedRow, check_names, check_refu
 from stream_engine.api.frames import FEW, BadFrame, columns_of, first_columns, is_dicts, library_of, missing
 from stream_engine.api.learning import Learning
 from stream_engine.api.options import as_known, check_layout, options_of, paths_in, settings_of
-from stream_engine.api.results import chosen
+from stream_engine.api.results import frame_library
 from stream_engine.api.study import Study
 from stream_engine.counts import DEFAULT_ACCUMULATORS, accumulator
 from stream_engine.data.comparisons import Label
@@ -103,7 +103,7 @@ def read(
     paths = paths_in(data)
     check_layout(layout, paths)
     if paths is not None and len(paths) == 1 and os.path.isdir(paths[0]):
-        return Study(Store(paths[0]).published(), seed=seed, frames=chosen(frames, ""), directory=paths[0])
+        return Study(Store(paths[0]).published(), seed=seed, frames=frame_library(frames, ""), directory=paths[0])
     if paths is not None:
         library = ""
         engine, refused, said = _read_files(paths, options, layout)
@@ -114,7 +114,7 @@ def read(
     check_names(engine)
     if labels is not None:
         _learn_labels(engine, labels)
-    return Study(engine, refused, said, seed=seed, frames=chosen(frames, library))
+    return Study(engine, refused, said, seed=seed, frames=frame_library(frames, library))
 
 
 def _engine(options: EventOptions) -> tuple[Learning, EventOptions]:

@@ -14,7 +14,7 @@ import pyarrow as pa
 FRAMES = ("pandas", "polars", "arrow")
 
 
-def chosen(wanted: str | None, library: str) -> str:
+def frame_library(wanted: str | None, library: str) -> str:
     """Which frames a study gives. Raises ValueError for an unknown one, or one that is not installed."""
     if wanted is None:
         wanted = library if library in FRAMES else "pandas" if _installed("pandas") else "arrow"

@@ -15,7 +15,7 @@ def ask(known: Knowledge, n: int, rng: np.random.Generator) -> np.ndarray:
     """(m, 3) int32, m < n where the design is complete: the pair (anchor, landmark) with the fewest questions left
     comes first, within a pair the objects at random. O(K log K + L^2 log L + n) for K answers, L landmarks."""
     objects = len(known.names)
-    marks = np.sort(chosen(known.names))
+    marks = np.sort(chosen_landmarks(known.names))
     anchor, landmark = (each[~np.eye(len(marks), dtype=bool)] for each in np.meshgrid(marks, marks, indexing="ij"))
     done = answered(known)
     missing = _size(marks, anchor, landmark, objects) - _answers(done, marks, objects)
@@ -26,10 +26,10 @@ def ask(known: Knowledge, n: int, rng: np.random.Generator) -> np.ndarray:
     return np.concatenate([np.empty((0, 3), np.int32), *rows])[:n]
 
 
-def chosen(names: tuple[str, ...]) -> np.ndarray:
+def chosen_landmarks(names: tuple[str, ...]) -> np.ndarray:
     """Ids of the landmarks: those of `landmark`, at most a quarter of the objects, at least 3.
 
-    >>> len(chosen(tuple(map(str, range(40))))), len(chosen(tuple(map(str, range(400)))))
+    >>> len(chosen_landmarks(tuple(map(str, range(40))))), len(chosen_landmarks(tuple(map(str, range(400)))))
     (10, 40)
     """
     return landmarks(names)[: max(3, len(names) // 4)]

@@ -39,11 +39,11 @@ class AnswerSet(NamedTuple):
         return yes, np.bincount(self.question, self.times, len(self.rows)) - yes
 
 
-def asked(rows: np.ndarray, times: np.ndarray, worker: np.ndarray, unit: np.ndarray, n_objects: int) -> AnswerSet:
+def answer_set(rows: np.ndarray, times: np.ndarray, worker: np.ndarray, unit: np.ndarray, n_objects: int) -> AnswerSet:
     """From m answers d(i, j) < d(k, l), rows (m, 4), each `times` over, of `unit` (m,), the judgement it is from.
     Answers are put in an order of their own. O(m log m).
 
-    >>> made = asked(np.array([[0, 1, 0, 2], [2, 0, 1, 0]]), np.ones(2), np.full(2, -1), np.arange(2), 3)
+    >>> made = answer_set(np.array([[0, 1, 0, 2], [2, 0, 1, 0]]), np.ones(2), np.full(2, -1), np.arange(2), 3)
     >>> made.rows.tolist(), made.near.tolist(), made.judgement.tolist()
     ([[0, 1, 0, 2]], [1.0, 0.0], [-1, -1])
     """

@@ -20,7 +20,7 @@ from stream_engine.data.mapped_arrays import blocks
 from stream_engine.data.symmetric_matrices import DENSE_LIMIT
 from stream_engine.data.triplet_columns import columns_from_rows
 from stream_engine.evaluation import weighted_counts
-from stream_engine.evaluation.subset import UnknownObjects, named
+from stream_engine.evaluation.subset import UnknownObjects, ids_of_names
 from stream_engine.state.snapshot import Snapshot, triplet_columns
 
 
@@ -177,7 +177,7 @@ def subset_ids(snapshot: Snapshot, W, minimum: int, objects: int | tuple[str, ..
         ids = np.sort(ids[np.argsort(-_sizes(W)[ids], kind="stable")[:objects]])
     else:
         try:
-            ids = np.intersect1d(ids, named(snapshot.objects, objects))
+            ids = np.intersect1d(ids, ids_of_names(snapshot.objects, objects))
         except UnknownObjects as error:
             raise NoCounts(str(error)) from None
     return ids[linked(restricted(W, ids), minimum)]

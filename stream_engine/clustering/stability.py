@@ -69,7 +69,7 @@ class Replicates(NamedTuple):
         return np.where(others.any(axis=1), others.argmax(axis=1), -1).astype(np.int32)
 
 
-def again(W, labels: np.ndarray, seed: int) -> np.ndarray:
+def improved_partition(W, labels: np.ndarray, seed: int) -> np.ndarray:
     """The better partition of W into as many clusters of those refined from a spectral start and from `labels`."""
     k = int(labels.max()) + 1
     if k == 1:

@@ -36,7 +36,7 @@ from stream_engine.collect.question_maker import MakerSettings, Reply, Request
 from stream_engine.collect.question_pool import Question, QuestionPool
 from stream_engine.collect.routes import Routes
 from stream_engine.collect.sessions import restored
-from stream_engine.collect.stimuli import Stimuli, keep, kept
+from stream_engine.collect.stimuli import Stimuli, keep, stored_objects
 from stream_engine.collect.study import Study
 from stream_engine.collect.topic_log import TopicLog
 from stream_engine.data.container import Corrupt
@@ -82,7 +82,7 @@ def collect(place: Place, study: Study, log: FilteringBoundLogger, say: Callable
     with ExitStack() as stack:
         requests = Requests()
         stack.enter_context(requests.from_signals())
-        stimuli = Stimuli(kept(folder / "objects") if place.objects is None else place.objects)
+        stimuli = Stimuli(stored_objects(folder / "objects") if place.objects is None else place.objects)
         settings = configuration.load(place.config, {})
         try:
             stack.callback(FolderLock(folder).release)
@@ -102,7 +102,7 @@ def collect(place: Place, study: Study, log: FilteringBoundLogger, say: Callable
         people = ParticipantService(study, access, sessions, pool, logs)
         people.paused = (folder / PAUSED).exists()
         pictures = any(each.media.startswith("image/") for each in list(stimuli.shown.values()))
-        shown_by_engine = kept(folder / "objects") if pictures and settings.http.objects is None else None
+        shown_by_engine = stored_objects(folder / "objects") if pictures and settings.http.objects is None else None
         engine, token = _Engine(place, log, shown_by_engine), secrets.token_hex(32)
         os.environ[TOKEN] = token
         keeper, forward = (

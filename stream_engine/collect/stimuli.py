@@ -240,7 +240,7 @@ def _text_of(path: Path) -> str:
 TABLE = "objects.csv"
 
 
-def kept(folder: Path) -> Path:
+def stored_objects(folder: Path) -> Path:
     """What to give to `Stimuli`: the objects that are kept in DIR/collect/objects. Raises `BadStimuli`."""
     if (folder / TABLE).exists():
         return folder / TABLE

@@ -77,7 +77,7 @@ def grouped(snapshot: Snapshot, folder: Path) -> dict[str, Any]:
                 (letter.reason, letter.partition),
                 {"reason": letter.reason, "partition": letter.partition, "letters": 0, "bytes": 0, "first": {}},
             )
-            group["first"] = group["first"] or shown(letter, lines)
+            group["first"] = group["first"] or letter_fields(letter, lines)
             group["letters"] += 1
             group["bytes"] += kept.size
     gone = snapshot.counters.get("dead_letters", {})
@@ -99,7 +99,7 @@ def _lines_of(snapshot: Snapshot) -> LineNumbers:
     return LineNumbers(settings.input.format, text_layout_of(settings))
 
 
-def shown(letter: DeadLetter, lines: LineNumbers) -> dict[str, Any]:
+def letter_fields(letter: DeadLetter, lines: LineNumbers) -> dict[str, Any]:
     """A letter for people and programs; `line` is null where its input has no lines, or is not there any more."""
     return {
         "partition": letter.partition,
@@ -164,7 +164,7 @@ def show(
     else:
         with closing(_lines_of(snapshot)) as lines:
             for letter in letters:
-                _write(shown(letter, lines), as_json)
+                _write(letter_fields(letter, lines), as_json)
     for why, n in skipped.items():
         click.echo(f"{n:,} skipped: {why}", err=True)
 

@@ -59,7 +59,7 @@ def digits(seed: int) -> tuple[np.ndarray, np.ndarray]:
     return data.data[chosen], data.target[chosen]
 
 
-def judged(pixels: np.ndarray, size: int, flipped: float, rng: np.random.Generator) -> np.ndarray:
+def simulated_answers(pixels: np.ndarray, size: int, flipped: float, rng: np.random.Generator) -> np.ndarray:
     """(m, 3) anchor, near, far: questions about Euclidean distance, answered wrongly with probability `flipped`."""
     n = len(pixels)
     anchor, b, c = rng.integers(n, size=(3, size))
@@ -78,7 +78,7 @@ def write_events(path: Path, seed: int) -> tuple[np.ndarray, np.ndarray]:
     told = rng.random(len(target)) < TOLD
     lines = [
         f'{{"anchor": "digit-{a}", "near": "digit-{b}", "far": "digit-{c}"}}'
-        for a, b, c in judged(pixels, COMPARISONS, FLIPPED, rng).tolist()
+        for a, b, c in simulated_answers(pixels, COMPARISONS, FLIPPED, rng).tolist()
     ]
     extra = [
         json.dumps({"type": "label", "object": f"digit-{i}", "label": str(target[i])}) for i in np.flatnonzero(told)

@@ -1,11 +1,14 @@
 """`stream-engine report`: a page that shows what a state, or a file of answers, says."""
 
 import tempfile
+from collections.abc import Callable
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import click
+import structlog
 
 from stream_engine.commands import snapshot_option
 from stream_engine.commands.exclusion_options import apply_exclusion, exclusion_options
@@ -55,7 +58,11 @@ def command(
     include: tuple[str, ...],
     **given: Any,
 ) -> None:
-    """Write a self-contained HTML report of a state, or of SOURCE..., which it first reads as `run` does."""
+    """Write a self-contained HTML report of a state, or of SOURCE..., which it first reads as `run` does.
+
+    Of SOURCE..., the page is written when the first refit ends, and again after the others. Ctrl-C ends it with what is
+    there.
+    """
     if bool(state) == bool(source):
         raise click.UsageError("report: expected either --state DIR or SOURCE..., got " + ("both" if state else "none"))
     if not Path(out).resolve().parent.is_dir():
@@ -68,15 +75,16 @@ def command(
         raise click.UsageError(str(error)) from None
     with ExitStack() as stack:
         kept = state
-        if not state:
-            state = stack.enter_context(tempfile.TemporaryDirectory(prefix="report-"))
-            _run(Path(state), {**given, "source": source})
-        if exclude or include:
-            from stream_engine.commands.refit import fit_again
-
-            apply_exclusion(Store(state), exclude, include)
-            fit_again(Store(state), snapshot)
         try:
+            if not state:
+                state = stack.enter_context(tempfile.TemporaryDirectory(prefix="report-"))
+                so_far = None if exclude or include else partial(_write_so_far, state, out, workers, objects, style)
+                _run(Path(state), {**given, "source": source}, so_far)
+            if exclude or include:
+                from stream_engine.commands.refit import fit_again
+
+                apply_exclusion(Store(state), exclude, include)
+                fit_again(Store(state), snapshot)
             told = report(state, out, snapshot, figures, workers, objects, kept or "DIR", style)
         except BadObjects as error:
             raise click.UsageError(f"--objects {error}") from None
@@ -113,11 +121,19 @@ def report(
     return "\n".join([*lines, *written.notes])
 
 
-def _run(folder: Path, given: dict[str, Any]) -> None:
+def _write_so_far(
+    state: str, out: str, workers: bool, objects: str | None, style: FigureStyle, running: list[str]
+) -> None:
+    """Write the page with the refits that have ended, so that nobody waits for one result to see another."""
+    report(state, out, "latest", None, workers, objects, "DIR", style)
+    structlog.get_logger().info("report written; it is written again when these end", page=out, refits=running)
+
+
+def _run(folder: Path, given: dict[str, Any], meanwhile: Callable[[list[str]], None] | None) -> None:
     """Read SOURCE... into a state of its own, with the refits of a default run."""
     from stream_engine.service import progress_bars, run
 
     logs.configure()
     settings = settings_of(given, state=str(folder))
     with progress_bars.Bars() as bars:
-        run.run(settings, bars)
+        run.run(settings, bars, meanwhile=meanwhile)

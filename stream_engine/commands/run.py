@@ -118,7 +118,7 @@ def command(
 ) -> None:
     """Read events from SOURCE..., take snapshots, fit models, and serve results.
 
-    SOURCE is a file, a glob pattern, - (standard input) or kafka://HOST:PORT/TOPIC.
+    SOURCE is a file, a glob pattern, - (standard input), kafka://HOST:PORT/TOPIC, or in a store: s3://, gs://, https://.
     """
     # these bring the HTTP server and the predictors, which --help does without
     import structlog

@@ -167,12 +167,14 @@ def _refit(*kinds: str) -> None:
 
 
 def _embed() -> None:
-    """An embedding, and the passes that many questions begin with."""
+    """An embedding, its picture, and the passes that many questions begin with."""
     from stream_engine.embedding import minibatch
+    from stream_engine.embedding.neighbour_layout import neighbour_layout
     from stream_engine.embedding.questions import of_rows
     from stream_engine.refits import embedding
 
     embedding.refit(_counted(), embedding.Params(), 0)
+    neighbour_layout(np.eye(4), 2.0, np.zeros((4, 2)))
     minibatch.descend(of_rows(np.array([[0, 1, 0, 2]]), 3), np.zeros((3, 2)), np.zeros(1), 1.0, 1.0)
 
 

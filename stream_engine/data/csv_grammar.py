@@ -92,7 +92,7 @@ def _text(buffer: bytes | bytearray, size: int) -> np.ndarray:
 
 @njit(cache=True, nogil=True)
 def _split(text, width, delimiter, start, end, fields, state):
-    n, at, size = 0, 0, len(text)
+    n, at, size = 0, np.int64(0), len(text)  # a literal 0 would be a type of its own: `_record` compiled twice
     while at < size:
         if text[at] in (LINE_FEED, CARRIAGE_RETURN):
             at += 1
@@ -113,7 +113,7 @@ def _split(text, width, delimiter, start, end, fields, state):
 def _boundary(text, width, delimiter, first):
     """The first or the last line feed that ends a record, and the byte after it; 0: none is sure. What is found out at
     the end of the text is not sure: more bytes could tell otherwise."""
-    at = cut = 0
+    at = cut = np.int64(0)
     while at < len(text) and not (first and cut):
         if text[at] in (LINE_FEED, CARRIAGE_RETURN):
             at += 1

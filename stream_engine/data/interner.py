@@ -115,7 +115,7 @@ def _number(table, utf8, offsets, n, lately, asked, begins, ends, key, ids, at):
     for the next one."""
     table, utf8, offsets, asked, begins, ends, ids = borrowed((table, utf8, offsets, asked, begins, ends, ids))
     hashes, todo = np.empty(AHEAD, np.uint64), np.empty(AHEAD, np.int64)
-    unmet, ask, places = 0, len(lately) > 0, np.arange(AHEAD)
+    unmet, ask = 0, len(lately) > 0
     for first in range(at, len(begins), AHEAD):
         left = many = min(AHEAD, len(begins) - first)
         if ask:
@@ -123,7 +123,8 @@ def _number(table, utf8, offsets, n, lately, asked, begins, ends, key, ids, at):
             unmet += left
             ask = first - at < TRIED or 4 * unmet <= first - at
         else:
-            todo[:] = places
+            for k in range(many):  # assigning an array compiles a second longer, for an error that cannot occur
+                todo[k] = k
         if left:
             _look_ahead(table, utf8, offsets, asked, begins, ends, key, first, todo, left, hashes)
         for k in range(left):

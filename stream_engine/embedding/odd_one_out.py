@@ -69,18 +69,15 @@ def responses_of(columns: Columns, hashes: np.ndarray) -> Responses:
         both[:] = 0.0
     counts -= both[:, :, None]
     draws = mix64(np.take(hashes, sorted_[:, 0]) + np.take(hashes, sorted_[:, 1]) + np.take(hashes, sorted_[:, 2]))
-    rows, three, times, of = [], [], [], []
-    for odd, (one, other) in enumerate(((1, 2), (0, 2), (0, 1))):
+    parts: list[tuple[np.ndarray, ...]] = []  # rows, three, times, and of which three objects
+    for out, (one, other) in enumerate(((1, 2), (0, 2), (0, 1))):
         for a, b, found, kind in (
-            (one, other, both[:, odd], True),
-            (one, other, counts[:, odd, 0], False),
-            (other, one, counts[:, odd, 1], False),
+            (one, other, both[:, out], True),
+            (one, other, counts[:, out, 0], False),
+            (other, one, counts[:, out, 1], False),
         ):
             some = np.flatnonzero(found)
-            rows.append(sorted_[some][:, [a, b, odd]])
-            three.append(np.full(len(some), kind))
-            times.append(found[some])
-            of.append(some)
-    order = np.argsort(np.concatenate(of), kind="stable")
-    parts = (np.concatenate(each)[order] for each in (rows, three, times))
-    return Responses(*parts, (draws / 2.0**64)[np.concatenate(of)[order]], n)
+            parts.append((sorted_[some][:, [a, b, out]], np.full(len(some), kind), found[some], some))
+    rows, three, times, of = (np.concatenate(each) for each in zip(*parts))
+    order = np.argsort(of, kind="stable")
+    return Responses(rows[order], three[order], times[order], (draws / 2.0**64)[of[order]], n)

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from stream_engine.embedding.fit import fit
+from stream_engine.embedding.neighbour_layout import neighbour_layout, trustworthiness
 from stream_engine.embedding.principal_axes import on_principal_axes
 from stream_engine.embedding.questions import Questions, asked_about
 from stream_engine.evaluation.connection import joined
@@ -88,17 +89,11 @@ def margins(points: np.ndarray, rows: np.ndarray) -> np.ndarray:
 
 
 def _trustworthiness(points: np.ndarray, shown: np.ndarray) -> float:
-    from sklearn.manifold import trustworthiness
-
-    return float(trustworthiness(points, shown, n_neighbors=min(NEIGHBOURS, (len(points) - 1) // 2)))
+    return trustworthiness(points, shown, min(NEIGHBOURS, (len(points) - 1) // 2))
 
 
 def _layout(points: np.ndarray) -> np.ndarray:
     """(k, 2), as widely spread as `points` on their first two axes."""
-    from sklearn.manifold import TSNE
-
     spread = float(points[:, :2].std()) or 1.0
-    perplexity = min(PERPLEXITY, (len(points) - 1) / 3)
-    made = TSNE(2, perplexity=perplexity, init=1e-4 / spread * points[:, :2], random_state=0, n_jobs=1)
-    found = np.asarray(made.fit_transform(points), float)
+    found = neighbour_layout(points, min(PERPLEXITY, (len(points) - 1) / 3), 1e-4 / spread * points[:, :2])
     return found * (spread / (float(found.std()) or 1.0))

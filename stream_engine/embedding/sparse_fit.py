@@ -63,10 +63,10 @@ def fit(responses: Responses, d: int, sparsity: float, seed: int) -> Sparse:
     passes = int(np.clip(np.ceil(STEPS * batch / size), PASSES, MOST_PASSES))
     step = 0
     for number in range(passes):
-        rates = [max(RATE * (1 + np.cos(np.pi * at / passes)) / 2, LAST_RATE) for at in (number, number + 1)]
+        rate, last = (max(RATE * (1 + np.cos(np.pi * at / passes)) / 2, LAST_RATE) for at in (number, number + 1))
         order = rng.permutation(size).astype(np.int32)
         penalty = sparsity / total * min(1.0, (number + 1) / (RISE * passes))
-        step = _pass(*responses[:3], order, weights, mean, square, step, *rates, np.float32(penalty), batch)
+        step = _pass(*responses[:3], order, weights, mean, square, step, rate, last, np.float32(penalty), batch)
         full = weights.max(axis=0) > EMPTY
         if not full.all() and number + 1 >= RISE * passes:
             weights, mean, square = (np.ascontiguousarray(each[:, full]) for each in (weights, mean, square))

@@ -7,6 +7,10 @@ predictions together: one split of a small study instead has a standard error of
 
 Folds are predicted until the 95 % interval is within two points of the accuracy, whatever that is, or every answer was
 predicted once; so all models of a study are tested on the same answers.
+
+The folds' figures depend on each other: each answer is predicted by a fit to the answers in other folds, which are
+predicted by fits to it. While a model tells little this matters, and the standard error of independent answers is too
+small (Nadeau & Bengio 2003, who correct it; Bengio & Grandvalet 2004): see `_figures`.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -25,6 +29,7 @@ PARTICIPANTS, ENOUGH = 5, 100  # fewer are not held out; so many are enough, as 
 LARGEST = 0.5  # share of the responses above which a participant is never held out
 MOST = 2_000_000  # comparisons that models are fitted to over all folds, beyond the first
 NEVER = -1  # the fold of what is not held out
+CLEAR = 1.96  # corrected standard errors from one half, within which the corrected one is reported
 
 Setting = TypeVar("Setting")
 Choose = Callable[[np.ndarray], Setting]  # from the (U,) part of each unit: see `judgement_folds.parts`
@@ -88,10 +93,15 @@ def _groups(found: Evidence, fold: np.ndarray, enough: Callable[[np.ndarray], bo
 
 
 def crossed(
-    found: Evidence, groups: list[Group], settings: Iterable[Setting], predict: Predict, cluster: np.ndarray
+    found: Evidence,
+    groups: list[Group],
+    settings: Iterable[Setting],
+    predict: Predict,
+    cluster: np.ndarray,
+    fitted: bool = True,
 ) -> dict[str, Figures]:
     """The figures of each model that `predict` gives log odds of. `settings`: one a group, made when it is needed;
-    `cluster` (U,): what standard errors are over."""
+    `cluster` (U,): what standard errors are over; `fitted`: see `_figures`."""
     told: dict[str, list[tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]]] = {}
     for group, setting in zip(groups, settings):
         for out in group.folds:
@@ -99,17 +109,27 @@ def crossed(
             for name, margin in (predict(setting, out) if len(asked.rows) else {}).items():
                 told.setdefault(name, []).append((margin, asked.times, cluster[asked.unit], asked.rows))
     made = {name: [np.concatenate(column) for column in zip(*each)] for name, each in told.items()}
-    return {name: _figures(*columns) for name, columns in made.items()}
+    return {
+        name: _figures(margin, times, units, rows, len(told[name]) if fitted else 0)
+        for name, (margin, times, units, rows) in made.items()
+    }
 
 
-def _figures(margin: np.ndarray, times: np.ndarray, cluster: np.ndarray, rows: np.ndarray) -> Figures:
+def _figures(margin: np.ndarray, times: np.ndarray, cluster: np.ndarray, rows: np.ndarray, folds: int) -> Figures:
     """The figures, their standard error the larger of those over clusters and over questions: an answer that is
-    predicted from another one to the same question is right where that one is, so the two count as one."""
-    by_cluster = held_out.figures(margin, 1.0, times, cluster)
+    predicted from another one to the same question is right where that one is, so the two count as one.
+
+    Of f folds of one tenth each, the variance is 1 + f / 9 times as large (Nadeau & Bengio 2003, eq. 9), unless the
+    accuracy is `CLEAR` of one half even so: a model that tells answers from chance does so in every fold. f = 0 for
+    counts, which are not fitted: an answer changes only what they predict about the same pairs."""
+    found = held_out.figures(margin, 1.0, times, cluster)
     by_question = held_out.figures(margin, 1.0, times, questions_of(rows)).standard_error
-    if by_cluster.standard_error is None or by_question is None:
-        return by_cluster
-    return by_cluster._replace(standard_error=max(by_cluster.standard_error, by_question))
+    if found.standard_error is None or by_question is None:
+        return found
+    error = max(found.standard_error, by_question)
+    corrected = error * float(np.sqrt(1.0 + folds / (FOLDS - 1.0)))
+    clear = abs(found.accuracy - 0.5) > CLEAR * corrected
+    return found._replace(standard_error=error if clear else corrected)
 
 
 def questions_of(rows: np.ndarray) -> np.ndarray:
@@ -132,12 +152,16 @@ def evaluated(
     choose: Choose,
     predict: Predict,
     predict_of_participants: Predict | None = None,
+    fitted: bool = True,
 ) -> dict[str, HeldOut]:
-    """What reports say of each model. `first`: the setting of the first group of responses, chosen already."""
+    """What reports say of each model. `first`: the setting of the first group of responses, chosen already; `fitted`:
+    whether models are fitted to answers, or count them."""
     later = (choose(group.part) for group in planned.responses[1:])
-    by_response = crossed(found, planned.responses, chain([first], later), predict, np.arange(len(found.draw)))
+    by_response = crossed(found, planned.responses, chain([first], later), predict, np.arange(len(found.draw)), fitted)
     settings = (choose(group.part) for group in planned.participants)
-    by_participant = crossed(found, planned.participants, settings, predict_of_participants or predict, found.worker)
+    by_participant = crossed(
+        found, planned.participants, settings, predict_of_participants or predict, found.worker, fitted
+    )
     ceiling = held_out.ceiling(found)
     return {
         name: HeldOut(found.by, figures, by_participant.get(name), ceiling) for name, figures in by_response.items()

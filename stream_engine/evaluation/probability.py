@@ -295,7 +295,7 @@ class CountedAnswers:
         first = choose(self.plan.responses[0].part)
         if not any(first.values()):
             return {}
-        return cross_fit.evaluated(found, self.plan, first, choose, predict)
+        return cross_fit.evaluated(found, self.plan, first, choose, predict, fitted=False)
 
 
 def _of_kind(found: Evidence, name: str) -> Evidence:

@@ -62,16 +62,16 @@ def ids_of(snapshot: Snapshot, objects: int | Sequence[str], quadruplets: bool =
     """Ids of a subset, increasing: these names, or the N objects with the most `answers` (ties by id; one without any
     is never taken) to triplets, or to `quadruplets` too. Raises `UnknownObjects`. O(keys + n log n)."""
     if not isinstance(objects, int):
-        return named(snapshot.objects, objects)
+        return ids_of_names(snapshot.objects, objects)
     count = answers(triplet_columns(snapshot), snapshot.section("quadruplet_counts") if quadruplets else None)
     first = np.argsort(-count, kind="stable")[:objects]
     return np.sort(first[count[first] > 0])
 
 
-def named(names: Sequence[str], wanted: Sequence[str]) -> np.ndarray:
+def ids_of_names(names: Sequence[str], wanted: Sequence[str]) -> np.ndarray:
     """Ids of the names that are wanted, increasing, each once. Raises `UnknownObjects`. O(n).
 
-    >>> named(("a", "b", "c"), ("c", "a", "c")).tolist()
+    >>> ids_of_names(("a", "b", "c"), ("c", "a", "c")).tolist()
     [0, 2]
     """
     asked = set(wanted)

@@ -9,6 +9,7 @@ from stream_engine.data.packed_names import unpack_names
 from stream_engine.exports import Content, NothingToExport
 from stream_engine.exports.cluster_numbers import numbers
 from stream_engine.exports.naming import merges
+from stream_engine.exports.object_places import has_regions
 from stream_engine.state.artifact import Artifact, figure
 from stream_engine.state.published import Published
 
@@ -135,6 +136,7 @@ def embedding(published: Published) -> dict[str, Content]:
     axes = {f"axis_{number + 1}": points[:, number] for number in range(points.shape[1])}
     if "covariance" in artifact.arrays:
         arrays["covariance"] = np.asarray(artifact.arrays["covariance"])
+    if has_regions(artifact):
         deviations = np.sqrt(np.einsum("naa->na", arrays["covariance"]).astype(np.float64))
         axes |= {f"sd_{number + 1}": deviations[:, number] for number in range(points.shape[1])}
     if "picture" in artifact.arrays:

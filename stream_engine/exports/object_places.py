@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from stream_engine.state.artifact import Artifact
 from stream_engine.state.published import Published
 
 EMBEDDING, PICTURE, SUPPORTED = "embedding", "picture", "embedding in the supported dimensions"
@@ -27,10 +28,15 @@ def of_embedding(published: Published, n: int) -> ObjectCoordinates | None:
     points = np.full((n, found.shape[1]), np.nan)
     points[: len(found)][asked] = found[asked]
     covariance = None
-    if "covariance" in artifact.arrays:
+    if has_regions(artifact):
         covariance = np.full((n, found.shape[1], found.shape[1]), np.nan)
         covariance[: len(found)] = artifact.arrays["covariance"]
     return ObjectCoordinates(EMBEDDING, points, covariance)
+
+
+def has_regions(artifact: Artifact) -> bool:
+    """Whether regions of 95 % may be drawn from the covariances: see `no_regions` of the report."""
+    return "covariance" in artifact.arrays and not artifact.report.get("no_regions")
 
 
 def of_picture(published: Published, n: int) -> ObjectCoordinates | None:

@@ -7,7 +7,7 @@ import numpy as np
 from stream_engine.data.container import Corrupt
 from stream_engine.exports import Content, NothingToExport
 from stream_engine.order.canonical_order import Quadruplets, Weight, is_acyclic, kept_of_votes, net_votes, weight_among
-from stream_engine.order.implied import implied
+from stream_engine.order.implied import ImpliedCount, implied
 from stream_engine.order.partial_order import transitive_reduction
 from stream_engine.state.order_file import OrderFile
 from stream_engine.state.published import Published
@@ -31,7 +31,9 @@ def partial_order(published: Published) -> dict[str, Content]:
     with ThreadPoolExecutor(1) as beside:  # neither of the two needs the other, and kernels run at the same time
         of_kept = beside.submit(_of_kept, kept)
         from_counts = _from_counts(published, kept) if snapshot.section("triplet_counts") else {}
-    return {"partial_order": Content({"kept": kept, **from_counts, **of_kept.result()})}
+    reduced, follow = of_kept.result()
+    arrays = {"implied": np.array(follow[:3], np.int64), "implied_exact": np.array(follow.exact)}
+    return {"partial_order": Content({"kept": kept, "reduced": reduced, **from_counts, **arrays})}
 
 
 def _from_counts(published: Published, kept: np.ndarray) -> dict[str, np.ndarray]:
@@ -60,15 +62,10 @@ def _canonical(rows: np.ndarray, net: np.ndarray, file: OrderFile | None) -> np.
     return kept
 
 
-def _of_kept(kept: np.ndarray) -> dict[str, np.ndarray]:
+def _of_kept(kept: np.ndarray) -> tuple[np.ndarray, ImpliedCount]:
     """The transitive reduction, and what follows from the kept rows without having been said."""
     reduced = _reduced(kept)
-    follow = implied(kept, reduced)
-    return {
-        "reduced": reduced,
-        "implied": np.array(follow[:3], np.int64),
-        "implied_exact": np.array(follow.exact),
-    }
+    return reduced, implied(kept, reduced)
 
 
 def _reduced(kept: np.ndarray) -> np.ndarray:

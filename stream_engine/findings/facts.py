@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from functools import cached_property
+from math import hypot
 from statistics import NormalDist
 from types import MappingProxyType
 from typing import Any
@@ -17,7 +18,7 @@ from stream_engine.state.published import Published
 
 FEW = 20  # held-out comparisons, below which a share of them says nothing
 BASELINES = ("majority", "chance")
-LEVEL = 0.05  # of the one-sided test that a model beats chance, over all models together
+LEVEL = 0.01  # of the one-sided test that a model beats chance, over all models together: it gates map and clusters
 
 
 class Facts:
@@ -55,14 +56,26 @@ class Facts:
 
     @property
     def best(self) -> dict[str, Any] | None:
-        """The row of the model with the least log loss; baselines know nothing of objects, and are no models."""
-        known = (row for row in self.models if row["accuracy"] is not None and row["model"] not in BASELINES)
-        return next(known, None)
+        """The row of the model that is reported: the embedding, which makes the map, unless others have a significantly
+        higher accuracy; of these, or without an embedding, the one with the least log loss. So the luck of the best of
+        several models is not reported. Baselines know nothing of objects, and are no models."""
+        known = [row for row in self.models if row["accuracy"] is not None and row["model"] not in BASELINES]
+        drawn = next((row for row in known if row["model"] == "embedding"), None)
+        if drawn is None or drawn["standard_error"] is None:
+            return known[0] if known else None
+        z = NormalDist().inv_cdf(1.0 - LEVEL / len(known))
+
+        def better(row: dict[str, Any]) -> bool:
+            return row["accuracy"] - drawn["accuracy"] > z * hypot(
+                row["standard_error"] or 1.0, drawn["standard_error"]
+            )
+
+        return next((row for row in known if better(row)), drawn)
 
     @property
     def beats_chance(self) -> bool | None:
-        """Whether the best model's accuracy on held-out answers is above one half, by a one-sided 95 % bound that is
-        corrected for choosing the best of several (Bonferroni); None where too little was held out to say."""
+        """Whether the reported model's accuracy on held-out answers is above one half, by a one-sided 99 % bound that
+        is corrected for choosing the best of several (Bonferroni); None where too little was held out to say."""
         best = self.best
         if best is None or best["standard_error"] is None or 0 < self.held_out < FEW:
             return None

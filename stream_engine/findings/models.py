@@ -60,11 +60,11 @@ def accuracy(facts: Facts) -> Iterator[Finding]:
     of = f"{count(held_out)} held-out answers" if held_out else "held-out answers"
     if facts.beats_chance:
         ci = interval(share, error)
-        text = f"The best model ({name}) predicts {percent(share)} of {of} correctly ({ci}; chance 50 %)."
+        text = f"{_called(best['model'])} predicts {percent(share)} of {of} correctly ({ci}; chance 50 %)."
         yield Finding("accuracy", text, figures)
     else:
         text = (
-            f"No model predicts {of} better than chance: the best ({name}) predicts {percent(share)} correctly "
+            f"No model predicts {of} better than chance: {name} predicts {percent(share)} correctly "
             f"({interval(share, error)}). The map, clusters and dimensions are not interpretable yet. Check that the "
             "columns state which object was chosen, or collect more answers."
         )
@@ -74,6 +74,11 @@ def accuracy(facts: Facts) -> Iterator[Finding]:
         text = f"The noise ceiling for a model without individual differences is {percent(most)}"
         text += "; the model reaches it." if left < CLOSE else f", {100 * left:.1f} points higher."
         yield Finding("noise_ceiling", text, {"at_most": most})
+
+
+def _called(model: str) -> str:
+    """The embedding is reported as it makes the map, others if they predict significantly better than it."""
+    return "The embedding" if model == "embedding" else f"The best model ({model.replace('_', ' ')})"
 
 
 def placed(facts: Facts) -> Iterator[Finding]:

@@ -13,7 +13,7 @@ from stream_engine.data.comparisons import InvalidEvent
 from stream_engine.formats.event_columns import Pool
 from stream_engine.formats.event_fields import LABEL, LIST_SEPARATOR, EventFields
 from stream_engine.formats.field_values import MISSING, MOST_FLOAT, WHOLE_FLOAT, number_of, time_of
-from stream_engine.formats.table_events import CertainNames, ExcludedEvent, Table, kept
+from stream_engine.formats.table_events import CertainNames, ExcludedEvent, Table, kept_rows
 from stream_engine.formats.text_values import plain_times
 from stream_engine.formats.validate import Event, read_event
 
@@ -315,7 +315,7 @@ def arrow_table(
     def event(row: int) -> Event:
         for each in event_fields.where:
             value = columns.get(each.source)
-            if not kept(each, None if value is None else ArrowColumn(value.slice(row, 1), text), 1)[0]:
+            if not kept_rows(each, None if value is None else ArrowColumn(value.slice(row, 1), text), 1)[0]:
                 raise ExcludedEvent
 
         def cell(source: str) -> Any:

@@ -62,8 +62,9 @@ def _told_nothing(kinds: Kinds, origins: Origins) -> Provenance:
     """That of events which name neither worker nor sampler."""
     worker, weight, time, sampler, seconds = origins
     nowhere = np.broadcast_to(np.int32(0), len(worker))
-    told = Provenance(*kinds[:3], worker, [], weight, time, sampler=sampler)
-    return told._replace(seconds=seconds, shown=nowhere, position=nowhere)
+    return Provenance(
+        *kinds[:3], worker, [], weight, time, sampler=sampler, shown=nowhere, position=nowhere, seconds=seconds
+    )
 
 
 @njit(cache=True, nogil=True)

@@ -339,7 +339,7 @@ def _size(kind, members, lo, mid, hi):
 @njit(cache=True)
 def _fill(kind, start, split, members, fault, n, triplets, quads, quad_at, of_triplet, of_quad):
     mark = np.full(n, -1, np.int64)
-    t, q, kept = 0, 0, 0
+    t, q, kept = np.int64(0), np.int64(0), 0  # a literal 0 would be a type of its own: kernels compiled twice
     for e in range(len(kind)):
         if fault[e] != FINE:
             continue

@@ -70,7 +70,7 @@ def optional_name(field: str, value: Any, text: bool = False) -> str | None:
         return None
     name = name_text(value, text)
     if name is None:
-        raise InvalidEvent("wrong_type", f"{field} holds {shown(value)}; it must be a string or an integer")
+        raise InvalidEvent("wrong_type", f"{field} holds {type_and_value(value)}; it must be a string or an integer")
     return name
 
 
@@ -84,7 +84,7 @@ def catch_passed(source: str, value: Any, text: bool) -> bool | None:
         return value.lower() == "true"
     raise InvalidEvent(
         "wrong_type",
-        f"{source} (as catch) holds {shown(value)}; it must be true (a passed catch trial), "
+        f"{source} (as catch) holds {type_and_value(value)}; it must be true (a passed catch trial), "
         "false (a failed one) or empty (an ordinary response)",
     )
 
@@ -157,10 +157,10 @@ def response_time(values: Mapping[str, Any], text: bool) -> float:
     return math.nan
 
 
-def shown(value: object) -> str:
+def type_and_value(value: object) -> str:
     """A value of the wrong type as it appears in a message: its type and the value.
 
-    >>> shown(1.5), shown(None)
+    >>> type_and_value(1.5), type_and_value(None)
     ('a number (1.5)', 'null (None)')
     """
     return f"{_TYPES.get(type(value), f'a {type(value).__name__}')} ({quoted(value)})"

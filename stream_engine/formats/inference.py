@@ -20,9 +20,9 @@ from stream_engine.formats.field_values import number_of
 from stream_engine.formats.record_columns import Column, Records, asked_in_header, melted
 from stream_engine.formats.record_kinds import (
     catch_trials,
+    distinguishing_filters,
     header_rows,
     practice,
-    tells_apart,
     with_answers,
 )
 from stream_engine.formats.roles import (
@@ -239,7 +239,7 @@ def _questions(records: Records, group: list[Column], wide: bool) -> Iterator[tu
                 for kind, doubt in _kinds_of_three(column, shown):
                     field = "odd" if kind == "odd_one_out" else "central"
                     fields = {"objects": shown, field: (column.name,)}
-                    found = _completed(records, kind, fields, answer, "no fourth object beside three", wide)
+                    found = _completed(records, kind, fields, answer, "three objects, but no fourth", wide)
                     yield from ((rank, each._replace(doubt=each.doubt or doubt)) for each in found)
     if len(group) == 2 and not any(_answer_columns(within, shown)) and (anchors := _anchors(within, group, None)):
         for near, far in (shown, shown[::-1]):
@@ -334,7 +334,9 @@ def _completed(
     if not counts["fits"] + counts["catch"]:
         return
     if counts["other"]:
-        told = tells_apart(records, [each in ("fits", "catch") for each in state], [each == "other" for each in state])
+        told = distinguishing_filters(
+            records, [each in ("fits", "catch") for each in state], [each == "other" for each in state]
+        )
         if told is None and answered is not None and answer.codes_of(records.columns[answered]):
             told = with_answers(records.columns[answered], answer.codes_of(records.columns[answered]))
         if told is None and counts["other"] > (1 - LEAST_FIT) * records.size:
@@ -380,11 +382,11 @@ def _completed(
     )
     yield found
     if doubt and not answer.doubt:
-        others = {key: value for key, value in filters.items() if key not in told_apart(found, doubt)}
+        others = {key: value for key, value in filters.items() if key not in distinguishing_columns(found, doubt)}
         yield found._replace(where=others)
 
 
-def told_apart(reading: Reading, doubt: str) -> set[str]:
+def distinguishing_columns(reading: Reading, doubt: str) -> set[str]:
     """The filters that a doubt is about: those on the column that it names first."""
     return {key for key in reading.where if doubt.startswith(filter_of(key, reading.where[key]).source)}
 

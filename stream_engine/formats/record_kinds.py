@@ -76,7 +76,7 @@ def _is_number(text: str) -> bool:
     return re.fullmatch(r"-?[0-9]+(\.[0-9]+)?", text) is not None
 
 
-def tells_apart(records: Records, good: Sequence[bool], other: Sequence[bool]) -> Filters | None:
+def distinguishing_filters(records: Records, good: Sequence[bool], other: Sequence[bool]) -> Filters | None:
     """The column whose values tell questions from what is none, the one that is called so first."""
     found = []
     for name, column in records.columns.items():

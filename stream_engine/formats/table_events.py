@@ -126,7 +126,7 @@ def read_table(table: Table, event_fields: EventFields, block: Block, row: np.nd
     _read_slowly(table, block, np.flatnonzero(unsure), row)
 
 
-def kept(filter: Filter, column: Column | None, size: int) -> np.ndarray:
+def kept_rows(filter: Filter, column: Column | None, size: int) -> np.ndarray:
     """(n,) bool: the rows whose value a filter keeps; a column that is not there is absent everywhere."""
     if column is None:
         nothing = np.zeros(size, bool)
@@ -174,7 +174,7 @@ class _Columns:
         """(n,) bool: the rows that `--where` keeps."""
         keep = np.ones(self.size, bool)
         for each in self.event_fields.where:
-            keep &= kept(each, self.get(each.source), self.size)
+            keep &= kept_rows(each, self.get(each.source), self.size)
         return keep
 
     def kinds(self) -> np.ndarray:

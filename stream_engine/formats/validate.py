@@ -30,8 +30,8 @@ from stream_engine.formats.field_values import (
     optional_name,
     quoted,
     response_time,
-    shown,
     time_of,
+    type_and_value,
     votes_of,
     weight_of,
 )
@@ -144,7 +144,9 @@ def _names(cell: Cell, kind: int, field: EventField, text: bool) -> list[str]:
     if field.shape.answer and name_text(value) is not None:
         value = [value]  # one answer need not be in a list
     if not isinstance(value, list):
-        raise InvalidEvent("wrong_type", f"{_called(field, source)} holds {shown(value)}; it must be a list of names")
+        raise InvalidEvent(
+            "wrong_type", f"{_called(field, source)} holds {type_and_value(value)}; it must be a list of names"
+        )
     if len(value) > MAX_LIST:
         raise InvalidEvent(
             "list_too_long", f"{_called(field, source)} holds {len(value):,} entries; the limit is {MAX_LIST:,}"
@@ -158,7 +160,7 @@ def _name(kind: int, field: EventField, source: str, value: Any, text: bool) -> 
     name = name_text(value, text)
     if name is None:
         raise InvalidEvent(
-            "wrong_type", f"{_called(field, source)} holds {shown(value)}; a name is a string or an integer"
+            "wrong_type", f"{_called(field, source)} holds {type_and_value(value)}; a name is a string or an integer"
         )
     return name
 

@@ -45,7 +45,8 @@ def supports_of(start: np.ndarray, targets: np.ndarray, words: int | None = None
     number = np.full(n, -1, np.int32)
     found = np.flatnonzero(chosen >= 0)
     number[chosen[found]] = found
-    return Supports(*masks_of(start, targets, chosen), number)
+    before, after = masks_of(start, targets, chosen)
+    return Supports(before, after, number)
 
 
 @njit(cache=True, nogil=True)

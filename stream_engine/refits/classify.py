@@ -1,12 +1,12 @@
 """Labels of all objects by the best of several classifiers: nearest neighbours or a support vector machine on k1, k2,
 AddS-3, the embedding or a learned kernel, or TripletBoost; each with its cross-validated accuracy.
 
-Kleindessner & von Luxburg (2017) made k1 and k2 for any kernel method; Perrot & von Luxburg (2019) is TripletBoost,
-whose own refit is `triplet_boost`. Models, settings and temperatures are chosen by the log loss of held-out objects,
-and what is reported comes from others (`boosting.nested`). Predictions are the best model's: of an object with a
-label by a fit that had not seen it, so that a label in doubt shows. Comparisons of all objects are used, labels are
-what is held out. Cost: the similarities, at most 15 fits of each setting, each of at most 2,000 objects, and six of the
-best to all.
+Kleindessner & von Luxburg (2017) introduced k1 and k2 for any kernel method; Perrot & von Luxburg (2019) introduced
+TripletBoost, which also has a refit of its own, `triplet_boost`. Models, settings and temperatures are selected by the
+log loss of held-out objects, and the reported figures come from other objects (`boosting.nested`). Predictions are
+those of the best model; a labelled object is predicted by a fit without its label, so that doubtful labels can be
+found. The comparisons of all objects are used; only labels are held out. Cost: the similarities, at most 15 fits of
+each setting with at most 2,000 objects each, and six fits of the best setting to all objects.
 """
 
 from functools import partial

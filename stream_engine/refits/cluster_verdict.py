@@ -110,7 +110,7 @@ def verdict(snapshot: Snapshot, ids: np.ndarray, draws: int, splits: int, seed: 
             f"cannot tell whether there are clusters: there are {len(ids)} objects, at least {LEAST} are needed",
         )
     rng = np.random.default_rng([seed, 104_729])
-    known = asked(snapshot, ids, seed, rng)
+    known = observed_answers(snapshot, ids, seed, rng)
     if not len(known.rows):
         return not_tested("the counts of triplets or judgements are not kept")
     return decide(rng, known, draws, splits)
@@ -281,7 +281,7 @@ def _no_clusters(heard: Verdict, seen_anyway: bool) -> Verdict:
     return heard._replace(said=CONTINUUM, note=note)
 
 
-def asked(
+def observed_answers(
     snapshot: Snapshot, ids: np.ndarray, seed: int, rng: np.random.Generator, most: int | None = None
 ) -> AnswerSet:
     """The answers about these objects alone, renumbered; at most about `most` (`MOST`), in whole judgements."""
@@ -295,7 +295,7 @@ def asked(
     answers = _sample(rng, answers, MOST if most is None else most)
     each = np.bincount(answers.worker + 1, answers.times, 1 + answers.n_workers)
     worker = np.where(each[answers.worker + 1] < FEW, -1, answers.worker)
-    return drawn_answers.asked(number[answers.rows], answers.times, worker, answers.unit, len(ids))
+    return drawn_answers.answer_set(number[answers.rows], answers.times, worker, answers.unit, len(ids))
 
 
 def halves(
@@ -304,7 +304,7 @@ def halves(
     """`splits` times the answers about these objects in two halves, each as rows (m, 4) d(i, j) < d(k, l) and how often
     each was given; of at most about `MOST_HALVED` answers. Nothing where no counts are kept."""
     rng = np.random.default_rng([seed, 7919])
-    known = asked(snapshot, ids, seed, rng, MOST_HALVED)
+    known = observed_answers(snapshot, ids, seed, rng, MOST_HALVED)
     if not len(known.rows):
         return
     rows = known.rows[known.question]

@@ -37,6 +37,7 @@ REQUIRED = tuple(AXES)
 SPARSITIES = (3.0, 10.0, 30.0)
 USUAL = 10.0
 SHARE, ENOUGH, FEW = 0.1, 100_000, 40  # of the validation set and of the test set: share, kinds of responses, at least
+MOST_OBJECTS = 2_000_000  # three of them are numbered by one integer
 REPRODUCIBLE = 0.9
 THREADS = 2
 
@@ -90,6 +91,8 @@ def refit(
     CannotRefit
         If the snapshot has no triplet counts.
     """
+    if len(snapshot.objects) > MOST_OBJECTS:
+        raise CannotRefit(f"{KIND}: got {len(snapshot.objects):,} objects, expected at most {MOST_OBJECTS:,}")
     every = responses_of(triplet_columns(snapshot), name_hashes(snapshot.objects, seed))
     if not len(every.rows):
         raise CannotRefit(

@@ -41,6 +41,7 @@ REQUIRED = EMBEDDING.required
 SEARCHED = 300_000  # answers that a setting is searched with at most,
 SEARCHED_EACH = 200  # or so many an object; the ridge is a prior, and does not depend on how many there are
 LEAST = 20  # minimum number of answers for a lapse rate per participant; others share one
+REGION_DIMENSIONS, REGION_ANSWERS = 3, 75  # at most, and answers an object at least, for regions that cover
 TOLERANCE = 1e-7  # relative improvement of the objective at which a fit stops
 MAX_ITERATIONS = 1000  # maximum number of L-BFGS iterations
 KNOWING, PICTURE = "knowing_worker", "picture"  # what else is tested: knowing who answers, and the picture
@@ -167,10 +168,11 @@ def refit(
         drawn = _drawn(questions, fitted, own, params, seed)
         if drawn is not None:
             arrays |= {"draws": drawn.points, "draw_lapse": drawn.lapse}
+        report["no_regions"] = _without_regions(questions, chosen, params, fitted.points.shape[1])
         report["draws"] = 0 if drawn is None else len(drawn.lapse)
         least = report.get("dimensions_at_least")
         if least and least < fitted.points.shape[1]:
-            arrays["supported"] = with_setting(questions, chosen.setting._replace(d=least), **more).points
+            arrays["supported"] = with_setting(questions, chosen.setting._replace(d=least), (), **more).points
         report["individual_differences"] = (people[0] if people else Differences("not requested")).report()
         if own is not None:
             of = {
@@ -300,10 +302,9 @@ def _knowing(
         alike = log_odds(probabilities(one.points, asked.rows, lapse, one.alpha, who, calibration.scale))
     else:  # sigma(Delta) by the draws, with the lapse of each
         share = of_draws(drawn.points, np.ones(len(one.points), bool), 0.0)(asked.rows)
-        known = np.bincount(questions.worker, minlength=len(lapse))[who + 1] > 0
-        sure = lapse[who + 1] / 2 + (1 - lapse[who + 1]) * share
-        unknown = of_draws(drawn.points, np.ones(len(one.points), bool), drawn.lapse)(asked.rows)
-        alike = log_odds(np.where(known & (who >= 0), sure, unknown))
+        known = (np.bincount(questions.worker, minlength=len(lapse))[who + 1] > 0) & (who >= 0)
+        of_anybody = of_draws(drawn.points, np.ones(len(one.points), bool), drawn.lapse)(asked.rows)
+        alike = log_odds(np.where(known, lapse[who + 1] / 2 + (1 - lapse[who + 1]) * share, of_anybody))
     if own is None or chosen.weights is None:
         return {ONE_MAP: alike, KNOWING: alike}
     fitted, unknown = own.embedding, chosen.weights.calibration
@@ -356,6 +357,18 @@ def _covariance(
     """Covariances of the coordinates, if they are computed."""
     made = covariances(fitted, found.apart(answers), fixed_lapse, None if own is None else own.weights)
     return {} if made is None else {"covariance": made.astype(np.float32)}
+
+
+def _without_regions(questions: Questions, chosen: choice.Choice, params: Params, d: int) -> str | None:
+    """Why no regions are drawn from the covariances: where the number of dimensions was chosen, regions of 95 % cover
+    as often only with so many answers, few dimensions, and no doubt about their number. None where they are drawn."""
+    if params.dimensions is not None:
+        return None
+    if chosen.interval is None or d > REGION_DIMENSIONS:
+        return f"more than {REGION_DIMENSIONS} dimensions" if chosen.interval else chosen.by
+    if questions.answers < REGION_ANSWERS * int(asked_about(questions).sum()):
+        return f"fewer than {REGION_ANSWERS} answers per object"
+    return None if chosen.interval[1] == d else "the number of dimensions is uncertain"
 
 
 def _report(

@@ -1,14 +1,15 @@
-"""Objects with features, whether anybody compared them or not: a metric of the features, learned from comparisons.
+"""A metric of the objects' features, learned from comparisons; it also covers objects without comparisons.
 
-Every object that the table names is placed, predicted and exported, also those that no comparison names. So *objects*
-are held out: a fifth is reported on, and over folds of the others the least log loss chooses among the forms
+Every object of the table gets coordinates, predictions and a row in the exports, even if no comparison names it.
+Therefore *objects* are held out: a fifth is the test set, and over folds of the others, the lowest log loss selects
+among the forms
 
     euclid   the features as they are, scaled
     mkl      sum mu_a K_a of a linear and a Gaussian kernel of the features (Heim et al. 2014, eq. 6)
     metric   |L(x - y)|^2 with a low-rank L (`kernel_learning.metric`), of several ranks and ridges
 
-A comparison tests when it names an object that is held out; nothing that trained or chose ever named one that is
-reported on. The form is then fitted to all comparisons. O(folds * forms) fits.
+A comparison belongs to the test set if it names a held-out object; no comparison used for training or selection names
+an object of the test set. The selected form is then fitted to all comparisons. O(folds * forms) fits.
 """
 
 from typing import Any, Literal, NamedTuple

@@ -2,12 +2,12 @@
 
     revenue(H) = sum over triplets (i, j, k) of |H(i v k)| - |H(i v j)| = - sum_{i < j} W_ij |H(i v j)|,   W = AddS-3
 
-with |H(i v j)| the number of objects under the lowest node that holds both; the same with AddS-4 for quadruplets.
-Higher is better: near pairs should meet low. It is minus Dasgupta's cost on AddS (Mandal, Perrot & Ghoshdastidar 2023,
-"A Revenue Function for Comparison-Based Hierarchical Clustering"). Linkage runs on dissimilarities s - W, which merge
-in the order of W itself; on k1 and k2 with s = 1, half the squared distance in feature space (Kleindessner & von
-Luxburg 2017, sec. 4.1: complete linkage of the food data on k1), on the embedding with s = 0, the squared distance.
-Whatever the similarity, the revenue is counted on AddS: it is about comparisons. O(n^2) time and n^2 / 2 doubles.
+where |H(i v j)| is the number of objects below the lowest node that contains both; the same with AddS-4 for
+quadruplets. Higher is better: near pairs should meet at a low node. The revenue is minus Dasgupta's cost on AddS
+(Mandal, Perrot & Ghoshdastidar 2023, "A Revenue Function for Comparison-Based Hierarchical Clustering"). Linkage uses
+the dissimilarities s - W, which merge in the order of W. For k1 and k2, s = 1: half the squared distance in feature
+space (Kleindessner & von Luxburg 2017, sec. 4.1: complete linkage of the food data on k1). For the embedding, s = 0:
+the squared distance. The revenue always uses AddS, because it is about comparisons. O(n^2) time and n^2 / 2 doubles.
 """
 
 from typing import Annotated, Any, Literal, NamedTuple

@@ -55,8 +55,8 @@ class Params(KernelParams, frozen=True, forbid_unknown_fields=True):
     kernels : dict
         Name -> file and kind, see `auxiliary_kernels.KernelSpec`.
     lambda1, lambda2 : float, optional
-        Of the trace of K0 and of the sum of mu; default: each by held-out log loss from a grid, and beyond an edge
-        while the edge is best (a path of lambda1 ends at the first that is clearly worse).
+        Weights of the trace of K0 and of the sum of mu; default: selected by held-out log loss from a grid, which is
+        extended while its edge is best (a path of lambda1 ends at the first value that is clearly worse).
     tolerance : float
         Relative dual gap to reach.
     max_iterations : int

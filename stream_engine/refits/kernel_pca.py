@@ -2,12 +2,13 @@
 
     HKH = V diag(l) V^T,  H = I - 1 1^T / n,  coordinates = V_d diag(l_d)^(1/2)
 
-(Schoelkopf, Smola & Mueller 1999; Kleindessner & von Luxburg 2017, sec. 4.1, on k1 and k2.) With `shift` K less
-lambda_min I stands for K (their sec. 2.1, diagonal dominance): eigenvectors stay, eigenvalues fall by lambda_min, so
-only the lengths of the axes and the explained shares change. Of a similarity that is no kernel (AddS) lambda_min is
-that of HKH, negative, and the shift makes it a kernel. For the embedding K is minus half the squared distance, HKH the
-Gram matrix of its points. k1 and k2 of more objects than a matrix has room for go by their factor. O(n^2 d) a Lanczos
-step; lambda_min of a matrix O(n^3), small beside k1 up to a few thousand objects.
+(Schoelkopf, Smola & Mueller 1999; Kleindessner & von Luxburg 2017, sec. 4.1, on k1 and k2.) With `shift`, K is replaced
+by K - lambda_min I (sec. 2.1, diagonal dominance): the eigenvectors stay the same and the eigenvalues decrease by
+lambda_min, so only the lengths of the axes and the explained shares change. If the similarity is not a kernel (AddS),
+lambda_min is that of HKH, which is negative, and the shift makes it a kernel. For the embedding, K is minus half the
+squared distance, and HKH is the Gram matrix of its points. k1 and k2 of too many objects for a matrix use their factor.
+Cost: O(n^2 d) per Lanczos step; O(n^3) for lambda_min of a matrix, which is little compared with k1 up to a few
+thousand objects.
 """
 
 from typing import Annotated, Any

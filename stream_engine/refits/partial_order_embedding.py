@@ -1,15 +1,15 @@
 """Partial order embedding (McFee & Lanckriet 2011) from a snapshot: LPOE, KPOE, MKPOE and GNMDS.
 
-The constraint set is a parameter and stands in the report with its size; comparisons weigh as many votes as they have,
-or with the paper one each. beta is given, or chosen by held-out log loss (`beta_choice`): with objects held out, as in
-sec. 5.1, or without kernels (K = I, GNMDS: new objects cannot be embedded) with judgements held out. What is reported
-is of judgements that neither chose nor were learned from. The answer carries an exact dual gap and is certified where
-that is at most `tolerance`; where the iterations end before, the best iterate is published and says that it is not
-certified. Cost: (folds * betas + 2) solves of O(m + sum r^3) an iteration (full), see `mkpoe`.
+The constraint set is a parameter, and the report states its size. Comparisons are weighted by their net votes, or
+equally as in the paper. beta is given, or selected by held-out log loss (`beta_choice`): objects are held out, as in
+sec. 5.1; without kernels (K = I, GNMDS), new objects cannot be embedded, and responses are held out. Reported figures
+are on responses that were used neither for training nor for selection. The result has an exact dual gap, and is
+certified if the gap is at most `tolerance`; if the iterations end before, the best iterate is published and marked as
+not certified. Cost: (folds * betas + 2) solves of O(m + sum r^3) per iteration (full), see `mkpoe`.
 
-With `objects` the order is one of comparisons among a subset, and so is the embedding. g(x) = N K_x (eq. 9) extends it
-to any other object that the kernels' files (or the features') name. Without kernels, where K = I and tr W = tr W K is
-the sum of squared lengths, another object is joined by its own comparisons as an anchor, with the same hinge and beta.
+With `objects`, the order and the embedding are restricted to a subset. g(x) = N K_x (eq. 9) extends the embedding to
+any other object in the files of the kernels or features. Without kernels, where K = I and tr W = tr W K is the sum of
+squared lengths, another object is added from its own comparisons as an anchor, with the same hinge and beta.
 """
 
 import warnings

@@ -1,11 +1,12 @@
 """Clustering by semidefinite programming from comparisons alone (Perrot, Esser & Ghoshdastidar 2020, sec. 3 and 5).
 
 One test decides whether there are clusters and how many (`cluster_verdict`); if there are, the labels are the tested
-groups. Where k is given, follows from lambda or is chosen by SPUR, as it is where there are no clusters to be told, the
-partition is the SDP's own where the SDP is tight, else k-means on the rows of X. The similarity is AddS-3 or AddS-4 as
-the stream accumulated it, or a multiplicative kernel made from the counts. Every artifact carries objective, upper
-bound, gap and residuals of SDP-k, whether it is certified and by what: that the optimisation is solved, not that there
-are clusters. Labels keep their meaning from one snapshot to the next. `solve` and `spur` work on any matrix.
+groups. If k is given, follows from lambda, or is selected by SPUR (also if the test finds no clusters), the partition
+is that of the SDP if the SDP is tight, and otherwise k-means on the rows of X. The similarity is AddS-3 or AddS-4 as
+accumulated by the stream, or a multiplicative kernel computed from the counts. Every artifact contains the objective,
+the upper bound, the gap and the residuals of SDP-k, and whether and how it is certified. A certificate proves that the
+optimisation is solved, not that there are clusters. Labels keep their meaning from one snapshot to the next. `solve`
+and `spur` work on any matrix.
 """
 
 from functools import partial
@@ -21,7 +22,7 @@ from stream_engine.clustering.cascade import Solution, solve
 from stream_engine.clustering.factored_kernel import Factored
 from stream_engine.clustering.similarity_of_snapshot import SimilarityInput
 from stream_engine.clustering.spur import Choice, spur
-from stream_engine.clustering.stability import Replicates, again
+from stream_engine.clustering.stability import Replicates, improved_partition
 from stream_engine.counts.kernels import KERNEL_LIMIT
 from stream_engine.data.available_memory import TooLarge
 from stream_engine.refits import CannotRefit, Progress, no_progress
@@ -241,7 +242,7 @@ class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     tol : float
         Target gap, relative to <W, X>.
     max_iterations : int
-        Of the solver; when they run out the artifact says that it is not certified.
+        Maximum for the solver; if it is reached, the artifact is marked as not certified.
     min_links : int
         An object with a nonzero similarity to fewer others gets label -1.
     test : int
@@ -430,5 +431,5 @@ def _stability(task: Task, said: Verdict, labels: np.ndarray) -> Replicates | No
     pairs = []
     for one, other in halves(task.snapshot, ids, params.stability, task.seed):
         W = [similarity_of_snapshot.of_answers(*half, len(ids), params.similarity) for half in (one, other)]
-        pairs.append((again(W[0], own, task.seed), again(W[1], own, task.seed)))
+        pairs.append((improved_partition(W[0], own, task.seed), improved_partition(W[1], own, task.seed)))
     return Replicates.of(own, pairs) if pairs else None

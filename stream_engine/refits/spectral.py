@@ -1,14 +1,13 @@
-"""Spectral clustering of the similarity: the SDP without X >= 0, rounded. A separate refit, not a replacement for the
-SDP.
+"""Spectral clustering of a similarity: the semidefinite program without X >= 0, rounded.
 
-k - 1 leading eigenvectors of PWP (P = I - 1 1'/n), k-means, then batch kernel-k-means on sum_a B_aa / n_a. Sparse
-throughout: O(nnz) a Lanczos step, seconds at 50,000 objects. Without k: one cluster more than the eigenvalues before
-the largest eigengap, among those above SPUR's lambda_min (the rank of SDP-lambda without X >= 0; Perrot et al. 2020,
-sec. 3 names spectral clustering as the alternative to k-means on X); one cluster when none is above it. k1 and k2 of
-more than 16,384 objects are clustered in feature space (`clustering.factored_kernel`): the same objective, found from
-its leading axes. On a kernel this is kernel k-means (Dhillon et al. 2001), as Kleindessner & von Luxburg 2017 (sec.
-4.2) use it; less lambda_min on the diagonal (sec. 2.1) every partition into k clusters is worth k lambda_min less, so
-the shift changes nothing here.
+It uses the k - 1 leading eigenvectors of PWP (P = I - 1 1'/n), k-means, and then batch kernel k-means on sum_a B_aa /
+n_a. All steps are sparse: O(nnz) per Lanczos step, seconds for 50,000 objects. Without k, the number of clusters is one
+more than the number of eigenvalues before the largest eigengap, among those above SPUR's lambda_min (the rank of
+SDP-lambda without X >= 0; Perrot et al. 2020, sec. 3, name spectral clustering as the alternative to k-means on X); if
+no eigenvalue is above it, there is one cluster. k1 and k2 of more than 16,384 objects are clustered in feature space
+(`clustering.factored_kernel`), with the same objective, from the leading axes. On a kernel, this is kernel k-means
+(Dhillon et al. 2001), as Kleindessner & von Luxburg 2017 (sec. 4.2) use it. Subtracting lambda_min from the diagonal
+(sec. 2.1) lowers the objective of every partition into k clusters by k lambda_min, so the shift has no effect here.
 """
 
 from typing import Annotated, Any, Literal, NamedTuple

@@ -1,15 +1,17 @@
-"""TripletBoost as a refit: from triplet counts and the labels of some objects to a classifier of all of them.
+"""TripletBoost as a refit: a classifier of all objects, from triplet counts and the labels of some objects.
 
-Perrot & von Luxburg (2019). Labelled objects are split, label set by label set, into those trained on and those tested
-on; objects without a label are never references or examples, but they are predicted at every refit. Invariant: nothing
-held out has ever been trained on, by this refit or by the classifiers it continues from. With one class there is no
-triplet classifier: every object abstains and is given that class. About 1 microsecond a round and 2 bytes a triplet.
+Perrot & von Luxburg (2019). The labelled objects are split into a training and a test set, stratified by label set.
+Objects without a label are never references or examples, but they are predicted at every refit. Invariant: no object of
+the test set was used for training, by this refit or by the classifiers that it continues from. With a single class
+there is no triplet classifier: every object abstains and gets that class. Cost: about 1 microsecond per round and 2
+bytes per triplet.
 
-Few objects held out say little: below `CROSS_FIT_BELOW` of them `held_out` of the report is pooled over fits that test
-every labelled object once, each by classifiers that were trained on others; what is published is as without them.
+A small test set says little: below `CROSS_FIT_BELOW` objects, `held_out` of the report is pooled over fits that test
+every labelled object once, each by classifiers trained on others. The published classifiers are the same as without it.
 
-With `objects` references and examples are those of a subset only: labels of others train nothing, so they are one more
-test. Others are predicted like unlabelled objects, by what was said of them as anchors about pairs of references.
+With `objects`, only a subset serves as references and examples. Labels of other objects train nothing, so these objects
+are an additional test set. They are predicted like unlabelled objects, from their answers as anchors about pairs of
+references.
 """
 
 from typing import Annotated, Any, Literal, NamedTuple

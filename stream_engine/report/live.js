@@ -3,6 +3,10 @@
 (() => {
   const byId = (id) => document.getElementById(id);
   const said = byId("live-said"), list = document.querySelector("#live dl");
+  const ACTIVITY = {
+    blocked: "Not reading, see above.", reading: "Reading.", current: "Up to date, waiting for new events.",
+    idle: "Connected, but not reading at the moment.", lost: "Reconnecting. The data below may be out of date.",
+  };
   let last = 0, filled = null, fetching = false, objects = false;
   const whole = (n) => Math.round(n).toLocaleString("en");
   const percent = (p) => `${(100 * p).toFixed(1)} %`;
@@ -28,7 +32,11 @@
     }));
     wrong(now.wrong);
     if (filled === null) byId("main").firstElementChild.textContent = now.snapshot ? "Rendering the latest snapshot." : "No snapshot yet. The report appears with the first snapshot.";
-    said.textContent = !now.ready ? "Not reading, see above." : now.rate > 0 ? "Reading." : now.lag === 0 ? "Up to date, waiting for new events." : "Connected, but not reading at the moment.";
+    say(!now.ready ? "blocked" : now.rate > 0 ? "reading" : now.lag === 0 ? "current" : "idle");
+  }
+  function say(state) {
+    said.dataset.state = state;
+    said.textContent = ACTIVITY[state];
   }
   function wrong(texts) {
     const list = byId("live-wrong");
@@ -184,7 +192,7 @@
   events.onerror = () => {
     const ago = last ? `; the last message was ${since((Date.now() - last) / 1000)} ago` : "";
     wrong([`The engine has stopped or cannot be reached${ago}.`]);
-    said.textContent = "Reconnecting. The data below may be out of date.";
+    say("lost");
     if (events.readyState === EventSource.CLOSED) setTimeout(() => location.reload(), 10000);
   };
 })();

@@ -35,7 +35,7 @@ def section(material: Material) -> Section:
     says = sentences(material.findings, "map")
     if places.name != PICTURE and places.points.shape[1] > 2:
         says += " The first two dimensions are drawn."
-    uncertainty = _uncertainty(places, drawings[0])
+    uncertainty = _uncertainty(material, places, drawings[0])
     notes = [text for text in (material.sampled, _left_out(material, places), uncertainty, _groups(material)) if text]
     caution = material.facts.beats_chance is False or not material.facts.connected
     return Section(TITLE, says, drawings, (), tuple(notes), caution)
@@ -155,9 +155,11 @@ def _left_out(material: Material, places: ObjectCoordinates) -> str:
     return f"{what} no answer when the map was fitted and is not shown." if missing else ""
 
 
-def _uncertainty(places: ObjectCoordinates, drawing: Drawing) -> str:
+def _uncertainty(material: Material, places: ObjectCoordinates, drawing: Drawing) -> str:
     if places.name == PICTURE:
         return ""
+    if reason := material.facts.report("embedding").get("no_regions"):
+        return f"No confidence regions are shown, because they may not cover 95 %: {str(reason)[:200]}."
     if places.covariance is None:
         return "Confidence regions were not computed: too many objects and dimensions."
     drawn = {type(mark) for mark in drawing.marks}

@@ -16,14 +16,14 @@
     paused = study.paused;
     globalThis.pageTitle = document.title = byId("title").textContent = study.title;
     const each = study.wanted_of_each ? `${whole(study.wanted_of_each)} for each participant` : "no limit for each participant";
-    const share = study.people ? `${Math.round(100 * study.done / study.people)} % of those who started` : "nobody has started yet";
+    const share = study.people ? `${Math.round(100 * study.done / study.people)} % of those who started` : "no participant has started yet";
     byId("study-tiles").replaceChildren(
       tile("Answers", whole(study.answers), study.wanted ? `of ${whole(study.wanted)}; ${each}` : each),
       tile("Participants", whole(study.people), study.excluded ? `${whole(study.excluded)} excluded: failed catch trials` : "none excluded"),
       tile("Completed", whole(study.done), share),
       tile("Unanswered questions", whole(study.waiting), "sent, not answered yet"),
     );
-    const said = paused ? "Paused: nobody gets new questions." : study.enough ? "The study has all the answers that it needs." : "Open: participants get questions.";
+    const said = paused ? "Paused: participants get no new questions." : study.enough ? "The study has all the answers that it needs." : "Open: participants get questions.";
     if (byId("study-said").textContent !== said) byId("study-said").textContent = said;   // else it is read out again
     byId("pause").textContent = paused ? "Resume" : "Pause";
     byId("pause").setAttribute("aria-pressed", String(paused));

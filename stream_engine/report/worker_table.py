@@ -61,7 +61,7 @@ def section(material: Material) -> Section | None:
     says += flags if flagged else "No participant is flagged."
     known = np.sort(found.lapse[np.isfinite(found.lapse)])[::-1]
     drawings = (_lapses(known),) if len(known) > 1 else ()
-    notes = (f"To leave somebody out, reversibly: {_command(material, flagged)}",) if flagged else ()
+    notes = (f"To exclude participants (reversible): {_command(material, flagged)}",) if flagged else ()
     return Section(TITLE, says, drawings, (Table("workers", columns, about=ABOUT),), notes)
 
 

@@ -5,13 +5,14 @@ the same. O(first records).
 """
 
 from collections.abc import Iterator
+from contextlib import closing
 from itertools import islice
 from shlex import quote
 from typing import Any
 
 from msgspec import structs
 
-from connectors import Position, Record, SourceFailed, UnusableSource, split_uri
+from connectors import STORES, Position, Record, SourceFailed, UnusableSource, split_uri
 from connectors.files.paths import expand
 from connectors.files.readers import Sizes, kind_of, open_reader
 from stream_engine.formats.in_words import answers, in_words
@@ -23,7 +24,7 @@ from stream_engine.service.ingest import Ingest
 from stream_engine.service.record_rows import rows_of_record
 from stream_engine.service.remembered_options import PreparedSettings, as_arguments, asked_options
 from stream_engine.service.settings import Input, Settings
-from stream_engine.service.sources import check_runnable, event_options, text_layout_of
+from stream_engine.service.sources import check_runnable, event_options, source, text_layout_of
 
 ROWS = 2000  # that are looked at
 FILES = 50  # whose rows these are
@@ -138,6 +139,9 @@ def examples(settings: Settings, most: int = EXAMPLES) -> list[str]:
 
 def _first_of_files(settings: Settings) -> Iterator[Record]:
     """The first block of each of the first files."""
+    for uri in settings.source:
+        if split_uri(uri)[0] in STORES:
+            yield from _first_of_store(settings, uri)
     paths = [path for scheme, rest in map(split_uri, settings.source) if scheme == "file" for path in expand(rest)]
     for path in paths[:FILES]:
         try:
@@ -153,3 +157,16 @@ def _first_of_files(settings: Settings) -> Iterator[Record]:
             continue
         finally:
             reader.close()
+
+
+def _first_of_store(settings: Settings, uri: str) -> Iterator[Record]:
+    """The first block of the first object."""
+    with closing(source(settings, uri, {})) as opened:
+        try:
+            while not opened.finished():
+                for record in opened.poll(1.0):
+                    if not record.problem:
+                        yield record._replace(value=record.value.slice(0, ROWS)) if record.format == "arrow" else record
+                    return
+        except SourceFailed:
+            return  # the run itself says what is wrong

@@ -142,9 +142,9 @@ class Metrics:
             "figure",
         )
         self.results_sent_time = gauge(
-            "results_sent_timestamp_seconds", "Time when the newest results reached the places of [publish]."
+            "results_sent_timestamp_seconds", "Time when the newest results reached the targets of [publish]."
         )
-        self.results_failed = counter("results_failures", "Attempts to send results that failed; each is repeated.")
+        self.results_failed = counter("results_failures", "Failed attempts to send results; each is retried.")
         of_predictions = ("predictor", "kind", "window")  # window: total or rolling
         self.progressive_accuracy = gauge(
             "progressive_accuracy", "Accuracy of predictions made before learning; ties count half.", *of_predictions

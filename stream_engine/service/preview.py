@@ -16,7 +16,7 @@ from typing import Any
 
 from msgspec import structs
 
-from connectors import split_uri
+from connectors import STORES, split_uri
 from connectors.files.readers import LineNumbers, place
 from stream_engine.formats.in_words import answers, in_words
 from stream_engine.service.inferred import PreparedSettings, command_of, examples, first_columns, prepared
@@ -112,7 +112,7 @@ def _undecided(settings: Settings, read: PreparedSettings) -> Preview:
 def _blocks(settings: Settings, ingest: Ingest, found: Preview, most: int) -> Iterator[Block]:
     """Blocks of the files until `most` events were read."""
     for uri in settings.source:
-        if split_uri(uri)[0] != "file":
+        if split_uri(uri)[0] not in ("file", *STORES):
             continue
         with closing(source(settings, uri, {})) as opened:
             while not opened.finished():

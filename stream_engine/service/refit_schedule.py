@@ -153,9 +153,10 @@ class RefitSchedule:
         figures = {name: round(value, 4) for name in TOLD if (value := figure(artifact.report, name)) is not None}
         return figures | ({"note": artifact.report["note"]} if artifact.report.get("note") else {})
 
-    def finish(self, progress: Bars | None) -> None:
+    def finish(self, progress: Bars | None, meanwhile: Callable[[list[str]], None] | None = None) -> None:
         """Wait for the refits of the final snapshot; a request to stop cancels them. Refits of an older snapshot are
-        cancelled, because they would be repeated immediately."""
+        cancelled, because they would be repeated immediately. `meanwhile` is called when one ends and others are still
+        running, with their kinds."""
         self._waits_for_end = False
         newest = self._published.newest
         if newest is not None:
@@ -165,7 +166,10 @@ class RefitSchedule:
         while self._workers.running and not self._requests.stop:
             time.sleep(0.05)
             self._heartbeat.tick()
+            before = self.running()
             self.collect()
+            if meanwhile and self.running() and not set(before) <= set(self.running()):
+                meanwhile(self.running())
             if progress:
                 progress.refits(self._workers.progress())
         if self._requests.stop:

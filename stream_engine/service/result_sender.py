@@ -94,7 +94,7 @@ class ResultSender:
         self._metrics.results_failed.inc()
         self._failures += 1
         if problem != self.problem:
-            self._log.warning("results not sent; tried again until they are", problem=problem, every_seconds=RETRY)
+            self._log.warning("results not sent; retrying", problem=problem, every_seconds=RETRY)
         self.problem = problem
 
     def finish(self) -> None:

@@ -41,7 +41,7 @@ from stream_engine.service.progress_bars import Bars
 from stream_engine.service.result_line import before, findings_of, result_line
 from stream_engine.service.result_sender import check_publish
 from stream_engine.service.settings import BadSettings, Settings
-from stream_engine.service.settings.loading import shown
+from stream_engine.service.settings.loading import plain_settings
 from stream_engine.service.source_health import POLL_SECONDS
 from stream_engine.service.sources import block_bytes
 from stream_engine.state.labels import waiting
@@ -172,10 +172,12 @@ def run(
     log: FilteringBoundLogger | None = None,
     start_over: bool = False,
     say: Callable[[str], None] | None = None,
+    meanwhile: Callable[[list[str]], None] | None = None,
 ) -> float:
     """Consume, snapshot, refit and serve until the input ends or SIGTERM/SIGINT requests a stop.
 
-    `start_over` removes the content of the state; `say` is called with one line that describes the outcome.
+    `start_over` removes the content of the state; `say` is called with one line that describes the outcome, and
+    `meanwhile` after each refit of the final snapshot but the last, with the kinds of those that are still running.
 
     Returns the seconds until the final snapshot was published, without its refits. Raises `BadSettings`,
     `connectors.UnusableSource`, `RunFailed`, `connectors.SourceFailed`, `StateInUse`, …
@@ -202,7 +204,7 @@ def run(
             consume(opened, progress)
             seconds = time.monotonic() - started
             refits = opened.publishing.refits
-            refits.finish(progress)
+            refits.finish(progress, meanwhile)
             opened.publishing.results.finish()
             if say:
                 counters = opened.learning.engine.counters
@@ -266,7 +268,7 @@ def _start(run: OpenRun) -> dict[str, Any]:
         "snapshot": run.learning.engine.sequence,
         "sources": list(run.settings.source),
         "share": run.settings.input.shard,
-        "settings": _differing(shown(run.settings), shown(Settings())),
+        "settings": _differing(plain_settings(run.settings), plain_settings(Settings())),
         "descriptors": "unlimited" if descriptors == resource.RLIM_INFINITY else descriptors,
         "free_memory_gb": round((available() or 0) / 1e9, 1),
         "cpus": len(os.sched_getaffinity(0)),

@@ -6,12 +6,13 @@ read the same and give the same verdict about what cannot be read.
 
 import os
 from collections.abc import Mapping
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
 from msgspec import structs
 
-from connectors import SINKS, SOURCES, Position, Source, UnusableSource, open_source, resolve, split_uri
+from connectors import SINKS, SOURCES, STORES, Position, Source, UnusableSource, open_source, resolve, split_uri
 from connectors.files.line_blocks import TextLayout, text_layout
 from connectors.files.paths import check_readable, expand, named_twice
 from connectors.files.readers import Sizes, kind_of
@@ -63,16 +64,16 @@ def source(settings: Settings, uri: str, positions: Mapping[str, Position]) -> S
             "schema": events.schema,
             "registry": registry_of(settings),
         }
-    elif scheme in ("file", "stdin"):
+    else:
         options |= {
             "block_bytes": block_bytes(settings.snapshot.every, events.block_bytes),
             "max_item_bytes": events.max_message_bytes,
             "layout": text_layout_of(settings),
+            "follow": settings.follow,
+            "count_copies": events.count_copies,
         }
-        if scheme == "file":
-            options |= {"follow": settings.follow, "count_copies": events.count_copies}
-    elif scheme == "deltas":
-        options = {"follow": settings.follow}
+        known = signature(resolve(scheme, SOURCES)).parameters
+        options = {name: value for name, value in options.items() if name in known}
     return open_source(uri, positions, **options)
 
 
@@ -94,7 +95,7 @@ def block_bytes(every: int | None, most: int) -> int:
 
 def ends(settings: Settings) -> bool:
     """Whether the input is known to end: files that are not followed. A pipe may never end, and a topic does not."""
-    return not settings.follow and all(split_uri(uri)[0] in ("file", "deltas") for uri in settings.source)
+    return not settings.follow and all(split_uri(uri)[0] in ("file", "deltas", *STORES) for uri in settings.source)
 
 
 # ---- whether it can be read
@@ -108,6 +109,10 @@ def check_runnable(settings: Settings) -> None:
     for uri in settings.source:
         _check_source(settings, uri)
     if twice := named_twice(rest for scheme, rest in map(split_uri, settings.source) if scheme == "file"):
+        raise BadSettings(f"source: {twice}: is in two sources, so its events would count twice; name it once")
+    objects = [name for uri in settings.source for name in object_names(uri)]
+    if len(objects) != len(set(objects)):
+        twice = min(name for name in objects if objects.count(name) > 1)
         raise BadSettings(f"source: {twice}: is in two sources, so its events would count twice; name it once")
     schemes = {split_uri(uri)[0] for uri in settings.source}
     if schemes and "kafka" not in schemes and shard(settings.input.shard) not in (None, (0, 1)):
@@ -143,6 +148,19 @@ def check_runnable(settings: Settings) -> None:
         from connectors.kafka.source import check_options
 
         check_options(settings.kafka)
+
+
+def object_names(uri: str) -> list[str]:
+    """The objects that a source in a store names; none of other sources. Raises `UnusableSource`."""
+    scheme, rest = split_uri(uri)
+    if scheme not in STORES:
+        return []
+    from connectors.stores.objects import StoreFailed, objects_at
+
+    try:
+        return [each.name for each in objects_at(scheme, rest)]
+    except StoreFailed as failure:
+        raise UnusableSource(str(failure)) from None
 
 
 def _check_source(settings: Settings, uri: str) -> None:

@@ -26,7 +26,7 @@ from connectors.spark_deltas import FORMAT
 from stream_engine.formats.options import UnusableOptions
 from stream_engine.service.settings import BadSettings
 from stream_engine.spark.job_arguments import SCRIPT, Job, job_of, topics
-from stream_engine.spark.task_counts import Reader, counted, files, messages
+from stream_engine.spark.task_counts import Reader, files, messages, partition_counter
 from stream_engine.state.delta_columns import KEY, SCHEMA, SUMMED
 
 
@@ -141,7 +141,7 @@ def run(spark: Any, job: Job, disk: Disk | None = None) -> None:
 
     def batch(events: Any, number: int) -> None:
         deltas.claim(json.loads((checkpoint / "metadata").read_text())["id"])
-        shares = events.mapInArrow(counted(job, read), SCHEMA)
+        shares = events.mapInArrow(partition_counter(job, read), SCHEMA)
         deltas.publish(shares.groupBy(*KEY).agg(*(f.sum(name).alias(name) for name in SUMMED)), number)
 
     # One file is one piece of work, however small: without this Spark packs small ones into one task.

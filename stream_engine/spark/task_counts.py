@@ -92,7 +92,7 @@ def _columns(rows: Iterable[tuple], *meanings: str) -> dict[str, list]:
     return dict(zip(meanings, map(list, zip(*rows, strict=True))))
 
 
-def counted(job: Job, read: Reader) -> Callable[[Iterable], Iterator[Any]]:
+def partition_counter(job: Job, read: Reader) -> Callable[[Iterable], Iterator[Any]]:
     """What Spark maps over the partitions of a batch; `read(job, batches)` gives lists of the connectors' records."""
 
     def share(batches: Iterable) -> Iterator[Any]:

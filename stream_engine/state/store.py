@@ -161,9 +161,9 @@ class Store:
         if latest.snapshot is None:
             how = "`stream-engine run SOURCE --state DIR` makes one"
             if is_owned(self.directory):
-                how = "the run at work there makes one at its next interval and when it ends"
+                how = "the active run takes one at its next interval and when it ends"
             elif (self.directory / "lock").exists():
-                how = f"a run began there and ended before its first, and none is at work now; {how}"
+                how = f"a run started there and ended before its first snapshot, and none is active now; {how}"
             raise NoSuchSnapshot(f"{self.directory}: no snapshot there; {how}")
         for line in latest.damaged:
             self._tell_once(f"{line}; the one before it is read")

@@ -10,7 +10,7 @@ from stream_engine.data import container
 from stream_engine.data.comparisons import Batch, empty_batch
 from stream_engine.data.hashing import hashes_of_numbers
 from stream_engine.state.snapshot import frozen
-from stream_engine.testing.batches import concatenated, random_stream, stream_in_pieces, taken
+from stream_engine.testing.batches import batch_of, concatenated, random_stream, stream_in_pieces
 
 State = Mapping[str, np.ndarray]
 Make = Callable[[], Any]
@@ -119,15 +119,15 @@ def _order_and_batches(make: Make, definition: Definition, rng: np.random.Genera
         triplets, quadruplets = rng.permutation(triplets), rng.permutation(quadruplets)
     looks = rng.random() < 0.5
     for rows in np.split(triplets, np.sort(rng.integers(0, len(triplets) + 1, 3))):
-        made.update(taken(whole, rows, quadruplets[:0]))
+        made.update(batch_of(whole, rows, quadruplets[:0]))
         if looks:
             made.state()
-    none, told = taken(whole, triplets[:0], quadruplets[:0]), whole.provenance
+    none, told = batch_of(whole, triplets[:0], quadruplets[:0]), whole.provenance
     assert none.provenance is not None and told is not None
     catches = none.provenance._replace(catch_worker=told.catch_worker, catch_passed=told.catch_passed)
     made.update(none._replace(provenance=catches))
     for row in quadruplets:
-        made.update(taken(whole, triplets[:0], np.array([row])))
+        made.update(batch_of(whole, triplets[:0], np.array([row])))
     assert _alike(made, made.state(), _learned(make, stream).state(), arrival=False)
 
 

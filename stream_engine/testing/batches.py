@@ -150,20 +150,7 @@ def concatenated(stream: list[Batch]) -> Batch:
         )
         events += len(told.kind)
     columns = [np.concatenate(column) for column in zip(*parts)]
-    (
-        of_triplet,
-        of_quadruplet,
-        kind,
-        worker,
-        weight,
-        time,
-        catch_worker,
-        catch_passed,
-        sampler,
-        seconds,
-        shown,
-        position,
-    ) = columns
+    of_triplet, of_quadruplet, kind, worker, weight, time, catch_worker, catch_passed, sampler, *pattern = columns
     return Batch(
         np.concatenate([batch.triplets for batch in stream]),
         np.concatenate([batch.quadruplets for batch in stream]),
@@ -181,14 +168,14 @@ def concatenated(stream: list[Batch]) -> Batch:
             catch_passed,
             sampler=sampler.astype(np.int32),
             samplers=tuple(samplers),
-            seconds=seconds,
-            shown=shown,
-            position=position,
+            seconds=pattern[0],
+            shown=pattern[1],
+            position=pattern[2],
         ),
     )
 
 
-def taken(batch: Batch, triplets: np.ndarray, quadruplets: np.ndarray) -> Batch:
+def batch_of(batch: Batch, triplets: np.ndarray, quadruplets: np.ndarray) -> Batch:
     """Some comparisons of a batch with an event for each, in this order, triplets first; no catch trials."""
     told = batch.provenance
     assert told is not None

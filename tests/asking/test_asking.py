@@ -113,7 +113,7 @@ def test_landmark_questions_make_a_landmark_design():
 
 def test_landmark_questions_for_k2_make_its_design():
     known = with_objects(nothing_known(), [f"o{i}" for i in range(80)])
-    marks = np.sort(landmark_k2.chosen(known.names))
+    marks = np.sort(landmark_k2.chosen_landmarks(known.names))
     design = len(marks) * (len(marks) - 1) * (80 - len(marks)) + len(marks) * math.comb(len(marks) - 1, 2)
     rows = asking.questions(known, design, "landmark-k2").rows
     columns = columns_from_triplets(rows, 80)
@@ -128,7 +128,7 @@ def test_landmark_questions_for_k2_are_those_of_the_slow_listing(seed):
     rng = np.random.default_rng(seed)
     n = int(rng.integers(3, 18))
     known = with_objects(nothing_known(), [f"o{i}" for i in range(n)])
-    marks = sorted(landmark_k2.chosen(known.names).tolist())
+    marks = sorted(landmark_k2.chosen_landmarks(known.names).tolist())
     listed = {(j, *sorted((i, k))) for j in marks for k in marks for i in range(n) if len({i, j, k}) == 3}
     done = [row for row in sorted(listed) if rng.random() < 0.6]
     done += [(a, c, b) for a in range(n) for b in range(n) for c in range(b) if len({a, b, c}) == 3][:20]

@@ -31,6 +31,7 @@ COMMANDS = {
             "cluster_verdicts",
             "dimensions_planted",
             "few_answers",
+            "field",
             "kafka",
             "live_answers",
             "many_objects",

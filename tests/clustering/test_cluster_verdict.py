@@ -13,7 +13,7 @@ from scipy.stats import norm
 
 from stream_engine import Engine, Triplet
 from stream_engine.clustering import answer_models, borders, continuum, drawn_answers
-from stream_engine.clustering.drawn_answers import LOOSE, asked, by_coins, by_positions, halved
+from stream_engine.clustering.drawn_answers import LOOSE, answer_set, by_coins, by_positions, halved
 from stream_engine.exports import contents
 from stream_engine.exports.cluster_numbers import numbers
 from stream_engine.refits import cluster_verdict, sdp_clustering
@@ -144,7 +144,7 @@ def judged() -> drawn_answers.AnswerSet:
     ranking = np.array([[0, a, 0, b] for a in range(1, 5) for b in range(a + 1, 5)])
     rows = np.concatenate([ranking, ranking, [[0, 1, 0, 2], [0, 2, 0, 1], [3, 4, 3, 2]]])
     unit = np.repeat([7, 9, 20, 21, 22], [6, 6, 1, 1, 1])
-    return asked(rows, np.where(unit == 20, 5.0, 1.0), np.where(unit == 9, 0, -1), unit, 5)
+    return answer_set(rows, np.where(unit == 20, 5.0, 1.0), np.where(unit == 9, 0, -1), unit, 5)
 
 
 def test_answers_are_counted_by_question_and_worker():
@@ -203,7 +203,7 @@ def test_halves_are_of_whole_responses_and_of_participants_where_enough_are_name
             assert len(set(one.times[known.judgement == number])) == 1  # all or nothing
     people = np.repeat(np.arange(10), 6)
     rows = np.array([rng.permutation(12)[[0, 1, 0, 2]] for _ in people])
-    known = asked(rows, np.ones(60), people, np.arange(60), 12)
+    known = answer_set(rows, np.ones(60), people, np.arange(60), 12)
     one, _ = halved(rng, known)
     taken = [set(one.times[known.worker[known.question] == person]) for person in range(10)]
     assert all(len(each) == 1 for each in taken) and sum(each == {1.0} for each in taken) == 5
@@ -276,14 +276,14 @@ def test_coins_are_told_by_their_leading_eigenvalue_at_the_level():
     for seed in range(40):
         rng = np.random.default_rng(seed)
         coins = np.array([rng.permutation(20)[:3] for _ in range(400)])
-        known = cluster_verdict.asked(snapshot_of(coins, 20), np.arange(20), 0, rng)
+        known = cluster_verdict.observed_answers(snapshot_of(coins, 20), np.arange(20), 0, rng)
         found.append(cluster_verdict.p_coins(rng, known, 39))
     assert min(found) >= 1 / 40 and sum(p <= 0.05 for p in found) <= 6 and 0.3 < np.mean(found) < 0.7
 
 
 def test_the_sample_takes_whole_judgements(monkeypatch):
     monkeypatch.setattr(cluster_verdict, "MOST", 500)
-    known = cluster_verdict.asked(snapshot_of(world("line"), 36), np.arange(36), 0, np.random.default_rng(0))
+    known = cluster_verdict.observed_answers(snapshot_of(world("line"), 36), np.arange(36), 0, np.random.default_rng(0))
     assert 480 <= known.times.sum() <= 500
     ((one, other),) = [
         [times.sum() for _, times in pair]

@@ -69,7 +69,8 @@ class OnPage:
 
 def areas(page) -> list[float]:
     """Of the pictures on the screen, in square pixels."""
-    page.wait_for_function("[...document.querySelectorAll('#trial img')].every((e) => e.complete && e.style.width)")
+    shown = "[...document.querySelectorAll('#trial img')].every((e) => e.complete && e.style.width)"
+    until(lambda: page.evaluate(shown), 60, "the pictures")  # the page forbids what wait_for_function needs
     boxes = "[...document.querySelectorAll('#trial img')].map((e) => e.getBoundingClientRect())"
     return page.evaluate(f"{boxes}.map((b) => b.width * b.height)")
 

@@ -262,7 +262,7 @@ def test_without_javascript_it_says_what_it_needs(collecting, watched):
     study = collecting(config=NO_REFITS)
     found = watched(allowed=f"{study.base}/", java_script_enabled=False)
     found.page.goto(f"{study.base}/ask")
-    assert "needs JavaScript" in found.page.inner_text("noscript")
+    assert "JavaScript" in found.page.inner_text("noscript")
 
 
 def test_the_owners_link_opens_the_live_page(collecting, watched):

@@ -144,7 +144,7 @@ def test_the_maker_asks_nothing_twice_and_only_about_objects_of_the_study(tmp_pa
     told = MakerSettings(str(tmp_path / "state"), kind, "information-gain", "random", 0.15, 0)
     maker, now = Maker(told), time.time()
     first = maker.answer(Request(now, 30, NAMES[:5]))
-    assert first.fresh and first.snapshot == -1 and "no embedding" in first.about
+    assert first.fresh and first.snapshot == -1 and "embedding" in first.about
     rows = [row for row, _, _ in first.questions]
     assert len({(row[0], frozenset(row)) for row in rows}) == len(rows) == 30  # all that there are
     assert not maker.answer(Request(now, 0)).questions

@@ -11,7 +11,7 @@ import pytest
 from PIL import Image
 
 from stream_engine.collect.archive import zipped
-from stream_engine.collect.stimuli import BadStimuli, Stimuli, keep, kept
+from stream_engine.collect.stimuli import BadStimuli, Stimuli, keep, stored_objects
 from tests.collect.test_collect import NO_REFITS, read_by_the_engine
 from tests.support.collecting import COMPILING, Participant, first_shown, get
 from tests.support.process import engine, until
@@ -102,12 +102,12 @@ def test_what_is_kept_grows_and_what_was_there_stays(tmp_path):
     stimuli._seen = ()
     assert stimuli.look() == ["t"]
     keep(stimuli, place)
-    again = Stimuli(kept(place))
+    again = Stimuli(stored_objects(place))
     assert sorted(again.names) == sorted(stimuli.names) == ["p0", "p1", "p2", "p3", "t"]
     keep(again, place)  # of itself: nothing to do
     names = tmp_path / "names.txt"
     names.write_text("one\ntwo, or so\nthree\n")
     keep(Stimuli(names), tmp_path / "of names")
-    assert Stimuli(kept(tmp_path / "of names")).shown == Stimuli(names).shown
+    assert Stimuli(stored_objects(tmp_path / "of names")).shown == Stimuli(names).shown
     with pytest.raises(BadStimuli, match="--objects"):
-        kept(tmp_path / "nowhere")
+        stored_objects(tmp_path / "nowhere")

@@ -259,8 +259,8 @@ def test_the_format_can_be_named(tmp_path):
     path = written(tmp_path / "x.txt.gz", gzip.compress(b"a,b\n1,2\n"))
     assert drain(FileSource(path, {}, format="csv"))[0].header == b"a,b\n"
     assert drain(FileSource(path, {}, format="json"))[0].value == b"a,b\n1,2\n"
-    with pytest.raises(UnusableSource, match=stating("'avro' … json … csv … parquet … arrow")):
-        FileSource(path, {}, format="avro")
+    with pytest.raises(UnusableSource, match=stating("'orc' … json … csv … parquet … arrow")):
+        FileSource(path, {}, format="orc")
     with pytest.raises(UnusableSource, match="1"):
         FileSource(path, {}, format="csv", block_bytes=0)
 

@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import beta
 
 from stream_engine import exports
-from stream_engine.clustering.stability import Replicates, again
+from stream_engine.clustering.stability import Replicates, improved_partition
 from stream_engine.counts import confidence
 from stream_engine.data.triplet_columns import columns_from_triplets, pair_of_entry
 from stream_engine.exports.files import encode
@@ -118,14 +118,14 @@ def test_noise_is_not_stable_and_the_same_matrix_is():
 
     def noise():
         w = np.triu(rng.normal(size=(24, 24)), 1)
-        return again(w + w.T, labels, 0)
+        return improved_partition(w + w.T, labels, 0)
 
     found = Replicates.of(labels, [(noise(), noise()) for _ in range(6)])
     assert found.stability.mean() < 0.7 and np.abs(found.agreement).max() < 0.3 and found.between.mean() > 0.8
     for k in (1, 2, 3):
         groups = np.arange(24) % k
         planted = (groups[:, None] == groups) - 0.3 - 0.7 * np.eye(24)
-        same = again(planted, groups, 0)
+        same = improved_partition(planted, groups, 0)
         made = Replicates.of(groups, [(same, same)] * 3)
         assert (made.stability == 1).all() and (made.agreement == 1).all() and (made.second == -1).all()
 

@@ -234,7 +234,7 @@ def test_a_participant_answers_by_their_own_weights_and_anybody_else_by_the_grou
     assert states(ann.about, "0.125 … ann")
     bob = answered(people, [KNOWN], "embedding", participant="bob")
     np.testing.assert_allclose(bob.p, 0.2 + 0.6 / (1 + np.exp(0.5**2 - 2.0**2)))
-    assert "own lapse rate" in bob.about
+    assert "bob" in bob.about and "ann" not in bob.about
     stranger = answered(people, [KNOWN], participant="eve")
     np.testing.assert_array_equal(stranger.p, answered(people, [KNOWN], "embedding").p)
     assert "the group's weights" in stranger.about and "0.250" in stranger.about

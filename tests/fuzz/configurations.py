@@ -62,10 +62,10 @@ def make(rng: Random) -> bytes:
 
 def _keys() -> list[tuple[str, str]]:
     """Every key of the settings, with its section ("" at the top)."""
-    from stream_engine.service.settings.loading import load, shown
+    from stream_engine.service.settings.loading import load, plain_settings
 
     found = []
-    for section, value in shown(load(None, {"source": ["x.jsonl"], "state": "s"})).items():
+    for section, value in plain_settings(load(None, {"source": ["x.jsonl"], "state": "s"})).items():
         if isinstance(value, dict):
             found += [(section, key) for key in value] or [(section, "x")]
         else:

@@ -32,6 +32,17 @@ INSTEAD = {  # what to look for -> what to write
     r"in the minority": "disagree with the majority",
     r"(?:for|of) his (?:own|pay)|before he\b": "they, their",
     r"come so\b|came so\b": "occurred",
+    r"since ever": "since the state was created",
+    r"made anew|start anew|chosen anew": "recreated, again",
+    r"never heard": "new participants",
+    r"how far people": "inter-rater agreement",
+    r"[Ww]ho sees it differently": "Individual differences",
+    r"held against": "compared with",
+    r"gone on with": "continued",
+    r"(?:is|are|none) at work\b|run at work": "active",
+    r"read(?:ing)? on from": "resume at",
+    r"nobody (?:is named|gets|has started|reads|compared)": "say the positive, with the noun: no participant …",
+    r"what is (?:wrong|said|told) (?:is|stands)": "name the thing: the error, the message",
 }
 PAGES = ("*.md", "*.html", "*.js", "*.toml", "*.yml", "*.yaml", "*.json", "*.ipynb", "*.txt")
 

@@ -59,7 +59,7 @@ SHARED = {
         "radix",
         "sorted_counts",
         "float_sums",
-        "leaving",
+        "removal",
         "common_sums",
         "judgement_kernels",
         "judgement_states",

@@ -29,7 +29,7 @@ from stream_engine.state.forgetting import _about_object
 from stream_engine.state.snapshot import Snapshot
 from tests.counts.definitions import definition
 from tests.order.invariants import check_guard
-from tests.support.generators import concatenated, dense_batch, taken, with_provenance
+from tests.support.generators import batch_of, concatenated, dense_batch, with_provenance
 
 OBJECTS_CAN = {
     "adds3", "adds4", "triplet_counts", "quadruplet_counts", "triplet_counts_weighted", "triplet_counts_decayed",
@@ -91,7 +91,7 @@ def test_an_object(name):
             assert same(kind.without(state, leaving), state, 0.0)
             continue
         stay = [np.flatnonzero((rows != gone).all(axis=1)) for rows in (batch.triplets, batch.quadruplets)]
-        smaller = taken(batch, *stay)
+        smaller = batch_of(batch, *stay)
         smaller = smaller._replace(
             triplets=shifted(smaller.triplets, gone),
             quadruplets=shifted(smaller.quadruplets, gone),
@@ -136,7 +136,7 @@ def test_a_worker(name):
         by = batch.provenance.worker[batch.provenance.of_triplet]
         others = np.flatnonzero(by != batch.provenance.workers.index("v"))
         expected, found = (
-            dict(definition(kind, taken(batch, others, np.empty(0, int)))),
+            dict(definition(kind, batch_of(batch, others, np.empty(0, int)))),
             kind.without(definition(kind, batch), leaving),
         )
         if kind is WorkerVotes:

@@ -74,7 +74,7 @@ def test_something_follows_somewhere():
 def test_objects_nobody_compared_and_orders_without_comparisons():
     none = order_of(np.empty((0, 4), np.int32))
     assert answers(none, np.array([[0, 1, 2]])).tolist() == [0]
-    assert implied(np.empty((0, 4), np.int32)) == room.Implied(0, 0, 0, True, 0, 0, 0)
+    assert implied(np.empty((0, 4), np.int32)) == room.ImpliedCount(0, 0, 0, True, 0, 0, 0)
     assert answers(order_of(np.array([[0, 1, 0, 2]])), np.array([[0, 1, 9], [7, 8, 9], [0, 1, 2]])).tolist() == [
         0,
         0,

@@ -5,16 +5,19 @@ import numpy as np
 import pytest
 
 from connectors import Record
+from stream_engine import exports
 from stream_engine.data.packed_names import unpack_names
 from stream_engine.embedding.evidence import evidence
 from stream_engine.evaluation import cross_fit
 from stream_engine.evaluation.answer_probabilities import margins, probability
 from stream_engine.evaluation.judgement_folds import CHOOSE, FIT, HELD
 from stream_engine.evaluation.probability import of_embedding, of_participant
+from stream_engine.exports.object_places import has_regions
 from stream_engine.formats.options import EventOptions
 from stream_engine.refits import CannotRefit, embedding
 from stream_engine.service.ingest import Ingest
 from stream_engine.state.engine import Engine
+from stream_engine.state.published import Published
 from tests.support.generators import planted_triplets
 from tests.support.individual_worlds import world
 from tests.support.kernel_reference import snapshot_of
@@ -114,6 +117,20 @@ def test_few_answers_are_predicted_by_the_average_over_draws():
     assert "draws" not in embedding.refit(made, QUICK, 1, evaluate=False).arrays
     whole, _ = snapshot((*ALL, "judgements"), m=900, guessers=0)
     assert "draws" not in embedding.refit(whole, embedding.Params(), 1, evaluate=False).arrays
+
+
+def test_regions_are_only_offered_where_they_cover():
+    """Not of few answers where the number of dimensions was chosen; given the model they are."""
+    few, _ = snapshot((*ALL, "judgements"), m=900, guessers=0)
+    made = embedding.refit(few, embedding.Params(), 1, evaluate=False)
+    assert made.report["no_regions"] == "fewer than 75 answers per object" and "covariance" in made.arrays
+    assert not has_regions(made) and embedding.refit(few, QUICK, 1, evaluate=False).report["no_regions"] is None
+    table = exports.contents("embedding", Published(few, {"embedding": made}))["embedding"].tables["embedding"]
+    assert not any(name.startswith("sd_") for name in table)
+    many, _ = snapshot((*ALL, "judgements"), m=1500, guessers=0)
+    many = embedding.refit(many, embedding.Params(), 1, evaluate=False)
+    certain = many.report["dimensions_interval"][1] == many.report["d"]
+    assert has_regions(many) == certain and (certain or "uncertain" in many.report["no_regions"])
 
 
 def test_what_is_reported_chose_nothing():

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from stream_engine.service import run
 from tests.support.facts import states
 from tests.support.process import engine, jsonl, one_line
 from tests.support.reported import answers, held, names, state
@@ -43,6 +44,22 @@ def test_straight_from_a_file_is_the_page_of_a_run_over_it(study, tmp_path):
     engine("report", file, "--out", tmp_path / "r.html")
     assert held((tmp_path / "r.html").read_text()) == held(page_of(study, tmp_path / "s.html"))
     assert "--state DIR " in (tmp_path / "r.html").read_text(), "the folder that it was made in is gone"
+
+
+def test_the_page_is_there_while_refits_are_still_running(tmp_path, monkeypatch):
+    out, real, pages = tmp_path / "r.html", run.run, []
+
+    def slow(settings, bars, meanwhile):
+        real(settings, bars)
+        if meanwhile:
+            meanwhile(["sdp_clustering"])
+        pages.append(out.read_text() if meanwhile else None)
+
+    monkeypatch.setattr(run, "run", slow)
+    engine("report", jsonl(tmp_path / "events.jsonl", answers(6, 200)), "--out", out)
+    assert held(pages[0]) == held(out.read_text())
+    engine("report", tmp_path / "events.jsonl", "--out", out, "--exclude", "nobody", status=None)
+    assert pages[1:] == [None], "a page without the exclusion was shown"
 
 
 def test_figures_beside_it(study, tmp_path):

@@ -81,6 +81,20 @@ def test_an_input_that_ends_is_refitted_at_its_end_and_once():
     assert world.workers.started == [("spectral", 3), ("triplet_boost", 3)]
 
 
+def test_whoever_waits_for_the_end_hears_of_each_refit_but_the_last():
+    world, heard = World(["spectral", "embedding", "hierarchy"], at_end=True, cores=3), []
+    world.publish(1)
+
+    def meanwhile(running):
+        heard.append(sorted(running))
+        world.workers.end(heard[-1][0])
+
+    world.workers.end("embedding")
+    world.schedule.finish(None, meanwhile)
+    assert heard == [["hierarchy", "spectral"], ["spectral"]]
+    assert world.workers.running == {}
+
+
 def test_refits_of_labels_wait_for_a_label():
     world = World(RefitSettings().kinds, cores=9)
     nobody = SimpleNamespace(sequence=1, digest="digest 1", labels={})

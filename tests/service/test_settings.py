@@ -8,7 +8,7 @@ from connectors.kafka.start_offsets import ON_OFFSET_LOSS, START_MODES
 from stream_engine.counts import ACCUMULATORS
 from stream_engine.refits import REFITS
 from stream_engine.service.settings import BadSettings, SnapshotSettings
-from stream_engine.service.settings.loading import load, mapping, shard, shown
+from stream_engine.service.settings.loading import load, mapping, plain_settings, shard
 from tests.support.facts import states
 
 
@@ -98,9 +98,9 @@ def test_secrets_reach_the_client_and_never_the_screen(tmp_path):
     )
     found = load(path, {}, {"PW": "hunter2"})
     assert found.kafka["sasl_plain_password"] == "hunter2" and found.kafka["ssl_password"] == "from-a-file"
-    text = json.dumps(shown(found)) + repr(found)
+    text = json.dumps(plain_settings(found)) + repr(found)
     assert "me" in text and "hunter2" not in text and "from-a-file" not in text
-    assert "plain-but-hidden" not in json.dumps(shown(found))
+    assert "plain-but-hidden" not in json.dumps(plain_settings(found))
 
 
 def test_mapping_and_shard():

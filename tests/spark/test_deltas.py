@@ -29,7 +29,7 @@ from stream_engine.service.ingest import Ingest
 from stream_engine.spark import task_counts
 from stream_engine.spark.driver import OutInUse, owned
 from stream_engine.spark.job_arguments import job_of
-from stream_engine.spark.task_counts import counted, counter_rows
+from stream_engine.spark.task_counts import counter_rows, partition_counter
 from stream_engine.state.artifact import Artifact
 from stream_engine.state.delta_columns import COUNTS
 from stream_engine.state.engine import Engine
@@ -133,7 +133,7 @@ def test_the_corpus_of_every_format_passes_through_a_task(format, example):
     (block,) = Ingest(example.options, format).blocks([record])
     mine.learn(block.decoded, {}, block.counts().total())
     rows = spark_written.summed(
-        counted(spark_written.job(Path("."), example.options, format), lambda _, given: given)([[record]])
+        partition_counter(spark_written.job(Path("."), example.options, format), lambda _, given: given)([[record]])
     )
     counters = spark_written.rows_of(rows, "counters")
     assert sorted(tuple(row.values()) for row in counters) == sorted(counter_rows(mine.counters))

@@ -2,15 +2,15 @@
 
 import numpy as np
 
-from stream_engine.testing.batches import concatenated, dense_batch, taken, with_provenance
+from stream_engine.testing.batches import batch_of, concatenated, dense_batch, with_provenance
 from stream_engine.testing.refits import as_batch, planted_triplets
 
 __all__ = [
     "as_batch",
+    "batch_of",
     "concatenated",
     "dense_batch",
     "planted_triplets",
-    "taken",
     "with_provenance",
 ]  # and what is defined here
 

@@ -13,7 +13,7 @@ from PIL import Image
 from playwright.sync_api import Browser, Page, sync_playwright
 from sklearn.datasets import load_digits
 
-from stream_engine.commands.demo import FLIPPED, judged
+from stream_engine.commands.demo import FLIPPED, simulated_answers
 from stream_engine.commands.demo import digits as demo_digits
 from stream_engine.commands.demo import pictures as demo_pictures
 from tests.report.conftest import chromium
@@ -63,7 +63,7 @@ def keep(page: Page, name: str) -> None:
 def survey(folder: Path) -> None:
     """`digits.jsonl`: 30,000 simulated answers of 30 participants about 100 digits, one in ten wrong; two guess."""
     rng = np.random.default_rng(0)
-    rows = judged(demo_digits(0)[0][:100], 30_000, FLIPPED, rng)
+    rows = simulated_answers(demo_digits(0)[0][:100], 30_000, FLIPPED, rng)
     worker = rng.integers(30, size=len(rows))
     swapped = np.isin(worker, (7, 19)) & (rng.random(len(rows)) < 0.5)
     rows[swapped, 1:] = rows[swapped, :0:-1]

@@ -11,7 +11,7 @@ from connectors import Record
 from stream_engine.formats.options import EventOptions
 from stream_engine.spark.driver import Deltas
 from stream_engine.spark.job_arguments import Job
-from stream_engine.spark.task_counts import counted
+from stream_engine.spark.task_counts import partition_counter
 from stream_engine.state.delta_columns import COLUMNS, KEY, SUMMED, table_of
 
 DEFAULT = EventOptions()
@@ -63,7 +63,7 @@ def deltas(out: Path, batches: Iterable[Iterable[list[Record]]], options: EventO
     for number, tasks in enumerate(batches):
         rows: list[pa.RecordBatch] = []
         for records in tasks:
-            rows += counted(job(out, options), lambda _, given: given)([records])
+            rows += partition_counter(job(out, options), lambda _, given: given)([records])
         write(out, number, summed(rows))
     return out
 

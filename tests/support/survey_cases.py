@@ -71,7 +71,7 @@ def grouped(rng: np.random.Generator, n: int, groups: int, apart: float = 4.0) -
 def digits(answers: int = 60_000) -> tuple[Events, np.ndarray]:
     """Answers about 200 handwritten digits, one in ten wrong, as `stream-engine demo` makes them; and the digits."""
     pixels, target = demo.digits(0)
-    rows = demo.judged(pixels, answers, demo.FLIPPED, np.random.default_rng(1))
+    rows = demo.simulated_answers(pixels, answers, demo.FLIPPED, np.random.default_rng(1))
     return [dict(zip(("anchor", "near", "far"), (f"o{i}" for i in row))) for row in rows.tolist()], target
 
 

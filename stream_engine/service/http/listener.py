@@ -67,7 +67,7 @@ def warn_of_strangers(listener: "Listener", settings: HttpSettings, log: Filteri
     if ipaddress.ip_address(listener.host).is_loopback:
         return
     if not settings.token:
-        log.warning("whoever reaches this address may read all exports; set [http] token", host=listener.host)
+        log.warning("anyone who can reach this address can read all exports; set [http] token", host=listener.host)
     elif settings.tls_certificate is None:
         log.warning(
             "tokens travel in clear text; set [http] tls_certificate and tls_key, or put a proxy with TLS in front",

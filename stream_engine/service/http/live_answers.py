@@ -121,7 +121,7 @@ def _queried(request: Request, kind: type[Struct]) -> Struct:
     try:
         return msgspec.convert(dict(request.query_params), kind, strict=False)
     except msgspec.ValidationError as error:
-        raise HTTPException(400, f"{error}\n") from None
+        raise HTTPException(400, f"query: {error}\n") from None
 
 
 async def _posted(request: Request, kind: type[Struct]) -> Struct:

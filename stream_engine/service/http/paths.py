@@ -20,7 +20,7 @@ MOST_NEAREST = 1000
 
 _Name = Annotated[str, Meta(max_length=MAX_NAME_BYTES)]
 _Pair = Annotated[list[str | int], Meta(min_length=2, max_length=2)]
-_Participant = Annotated[_Name, Meta(description="A participant; empty: nobody in particular.")]
+_Participant = Annotated[_Name, Meta(description="A participant; empty: any participant.")]
 
 
 class Question(Struct):

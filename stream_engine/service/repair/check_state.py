@@ -43,9 +43,7 @@ def check_state(directory: str | Path, dead_letters: str | None = None) -> Itera
         yield _checked(f"snapshot {sequence:012d}", _snapshot, store, sequence, snapshots)
     newest = next(iter(snapshots.values()), None)
     if newest is None:
-        yield Finding(
-            "state", WRONG, "no snapshot is whole; restore one from a copy, or start anew with another --state"
-        )
+        yield Finding("state", WRONG, "no snapshot is valid; restore a backup, or start again with another --state")
     digests = {sequence: snapshot.digest for sequence, snapshot in snapshots.items()}
     for kind in store.kinds():
         for sequence in reversed(store.artifact_sequences(kind)):
@@ -150,7 +148,7 @@ def _other_files(store: Store, newest: Snapshot | None, digests: Mapping[str, st
     def order(path: Path) -> str:
         kind, meta, *_ = container.load(path, store.signing)
         if kind != ORDER or meta.get("snapshot") != digests.get(path.stem, meta.get("snapshot")):
-            raise Corrupt("is not the canonical order of the snapshot beside it; remove it")
+            raise Corrupt("is not the canonical order of its snapshot; remove it")
         return f"canonical order of {meta.get('net_votes'):,} net votes"
 
     def note(path: Path) -> str:

@@ -14,10 +14,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from msgspec import structs
 
-from connectors import Position, Source, SourceFailed, UnusableSource, open_source, split_uri
+from connectors import STORES, Position, Source, SourceFailed, UnusableSource, open_source, split_uri
 from connectors.files.paths import expand
 from connectors.files.readers import partition_of as partition_of_file
 from connectors.kafka.client import parse_address, partition_of
+from connectors.stores.objects import address_of
 from stream_engine.counts import Forgetting, accumulator
 from stream_engine.counts.worker_votes import WorkerVotes, holds_nobody
 from stream_engine.order.stored_states import always_first
@@ -25,7 +26,7 @@ from stream_engine.service import ingest
 from stream_engine.service.ingest import Block
 from stream_engine.service.record_units import part_inside
 from stream_engine.service.settings import Settings
-from stream_engine.service.sources import event_options, registry_of, source
+from stream_engine.service.sources import event_options, object_names, registry_of, source
 from stream_engine.state.engine import Engine
 from stream_engine.state.object_index import ObjectIndex
 from stream_engine.state.snapshot import Snapshot, encode
@@ -132,7 +133,9 @@ class _ReadAgain:
             scheme, rest = split_uri(uri)
             if scheme == "stdin":
                 raise UnusableSource("-: standard input cannot be read again; name the files or the topic")
-            yield from {"kafka": self._topic, "file": self._files}.get(scheme, self._deltas)(uri, rest)
+            yield from {"kafka": self._topic, "file": self._files, **dict.fromkeys(STORES, self._files)}.get(
+                scheme, self._deltas
+            )(uri, rest)
         for name in self._until.keys() - self._begun:
             self.problems.append(f"{name}: read by the state, not among the sources")
 
@@ -148,16 +151,19 @@ class _ReadAgain:
             yield block._replace(records=[record._replace(partition=name) for record in block.records])
 
     def _files(self, uri: str, rest: str) -> Iterator[Block]:
-        paths = expand(rest)
+        if split_uri(uri)[0] in STORES:
+            paths = {name: address_of(name, uri) for name in object_names(uri)}
+        else:
+            paths = {partition_of_file(path): path for path in expand(rest)}
         if not paths:
             raise UnusableSource(f"{rest}: no file matches")
-        for path in paths:
-            wanted = self._wanted(partition_of_file(path))
+        for name, path in paths.items():
+            wanted = self._wanted(name)
             if wanted:
                 with closing(source(self._settings, path, self._until)) as opened:
                     opened.poll(float("inf"))  # fails when the file is not the one that the state has read
             for stretch in wanted:
-                yield from self._read(stretch, partition_of_file(path), source(self._settings, path, {}))
+                yield from self._read(stretch, name, source(self._settings, path, {}))
 
     def _deltas(self, uri: str, rest: str) -> Iterator[Block]:
         with closing(source(self._settings, uri, {})) as opened:

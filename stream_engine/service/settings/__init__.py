@@ -186,7 +186,7 @@ class LogSettings(_Section, frozen=True):
 class Settings(_Section, frozen=True):
     """Everything that can be set, with its default."""
 
-    source: tuple[str, ...] = ()  # files, glob patterns, `-` or kafka://HOST:PORT/TOPIC
+    source: tuple[str, ...] = ()  # files, glob patterns, `-`, kafka://HOST:PORT/TOPIC, s3://, gs:// or https://
     state: str | None = None  # state directory; required here or on the command line
     follow: bool = False  # whether to keep reading files as they grow
     listen: str | None = None  # address of the HTTP server, HOST:PORT; not set: no server

@@ -158,7 +158,7 @@ def _rename_former(tree: dict[str, Any]) -> None:
         warnings.warn(f"the table [guard] is deprecated; write guard = {value}", FutureWarning, stacklevel=3)
 
 
-def shown(settings: Settings) -> dict[str, Any]:
+def plain_settings(settings: Settings) -> dict[str, Any]:
     """The settings in force as plain values; secrets are hidden."""
     key = None if settings.signing.key is None else HIDDEN
     signing = msgspec.structs.replace(settings.signing, key=key)

@@ -51,7 +51,7 @@ class Words(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     reconsider: str = "Go back"
     copy: str = "Copy the code"
     copied: str = "Copied."
-    paused: str = "The study is paused. This page continues by itself."
+    paused: str = "The study is paused. This page will continue automatically."
 
 
 def shipped() -> tuple[str, ...]:

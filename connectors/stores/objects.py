@@ -1,0 +1,223 @@
+"""What an address of an object store or a web server names, and copies of it on the local disk.
+
+`s3://BUCKET/KEY`, `gs://BUCKET/KEY` (through `pyarrow.fs`), `https://HOST/PATH`. A key may be an object, a prefix, or a
+glob whose `*` stays within a folder, as that of local files; a web server lists nothing. What follows a `?` are options
+of the store, as pyarrow has them: `region`, `endpoint_override`, `scheme`. Invariant: no message holds credentials.
+They are not taken from an address, and a signed one is refused.
+"""
+
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Callable
+from email.message import Message
+from fnmatch import fnmatchcase
+from typing import IO, Any, NamedTuple
+from urllib.error import HTTPError
+from urllib.parse import parse_qsl
+from urllib.request import Request, urlopen
+from zlib import crc32
+
+from connectors import UnusableSource
+from connectors.files.streams import PIECE
+
+SECONDS = 60.0  # that a web server may be silent
+_MAGIC = re.compile(r"[*\[]")
+_SIGNED = re.compile(r"sig|token|secret|key|password|credential|auth", re.IGNORECASE)
+_MEANINGS = (
+    (r"NO_SUCH_BUCKET|NoSuchBucket|Bucket '[^']*' not found", "the bucket does not exist"),
+    (
+        r"ACCESS_DENIED|SIGNATURE_DOES_NOT_MATCH|INVALID_ACCESS_KEY|INVALID_CLIENT_TOKEN|HTTP status 40[13]|"
+        r"PERMISSION_DENIED|UNAUTHENTICATED|forbidden",
+        "access was denied; check the credentials (of S3: AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY or AWS_PROFILE; of "
+        "Google: GOOGLE_APPLICATION_CREDENTIALS) and the permissions",
+    ),
+    (r"NETWORK_CONNECTION|curlCode|Could not connect", "the store cannot be reached"),
+)
+
+
+class StoreFailed(OSError):
+    """What a store or a web server answers; one line without credentials. `final`: it will answer the same again."""
+
+    def __init__(self, text: str, final: bool = False):
+        super().__init__(text)
+        self.final = final
+
+
+class Object(NamedTuple):
+    """An object with the name of its partition, its size, and a check value of its version (0: not known)."""
+
+    name: str
+    size: int
+    version: int
+    write: Callable[[IO[bytes]], None]  # all of it into a file; raises `StoreFailed`
+
+    def copy(self) -> IO[bytes]:
+        """A copy in a file without a name, which is gone when the process is. Raises `StoreFailed`."""
+        if (kept := _KEPT.pop((self.name, self.version), None)) is not None:
+            return os.fdopen(kept, "rb")
+        file = tempfile.TemporaryFile()  # noqa: SIM115 -- returned open
+        try:
+            self.write(file)
+            file.flush()
+        except OSError as error:
+            file.close()
+            if isinstance(error, StoreFailed):
+                raise
+            raise StoreFailed(
+                f"{self.name}: copying it to {tempfile.gettempdir()}: {error.strerror or error}; set TMPDIR to a "
+                "folder with more space"
+            ) from None
+        return file
+
+    def keep(self, file: IO[bytes]) -> None:
+        """Keep this copy, of which only the beginning was looked at, for the next who asks for it; only the last."""
+        for number in _KEPT.values():
+            os.close(number)
+        _KEPT.clear()
+        if self.version:
+            _KEPT[self.name, self.version] = os.dup(file.fileno())
+
+
+_KEPT: dict[tuple[str, int], int] = {}  # name and version of an object -> descriptor of its copy
+
+
+def address_of(name: str, uri: str) -> str:
+    """The address of one object of those that `uri` names, with the options of `uri`."""
+    query = uri.partition("?")[2]
+    return uri if uri.startswith("http") else name + (f"?{query}" if query else "")
+
+
+def objects_at(scheme: str, rest: str) -> list[Object]:
+    """What an address names now, sorted by name. Raises `StoreFailed`, `UnusableSource`."""
+    return [_on_web(scheme, rest)] if scheme.startswith("http") else _in_store(scheme, rest)
+
+
+def _version(*told: object) -> int:
+    """28 bits of a check value, never 0."""
+    return crc32(repr(told).encode()) >> 4 or 1
+
+
+# ---- object stores
+
+
+def _in_store(scheme: str, rest: str) -> list[Object]:
+    from pyarrow import fs
+
+    place, _, query = rest.partition("?")
+    bucket, _, key = place.partition("/")
+    shown = f"{scheme}://{place.rpartition('@')[2]}"
+    if not bucket or ("@" in bucket and bucket.partition("@")[0] != "anonymous"):
+        raise UnusableSource(
+            f"{shown}: expected {scheme}://BUCKET/KEY without credentials, which come from the environment"
+        )
+    store = _told(shown, lambda: fs.FileSystem.from_uri(f"{scheme}://{bucket}" + (f"?{query}" if query else ""))[0])
+    bucket = bucket.rpartition("@")[2]
+    found = _told(shown, lambda: _found(fs, store, f"{bucket}/{key}"))
+    return [_stored(scheme, store, info) for info in sorted(found, key=lambda info: info.path)]
+
+
+def _found(fs: Any, store: Any, path: str) -> list[Any]:
+    magic = _MAGIC.search(path)
+    if not path.endswith("/"):
+        info = store.get_file_info(path)
+        if info.type == fs.FileType.File:
+            return [info]
+    base = path[: path.rindex("/", 0, magic.start())] if magic else path.rstrip("/")
+    try:
+        inside = store.get_file_info(fs.FileSelector(base, recursive=True))
+    except FileNotFoundError:  # of a prefix; a bucket that is missing is another error
+        return []
+    files = [info for info in inside if info.type == fs.FileType.File]
+    if magic:
+        return [info for info in files if _matches(info.path.split("/"), path.split("/"))]
+    return [info for info in files if not re.search(r"/[_.]", info.path[len(base) :])]  # such as _SUCCESS
+
+
+def _matches(parts: list[str], pattern: list[str]) -> bool:
+    """Whether a path is one that a glob names.
+
+    >>> [_matches("b/2026/11/a.csv".split("/"), glob.split("/")) for glob in ("b/*/*/*.csv", "b/**/*.csv", "b/*.csv")]
+    [True, True, False]
+    """
+    if not pattern:
+        return not parts
+    if pattern[0] == "**":
+        return any(_matches(parts[skipped:], pattern[1:]) for skipped in range(len(parts) + 1))
+    return bool(parts) and fnmatchcase(parts[0], pattern[0]) and _matches(parts[1:], pattern[1:])
+
+
+def _stored(scheme: str, store: Any, info: Any) -> Object:
+    name = f"{scheme}://{info.path}"
+
+    def write(file: IO[bytes]) -> None:
+        with _told(name, lambda: store.open_input_stream(info.path)) as stream:
+            while piece := _told(name, lambda: stream.read(PIECE)):
+                file.write(piece)
+        if file.tell() != info.size:
+            raise StoreFailed(f"{name}: got {file.tell():,} bytes, expected {info.size:,}; it was changed meanwhile")
+
+    return Object(name, info.size, _version(info.size, info.mtime_ns), write)
+
+
+def _told(what: str, ask: Callable[[], Any]) -> Any:
+    """The answer of a store. Raises `StoreFailed` for its errors."""
+    try:
+        return ask()
+    except (OSError, ValueError, NotImplementedError) as error:  # Arrow's are among them
+        text = str(error).partition("\n")[0]
+        for words, meaning in _MEANINGS:
+            if re.search(words, text):
+                raise StoreFailed(f"{what}: {meaning}", final="reached" not in meaning) from None
+        text = re.sub(r" \(Request ID: [^)]*\)", "", text)[:300]
+        raise StoreFailed(f"{what}: {text}", final=isinstance(error, ValueError | NotImplementedError)) from None
+
+
+# ---- web servers
+
+
+def _on_web(scheme: str, rest: str) -> Object:
+    place, _, query = rest.partition("?")
+    host, _, path = place.partition("/")
+    signed = any(_SIGNED.search(name) for name, _ in parse_qsl(query, keep_blank_values=True))
+    name = f"{scheme}://{place.rpartition('@')[2]}"
+    if not host or "@" in host:
+        raise UnusableSource(f"{name}: expected {scheme}://HOST/PATH without credentials")
+    if signed:
+        raise UnusableSource(
+            f"{name}: got a signed address, which would let everybody in who reads a log; expected one without "
+            "credentials, or s3:// or gs:// with those of the environment"
+        )
+    name += f"?{query}" if query else ""
+    address = f"{scheme}://{rest}"
+    try:
+        with _answer(name, address, "HEAD") as answer:
+            headers = answer.headers
+    except StoreFailed as failure:
+        if "405" not in str(failure) and "501" not in str(failure):
+            raise
+        headers = Message()  # a server that only gives whole files
+    size, told = headers.get("Content-Length"), headers.get("ETag") or headers.get("Last-Modified")
+
+    def write(file: IO[bytes]) -> None:
+        with _answer(name, address, "GET") as answer:
+            expected = answer.headers.get("Content-Length")
+            try:
+                shutil.copyfileobj(answer, file, PIECE)
+            except OSError as error:
+                raise StoreFailed(f"{name}: {error.strerror or error}") from None
+        if expected is not None and file.tell() != int(expected):
+            raise StoreFailed(f"{name}: got {file.tell():,} bytes, expected {int(expected):,}")
+
+    return Object(name, int(size or 0), _version(size, told) if told else 0, write)
+
+
+def _answer(name: str, address: str, method: str) -> Any:
+    try:
+        return urlopen(Request(address, method=method, headers={"Accept-Encoding": "identity"}), timeout=SECONDS)
+    except HTTPError as error:
+        error.close()
+        raise StoreFailed(f"{name}: the server answers {error.code} {error.reason}", 400 <= error.code < 500) from None
+    except (OSError, ValueError) as error:
+        raise StoreFailed(f"{name}: {getattr(error, 'reason', None) or type(error).__name__}") from None

@@ -1,0 +1,217 @@
+"""The embedding with its defaults beside cblearn's five, by response and by participant, on every set of answers.
+
+    STREAM_ENGINE_DATA=FOLDER python -m tests.benchmarks field --rivals PYTHON [--most 6000] [--only SET ...]
+
+PYTHON is an interpreter with cblearn from PyPI (`field_rivals`). A fifth of the responses, or all responses of a fifth
+of the participants, is the test set, by a fixed seed; both fit to the same others, at most `--most` responses. Ours
+predicts the responses of participants whom it knows by their own weights. The margins of a rival have the slope and its
+number of dimensions the accuracy that are best on a fifth of the training responses. Its best method is picked by its
+test figure, for accuracy and for log loss separately. Differences are paired; their standard errors are over responses,
+or over participants. Prints a Markdown table.
+"""
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from stream_engine.data.comparisons import Decoded, Kinds, Provenance, empty_batch
+from stream_engine.evaluation.answer_probabilities import margins, probability
+from stream_engine.evaluation.probability import of_participant
+from stream_engine.refits import embedding
+from stream_engine.state.engine import Engine
+from stream_engine.state.snapshot import Snapshot
+from tests.benchmarks.people import answers
+from tests.support.individual_worlds import world
+
+SETS = {
+    "food100": "food100/triplets.csv.gz",
+    "car60": "car60/triplets.csv",
+    "alien_eggs300": "alien_eggs300/triplets.csv.gz",
+    "animals37": "animals37_rank8/triplets.csv.gz",
+    "portraits36": "portraits36/triplets_individual.csv.gz",
+    "color-tm": "perceptual_kernels/color-tm.triplets.csv",
+    "shape-tm": "perceptual_kernels/shape-tm.triplets.csv",
+    "color-td": "perceptual_kernels/color-td.triplets.csv",
+    "shape-td": "perceptual_kernels/shape-td.triplets.csv",
+}
+UNITS = ("trial", "screen", "order")  # columns that with the participant say which answers are of one response
+# objects, dimensions, answers to fit to; as many again and more are there to be predicted
+PLANTED = {"planted, d = 2": (40, 2, 2500), "planted, d = 5": (60, 5, 6000), "planted, few answers": (30, 2, 200)}
+FRESH = 5000
+PARTICIPANTS = 10  # at least, to hold out by participant
+HEADS = ("set", "test", "responses", "ours", "accuracy", "best rival", "difference")
+MORE_HEADS = ("log loss", "best rival", "difference", "calibration error", "CPU s", "CPU s of the five")
+
+
+class Scored(NamedTuple):
+    """One model on the test answers."""
+
+    right: np.ndarray
+    loss: np.ndarray
+
+    @classmethod
+    def of(cls, p: np.ndarray) -> "Scored":
+        """By the probabilities of the answers that were given; .5 where a model says nothing."""
+        p = np.where(np.isnan(p), 0.5, p)
+        return cls((p > 0.5) + (p == 0.5) / 2, -np.log(np.maximum(p, 1e-12)))
+
+
+def planted(n: int, d: int) -> pd.DataFrame:
+    """Normal points, random triplets, lapse rate .1."""
+    rng, m = np.random.default_rng([n, d]), 5 * FRESH
+    anchor, near, far = np.argsort(rng.random((m, n)), axis=1)[:, :3].T
+    rows = np.stack([anchor, near, anchor, far], axis=1).astype(np.int32)
+    turned = rng.random(m) > probability(margins(rng.normal(size=(n, d)), rows), 0.1)
+    return pd.DataFrame(
+        {
+            "anchor": anchor,
+            "near": np.where(turned, far, near),
+            "far": np.where(turned, near, far),
+            "worker": "",
+            "unit": np.arange(m),
+        }
+    )
+
+
+def people_who_differ() -> pd.DataFrame:
+    """Twelve participants with weights of their own on three axes, 300 answers each."""
+    made = world(0, people=12, each=300, d=3, n=30).answers
+    columns = dict(zip(("anchor", "near", "far"), made.rows[:, [0, 1, 3]].T))
+    return pd.DataFrame({**columns, "worker": [f"p{who}" for who in made.worker], "unit": made.unit})
+
+
+def loaded(name: str) -> pd.DataFrame:
+    """Columns anchor, near, far, worker ("" where nobody is named), unit."""
+    if name in PLANTED:
+        return planted(*PLANTED[name][:2])
+    if name not in SETS:
+        return people_who_differ()
+    path = Path(os.environ["STREAM_ENGINE_DATA"]) / SETS[name]
+    if name in ("portraits36", "color-tm", "shape-tm"):
+        return answers(path)
+    table = pd.read_csv(path)
+    table["worker"] = table["worker"].astype(str) if "worker" in table else ""
+    by = [column for column in ("worker", "repeat", *UNITS) if column in table]
+    return table[["anchor", "near", "far", "worker"]].assign(unit=table.groupby(by).ngroup())
+
+
+def split(table: pd.DataFrame, by: str, most: int) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Training and test answers."""
+    rng = np.random.default_rng(0)
+    groups = rng.permutation(table[by].unique())
+    test = table[by].isin(groups[: len(groups) // 5])
+    units = rng.permutation(table.unit[~test].unique())
+    share = most / max(int((~test).sum()), 1)
+    train = table[~test & table.unit.isin(units[: max(int(share * len(units)), 1)])]
+    known = np.unique(train[["anchor", "near", "far"]].to_numpy().ravel())
+    asked = table[test & table[["anchor", "near", "far"]].isin(known).all(axis=1)]
+    few = rng.permutation(asked.unit.unique())[:FRESH]
+    return train, asked[asked.unit.isin(few)]
+
+
+def snapshot_of(train: pd.DataFrame) -> Snapshot:
+    """What an engine counts that is told which answers are of one response, and whose."""
+    columns = train[["anchor", "near", "far"]].astype(str).to_numpy()
+    objects, places = np.unique(columns, return_inverse=True)
+    _, first, event = np.unique(train.unit, return_index=True, return_inverse=True)
+    names, worker = np.unique(train.worker.iloc[first].to_numpy(str), return_inverse=True)
+    events, none, of = len(first), empty_batch(0), (event.astype(np.int32), np.empty(0, np.int32))
+    kind, who = np.zeros(events, np.int8), worker.astype(np.int32)
+    who = np.full(events, -1, np.int32) if "" in names else who
+    told = Provenance(*of, kind, who, names.tolist(), np.ones(events), np.full(events, np.nan))
+    rows = places.reshape(columns.shape).astype(np.int32)
+    engine = Engine(("triplet_counts", "worker_votes", "judgements"), guard=False)
+    given = {"provenance": told, "kinds": Kinds(*of, kind)}
+    engine.learn(Decoded(objects.tolist(), rows, none.quadruplets, none.quadruplet_at, [], {}, [], **given))
+    return engine.snapshot()
+
+
+def ours(train: pd.DataFrame, test: pd.DataFrame) -> tuple[Scored, float, float, str]:
+    """Scores, calibration error, CPU seconds, and what was chosen."""
+    snapshot = snapshot_of(train)
+    begin = time.process_time()
+    artifact = embedding.refit(snapshot, embedding.Params(), 0, evaluate=False)
+    seconds = time.process_time() - begin
+    number = {name: at for at, name in enumerate(snapshot.objects)}
+    rows = np.stack([test[name].astype(str).map(number) for name in ("anchor", "near", "anchor", "far")], axis=1)
+    p = np.empty(len(test))
+    for worker, at in test.groupby("worker").indices.items():
+        p[at] = of_participant(artifact, str(worker))[0](rows[at].astype(np.int32))
+    scored = Scored.of(p)
+    sure = np.maximum(p, 1 - p)
+    bins = np.minimum(((sure - 0.5) * 20).astype(int), 9)
+    off = np.abs(np.bincount(bins, sure - scored.right, 10)).sum() / len(p)
+    used = artifact.report["individual_differences"]
+    people = "" if used["shrinkage"] is None else ", slopes" if used["slopes"] else ", weights"
+    drawn = ", averaged" if "draws" in artifact.arrays else ""
+    return scored, float(off), seconds, f"{artifact.report['kernel']} {artifact.report['d']}{people}{drawn}"
+
+
+def rivals(python: str, train: pd.DataFrame, test: pd.DataFrame, seconds: int) -> tuple[dict[str, Scored], float]:
+    """Scores of each method, and their CPU seconds together."""
+    names = np.unique(train[["anchor", "near", "far"]].to_numpy().ravel())
+    rows = [np.searchsorted(names, each[["anchor", "near", "far"]].to_numpy()) for each in (train, test)]
+    units = np.random.default_rng(1).permutation(train.unit.unique())
+    validation = train.unit.isin(units[: max(len(units) // 5, 1)]).to_numpy()
+    with tempfile.TemporaryDirectory() as folder:
+        files = [str(Path(folder) / name) for name in ("in.npz", "out.npz")]
+        np.savez(files[0], train=rows[0], test=rows[1], validation=validation, n=len(names))
+        script = Path(__file__).with_name("field_rivals.py")
+        subprocess.run([python, str(script), *files, str(seconds)], check=True, env={"OPENBLAS_NUM_THREADS": "1"})
+        with np.load(files[1]) as found:
+            made = {name: Scored.of(1 / (1 + np.exp(-found[name]))) for name in found.files if "_" not in name}
+            return made, sum(float(found[name]) for name in found.files if name.endswith("_seconds"))
+
+
+def paired(one: np.ndarray, other: np.ndarray, cluster: np.ndarray) -> str:
+    """The mean difference and its standard error over clusters."""
+    gap = one - other
+    number = np.unique(cluster, return_inverse=True)[1]
+    sums = np.bincount(number, gap - gap.mean())
+    error = np.sqrt(len(sums) / max(len(sums) - 1, 1) * (sums**2).sum()) / len(gap)
+    return f"{gap.mean():+.4f} ± {error:.4f}"
+
+
+def row(name: str, by: str, told: argparse.Namespace) -> str:
+    """A line of the table."""
+    most = PLANTED[name][2] if name in PLANTED else told.most
+    train, test = split(loaded(name), "unit" if by == "response" else "worker", most)
+    mine, off, seconds, chosen = ours(train, test)
+    others, taken = rivals(told.rivals, train, test, told.seconds)
+    right = max(others, key=lambda each: others[each].right.mean())
+    loss = min(others, key=lambda each: others[each].loss.mean())
+    cluster = test.unit if by == "response" else test.worker
+    cells = [name, by, f"{train.unit.nunique():,}", chosen, f"{mine.right.mean():.4f}"]
+    cells += [f"{right} {others[right].right.mean():.4f}", paired(mine.right, others[right].right, cluster)]
+    cells += [f"{mine.loss.mean():.4f}", f"{loss} {others[loss].loss.mean():.4f}"]
+    cells += [paired(mine.loss, others[loss].loss, cluster), f"{off:.3f}", f"{seconds:.1f}", f"{taken:.0f}"]
+    return f"| {' | '.join(cells)} |"
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Print the table."""
+    parser = argparse.ArgumentParser(prog="field", description=__doc__.splitlines()[0])
+    parser.add_argument("--rivals", required=True, metavar="PYTHON", help="an interpreter with cblearn")
+    parser.add_argument("--most", type=int, default=6000, help="answers to fit to")
+    parser.add_argument("--seconds", type=int, default=30, help="for one fit of a rival")
+    parser.add_argument("--only", nargs="+", default=[*SETS, *PLANTED, "planted, people differ"])
+    told = parser.parse_args(arguments)
+    heads = (*HEADS, *MORE_HEADS)
+    print(f"| {' | '.join(heads)} |\n|{'---|' * len(heads)}", flush=True)
+    for name in told.only:
+        people = loaded(name).worker.nunique()
+        for by in ("response", *(["participant"] if people >= PARTICIPANTS else [])):
+            print(row(name, by, told), flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
