@@ -79,7 +79,8 @@ def checked(published: Published, model_beats_chance: bool) -> ParticipantChecks
         right_of_n = np.ceil(np.nan_to_num(accuracy) * n - 1e-9)  # ties are no evidence
         tested = named & (n >= LEAST) & np.isfinite(others)
         below, opposite = (
-            holm(np.where(tested, at_most(right_of_n, n, share), np.nan)) <= LEVEL for share in (others, np.full(len(names), 0.5))
+            holm(np.where(tested, at_most(right_of_n, n, share), np.nan)) <= LEVEL
+            for share in (others, np.full(len(names), 0.5))
         )
         random = (low <= 0.5) & below & (others - 1.96 * np.sqrt(0.25 / total[named].sum()) > 0.5)
     lapse = _lapse(published, names) if model_beats_chance else np.full(len(names), np.nan)

@@ -150,7 +150,9 @@ def concatenated(stream: list[Batch]) -> Batch:
         )
         events += len(told.kind)
     columns = [np.concatenate(column) for column in zip(*parts)]
-    of_triplet, of_quadruplet, kind, worker, weight, time, catch_worker, catch_passed, sampler, *pattern = columns  # the last as in PATTERN
+    of_triplet, of_quadruplet, kind, worker, weight, time, catch_worker, catch_passed, sampler, *pattern = (
+        columns  # the last as in PATTERN
+    )
     return Batch(
         np.concatenate([batch.triplets for batch in stream]),
         np.concatenate([batch.quadruplets for batch in stream]),
