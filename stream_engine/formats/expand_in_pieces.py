@@ -83,6 +83,10 @@ class Pieces:
     @cached_property
     def _positions(self) -> tuple[np.ndarray, np.ndarray]:
         fine = self._faults.fault == FINE
+        assert self._origins is not None
+        if not (self._origins.worker >= 0).any():  # of nobody's answers they say nothing
+            nowhere = np.broadcast_to(np.int32(0), len(self._origins.worker))
+            return nowhere, nowhere
         shown, position = chosen_at(*self._events[:4], fine)
         return shown[fine], position[fine]
 
