@@ -32,16 +32,16 @@ def exclusion_options(command: Command) -> Command:
     )(command)
 
 
-def apply_exclusion(store: Store, exclude: Sequence[str], include: Sequence[str]) -> None:
+def apply_exclusion(store: Store, exclude: Sequence[str], include: Sequence[str], start_over: bool = False) -> None:
     """Note who is excluded from now on. Raises `click.UsageError` for somebody whom the data do not name, or where the
-    state cannot tell who answered."""
+    state cannot tell who answered; a state that is about to start over says nothing of the data to come."""
     if not exclude and not include:
         return
     try:
         out, back = participants_in(exclude), participants_in(include, "--include")
         if strangers := set(back) - set(store.excluded()):
             raise BadExclusion(f"--include: {sorted(strangers)[0]!r} is not excluded")
-        if store.sequences():
+        if store.sequences() and not start_over:
             whole = store.named("latest")
             check_known(out, whole)
             without(whole, out)

@@ -134,7 +134,7 @@ def command(
     }
     settings = configuration.load(config, overrides)
     if settings.state:
-        apply_exclusion(Store(settings.state), exclude, include)
+        apply_exclusion(Store(settings.state), exclude, include, start_over)
     logs.configure(settings.log.format, settings.log.level)
     said: list[str] = []
     with progress_bars.Bars() as bars:

@@ -81,7 +81,7 @@ class ResponsePatterns(Accumulator):
         number = np.full(len(worker), -1, np.int64)
         number[told] = self._workers.numbers(names, worker[told])
         self._sequence = _longer(self._sequence, len(self._workers.number))
-        bins = np.searchsorted(BOUNDS, np.round(1000.0 * np.minimum(seconds[timed], 1e6)), side="right")
+        bins = np.searchsorted(BOUNDS, 1000.0 * seconds[timed] + 1e-6, side="right")  # 300 ms are 300 in any unit
         self._new += [_key(number[placed], shown[placed], position[placed]), _key(number[timed], 0, bins)]
         if sum(map(len, self._new)) > max(1 << 16, len(self._keys)):
             self._settle()
@@ -131,6 +131,11 @@ class ResponsePatterns(Accumulator):
         both = np.where(placed, theirs, mine)
         both[3:] = np.maximum(mine[3], theirs[3]), mine[4] + theirs[4], mine[5] + theirs[5]
         self._sequence[:, number] = both
+
+    @property
+    def workers(self) -> list[str]:
+        """The participants of whom something is known, in the order of their first answers."""
+        return self._workers.names()
 
     @property
     def nbytes(self) -> int:

@@ -4,8 +4,9 @@
    in so many objects, or the other participants' share where that is larger (a file whose order carries the answer
    biases everybody). Exact binomial test, Bonferroni-corrected over positions.
 2. Straight-lining: the longest run of answers at one position. Where an answer is at the position of the last one with
-   probability q, n answers hold a run of at least L with probability at most q**(L - 1) * (1 + (n - L) * (1 - q)), the
-   sum over its possible beginnings; q is that of the other participants or of chance, whichever is larger.
+   probability at most q, n answers hold a run of at least L with probability at most (n - L + 1) * q**(L - 1), the sum
+   over its possible beginnings. q is the largest of chance, the other participants' share of such answers, and their
+   share at any position that the participant chooses.
 3. Pace: more than a tenth of the answers within 300 ms (Greenwald, Nosek & Banaji 2003), by an exact binomial test; by
    response times, or else by the time since the answer before, where events have times of less than a second.
 
@@ -17,7 +18,6 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import bdtr, bdtrc
 
 from stream_engine.counts.response_patterns import BOUNDS
 from stream_engine.data.packed_names import unpack_names
@@ -78,16 +78,25 @@ def at_least(k: np.ndarray, n: np.ndarray, share: np.ndarray) -> np.ndarray:
     >>> at_least(np.array([0, 2]), np.array([2, 2]), np.array([0.5, 0.5])).tolist()
     [1.0, 0.25]
     """
-    return np.where(k > 0, bdtrc(np.maximum(k, 1) - 1.0, np.asarray(n, np.int64), share), 1.0)
+    return at_most(np.asarray(n) - k, n, 1.0 - np.asarray(share))
 
 
 def at_most(k: np.ndarray, n: np.ndarray, share: np.ndarray) -> np.ndarray:
-    """Probability that at most k of n independent trials succeed.
+    """Probability that at most k of n independent trials succeed. O(sum of k).
 
     >>> at_most(np.array([0, 2]), np.array([2, 2]), np.array([0.5, 0.5])).tolist()
     [0.25, 1.0]
     """
-    return np.where(k < n, bdtr(np.minimum(k, n - 1.0), np.asarray(n, np.int64), share), 1.0)
+    most, trials, of = np.broadcast_arrays(
+        np.asarray(k, np.int64), np.asarray(n, np.int64), np.clip(share, 1e-300, 1 - 1e-16)
+    )
+    factorials = np.append(0.0, np.cumsum(np.log(np.arange(1.0, trials.max(initial=0) + 1.0))))  # logarithms
+    made = np.ones(most.shape)
+    for at in zip(*np.nonzero(most < trials)):  # summed here: importing scipy takes longer than all of `inspect`
+        few, left = np.arange(most[at] + 1), trials[at] - np.arange(most[at] + 1)
+        ways = factorials[trials[at]] - factorials[few] - factorials[left]
+        made[at] = min(1.0, np.exp(ways + few * np.log(of[at]) + left * np.log1p(-of[at])).sum())
+    return made
 
 
 def response_checks(snapshot: Snapshot, names: Sequence[str]) -> ResponseChecks:
@@ -108,11 +117,12 @@ def response_checks(snapshot: Snapshot, names: Sequence[str]) -> ResponseChecks:
         timed, *told = _times(worker[of_times], value[of_times], n[of_times], p)
         fast, n_fast, seconds = (np.where(timed, ours, theirs) for ours, theirs in zip(told, (fast, n_fast, seconds)))
         placed = worker[~of_times], size[~of_times].astype(np.int64), value[~of_times].astype(np.int64), n[~of_times]
-        position, shown, share, p_position = _positions(*placed, p)
+        own, expected = _expected(*placed)
+        position, shown, share, p_position = _positions(*placed, own, expected, p)
         longest[who[mine]] = kept["longest"][mine]
         followed, changes = np.zeros((2, p), np.int64)
         followed[who[mine]], changes[who[mine]] = kept["followed"][mine], kept["changes"][mine]
-        p_run = _runs(*placed[:2], placed[3], longest, followed, followed - changes)
+        p_run = _runs(placed[0], placed[3], expected, longest, followed, followed - changes)
     p_fast = np.where(n_fast >= LEAST, at_least(fast, n_fast, np.full(p, FAST_SHARE)), np.nan)
     corrected = [np.nan_to_num(holm(each), nan=1.0) for each in (p_position, p_run, p_fast)]
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -132,20 +142,29 @@ def response_checks(snapshot: Snapshot, names: Sequence[str]) -> ResponseChecks:
     )
 
 
+def _expected(worker: np.ndarray, size: np.ndarray, value: np.ndarray, n: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """For rows of who chose what position among so many how often: `(all their answers among so many, the share that
+    is expected at the position)`; NaN where nobody else answered."""
+    own = _sums(worker << 32 | size, n)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        others = (_sums(size << 32 | value, n) - n) / (_sums(size, n) - own)
+    return own, np.maximum(1.0 / size, others)
+
+
 def _positions(
-    worker: np.ndarray, size: np.ndarray, value: np.ndarray, n: np.ndarray, people: int
+    worker: np.ndarray,
+    size: np.ndarray,
+    value: np.ndarray,
+    n: np.ndarray,
+    own: np.ndarray,
+    expected: np.ndarray,
+    people: int,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """`(position, among how many, its share, p)` of each participant, for rows of who chose what position how often."""
+    """`(position, among how many, its share, p)` of each participant."""
     position, shown = np.full(people, -1), np.zeros(people, np.int64)
     share, p = np.full(people, np.nan), np.full(people, np.nan)
-    own, all_there, all_answers = (_sums(keys, n) for keys in (worker << 32 | size, size << 32 | value, size))
-    with np.errstate(invalid="ignore", divide="ignore"):
-        others = (all_there - n) / (all_answers - own)
-    expected = np.maximum(1.0 / np.maximum(size, 1), others)
     compared = (own >= LEAST) & np.isfinite(expected)
-    tests = np.bincount(
-        worker, np.where(compared, size / np.maximum(_sums(worker << 32 | size, np.ones_like(n)), 1), 0)
-    )
+    tests = np.bincount(worker, size / np.maximum(_sums(worker << 32 | size, np.ones_like(n)), 1), people)
     each = np.where(compared, at_least(n, own, np.nan_to_num(expected)), np.inf)
     for row in np.argsort(-each, kind="stable").tolist():  # the least probable stays
         if compared[row]:
@@ -156,16 +175,14 @@ def _positions(
 
 
 def _runs(
-    worker: np.ndarray, size: np.ndarray, n: np.ndarray, longest: np.ndarray, followed: np.ndarray, same: np.ndarray
+    worker: np.ndarray, n: np.ndarray, expected: np.ndarray, longest: np.ndarray, followed: np.ndarray, same: np.ndarray
 ) -> np.ndarray:
     """(p,) the largest probability of a run that long; NaN of those of whom too little is known."""
-    people = len(longest)
-    answers = np.bincount(worker, n, people)
-    fewest = np.full(people, np.iinfo(np.int64).max)
-    np.minimum.at(fewest, worker, size)
+    answers, q = np.bincount(worker, n, len(longest)), np.zeros(len(longest))
+    np.maximum.at(q, worker, np.where(np.isfinite(expected), expected, 1.0))
     with np.errstate(invalid="ignore", divide="ignore"):
-        q = np.maximum(1.0 / fewest, (same.sum() - same) / (followed.sum() - followed))
-        p = np.minimum(1.0, q ** (longest - 1.0) * (1.0 + np.maximum(answers - longest, 0.0) * (1.0 - q)))
+        q = np.maximum(q, (same.sum() - same) / (followed.sum() - followed))
+    p = np.minimum(1.0, np.maximum(answers - longest + 1.0, 1.0) * q ** np.maximum(longest - 1.0, 0.0))
     return np.where(answers < LEAST, np.nan, np.where(longest < LEAST, 1.0, p))
 
 

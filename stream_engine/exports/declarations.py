@@ -578,6 +578,7 @@ TABLES: Mapping[str, Columns] = {
     "dimension_quality": {
         "dimension": number("number of the dimension, from 1", "i"),
         "share": number("share of the sum of all weights"),
+        **_DIMENSION_QUALITY,
         "objects": text("the objects with the largest weights, separated by semicolons"),
     },
     "feature_metric": {

@@ -4,7 +4,7 @@ from difflib import get_close_matches
 from typing import NamedTuple
 
 from stream_engine.data.csv_grammar import column_names, delimiter_of, likely_delimiter, mark_end
-from stream_engine.formats.event_fields import TRIPLET, VOTES, EventFields, fields_of
+from stream_engine.formats.event_fields import PACE, TRIPLET, VOTES, EventFields, fields_of
 from stream_engine.formats.options import EventOptions, UnreadableHeader
 from stream_engine.formats.wide_columns import wide_questions
 
@@ -89,12 +89,14 @@ def _read_columns(event_fields: EventFields) -> set[str]:
 
 
 def needed_columns(event_fields: EventFields, options: EventOptions, names: list[str]) -> list[str]:
-    """The columns that every row requires, and those that the options name."""
+    """The columns that every row requires, and those that the options name except response times, which some files of a
+    study may lack."""
     kinds = event_fields.kinds
     if event_fields.only_kind is None:
         kinds = () if event_fields.type_input in names else (TRIPLET,)
     needed = [name for kind in kinds for field in event_fields.by_kind[kind] for name in field.inputs]
-    mapped = [source for name, source in event_fields.optional.items() if name in options.columns]
+    said = options.columns.keys() - PACE.keys()
+    mapped = [source for name, source in event_fields.optional.items() if name in said]
     mapped += [source for name, source in zip(VOTES, event_fields.votes, strict=True) if name in options.columns]
     return [*needed, *mapped, *_asked_inputs(event_fields)]
 

@@ -43,7 +43,7 @@ PARTICIPANTS = (
     *("completedby", "annotationscompletedby", "judge", "observer", "participation", "srid", "runid", "sessionid"),
     *("token", "id", "studyresultid", "emailaddress", "username"),
 )
-RESPONSE_TIMES = ("responsetime", "reactiontime", "latency")
+RESPONSE_TIMES = ("responsetime", "reactiontime")
 UNITS = {"milliseconds": _words("ms msec millis milliseconds"), "seconds": _words("s sec secs seconds")}
 LONGEST = 60.0  # median of seconds; a larger one is of milliseconds
 LEAST_NUMBERS = 0.9  # share of the values
@@ -113,14 +113,15 @@ def response_times(records: Records) -> tuple[str, Column, str] | None:
     if PACE.keys() & records.columns.keys():
         return None
     for name, column in records.columns.items():
-        words = "".join(column.words)
-        if not ("rt" in column.words or any(each in words for each in RESPONSE_TIMES)) or set(name) & set(",|="):
+        called = "".join(column.words)
+        said = "rt" in column.words or called == "latency" or any(each in called for each in RESPONSE_TIMES)
+        if not said or set(name) & set(",|="):
             continue
         values = [number_of(text, text=True) for text in column.texts if text is not None]
         numbers = [value for value in values if value is not None and value >= 0.0]
         if not numbers or len(numbers) < LEAST_NUMBERS * len(values) or 2 * len(values) < records.size:
             continue
-        if unit := next((unit for unit, said in UNITS.items() if said & set(column.words)), None):
+        if unit := next((unit for unit, words in UNITS.items() if words & set(column.words)), None):
             return unit, column, "its name says so"
         middle = median(numbers)
         return "milliseconds" if middle > LONGEST else "seconds", column, f"its median is {middle:.3g}"

@@ -509,7 +509,7 @@ class Engine:
         both = sorted(self.positions.keys() & other.positions.keys())
         if both:
             raise OverlappingStates(f"both states have read {', '.join(both)}; their events would count twice")
-        if _without_votes(self.settings()) != _without_votes(other.settings()):
+        if _without_optional(self.settings()) != _without_optional(other.settings()):
             raise OverlappingStates(f"states of different kinds: {self.settings()} and {other.settings()}")
         if self.accumulators.keys() != other.accumulators.keys():
             try:
@@ -545,8 +545,11 @@ def order_of(snapshot: Snapshot) -> PartialOrder | None:
     return PartialOrder.from_state(snapshot.section("partial_order")) if snapshot.settings["guard"] else None
 
 
-def _without_votes(settings: Mapping[str, Any]) -> dict[str, Any]:
-    return {**settings, "accumulators": [name for name in settings["accumulators"] if name != merged_votes.VOTES]}
+def _without_optional(settings: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        **settings,
+        "accumulators": [name for name in settings["accumulators"] if name not in merged_votes.OPTIONAL],
+    }
 
 
 def _prefixed(section: str, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:

@@ -146,7 +146,8 @@ def forget_worker(
 
 def workers_of(snapshot: Snapshot) -> set[str]:
     """Everybody whom the snapshot names."""
-    held = _workers(snapshot.section("worker_votes")), _workers(snapshot.section("judgements"), "worker_")
+    held = [_workers(snapshot.section(name)) for name in ("worker_votes", "response_patterns")]
+    held.append(_workers(snapshot.section("judgements"), "worker_"))
     return {name for names in held for name in names if name}
 
 

@@ -10,9 +10,11 @@ from typing import Any
 
 from stream_engine.counts import Accumulator, Ledger
 from stream_engine.counts.judgements import Judgements
+from stream_engine.counts.response_patterns import ResponsePatterns
 from stream_engine.counts.worker_votes import WorkerVotes
 
-VOTES = "worker_votes"
+VOTES, PATTERNS = "worker_votes", "response_patterns"
+OPTIONAL = {VOTES, PATTERNS}  # that states of one kind may keep or not
 Kept = dict[str, Accumulator | Ledger]
 
 
@@ -21,8 +23,21 @@ class VotesUnknown(ValueError):
 
 
 def agreed(mine: Kept, theirs: Kept, my_counters: Mapping[str, Any], their_counters: Mapping[str, Any]) -> Kept:
-    """What the first state has to keep for a sum of both, of which one keeps votes of workers and the other none: these
-    where the latter read no worker's name, none where the former read none. Raises `VotesUnknown`."""
+    """What the first state has to keep for a sum of both, of which one keeps votes of workers or response patterns and
+    the other none. Votes: where the latter read no worker's name; none where the former read none. Response patterns:
+    where there are any, as they are figures of those answers that tell one. Raises `VotesUnknown`."""
+    if (VOTES in mine) != (VOTES in theirs):
+        mine = _with_votes(mine, theirs, my_counters, their_counters)
+    if (PATTERNS in mine) != (PATTERNS in theirs):
+        patterns = (mine if PATTERNS in mine else theirs)[PATTERNS]
+        assert isinstance(patterns, ResponsePatterns)
+        if not patterns.workers:
+            return {name: each for name, each in mine.items() if name != PATTERNS}
+        return {PATTERNS: ResponsePatterns(), **mine}
+    return mine
+
+
+def _with_votes(mine: Kept, theirs: Kept, my_counters: Mapping[str, Any], their_counters: Mapping[str, Any]) -> Kept:
     mine_keep = VOTES in mine
     votes = (mine if mine_keep else theirs)[VOTES]
     assert isinstance(votes, WorkerVotes)

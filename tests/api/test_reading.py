@@ -73,8 +73,8 @@ HOLDERS = {
 def test_equal_answers_give_equal_bytes(holder):
     columns = triplets()
     study = se.read(HOLDERS[holder](columns))
-    engine = Engine(("adds3", "adds4", "triplet_counts", "judgements", "worker_votes"))
-    decode = decoder("json", EventOptions(provenance=True))
+    engine = Engine(("adds3", "adds4", "triplet_counts", "judgements", "worker_votes", "response_patterns"))
+    decode = decoder("json", EventOptions(provenance=True, columns={"seconds": ("rt",)}))
     for row in rows_of(columns):  # one event at a time
         engine.learn(decode(json.dumps(row).encode()))
     assert bytes_of(study) == b"".join(bytes(chunk) for chunk in encode(engine.snapshot())[0])

@@ -181,7 +181,7 @@ def response_patterns(kind, batch, **forgetting):
         name = given.workers[given.worker[e]] if given.worker[e] >= 0 else ""
         shown, position, seconds = int(given.shown[e]), int(given.position[e]), float(given.seconds[e])
         if name and seconds == seconds:
-            counted[name, 0, sum(round(1000 * seconds) >= bound for bound in BOUNDS.tolist())] += 1
+            counted[name, 0, sum(1000 * seconds + 1e-6 >= bound for bound in BOUNDS.tolist())] += 1
             sequences.setdefault(name, [])
         if name and shown > 1:
             counted[name, shown, position] += 1

@@ -165,7 +165,8 @@ def test_plain_triplets_are_read_like_all_other_events(monkeypatch, seed):
             columns = [FieldNames(np.array([1]), np.array([number])) for number in block.names.ids(event)]
             origins = untold(1) if block.provenance else None
             if seed == 12:
-                origins = Origins(np.array([-1], np.int32), np.ones(1), np.zeros(1), np.array([-1], np.int32))
+                nobody = np.array([-1], np.int32)
+                origins = Origins(nobody, np.ones(1), np.zeros(1), nobody, np.full(1, np.nan))
             block.add(KIND[kind], np.array([row]), columns, origins)
         if seed % 8 == 6:
             block.refused.append((99, InvalidEvent("wrong_type", "no event")))

@@ -90,6 +90,7 @@ SHARED = {
         "held_out",
         "judgement_folds",
         "participants",
+        "response_checks",
         "subset",
         "weighted_counts",
         "worker_reliability",

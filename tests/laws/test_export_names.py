@@ -21,7 +21,7 @@ from stream_engine.exports.files import encode
 from stream_engine.exports.naming import NameColumn
 from stream_engine.refits import REFITS
 from stream_engine.state import artifact as artifacts
-from stream_engine.state.artifact_schemas import OBJECTS, SCHEMAS, SUBSET
+from stream_engine.state.artifact_schemas import OBJECTS, SUBSET, schema_of
 from stream_engine.state.published import Published
 from tests.laws.test_exports import ADDED, read
 from tests.support.crafted_worlds import artifacts_of, state
@@ -175,7 +175,7 @@ def test_what_stands_in_a_table_made_by_hand_stands_there(everything):
             columns = [np.asarray(getattr(column, "ids", column)) for column in table.values()]
             if (stem, key) == ("clusters", "second"):  # people count clusters from 1, the largest first
                 array = numbers(content.arrays["labels"], array)
-            wanted = list(array.reshape(len(array), -1).T)
+            wanted = list(array.reshape(len(array), int(np.prod(array.shape[1:]))).T)
             assert all(any(equal(column, one) for column in columns) for one in wanted), (stem, key)
 
 
@@ -242,7 +242,7 @@ def test_every_refit_has_an_export_and_every_array_of_it_is_declared_or_left_out
     exporting = {kind: what for what, kinds in OF_REFITS.items() for kind in kinds}
     said = {OBJECTS: "n", SUBSET: "s"}
     for kind, what in exporting.items():
-        for array, spoken in SCHEMAS[kind].axes.items():
+        for array, spoken in schema_of(kind).axes.items():
             if pattern_of(array, LEFT_OUT.get(kind, {})) or (kind == "reliability" and what == "workers"):
                 continue
             entry = declared(what, array)

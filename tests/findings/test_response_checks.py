@@ -1,0 +1,173 @@
+"""How participants answer, whatever they answer: each check against a definition, and each flag against its cause."""
+
+from itertools import product
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from scipy.stats import binomtest
+
+import stream_engine
+from stream_engine.evaluation.participants import checked
+from stream_engine.evaluation.response_checks import LEVEL, holm, response_checks
+from stream_engine.findings import findings
+from stream_engine.findings.facts import Facts
+from stream_engine.formats.record_columns import records_of
+from stream_engine.formats.roles import response_times
+
+PEOPLE = [f"p{i:02}" for i in range(15)]
+BIASED, FAST, STRAIGHT = "p03", "p07", "p11"
+
+
+def answers(seed: int, careless: bool, size: int = 60) -> pa.Table:
+    """So many answers of each of 15 participants about points on a plane, one of two at random positions; with or
+    without one who mostly says left, one who is too fast, and one who says right 30 times in a row."""
+    rng, points = np.random.default_rng(seed), np.random.default_rng(5).normal(size=(12, 2))
+    rows = []
+    for person in PEOPLE:
+        for number in range(size):
+            a, *shown = rng.choice(12, 3, replace=False).tolist()
+            said = shown[int(np.argmin(((points[shown] - points[a]) ** 2).sum(axis=1) + rng.normal(0.0, 0.3, 2)))]
+            seconds = rng.lognormal(0.3, 0.4)
+            if careless and person == BIASED and rng.random() < 0.8:
+                said = shown[0]
+            if careless and person == FAST:
+                seconds = rng.uniform(0.1, 0.4)
+            if careless and person == STRAIGHT and 10 <= number < 40:
+                said = shown[1]
+            rows.append([person, f"o{a}", *(f"o{each}" for each in (*shown, said)), seconds])
+    names = ("participant", "target", "left", "right", "choice", "response_time")
+    return pa.table(dict(zip(names, map(list, zip(*rows)))))
+
+
+@pytest.fixture(scope="module")
+def careless() -> tuple[pa.Table, stream_engine.Study]:
+    table = answers(0, careless=True)
+    return table, stream_engine.read(table, frames="pandas")
+
+
+def test_figures_are_those_of_the_answers(careless):
+    table, study = careless
+    found, rows = response_checks(study.snapshot, PEOPLE), table.to_pylist()
+    sides = {person: [] for person in PEOPLE}
+    for row in rows:
+        sides[row["participant"]].append(int(row["choice"] == row["right"]))
+    p_position = []
+    for i, person in enumerate(PEOPLE):
+        mine, others = sides[person], [side for other in PEOPLE if other != person for side in sides[other]]
+        times = [row["response_time"] for row in rows if row["participant"] == person]
+        runs = "".join(map(str, mine)).replace("01", "0 1").replace("10", "1 0").split()
+        assert found.longest[i] == max(map(len, runs)) and found.shown[i] == 2 and found.timed[i]
+        assert found.share[i] == pytest.approx(np.mean(np.array(mine) == found.position[i]))
+        assert found.fast[i] == np.mean(np.array(times) < 0.3)
+        assert found.seconds[i] == pytest.approx(np.median(times), rel=0.1)
+        p = []
+        for side in (0, 1):
+            n, expected = mine.count(side), max(0.5, others.count(side) / len(others))
+            p.append(2 * binomtest(n, len(mine), expected, "greater").pvalue)
+            if n == max(mine.count(0), mine.count(1)) and n / len(mine) - expected < 0.1:
+                p[-1] = 1.0
+        p_position.append(min(*p, 1.0))
+    assert found.p_position == pytest.approx(holm(np.array(p_position)))
+
+
+def test_the_bound_for_runs_is_no_less_than_their_probability():
+    for n, length in product((6, 9), (3, 5)):
+        runs = [
+            max(map(len, "".join(each).replace("01", "0 1").replace("10", "1 0").split()))
+            for each in product("01", repeat=n)
+        ]
+        assert np.mean(np.array(runs) >= length) <= (n - length + 1) * 0.5 ** (length - 1)
+
+
+def test_p_values_are_corrected_as_holm_defines():
+    p = np.array([0.004, 0.02, np.nan, 0.004, 0.9])
+    assert holm(p)[[0, 1, 3, 4]] == pytest.approx([0.016, 0.04, 0.016, 0.9]) and np.isnan(holm(p)[2])
+
+
+def test_each_careless_participant_is_flagged_for_the_cause_and_nobody_else(careless):
+    study = careless[1]
+    found = response_checks(study.snapshot, PEOPLE)
+    flagged = {
+        name: {PEOPLE[i] for i in np.flatnonzero(getattr(found, name) <= LEVEL)}
+        for name in ("p_position", "p_run", "p_fast")
+    }
+    assert BIASED in flagged["p_position"] and flagged["p_position"] <= {BIASED, STRAIGHT}
+    assert STRAIGHT in flagged["p_run"] and flagged["p_run"] <= {BIASED, STRAIGHT}
+    assert flagged["p_fast"] == {FAST}
+    reasons = dict(zip(PEOPLE, checked(study.published, False).reasons))
+    assert {name for name, why in reasons.items() if why} == {BIASED, FAST, STRAIGHT}
+    (told,) = (each for each in findings(Facts(study.published))["participants"] if each.what == "participants_flagged")
+    assert told.figures["flagged"] == 3
+    table = study.workers().set_index("worker")
+    assert table.loc[FAST, "p_fast"] <= LEVEL and table.loc[FAST, "under_300_ms"] > 0.3
+    assert table.loc[STRAIGHT, "longest_run"] >= 30 and table.loc[BIASED, "position"] == 1
+    assert set(found.reasons(PEOPLE.index("p00"))) == set()
+
+
+def test_who_is_excluded_is_not_compared_with(careless):
+    fewer = careless[1].exclude(BIASED, FAST, STRAIGHT)
+    checks = checked(fewer.published, False)
+    assert len(checks.names) == 12 and checks.flagged == 0 and checks.responding.shown.all()
+
+
+def test_nobody_is_flagged_where_the_order_of_a_file_carries_the_answer():
+    """The first of the two is always chosen: that says something of the file, and nothing of participants."""
+    table = answers(1, careless=False)
+    first = table.column("choice")
+    second = [
+        left if said == right else right
+        for left, right, said in zip(*(table.column(name).to_pylist() for name in ("left", "right", "choice")))
+    ]
+    found = response_checks(
+        stream_engine.read(table.set_column(2, "left", first).set_column(3, "right", [second])).snapshot, PEOPLE
+    )
+    assert (found.share == 1.0).all() and (found.p_position == 1.0).all() and (found.p_run == 1.0).all()
+
+
+def test_honest_participants_are_flagged_in_no_more_studies_than_the_level():
+    """Each of three checks flags somebody in 1 % of the studies at most: of ten, more than two with a flag have a
+    probability below .003."""
+    studies = 0
+    for seed in range(10):
+        found = response_checks(stream_engine.read(answers(seed, careless=False)).snapshot, PEOPLE)
+        studies += any(found.reasons(i) for i in range(len(PEOPLE)))
+    assert studies <= 2
+
+
+def test_answers_without_positions_and_times_are_not_checked():
+    table = answers(0, careless=True)
+    far = [
+        left if said == right else right
+        for left, right, said in zip(*(table.column(name).to_pylist() for name in ("left", "right", "choice")))
+    ]
+    plain = pa.table(
+        {
+            "worker": table.column("participant"),
+            "anchor": table.column("target"),
+            "near": table.column("choice"),
+            "far": far,
+        }
+    )
+    study = stream_engine.read(plain)
+    assert not len(study.snapshot.section("response_patterns")["n"])
+    found = response_checks(study.snapshot, PEOPLE)
+    assert not found.shown.any() and np.isnan(found.seconds).all() and not any(map(found.reasons, range(15)))
+
+
+@pytest.mark.parametrize(
+    "name, values, field",
+    [
+        ("rt", ["812", "1204", "650"], "milliseconds"),
+        ("rt", ["0.812", "1.204", "NA"], "seconds"),
+        ("key_resp.rt", ["0.812", "1.204", "0.65"], "seconds"),
+        ("Reaction Time", ["812", "1204", "650"], "milliseconds"),
+        ("response_time_ms", ["12", "20", "31"], "milliseconds"),
+        ("network_latency", ["0.8", "1.2", "0.6"], None),
+        ("rt", ["a", "b", "c"], None),
+        ("seconds", ["1", "2", "3"], None),  # a field of events already
+    ],
+)
+def test_the_column_of_response_times_and_its_unit(name, values, field):
+    found = response_times(records_of({"target": ["a", "b", "c"], name: values}))
+    assert (found and found[0]) == field
