@@ -195,7 +195,7 @@ def run(
     with requests.from_signals(), _few_collections(), ExitStack() as stack:
         context = Context(metrics or Metrics(), log or structlog.get_logger(), requests)
         if compiles:
-            context.log.info("compiling", note="once after an installation or an update; about 15 s of a processor")
+            context.log.info("compiling", note="once after an installation or an update; 15 to 20 s of a processor")
         opened = open_run(settings, directory, context, stack, start_over, inferred)
         if inferred.said:
             context.log.info(inferred.said)
