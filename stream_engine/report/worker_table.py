@@ -34,17 +34,18 @@ def section(material: Material) -> Section | None:
         "worker": [found.names[i] for i in order],
         "flagged because": [found.reasons[i] for i in order],
         "responses": found.responses[order].tolist(),
-        "share of all": (found.responses[order] / max(int(found.responses.sum()), 1)).tolist(),
         "accuracy against others": found.accuracy[order].tolist(),
         "from": found.low[order].tolist(),
         "to": found.high[order].tolist(),
-        "catch trials passed": found.passed[order].tolist(),
-        "catch trials failed": found.failed[order].tolist(),
         "lapse rate": found.lapse[order].tolist(),
         "median seconds": responding.seconds[order].tolist(),
         "under 300 ms": responding.fast[order].tolist(),
-        "duplicates": responding.duplicates[order].tolist(),
     }
+    if (found.passed + found.failed).any():
+        columns |= {"catch trials passed": found.passed[order].tolist()}
+        columns |= {"catch trials failed": found.failed[order].tolist()}
+    if responding.duplicates.any():
+        columns["duplicates"] = responding.duplicates[order].tolist()
     if responding.shown.any():
         columns |= {
             "position": [
