@@ -98,6 +98,7 @@ TESTS = (
     "losses_and_the_likeliest",
     "gradient_is_that_of_finite",
     "fisher_information",
+    "planted_dimensions_come_back",
     "means_over_the_samples",
     "kalman",
     "narrow_features",
