@@ -15,7 +15,6 @@ import time
 import warnings
 
 import numpy as np
-from cblearn import embedding
 
 METHODS = {"STE": "STE", "t-STE": "TSTE", "SOE": "SOE", "CKL": "CKL", "GNMDS": "GNMDS"}
 DIMENSIONS = (2, 5, 10)
@@ -37,6 +36,8 @@ def margins(points: np.ndarray, rows: np.ndarray) -> np.ndarray:
 
 def fitted(name: str, rows: np.ndarray, n: int, d: int, seconds: int) -> np.ndarray:
     """(n, d) points."""
+    from cblearn import embedding  # of the other interpreter
+
     signal.signal(signal.SIGALRM, stopped)
     signal.alarm(seconds)
     try:
