@@ -84,10 +84,13 @@ class Pieces:
     def _positions(self) -> tuple[np.ndarray, np.ndarray]:
         fine = self._faults.fault == FINE
         assert self._origins is not None
-        if not (self._origins.worker >= 0).any():  # of nobody's answers they say nothing
-            nowhere = np.broadcast_to(np.int32(0), len(self._origins.worker))
+        named = self._origins.worker >= 0  # of the others they say nothing
+        if not named.any():
+            nowhere = np.broadcast_to(np.int32(0), len(named))
             return nowhere, nowhere
-        shown, position = chosen_at(*self._events[:4], fine)
+        among = fine.copy()
+        among[fine] = named
+        shown, position = chosen_at(*self._events[:4], among)
         return shown[fine], position[fine]
 
     def runs(self) -> list[Run]:

@@ -236,7 +236,7 @@ def _rows(table: Table) -> Iterator[tuple[int | None, list[tuple[str, str, bool]
         cells = []
         for value, numeric in zip(values, right):
             text = cell(value)
-            exact = "" if value is None or value != value else f"{value:.4g}" if type(value) is float else str(value)
+            exact = "" if value is None or value != value else f"{value:.6g}" if type(value) is float else str(value)
             cells.append((text, exact if exact != text else "", numeric))
         yield (None if table.ids is None else int(table.ids[number])), cells
 
