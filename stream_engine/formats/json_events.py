@@ -137,6 +137,12 @@ _FIELDS = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _ANY = msgspec.json.Decoder()
 
 
+def _wide_names(options: EventOptions) -> str:
+    """The names with placeholders, as a message shows them."""
+    names = dict.fromkeys(name for name in sum(options.columns.values(), ()) if "{" in name)
+    return ", ".join(names)
+
+
 class Decoder:
     """Decodes values of JSON events. Its only state is the unknown fields (`unknown`); other results do not depend
     on them (law: the scan accepts nothing that `validate` rejects, and reads the same values)."""
@@ -149,7 +155,10 @@ class Decoder:
         self.options, self._fast = options, fast
         self.event_fields = fields_of(options)
         if has_placeholders(options):
-            raise UnusableOptions("--columns: placeholders in names of columns need a table, this is JSON")
+            raise UnusableOptions(
+                f"got several questions per record ({_wide_names(options)}), expected one: JSON holds one question per "
+                'record. Save it as a table and read that: pandas.read_json("FILE").to_csv("FILE.csv", index=False)'
+            )
         self.unknown: dict[str, None] = {}
         self._sources = [source for source in sorted(self.event_fields.known) if _is_plain(source)]
         self._passed_over: dict[str, None] = {}

@@ -8,12 +8,12 @@ from datetime import UTC, date, datetime
 from decimal import Decimal
 from uuid import UUID
 
+import fastavro
 import pytest
 
 from connectors import Position, SourceFailed, open_source, records_of
 from connectors.avro import CODECS, META, MOST_UNPACKED, BadAvro, Schema
 
-fastavro = pytest.importorskip("fastavro", reason="fastavro, of the extra [avro], is not installed")
 EVENT = {
     "type": "record",
     "name": "study.Event",

@@ -5,6 +5,7 @@ import json
 import signal
 import time
 
+import fastavro
 import pytest
 
 from connectors import Position, Record, Source, SourceFailed, UnusableSource, open_source
@@ -15,7 +16,6 @@ from tests.support.memory_source import MemorySource
 from tests.support.process import engine, one_line, records, started, stopped, summary, until
 from tests.support.schema_registry import SchemaRegistry, framed
 
-fastavro = pytest.importorskip("fastavro", reason="fastavro, of the extra [avro], is not installed")
 NAMES = ("anchor", "near", "far")
 FIRST = {"type": "record", "name": "Event", "fields": [{"name": name, "type": "string"} for name in NAMES]}
 WORKER = {"name": "worker", "type": ["null", "string"], "default": None}
