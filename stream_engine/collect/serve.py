@@ -154,7 +154,7 @@ class _Engine:
         if self._place.log is not None:
             overrides["input.start"] = "earliest"
         if self._place.config is None:
-            overrides |= {"input.worker_votes": True, "snapshot.interval": 15.0}
+            overrides["snapshot.interval"] = 15.0
         again = made_elsewhere(self._place.state, self._answers)
         return _encode({"config": self._place.config, "overrides": overrides, "start_over": again})
 

@@ -130,8 +130,9 @@ def command(
         "source": list(source) or None,
         "refits.kinds": [kind for kind in refit if not kind.startswith("+")] or None,
         "refits.also": [kind[1:] for kind in refit if kind.startswith("+")] or None,
-        "refits.enabled": False if no_refits else None,
     }
+    if no_refits:
+        overrides |= {"refits.kinds": [], "refits.also": []}
     settings = configuration.load(config, overrides)
     if settings.state:
         apply_exclusion(Store(settings.state), exclude, include, start_over)

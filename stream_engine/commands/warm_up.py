@@ -200,7 +200,7 @@ def _run() -> None:
         for source in (jsonl, csv, nobody, arrow):
             settings = {"source": [str(source)], "state": f"{source}.state", "snapshot.every": 150}
             quiet = structlog.wrap_logger(structlog.ReturnLogger(), processors=[])
-            run(load(None, settings | {"refits.enabled": False}), log=quiet)
+            run(load(None, settings | {"refits.kinds": []}), log=quiet)
 
 
 OTHER_EVENTS: list[dict] = [

@@ -36,7 +36,7 @@ REASONS = {
     "incomplete": "the source could not deliver the complete event",
     "decoder_failed": "the decoder raised an exception, which is a bug",
     "process_died": "the process crashed three times while processing it",
-    "too_large": "a decompressed line, message or row exceeds `input.max_message_bytes` or `input.max_message_rows`",
+    "too_large": "a decompressed line, message or row exceeds `input.max_message_bytes` or a million events",
 }
 
 

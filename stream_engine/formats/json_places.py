@@ -134,7 +134,7 @@ def too_many_elements(text: bytes, bounds: Bounds) -> str:
     An array that must be too long, judging by its commas, is not parsed to be counted.
 
     >>> too_many_elements(b"[1,2,3]", Bounds(max_rows=2)), too_many_elements(b"[1,2]", Bounds(max_rows=2))
-    ('the array holds 3 events; the limit is 2 (input.max_message_rows)', '')
+    ('the array holds 3 events; the limit is 2', '')
     """
     if text[:1] != b"[" or len(text) <= 2 * bounds.max_rows:
         return ""
@@ -142,7 +142,7 @@ def too_many_elements(text: bytes, bounds: Bounds) -> str:
     if commas >= _COMMAS * bounds.max_rows:
         return (
             f"the array holds {commas:,} commas; the limit is {_COMMAS} for each of the {bounds.max_rows:,} events "
-            "allowed (input.max_message_rows)"
+            "allowed"
         )
     elements = _elements(text) or ()
     return too_many_rows("the array", len(elements), "events", bounds) if len(elements) > bounds.max_rows else ""

@@ -37,7 +37,7 @@ def too_many_bytes(what: str, size: int, bounds: Bounds) -> str:
 
 def too_many_rows(what: str, rows: int, unit: str, bounds: Bounds) -> str:
     """The message for something that exceeds the limit in rows, which are called `unit`."""
-    return f"{what} holds {rows:,} {unit}; the limit is {bounds.max_rows:,} (input.max_message_rows)"
+    return f"{what} holds {rows:,} {unit}; the limit is {bounds.max_rows:,}"
 
 
 def raise_if_out_of_memory(error: BaseException) -> None:

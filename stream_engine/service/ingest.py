@@ -20,8 +20,8 @@ from stream_engine.formats.event_block import nothing
 from stream_engine.formats.options import EventOptions, UnreadableHeader, UnusableOptions, raise_if_out_of_memory
 from stream_engine.service.in_flight import DEATHS, InFlight
 from stream_engine.service.record_units import unit_of
+from stream_engine.service.sources import MOST_BLOCK
 
-BLOCK_BYTES = 8 << 20  # of messages that are decoded at once
 LOCATED = 1024
 STRETCH = 4096
 _SHOWN = 500  # characters of an exception's text
@@ -58,7 +58,7 @@ class Ingest:
         self.options, self._format = options, format
         self._in_flight = in_flight or InFlight()
         self._decoders: dict[str, Decoder] = {}
-        self.block_bytes = BLOCK_BYTES
+        self.block_bytes = MOST_BLOCK
 
     def blocks(self, records: list[Record]) -> Iterator[Block]:
         """The records of one poll in order: messages together where possible, larger records one by one, tables in

@@ -101,7 +101,7 @@ def open_run(
     store = _store(settings, directory, context)
     engine, newest, settings = resumed(settings, store, stack, log, start_over, inferred)
     metrics.loop_ticked.set_function(lambda: context.heartbeat.time)
-    health = SourceHealth(engine, settings.input.stall_after, context)
+    health = SourceHealth(engine, context)
     in_flight = _in_flight(settings, directory, engine, context, stack)
     monitor, published = _monitored(settings, store, newest, engine, context, stack)
     learning = open_learning(settings, directory, engine, monitor, in_flight, health, context, stack)
@@ -164,7 +164,7 @@ def _monitored(
     if settings.online.enabled:
         from stream_engine.embedding.online_predictor import KIND, Online
 
-        online = Online(settings.online.dimensions, settings.refits.seed)
+        online = Online(seed=settings.refits.seed)
         if newest and (artifact := store.latest_artifact(KIND, newest.sequence, len(newest.objects))):
             online.resume(artifact)
     monitor = PredictionMonitor(settings.drift, context.metrics, context.log, online)

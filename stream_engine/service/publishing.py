@@ -330,7 +330,7 @@ def open_publishing(
     stack: ExitStack,
 ) -> PublishingParts:
     """Open the publishing thread and the schedule of refits; `stack` closes them."""
-    params = {kind: params_of(settings, kind) for kind in settings.refits.wanted if settings.refits.enabled}
+    params = {kind: params_of(settings, kind) for kind in settings.refits.wanted}
     workers = RefitProcesses(store.directory, settings.refits.seed, params, in_environment(store.signing))
     export_processes: set[int] = set()
     budget = available_memory.limit_in_bytes(settings.memory_gb)

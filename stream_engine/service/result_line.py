@@ -120,7 +120,7 @@ def _unused_answer_column(run: OpenRun) -> str:
 
 def _fitted(run: OpenRun, failed: Mapping[str, str]) -> str:
     newest = run.publishing.published.newest
-    if newest is None or not run.settings.refits.enabled:
+    if newest is None or not run.settings.refits.wanted:
         return "nothing fitted"
     made = {kind: each for kind, each in newest.artifacts.items() if each.snapshot == newest.snapshot.digest}
     told = [f"{kind}{_accuracy(artifact.report)}" for kind, artifact in made.items()]
@@ -136,7 +136,7 @@ def _accuracy(report: Mapping[str, Any]) -> str:
 def findings_of(run: OpenRun) -> Findings:
     """The findings about the newest snapshot, once models were fitted to it; empty before."""
     newest = run.publishing.published.newest
-    if newest is None or not run.settings.refits.enabled or not newest.artifacts:
+    if newest is None or not run.settings.refits.wanted or not newest.artifacts:
         return {}
     return findings(Facts(newest, str(run.settings.state), Store(run.directory).noted(COUNTS_TOLD)))
 

@@ -28,8 +28,7 @@ from stream_engine.state.engine import Engine
 from stream_engine.state.snapshot import Snapshot
 from stream_engine.state.store import Store
 
-BY_WORKER = {"worker_votes", "response_patterns"}  # defaults that `input.worker_votes` turns off
-LATER = {*BY_WORKER, "judgements"}  # defaults that older states and deltas do not have
+LATER = {"worker_votes", "response_patterns", "judgements"}  # defaults that older states and deltas do not have
 
 
 class ResumedState(NamedTuple):
@@ -134,16 +133,12 @@ def restored(settings: Settings, snapshot: Snapshot | None, allocation: Allocati
 
 
 def accumulators_in_use(settings: Settings, snapshot: Snapshot | None) -> tuple[str, ...]:
-    """The accumulators of the settings. If these are the defaults: without those `BY_WORKER` if so set, and only counts
-    for deltas, which hold nothing else. A state that was created with fewer defaults keeps these."""
+    """The accumulators of the settings. If these are the defaults: only counts for deltas, which hold nothing else. A
+    state that was created with fewer defaults keeps these."""
     if settings.accumulators != DEFAULT_ACCUMULATORS:
         return settings.accumulators
     of_deltas = any(split_uri(uri)[0] == "deltas" for uri in settings.source)
-    wanted = tuple(
-        name
-        for name in DEFAULT_ACCUMULATORS
-        if not (of_deltas and name in LATER) and (settings.input.worker_votes or name not in BY_WORKER)
-    )
+    wanted = tuple(name for name in DEFAULT_ACCUMULATORS if not (of_deltas and name in LATER))
     made = wanted if snapshot is None else tuple(snapshot.settings["accumulators"])
     return made if {*wanted} - LATER <= {*made} <= {*wanted} else wanted
 

@@ -33,7 +33,6 @@ from stream_engine.data.version import installed_version
 from stream_engine.service.context import Context, Requests
 from stream_engine.service.in_flight import FAILURES
 from stream_engine.service.inferred import examples, prepared
-from stream_engine.service.ingest import BLOCK_BYTES
 from stream_engine.service.learning import take_loss
 from stream_engine.service.metrics import Metrics
 from stream_engine.service.open_run import OpenRun, open_run
@@ -111,7 +110,7 @@ def _poll(run: OpenRun, source: Source, timeout: float, progress: Bars | None) -
     reading, engine, metrics, memory = run.reading, run.learning.engine, run.context.metrics, run.publishing.memory
     run.context.heartbeat.tick()
     run.publishing.wait_for_memory("poll", 0)
-    reading.ingest.block_bytes = memory.block_bytes(block_bytes(run.settings.snapshot.every, BLOCK_BYTES))
+    reading.ingest.block_bytes = memory.block_bytes(block_bytes(run.settings.snapshot.every))
     run.health.polled(source)
     started = time.monotonic()
     records = source.poll(0.0 if reading.ahead.polls else timeout)

@@ -14,17 +14,17 @@ from connectors import Position, Source
 from stream_engine.service.context import Context
 from stream_engine.state.engine import Engine
 
+STALL_SECONDS = 300.0  # without progress, until something counts as stalled; also between two log lines about it
 POLL_SECONDS = 0.2
 MANY = 100  # partitions: above, lag and stalls are updated every `MANY_SECONDS`, not at every poll
 MANY_SECONDS = 2.0
 
 
 class SourceHealth:
-    """Readiness, lag and stalls of the added sources; lag only of polled ones. `stall_after`: seconds without
-    progress until something counts as stalled, and the interval of the log lines about it."""
+    """Readiness, lag and stalls of the added sources; lag only of polled ones."""
 
-    def __init__(self, engine: Engine, stall_after: float, context: Context):
-        self._engine, self._stall_after, self._context = engine, stall_after, context
+    def __init__(self, engine: Engine, context: Context):
+        self._engine, self._context = engine, context
         self._metrics = context.metrics
         self._sources: list[tuple[str, Source]] = []  # all open sources with their URIs
         self._polled: list[Source] = []
@@ -86,7 +86,7 @@ class SourceHealth:
     def _stands(self, what: str, since: float, **details: object) -> None:
         """Log that `what` has made no progress since `since`, if that is too long."""
         now = time.monotonic()
-        if now - max(since, self._logged.get(what, 0.0)) > self._stall_after:
+        if now - max(since, self._logged.get(what, 0.0)) > STALL_SECONDS:
             self._logged[what] = now
             self._metrics.stalls.inc()
             self._metrics.stalled.set(1)

@@ -27,7 +27,7 @@ from stream_engine.service.settings.loading import shard
 from stream_engine.state import spark_deltas
 
 BYTES_EACH = 4  # per comparison; as few as in a long ranking
-LEAST_BLOCK = 4096  # bytes
+LEAST_BLOCK, MOST_BLOCK = 4096, 8 << 20  # bytes to decode at once
 _SMALL = Sizes(1 << 16)
 _WITHOUT = "read it without following"
 
@@ -36,7 +36,7 @@ def event_options(settings: Settings) -> EventOptions:
     """How to read the events of the main sources."""
     columns = {field: tuple(names.split("|")) for field, names in settings.input.columns.items()}
     judged = any(accumulator(name).needs_provenance for name in settings.accumulators)
-    bounds = Bounds(settings.input.max_message_bytes, settings.input.max_message_rows)
+    bounds = Bounds(settings.input.max_message_bytes)
     events, delimiter = settings.input, text_layout_of(settings).delimiter
     return EventOptions(
         events.type_, columns, dict(events.where), judged, bounds, delimiter, events.answers_by, events.codes
@@ -66,7 +66,7 @@ def source(settings: Settings, uri: str, positions: Mapping[str, Position]) -> S
         }
     else:
         options |= {
-            "block_bytes": block_bytes(settings.snapshot.every, events.block_bytes),
+            "block_bytes": block_bytes(settings.snapshot.every),
             "max_item_bytes": events.max_message_bytes,
             "layout": text_layout_of(settings),
             "follow": settings.follow,
@@ -83,14 +83,14 @@ def registry_of(settings: Settings) -> dict[str, str | None] | None:
     return None if registry.url is None else structs.asdict(registry)
 
 
-def block_bytes(every: int | None, most: int) -> int:
+def block_bytes(every: int | None) -> int:
     """The maximum size of a block of records, so that snapshots are taken on time: a comparison has at least
     `BYTES_EACH` bytes in every format, so a block holds a fraction of those between two snapshots.
 
-    >>> block_bytes(None, 8 << 20), block_bytes(0, 8 << 20), block_bytes(10_000, 8 << 20), block_bytes(1, 8 << 20)
+    >>> block_bytes(None), block_bytes(0), block_bytes(10_000), block_bytes(1)
     (8388608, 8388608, 40000, 4096)
     """
-    return min(most, max(LEAST_BLOCK, BYTES_EACH * every)) if every else most
+    return min(MOST_BLOCK, max(LEAST_BLOCK, BYTES_EACH * every)) if every else MOST_BLOCK
 
 
 def ends(settings: Settings) -> bool:

@@ -49,7 +49,7 @@ def _with_votes(mine: Kept, theirs: Kept, my_counters: Mapping[str, Any], their_
     if said := _named(without, counters):
         raise VotesUnknown(
             f"one state keeps who answered what ({len(votes.workers):,} workers); the other does not, and {said}: read "
-            "its sources again, or both with input.worker_votes = false"
+            "its sources again, or both without worker_votes in accumulators"
         )
     nobodys = WorkerVotes()
     nobodys.leave_nobody_out()

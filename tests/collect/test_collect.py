@@ -24,7 +24,7 @@ from tests.support.facts import states
 from tests.support.process import ENVIRONMENT, engine, free_ports, one_line, until
 
 FAST = "[snapshot]\ninterval = 2.0\n[refits]\nkinds = ['embedding']\n"
-NO_REFITS = "[snapshot]\ninterval = 1.0\n[refits]\nenabled = false\n"
+NO_REFITS = "[snapshot]\ninterval = 1.0\n[refits]\nkinds = []\n"
 
 
 def counted_by_the_engine(study) -> dict:

@@ -141,7 +141,7 @@ def test_three_participants_and_an_owner_with_a_kill_in_the_middle(collecting, p
 
 
 def test_the_owner_pauses_makes_links_and_takes_everything_along(collecting, pictures, watched):
-    study = collecting(objects=pictures, study=STUDY, config="[refits]\nenabled = false\n")
+    study = collecting(objects=pictures, study=STUDY, config="[refits]\nkinds = []\n")
     owner = watched(allowed=f"{study.base}/", **DESKTOP).page
     owner.goto(f"{study.base}/owner?token={study.token}")
     owner.click("#pause")
@@ -170,7 +170,7 @@ def test_the_owner_pauses_makes_links_and_takes_everything_along(collecting, pic
 
 @pytest.mark.parametrize("body", [b"", b"{}", b"nonsense", b'{"paused": "yes"}'])
 def test_a_pause_that_is_none_is_refused_and_changes_nothing(collecting, body):
-    study = collecting(config="[refits]\nenabled = false\n")
+    study = collecting(config="[refits]\nkinds = []\n")
     assert post(f"{study.base}/pause", content=json.dumps({"paused": True})).status_code == 401
     answer = post(f"{study.base}/pause", content=body, headers={"Authorization": f"Bearer {study.token}"})
     assert answer.status_code == 400 and "paused" in answer.json()["why"] and study.study()["paused"] is False
@@ -178,9 +178,7 @@ def test_a_pause_that_is_none_is_refused_and_changes_nothing(collecting, body):
 
 @pytest.mark.parametrize("width", [390, 1280])
 def test_natural_sizes_keep_their_proportions(collecting, pictures, watched, width):
-    study = collecting(
-        objects=pictures, study="[asking]\npicture_size = 'natural'\n", config="[refits]\nenabled = false\n"
-    )
+    study = collecting(objects=pictures, study="[asking]\npicture_size = 'natural'\n", config="[refits]\nkinds = []\n")
     page = watched(allowed=f"{study.base}/", viewport={"width": width, "height": 800}).page
     page.goto(f"{study.base}/ask?worker=w")
     page.click("#begin:visible")

@@ -6,7 +6,7 @@ from tests.conftest import ROOT
 from tests.support.pages import blocks
 
 PAGE = ROOT / "stream_engine" / "docs" / "how-to" / "experiment_software.md"
-NO_REFITS = "[snapshot]\ninterval = 1.0\n[refits]\nenabled = false\n"
+NO_REFITS = "[snapshot]\ninterval = 1.0\n[refits]\nkinds = []\n"
 
 
 def test_psychopy_asks_and_answers_to_the_end(collecting):

@@ -16,7 +16,7 @@ from tests.support.fetched_programs import cache
 from tests.support.process import until
 
 PLUGIN = ROOT / "deploy" / "jspsych"
-NO_REFITS = "[snapshot]\ninterval = 1.0\n[refits]\nenabled = false\n"
+NO_REFITS = "[snapshot]\ninterval = 1.0\n[refits]\nkinds = []\n"
 PAGE = """<!doctype html><title>an experiment</title>
 <link href="node_modules/jspsych/css/jspsych.css" rel="stylesheet">
 <script src="node_modules/jspsych/dist/index.browser.min.js"></script>

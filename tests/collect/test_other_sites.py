@@ -11,7 +11,7 @@ from PIL import Image
 from tests.support.collecting import get, post
 from tests.support.process import engine, one_line, until
 
-NO_REFITS = "[snapshot]\ninterval = 1.0\n[refits]\nenabled = false\n"
+NO_REFITS = "[snapshot]\ninterval = 1.0\n[refits]\nkinds = []\n"
 LAB, OTHER = "https://lab.example", "https://evil.example"
 PAGE = """<!doctype html><title>a page of a lab</title><img id="picture"><p id="said"></p><script>
 const base = new URLSearchParams(location.search).get("base"), say = (text) => { said.textContent = text; };

@@ -12,7 +12,7 @@ from stream_engine.collect.page.words import words_of
 from tests.support.process import until
 
 pytestmark = pytest.mark.browser
-NO_REFITS = "[snapshot]\ninterval = 1.0\n[refits]\nenabled = false\n"
+NO_REFITS = "[snapshot]\ninterval = 1.0\n[refits]\nkinds = []\n"
 WIDTHS = (390, 1280)
 DOUBLE_CLICK = """() => {  // the second click comes the moment that the next question is there
   const click = () => document.querySelectorAll("#choices button")[1].click();

@@ -152,16 +152,14 @@ def test_a_lost_folder_is_counted_and_ends_nothing(inputs, tmp_path):
 
 def test_the_limit_is_said_and_kept(tmp_path):
     state, settings = tmp_path / "s", tmp_path / "e.toml"
-    settings.write_text(
-        'dead_letters_keep_bytes = 2000\n[snapshot]\nevery = 1\n[input]\nblock_bytes = 300\n[log]\nformat = "json"\n'
-    )
-    events = jsonl(tmp_path / "e.jsonl", ["{bad", GOOD] * 40)
+    settings.write_text('dead_letters_keep_bytes = 20000\n[snapshot]\nevery = 1\n[log]\nformat = "json"\n')
+    events = jsonl(tmp_path / "e.jsonl", ["{bad", GOOD] * 400)
     said = engine("run", events, "--state", state, "--config", settings, *RUN).stderr
     (told,) = (json.loads(line) for line in said.splitlines() if '"dead letters"' in line)
-    assert told["keep_bytes"] == 2000 and told["folder"] == str(state / "dead_letters")
+    assert told["keep_bytes"] == 20_000 and told["folder"] == str(state / "dead_letters")
     contents = listed(state)
-    assert contents["removed"] > 0 and contents["letters"] + contents["removed"] == 40
-    assert sum(path.stat().st_size for path in (state / "dead_letters").iterdir()) <= 2000 + 600
+    assert contents["removed"] > 0 and contents["letters"] + contents["removed"] == 400
+    assert sum(path.stat().st_size for path in (state / "dead_letters").iterdir()) <= 20_000 + 6000
     engine("verify", "--state", state)
 
 

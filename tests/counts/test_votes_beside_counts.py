@@ -150,8 +150,8 @@ def test_one_of_two_states_keeps_no_votes(mine_keeps, monkeypatch):
         one.merge(other)
 
 
-def test_a_state_stays_as_it_was_made_and_a_setting_turns_votes_off():
-    defaults, off = load(None, {"source": ("x.csv",)}, {}), {"input.worker_votes": False}
+def test_a_state_stays_as_it_was_made_and_without_votes_if_named_so():
+    defaults, off = load(None, {"source": ("x.csv",)}, {}), {"accumulators": WITHOUT}
     without = load(None, {"source": ("x.csv",), **off}, {})
     deltas = load(None, {"source": ("deltas://x",)}, {})
     assert accumulators_in_use(defaults, None) == DEFAULT_ACCUMULATORS

@@ -40,7 +40,7 @@ def prepared(tmp_path_factory):
     """The folder that every section begins with; it is moved to its place, where its paths lead."""
     folder = tmp_path_factory.mktemp("prepared")
     jsonl(folder / "events.jsonl", EVENTS)
-    (folder / "engine.toml").write_text('source = ["events.jsonl"]\nstate = "state"\n[refits]\nenabled = false\n')
+    (folder / "engine.toml").write_text('source = ["events.jsonl"]\nstate = "state"\n[refits]\nkinds = []\n')
     return folder
 
 

@@ -57,7 +57,7 @@ def test_killed_at_random_and_restarted_until_the_end_equals_uninterrupted(tmp_p
     events = jsonl(tmp_path / "events.jsonl", stream(rng, 20_000))
     config = tmp_path / "engine.toml"
     config.write_text(
-        "[input]\nblock_bytes = 4096\n[snapshot]\nevery = 500\ninterval = 0\n[drift]\nenabled = false\n"
+        "[snapshot]\nevery = 500\ninterval = 0\n[drift]\nenabled = false\n"
     )  # an alarm's snapshot comes where the observer remembers, which a crash forgets
     common = ("run", events, "--config", config, "--no-refits")
     engine(*common, "--state", tmp_path / "whole")

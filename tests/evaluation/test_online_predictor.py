@@ -136,8 +136,8 @@ def test_a_run_keeps_it_beside_the_counts(tmp_path):
     lines = [dict(zip(("anchor", "near", "far"), (NAMES[i] for i in t))) for t in TRIPLETS.tolist()]
     events = jsonl(tmp_path / "events.jsonl", lines[:2000])
     more = jsonl(tmp_path / "more.jsonl", lines[2000:])
-    always = "[input]\nblock_bytes = 20000\n[snapshot]\ninterval = 0\n"
-    (tmp_path / "on.toml").write_text(f"[online]\nenabled = true\ndimensions = 2\n{always}")
+    always = "[snapshot]\ninterval = 0\nevery = 5000\n"  # blocks of 20 kB, no snapshot
+    (tmp_path / "on.toml").write_text(f"[online]\nenabled = true\n{always}")
     (tmp_path / "off.toml").write_text(always)
 
     def run(source, name):

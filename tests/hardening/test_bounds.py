@@ -282,8 +282,8 @@ def test_an_arrow_file_that_unpacks_to_gigabytes_stops_the_run(tmp_path):
 
 def test_a_line_that_is_too_large_is_passed_over_in_every_compression(tmp_path):
     config = tmp_path / "c.toml"
-    config.write_text("[input]\nmax_message_bytes = 1048576\nmax_message_rows = 1000\n")
-    array = b"[" + b"0," * 1000 + b"0]"
+    config.write_text("[input]\nmax_message_bytes = 4194304\n")
+    array = b"[" + b"0," * 1_000_000 + b"0]"
     with gzip.open(tmp_path / "x.jsonl.gz", "wb", 1) as file:
         file.write(EVENT + b"\n" + b"x" * (20 << 20) + b"\n" + array + b"\n" + EVENT + b"\n")
     engine("run", tmp_path / "x.jsonl.gz", "--state", tmp_path / "s", "--config", config, "--no-refits")

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.kafka
 
 def run(uri: str, state, records: int, **more) -> Metrics:
     """A run until the state has counted so many records, and one snapshot at its end; its metrics."""
-    given = {"source": [uri], "state": str(state), "input.start": "earliest", "refits.enabled": False}
+    given = {"source": [uri], "state": str(state), "input.start": "earliest", "refits.kinds": []}
     settings = load(None, {**given, "snapshot.interval": 0, "snapshot.every": 0, **more}, {})
     requests, metrics = Requests(), Metrics()
     with ExitStack() as stack:

@@ -11,6 +11,13 @@ from tests.support.process import summary, until
 from tests.support.running_engine import Engine
 
 pytestmark = pytest.mark.kafka
+SOON_STALLED = """
+import sys
+from stream_engine.__main__ import main
+from stream_engine.service import source_health
+source_health.STALL_SECONDS = 1.0
+sys.exit(main())
+"""
 EVENT = b'{"anchor": "a", "near": "b", "far": "c", "note": "%s"}'
 
 
@@ -21,7 +28,8 @@ def test_a_hanging_broker_and_a_hanging_transaction_are_said_aloud(own_broker, n
     engine = Engine(
         tmp_path,
         f"kafka://{own_broker.bootstrap}/{topic}",
-        config="[input]\nstall_after = 1.0\n[kafka]\nmax_partition_fetch_bytes = 1000\nmax_poll_records = 20\n",
+        program=("-c", SOON_STALLED),
+        config="[kafka]\nmax_partition_fetch_bytes = 1000\nmax_poll_records = 20\n",
     )
     try:
         until(lambda: engine.figure("lag_records", slow) > 0 and engine.figure("records_total", slow) > 0, 120, "lag")
@@ -57,6 +65,8 @@ def test_a_hanging_broker_and_a_hanging_transaction_are_said_aloud(own_broker, n
 
 HANGING_DISK = """
 import os, sys, time
+from stream_engine.service import source_health
+source_health.STALL_SECONDS = 1.0
 from connectors import disk
 sync = disk._fsync
 def hanging(path, flags):
@@ -79,7 +89,6 @@ def test_a_hanging_disk_holds_the_stream_up_quietly_and_in_bounded_memory(broker
         "500",
         "--snapshot-interval",
         "0",
-        config="[input]\nstall_after = 1.0\n",
         program=("-c", HANGING_DISK),
         DISK_HANGS=str(hangs),
     )

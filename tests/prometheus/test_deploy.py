@@ -110,7 +110,7 @@ def test_the_units_commands_run(tmp_path):
     unit = (DEPLOY / "stream-engine.service").read_text()
     config = tmp_path / "engine.toml"
     (tmp_path / "events.jsonl").write_text('{"anchor": "a", "near": "b", "far": "c"}\n')
-    config.write_text(f'source = ["{tmp_path}/events.jsonl"]\nstate = "{tmp_path}/state"\n[refits]\nenabled = false\n')
+    config.write_text(f'source = ["{tmp_path}/events.jsonl"]\nstate = "{tmp_path}/state"\n[refits]\nkinds = []\n')
     commands = re.findall(r"^Exec(?:StartPre|Start)=(.*)$", unit, re.M)
     assert len(commands) == 2
     for command in commands:

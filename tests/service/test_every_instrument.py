@@ -24,8 +24,9 @@ from stream_engine.data.version import installed_version
 from stream_engine.formats import json_events
 from stream_engine.formats.options import EventOptions
 from stream_engine.refits import REFITS
-from stream_engine.service import prediction_monitor
-from stream_engine.service.http import listener, live_page
+from stream_engine.service import prediction_monitor, source_health
+from stream_engine.service import sources as settings_of_sources
+from stream_engine.service.http import built_files, listener, live_page
 from stream_engine.service.http.access import REASONS as REFUSALS
 from stream_engine.service.metrics import Metrics
 from stream_engine.service.run import run
@@ -68,7 +69,7 @@ def ran(state: Path, source: Path | list[Path], partitions: int = 30, **more) ->
     """A run to the end of its files."""
     metrics, log = Metrics(partitions=partitions), Lines()
     sources = source if isinstance(source, list) else [source]
-    given = {"source": [str(each) for each in sources], "state": str(state), "refits.enabled": False}
+    given = {"source": [str(each) for each in sources], "state": str(state), "refits.kinds": []}
     run(configuration.load(None, given | {"snapshot.interval": 0} | more), metrics=metrics, log=log)
     return metrics, log
 
@@ -177,7 +178,7 @@ def of_files(driven: Driven, folder: Path, monkeypatch) -> None:
 def of_predictions(driven: Driven, folder: Path, monkeypatch) -> None:
     """A stream that changes: every figure is the one of the note beside the last snapshot."""
     source, state = drifting_events(folder / "d.csv", seed=1), folder / "d"
-    rule = {"snapshot.every": 10_000, "input.block_bytes": 20_000}
+    rule = {"snapshot.every": 10_000}
     monkeypatch.setattr(prediction_monitor, "COOLDOWN", 1_000_000)
     metrics, log = ran(state, source, **rule)
     note = json.loads((state / "progressive.json").read_text())
@@ -198,7 +199,7 @@ def of_refits(driven: Driven, folder: Path) -> None:
     names = "abcdefghij"
     asked = [{"anchor": x, "near": y, "far": z} for x in names for y in names for z in names if x < y < z or z < x < y]
     source, state = jsonl(folder / "r.jsonl", asked), folder / "r"
-    refitted = {"refits.enabled": True, "refits.kinds": ["spectral"]}
+    refitted = {"refits.kinds": ["spectral"]}
     failed, _ = ran(state, source, **refitted, **{"refits.seed": -1})  # which no generator of numbers takes
     metrics, _ = ran(state, source, **refitted)
     driven.check(metrics, 1, "refit_seconds_count", refit="spectral")
@@ -210,7 +211,7 @@ def of_refits(driven: Driven, folder: Path) -> None:
     driven.check(metrics, 0, "refit_age_snapshots", refit="spectral")
     with source.open("a") as file:
         file.write(TRIPLET + "\n")
-    small = {"memory_gb": 0.1, "refits.enabled": True, "refits.kinds": list(REFITS), "input.labels": None}
+    small = {"memory_gb": 0.1, "refits.kinds": list(REFITS), "input.labels": None}
     later, log = ran(state, source, **small)
     driven.check(later, 1, "refit_age_snapshots", refit="spectral")
     driven.check(later, positive, "memory_wait_seconds_total")
@@ -233,7 +234,7 @@ def of_results(driven: Driven, folder: Path) -> None:
     assert len(log.events("warning")) == 1
 
 
-def of_deeds(driven: Driven, folder: Path) -> None:
+def of_deeds(driven: Driven, folder: Path, monkeypatch) -> None:
     """What is done to a state between two runs, and dead letters that go."""
     source = jsonl(
         folder / "h.jsonl", [TRIPLET, TRIPLET.replace('"c"', '"gone"'), "broken", TRIPLET.replace("anchor", "probe")]
@@ -260,7 +261,8 @@ def of_deeds(driven: Driven, folder: Path) -> None:
     lost = sum(deed["letters"] for deed in counters["history"] if deed["did"] == "dead letters lost")
     driven.check(again, lambda n: n == lost > 0, "dead_letters_lost_total")
     source = jsonl(folder / "k.jsonl", [TRIPLET, "refused", "refused too"] * 12)
-    limited = {"dead_letters_keep_bytes": 1000, "snapshot.every": 1, "input.block_bytes": 200}
+    monkeypatch.setattr(settings_of_sources, "LEAST_BLOCK", 200)
+    limited = {"dead_letters_keep_bytes": 1000, "snapshot.every": 1}
     metrics, _ = ran(folder / "k", source, **limited, **rule)
     gone = Store(folder / "k").latest().snapshot.counters["dead_letters"]
     left = b"".join(path.read_bytes() for path in (folder / "k" / "dead_letters").iterdir())
@@ -274,6 +276,8 @@ def of_deeds(driven: Driven, folder: Path) -> None:
 def of_a_run_that_goes_on(driven: Driven, folder: Path, monkeypatch) -> None:
     """Held and let go, without progress and with it, asked too much, its disk gone for a while."""
     monkeypatch.setattr(live_page, "MOST_VIEWERS", 1)
+    monkeypatch.setattr(source_health, "STALL_SECONDS", 0)
+    monkeypatch.setattr(built_files, "MOST_BYTES", 1200)
     source, state, metrics = jsonl(folder / "l.jsonl", [TRIPLET] * 5), folder / "l", Metrics()
     monkeypatch.setenv("READERS", TOKEN)
     monkeypatch.setenv("ADMINS", ADMIN)
@@ -282,12 +286,10 @@ def of_a_run_that_goes_on(driven: Driven, folder: Path, monkeypatch) -> None:
         "state": str(state),
         "follow": True,
         "listen": "127.0.0.1:0",
-        "refits.enabled": False,
+        "refits.kinds": [],
         "snapshot.interval": 0,
-        "input.stall_after": 0,
         "http.token": {"env": "READERS"},
         "http.admin_token": {"env": "ADMINS"},
-        "http.cache_bytes": 1200,
     }
     log, failed = Lines(), []
 
@@ -408,7 +410,7 @@ def test_every_instrument_and_every_label_of_it_tells_what_happened(tmp_path, mo
     of_predictions(driven, tmp_path, monkeypatch)
     of_refits(driven, tmp_path)
     of_results(driven, tmp_path)
-    of_deeds(driven, tmp_path)
+    of_deeds(driven, tmp_path, monkeypatch)
     of_a_run_that_goes_on(driven, tmp_path, monkeypatch)
     of_a_crowd(driven, tmp_path, monkeypatch)
     wanted, families = set(), set()

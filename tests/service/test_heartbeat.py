@@ -52,7 +52,7 @@ def test_a_wait_for_a_disk_is_life():
 
 
 def test_what_is_paused_is_not_ready_and_not_stalled():
-    world = World({}, stall_after=0.0)
+    world = World({})
     world.requests.paused = True
     assert "/admin/pause" in world.health.not_ready()
     world.health.paused()

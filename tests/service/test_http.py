@@ -8,7 +8,7 @@ import pytest
 
 from stream_engine.data.comparisons import Triplet
 from stream_engine.data.signatures import UNSIGNED, Signing, in_environment
-from stream_engine.service.http import routes
+from stream_engine.service.http import built_files, routes
 from stream_engine.state.artifact import Artifact
 from stream_engine.state.engine import Engine
 from stream_engine.state.store import Store
@@ -143,8 +143,9 @@ def test_a_signed_state_is_exported_with_its_key(tmp_path):
         assert "sign" in world.http.get("/export/adds3.npz").text
 
 
-def test_the_cache_is_bounded_and_forgets_what_is_old(tmp_path):
-    with served(tmp_path, cache_bytes=40_000) as world:
+def test_the_cache_is_bounded_and_forgets_what_is_old(tmp_path, monkeypatch):
+    monkeypatch.setattr(built_files, "MOST_BYTES", 40_000)
+    with served(tmp_path) as world:
         world.published = stored(tmp_path, 40).published()
         for what in ("adds3.npz", "triplet_counts.npz", "k1.npz", "objects.json"):
             assert world.http.get(f"/export/{what}").status_code == 200
@@ -153,7 +154,7 @@ def test_the_cache_is_bounded_and_forgets_what_is_old(tmp_path):
         assert world.http.get("/export/k1.csv").status_code == 200 and world.refused("no_room") == 0
         world.published = stored(tmp_path, 120).published()
         answer = world.http.get("/export/adds3.npz")
-        assert answer.status_code == 503 and "http.cache_bytes is 40,000; use `stream-engine export`" in answer.text
+        assert answer.status_code == 503 and "the limit is 40,000; use `stream-engine export`" in answer.text
         assert world.refused("no_room") == 1
         world.published = stored(tmp_path / "b", 40, last="o3").published()
         assert world.http.get("/export/objects.json").status_code == 200

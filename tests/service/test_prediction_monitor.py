@@ -47,8 +47,7 @@ def consumed(tmp_path, name, **drift):
         {
             "source": [str(tmp_path / "events.csv")],
             "state": str(tmp_path / name),
-            "refits.enabled": False,
-            "input.block_bytes": 20_000,
+            "refits.kinds": [],
             "snapshot.every": 10_000,
             "snapshot.interval": 0,
             "snapshot.keep": 20,

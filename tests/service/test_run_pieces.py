@@ -9,6 +9,7 @@ from connectors import DeadLetter, Record, SinkUnavailable
 from connectors.disk import Disk
 from stream_engine import Engine, Triplet
 from stream_engine.formats.options import EventOptions
+from stream_engine.service import source_health
 from stream_engine.service.context import Context, Requests, RunFailed
 from stream_engine.service.dead_letters import DeadLetters
 from stream_engine.service.ingest import Ingest
@@ -54,11 +55,11 @@ class BusySink:
 class World:
     """An engine with what the pieces of its run share."""
 
-    def __init__(self, sinks, stall_after=300.0, max_reject_ratio=0.5):
+    def __init__(self, sinks, max_reject_ratio=0.5):
         self.engine, self.requests, self.log = Engine(), Requests(), Lines()
         self.metrics = Metrics(CollectorRegistry())
         self.context = Context(self.metrics, self.log, self.requests)
-        self.health = SourceHealth(self.engine, stall_after, self.context)
+        self.health = SourceHealth(self.engine, self.context)
         self.dead_letters = DeadLetters(sinks, max_reject_ratio, self.health, self.context)
 
     def said(self, field: str) -> list[dict]:
@@ -109,9 +110,10 @@ def test_a_full_disk_is_told_and_the_next_snapshot_is_due(tmp_path):
         monitor.close()
 
 
-def test_a_full_sink_holds_the_stream_up_until_it_can_take_more():
+def test_a_full_sink_holds_the_stream_up_until_it_can_take_more(monkeypatch):
+    monkeypatch.setattr(source_health, "STALL_SECONDS", 0.1)
     sink = BusySink(1)
-    world = World({"topic": sink}, stall_after=0.1)
+    world = World({"topic": sink})
     began = time.monotonic()
     world.dead_letters.keep(block_of([b'{"anchor": "a"}']), 0)
     assert time.monotonic() - began > 0.4

@@ -47,11 +47,10 @@ class Run:
             {
                 "source": [str(events)],
                 "state": str(state),
-                "input.block_bytes": 2048,
                 "snapshot.every": 300,
                 "snapshot.interval": 0,
                 "snapshot.keep": 1000,
-                "refits.enabled": False,
+                "refits.kinds": [],
                 "input.max_reject_ratio": 1,
                 **more,
             },

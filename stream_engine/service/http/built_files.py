@@ -28,6 +28,7 @@ from stream_engine.service.http.access import Refusals
 from stream_engine.service.http.context import HttpContext
 from stream_engine.state.published import Published
 
+MOST_BYTES = 4 << 30  # of the folder
 SMALL = 256 << 10  # bytes of a snapshot, and of one (n, n) matrix of it, whose files are built in a thread
 SMALL_DOCUMENT = 64 << 20  # the same for `DOCUMENTS`, which are short whatever they tell of
 DOCUMENTS = frozenset({"objects", "summary"})
@@ -85,10 +86,10 @@ def is_small(published: Published, what: str) -> bool:
 
 
 class BuiltFiles:
-    """The files of a run; at most `most_bytes` on disk, what is being sent aside."""
+    """The files of a run; at most `MOST_BYTES` on disk, what is being sent aside."""
 
-    def __init__(self, context: HttpContext, most_bytes: int):
-        self._context, self._most_bytes = context, most_bytes
+    def __init__(self, context: HttpContext):
+        self._context = context
         self._folder = context.directory / "served"
         shutil.rmtree(self._folder, ignore_errors=True)  # left by a process that was killed
         self._built: dict[Key, asyncio.Future[BuiltExport]] = {}  # the longest unasked first
@@ -124,7 +125,7 @@ class BuiltFiles:
         done = {key: each.result() for key, each in self._built.items() if each.done() and not each.exception()}
         size = sum(built.size for built in done.values())
         for key, built in done.items():
-            if key != newest and (key.published not in self._generations or size > self._most_bytes):
+            if key != newest and (key.published not in self._generations or size > MOST_BYTES):
                 del self._built[key]
                 size -= built.size
                 self._worker.submit(shutil.rmtree, built.folder, ignore_errors=True)
@@ -183,10 +184,9 @@ class BuiltFiles:
 
     def _check_size(self, what: str, folder: Path) -> None:
         size = size_of(folder)
-        if size > self._most_bytes:
+        if size > MOST_BYTES:
             raise NotNow(
-                f"{what}: takes {size:,} bytes or more, http.cache_bytes is {self._most_bytes:,}; use `stream-engine "
-                "export`"
+                f"{what}: takes {size:,} bytes or more, the limit is {MOST_BYTES:,}; use `stream-engine export`"
             )
 
     def close(self) -> None:

@@ -176,7 +176,7 @@ def _readable(context: HttpContext, settings: HttpSettings, refusals: Refusals, 
     async def openapi(request: Request) -> Response:
         return JSONResponse(document(admin=bool(settings.admin_token)))
 
-    files = BuiltFiles(context, settings.cache_bytes)
+    files = BuiltFiles(context)
     stack.callback(files.close)
     pictures = _listed_objects(settings.objects)
     history = History(LiveFigures(context, pictures is not None).now)

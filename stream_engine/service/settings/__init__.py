@@ -68,10 +68,7 @@ class Input(_Section, frozen=True):
     codes: dict[str, dict[str, str]] = {}  # field of an answer -> code -> position, or name of a column
     labels: str | None = None  # table of labels with the columns object and label
     labels_columns: dict[str, str] = {}  # field -> column in the table of labels
-    block_bytes: _Positive = 8 << 20  # number of bytes to decode at once
     max_message_bytes: Annotated[int, Meta(ge=1024)] = Bounds().max_bytes  # size limit of an unpacked message or row
-    max_message_rows: _Positive = Bounds().max_rows  # maximum number of events in a message
-    worker_votes: bool = True  # whether a new state stores who answered what, if events name workers
     count_copies: bool = False  # whether to read copies of files that were already read
     max_reject_ratio: Annotated[float, Meta(ge=0, le=1)] = 0.5  # maximum share of rejected events; above, the run stops
     start: str = "none"  # Kafka: where a first start begins: earliest, latest, 2026-11-01T00:00Z; none: must be set
@@ -79,7 +76,6 @@ class Input(_Section, frozen=True):
     on_offset_loss: OnOffsetLoss = "fail"  # Kafka: what to do if the next offset has expired
     schema: str | None = None  # Kafka: Avro schema of the messages (.avsc); with a registry, the one to read them as
     shard: str | None = None  # Kafka: share of the partitions that this process reads, "i/n"
-    stall_after: _Seconds = 300.0  # seconds without progress until a partition counts as stalled
 
     def __post_init__(self):
         for start in (self.start, *self.start_partitions.values()):
@@ -105,10 +101,14 @@ class SnapshotSettings(_Section, frozen=True):
 
 
 class RefitSettings(_Section, frozen=True):
-    """Which refits run on published snapshots; `params` holds a table per refit."""
+    """Which refits run on published snapshots (`kinds = []`: none); `params` holds a table per refit."""
 
-    enabled: bool = True  # whether to fit models
-    kinds: tuple[Refit, ...] = ("sdp_clustering", "embedding", "triplet_boost", "classify")  # the last two need labels
+    kinds: tuple[Refit, ...] = (
+        "sdp_clustering",
+        "embedding",
+        "triplet_boost",
+        "classify",
+    )  # the last two need labels
     also: tuple[Refit, ...] = ()  # refits to run in addition to `kinds`
     seed: int = 0  # random seed of all refits
     params: dict[str, dict[str, Any]] = {}  # refit -> parameter -> value, as `[refits.params.KIND]`
@@ -155,7 +155,6 @@ class OnlineSettings(_Section, frozen=True):
     """An embedding that is updated between fits, and restarts from each published fit; not part of the counts."""
 
     enabled: bool = False  # whether to maintain an online embedding
-    dimensions: _Positive = 3  # number of dimensions until there is a fit
 
 
 class HttpSettings(_Section, frozen=True):
@@ -169,7 +168,6 @@ class HttpSettings(_Section, frozen=True):
     allowed_hosts: tuple[str, ...] = ()  # host names of this server in addition to its address
     show_workers: bool = False  # whether the live page shows individual workers
     objects: str | None = None  # pictures for the live page: a folder, or a table object,image,text
-    cache_bytes: _Positive = 4 << 30  # size limit of the cache of exports in DIR/served
 
     def __post_init__(self):
         if (self.tls_certificate is None) != (self.tls_key is None):
