@@ -18,7 +18,7 @@ from river import base
 from stream_engine.data.comparisons import InvalidEvent, Triplet
 from stream_engine.embedding.online import OnlineEmbedding
 from stream_engine.evaluation import Predictor, predictor
-from stream_engine.evaluation.calibration import Calibration
+from stream_engine.evaluation.answer_probabilities import Calibration
 from stream_engine.state.engine import Engine
 from stream_engine.state.published import Published
 from stream_engine.state.snapshot import Snapshot

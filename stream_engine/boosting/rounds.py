@@ -9,9 +9,18 @@ A weight far below the largest stays representable: the true one is |v| 2^lag, a
 no digit is lost. Invariant: a weight with lag != 0 is below LEAST after a refresh, none moves by more than DRIFT until
 the next one, and so a label sum above SMALL is not touched by any such weight; one below is summed with its lags.
 
-Totals, from which `draws.py` draws references, move by differences, and those lose digits as totals shrink; invariant:
+Totals, from which references are drawn, move by differences, and those lose digits as totals shrink; invariant:
 a group's total is re-summed whenever it has halved.
 O(column * |Y| + sqrt n) a round.
+
+Drawing the references of a round: j from the marginal of the weights on the examples, k from the same marginal given
+another group than j's, which is what redrawing k until the labels differ amounts to (Perrot & von Luxburg 2019,
+sec. 2.2). By group totals -> block sums -> elements, O(groups + sqrt n).
+
+One label's sum of eq. (2) where a plain sum of float64 does not do: terms that cancel, or that are very small.
+
+What ties by symmetry are terms of equal size and opposite sign: weights of equal pasts, which are equal to the bit.
+They are taken out in pairs, so that whatever is left decides, however small it is beside them. O(m log m), m terms.
 """
 
 import math
@@ -20,10 +29,83 @@ from typing import NamedTuple
 import numpy as np
 
 from stream_engine.boosting.codes import Codes
-from stream_engine.boosting.draws import draw
-from stream_engine.boosting.label_sums import careful_sum, plain_size
 from stream_engine.boosting.labels import Groups, scramble
 from stream_engine.data.compiled import njit
+from stream_engine.data.hashing import GOLDEN_GAMMA, mix64
+
+
+@njit(cache=True)
+def careful_sum(v, lag, code, side, y):
+    """(lead, own, power) of the entries of one side: the sum of v 2^lag, and that of |v| 2^lag over the terms that no
+    other one cancels; both times 2^power."""
+    size, late, net = np.empty(len(code)), np.empty(len(code), np.int64), np.empty(len(code))
+    count = 0
+    for e in range(len(code)):
+        if code[e] & 1 == side:
+            x = code[e] >> 1
+            size[count], late[count], net[count] = abs(v[x, y]), lag[x, y], 1.0 if v[x, y] > 0 else -1.0
+            count += 1
+    order = np.argsort(late[:count], kind="mergesort")
+    order = order[np.argsort(size[:count][order], kind="mergesort")]
+    power = np.int64(-(2**40))
+    for i in range(count):  # of equal terms the last holds how many there are net of the opposite ones, the others none
+        if i + 1 < count and size[order[i]] == size[order[i + 1]] and late[order[i]] == late[order[i + 1]]:
+            net[order[i + 1]] += net[order[i]]
+            net[order[i]] = 0.0
+        elif net[order[i]] != 0:
+            power = max(power, math.frexp(size[order[i]])[1] + late[order[i]])
+    lead = own = 0.0
+    for at in range(count):
+        if net[at] != 0:
+            term = net[at] * math.ldexp(size[at], max(late[at] - power, -3000))
+            lead += term
+            own += abs(term)
+    return lead, own, max(power, -3000)
+
+
+@njit(cache=True)
+def plain_size(v, code, begin, end, side, y):
+    """The sum of |v| over the entries of one side."""
+    size = 0.0
+    for e in range(begin, end):
+        if code[e] & 1 == side:
+            size += abs(v[code[e] >> 1, y])
+    return size
+
+
+@njit(cache=True)
+def _uniform(rng):
+    """A float64 in [0, 1) (SplitMix64, 53 bits)."""
+    rng[0] += np.uint64(GOLDEN_GAMMA)
+    return np.float64(mix64(rng[0]) >> np.uint64(11)) * (1.0 / 9007199254740992.0)
+
+
+@njit(cache=True)
+def draw(state, other_than):
+    """An example from the marginal of the weights, given that its group is not `other_than` (-1: any group)."""
+    sums = state.group_sum
+    rest = 0.0
+    for g in range(len(sums)):
+        rest += sums[g] if g != other_than else 0.0
+    left, chosen = _uniform(state.rng) * rest, -1
+    for g in range(len(sums)):
+        if g != other_than:
+            chosen = g
+            if left < sums[g]:
+                break
+            left -= sums[g]
+    # a total that is off by a rounding error may leave a remainder: the last candidate takes it, as it does below
+    left = min(left, sums[chosen])
+    block = state.first_block[chosen]
+    while block < state.first_block[chosen + 1] - 1 and left >= state.block_sum[block]:
+        left -= state.block_sum[block]
+        block += 1
+    x = state.first_example[block]
+    while x < state.first_example[block + 1] - 1 and left >= state.mass[x]:
+        left -= state.mass[x]
+        x += 1
+    return x
+
 
 ROUNDING = 2.0**-43  # |d| below this share of its own terms is rounding, not evidence: an exact tie
 LEAST = -500  # log2 of the least weight kept as it is, beside a largest in [1, 2)

@@ -8,9 +8,9 @@ published code counts each off-diagonal pair once, so a lambda given to it acts 
 X_ij = 1/|C| for i, j in the same cluster C and 0 elsewhere, and tr X is the number of clusters.
 
 The cascade of `solve`, cheapest first: a partition (`partition`), a proof that it is the optimum (`certificate`), a
-two-block ADMM (`admm`) with a rigorous gap between a feasible point (`feasible_point`) and an upper bound
-(`dual_bounds`). `cvxpy_reference` is the same problem given to cvxpy. `spur` chooses k. Only `similarity_of_snapshot`,
-`warm_start` and `label_matching` know of snapshots and artifacts.
+two-block ADMM (`admm`) with a rigorous gap between a feasible point and an upper bound (both in
+`dual_bounds`). `cvxpy_reference` is the same problem given to cvxpy. `spur` chooses k. Only `similarity_of_snapshot`,
+`admm.warm_states` and `stability` know of snapshots and artifacts.
 """
 
 BETWEEN = 0.9  # share of the halves that put an object into its cluster, below which it lies between clusters

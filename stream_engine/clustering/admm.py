@@ -9,6 +9,20 @@ C is W - lambda I scaled to unit spectral norm about. Every `CHECK` iterations t
 feasible point (lower bound) and N gives an upper bound on the optimum; rho is moved so that both sides of the gap
 close together. Anderson acceleration on V is used where the eigen step dominates. Memory: about 7 n^2 doubles, 15 with
 acceleration. Per iteration one eigen step: O(n^2 r) while the rank r of X is small, O(n^3) otherwise.
+
+The elementwise passes of the ADMM over (n, n) matrices, fused so that each touches memory once.
+
+Anderson acceleration of a fixed-point map (type II, Walker & Ni 2011), guarded.
+
+The accelerated point is the combination of the last images whose residuals combine to the smallest norm. A residual
+that more than doubles after such a jump throws the history away. History is kept in float32: it only proposes a point,
+and the map itself corrects what rounding did. Its Gram matrix is regularised by far more than that rounding: else the
+weights may follow it, and V drifts along directions in which the residual is flat. Memory 2 m n^2 floats for memory m.
+
+The solver's state inside an artifact: V carries primal and dual, so the next refit starts near its optimum.
+
+One upper triangle of float32 a state (2 n^2 bytes): it is a start, which the iteration corrects, not a result. Kept by
+object id, so it survives new objects: their rows begin at zero.
 """
 
 from collections.abc import Callable
@@ -16,11 +30,111 @@ from typing import NamedTuple
 
 import numpy as np
 
-from stream_engine.clustering.admm_kernels import reflected, rescaled, target, with_multiplier
-from stream_engine.clustering.anderson import Anderson
-from stream_engine.clustering.dual_bounds import upper_bound
-from stream_engine.clustering.feasible_point import feasible
+from stream_engine.clustering.dual_bounds import feasible, upper_bound
 from stream_engine.clustering.projection import Eigen, projected
+from stream_engine.data.compiled import njit
+from stream_engine.state.artifact import Artifact
+
+MEMORY = 8
+REGULARISED = 1e-5  # of the mean squared residual; float32 has 1e-7
+
+
+class Anderson:
+    """Invariant: `images[s]` = T(v) and `residuals[s]` = T(v) - v for the same v, `products` their Gram matrix."""
+
+    def __init__(self, size: int):
+        self.images = np.empty((0, 0), np.float32)
+        self.residuals = np.empty((0, 0), np.float32)
+        self.size = size
+        self.forget()
+
+    def forget(self) -> None:
+        """Start a new history."""
+        self.count, self.at, self.squares = 0, 0, np.inf
+        self.products = np.zeros((MEMORY, MEMORY))
+
+    def offer(self, v: np.ndarray, image: np.ndarray, squares: float, jump: bool) -> None:
+        """Take note of image = T(v); with `jump`, overwrite it by the accelerated point when there is a good one."""
+        if squares > 4 * self.squares:
+            self.forget()
+        if not len(self.images):
+            self.images = np.empty((MEMORY, self.size), np.float32)
+            self.residuals = np.empty((MEMORY, self.size), np.float32)
+        at = self.at
+        self.images[at] = image.ravel()
+        np.subtract(self.images[at], v.ravel(), out=self.residuals[at])
+        self.count = min(self.count + 1, MEMORY)
+        self.at = (at + 1) % MEMORY
+        row = self.residuals[: self.count] @ self.residuals[at]
+        self.products[at, : self.count] = self.products[: self.count, at] = row
+        if jump and self.count >= 3:
+            self._jump(image, squares)
+
+    def _jump(self, image: np.ndarray, squares: float) -> None:
+        gram = self.products[: self.count, : self.count]
+        gram = gram + REGULARISED * np.trace(gram) / self.count * np.eye(self.count)
+        weights = np.linalg.solve(gram, np.ones(self.count))
+        weights /= weights.sum()
+        if np.isfinite(weights).all() and np.abs(weights).sum() < 1e4:
+            # the latest image stays exact in float64; the rest enters as float32 differences
+            newest = (self.at - 1) % MEMORY
+            shift = weights @ self.images[: self.count] - self.images[newest]
+            image += shift.reshape(image.shape)
+            self.squares = squares
+
+
+@njit(cache=True)
+def target(V, C, scale, out):
+    """out = |V| + scale C; returns its row means."""
+    n = V.shape[0]
+    means = np.empty(n)
+    for i in range(n):
+        total = 0.0
+        for j in range(n):
+            value = abs(V[i, j]) + scale * C[i, j]
+            out[i, j] = value
+            total += value
+        means[i] = total / n
+    return means
+
+
+@njit(cache=True)
+def reflected(V, X, flat, alpha, out):
+    """out = V + alpha (X + flat - max(V, 0)); returns |X + flat - max(V, 0)|_F^2, least X + flat."""
+    n = V.shape[0]
+    squares, least = 0.0, np.inf
+    for i in range(n):
+        part = 0.0
+        for j in range(n):
+            x = X[i, j] + flat
+            v = V[i, j]
+            r = x - v if v > 0.0 else x
+            least = min(least, x)
+            part += r * r
+            out[i, j] = v + alpha * r
+        squares += part
+    return squares, least
+
+
+@njit(cache=True)
+def with_multiplier(V, C, rho, out):
+    """out = C + N with N = rho max(-V, 0)."""
+    n = V.shape[0]
+    for i in range(n):
+        for j in range(n):
+            v = V[i, j]
+            out[i, j] = C[i, j] - rho * v if v < 0.0 else C[i, j]
+
+
+@njit(cache=True)
+def rescaled(V, factor):
+    """The negative part of V times `factor`, in place."""
+    n = V.shape[0]
+    for i in range(n):
+        for j in range(n):
+            if V[i, j] < 0.0:
+                V[i, j] *= factor
+
 
 ALPHA = 1.6
 CHECK = 10
@@ -137,3 +251,40 @@ class _Loop:
             rescaled(self.V, 1 / factor)
             if self.anderson is not None:
                 self.anderson.forget()
+
+
+SHARED = 0.8  # of the objects must have been there before, else a cold start is as good
+
+
+def warm_arrays(states: dict[int, State], ids: np.ndarray) -> dict[str, np.ndarray]:
+    """`warm_ids` (m,), `warm_k` (s,) with 0 for SDP-lambda, `warm_rho` (s,), `warm_v` (s, m (m + 1) / 2) float32."""
+    if not states:
+        return {}
+    upper = np.triu_indices(len(ids))
+    return {
+        "warm_ids": np.asarray(ids, np.int32),
+        "warm_k": np.array(list(states), np.int64),
+        "warm_rho": np.array([state.rho for state in states.values()]),
+        "warm_v": np.stack([state.V[upper].astype(np.float32) for state in states.values()]),
+    }
+
+
+def warm_states(previous: Artifact | None, params, ids: np.ndarray) -> dict[int, State]:
+    """States of the previous artifact for these objects, by k; none when it holds none or was of another similarity."""
+    if previous is None or "warm_v" not in previous.arrays or previous.params.get("similarity") != params.similarity:
+        return {}
+    old_ids = np.asarray(previous.arrays["warm_ids"])
+    place = {int(object): at for at, object in enumerate(old_ids)}
+    known = np.array([place.get(int(object), -1) for object in ids])
+    here = np.flatnonzero(known >= 0)
+    if len(here) < SHARED * len(ids):
+        return {}
+    upper, by_k = np.triu_indices(len(old_ids)), {}
+    for row, k in enumerate(np.asarray(previous.arrays["warm_k"]).tolist()):
+        V = np.zeros((len(old_ids), len(old_ids)))
+        V[upper] = previous.arrays["warm_v"][row]
+        V.T[upper] = V[upper]
+        grown = np.zeros((len(ids), len(ids)))
+        grown[np.ix_(here, here)] = V[np.ix_(known[here], known[here])]
+        by_k[k] = State(grown, float(previous.arrays["warm_rho"][row]))
+    return by_k

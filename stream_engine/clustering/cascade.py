@@ -9,8 +9,7 @@ from threadpoolctl import threadpool_limits
 
 from stream_engine.clustering import admm, certificate, cvxpy_reference, partition
 from stream_engine.clustering.admm import State
-from stream_engine.clustering.dual_bounds import upper_bound
-from stream_engine.clustering.feasible_point import feasible
+from stream_engine.clustering.dual_bounds import feasible, upper_bound
 from stream_engine.clustering.projection import projected
 from stream_engine.clustering.similarity_matrix import blocks, checked, inner
 from stream_engine.counts.spectral import centred, dense, spectral_size

@@ -13,13 +13,13 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, HTMLResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
-from stream_engine.collect.accept import Rejection, answers_in
-from stream_engine.collect.forward import Forward
-from stream_engine.collect.gatekeeper import Gatekeeper, refusal
+from stream_engine.collect.access import Gatekeeper, refusal
+from stream_engine.collect.children import Forward
 from stream_engine.collect.owner import Owner
 from stream_engine.collect.page import PAGE_POLICY, page
 from stream_engine.collect.page.words import Words
 from stream_engine.collect.participant_service import MOST_ASKED, ParticipantService
+from stream_engine.collect.sessions import Rejection, answers_in
 from stream_engine.collect.stimuli import Stimuli
 
 Endpoint = Callable[[Request], Awaitable[Response]]

@@ -26,7 +26,7 @@ PREDICTORS = {
     "embedding": "stream_engine.evaluation.learned:embedding",
     "kernel_learning": "stream_engine.evaluation.learned:kernel_learning",
     "partial_order_embedding": "stream_engine.evaluation.learned:partial_order_embedding",
-    "repeats": "stream_engine.evaluation.repeats:repeats",
+    "repeats": "stream_engine.evaluation.similarities:repeats",
 }
 AT_ONCE = ("adds3", "adds4", "repeats")  # made with the snapshot, so that alarms do not depend on a thread
 LEARNED = ("embedding", "kernel_learning", "partial_order_embedding", "feature_metric")  # artifacts with probabilities

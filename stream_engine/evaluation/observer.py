@@ -23,10 +23,9 @@ from stream_engine.data.comparisons import EVENT_TYPES, Batch
 from stream_engine.data.compiled import read_only
 from stream_engine.data.hashing import splitmix64
 from stream_engine.evaluation import Predictor
-from stream_engine.evaluation.calibration import Calibration
+from stream_engine.evaluation.answer_probabilities import Calibration
 from stream_engine.evaluation.drift import SIGNALS, Worsening
-from stream_engine.evaluation.repeats import repeats
-from stream_engine.evaluation.similarities import adds4, by_similarity, matrix, only, tally
+from stream_engine.evaluation.similarities import adds4, by_similarity, matrix, only, repeats, tally
 from stream_engine.state.published import Published
 from stream_engine.state.snapshot import Snapshot
 

@@ -10,6 +10,15 @@
 A model made by a refit has its figures in the artifact's report. Those that are nothing but counts are made when they
 are asked for; answers held out calibrate them, and others give the figures (`evaluation.cross_fit`).
 Turning a question round turns the probability round: P(a; b, c) = 1 - P(a; c, b).
+
+How well counts alone answer judgements that they did not have: what a model has to beat.
+
+    adds3, k1, k2   the similarities, calibrated (`probability`); adds4 on comparisons of four objects, where some came
+    majority        of the answers to the very same question, chance where nobody answered it
+    chance          a coin
+
+The judgements are those that refits with the same seed report on (`evaluation.cross_fit`). Two CPU-seconds for a
+million answers about 3,000 objects, and less for fewer; above `KEYS` nothing is made.
 """
 
 from collections.abc import Callable, Sequence
@@ -23,13 +32,11 @@ from stream_engine.counts import kernels
 from stream_engine.data.packed_names import unpack_names
 from stream_engine.data.symmetric_matrices import DENSE_LIMIT
 from stream_engine.evaluation import LEARNED, NoModel, Predictor, cross_fit, judgement_folds
-from stream_engine.evaluation.answer_probabilities import STE, probabilities
-from stream_engine.evaluation.calibration import Calibration, calibrated
-from stream_engine.evaluation.held_out import HeldOut
+from stream_engine.evaluation.answer_probabilities import STE, Calibration, calibrated, probabilities
+from stream_engine.evaluation.held_out import Figures, HeldOut
 from stream_engine.evaluation.judgement_folds import HELD, Evidence, asked_fairly, draws_again
 from stream_engine.evaluation.learned import kernel_learning, partial_order_embedding
-from stream_engine.evaluation.repeats import repeats
-from stream_engine.evaluation.similarities import by_similarity, matrix, only
+from stream_engine.evaluation.similarities import by_similarity, matrix, only, repeats
 from stream_engine.state.artifact import Artifact, figure
 from stream_engine.state.published import Published
 from stream_engine.state.snapshot import Snapshot, triplet_columns
@@ -330,3 +337,55 @@ def _adds(said: Evidence, n: int) -> np.ndarray:
     sums = np.bincount(near, said.times, n * n) - np.bincount(far, said.times, n * n)
     upper = sums.reshape(n, n)
     return upper + upper.T
+
+
+KEYS = 5_000_000  # distinct questions
+OF_THREE = ("adds3", "k1", "k2", "majority")
+CHANCE = "chance"
+
+
+def too_many(snapshot: Snapshot) -> str | None:
+    """Why none are made, in words; None where they are."""
+    columns = triplet_columns(snapshot)
+    if columns.n_objects > DENSE_LIMIT or len(columns.anchor) > KEYS:
+        return (
+            f"{', '.join(OF_THREE)} (too large: {columns.n_objects:,} objects and {len(columns.anchor):,} distinct "
+            f"questions; the limits are {DENSE_LIMIT:,} and {KEYS:,})"
+        )
+    return None
+
+
+def of_counts(snapshot: Snapshot, seed: int) -> dict[str, HeldOut]:
+    """By name; empty where there are too many (`too_many`), or too few to hold any out. The last snapshot that was
+    asked about is remembered."""
+    key = (snapshot.digest, seed, snapshot.counters["comparisons"])  # of one digest with and without participants
+    found = _remembered.get(key)
+    if found is None or not snapshot.digest:  # one that was never published has no name to remember it by
+        found = {} if too_many(snapshot) else _of_counts(snapshot, seed)
+        _remembered.clear()
+        _remembered[key] = found
+    return found
+
+
+_remembered: dict[tuple[str, int, int], dict[str, HeldOut]] = {}
+
+
+def _of_counts(snapshot: Snapshot, seed: int) -> dict[str, HeldOut]:
+    counts = CountedAnswers(snapshot, seed)
+    made = counts.evaluated(OF_THREE)
+    if "majority" in made:
+        made[CHANCE] = _chance(made["majority"])
+    if snapshot.section("adds4") and snapshot.counters["quadruplets"]:
+        made |= counts.evaluated(("adds4",))
+    return made
+
+
+def _chance(of: HeldOut) -> HeldOut:
+    """A coin on the same answers: its accuracy is no estimate, and has no standard error."""
+
+    def coin(each: Figures | None) -> Figures | None:
+        return each and each._replace(
+            accuracy=0.5, standard_error=None, log_loss=float(np.log(2.0)), calibration_error=0.0
+        )
+
+    return of._replace(judgement=coin(of.judgement), worker=coin(of.worker))

@@ -1,6 +1,8 @@
 """Predictors that compare two entries of a similarity S: the margin is S[near pair] - S[far pair].
 
 Compiled: margins of many comparisons over a similarity, and the exact tally of a whole block.
+
+The majority of the earlier answers to the same question: the ceiling of every similarity, where questions repeat.
 """
 
 import numpy as np
@@ -110,3 +112,55 @@ def _kernel(published: Published, kernel) -> Predictor | None:
     if not 0 < len(columns.anchor) <= KERNEL_KEYS or columns.n_objects > KERNEL_OBJECTS:
         return None
     return by_similarity(kernel(columns))
+
+
+def repeats(published: Published) -> Predictor | None:
+    """log (n_near + 1) / (n_far + 1) for a triplet whose key was counted; NaN for one that was never asked. O(log K)
+    each."""
+    columns = triplet_columns(published.snapshot)
+    if not len(columns.anchor):
+        return None
+    lo, hi = read_only(columns.lo, np.int32), read_only(columns.hi, np.int32)
+    start, anchors = read_only(columns.start, np.int64), read_only(columns.anchor, np.int32)
+
+    def margins(rows: np.ndarray) -> np.ndarray:
+        three = rows[:, 0] == rows[:, 2]
+        anchor, near, far = rows[three][:, [0, 1, 3]].T
+        asked = (read_only(ids, np.int64) for ids in (anchor, np.minimum(near, far), np.maximum(near, far)))
+        entry = entries(lo, hi, start, anchors, *asked)
+        seen = entry >= 0
+        votes = np.log((columns.n_lo[entry[seen]] + 1.0) / (columns.n_hi[entry[seen]] + 1.0))
+        of_triplet = np.full(len(entry), np.nan)
+        of_triplet[seen] = np.where(near[seen] < far[seen], votes, -votes)
+        margin = np.full(len(rows), np.nan)
+        margin[three] = of_triplet
+        return margin
+
+    return Predictor(margins)
+
+
+@njit(cache=True, nogil=True)
+def entries(lo, hi, start, anchor, of_anchor, of_lo, of_hi):
+    """(m,) int64: the entry of each key in columns sorted by (lo, hi) and then anchor, -1 where it is not there."""
+    entry = np.full(len(of_anchor), -1, np.int64)
+    for q in range(len(of_anchor)):
+        left, right = 0, len(lo)
+        while left < right:
+            middle = (left + right) // 2
+            if lo[middle] < of_lo[q] or (lo[middle] == of_lo[q] and hi[middle] < of_hi[q]):
+                left = middle + 1
+            else:
+                right = middle
+        if left == len(lo) or lo[left] != of_lo[q] or hi[left] != of_hi[q]:
+            continue
+        first, last = start[left], start[left + 1]
+        end = last
+        while first < last:
+            middle = (first + last) // 2
+            if anchor[middle] < of_anchor[q]:
+                first = middle + 1
+            else:
+                last = middle
+        if first < end and anchor[first] == of_anchor[q]:
+            entry[q] = first
+    return entry

@@ -1,6 +1,6 @@
 """Numbers of clusters as people read them: from 1, the largest first.
 
-The labels of an artifact keep the identity of a cluster from one refit to the next (`clustering.label_matching`), in
+The labels of an artifact keep the identity of a cluster from one refit to the next (`clustering.stability`), in
 whatever order; programs go on reading them (`labels` of the export `clusters`, `cluster_label` of its tables).
 """
 

@@ -1,7 +1,7 @@
 """models: one row a model, how well it answers questions about judgements that it never had, and beside what ceiling.
 
 Artifacts that say so have a row, and beside them stands what counts alone tell of the same judgements
-(`evaluation.count_figures`): AddS, k1, k2, the majority of the answers to the same question, a coin. The best comes
+(`evaluation.probability`): AddS, k1, k2, the majority of the answers to the same question, a coin. The best comes
 first: the one with the least log loss, then those that say none.
 """
 
@@ -31,7 +31,7 @@ COLUMNS = {  # column -> where it stands in a report
 
 
 PEOPLE = 5  # never heard, below which their accuracy is no figure
-COUNTS = {"adds3", "adds4", "k1", "k2", "majority", "chance"}  # as `evaluation.count_figures` calls them
+COUNTS = {"adds3", "adds4", "k1", "k2", "majority", "chance"}  # as `evaluation.probability` calls them
 COUNTS_TOLD = "counts_told"  # DIR/counts_told.json, see `counts_told`
 
 
@@ -71,7 +71,7 @@ def _figures(report: Mapping[str, Any]) -> dict[str, Any]:
 
 def counts_told(snapshot: Snapshot, seed: int) -> dict[str, Any]:
     """What counts alone tell of a snapshot, as JSON takes it: so that who only looks need not make it again."""
-    from stream_engine.evaluation.count_figures import of_counts, too_many  # loads the compiler
+    from stream_engine.evaluation.probability import of_counts, too_many  # loads the compiler
 
     made = {name: told.report() for name, told in of_counts(snapshot, seed).items()}
     about = {
@@ -102,7 +102,7 @@ def fits(published: Published, noted: Mapping[str, Any]) -> bool:
 
 def left_out(published: Published) -> str | None:
     """Which rows are missing because they would cost too much, in words."""
-    from stream_engine.evaluation.count_figures import too_many
+    from stream_engine.evaluation.probability import too_many
 
     return too_many(published.snapshot)
 

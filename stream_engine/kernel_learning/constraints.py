@@ -9,8 +9,13 @@
 
 Weights "votes": raw and length2 count every answer; an order counts the net vote of each comparison, and omits
 comparisons without a positive net vote. A reduction carries votes and margins along the paths that replace removed
-comparisons (`order.carried_votes`). Weights "one", as in the paper: every comparison has weight 1 and margin 1. Rows
-are near_i, near_j, far_i, far_j.
+comparisons (`order.transitive_reduction`). Weights "one", as in the paper: every comparison has weight 1 and
+margin 1. Rows are near_i, near_j, far_i, far_j.
+
+Training and test comparisons for choosing beta with held-out objects, as in McFee & Lanckriet 2011, sec. 5.1.
+
+Training comparisons are selected first and processed into the constraint set afterwards; test comparisons are never
+processed beyond the majority vote. Held-out objects are determined by their names (`hash_split`).
 """
 
 from collections.abc import Callable
@@ -19,11 +24,11 @@ from typing import NamedTuple
 import numpy as np
 
 from stream_engine.data.triplet_columns import Columns, columns_from_rows, pair_of_entry
-from stream_engine.kernel_learning.distance_operator import triplet_rows
-from stream_engine.kernel_learning.triplet_lists import weighted_triplets
+from stream_engine.evaluation import hash_split
+from stream_engine.kernel_learning.pair_lists import triplet_rows, weighted_triplets
 from stream_engine.order.canonical_order import Quadruplets, kept_of_votes, net_votes, votes_of
-from stream_engine.order.carried_votes import reduced_with_votes
 from stream_engine.order.partial_order import PartialOrder, transitive_reduction
+from stream_engine.order.transitive_reduction import reduced_with_votes
 from stream_engine.state.snapshot import Snapshot, triplet_columns
 
 ORDERS = ("acyclic", "canonical", "algorithm1")
@@ -163,3 +168,37 @@ def _live(snapshot: Snapshot, keep: Chooser | None) -> np.ndarray:
         return np.empty((0, 4), np.int32)
     kept = state["kept"]
     return kept if keep is None else kept[keep(kept)]
+
+
+class Split(NamedTuple):
+    """Train on `train` (ids within `inside`), test on `test` (all ids)."""
+
+    inside: np.ndarray  # (n,) bool
+    train: Constraints
+    test: Constraints
+    unit: np.ndarray  # (t,) int64: which test comparisons hang together
+
+
+def by_objects_out(snapshot: Snapshot, which: str, voted, folds: int, seed: int, weights: str = "votes") -> list[Split]:
+    """Folds of objects; tests are majority triplets (i, j, k) with i held out, j and k not. `voted` is `net_triplets`.
+
+    Folds that leave nothing to train or to test on are excluded.
+    """
+    splits = []
+    fold = hash_split.object_folds(hash_split.name_hashes(snapshot.objects, seed), folds)
+    triplets, votes = voted
+    for number in range(folds):
+        inside = fold != number
+        ask = ~inside[triplets[:, 0]] & inside[triplets[:, 1]] & inside[triplets[:, 2]]
+        train = constraints(snapshot, which, _all_inside(inside), weights, seed)
+        if ask.any() and len(train.rows):
+            new_id = np.cumsum(inside) - 1
+            test = Constraints(triplet_rows(triplets[ask]), votes[ask].astype(np.float64))
+            inner = train._replace(rows=new_id[train.rows].astype(np.int32))
+            splits.append(Split(inside, inner, test, triplets[ask, 0].astype(np.int64)))
+    return splits
+
+
+def _all_inside(inside: np.ndarray) -> Chooser:
+    """Chooses comparisons all of whose objects are in the (n,) bool mask."""
+    return lambda rows: np.asarray(inside[rows].all(axis=1))

@@ -18,7 +18,7 @@ import numpy as np
 
 from stream_engine.kernel_learning import factored, linear, pair_lists
 from stream_engine.kernel_learning import problem as form
-from stream_engine.kernel_learning.distance_operator import adjoint, satisfied
+from stream_engine.kernel_learning.pair_lists import adjoint, satisfied
 from stream_engine.kernel_learning.problem import Certificate, Problem
 
 SMALL = 1e-9  # eigenvalues of a kernel below this fraction of its largest are treated as 0

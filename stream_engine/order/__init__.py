@@ -4,14 +4,13 @@
     graph                   its arrays: nodes, adjacency in growable pools, the table of kept edges
     hash_tables             pair of objects -> node, and pair of nodes -> the edge between them
     order_maintenance       nodes in a total order with integer labels
-    cycle_search            does v reach u? if not, reorder so that u stands before v
-    reachability_masks      64 supportive nodes and who reaches them
+    judging                 does v reach u? if not, reorder so that u stands before v; the verdict on each comparison
+    reachability_masks      64 supportive nodes and who reaches them, live and in a finished graph
     stored_states           whether arrays from a file are a state
     canonical_order         the order of a snapshot, from counts alone; sifting its local search
-    distinct_edges          the guard for edges that are each offered once: no tables
     pair_rows               comparisons as canonical rows, numbered nodes, topological sorting
-    transitive_reduction    the smallest set of comparisons with the same consequences; carried_votes what it bears
-    implied                 what follows without having been said; supports which nodes of a finished graph are joined
+    transitive_reduction    the smallest set of comparisons with the same consequences; what votes it bears
+    implied                 what follows without having been said
 
 A node is an unordered pair of objects {i, j}; an edge p -> q says that pair p is nearer than pair q.
 The kernels of the guard take one record of arrays (`Graph`); those that Python calls begin by borrowing it, so that

@@ -15,7 +15,7 @@ import numpy as np
 from stream_engine.data.compiled import njit
 from stream_engine.order.hash_tables import key_columns, pair_keys
 from stream_engine.order.pair_rows import in_topological_order, increasing_successors
-from stream_engine.order.supports import Supports, may_reach, passes_a_third, supports_of
+from stream_engine.order.reachability_masks import Supports, may_reach, passes_a_third, supports_of
 
 EVERY = 4_000_000  # questions up to which all are looked at
 SAMPLE = 20_000  # that are drawn of more

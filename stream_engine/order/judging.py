@@ -2,6 +2,16 @@
 
 Verdict of p -> q, in this order: duplicate if p -> q is kept; contradiction if q -> p is kept; cycle if it would close
 a longer cycle; else accepted. Nothing is ever taken away, so what is refused stays refused.
+
+Would u -> v close a cycle? If not, reorder the sequence so that u stands before v.
+
+Two-way compatible search (Bender, Fineman, Gilbert & Tarjan 2016, "A new approach to incremental cycle detection and
+related problems"; Haeupler, Kavitha, Mathew, Sen & Tarjan 2012): forward from v in increasing, backward from u in
+decreasing order, one arc each in turn, until the two fronts pass each other. O(sqrt(m) log n) amortised an accepted
+edge. A refused one would cost a search again and again; the supports' masks end most of those at once.
+
+Invariant used: the sequence is a topological order of the kept edges before and after.
+Rows of `work`: nodes met ahead, nodes met behind, heap of those ahead with arcs left, heap of those behind.
 """
 
 import numpy as np
@@ -9,16 +19,17 @@ import numpy as np
 from stream_engine.data.compiled import njit
 from stream_engine.data.hashing import mix64
 from stream_engine.data.intrinsics import borrowed, prefetch
-from stream_engine.order.cycle_search import put_before
 from stream_engine.order.graph import (
     FROM,
     IN,
     IN_LEN,
     LABEL,
+    MARK,
     N_EDGES,
     OUT,
     OUT_LEN,
     SOON,
+    STAMP,
     TO,
     WALKED,
     connect,
@@ -26,7 +37,167 @@ from stream_engine.order.graph import (
     nodes_of,
 )
 from stream_engine.order.hash_tables import ID_BITS, edge_entry, find_edge, pair_key
+from stream_engine.order.order_maintenance import insert_after, unlink
 from stream_engine.order.reachability_masks import choose, edge_added
+
+AHEAD, BEHIND, HEAP_AHEAD, HEAP_BEHIND = np.arange(4)  # rows of `work`
+UP, DOWN = np.int64(1), np.int64(-1)  # smallest or largest label first
+NONE = np.int64(0)
+ASKED = 16  # neighbours that are asked for ahead
+
+
+@njit(cache=True, nogil=True)
+def _heap_push(node, work, row, n, x, sign):
+    """Put x on the heap of n entries in this row: first the smallest label (sign 1) or the largest (-1)."""
+    i = n
+    key = sign * node[x, LABEL]
+    while i > 0 and sign * node[work[row, (i - 1) >> 1], LABEL] > key:
+        work[row, i] = work[row, (i - 1) >> 1]
+        i = (i - 1) >> 1
+    work[row, i] = x
+
+
+@njit(cache=True, nogil=True)
+def _heap_pop(node, work, row, n, sign):
+    """The first of n entries; n - 1 are left."""
+    top = np.int64(work[row, 0])
+    n -= 1
+    x = work[row, n]
+    key = sign * node[x, LABEL]
+    i = 0
+    while 2 * i + 1 < n:
+        child = 2 * i + 1
+        if child + 1 < n and sign * node[work[row, child + 1], LABEL] < sign * node[work[row, child], LABEL]:
+            child += 1
+        if sign * node[work[row, child], LABEL] >= key:
+            break
+        work[row, i] = work[row, child]
+        i = child
+    work[row, i] = x
+    return top
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _ask_for_neighbours(node, pool, x, side):
+    """Ask for the first neighbours of x, which are looked at one after the other."""
+    start = node[x, side] >> 6
+    for k in range(start, start + min(node[x, side + 1], ASKED)):
+        prefetch(node, pool[k])
+
+
+@njit(cache=True, nogil=True)
+def put_before(g, u, v):
+    """True if v reaches u, hence u -> v would close a cycle; else the sequence now has u before v.
+
+    Called with v before u in the sequence, and where the masks say nothing. They gain the bits that the walked arcs
+    justify.
+    """
+    node, pool, book, work = g.node, g.pool, g.book, g.work
+    book[STAMP] += 2
+    ahead = book[STAMP]  # mark of nodes that v reaches; ahead + 1: nodes that reach u
+    node[v, MARK] = ahead
+    node[u, MARK] = ahead + 1
+    work[AHEAD, 0], work[BEHIND, 0] = v, u
+    n_f = n_b = np.int64(1)
+    in_f = in_b = NONE
+    low, high = node[v, LABEL], node[u, LABEL]
+    reached, reaching = node[v, TO], node[u, FROM]
+    _ask_for_neighbours(node, pool, v, OUT)
+    _ask_for_neighbours(node, pool, u, IN)
+    x = v if node[v, OUT_LEN] > 0 else np.int64(-1)
+    z = u if node[u, IN_LEN] > 0 else np.int64(-1)
+    i = j = NONE
+    walked = NONE
+    while x >= 0 and z >= 0 and node[x, LABEL] < node[z, LABEL]:
+        walked += 1
+        y = np.int64(pool[(node[x, OUT] >> 6) + i])
+        i += 1
+        node[x, TO] |= node[y, TO]
+        node[y, FROM] |= node[x, FROM]
+        if node[y, MARK] == ahead + 1:
+            book[WALKED] += walked
+            return True
+        if node[y, MARK] != ahead and node[y, LABEL] < high:
+            node[y, MARK] = ahead
+            work[AHEAD, n_f] = y
+            n_f += 1
+            reached |= node[y, TO]
+            if node[y, OUT_LEN] > 0:
+                prefetch(pool, node[y, OUT] >> 6)
+                _heap_push(node, work, HEAP_AHEAD, in_f, y, UP)
+                in_f += 1
+        if i == node[x, OUT_LEN]:
+            i = NONE
+            x = np.int64(-1)
+            if in_f > 0:
+                x = _heap_pop(node, work, HEAP_AHEAD, in_f, UP)
+                _ask_for_neighbours(node, pool, x, OUT)
+                in_f -= 1
+        y = np.int64(pool[(node[z, IN] >> 6) + j])
+        j += 1
+        node[z, FROM] |= node[y, FROM]
+        node[y, TO] |= node[z, TO]
+        if node[y, MARK] == ahead:
+            book[WALKED] += walked
+            return True
+        if node[y, MARK] != ahead + 1 and node[y, LABEL] > low:
+            node[y, MARK] = ahead + 1
+            work[BEHIND, n_b] = y
+            n_b += 1
+            reaching |= node[y, FROM]
+            if node[y, IN_LEN] > 0:
+                prefetch(pool, node[y, IN] >> 6)
+                _heap_push(node, work, HEAP_BEHIND, in_b, y, DOWN)
+                in_b += 1
+        if reached & reaching != 0:
+            book[WALKED] += walked
+            return True
+        if j == node[z, IN_LEN]:
+            j = NONE
+            z = np.int64(-1)
+            if in_b > 0:
+                z = _heap_pop(node, work, HEAP_BEHIND, in_b, DOWN)
+                _ask_for_neighbours(node, pool, z, IN)
+                in_b -= 1
+    _reorder(g, u, x, n_f, n_b)
+    return False
+
+
+@njit(cache=True, nogil=True)
+def _cut_out(g, row, n, limit, sign):
+    """Keep of work[row, :n] those with sign * label < sign * limit, sort them by label, take them off the sequence."""
+    node, link, work = g.node, g.link, g.work
+    spare = 2 + row
+    m = NONE
+    for i in range(n):
+        if sign * node[work[row, i], LABEL] < sign * limit:
+            _heap_push(node, work, spare, m, np.int64(work[row, i]), UP)
+            m += 1
+    for i in range(m):
+        work[row, i] = _heap_pop(node, work, spare, m - i, UP)
+        unlink(link, np.int64(work[row, i]))
+    return m
+
+
+@njit(cache=True, nogil=True)
+def _reorder(g, u, x, n_f, n_b):
+    """Move the finished part of both searches to where the fronts met.
+
+    t is the first node ahead with arcs left (x), or u when there is none. Nodes ahead that stand before t go right
+    before t (right after, when t is u); nodes behind that stand after t go before those. Relative order is kept.
+    """
+    node, link, work = g.node, g.link, g.work
+    t = x if x >= 0 else u
+    limit = node[t, LABEL]
+    n_f = _cut_out(g, AHEAD, n_f, limit, UP)
+    n_b = _cut_out(g, BEHIND, n_b, limit, DOWN)
+    if x < 0:
+        insert_after(node, link, u, work, AHEAD, n_f)
+        return
+    insert_after(node, link, np.int64(link[t, 0]), work, AHEAD, n_f)
+    first = np.int64(work[AHEAD, 0]) if n_f > 0 else t
+    insert_after(node, link, np.int64(link[first, 0]), work, BEHIND, n_b)
+
 
 ACCEPTED, DUPLICATE, CONTRADICTION, CYCLE = range(4)
 FEW = 256  # arcs of searches that are not worth choosing supports

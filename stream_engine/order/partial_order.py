@@ -9,7 +9,7 @@ that moment. What came first stays (Algorithm 1): nothing is ever taken away, so
 it closes a cycle with what is kept, then and for ever after.
 
 State is the kept comparisons, never labels, masks or node numbers. About 0.3 us a comparison on a dense small graph,
-1-6 us at five million edges over two million pairs (see cycle_search); 100 bytes a node and 30-50 a kept edge.
+1-6 us at five million edges over two million pairs (see judging); 100 bytes a node and 30-50 a kept edge.
 
 The state of a guard after an object, or a worker, is forgotten: what it holds of their comparisons is dropped.
 

@@ -5,8 +5,20 @@ Invariant (local justification): bit i of FROM[x] is set only if x is support i 
 bit; likewise TO with successors. As the kept edges are acyclic, each bit then stands for a path, so `TO[v] & FROM[u]`
 proves that v reaches u. A missing bit proves nothing: exactness never depends on the masks, which may lag behind.
 Hanauer, Henzinger & Schulz 2020, "Faster fully dynamic transitive closure in practice" (supportive vertices); here
-chosen as in `supports`, and anew once the searches that they did not spare have cost as much as a choice: O(edges).
+chosen as for `Supports`, and anew once the searches that they did not spare have cost as much as a choice: O(edges).
+
+Supports of a finished acyclic graph: some nodes, and exactly which of them reach every node and are reached by it.
+
+Nodes are topological positions 0 .. n - 1. Bit i of before[x]: support i reaches x or is x; of after[x]: x reaches
+support i or is it. Hence, without a search:
+    after[x] & before[v] != 0          x reaches v through a support (or one of them is that support)
+    x reaches v  =>  before[x] is a subset of before[v], and after[v] of after[x]
+Invariant: the masks are exact for the edges that they were made of. Where every node is a support they say everything.
+Hanauer, Henzinger & Schulz 2020, "Faster fully dynamic transitive closure in practice" (supportive vertices), and the
+subset test as in reachability labels (Yildirim, Chaoji & Zaki 2010, GRAIL). O(edges x words) time, 16 n words bytes.
 """
+
+from typing import NamedTuple
 
 import numpy as np
 
@@ -14,7 +26,139 @@ from stream_engine.data.compiled import njit
 from stream_engine.data.intrinsics import prefetch
 from stream_engine.order.graph import FROM, IN, N_EDGES, N_NODES, OUT, OUT_LEN, SOON, SUPPORT, TO, WALKED
 from stream_engine.order.order_maintenance import in_order
-from stream_engine.order.supports import central, masks_of
+
+ROOM = 192 << 20  # bytes for the masks of one graph
+FEWEST_WORDS, MOST_WORDS = 2, 16
+NEAR_BY, BRANCHING = 8, 1.0  # see `central`
+
+
+class Supports(NamedTuple):
+    """See the module; `number[x]` is x's number among the supports, -1 where it is none."""
+
+    before: np.ndarray  # (n, words) uint64
+    after: np.ndarray  # (n, words) uint64
+    number: np.ndarray  # (n,) int32
+
+
+def words_for(n: int) -> int:
+    """How many words of supports the nodes of such a graph get."""
+    return max(1, min(-(-n // 64), max(FEWEST_WORDS, min(MOST_WORDS, ROOM // (16 * max(n, 1))))))
+
+
+def supports_of(start: np.ndarray, targets: np.ndarray, words: int | None = None) -> Supports:
+    """Supports of the graph in which x's successors are targets[start[x]:start[x + 1]], all after x: from each of 64
+    `words` stretches of nodes with neighbours on both sides, the most `central` one.
+
+    >>> supports_of(np.array([0, 1, 2, 2]), np.array([1, 2], np.int32)).after.tolist()
+    [[1], [1], [0]]
+    """
+    n = len(start) - 1
+    chosen = central(start, targets, 64 * (words_for(n) if words is None else words))
+    number = np.full(n, -1, np.int32)
+    found = np.flatnonzero(chosen >= 0)
+    number[chosen[found]] = found
+    before, after = masks_of(start, targets, chosen)
+    return Supports(before, after, number)
+
+
+@njit(cache=True, nogil=True)
+def _paths_near_by(start, targets):
+    """`(above, below)`: the weighted numbers of paths to every node and away from it; see `central`."""
+    n = len(start) - 1
+    window = n // NEAR_BY + 1
+    near = 0
+    for x in range(n):
+        for k in range(start[x], start[x + 1]):
+            near += targets[k] - x < window
+    weight = min(1.0, BRANCHING * n / max(near, 1))
+    above, below = np.ones(n), np.ones(n)
+    for x in range(n):
+        share = weight * above[x]
+        for k in range(start[x], start[x + 1]):
+            if targets[k] - x < window:
+                above[targets[k]] += share
+    for x in range(n - 1, -1, -1):
+        for k in range(start[x], start[x + 1]):
+            if targets[k] - x < window:
+                below[x] += weight * below[targets[k]]
+    return above, below
+
+
+@njit(cache=True, nogil=True)
+def central(start, targets, most):
+    """(most,) int32: from each of `most` stretches with equally many of the nodes that have neighbours on both sides,
+    the one on most paths; -1 for a stretch without nodes. The first of equals.
+
+    Whether one node reaches another far away, almost any support in between says. So the paths that count are those
+    of short edges, over at most one `NEAR_BY`-th of the nodes, and each edge multiplies the weight of a path by
+    `BRANCHING` over the mean number of such edges of a node (Katz 1953, "A new status index").
+    """
+    n = len(start) - 1
+    above, below = _paths_near_by(start, targets)
+    entered = np.zeros(n, np.bool_)
+    for y in targets:
+        entered[y] = True
+    inner = 0
+    for x in range(n):
+        inner += entered[x] and start[x + 1] > start[x]
+    chosen = np.full(most, -1, np.int32)
+    stretch, seen, best = 0, 0, 0.0
+    for x in range(n):
+        if not entered[x] or start[x + 1] == start[x]:
+            continue
+        if above[x] * below[x] > best:
+            best = above[x] * below[x]
+            chosen[stretch] = x
+        seen += 1
+        while most * seen >= (stretch + 1) * inner and stretch < most - 1:
+            stretch += 1
+            best = 0.0
+    return chosen
+
+
+@njit(cache=True, nogil=True)
+def masks_of(start, targets, chosen):
+    """`(before, after)` (n, words) uint64 of the supports at these positions, of which there are 64 a word."""
+    n, words = len(start) - 1, len(chosen) // 64
+    before, after = np.zeros((n, words), np.uint64), np.zeros((n, words), np.uint64)
+    for i in range(len(chosen)):
+        if chosen[i] >= 0:
+            before[chosen[i], i >> 6] |= np.uint64(1) << np.uint64(i & 63)
+            after[chosen[i], i >> 6] |= np.uint64(1) << np.uint64(i & 63)
+    for x in range(n):
+        for k in range(start[x], start[x + 1]):
+            for w in range(words):
+                before[targets[k], w] |= before[x, w]
+    for x in range(n - 1, -1, -1):
+        for k in range(start[x], start[x + 1]):
+            for w in range(words):
+                after[x, w] |= after[targets[k], w]
+    return before, after
+
+
+@njit(cache=True, nogil=True, inline="always")
+def may_reach(before, after, x, v):
+    """False only where x does not reach v."""
+    for w in range(before.shape[1]):
+        if before[x, w] & ~before[v, w] != 0 or after[v, w] & ~after[x, w] != 0:
+            return False
+    return True
+
+
+@njit(cache=True, nogil=True, inline="always")
+def passes_a_third(before, after, number, x, v):
+    """True only where x reaches v through a support that is neither of them."""
+    for w in range(before.shape[1]):
+        both = after[x, w] & before[v, w]
+        if both != 0:
+            if number[x] >= 0 and number[x] >> 6 == w:
+                both &= ~(np.uint64(1) << np.uint64(number[x] & 63))
+            if number[v] >= 0 and number[v] >> 6 == w:
+                both &= ~(np.uint64(1) << np.uint64(number[v] & 63))
+            if both != 0:
+                return True
+    return False
+
 
 BUDGET = 4  # arcs followed to pass bits on when an edge is added
 

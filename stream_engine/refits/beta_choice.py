@@ -14,10 +14,9 @@ from stream_engine.data.triplet_columns import net_triplets
 from stream_engine.evaluation import held_out
 from stream_engine.evaluation.held_out import slope_of
 from stream_engine.kernel_learning import mkpoe
-from stream_engine.kernel_learning.constraints import Constraints, constraints
-from stream_engine.kernel_learning.lambda_choice import Losses
-from stream_engine.kernel_learning.splits import Split as Fold
-from stream_engine.kernel_learning.splits import by_objects_out
+from stream_engine.kernel_learning.constraints import Constraints, by_objects_out, constraints
+from stream_engine.kernel_learning.constraints import Split as Fold
+from stream_engine.kernel_learning.rckl import Losses
 from stream_engine.refits import CannotRefit, Progress, held_out_answers
 from stream_engine.refits.held_out_answers import Split
 from stream_engine.refits.kernel_refits import Task

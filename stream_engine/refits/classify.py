@@ -17,7 +17,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from stream_engine.boosting import labels as label_sets
-from stream_engine.boosting import neighbours, nested, probabilities, vector_machine
+from stream_engine.boosting import nested, probabilities, vector_machine
 from stream_engine.boosting.codes import bytes_needed
 from stream_engine.boosting.fit import fit, votes_of
 from stream_engine.boosting.nested import Model, Selection
@@ -58,7 +58,7 @@ class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """
 
     similarities: tuple[str, ...] = ("k1", "k2", "adds3", "embedding", LEARNED)
-    neighbours: tuple[Annotated[int, msgspec.Meta(ge=1)], ...] = (1, 3, 5, 9, 15)
+    vector_machine: tuple[Annotated[int, msgspec.Meta(ge=1)], ...] = (1, 3, 5, 9, 15)
     penalties: tuple[Annotated[float, msgspec.Meta(gt=0)], ...] = (0.1, 1.0, 10.0, 100.0)
     rounds: Annotated[int, msgspec.Meta(ge=0, le=100_000_000)] = 20_000
     objects: Annotated[int, msgspec.Meta(ge=2)] | tuple[str, ...] | None = None
@@ -174,7 +174,7 @@ def _models(
 
 def _neighbours(view: View, truth: np.ndarray, classes: int, k: float, train: np.ndarray, asked: np.ndarray):
     block = np.ix_(asked, train)
-    return neighbours.shares(view.near[block], truth[train], classes, int(k)), ~view.linked[block].any(axis=1)
+    return vector_machine.shares(view.near[block], truth[train], classes, int(k)), ~view.linked[block].any(axis=1)
 
 
 def _machine(view: View, ids, truth: np.ndarray, classes: int, C: float, train: np.ndarray, asked: np.ndarray):

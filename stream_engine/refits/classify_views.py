@@ -10,7 +10,7 @@ import numpy as np
 
 from stream_engine.boosting import vector_machine
 from stream_engine.clustering import similarity_of_snapshot
-from stream_engine.clustering.factored_kernel import Factored
+from stream_engine.clustering.similarity_of_snapshot import Factored
 from stream_engine.counts.spectral import dense
 from stream_engine.embedding.of_snapshot import points
 from stream_engine.evaluation import coordinates as embedding

@@ -2,8 +2,8 @@
 
 Two null models, both with the questions as they were asked. Coins: every judgement is chance; the statistic is the
 leading eigenvalue of AddS. A continuum: positions that look as the embedding of the answers does, without its gaps
-(`clustering.continuum`), and answers from them by each of several models with the study's own noise
-(`clustering.answer_models`), embedded in the same way. The statistic is how clear the groups of embedded points are,
+(`clustering.borders`), and answers from them by each of several models with the study's own noise
+(`clustering.drawn_answers`), embedded in the same way. The statistic is how clear the groups of embedded points are,
 for every number of groups up to a fifth of the objects (`clustering.borders`): the mean over the draws less what was
 observed. The number with the largest is the number of clusters. Its p counts the draws in which any number of groups is
 as clear (Westfall & Young 1993, single step), so it is corrected for the choice; and of the p under each model it is
@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from stream_engine.clustering import answer_models, borders, continuum, drawn_answers
+from stream_engine.clustering import borders, drawn_answers
 from stream_engine.clustering.drawn_answers import AnswerSet
 from stream_engine.clustering.evidence import LEAST, leading
 from stream_engine.clustering.stability import Replicates
@@ -177,28 +177,26 @@ def _against_a_continuum(
 ) -> Verdict:
     ks = tuple(range(2, known.n_objects // A_GROUP + 1))
     seen = borders.cuts(found.points, _and_next(ks))
-    looseness, near = borders.looseness(seen), continuum.neighbours(rng, found.points, ks)
+    looseness, near = borders.looseness(seen), borders.neighbours(rng, found.points, ks)
     lapse = found.lapse[_who(known)]
     yes, no = known.counted(known.near)
     d, made, gains, p = found.points.shape[1], {}, np.full(len(ks), np.inf), np.zeros(len(ks))
 
     def again(positions: np.ndarray, model: str) -> np.ndarray:
         """(t,) how loose groups of points are that are fitted to answers from positions."""
-        delta = scales[model] * answer_models.differences(model, positions, known.rows)
+        delta = scales[model] * drawn_answers.differences(model, positions, known.rows)
         answers = drawn_answers.by_positions(rng, known, delta, lapse, model)
         points = _fitted(known._replace(near=answers), d, positions).points
         return borders.looseness(borders.cuts(points, _and_next(ks)))
 
     scales = {}
-    for model in answer_models.MODELS:
-        delta = answer_models.differences(model, found.points, known.rows)
-        scales[model] = answer_models.scale(model, delta, yes, no, lapse)
-    for model in answer_models.MODELS:
+    for model in drawn_answers.MODELS:
+        delta = drawn_answers.differences(model, found.points, known.rows)
+        scales[model] = drawn_answers.scale(model, delta, yes, no, lapse)
+    for model in drawn_answers.MODELS:
         drawn = np.empty((0, len(ks)))
         while len(drawn) < heard.drawn:
-            drawn = np.concatenate(
-                [drawn, again(continuum.draw(rng, known.n_objects, found.points, near), model)[None]]
-            )
+            drawn = np.concatenate([drawn, again(borders.draw(rng, known.n_objects, found.points, near), model)[None]])
             gain, above = clearer(drawn, looseness)
             if (len(drawn) >= PILOT and above.min() >= ENOUGH) or (len(drawn) == FIRST and not above.min()):
                 break
@@ -220,10 +218,10 @@ def _against_a_continuum(
     if heard.p_continuum <= LEVEL:
         means = np.min([drawn.mean(axis=0) for drawn in made.values()], axis=0)
         return _clusters(rng, known, found, heard, seen[at].labels, means, splits)
-    drawn = made[heard.model or answer_models.MODELS[0]]
+    drawn = made[heard.model or drawn_answers.MODELS[0]]
     limit = np.quantile((drawn.mean(axis=0) - drawn).max(axis=1), 1 - LEVEL)
     tight = _tighter(found.points, seen[at].labels)
-    told = sum((drawn.mean(axis=0) - again(tight, answer_models.MODELS[0])).max() > limit for _ in range(MADE))
+    told = sum((drawn.mean(axis=0) - again(tight, drawn_answers.MODELS[0])).max() > limit for _ in range(MADE))
     return _no_clusters(heard, seen_anyway=2 * told >= MADE)
 
 

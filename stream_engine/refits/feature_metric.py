@@ -24,7 +24,7 @@ from stream_engine.evaluation.coordinates import margin_scale
 from stream_engine.evaluation.held_out import Figures, figures, losses, slope_of
 from stream_engine.kernel_learning import auxiliary_files, metric, mkpoe, rckl
 from stream_engine.kernel_learning.auxiliary_files import BadKernel, KernelSpec
-from stream_engine.kernel_learning.distance_operator import excess
+from stream_engine.kernel_learning.pair_lists import excess
 from stream_engine.refits import CannotRefit, Progress, no_progress
 from stream_engine.state.artifact import Artifact, plain_params
 from stream_engine.state.artifact_schemas import FEATURE_METRIC

@@ -20,7 +20,7 @@ from stream_engine.evaluation.cross_fit import Setting
 from stream_engine.evaluation.held_out import HeldOut
 from stream_engine.evaluation.judgement_folds import CHOOSE, FIT, HELD, Evidence
 from stream_engine.evaluation.subset import renumbering
-from stream_engine.kernel_learning.distance_operator import excess
+from stream_engine.kernel_learning.pair_lists import excess
 from stream_engine.refits.kernel_refits import Task
 from stream_engine.state.snapshot import Snapshot, triplet_columns
 

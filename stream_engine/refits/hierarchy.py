@@ -18,9 +18,8 @@ from scipy.cluster.hierarchy import linkage
 from scipy.spatial.distance import squareform
 from threadpoolctl import threadpool_limits
 
-from stream_engine.clustering import label_matching, similarity_of_snapshot
-from stream_engine.clustering.factored_kernel import Factored
-from stream_engine.clustering.similarity_of_snapshot import SimilarityInput
+from stream_engine.clustering import similarity_of_snapshot, stability
+from stream_engine.clustering.similarity_of_snapshot import Factored, SimilarityInput
 from stream_engine.counts.kernels import KERNEL_LIMIT
 from stream_engine.counts.spectral import dense
 from stream_engine.data import available_memory
@@ -115,7 +114,7 @@ def refit(
                 f"{KIND}: {params.similarity} of {len(ids):,} objects, expected at most {KERNEL_LIMIT:,}; choose "
                 "objects (--set objects=5000)"
             )
-        order = label_matching.canonical_order(W)
+        order = stability.canonical_order(W)
         ids, W = ids[order], dense(similarity_of_snapshot.restricted(W, order))
         additive = W if _is_additive(params) else dense(similarity_of_snapshot.restricted(counted.W, ids))
         trees = []

@@ -23,12 +23,11 @@ from stream_engine.evaluation import held_out
 from stream_engine.evaluation.held_out import slope_of
 from stream_engine.evaluation.judgement_folds import VALIDATION_SHARE
 from stream_engine.evaluation.subset import common, learned_ids
-from stream_engine.kernel_learning import auxiliary_kernels, lambda_choice, mkpoe, out_of_sample_factor, rckl
+from stream_engine.kernel_learning import auxiliary_kernels, mkpoe, out_of_sample, rckl
 from stream_engine.kernel_learning.auxiliary_kernels import AuxiliaryKernels, KernelSpec
-from stream_engine.kernel_learning.distance_operator import excess, share_satisfied
-from stream_engine.kernel_learning.lambda_choice import Attempt, Lambdas, Losses
+from stream_engine.kernel_learning.pair_lists import excess, share_satisfied, weighted_triplets
 from stream_engine.kernel_learning.problem import Problem
-from stream_engine.kernel_learning.triplet_lists import weighted_triplets
+from stream_engine.kernel_learning.rckl import Attempt, Lambdas, Losses
 from stream_engine.refits import CannotRefit, Progress, SolverFailed, held_out_answers, kernel_refits, no_progress
 from stream_engine.refits.held_out_answers import Split, TaskAnswers
 from stream_engine.refits.kernel_refits import Count, KernelParams, Positive, Task
@@ -231,7 +230,7 @@ def _fit(params: Params, inputs: Inputs, lambdas: Lambdas, start: rckl.Start | N
 
 def _extension(
     task: Task, helpers: AuxiliaryKernels, lambda1: float, learned: rckl.Learned
-) -> out_of_sample_factor.Extension | None:
+) -> out_of_sample.Extension | None:
     """All other objects joined to the learned points: their auxiliary parts by Nystrom, the rest by the refit's own
     loss and lambda1; None where they are excluded."""
     params, ids = task.params, task.subset.ids
@@ -244,15 +243,15 @@ def _extension(
     scales = np.sqrt(learned.mu[used])
     maps = [scale * each.inverse for scale, each in zip(scales, roots)]
     fixed = [scale * each.root for scale, each in zip(scales, roots)]
-    model = out_of_sample_factor.Model(
+    model = out_of_sample.Model(
         float(np.trace(learned.gram)),
-        out_of_sample_factor.root(learned.k0, kernel_refits.DIRECTIONS),
+        out_of_sample.root(learned.k0, kernel_refits.DIRECTIONS),
         np.concatenate([np.zeros((len(ids), 0)), *fixed], axis=1),
         *kernel_refits.rows_from_files(across, maps, len(task.snapshot.objects)),
         lambda1,
         params.loss,
     )
-    return out_of_sample_factor.extension(
+    return out_of_sample.extension(
         triplet_columns(task.snapshot), ids, model, kernel_refits.DIRECTIONS, params.tolerance
     )
 
@@ -264,8 +263,8 @@ def _choose(task: Task, inputs: Inputs, split: Split | None, *, progress: Progre
     outside = inputs if split is None else inputs.of(split.outside)
     largest = rckl.largest_lambdas(_built(params, outside))
     largest1, largest2 = (float(each * whole / outside.weight.sum()) for each in largest)
-    first = lambda_choice.grid(params.lambda1, GRID, largest1, params.form != "mkl")
-    second = lambda_choice.grid(params.lambda2, GRID, largest2, params.form != "t" and bool(inputs.helpers.kernels))
+    first = rckl.grid(params.lambda1, GRID, largest1, params.form != "mkl")
+    second = rckl.grid(params.lambda2, GRID, largest2, params.form != "t" and bool(inputs.helpers.kernels))
     middle = Lambdas(*(grid.values[len(grid.values) // 2] for grid in (first, second)))
     if split is None or not split.can_choose:  # the middle of the grid, and the report says so
         return Choice(middle, [], None, None)
@@ -289,7 +288,7 @@ def _choose(task: Task, inputs: Inputs, split: Split | None, *, progress: Progre
         progress(len(tried), max(n_grid, len(tried)) + 2, **told)
         return Attempt(lambdas, losses, rckl.Start(learned.k0, learned.mu, learned.dual), calibrated)
 
-    best = lambda_choice.best(attempt, first, second)
+    best = rckl.best_lambdas(attempt, first, second)
     return Choice(best.lambdas, tried, best.start._replace(dual=None), best.sure)
 
 
@@ -342,7 +341,7 @@ def _artifact(
     inputs: Inputs,
     choice: Choice,
     learned: rckl.Learned,
-    extension: out_of_sample_factor.Extension | None,
+    extension: out_of_sample.Extension | None,
     figures: dict[str, Any],
 ) -> Artifact:
     report: dict[str, Any] = {

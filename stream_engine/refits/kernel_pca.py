@@ -19,7 +19,7 @@ from scipy.linalg import eigvalsh
 from threadpoolctl import threadpool_limits
 
 from stream_engine.clustering import similarity_of_snapshot
-from stream_engine.clustering.factored_kernel import Factored
+from stream_engine.clustering.similarity_of_snapshot import Factored
 from stream_engine.counts import kernels
 from stream_engine.counts.spectral import centred, dense, top_eigenpairs
 from stream_engine.data import available_memory

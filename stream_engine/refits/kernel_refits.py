@@ -1,7 +1,7 @@
 """What the two refits that learn a kernel share: parameters, the subset they learn over, memory, and the artifact.
 
 A kernel may be learned over a subset of the objects, from what was said among them; all others can then be joined to it
-(out-of-sample extension, see `kernel_learning.out_of_sample_factor`). Then no array is n by n but for the subset.
+(out-of-sample extension, see `kernel_learning.out_of_sample`). Then no array is n by n but for the subset.
 """
 
 import warnings
@@ -16,7 +16,7 @@ from stream_engine.evaluation import coordinates as embedding
 from stream_engine.evaluation import subset
 from stream_engine.evaluation.subset import Subset
 from stream_engine.kernel_learning.auxiliary_kernels import CrossKernel
-from stream_engine.kernel_learning.out_of_sample_factor import LEARNED, NOTHING, Extension
+from stream_engine.kernel_learning.out_of_sample import LEARNED, NOTHING, Extension
 from stream_engine.refits import CannotRefit, Progress
 from stream_engine.state.artifact import Artifact, plain_params
 from stream_engine.state.artifact_schemas import KERNEL_AXES

@@ -22,7 +22,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from stream_engine.data.triplet_columns import net_triplets
-from stream_engine.kernel_learning import auxiliary_kernels, mkpoe, out_of_sample_factor
+from stream_engine.kernel_learning import auxiliary_kernels, mkpoe, out_of_sample
 from stream_engine.kernel_learning.auxiliary_kernels import KernelSpec
 from stream_engine.kernel_learning.constraints import Constraints, raw
 from stream_engine.kernel_learning.out_of_sample import Answers
@@ -202,9 +202,7 @@ def sum_kernel(kernels: list[np.ndarray]) -> np.ndarray:
     return np.sum(kernels, axis=0)
 
 
-def _extension(
-    task: Task, inputs: Inputs, beta: float, solved: mkpoe.Embedding
-) -> out_of_sample_factor.Extension | None:
+def _extension(task: Task, inputs: Inputs, beta: float, solved: mkpoe.Embedding) -> out_of_sample.Extension | None:
     """All other objects joined to the embedded ones: by what files say of them, or without any by their own
     comparisons; None where they are excluded."""
     params, ids, objects = task.params, task.subset.ids, task.snapshot.objects
@@ -214,7 +212,7 @@ def _extension(
     free, fixed = none, none
     if inputs.names == ["identity"]:
         across = []
-        free = out_of_sample_factor.root(solved.gram, kernel_refits.DIRECTIONS)
+        free = out_of_sample.root(solved.gram, kernel_refits.DIRECTIONS)
     elif inputs.features is not None:
         across = [auxiliary_kernels.features_across(params.features, objects, inputs.features.shape[1])]
         fixed = inputs.features @ solved.maps[0].T
@@ -224,8 +222,8 @@ def _extension(
         fixed = mkpoe.embed(solved, inputs.kernels)
     rows, has_row = kernel_refits.rows_from_files(across, solved.maps if across else [], len(objects))
     votes = _votes(params, beta / float(inputs.comparisons.weight.sum()))
-    model = out_of_sample_factor.Model(float(np.trace(solved.gram)), free, fixed, rows, has_row, 1.0, "hinge", votes)
-    return out_of_sample_factor.extension(
+    model = out_of_sample.Model(float(np.trace(solved.gram)), free, fixed, rows, has_row, 1.0, "hinge", votes)
+    return out_of_sample.extension(
         triplet_columns(task.snapshot), ids, model, kernel_refits.DIRECTIONS, params.tolerance
     )
 
@@ -236,9 +234,9 @@ def _votes(params: Params, scale: float) -> Callable[[Answers], Answers]:
 
     def votes(answers: Answers) -> Answers:
         if params.weights == "one":
-            answers = out_of_sample_factor.majority(answers)
+            answers = out_of_sample.majority(answers)
         elif params.constraints != "raw":
-            answers = out_of_sample_factor.net(answers)
+            answers = out_of_sample.net(answers)
         return answers._replace(n_lo=answers.n_lo * scale, n_hi=answers.n_hi * scale)
 
     return votes
@@ -249,7 +247,7 @@ def _artifact(
     inputs: Inputs,
     choice: Choice,
     solved: mkpoe.Embedding,
-    extension: out_of_sample_factor.Extension | None,
+    extension: out_of_sample.Extension | None,
     figures: dict[str, Any],
 ) -> Artifact:
     weights = np.stack(solved.weights) if inputs.features is None else solved.weights[0]

@@ -16,11 +16,10 @@ import msgspec
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from stream_engine.clustering import label_matching, partition, similarity_of_snapshot, warm_start
+from stream_engine.clustering import admm, partition, similarity_of_snapshot, stability
 from stream_engine.clustering.admm import State
 from stream_engine.clustering.cascade import Solution, solve
-from stream_engine.clustering.factored_kernel import Factored
-from stream_engine.clustering.similarity_of_snapshot import SimilarityInput
+from stream_engine.clustering.similarity_of_snapshot import Factored, SimilarityInput
 from stream_engine.clustering.spur import Choice, spur
 from stream_engine.clustering.stability import Replicates, improved_partition
 from stream_engine.counts.kernels import KERNEL_LIMIT
@@ -104,11 +103,11 @@ def of_found(task: Task, previous: Artifact | None, found: Clustering) -> Artifa
     """The artifact of what was found."""
     answer, said = found.answer, found.verdict
     solution, choice, ids = answer.solution, answer.choice, task.ids
-    labels, ari = label_matching.continued(found.labels, previous)
+    labels, ari = stability.continued(found.labels, previous)
     tried = np.array([answer.k]) if choice is None else choice.tried
     criterion = np.array([solution.criterion(answer.k)]) if choice is None else choice.criterion
     converged = np.array([solution.certified]) if choice is None else choice.converged
-    kept = warm_start.arrays(answer.states, ids) if len(ids) <= WARM_UP_TO else {}
+    kept = admm.warm_arrays(answer.states, ids) if len(ids) <= WARM_UP_TO else {}
     arrays = {
         "labels": labels,
         "k": np.array(answer.k),
@@ -312,13 +311,13 @@ def refit(
             task = _task(snapshot, params, seed)
             if not len(task.ids):
                 return of_nothing(task)
-            starts = warm_start.states(previous, params, task.ids)
+            starts = admm.warm_states(previous, params, task.ids)
             said = _verdict(task)
             answer = _solved(task, said, starts, progress)
             labels = _labels(task, answer, said)
             stable = _stability(task, said, labels)
             if params.rest == "nearest":
-                labels = label_matching.with_nearest_cluster(labels, task.similarity.W)
+                labels = stability.with_nearest_cluster(labels, task.similarity.W)
         except (TooLarge, similarity_of_snapshot.NoCounts) as error:
             raise CannotRefit(f"{KIND}: {error}") from error
         return of_found(task, previous, Clustering(answer, labels, said, stable))
@@ -334,7 +333,7 @@ def _task(snapshot: Snapshot, params: Params, seed: int) -> Task:
             f"{KIND}: {params.similarity} of {len(ids):,} objects - expected at most {KERNEL_LIMIT:,} - "
             "choose objects (--set objects=500, or --objects FILE), or refit spectral"
         )
-    ids = ids[label_matching.canonical_order(W)]
+    ids = ids[stability.canonical_order(W)]
     if params.k is not None and len(ids) and params.k > len(ids):
         raise CannotRefit(
             f"{KIND}: got k={params.k}, but only {len(ids)} of {len(snapshot.objects)} objects have comparisons that "

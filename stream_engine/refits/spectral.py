@@ -5,9 +5,9 @@ n_a. All steps are sparse: O(nnz) per Lanczos step, seconds for 50,000 objects. 
 more than the number of eigenvalues before the largest eigengap, among those above SPUR's lambda_min (the rank of
 SDP-lambda without X >= 0; Perrot et al. 2020, sec. 3, name spectral clustering as the alternative to k-means on X); if
 no eigenvalue is above it, there is one cluster. k1 and k2 of more than 16,384 objects are clustered in feature space
-(`clustering.factored_kernel`), with the same objective, from the leading axes. On a kernel, this is kernel k-means
-(Dhillon et al. 2001), as Kleindessner & von Luxburg 2017 (sec. 4.2) use it. Subtracting lambda_min from the diagonal
-(sec. 2.1) lowers the objective of every partition into k clusters by k lambda_min, so the shift has no effect here.
+(`clustering.similarity_of_snapshot`), with the same objective, from the leading axes. On a kernel, this is kernel
+k-means (Dhillon et al. 2001), as Kleindessner & von Luxburg 2017 (sec. 4.2) use it. Subtracting lambda_min from the
+diagonal (sec. 2.1) lowers the objective of every partition into k clusters by k lambda_min, so the shift has no effect here.
 """
 
 from typing import Annotated, Any, Literal, NamedTuple
@@ -16,14 +16,8 @@ import msgspec
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from stream_engine.clustering import (
-    factored_kernel,
-    label_matching,
-    partition,
-    similarity_of_snapshot,
-)
-from stream_engine.clustering.factored_kernel import Factored
-from stream_engine.clustering.similarity_of_snapshot import SimilarityInput
+from stream_engine.clustering import partition, similarity_of_snapshot, stability
+from stream_engine.clustering.similarity_of_snapshot import Factored, SimilarityInput
 from stream_engine.counts.spectral import top_eigenpairs
 from stream_engine.refits import CannotRefit, Progress, no_progress
 from stream_engine.state.artifact import Artifact, plain_params
@@ -115,16 +109,16 @@ def refit(
             raise CannotRefit(f"{KIND}: {error}") from error
         W = similarity_of_snapshot.restricted(similarity.W, ids)
         if not isinstance(W, Factored):
-            order = label_matching.canonical_order(W)
+            order = stability.canonical_order(W)
             ids, W = ids[order], similarity_of_snapshot.restricted(W, order)
         if len(ids):
             clusters = _clusters(snapshot, params, similarity, ids)
             labels[ids], objective = _clustered(W, clusters.k, seed, params.refine, progress)
             labels[np.sort(ids)] = partition.compact(labels[np.sort(ids)])
         if params.rest == "nearest":
-            labels = label_matching.with_nearest_cluster(labels, similarity.W)
+            labels = stability.with_nearest_cluster(labels, similarity.W)
         progress(3, 3)
-    labels, ari = label_matching.continued(labels, previous)
+    labels, ari = stability.continued(labels, previous)
     arrays = {
         "labels": labels,
         "k": np.array(clusters.k),
@@ -147,7 +141,7 @@ def refit(
 def _clustered(W, k: int, seed: int, refine: bool, progress: Progress) -> tuple[np.ndarray, float]:
     """Labels and their value."""
     if isinstance(W, Factored):
-        return factored_kernel.clustered(W, k, seed, refine, progress)
+        return similarity_of_snapshot.clustered(W, k, seed, refine, progress)
     progress(1, 3, k=k)
     labels = partition.spectral_partition(W, k, seed)
     progress(2, 3, k=k)

@@ -21,8 +21,8 @@ from stream_engine.formats.options import UnusableOptions
 from stream_engine.formats.record_columns import Records, records_of
 from stream_engine.formats.record_kinds import header_rows
 from stream_engine.service.ingest import Ingest
-from stream_engine.service.record_rows import rows_of_record
-from stream_engine.service.remembered_options import PreparedSettings, as_arguments, asked_options
+from stream_engine.service.record_units import rows_of_record
+from stream_engine.service.resumed import PreparedSettings, as_arguments, asked_options
 from stream_engine.service.settings import Input, Settings
 from stream_engine.service.sources import check_runnable, event_options, source, text_layout_of
 

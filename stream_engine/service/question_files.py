@@ -1,6 +1,6 @@
 """Files of questions, read like files of events: the same formats, text layouts and column names.
 
-A file of answers is also a file of questions (see `stream_engine.evaluation.questions`). Files are read as a whole,
+A file of answers is also a file of questions (see `stream_engine.evaluation.answering`). Files are read as a whole,
 with about 2 kB of memory per question.
 """
 
@@ -8,10 +8,10 @@ from msgspec import structs
 
 from connectors import Record, SourceFailed, UnusableSource, split_uri
 from connectors.files.readers import LineNumbers, place
-from stream_engine.evaluation.questions import BadQuestion, QuestionReader, Questions
+from stream_engine.evaluation.answering import BadQuestion, QuestionReader, Questions
 from stream_engine.formats.options import UnreadableHeader
 from stream_engine.service.inferred import prepared
-from stream_engine.service.record_rows import rows_of_record
+from stream_engine.service.record_units import rows_of_record
 from stream_engine.service.settings import Settings
 from stream_engine.service.sources import event_options, source, text_layout_of
 

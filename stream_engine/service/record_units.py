@@ -2,21 +2,27 @@
 
 Invariant of `parts`: the parts of a record are consecutive, each has the location of its bytes or rows in the source,
 and decoding them one by one gives the same result as decoding the record as a whole. O(bytes).
+
+The rows of one record, as dicts, whatever its format: for what looks at some of them, not for counting.
 """
 
+import csv
+from codecs import BOM_UTF8
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from operator import itemgetter
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
+import msgspec
 import numpy as np
 
 from connectors import DeadLetter, Record
 from stream_engine.data.comparisons import Decoded, Rejected
-from stream_engine.data.csv_grammar import column_names, delimiter_of, rows_of
+from stream_engine.data.csv_grammar import WHOLE, column_names, delimiter_of, rows_of
 from stream_engine.formats import Decoder
-from stream_engine.formats.options import Bounds, too_many_bytes
+from stream_engine.formats.json_places import ERRORS, places_of
+from stream_engine.formats.options import Bounds, UnreadableHeader, too_many_bytes
 
 if TYPE_CHECKING:
     from stream_engine.formats.json_events import Decoder as JsonDecoder
@@ -227,3 +233,48 @@ def part_inside(record: Record, begin: int, end: int) -> Record | None:
         return None  # an indivisible item: the range ends before it
     part = unit_of(record).cut(record, first - record.offset, after - record.offset)
     return None if part is record else part
+
+
+def rows_of_record(record: Record, format: str) -> Iterator[tuple[int, Any]]:
+    """(where it begins, its fields by name, or what is wrong with it) of every row. Raises `UnreadableHeader`."""
+    return {"csv": _rows_of_csv, "arrow": _rows_of_table}.get(format, _rows_of_json)(record)
+
+
+def _rows_of_csv(record: Record) -> Iterator[tuple[int, dict[str, str] | str]]:
+    """(where it begins, its cells by name or what is wrong with it) of every row."""
+    try:
+        names = [name.strip() for name in column_names(record.header)]
+    except ValueError as error:
+        utf8 = "is not UTF-8; specify its encoding, for example --encoding latin-1"
+        told = utf8 if isinstance(error, UnicodeError) else error
+        raise UnreadableHeader(f"{record.partition}: the header {told}") from None
+    if twice := [name for place, name in enumerate(names) if name in names[:place]]:
+        raise UnreadableHeader(f"{record.partition}: column {twice[0]!r} occurs twice")
+    delimiter, value = delimiter_of(record.header), bytes(record.value)
+    rows = rows_of(value, len(names), delimiter)
+    for start, end, state, fields in zip(*(each.tolist() for each in (rows.start, rows.end, rows.state, rows.fields))):
+        if state != WHOLE:
+            yield start, f"the row has {fields} fields, or an unclosed quote; the header has {len(names)}"
+            continue
+        try:
+            cells = next(csv.reader([value[start:end].decode()], delimiter=chr(delimiter)), [])
+        except UnicodeDecodeError:
+            yield start, "the row is not UTF-8; specify its encoding, for example --encoding latin-1"
+        except csv.Error as error:
+            yield start, f"not CSV: {error}"
+        else:
+            yield start, dict(zip(names, (cell.strip(" \t") for cell in cells)))
+
+
+def _rows_of_table(record: Record) -> Iterator[tuple[int, dict[str, Any]]]:
+    yield from enumerate(record.value.to_pylist())
+
+
+def _rows_of_json(record: Record) -> Iterator[tuple[int, Any]]:
+    value = bytes(record.value)
+    places = places_of(value)
+    for begin, end in zip(places.begins.tolist(), places.ends.tolist(), strict=True):
+        try:
+            yield begin, msgspec.json.decode(value[begin:end].removeprefix(BOM_UTF8))
+        except ERRORS as error:
+            yield begin, "not UTF-8 text" if isinstance(error, UnicodeDecodeError) else f"not JSON: {error}"

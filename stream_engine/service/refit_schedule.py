@@ -60,7 +60,7 @@ class RefitSchedule:
     def start_due(self) -> None:
         """Start the refits that are due on the newest published snapshot, as far as cores are free."""
         newest = self._published.newest
-        if not self._settings.enabled or self._requests.stop or self._waits_for_end or newest is None:
+        if not self._settings.wanted or self._requests.stop or self._waits_for_end or newest is None:
             return
         snapshot = newest.snapshot
         made = {

@@ -11,7 +11,7 @@ from stream_engine.findings import Findings, findings, warnings
 from stream_engine.findings.facts import Facts
 from stream_engine.service.dead_letters import folder_of
 from stream_engine.service.open_run import OpenRun
-from stream_engine.service.remembered_options import as_arguments
+from stream_engine.service.resumed import as_arguments
 from stream_engine.state.artifact import figure
 from stream_engine.state.store import Store
 

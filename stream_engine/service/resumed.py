@@ -5,12 +5,16 @@ same partition. Therefore, a state stores its accumulators, the options of its i
 run need not repeat the options, and a run with different ones is refused before anything is read. States created before
 options or shares were stored take those of the first run that resumes them. `stream-engine merge --into N` creates
 states for other shares.
+
+The options by which a state reads its input: inferred or said once, remembered, and never contradicted silently.
 """
 
 from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
-from typing import NamedTuple
+from shlex import quote
+from typing import Any, NamedTuple
 
+import msgspec
 from msgspec import structs
 from structlog.typing import FilteringBoundLogger
 
@@ -19,14 +23,133 @@ from connectors.kafka.client import parse_address, partition_of
 from stream_engine.counts import DEFAULT_ACCUMULATORS, Forgetting
 from stream_engine.data import mapped_arrays
 from stream_engine.data.mapped_arrays import IN_MEMORY, Allocation
+from stream_engine.formats.inference import Evidence
 from stream_engine.order.stored_states import FORMER, POLICY
 from stream_engine.service.context import RunFailed
-from stream_engine.service.remembered_options import PreparedSettings, agreed_options, remembered
-from stream_engine.service.settings import BadSettings, Settings
+from stream_engine.service.settings import BadSettings, Input, Settings
 from stream_engine.service.settings.loading import shard
 from stream_engine.state.engine import Engine
 from stream_engine.state.snapshot import Snapshot
 from stream_engine.state.store import Store
+
+KEYS = ("type", "columns", "where", "format", "delimiter", "encoding", "header", "skip_rows", "answers_by", "codes")
+_DEFAULTS = msgspec.to_builtins(Input())
+
+
+class PreparedSettings(NamedTuple):
+    """The settings of a run with the reading that was inferred of its first records, where that was `attempted`."""
+
+    settings: Settings
+    attempted: bool = False
+    evidence: tuple[Evidence, ...] = ()
+    said: str = ""  # one line about the reading; "" where there is nothing to say
+    doubt: str = ""  # why there is no single reading
+    rivals: tuple[Settings, ...] = ()  # the readings that fit equally well
+    problem: str = ""  # in one line: the doubt with the command of each of them, or why nothing fits
+
+    def decided(self) -> "PreparedSettings":
+        """The same; raises `BadSettings` with both readings where the records do not decide, and for preferences."""
+        if self.problem:
+            raise BadSettings(self.problem)
+        return self
+
+
+def remembered(settings: Settings, made_with: Mapping[str, Any], inferred: PreparedSettings) -> Settings:
+    """The settings with the options of a state. Raises `BadSettings` where the state inferred them, and what was
+    inferred of this input contradicts them."""
+    before = made_with.get("options", {})
+    said = bool(asked_options(settings))
+    if (
+        inferred.attempted
+        and not said
+        and made_with.get("inferred")
+        and not inferred.rivals
+        and contradiction(before, inferred)
+    ):
+        raise BadSettings(
+            f"{settings.source[0]}: {settings.state} reads {as_arguments(before)}, this input looks like "
+            f"{as_arguments(asked_options(inferred.settings))}; say one of them, or use another --state"
+        )
+    return with_options_of(settings, made_with)
+
+
+def contradiction(before: Mapping[str, Any], inferred: PreparedSettings) -> bool:
+    """Whether the options that a state remembers read something else than those that were inferred: filters of empty
+    cells apart, which do no harm where they are missing."""
+    asked = asked_options(inferred.settings)
+    if any(asked.get(key) != before.get(key) for key in ("type", "answers_by", "skip_rows")):
+        return True
+    for key in ("columns", "codes"):
+        one, other = asked.get(key, {}), before.get(key, {})
+        if any(one[field] != other[field] for field in one.keys() & other.keys() - {"worker"}):
+            return True
+    where = before.get("where", {})
+    return any(
+        key not in where and not (key.endswith("!=") and "" in wanted.split("|"))
+        for key, wanted in asked.get("where", {}).items()
+    )
+
+
+def asked_options(settings: Settings) -> dict[str, Any]:
+    """The input options of a run that differ from the defaults, as JSON values.
+
+    >>> asked_options(Settings(input=Input(type_="triplet", columns={"anchor": "probe"})))
+    {'type': 'triplet', 'columns': {'anchor': 'probe'}}
+    """
+    given = msgspec.to_builtins(settings.input)
+    return {key: given[key] for key in KEYS if given[key] != _DEFAULTS[key]}
+
+
+def with_options_of(settings: Settings, made_with: Mapping[str, Any]) -> Settings:
+    """The settings with the input options of a state, where they contradict none of them."""
+    before = made_with.get("options")
+    if not isinstance(before, dict) or any(value != before.get(key) for key, value in asked_options(settings).items()):
+        return settings
+    try:
+        events = msgspec.convert({**msgspec.to_builtins(settings.input), **before}, Input)
+    except msgspec.ValidationError:  # options of a newer engine
+        return settings
+    return structs.replace(settings, input=events)
+
+
+def agreed_options(settings: Settings, made_with: Mapping[str, Any], read_before: bool) -> dict[str, Any]:
+    """What the state is to remember: {"options": ...}. Raises `BadSettings` where it was made with others and has read
+    something with them."""
+    asked = asked_options(settings)
+    before = made_with.get("options")
+    if isinstance(before, dict) and read_before and before != asked:
+        raise BadSettings(
+            f"{settings.state}: created with {as_arguments(before)}, requested {as_arguments(asked)}; use the same "
+            "options, another --state (for files that need other options, such as answers to questions of `ask`; "
+            "`stream-engine merge` adds the states), or --start-over to read everything again"
+        )
+    return {**made_with, "options": asked}
+
+
+def as_arguments(options: Mapping[str, Any]) -> str:
+    """Options as they are written on a command line.
+
+    >>> as_arguments({"columns": {"anchor": "probe", "near": "chosen"}, "header": False, "skip_rows": 2})
+    '--columns anchor=probe,near=chosen --no-header --skip-rows 2'
+    """
+    words = []
+    for key, value in options.items():
+        if key == "header":
+            words.append("--no-header")
+        elif key == "where":
+            words += [f"--where {quote(key + '=' * (key[-1] not in '=<>') + text)}" for key, text in value.items()]
+        elif key == "codes":
+            words += [f"--codes {quote(f'{field}:' + _pairs(codes))}" for field, codes in value.items()]
+        elif isinstance(value, Mapping):
+            words.append(f"--{key} {quote(_pairs(value))}")
+        else:
+            words.append(f"--{key.replace('_', '-')} {'tab' if value == chr(9) else value}")
+    return " ".join(words) or "no input options"
+
+
+def _pairs(values: Mapping[str, str]) -> str:
+    return ",".join(f"{key}={value}" for key, value in values.items())
+
 
 LATER = {"worker_votes", "response_patterns", "judgements"}  # defaults that older states and deltas do not have
 

@@ -31,8 +31,8 @@ from connectors import Source, SourceFailed
 from stream_engine.data.available_memory import available
 from stream_engine.data.version import installed_version
 from stream_engine.service.context import Context, Requests
-from stream_engine.service.in_flight import FAILURES
 from stream_engine.service.inferred import examples, prepared
+from stream_engine.service.ingest import FAILURES
 from stream_engine.service.learning import take_loss
 from stream_engine.service.metrics import Metrics
 from stream_engine.service.open_run import OpenRun, open_run

@@ -27,7 +27,7 @@ from stream_engine.formats.options import UnusableOptions
 from stream_engine.service.settings import BadSettings
 from stream_engine.spark.job_arguments import SCRIPT, Job, job_of, topics
 from stream_engine.spark.task_counts import Reader, files, messages, partition_counter
-from stream_engine.state.delta_columns import KEY, SCHEMA, SUMMED
+from stream_engine.state.spark_deltas import KEY, SCHEMA, SUMMED
 
 
 def stream(spark: Any, job: Job) -> tuple[Any, Reader]:

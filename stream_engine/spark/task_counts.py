@@ -12,8 +12,8 @@ from connectors import Record, UnusableSource, records_of
 from connectors.kafka.client import partition_name, sniff
 from stream_engine.service.ingest import Ingest
 from stream_engine.spark.job_arguments import Job
-from stream_engine.state.delta_columns import COUNTS, objects_of, sums_of, table_of
 from stream_engine.state.engine import Engine
+from stream_engine.state.spark_deltas import COUNTS, objects_of, sums_of, table_of
 
 ROWS_AT_ONCE = 1 << 16
 Reader = Callable[[Job, Iterable], Iterator[list[Record]]]

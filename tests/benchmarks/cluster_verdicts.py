@@ -27,7 +27,7 @@ from scipy.special import expit, ndtr
 
 import stream_engine
 from stream_engine.clustering import borders
-from stream_engine.clustering.label_matching import agreement
+from stream_engine.clustering.stability import agreement
 from stream_engine.refits.cluster_verdict import verdict
 from stream_engine.refits.sdp_clustering import Params, refit
 from stream_engine.state.snapshot import Snapshot

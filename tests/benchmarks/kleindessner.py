@@ -29,8 +29,8 @@ from scipy.cluster.hierarchy import fcluster
 from scipy.stats import spearmanr
 
 from stream_engine.boosting.fit import fit, predict
-from stream_engine.boosting.neighbours import shares
-from stream_engine.clustering import factored_kernel, partition
+from stream_engine.boosting.vector_machine import shares
+from stream_engine.clustering import partition, similarity_of_snapshot
 from stream_engine.clustering.similarity_matrix import checked
 from stream_engine.counts import kernels
 from stream_engine.counts.spectral import top_eigenpairs
@@ -297,7 +297,7 @@ def runtime(repetitions: int, out: Path | None) -> list[dict]:
             columns = columns_from_triplets(landmark_triplets(points, marks, kind, 150 * n, 0.15, rng), n)
             began = time.process_time()
             if which == "kernel PCA":
-                values, vectors = kernels.eigenpairs(factored_kernel.factor(columns, "k1"), 2, centred=True)
+                values, vectors = kernels.eigenpairs(similarity_of_snapshot.factor(columns, "k1"), 2, centred=True)
                 if out:
                     draw_map(vectors[::10] * np.sqrt(values), digit[at][::10], out / "kleindessner_fig8.png")
             else:

@@ -11,7 +11,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from stream_engine.kernel_learning import linear, mkpoe, rckl
-from stream_engine.kernel_learning.distance_operator import satisfied
+from stream_engine.kernel_learning.pair_lists import satisfied
 from stream_engine.refits import kernel_learning, partial_order_embedding
 from tests.benchmarks.rows import row, timed
 from tests.support import kernel_reference as reference

@@ -7,7 +7,7 @@ import pytest
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import SVC
 
-from stream_engine.boosting import neighbours, nested, probabilities, vector_machine
+from stream_engine.boosting import nested, probabilities, vector_machine
 from stream_engine.boosting.nested import Model
 from stream_engine.counts import kernels
 from stream_engine.data import available_memory
@@ -43,13 +43,13 @@ def test_neighbours_share_votes_where_they_tie():
         L = int(rng.integers(1, 12))
         near, labels = rng.integers(-2, 3, (5, L)).astype(float), rng.integers(0, 3, L)
         for k in (1, 2, 3, 7):
-            found = neighbours.shares(near, labels, 3, k)
+            found = vector_machine.shares(near, labels, 3, k)
             np.testing.assert_allclose(found, [slow_shares(row, labels, 3, min(k, L)) for row in near], atol=1e-12)
     X, labels = rng.normal(size=(40, 2)), rng.integers(0, 3, 40)
     distances = np.linalg.norm(X[:, None] - X, axis=2)
     theirs = KNeighborsClassifier(5).fit(X[:30], labels[:30]).predict_proba(X[30:])
-    np.testing.assert_allclose(neighbours.shares(-distances[30:, :30], labels[:30], 3, 5), theirs)
-    nobody = neighbours.shares(np.empty((2, 0)), np.empty(0, int), 3, 5)
+    np.testing.assert_allclose(vector_machine.shares(-distances[30:, :30], labels[:30], 3, 5), theirs)
+    nobody = vector_machine.shares(np.empty((2, 0)), np.empty(0, int), 3, 5)
     np.testing.assert_allclose(nobody, np.full((2, 3), 1 / 3))
 
 

@@ -12,8 +12,8 @@ from sklearn.datasets import load_digits, load_iris, make_moons
 
 from stream_engine.boosting import rounds as boosting
 from stream_engine.boosting.codes import codes_from_columns
-from stream_engine.boosting.label_sums import plain_size
 from stream_engine.boosting.labels import group, label_sets
+from stream_engine.boosting.rounds import plain_size
 from stream_engine.data.triplet_columns import columns_from_triplets
 from tests.benchmarks.boosting_worlds import sampled_columns
 from tests.support import generators

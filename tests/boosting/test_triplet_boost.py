@@ -14,7 +14,7 @@ from stream_engine.boosting import fit as fitting
 from stream_engine.boosting import labels, votes
 from stream_engine.boosting import rounds as boosting
 from stream_engine.boosting.codes import Codes, bytes_needed, codes_from_columns
-from stream_engine.boosting.draws import draw
+from stream_engine.boosting.rounds import draw
 from stream_engine.data import available_memory
 from stream_engine.data.compiled import njit
 from stream_engine.data.triplet_columns import columns_from_triplets

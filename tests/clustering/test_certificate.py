@@ -10,7 +10,7 @@ from scipy import sparse
 
 from stream_engine.clustering import certificate, cvxpy_reference, dual_bounds, partition
 from stream_engine.clustering.cascade import partition_factor, solve
-from stream_engine.clustering.feasible_point import feasible
+from stream_engine.clustering.dual_bounds import feasible
 from stream_engine.clustering.similarity_matrix import blocks, checked
 from stream_engine.counts.spectral import centred
 

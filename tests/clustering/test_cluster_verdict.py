@@ -12,7 +12,7 @@ import pytest
 from scipy.stats import norm
 
 from stream_engine import Engine, Triplet
-from stream_engine.clustering import answer_models, borders, continuum, drawn_answers
+from stream_engine.clustering import borders, drawn_answers
 from stream_engine.clustering.drawn_answers import LOOSE, answer_set, by_coins, by_positions, halved
 from stream_engine.exports import contents
 from stream_engine.exports.cluster_numbers import numbers
@@ -114,7 +114,7 @@ def test_a_continuum_keeps_spread_and_bends_and_loses_its_gaps():
                 points = rng.normal(size=(60, 2)) + GROUPS[np.arange(60) % 3]
                 assert borders.cuts(points, (3,))[0].crowding < 0.3
             points -= points.mean(axis=0)
-            drawn = continuum.draw(rng, 4000, points, continuum.neighbours(rng, points, ks))
+            drawn = borders.draw(rng, 4000, points, borders.neighbours(rng, points, ks))
             assert drawn.std(axis=0) == pytest.approx(points.std(axis=0), rel=0.05)
             filled.append(min(cut.crowding for cut in borders.cuts(drawn, ks)))
             holes.append((np.linalg.norm(drawn, axis=1) < 0.4 * np.linalg.norm(points, axis=1).mean()).mean())
@@ -122,14 +122,14 @@ def test_a_continuum_keeps_spread_and_bends_and_loses_its_gaps():
         assert kind == "groups" or np.mean(holes) < 0.03  # a disc has 0.16
 
 
-@pytest.mark.parametrize("model", answer_models.MODELS)
+@pytest.mark.parametrize("model", drawn_answers.MODELS)
 def test_the_noise_of_a_model_is_found_again(model):
     rng = np.random.default_rng(1)
     points = rng.normal(size=(30, 2))
     rows = np.array([rng.permutation(30)[[0, 1, 0, 2]] for _ in range(20_000)])
-    delta = answer_models.differences(model, points, rows)
-    yes = (rng.random(len(rows)) < answer_models.probability(model, 1.7 * delta, 0.2)).astype(float)
-    assert answer_models.scale(model, delta, yes, 1 - yes, np.full(len(rows), 0.2)) == pytest.approx(1.7, rel=0.1)
+    delta = drawn_answers.differences(model, points, rows)
+    yes = (rng.random(len(rows)) < drawn_answers.probability(model, 1.7 * delta, 0.2)).astype(float)
+    assert drawn_answers.scale(model, delta, yes, 1 - yes, np.full(len(rows), 0.2)) == pytest.approx(1.7, rel=0.1)
     power = 1 if model == "city block" else 2
     near = (np.abs(points[rows[:, 0]] - points[rows[:, 1]]) ** power).sum(axis=1)
     far = (np.abs(points[rows[:, 0]] - points[rows[:, 3]]) ** power).sum(axis=1)

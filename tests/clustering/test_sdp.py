@@ -12,7 +12,7 @@ from scipy import sparse
 from sklearn.metrics import adjusted_rand_score
 
 from stream_engine.clustering import cvxpy_reference
-from stream_engine.clustering.anderson import Anderson
+from stream_engine.clustering.admm import Anderson
 from stream_engine.clustering.cascade import _least_eigenvalue
 from stream_engine.clustering.projection import projected
 from stream_engine.clustering.similarity_matrix import checked, from_triangle

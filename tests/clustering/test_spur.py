@@ -9,7 +9,7 @@ from scipy import sparse
 from sklearn.metrics import adjusted_rand_score
 
 from stream_engine import Engine, Quadruplet, Triplet
-from stream_engine.clustering import label_matching, partition, similarity_of_snapshot, warm_start
+from stream_engine.clustering import admm, partition, similarity_of_snapshot, stability
 from stream_engine.clustering.admm import State
 from stream_engine.clustering.evidence import evidence, flipped
 from stream_engine.counts import ACCUMULATORS
@@ -338,7 +338,7 @@ def test_matching_maximises_the_overlap():
 
     for _ in range(30):
         labels, previous = rng.integers(-1, 4, 20), rng.integers(-1, 4, 20)
-        out = label_matching.matched(labels, previous)
+        out = stability.matched(labels, previous)
         assert ((out == -1) == (labels == -1)).all()
         assert adjusted_rand_score(labels, out) == 1  # only the numbers change
         both = (labels >= 0) & (previous >= 0)
@@ -349,7 +349,7 @@ def test_matching_maximises_the_overlap():
 
 def test_a_new_cluster_never_takes_the_number_of_one_that_is_gone():
     now, before = np.array([0, 0, 1, 1, -1]), np.array([0, 0, -1, -1, 1])
-    assert label_matching.matched(now, before).tolist() == [0, 0, 2, 2, -1]
+    assert stability.matched(now, before).tolist() == [0, 0, 2, 2, -1]
 
 
 def test_a_warm_start_comes_with_the_artifact_and_survives_new_objects(monkeypatch):
@@ -383,12 +383,12 @@ def test_states_come_back_by_object_id():
         1,
         {"similarity": "adds3"},
         0,
-        warm_start.arrays({2: State(V, 7.0)}, np.array([5, 1, 3])),
+        admm.warm_arrays({2: State(V, 7.0)}, np.array([5, 1, 3])),
         {},
     )
-    back = warm_start.states(made, Params(), np.array([3, 5, 1, 8]))
+    back = admm.warm_states(made, Params(), np.array([3, 5, 1, 8]))
     assert back == {}  # three quarters known: not enough
-    back = warm_start.states(made, Params(), np.array([3, 5, 1]))[2]
+    back = admm.warm_states(made, Params(), np.array([3, 5, 1]))[2]
     assert back.rho == 7.0 and np.array_equal(back.V, V[np.ix_([2, 0, 1], [2, 0, 1])])
 
 
@@ -444,10 +444,10 @@ def test_the_canonical_order_is_that_of_the_values_whatever_the_ids(seed):
     some, other = (
         sparse.coo_array((np.where(W == 0.0, zero, W).ravel(), stored.coords), shape=(n, n)) for zero in (0.0, -0.0)
     )
-    order = label_matching.canonical_order(some)
+    order = stability.canonical_order(some)
     assert sorted(order.tolist()) == list(range(n))
-    assert label_matching.canonical_order(other).tolist() == order.tolist()
+    assert stability.canonical_order(other).tolist() == order.tolist()
     p = rng.permutation(n)
-    of_others = label_matching.canonical_order(sparse.csr_array(some.toarray()[p][:, p]))
-    first = label_matching.canonical_order(W)
+    of_others = stability.canonical_order(sparse.csr_array(some.toarray()[p][:, p]))
+    first = stability.canonical_order(W)
     assert np.array_equal(W[first][:, first], W[p][:, p][of_others][:, of_others])

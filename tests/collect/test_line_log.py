@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 from connectors.disk import Disk
-from stream_engine.collect.group_commit import LogBroken, PendingLine
-from stream_engine.collect.line_log import LineLog, lines_of
+from stream_engine.collect.line_log import LineLog, LogBroken, PendingLine, lines_of
 from tests.support.process import ENVIRONMENT
 from tests.support.simulated_disk import PowerCut, SimDisk
 

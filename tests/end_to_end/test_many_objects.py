@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from stream_engine import exports
-from stream_engine.clustering import label_matching, similarity_matrix, similarity_of_snapshot
-from stream_engine.clustering.factored_kernel import Factored
+from stream_engine.clustering import similarity_matrix, similarity_of_snapshot, stability
+from stream_engine.clustering.similarity_of_snapshot import Factored
 from stream_engine.counts import kernels
 from stream_engine.counts.gram_matrices import read_only
 from stream_engine.data import symmetric_matrices
@@ -89,14 +89,14 @@ def test_the_rest_joins_the_nearest_cluster(kind, params):
         means = [np.mean([W[i, j] for j in ids if alone[j] == a]) for a in range(3)]
         assert labels[i] == int(np.argmax(means))
     W = np.array([[0, 0, 0, 0, 1], [0, 0, 0, 0, 1], [0, 0, 0, 0, 1], [0, 0, 0, 0, 2], [1, 1, 1, 2, 0]])
-    assert label_matching.with_nearest_cluster(np.array([0, 0, 0, 1, -1], np.int32), W).tolist() == [
+    assert stability.with_nearest_cluster(np.array([0, 0, 0, 1, -1], np.int32), W).tolist() == [
         0,
         0,
         0,
         1,
         1,
     ]  # 3 votes in sum, 1 in the mean
-    assert label_matching.with_nearest_cluster(np.full(5, -1, np.int32), W).tolist() == [-1] * 5
+    assert stability.with_nearest_cluster(np.full(5, -1, np.int32), W).tolist() == [-1] * 5
 
 
 SOME = tuple(f"o{i}" for i in range(12))
@@ -124,7 +124,7 @@ def test_k1_of_many_objects_is_clustered_in_feature_space(how, monkeypatch):
         similarity_of_snapshot.restricted(similarity_of_snapshot.similarity(snapshot, "k1").W, np.arange(12)), Factored
     )
     made = module.refit(snapshot, module.Params(similarity="k1", **how), 0).arrays
-    assert label_matching.agreement(whole["labels"], made["labels"]) == 1.0 and int(made["k"]) == int(whole["k"])
+    assert stability.agreement(whole["labels"], made["labels"]) == 1.0 and int(made["k"]) == int(whole["k"])
     assert ((made["labels"] < 0) == (whole["labels"] < 0)).all() and len(set(made["labels"])) == int(made["k"]) + 1
     assert abs(float(made["objective"]) - float(whole["objective"])) < 1e-9
 

@@ -6,9 +6,8 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from stream_engine.evaluation import count_figures, judgement_folds
-from stream_engine.evaluation.count_figures import of_counts, too_many
-from stream_engine.evaluation.probability import CountedAnswers, calibration_of, similarity_of
+from stream_engine.evaluation import judgement_folds, probability
+from stream_engine.evaluation.probability import CountedAnswers, calibration_of, of_counts, similarity_of, too_many
 from stream_engine.evaluation.similarities import matrix
 from stream_engine.exports.models import left_out, table
 from stream_engine.formats import decoder
@@ -102,7 +101,7 @@ def test_figures_are_those_that_predict_tells_of(whole):
     assert of_counts(whole, 5)["adds4"].judgement.accuracy > 0.6
     named = whole._replace(digest="abc")
     assert of_counts(named, 5) is of_counts(named, 5) is not of_counts(named, 6)
-    count_figures._remembered.clear()
+    probability._remembered.clear()
     chance = of_counts(whole, 5)["chance"].judgement
     assert chance.accuracy == 0.5 and chance.log_loss == pytest.approx(np.log(2)) and chance.standard_error is None
     assert chance.comparisons == of_counts(whole, 5)["majority"].judgement.comparisons  # not those of four objects
@@ -122,10 +121,10 @@ def test_the_table_has_them_on_the_judgements_that_refits_report_on():
 
 def test_what_would_cost_too_much_is_left_out_and_said(whole, monkeypatch):
     assert too_many(whole) is None and left_out(Published(whole, {})) is None
-    monkeypatch.setattr(count_figures, "KEYS", 10)
-    count_figures._remembered.clear()
+    monkeypatch.setattr(probability, "KEYS", 10)
+    probability._remembered.clear()
     assert of_counts(whole, 0) == {} and table(Published(whole, {})) == []
     said = left_out(Published(whole, {}))
     assert said.startswith("adds3, k1, k2, majority ") and "9 objects" in said
-    count_figures._remembered.clear()
+    probability._remembered.clear()
     assert of_counts(snapshot_of(lines_of(m=1)), 0) == {}

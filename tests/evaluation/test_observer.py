@@ -12,7 +12,7 @@ from stream_engine import evaluation
 from stream_engine.counts import kernels
 from stream_engine.data.comparisons import EVENT_TYPES, Decoded
 from stream_engine.evaluation import PREDICTORS, predictor
-from stream_engine.evaluation.calibration import Calibration
+from stream_engine.evaluation.answer_probabilities import Calibration
 from stream_engine.evaluation.drift import Worsening
 from stream_engine.evaluation.observer import (
     ALL,

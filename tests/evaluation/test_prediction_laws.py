@@ -9,7 +9,7 @@ import pytest
 
 from stream_engine.data.comparisons import Batch, Kinds
 from stream_engine.evaluation import Predictor
-from stream_engine.evaluation.calibration import HELD, Calibration, calibrated
+from stream_engine.evaluation.answer_probabilities import HELD, Calibration, calibrated
 from stream_engine.evaluation.drift import Worsening
 from stream_engine.evaluation.observer import (
     ALL,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from stream_engine.evaluation import NoModel
-from stream_engine.evaluation.calibration import calibrated
+from stream_engine.evaluation.answer_probabilities import calibrated
 from stream_engine.evaluation.probability import COUNTED, counted, model
 from stream_engine.formats import decoder
 from stream_engine.formats.options import EventOptions

@@ -221,7 +221,7 @@ def test_a_planted_wrong_anchor_is_found(tmp_path):
 
 def test_what_is_right_is_no_fault():
     text = (
-        "`stream_engine/order/`, `order/cycle_search.py`, `tests/benchmarks/stage_*.py`, `connectors/NAME.py`, "
+        "`stream_engine/order/`, `order/judging.py`, `tests/benchmarks/stage_*.py`, `connectors/NAME.py`, "
         "`python -m tests.benchmarks guard`, `stream_engine.state.engine.Engine`, `adds3/i`, `kafka://h/t`, `1/4`"
     )
     assert not [*wrong_paths(text), *wrong_modules(text), *wrong_commands(text)]

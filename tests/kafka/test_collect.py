@@ -8,7 +8,7 @@ import pytest
 from connectors import SinkUnavailable, UnusableSource
 from connectors.kafka.client import BrokerUnavailable
 from connectors.kafka.lines_topic import LinesTopic
-from stream_engine.collect.topic_log import TopicLog
+from stream_engine.collect.line_log import TopicLog
 from stream_engine.state.store import Store
 from tests.collect.conftest import collecting, names  # noqa: F401
 from tests.collect.test_collect import NO_REFITS, kills_under_load, read_by_the_engine

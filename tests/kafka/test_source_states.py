@@ -12,7 +12,7 @@ from connectors.kafka.source import PATIENCE, KafkaSource
 from connectors.kafka.source_states import Closed, Connecting, Failed, FailedReading, Reading, Waiting
 from stream_engine.service.context import Context
 from stream_engine.service.http.context import HttpContext
-from stream_engine.service.http.live_figures import LiveFigures
+from stream_engine.service.http.live_page import LiveFigures
 from stream_engine.service.metrics import Metrics
 from stream_engine.service.source_health import SourceHealth
 from stream_engine.state.engine import Engine

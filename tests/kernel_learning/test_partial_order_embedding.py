@@ -10,9 +10,15 @@ import pytest
 from stream_engine.data.comparisons import Batch
 from stream_engine.data.triplet_columns import net_triplets
 from stream_engine.evaluation.coordinates import margin_scale
-from stream_engine.kernel_learning import auxiliary_kernels, linear, mkpoe, splits
-from stream_engine.kernel_learning.constraints import NAMES, Constraints, constraints, without_contradictions
-from stream_engine.kernel_learning.distance_operator import excess, satisfied, triplet_rows
+from stream_engine.kernel_learning import auxiliary_kernels, linear, mkpoe
+from stream_engine.kernel_learning.constraints import (
+    NAMES,
+    Constraints,
+    by_objects_out,
+    constraints,
+    without_contradictions,
+)
+from stream_engine.kernel_learning.pair_lists import excess, satisfied, triplet_rows
 from stream_engine.order.partial_order import PartialOrder
 from stream_engine.refits import CannotRefit, beta_choice
 from stream_engine.refits import partial_order_embedding as poe
@@ -302,7 +308,7 @@ def test_objects_are_held_out_as_the_paper_says(aux):
     _, triplets, specs = aux
     snapshot = reference.snapshot_of(triplets, 24)
     voted = net_triplets(triplet_columns(snapshot))
-    folds = splits.by_objects_out(snapshot, "length2", voted, 3, 0)
+    folds = by_objects_out(snapshot, "length2", voted, 3, 0)
     assert sorted(np.concatenate([np.flatnonzero(~f.inside) for f in folds]).tolist()) == list(range(24))
     whole = as_set(constraints(snapshot, "length2"))
     kernels = auxiliary_kernels.load(specs, snapshot.objects).kernels

@@ -8,9 +8,8 @@ from hypothesis import strategies as st
 
 from stream_engine.data.triplet_columns import net_triplets
 from stream_engine.evaluation import hash_split
-from stream_engine.kernel_learning import auxiliary_kernels, lambda_choice, linear, rckl
-from stream_engine.kernel_learning.distance_operator import adjoint, excess, satisfied, triplet_rows
-from stream_engine.kernel_learning.triplet_lists import weighted_triplets
+from stream_engine.kernel_learning import auxiliary_kernels, linear, rckl
+from stream_engine.kernel_learning.pair_lists import adjoint, excess, satisfied, triplet_rows, weighted_triplets
 from stream_engine.refits import CannotRefit, SolverFailed, kernel_learning
 from stream_engine.state import artifact
 from stream_engine.state.snapshot import triplet_columns
@@ -233,7 +232,7 @@ def test_the_search_goes_on_below_the_grid_while_that_helps(monkeypatch):
     assert len(tried) > 3 and np.allclose(np.divide(steps[:-1], steps[1:]), 2)
     best = min(tried, key=lambda t: t["log_loss"])
     assert made.report["lambda1"] == best["lambda1"] < steps[1] and made.report["chosen_by"] == "held-out log loss"
-    assert tried[-1]["log_loss"] >= best["log_loss"] or len(tried) == 2 + lambda_choice.BEYOND
+    assert tried[-1]["log_loss"] >= best["log_loss"] or len(tried) == 2 + rckl.BEYOND
 
 
 def test_the_search_goes_on_above_the_grid_while_that_helps(monkeypatch):
@@ -244,7 +243,7 @@ def test_the_search_goes_on_above_the_grid_while_that_helps(monkeypatch):
     tried = made.report["tried"]
     best = min(tried, key=lambda t: t["log_loss"])
     assert made.report["lambda1"] == best["lambda1"] > tried[0]["lambda1"]
-    assert 1 <= sum(t["lambda1"] > tried[0]["lambda1"] for t in tried) <= lambda_choice.ABOVE
+    assert 1 <= sum(t["lambda1"] > tried[0]["lambda1"] for t in tried) <= rckl.ABOVE
 
 
 def test_a_warm_start_matches_kernels_by_name():

@@ -5,8 +5,8 @@ import pytest
 
 from stream_engine.data.triplet_columns import columns_from_triplets
 from stream_engine.order.canonical_order import net_votes, votes_of
-from stream_engine.order.carried_votes import reduced_with_votes
 from stream_engine.order.partial_order import PartialOrder, transitive_reduction
+from stream_engine.order.transitive_reduction import reduced_with_votes
 from tests.support.generators import dense_batch
 
 

@@ -100,8 +100,8 @@ def test_a_sample_is_said_to_be_one_and_its_interval_holds(monkeypatch):
 
 def test_a_search_where_no_support_answers(monkeypatch):
     """With one word of supports and more nodes than that, paths past them are searched."""
-    monkeypatch.setattr("stream_engine.order.supports.MOST_WORDS", 1)
-    monkeypatch.setattr("stream_engine.order.supports.FEWEST_WORDS", 1)
+    monkeypatch.setattr("stream_engine.order.reachability_masks.MOST_WORDS", 1)
+    monkeypatch.setattr("stream_engine.order.reachability_masks.FEWEST_WORDS", 1)
     rng = np.random.default_rng(0)
     guard, n = PartialOrder(), 16
     guard.offer(dense_batch(rng, n, 250))

@@ -5,7 +5,7 @@ import pytest
 
 from stream_engine.order.pair_rows import numbered
 from stream_engine.order.partial_order import PartialOrder, topological_order, transitive_reduction
-from stream_engine.order.supports import Supports, supports_of
+from stream_engine.order.reachability_masks import Supports, supports_of
 from tests.support.generators import as_batch, dense_batch, planted_triplets
 
 
@@ -45,8 +45,8 @@ def words(request, monkeypatch):
     if request.param == 0:
         monkeypatch.setattr("stream_engine.order.transitive_reduction.supports_of", without_supports)
     else:
-        monkeypatch.setattr("stream_engine.order.supports.MOST_WORDS", request.param)
-        monkeypatch.setattr("stream_engine.order.supports.FEWEST_WORDS", 1)
+        monkeypatch.setattr("stream_engine.order.reachability_masks.MOST_WORDS", request.param)
+        monkeypatch.setattr("stream_engine.order.reachability_masks.FEWEST_WORDS", 1)
     return request.param
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_limits
 
-from stream_engine.kernel_learning.distance_operator import triplet_rows
+from stream_engine.kernel_learning.pair_lists import triplet_rows
 from tests.benchmarks import heim_synthetic, mcfee_toy
 
 

@@ -6,7 +6,7 @@ from importlib import import_module
 import numpy as np
 import pytest
 
-from stream_engine.kernel_learning.distance_operator import excess, triplet_rows
+from stream_engine.kernel_learning.pair_lists import excess, triplet_rows
 from tests.benchmarks.__main__ import main as benchmarks
 from tests.benchmarks.papers import PAPERS, command, heim_early
 from tests.benchmarks.papers.kept import Cell, Kept

@@ -9,13 +9,13 @@ import pytest
 
 from stream_engine import exports
 from stream_engine.commands.predict import answers
+from stream_engine.evaluation.answering import Questions
 from stream_engine.evaluation.probability import model
-from stream_engine.evaluation.questions import Questions
 from stream_engine.exports.models import table
 from stream_engine.formats import decoder
 from stream_engine.formats.options import EventOptions
 from stream_engine.kernel_learning.auxiliary_files import BadKernel, KernelSpec
-from stream_engine.kernel_learning.distance_operator import excess
+from stream_engine.kernel_learning.pair_lists import excess
 from stream_engine.refits import CannotRefit, feature_metric
 from stream_engine.state import artifact as artifacts
 from stream_engine.state.engine import Engine

@@ -13,7 +13,7 @@ from stream_engine.evaluation.subset import renumbering
 from stream_engine.formats import decoder
 from stream_engine.formats.options import EventOptions
 from stream_engine.kernel_learning import mkpoe, rckl
-from stream_engine.kernel_learning.distance_operator import excess
+from stream_engine.kernel_learning.pair_lists import excess
 from stream_engine.refits import kernel_learning, partial_order_embedding
 from stream_engine.state.engine import Engine
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
-from stream_engine.clustering import factored_kernel, similarity_of_snapshot
+from stream_engine.clustering import similarity_of_snapshot
 from stream_engine.counts import kernels
 from stream_engine.data import available_memory
 from stream_engine.refits import CannotRefit
@@ -87,7 +87,7 @@ def test_by_the_factor_it_is_the_same(monkeypatch):
     snapshot, _ = world(90, 8000)
     whole = refit(snapshot, Params("k1", 3, shift=False), 0)
     monkeypatch.setattr(kernels, "KERNEL_LIMIT", 50)
-    assert isinstance(similarity_of_snapshot.similarity(snapshot, "k1").W, factored_kernel.Factored)
+    assert isinstance(similarity_of_snapshot.similarity(snapshot, "k1").W, similarity_of_snapshot.Factored)
     by_factor = refit(snapshot, Params("k1", 3, shift=False), 0)
     for name in ("coordinates", "eigenvalues"):
         np.testing.assert_allclose(by_factor.arrays[name], whole.arrays[name], atol=1e-7)

@@ -11,7 +11,7 @@ from PIL import Image
 from stream_engine.report import shell
 from stream_engine.service.http import listener, live_page
 from stream_engine.service.http.context import HttpContext
-from stream_engine.service.http.live_figures import MOST, SERIES, History, LiveFigures
+from stream_engine.service.http.live_page import MOST, SERIES, History, LiveFigures
 from stream_engine.service.metrics import Metrics
 from stream_engine.service.settings import BadSettings
 from stream_engine.state.store import Store

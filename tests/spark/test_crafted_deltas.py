@@ -8,8 +8,8 @@ import pytest
 
 from connectors import Record, SourceFailed, UnusableSource, open_source
 from stream_engine.state import spark_deltas
-from stream_engine.state.delta_columns import COLUMNS
 from stream_engine.state.engine import Engine
+from stream_engine.state.spark_deltas import COLUMNS
 from tests.spark.test_deltas import messages
 from tests.support import spark_written
 

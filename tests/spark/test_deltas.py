@@ -31,8 +31,8 @@ from stream_engine.spark.driver import OutInUse, owned
 from stream_engine.spark.job_arguments import job_of
 from stream_engine.spark.task_counts import counter_rows, partition_counter
 from stream_engine.state.artifact import Artifact
-from stream_engine.state.delta_columns import COUNTS
 from stream_engine.state.engine import Engine
+from stream_engine.state.spark_deltas import COUNTS
 from tests.laws.test_formats import examples
 from tests.support import spark_written
 from tests.support.event_worlds import some_event

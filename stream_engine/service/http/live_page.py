@@ -3,11 +3,17 @@
 The page is made like an export: in a process of its own, once for all who look, and only while somebody looks. What
 moves is read off the metrics once a second, once for all; a viewer costs one connection and a short message. Nothing
 waits for a viewer: one that does not read is cut like any slow reader (`connection`).
+
+What moves on the page, read off the metrics of a run: rate, lag, refused, the snapshot's age, refits, accuracy.
 """
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+import math
+import threading
+import time
+from collections.abc import AsyncIterator, Callable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 from starlette.requests import Request
@@ -19,10 +25,204 @@ from stream_engine.report import shell
 from stream_engine.service.http.access import Refusals
 from stream_engine.service.http.built_files import BuiltFiles, NotNow, fingerprint, later, send_file
 from stream_engine.service.http.context import HttpContext
-from stream_engine.service.http.live_figures import History, LiveFigures
 from stream_engine.service.http.make_export import FIGURES, FORMATS_OF_PAGES, PAGE
 from stream_engine.service.settings import HttpSettings
 from stream_engine.state.published import Published
+
+_READ = (  # families, by the names of their samples
+    "events_total",
+    "comparisons_total",
+    "rejected_total",
+    "objects",
+    "lag_records",
+    "snapshot_sequence",
+    "snapshot_published_timestamp_seconds",
+    "refit_progress_ratio",
+    "refit_figure",
+    "progressive_accuracy",
+    "drifts_total",
+    "stalled",
+)
+_PREFIX = "stream_engine_"
+_SMOOTH = 0.3  # of a second's rate in the rate that is shown
+BEHIND = 60.0  # seconds of reading at the present rate, above which a run is called behind
+LEAST = 50  # predictions that were tested, below which no accuracy is shown
+REFUSING = 0.05  # of the recent events, above which the page warns
+
+MOST = 240  # moments that are kept at most, at least half as many once the run is long
+FIRST = 2.0  # seconds between two moments at the start
+SERIES = ("time", "events", "refused", "lag", "accuracy", "drifts")  # of each moment; events and refused are totals
+
+
+class LiveFigures:
+    """Of one run, asked from one thread; `objects`: whether the page can show pictures or texts of objects."""
+
+    def __init__(self, context: HttpContext, objects: bool = False):
+        self._context, self._objects = context, objects
+        self._before: tuple[float, float, float] | None = None  # time, events, refused
+        self._rate = self._refusing = 0.0
+
+    def now(self) -> dict[str, Any]:
+        """The figures as JSON takes them: None where nothing is known."""
+        read, newest, before = self._samples(), self._context.published(), self._context.metrics.restored
+        events, refused = _sum(read, "events_total"), _sum(read, "rejected_total")
+        self._follow(time.monotonic(), events, refused)
+        lags = [value for _, value in read.get("lag_records", ())]
+        lag = sum(lags) if lags and not any(map(math.isnan, lags)) else None
+        ready = not self._context.ready()
+        if not ready and not lag:
+            lag = None  # what came meanwhile is not known
+        published = _sum(read, "snapshot_published_timestamp_seconds")
+        behind = bool(_sum(read, "stalled")) or (lag or 0) > BEHIND * max(self._rate, 1.0)
+        failed = self._context.failed_refits()
+        return {
+            "time": round(time.time(), 1),
+            "events": int(events) + before.get("events", 0),
+            "rate": round(self._rate, 1),
+            "comparisons": int(_sum(read, "comparisons_total")) + before.get("comparisons", 0),
+            "refused": int(refused) + before.get("rejected", 0),
+            "refusing": self._refusing > REFUSING,
+            "objects_shown": self._objects,
+            "lag": None if lag is None else int(lag),
+            "ready": ready,
+            "behind": behind,
+            "objects": int(_sum(read, "objects")) or (len(newest.snapshot.objects) if newest else 0),
+            "snapshot": newest.snapshot.sequence if newest else 0,
+            "age": max(time.time() - published, 0.0) if published else None,
+            "accuracy": _accuracy(read, self._context.progressive()),
+            "refits": [_refit(read, kind) for kind in sorted(self._context.running_refits())],
+            "failed": sorted(failed),
+            "drifts": int(_sum(read, "drifts_total")),
+            "wrong": [*self._wrong(behind, lag), *(_failed(kind, failed[kind]) for kind in sorted(failed))],
+        }
+
+    def _wrong(self, behind: bool, lag: float | None) -> list[str]:
+        """What a person should see to now, a sentence each."""
+        said = []
+        if why := self._context.ready():
+            said.append(f"{why[:1].upper()}{why[1:]}.")
+        if behind and lag:
+            said.append(f"Behind: {_unread(lag, self._rate)}.")
+        elif behind:
+            said.append("Nothing was read for a while, though there is something to keep.")
+        if self._refusing > REFUSING:
+            said.append(
+                f"{100 * self._refusing:.0f} % of the recent events were rejected; the reasons: stream-engine "
+                "dead-letters list."
+            )
+        return said
+
+    def _follow(self, now: float, events: float, refused: float) -> None:
+        """Update the recent rate and the recent share of rejected events."""
+        if self._before is not None and now > self._before[0]:
+            taken, out = events - self._before[1], refused - self._before[2]
+            rate = taken / (now - self._before[0])
+            self._rate += _SMOOTH * (rate - self._rate) if self._rate else rate
+            if taken + out > 0:
+                self._refusing += _SMOOTH * (out / (taken + out) - self._refusing)
+        self._before = now, events, refused
+
+    def _samples(self) -> dict[str, list[tuple[dict[str, str], float]]]:
+        """What is read, by name without prefix: labels and value of each series."""
+        found: dict[str, list[tuple[dict[str, str], float]]] = {}
+        names = [_PREFIX + name for name in _READ]
+        for family in self._context.metrics.registry.restricted_registry(names).collect():
+            for sample in family.samples:
+                found.setdefault(sample.name.removeprefix(_PREFIX), []).append((sample.labels, sample.value))
+        return found
+
+
+class History:
+    """The figures since the run began: a few hundred moments, whatever the length of the run. When there are `MOST`,
+    every second one goes and the next come half as often. `figures()` gives those of now; `close` ends the thread."""
+
+    def __init__(self, figures: Callable[[], dict[str, Any]], every: float = FIRST):
+        self._figures, self._every = figures, every
+        self._moments: list[tuple[Any, ...]] = []
+        self._lock, self._end = threading.Lock(), threading.Event()
+        self._thread = threading.Thread(target=self._follow, name="history", daemon=True)
+        self._thread.start()
+
+    def take(self) -> None:
+        """Keep this moment."""
+        told = self._figures()
+        moment = tuple(told[name] for name in SERIES)
+        with self._lock:
+            self._moments.append(moment)
+            if len(self._moments) >= MOST:
+                self._moments = self._moments[:-1:2] + self._moments[-1:]  # the oldest and the newest stay
+                self._every *= 2
+
+    def so_far(self) -> dict[str, list[Any]]:
+        """Each series, all of one length, the oldest moment first; None where nothing was known."""
+        with self._lock:
+            moments = list(self._moments)
+        return {name: [moment[number] for moment in moments] for number, name in enumerate(SERIES)}
+
+    def close(self) -> None:
+        """End the thread."""
+        self._end.set()
+        self._thread.join(5)
+
+    def _follow(self) -> None:
+        while not self._end.is_set():
+            self.take()
+            self._end.wait(self._every)
+
+
+def _sum(read: dict[str, list[tuple[dict[str, str], float]]], name: str) -> float:
+    return sum(value for _, value in read.get(name, ()))
+
+
+def _unread(lag: float, rate: float) -> str:
+    """How much is unread, and how long it takes at this rate.
+
+    >>> _unread(12000, 100.0), _unread(5000, 0.2)
+    ('12,000 unread, 2 minutes at the present rate', '5,000 unread, and nothing is read at present')
+    """
+    if rate < 1:
+        return f"{lag:,.0f} unread, and nothing is read at present"
+    return f"{lag:,.0f} unread, {max(1, round(lag / rate / 60)):,} minutes at the present rate"
+
+
+def _failed(kind: str, why: str) -> str:
+    """
+    >>> _failed("classify", "classify: no object has a label")
+    'The refit classify failed, and what it made before stays: no object has a label.'
+    """
+    first = next(iter(why.removeprefix(f"{kind}: ").strip().splitlines()), "see the log")
+    return f"The refit {kind} failed, and what it made before stays: {first.rstrip('.')}."
+
+
+def _accuracy(
+    read: dict[str, list[tuple[dict[str, str], float]]], progressive: Mapping[str, Any] = MappingProxyType({})
+) -> float | None:
+    """The best predictor's accuracy over the recent past, all kinds of events together; None where none of them was
+    tested often enough to say."""
+    recent = [
+        value
+        for labels, value in read.get("progressive_accuracy", ())
+        if labels["kind"] == "all" and labels["window"] == "rolling" and _tested(progressive, labels) >= LEAST
+    ]
+    return max(recent, default=None)
+
+
+def _tested(progressive: Mapping[str, Any], labels: Mapping[str, str]) -> float:
+    """How many answers a share is of."""
+    kinds = progressive.get("predictors", {}).get(labels["predictor"], {})
+    return kinds.get("all", {}).get("rolling", {}).get("tested", math.inf)
+
+
+def _refit(read: dict[str, list[tuple[dict[str, str], float]]], kind: str) -> dict[str, Any]:
+    """How far a running refit is, and the gap that it told last."""
+    done = [value for labels, value in read.get("refit_progress_ratio", ()) if labels["refit"] == kind]
+    gaps = [
+        value
+        for labels, value in read.get("refit_figure", ())
+        if labels["refit"] == kind and labels["figure"] == "gap" and math.isfinite(value)
+    ]
+    return {"kind": kind, "done": min(sum(done), 1.0), "gap": gaps[0] if gaps else None}
+
 
 EVERY = 1.0  # seconds between two messages to a viewer
 MOST_VIEWERS = 200  # beyond it 503

@@ -39,8 +39,7 @@ from stream_engine.service.http.built_files import BuiltFiles, NotNow, later, se
 from stream_engine.service.http.context import HttpContext
 from stream_engine.service.http.listener import Listener, listen_on, warn_of_strangers
 from stream_engine.service.http.live_answers import LiveAnswers
-from stream_engine.service.http.live_figures import History, LiveFigures
-from stream_engine.service.http.live_page import LivePage
+from stream_engine.service.http.live_page import History, LiveFigures, LivePage
 from stream_engine.service.http.paths import document
 from stream_engine.service.settings import BadSettings, HttpSettings
 

@@ -16,7 +16,7 @@ from stream_engine.counts import kernels, spectral
 from stream_engine.data.triplet_columns import columns_from_triplets
 from stream_engine.embedding import fit as embedding_fit
 from stream_engine.kernel_learning import factored, mkpoe, pair_lists, problem
-from stream_engine.kernel_learning.distance_operator import triplet_rows
+from stream_engine.kernel_learning.pair_lists import triplet_rows
 from tests.benchmarks import kleindessner as bench
 from tests.benchmarks.papers.kept import Cell, Kept
 from tests.benchmarks.papers.rows import NOT_RUN, Curve, Drawing, Paper, Row, drawing, found, missing, row
