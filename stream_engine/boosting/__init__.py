@@ -8,6 +8,6 @@ sampler and the sums of equation (2) that need care; `votes.py` is equation (5);
 and 4 say of a booster. Plain functions on arrays: `stream_engine.refits.triplet_boost` is their only door to snapshots.
 
 `vector_machine` gives scores, of nearest neighbours too, on any similarity (Kleindessner & von Luxburg 2017: k1 and k2
-are for any kernel method), `probabilities` makes them probabilities, `nested` chooses among models and settings and reports on
-objects that neither chose nor were learned from. All of it is on arrays.
+are for any kernel method), `probabilities` makes them probabilities, `nested` chooses among models and settings and
+reports on objects that neither chose nor were learned from. All of it is on arrays.
 """
