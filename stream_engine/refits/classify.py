@@ -58,7 +58,7 @@ class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """
 
     similarities: tuple[str, ...] = ("k1", "k2", "adds3", "embedding", LEARNED)
-    vector_machine: tuple[Annotated[int, msgspec.Meta(ge=1)], ...] = (1, 3, 5, 9, 15)
+    neighbours: tuple[Annotated[int, msgspec.Meta(ge=1)], ...] = (1, 3, 5, 9, 15)
     penalties: tuple[Annotated[float, msgspec.Meta(gt=0)], ...] = (0.1, 1.0, 10.0, 100.0)
     rounds: Annotated[int, msgspec.Meta(ge=0, le=100_000_000)] = 20_000
     objects: Annotated[int, msgspec.Meta(ge=2)] | tuple[str, ...] | None = None

@@ -20,7 +20,7 @@ PLACES = (200, 600, 2000)  # where claims are looked at
 LOSSES, FORMS = ("ste", "hinge"), ("t", "mkl", "ak")
 BETAS = (3.0, 20.0, 150.0, 1000.0)
 SIGMAS = (0.0, 0.1, 0.3)
-SOLVER = (factored, problem, pair_lists, pair_lists, bench)
+SOLVER = (factored, problem, pair_lists, bench)
 RESTS_ON = {
     **dict.fromkeys(("ste", "hinge"), (rckl_solver, *SOLVER)),
     **dict.fromkeys(("MKPOE", "sigma"), (rckl_solver, mkpoe, linear, *SOLVER)),
