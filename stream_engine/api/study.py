@@ -13,8 +13,8 @@ from stream_engine.api.learning import Learning
 from stream_engine.api.results import frame
 from stream_engine.clustering import BETWEEN
 from stream_engine.counts.worker_votes import names_of
-from stream_engine.findings.words import some
 from stream_engine.refits import REFITS, refit_module
+from stream_engine.report.findings.words import some
 from stream_engine.state.artifact import Artifact
 from stream_engine.state.exclusion import noted
 from stream_engine.state.published import Published

@@ -47,7 +47,7 @@ def export(
         raise click.UsageError(f"export: got {', '.join(unknown)}, expected any of {', '.join(exports.EXPORTS)}")
     published = Store(state).published(which)
     if object_order == "name":
-        from stream_engine.exports.by_name import by_name  # it compiles kernels; the other exports do without
+        from stream_engine.commands.by_name import by_name  # it compiles kernels; the other exports do without
 
         published = by_name(published)
     Path(out).mkdir(parents=True, exist_ok=True)

@@ -17,10 +17,10 @@ from stream_engine.commands import state_option
 from stream_engine.data.packed_names import unpack_names
 from stream_engine.evaluation.judgement_folds import judgements_of
 from stream_engine.exports.models import COUNTS_TOLD
-from stream_engine.findings import Finding, findings, warnings
-from stream_engine.findings.facts import Facts
-from stream_engine.findings.models import explained
-from stream_engine.findings.words import percent
+from stream_engine.report.findings import Finding, findings, warnings
+from stream_engine.report.findings.facts import Facts
+from stream_engine.report.findings.models import explained
+from stream_engine.report.findings.words import percent
 from stream_engine.state.snapshot import Snapshot
 from stream_engine.state.store import Store
 

@@ -1,7 +1,7 @@
 """Inter-rater and test-retest agreement, and how many participants were flagged."""
 
-from stream_engine.findings import GAP, sentences
 from stream_engine.report import Section, Table
+from stream_engine.report.findings import GAP, sentences
 from stream_engine.report.material import Material
 from stream_engine.state.artifact import figure
 

@@ -3,8 +3,8 @@
 import numpy as np
 
 from stream_engine.data.triplet_columns import pair_of_entry
-from stream_engine.findings import sentences
 from stream_engine.report import Section, Table
+from stream_engine.report.findings import sentences
 from stream_engine.report.material import Material
 from stream_engine.state.snapshot import triplet_columns
 

@@ -3,10 +3,10 @@
 import numpy as np
 
 from stream_engine.data.packed_names import unpack_names
-from stream_engine.findings import GAP, sentences
-from stream_engine.findings.agreement import FEWEST
-from stream_engine.findings.words import listed
 from stream_engine.report import Section, Table
+from stream_engine.report.findings import GAP, sentences
+from stream_engine.report.findings.agreement import FEWEST
+from stream_engine.report.findings.words import listed
 from stream_engine.report.material import Material
 from stream_engine.state.artifact import Artifact
 

@@ -7,10 +7,10 @@ import numpy as np
 
 from stream_engine.clustering import BETWEEN
 from stream_engine.exports.cluster_numbers import by_size, numbers
-from stream_engine.findings.clusters import explained as explained_test
-from stream_engine.findings.words import listed, some
 from stream_engine.report import Section, Table
 from stream_engine.report.drawings import Axis, Bars, Drawing
+from stream_engine.report.findings.clusters import explained as explained_test
+from stream_engine.report.findings.words import listed, some
 from stream_engine.report.material import Material
 
 TITLE = "Clusters"

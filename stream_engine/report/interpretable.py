@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from stream_engine.findings.words import listed, percent, some
 from stream_engine.refits.dimensions import REPRODUCIBLE
 from stream_engine.report import Section, Table
+from stream_engine.report.findings.words import listed, percent, some
 from stream_engine.report.material import Material
 from stream_engine.state.artifact import Artifact, figure
 

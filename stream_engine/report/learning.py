@@ -17,9 +17,9 @@ from stream_engine.evaluation import cross_fit
 from stream_engine.evaluation.answer_probabilities import log_odds, probabilities
 from stream_engine.evaluation.held_out import BINS, Figures
 from stream_engine.evaluation.participants import wilson
-from stream_engine.findings.words import count, percent, some
 from stream_engine.report import Section, Table
 from stream_engine.report.drawings import Axis, Curve, Drawing, Rules
+from stream_engine.report.findings.words import count, percent, some
 from stream_engine.report.material import Material
 from stream_engine.state.artifact import Artifact
 

@@ -9,8 +9,8 @@ from stream_engine.evaluation.hash_split import name_hashes
 from stream_engine.evaluation.judgement_folds import judgements_of
 from stream_engine.exports.cluster_numbers import by_size
 from stream_engine.exports.object_places import EMBEDDING, PICTURE, ObjectCoordinates
-from stream_engine.findings import Findings, findings
-from stream_engine.findings.facts import Facts
+from stream_engine.report.findings import Findings, findings
+from stream_engine.report.findings.facts import Facts
 from stream_engine.report.places import maps
 from stream_engine.state.artifact import Artifact
 from stream_engine.state.published import Published

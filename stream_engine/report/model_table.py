@@ -1,9 +1,9 @@
 """The table of models: how well each predicts held-out answers, beside chance and the noise ceiling."""
 
 from stream_engine.exports.models import PEOPLE
-from stream_engine.findings import sentences
-from stream_engine.findings.models import explained
 from stream_engine.report import Section, Table
+from stream_engine.report.findings import sentences
+from stream_engine.report.findings.models import explained
 from stream_engine.report.material import Material
 
 TITLE = "Prediction accuracy"

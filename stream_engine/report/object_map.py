@@ -5,10 +5,10 @@ from collections.abc import Iterator
 import numpy as np
 
 from stream_engine.exports.object_places import PICTURE, ObjectCoordinates, ellipses_of
-from stream_engine.findings import sentences
-from stream_engine.findings.words import percent, some
 from stream_engine.report import Section
 from stream_engine.report.drawings import Axis, Drawing, Ellipses, Points, Segments
+from stream_engine.report.findings import sentences
+from stream_engine.report.findings.words import percent, some
 from stream_engine.report.material import Material
 
 HEIGHT = 440

@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 
 from stream_engine.exports import object_table
-from stream_engine.findings.words import listed, some
 from stream_engine.report import Section, Table
+from stream_engine.report.findings.words import listed, some
 from stream_engine.report.material import Material
 
 FEW = 10  # answers, below which little is known of an object

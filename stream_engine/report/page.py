@@ -20,10 +20,10 @@ import jinja2
 import numpy as np
 
 from stream_engine.data.version import installed_version
-from stream_engine.findings import Finding
-from stream_engine.findings.models import interval
-from stream_engine.findings.words import cell, count, p_value, percent, some
 from stream_engine.report import SECTIONS, Section, Table, maker
+from stream_engine.report.findings import Finding
+from stream_engine.report.findings.models import interval
+from stream_engine.report.findings.words import cell, count, p_value, percent, some
 from stream_engine.report.inline_svg import PATHS, colour_class, shape_of, svg
 from stream_engine.report.material import Material
 from stream_engine.report.places import ObjectCoordinates

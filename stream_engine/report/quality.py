@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
-from stream_engine.findings import GAP, warnings
-from stream_engine.findings.facts import Facts
-from stream_engine.findings.words import listed, some
 from stream_engine.report import Section
+from stream_engine.report.findings import GAP, warnings
+from stream_engine.report.findings.facts import Facts
+from stream_engine.report.findings.words import listed, some
 from stream_engine.report.material import Material
 
 

@@ -2,8 +2,8 @@
 
 from stream_engine import asking
 from stream_engine.asking.known import known_from
-from stream_engine.findings.words import some
 from stream_engine.report import Section, Table
+from stream_engine.report.findings.words import some
 from stream_engine.report.material import Material
 
 ENOUGH = 10  # answers about each object, below which any question about it helps

@@ -1,7 +1,7 @@
 """What was read, and what was rejected and why."""
 
-from stream_engine.findings import sentences
 from stream_engine.report import Section, Table
+from stream_engine.report.findings import sentences
 from stream_engine.report.material import Material
 
 TITLE = "Data"

@@ -6,9 +6,9 @@ import numpy as np
 
 from stream_engine.exports import NothingToExport
 from stream_engine.exports.workers import workers
-from stream_engine.findings.words import listed, some
 from stream_engine.report import Section, Table
 from stream_engine.report.drawings import Axis, Bars, Drawing
+from stream_engine.report.findings.words import listed, some
 from stream_engine.report.material import Material
 
 TITLE = "Participants"

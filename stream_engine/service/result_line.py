@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 from connectors import split_uri
 from stream_engine.exports.models import COUNTS_TOLD
-from stream_engine.findings import Findings, findings, warnings
-from stream_engine.findings.facts import Facts
+from stream_engine.report.findings import Findings, findings, warnings
+from stream_engine.report.findings.facts import Facts
 from stream_engine.service.dead_letters import folder_of
 from stream_engine.service.open_run import OpenRun
 from stream_engine.service.resumed import as_arguments

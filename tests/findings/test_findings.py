@@ -11,8 +11,8 @@ import pytest
 import stream_engine
 from stream_engine.evaluation.connection import components
 from stream_engine.evaluation.participants import checked, wilson
-from stream_engine.findings import RESULT, TOPICS, WARNING, findings, sentences, warnings
-from stream_engine.findings.facts import Facts
+from stream_engine.report.findings import RESULT, TOPICS, WARNING, findings, sentences, warnings
+from stream_engine.report.findings.facts import Facts
 from tests.support.facts import states
 
 

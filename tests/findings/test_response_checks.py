@@ -10,10 +10,10 @@ from scipy.stats import binomtest
 import stream_engine
 from stream_engine.evaluation.participants import checked
 from stream_engine.evaluation.response_checks import LEVEL, holm, response_checks
-from stream_engine.findings import findings
-from stream_engine.findings.facts import Facts
 from stream_engine.formats.record_columns import records_of
 from stream_engine.formats.roles import response_times
+from stream_engine.report.findings import findings
+from stream_engine.report.findings.facts import Facts
 
 PEOPLE = [f"p{i:02}" for i in range(15)]
 BIASED, FAST, STRAIGHT = "p03", "p07", "p11"

@@ -72,7 +72,6 @@ SHARED = {
         "kernel_refits",
     },
     "exports": {
-        "by_name",
         "cluster_numbers",
         "files",
         "declarations",

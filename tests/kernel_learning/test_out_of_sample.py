@@ -12,10 +12,10 @@ import pytest
 from scipy.optimize import minimize
 
 from stream_engine import exports
+from stream_engine.commands.by_name import by_name
 from stream_engine.data.comparisons import Triplet
 from stream_engine.data.triplet_columns import columns_from_triplets
 from stream_engine.evaluation import predictor, subset
-from stream_engine.exports.by_name import by_name
 from stream_engine.exports.files import encode
 from stream_engine.kernel_learning import auxiliary_kernels, out_of_sample
 from stream_engine.kernel_learning.auxiliary_kernels import KernelSpec

@@ -12,9 +12,9 @@ import pytest
 
 from deploy.manual import exports as manual_page
 from stream_engine import exports
+from stream_engine.commands.by_name import by_name
 from stream_engine.data.array_checks import pattern_of
 from stream_engine.exports import Content
-from stream_engine.exports.by_name import by_name
 from stream_engine.exports.cluster_numbers import numbers
 from stream_engine.exports.declarations import ARRAYS, LEFT_OUT, OF_REFITS, SCALARS, TABLES, Array, columns, declared
 from stream_engine.exports.files import encode

@@ -8,11 +8,11 @@ import pyarrow.parquet
 import pytest
 
 from stream_engine import exports
+from stream_engine.commands.by_name import by_name
 from stream_engine.counts import ACCUMULATORS
 from stream_engine.data.comparisons import Quadruplet, Triplet
 from stream_engine.data.packed_names import pack_names
 from stream_engine.exports import Content, NothingToExport, models
-from stream_engine.exports.by_name import by_name
 from stream_engine.exports.files import FORMATS, MEDIA_TYPES, encode
 from stream_engine.refits import reliability
 from stream_engine.state.artifact import Artifact

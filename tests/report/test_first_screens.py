@@ -4,8 +4,8 @@ import re
 
 import numpy as np
 
-from stream_engine.findings import WARNING
 from stream_engine.report import page
+from stream_engine.report.findings import WARNING
 from stream_engine.report.page import tiles
 from tests.support import survey_cases
 

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from stream_engine.findings import WARNING, Finding
+from stream_engine.report.findings import WARNING, Finding
 from stream_engine.service.result_line import before, result_line
 from stream_engine.state.artifact import Artifact
 from stream_engine.state.engine import Engine

@@ -19,8 +19,8 @@ from pyarrow import parquet
 
 from connectors import Position, Record, SourceFailed, UnusableSource, open_source, spark_deltas
 from stream_engine import exports
+from stream_engine.commands.by_name import by_name
 from stream_engine.data.comparisons import EVENT_TYPES, Triplet
-from stream_engine.exports.by_name import by_name
 from stream_engine.exports.files import encode
 from stream_engine.exports.summary import summary_of
 from stream_engine.formats.options import EventOptions, UnusableOptions

@@ -7,9 +7,9 @@ import pytest
 
 from connectors.disk import Disk
 from stream_engine import exports
+from stream_engine.commands.by_name import by_name
 from stream_engine.data import container
 from stream_engine.data.comparisons import Triplet
-from stream_engine.exports.by_name import by_name
 from stream_engine.exports.partial_order import partial_order
 from stream_engine.state import sweeping
 from stream_engine.state.engine import Engine

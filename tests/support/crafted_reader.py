@@ -25,6 +25,7 @@ import numpy as np
 from stream_engine import asking, exports
 from stream_engine.asking import CannotAsk
 from stream_engine.asking.known import known_from
+from stream_engine.commands.by_name import by_name
 from stream_engine.counts.adds_similarity import _add_dense
 from stream_engine.data import container
 from stream_engine.data.compiled import read_only
@@ -32,10 +33,9 @@ from stream_engine.data.container import Corrupt
 from stream_engine.embedding.online_predictor import Online
 from stream_engine.evaluation import PREDICTORS, predictor
 from stream_engine.exports import NothingToExport
-from stream_engine.exports.by_name import by_name
-from stream_engine.findings import findings
-from stream_engine.findings.facts import Facts
 from stream_engine.refits import REFITS, CannotRefit, refit_module
+from stream_engine.report.findings import findings
+from stream_engine.report.findings.facts import Facts
 from stream_engine.state import snapshot as snapshots
 from stream_engine.state.engine import Engine, OverlappingStates
 from stream_engine.state.published import Published

@@ -15,17 +15,17 @@ RESULT, WARNING, GAP = "result", "warning", "gap"  # what was found; what is wro
 
 # topic, in the order in which a reader needs them -> "module:function" giving findings from facts
 TOPICS = {
-    "data": "stream_engine.findings.data:read",
-    "excluded": "stream_engine.findings.excluded:excluded",
-    "connection": "stream_engine.findings.data:connected",
-    "accuracy": "stream_engine.findings.models:accuracy",
-    "agreement": "stream_engine.findings.agreement:agreement",
-    "participants": "stream_engine.findings.agreement:participants",
-    "map": "stream_engine.findings.models:placed",
-    "differences": "stream_engine.findings.differences:differences",
-    "clusters": "stream_engine.findings.clusters:clusters",
-    "order": "stream_engine.findings.agreement:order",
-    "gaps": "stream_engine.findings.data:gaps",
+    "data": "stream_engine.report.findings.data:read",
+    "excluded": "stream_engine.report.findings.excluded:excluded",
+    "connection": "stream_engine.report.findings.data:connected",
+    "accuracy": "stream_engine.report.findings.models:accuracy",
+    "agreement": "stream_engine.report.findings.agreement:agreement",
+    "participants": "stream_engine.report.findings.agreement:participants",
+    "map": "stream_engine.report.findings.models:placed",
+    "differences": "stream_engine.report.findings.differences:differences",
+    "clusters": "stream_engine.report.findings.clusters:clusters",
+    "order": "stream_engine.report.findings.agreement:order",
+    "gaps": "stream_engine.report.findings.data:gaps",
 }
 
 

@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from stream_engine.findings import GAP, Finding
-from stream_engine.findings.facts import Facts
-from stream_engine.findings.words import p_value
+from stream_engine.report.findings import GAP, Finding
+from stream_engine.report.findings.facts import Facts
+from stream_engine.report.findings.words import p_value
 from stream_engine.state.artifact import figure
 
 LEVEL = 0.05  # as `refits.cluster_verdict`, which loads the compiler

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator, Mapping
 
-from stream_engine.findings import GAP, Finding
-from stream_engine.findings.agreement import FEWEST
-from stream_engine.findings.facts import Facts
-from stream_engine.findings.words import p_value, percent, some
+from stream_engine.report.findings import GAP, Finding
+from stream_engine.report.findings.agreement import FEWEST
+from stream_engine.report.findings.facts import Facts
+from stream_engine.report.findings.words import p_value, percent, some
 from stream_engine.state.artifact import figure
 
 

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from stream_engine.evaluation.response_checks import LEAST
-from stream_engine.findings import GAP, WARNING, Finding
-from stream_engine.findings.facts import Facts
-from stream_engine.findings.words import count, percent, some
+from stream_engine.report.findings import GAP, WARNING, Finding
+from stream_engine.report.findings.facts import Facts
+from stream_engine.report.findings.words import count, percent, some
 from stream_engine.state.artifact import figure
 from stream_engine.state.snapshot import triplet_columns
 

@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from stream_engine.findings import GAP, WARNING, Finding
-from stream_engine.findings.facts import Facts
-from stream_engine.findings.words import count, p_value, percent, some
+from stream_engine.report.findings import GAP, WARNING, Finding
+from stream_engine.report.findings.facts import Facts
+from stream_engine.report.findings.words import count, p_value, percent, some
 from stream_engine.state.artifact import figure
 
 CLOSE = 0.015  # to the noise ceiling: as good as it

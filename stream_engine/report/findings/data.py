@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from stream_engine.findings import GAP, WARNING, Finding
-from stream_engine.findings.facts import Facts
-from stream_engine.findings.words import count, listed, percent, some
+from stream_engine.report.findings import GAP, WARNING, Finding
+from stream_engine.report.findings.facts import Facts
+from stream_engine.report.findings.words import count, listed, percent, some
 
 
 def gaps(facts: Facts) -> Iterator[Finding]:
