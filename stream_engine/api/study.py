@@ -306,7 +306,7 @@ class Study:
             frequent cluster), between (whether it is between clusters, by its stability), and the verdict, the same in
             every row: "3 clusters", "no clusters: a continuum" (groups are then parts of it) or "cannot tell".
         """
-        from stream_engine.exports.cluster_numbers import numbers
+        from stream_engine.exports.object_places import numbers
 
         artifact = self._artifact("sdp_clustering") if k is None else self._other("sdp_clustering", k=k)
         labels = numbers(artifact.arrays["labels"]).tolist()
@@ -491,7 +491,7 @@ class Study:
         Report
             The written files, and notes about them.
         """
-        from stream_engine.report.figure_style import style_of
+        from stream_engine.report.figure_files import style_of
         from stream_engine.report.writing import write
 
         style = style_of(figure_width, font, font_size)

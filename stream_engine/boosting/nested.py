@@ -5,14 +5,83 @@ temperatures that were chosen on the other folds alone, each of them held out in
 reported, neither of a single model (its setting was chosen) nor of the choice among them. Of few objects every fold is
 reported on in turn and the answers pooled (cross-fitting); of many only the first. A model that held two folds out
 serves both of them, as the one reported on and the one that chooses: F (F - 1) / 2 + F fits of a setting for F folds.
+
+Scores as probabilities: P(c) = exp(t s_c) / sum_b exp(t s_b), with one t >= 0 (temperature scaling, Guo et al. 2017,
+sec. 4.2), fitted to scores of objects that the model had not learned from. The order of the classes stays.
 """
 
 from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
+from scipy.special import logsumexp, softmax
 
-from stream_engine.boosting import probabilities
+
+def temperature(scores: np.ndarray, truth: np.ndarray) -> float:
+    """The t with the least log loss of (m, Y) scores; by bisection, the loss is convex in t. O(m Y) a step.
+
+    One more object each way at a usual margin keeps t finite while all comes as expected.
+
+    >>> round(temperature(np.array([[1.0, 0.0], [1.0, 0.0], [1.0, 0.0]]), np.array([0, 0, 1])), 4)  # log(3 / 2)
+    0.4055
+    """
+    if not len(scores) or scores.shape[1] < 2:
+        return 0.0
+    top = np.sort(scores, axis=1)
+    margin = float(np.sqrt(np.mean((top[:, -1] - top[:, -2]) ** 2)))
+    if margin == 0.0:
+        return 0.0
+    own = scores[np.arange(len(scores)), truth]
+
+    def rise(t: float) -> float:
+        expected = (softmax(t * scores, axis=1) * scores).sum(axis=1)
+        return float((own - expected).sum() - margin * np.tanh(t * margin / 2))
+
+    low, high = 0.0, 1.0 / margin
+    if rise(0.0) <= 0:
+        return 0.0
+    while rise(high) > 0 and high < 1e9 / margin:
+        low, high = high, 2 * high
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if rise(middle) > 0 else (low, middle)
+    return (low + high) / 2
+
+
+def probabilities(scores: np.ndarray, t: float, abstained: np.ndarray, prior: np.ndarray) -> np.ndarray:
+    """(m, Y) of (m, Y) scores; where a model abstained the classes' shares `prior` (Y,)."""
+    made = softmax(t * scores, axis=1)
+    made[abstained] = prior
+    return made
+
+
+def losses(scores: np.ndarray, t: float, abstained: np.ndarray, prior: np.ndarray, truth: np.ndarray) -> np.ndarray:
+    """(m,) -log P(truth), in nats."""
+    at = np.arange(len(truth))
+    said = logsumexp(t * scores, axis=1) - t * scores[at, truth]
+    return np.where(abstained, -np.log(prior[truth]), said)
+
+
+def decided(scores: np.ndarray, abstained: np.ndarray, prior: np.ndarray) -> np.ndarray:
+    """(m,) int32 the class of the largest score; among equal ones, and where a model abstained, the one with the larger
+    share (of equal shares the first).
+
+    >>> decided(np.array([[1.0, 2.0], [0.0, 0.0]]), np.array([False, False]), np.array([0.75, 0.25])).tolist()
+    [1, 0]
+    """
+    top = (scores == scores.max(axis=1, keepdims=True)) | abstained[:, None]
+    return np.where(top, prior, -1.0).argmax(axis=1).astype(np.int32)
+
+
+def shares(labels: np.ndarray, classes: int) -> np.ndarray:
+    """(classes,) shares of the classes, each counted half a time more: none is impossible.
+
+    >>> shares(np.array([0, 0, 1]), 2).tolist()
+    [0.625, 0.375]
+    """
+    counts = np.bincount(labels, minlength=classes) + 0.5
+    return counts / counts.sum()
+
 
 FOLDS = 5
 FEW = 10  # objects with a label, below which nothing is held out
@@ -131,27 +200,27 @@ def choose(
         return Selection(models[0], models[0].settings[0], fold, nobody, None, None, {}, settings, {})
     fits = _Fits(models, labels, ids, fold, train_at_most)
     outer = range(FOLDS if len(labels) <= all_folds_up_to else 1)
-    losses: dict[tuple[int, float], list[float]] = {}
+    by_setting: dict[tuple[int, float], list[float]] = {}
     pooled: dict[str, list[tuple[np.ndarray, ...]]] = {"": [], **{model.name: [] for model in models}}
     usual = []
     for done, out in enumerate(outer):
-        prior = probabilities.shares(labels[fold != out], classes)
+        prior = shares(labels[fold != out], classes)
         usual.append(labels[fold == out] == prior.argmax())
         best = np.inf
         for number, model in enumerate(models):
             tried = []
             for setting in model.settings:
                 found = fits.choosing(number, setting, out)
-                t = probabilities.temperature(found.scores[~found.abstained], labels[found.at[~found.abstained]])
-                each = probabilities.losses(found.scores, t, found.abstained, prior, labels[found.at])
+                t = temperature(found.scores[~found.abstained], labels[found.at[~found.abstained]])
+                each = losses(found.scores, t, found.abstained, prior, labels[found.at])
                 tried.append((float(each.mean()), setting, t))
-                losses.setdefault((number, setting), []).append(tried[-1][0])
+                by_setting.setdefault((number, setting), []).append(tried[-1][0])
             loss, setting, t = min(tried)
             asked = fits.of(number, setting, {out}, out)
             truth = labels[asked.at]
             answer = (
-                probabilities.decided(asked.scores, asked.abstained, prior) == truth,
-                probabilities.losses(asked.scores, t, asked.abstained, prior, truth),
+                decided(asked.scores, asked.abstained, prior) == truth,
+                losses(asked.scores, t, asked.abstained, prior, truth),
                 asked.abstained,
             )
             pooled[model.name].append(answer)
@@ -160,7 +229,7 @@ def choose(
             progress(done * len(models) + number + 1, len(outer) * len(models), log_loss=loss)
         pooled[""].append(best_answer)
     figures = {name: Figures.of(*(np.concatenate(parts) for parts in zip(*those))) for name, those in pooled.items()}
-    mean = {key: float(np.mean(values)) for key, values in losses.items()}
+    mean = {key: float(np.mean(values)) for key, values in by_setting.items()}
     by_model = [min((mean[number, s], s) for s in model.settings) for number, model in enumerate(models)]
     winner = int(np.argmin([loss for loss, _ in by_model]))
     return Selection(
@@ -198,7 +267,7 @@ def delivered(found: Selection, labels: np.ndarray, classes: int, ids: np.ndarra
         held = found.fold == out
         scores[ids[held]], abstained[ids[held]] = found.model.score(found.setting, np.flatnonzero(~held), ids[held])
     said = ~abstained[ids]
-    t = probabilities.temperature(scores[ids][said], labels[said])
+    t = temperature(scores[ids][said], labels[said])
     if len(rest):
         scores[rest], abstained[rest] = found.model.score(found.setting, everybody, rest)
     return FinalScores(scores, abstained, t)

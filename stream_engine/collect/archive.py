@@ -30,8 +30,8 @@ from typing import Any
 
 import msgspec
 
-from stream_engine.collect.screens import Screen
 from stream_engine.collect.stimuli import Stimuli
+from stream_engine.collect.study import Screen
 
 SIDES = {2: ("left", "right"), 3: ("left", "middle", "right")}
 

@@ -26,7 +26,7 @@ from stream_engine.collect.line_log import GroupCommit
 from stream_engine.collect.participant_service import Logs, ParticipantService
 from stream_engine.collect.sessions import Rejection
 from stream_engine.collect.stimuli import LARGEST, TEXT, Stimuli, check_media, check_text
-from stream_engine.report import shell
+from stream_engine.report import page
 
 Endpoint = Callable[[Request], Awaitable[Response]]
 MOST_LINKS = 10_000
@@ -81,8 +81,8 @@ class Owner:
 
     async def _dashboard(self, request: Request) -> Response:
         """The live page; the engine's paths fill it, and `/study` and `/participants.json` the part about the study."""
-        headers = {"Content-Security-Policy": f"{shell.policy(study=True)}; frame-ancestors 'none'"}
-        return HTMLResponse(shell.html(study=True), headers=headers | {"Cache-Control": "no-store"})
+        headers = {"Content-Security-Policy": f"{page.shell_policy(study=True)}; frame-ancestors 'none'"}
+        return HTMLResponse(page.shell(study=True), headers=headers | {"Cache-Control": "no-store"})
 
     async def _pause(self, request: Request) -> Response:
         """{"paused": true or false}: stop asking, or go on; it outlasts a restart."""

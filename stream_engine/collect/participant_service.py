@@ -24,9 +24,8 @@ import msgspec
 
 from stream_engine.collect.access import Access
 from stream_engine.collect.line_log import GroupCommit, LineLog, LogBroken
-from stream_engine.collect.screens import CATCH, REPEAT, Consent, Screen, new_id
 from stream_engine.collect.sessions import AcceptedAnswer, ParticipantSession, Rejection, Sessions, accept
-from stream_engine.collect.study import Study
+from stream_engine.collect.study import CATCH, REPEAT, Consent, Screen, Study, new_id
 
 TRIES = 50  # random draws that a person may have been asked before, until all questions are listed
 LISTED = 200_000  # questions up to which they are listed

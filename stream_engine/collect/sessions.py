@@ -22,8 +22,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from stream_engine.collect.screens import REPEAT, CatchResult, Consent, Line, Screen, event
-from stream_engine.collect.study import Kind
+from stream_engine.collect.study import REPEAT, CatchResult, Consent, Kind, Line, Screen, event
 
 MOST_REPEATED = 100  # of a person's last answers, those that may be asked again
 

@@ -92,7 +92,7 @@ def write_events(path: Path, seed: int) -> tuple[np.ndarray, np.ndarray]:
 
 def demo(state: Path, seed: int) -> str:
     """Make the stream, run the engine on it, export, draw; returns the page."""
-    from stream_engine.service import progress_bars, run  # --help does without
+    from stream_engine.service import run
 
     logs.configure()
     events, took = state / "events.jsonl", {}
@@ -112,7 +112,7 @@ def demo(state: Path, seed: int) -> str:
         None, {"source": [str(events)], "state": str(state), "refits.seed": seed, "snapshot.every": 200_000}
     )
     said: list[str] = []
-    with progress_bars.Bars() as bars:
+    with logs.Bars() as bars:
         took["reading"] = 0.0
         # it ends with the refits of the last snapshot
         took["reading"] = timed("refits", partial(run.run, say=said.append), settings, bars)

@@ -18,10 +18,9 @@ import numpy as np
 from connectors.disk import Disk, write_whole
 from connectors.files.readers import KINDS
 from stream_engine.commands import snapshot_option, state_option
-from stream_engine.commands.exclusion_options import apply_exclusion, exclusion_options
-from stream_engine.commands.input_options import reading_options, settings_of
+from stream_engine.commands.input_options import apply_exclusion, exclusion_options, reading_options, settings_of
 from stream_engine.evaluation.answering import BadQuestion, Questions
-from stream_engine.service.question_files import read
+from stream_engine.service.inferred import read
 from stream_engine.state.published import Published
 from stream_engine.state.store import Store
 

@@ -6,7 +6,7 @@ from connectors import records_of
 from connectors.kafka.produce import send
 from stream_engine.formats import INPUT_FORMATS
 from stream_engine.formats.event_messages import ENCODINGS, EventMessages
-from stream_engine.service import progress_bars
+from stream_engine.service import logs
 from stream_engine.service.settings import loading as configuration
 
 
@@ -32,7 +32,7 @@ def command(
     """Send files of events to a topic."""
     options = configuration.load(config, {}).kafka
     messages = EventMessages(records_of(files, format), encoding, batch)
-    with progress_bars.Bars() as bars:
+    with logs.Bars() as bars:
         sent = send(messages, target, options=options, rate=rate, progress=bars.sent)
     click.echo(
         f"{sent.items:,} events in {sent.messages:,} messages, {sent.bytes:,} bytes, in {sent.seconds:.1f} s"

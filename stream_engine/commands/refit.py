@@ -18,11 +18,11 @@ import msgspec
 from threadpoolctl import threadpool_limits
 
 from stream_engine.commands import snapshot_option, state_option
-from stream_engine.commands.exclusion_options import apply_exclusion, exclusion_options
+from stream_engine.commands.input_options import apply_exclusion, exclusion_options
 from stream_engine.commands.inspect import aligned, short
 from stream_engine.data import available_memory
 from stream_engine.refits import REFITS, CannotRefit, refit_module
-from stream_engine.service.progress_bars import Bars
+from stream_engine.service.logs import Bars
 from stream_engine.service.settings import BadSettings
 from stream_engine.service.settings import loading as configuration
 from stream_engine.service.settings.loading import put, refit_params, toml_value

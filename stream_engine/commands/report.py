@@ -11,9 +11,8 @@ import click
 import structlog
 
 from stream_engine.commands import snapshot_option
-from stream_engine.commands.exclusion_options import apply_exclusion, exclusion_options
-from stream_engine.commands.input_options import input_options, settings_of
-from stream_engine.report.figure_style import ONE_COLUMN, BadStyle, FigureStyle, style_of
+from stream_engine.commands.input_options import apply_exclusion, exclusion_options, input_options, settings_of
+from stream_engine.report.figure_files import ONE_COLUMN, BadStyle, FigureStyle, style_of
 from stream_engine.report.object_files import BadObjects
 from stream_engine.service import logs
 from stream_engine.state.store import Store
@@ -131,9 +130,9 @@ def _write_so_far(
 
 def _run(folder: Path, given: dict[str, Any], meanwhile: Callable[[list[str]], None] | None) -> None:
     """Read SOURCE... into a state of its own, with the refits of a default run."""
-    from stream_engine.service import progress_bars, run
+    from stream_engine.service import run
 
     logs.configure()
     settings = settings_of(given, state=str(folder))
-    with progress_bars.Bars() as bars:
+    with logs.Bars() as bars:
         run.run(settings, bars, meanwhile=meanwhile)

@@ -6,8 +6,13 @@ from typing import Any
 import click
 
 from connectors.kafka.start_offsets import ON_OFFSET_LOSS
-from stream_engine.commands.exclusion_options import apply_exclusion, exclusion_options
-from stream_engine.commands.input_options import labels_options, overrides_of, reading_options
+from stream_engine.commands.input_options import (
+    apply_exclusion,
+    exclusion_options,
+    labels_options,
+    overrides_of,
+    reading_options,
+)
 from stream_engine.refits import REFITS
 from stream_engine.service import logs
 from stream_engine.service.settings import loading as configuration
@@ -123,7 +128,7 @@ def command(
     # these bring the HTTP server and the predictors, which --help does without
     import structlog
 
-    from stream_engine.service import progress_bars
+    from stream_engine.service import logs
     from stream_engine.service import run as service
 
     overrides = overrides_of(given) | {
@@ -138,7 +143,7 @@ def command(
         apply_exclusion(Store(settings.state), exclude, include, start_over)
     logs.configure(settings.log.format, settings.log.level)
     said: list[str] = []
-    with progress_bars.Bars() as bars:
+    with logs.Bars() as bars:
         service.run(settings, bars, start_over=start_over, say=said.append)
     for line in said:  # after the bars; not on standard output, which is for what programs read
         if settings.log.format == "json":

@@ -30,7 +30,7 @@ EXPORTS = {
     },
     "workers": "stream_engine.exports.workers:workers",
     "participants": "stream_engine.exports.workers:participants",
-    "judgements": "stream_engine.exports.judgements:judgements",
+    "judgements": "stream_engine.exports.evidence:judgements",
     "clusters": "stream_engine.exports.learned:clusters",
     "spectral": "stream_engine.exports.learned:spectral",
     "hierarchy": "stream_engine.exports.learned:hierarchy",

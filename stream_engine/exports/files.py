@@ -4,19 +4,24 @@ Documents are JSON in every format. npz holds an export's arrays in one file, wi
 places speak of them; tables for people stand beside it as CSV. csv and parquet hold tables only, and in them names
 instead of ids: which array stands in which table is in `exports.declarations`, single figures in one
 NAME.scalars.json. An array that is not declared is a table of its own.
+
+A table of an export as rows by name: what goes to topics and files where others keep the newest results.
 """
 
 import io
 import json
+import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, BinaryIO, TypeAlias
 
 import numpy as np
+import pyarrow as pa
 
-from stream_engine.exports import Content
+from stream_engine.exports import EVERY_QUESTION, EXPORTS, TABLES, Content, NothingToExport, contents
 from stream_engine.exports.declarations import SCALARS, Array, declared
 from stream_engine.exports.naming import NameColumn, merges, names_array
+from stream_engine.state.published import Published
 
 Writer: TypeAlias = Callable[[BinaryIO], None]  # writes one file from its beginning to its end
 
@@ -168,3 +173,71 @@ def cells(values: Any):
         return pa.array(values)
     ids = pa.array(values.ids.astype(np.int32), mask=np.asarray(values.ids) < 0)
     return pa.DictionaryArray.from_arrays(ids, pa.array(list(values.names), pa.string()))
+
+
+class NoSuchTable(ValueError):
+    """No export has a table of this name whose rows have names; the message says which are meant."""
+
+
+def check_table(table: str) -> str:
+    """The export that makes the table.
+
+    >>> check_table("objects"), check_table("cluster_verdict")
+    ('objects', 'clusters')
+
+    Raises
+    ------
+    NoSuchTable
+        For a name that no export has, and for exports of every question.
+    """
+    what = TABLES.get(table, table.split(".")[0])
+    if what not in EXPORTS or what in EVERY_QUESTION:
+        raise NoSuchTable(f"got table {table!r}, expected that of an export with a row a name, as objects or models")
+    return what
+
+
+def rows(published: Published, table: str) -> dict[bytes, bytes]:
+    """The rows of a table, as JSON objects without blanks, by the text in the first column.
+
+    Parameters
+    ----------
+    published : Published
+        A snapshot and its artifacts.
+    table : str
+        Name of a CSV file of the exports, without suffix.
+
+    Returns
+    -------
+    dict of bytes to bytes
+        UTF-8; missing values and numbers that are not finite are null. O(rows x columns).
+
+    Raises
+    ------
+    NothingToExport
+        If the state has no such results yet.
+    NoSuchTable
+        If the first column does not name rows: two of them have the same text.
+    """
+    what = check_table(table)
+    for name, content in contents(what, published).items():
+        tables = dict(content.tables)
+        if content.value is None:
+            tables |= by_table(name, content, published.snapshot.objects)[0]
+        if table in tables:
+            columns = tables[table]
+            made = pa.Table.from_arrays([cells(values) for values in columns.values()], names=list(columns))
+            return _by_first_column(table, made)
+    raise NothingToExport(f"{what}: there is no table {table!r} in this state")
+
+
+def _by_first_column(table: str, made: pa.Table) -> dict[bytes, bytes]:
+    first = made.column_names[0]
+    found = {str(row[first]).encode(): _row_json(row) for row in made.to_pylist()}
+    if len(found) < made.num_rows:
+        raise NoSuchTable(f"table {table!r}: two rows have the same {first}, so they have no names")
+    return found
+
+
+def _row_json(row: dict[str, Any]) -> bytes:
+    finite = {k: None if isinstance(v, float) and not math.isfinite(v) else v for k, v in row.items()}
+    return json.dumps(finite, ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode()

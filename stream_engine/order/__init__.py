@@ -1,9 +1,8 @@
 """The partial order of the comparisons: compiled kernels over plain arrays, one structure a file.
 
     partial_order           the door: `PartialOrder` and its verdicts; judging its kernels
-    graph                   its arrays: nodes, adjacency in growable pools, the table of kept edges
+    graph                   its arrays: nodes in a total order, adjacency in growable pools, the table of kept edges
     hash_tables             pair of objects -> node, and pair of nodes -> the edge between them
-    order_maintenance       nodes in a total order with integer labels
     judging                 does v reach u? if not, reorder so that u stands before v; the verdict on each comparison
     reachability_masks      64 supportive nodes and who reaches them, live and in a finished graph
     stored_states           whether arrays from a file are a state

@@ -23,10 +23,9 @@ import numpy as np
 from stream_engine.data.compiled import njit
 from stream_engine.data.intrinsics import borrowed
 from stream_engine.data.triplet_columns import Columns, net_vote
-from stream_engine.order.graph import N_NODES, ask_for_blocks, load_edges, make_room, new_graph
+from stream_engine.order.graph import N_NODES, ask_for_blocks, in_order, insert_one, load_edges, make_room, new_graph
 from stream_engine.order.hash_tables import key_columns
 from stream_engine.order.judging import keep
-from stream_engine.order.order_maintenance import in_order, insert_one
 from stream_engine.order.pair_rows import NumberedPairs, canonical, lo_first, near_first, numbered, sorted_nodes
 from stream_engine.order.reachability_masks import choose
 from stream_engine.order.sifting import sifted

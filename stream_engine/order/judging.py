@@ -34,10 +34,11 @@ from stream_engine.order.graph import (
     WALKED,
     connect,
     edge_fits,
+    insert_after,
     nodes_of,
+    unlink,
 )
 from stream_engine.order.hash_tables import ID_BITS, edge_entry, find_edge, pair_key
-from stream_engine.order.order_maintenance import insert_after, unlink
 from stream_engine.order.reachability_masks import choose, edge_added
 
 AHEAD, BEHIND, HEAP_AHEAD, HEAP_BEHIND = np.arange(4)  # rows of `work`

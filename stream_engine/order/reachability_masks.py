@@ -24,8 +24,7 @@ import numpy as np
 
 from stream_engine.data.compiled import njit
 from stream_engine.data.intrinsics import prefetch
-from stream_engine.order.graph import FROM, IN, N_EDGES, N_NODES, OUT, OUT_LEN, SOON, SUPPORT, TO, WALKED
-from stream_engine.order.order_maintenance import in_order
+from stream_engine.order.graph import FROM, IN, N_EDGES, N_NODES, OUT, OUT_LEN, SOON, SUPPORT, TO, WALKED, in_order
 
 ROOM = 192 << 20  # bytes for the masks of one graph
 FEWEST_WORDS, MOST_WORDS = 2, 16

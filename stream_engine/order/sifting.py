@@ -12,7 +12,7 @@ import numpy as np
 
 from stream_engine.data.compiled import njit
 from stream_engine.data.intrinsics import borrowed
-from stream_engine.order.order_maintenance import LABEL, even_out, in_order, insert_one, unlink
+from stream_engine.order.graph import LABEL, even_out, in_order, insert_one, unlink
 from stream_engine.order.pair_rows import NumberedPairs
 
 PASSES = 8

@@ -17,7 +17,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from stream_engine.boosting import labels as label_sets
-from stream_engine.boosting import nested, probabilities, vector_machine
+from stream_engine.boosting import nested, vector_machine
 from stream_engine.boosting.codes import bytes_needed
 from stream_engine.boosting.fit import fit, votes_of
 from stream_engine.boosting.nested import Model, Selection
@@ -199,9 +199,9 @@ def _arrays(
     inside: np.ndarray,
     n: int,
 ) -> dict[str, np.ndarray]:
-    prior = probabilities.shares(given[ids], classes)
-    probability = probabilities.probabilities(told.scores, told.temperature, told.abstained, prior)
-    predicted = probabilities.decided(told.scores, told.abstained, prior)
+    prior = nested.shares(given[ids], classes)
+    probability = nested.probabilities(told.scores, told.temperature, told.abstained, prior)
+    predicted = nested.decided(told.scores, told.abstained, prior)
     fold, reported = np.full(len(given), -1, np.int8), np.zeros(len(given), bool)
     fold[ids], reported[ids] = found.fold, found.reported
     arrays = {

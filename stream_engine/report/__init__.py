@@ -21,7 +21,7 @@ from stream_engine.report.drawings import Drawing
 # name of the section, which is its anchor on the page -> "module:function" giving `Section | None` from a Material
 SECTIONS = {
     "map": "stream_engine.report.object_map:section",
-    "quality": "stream_engine.report.quality:section",
+    "quality": "stream_engine.report.in_words:quality",
     "models": "stream_engine.report.model_table:section",
     "agreement": "stream_engine.report.agreement:section",
     "differences": "stream_engine.report.differences:section",
@@ -30,11 +30,11 @@ SECTIONS = {
     "dendrogram": "stream_engine.report.dendrogram:section",
     "objects": "stream_engine.report.object_table:section",
     "workers": "stream_engine.report.worker_table:section",
-    "contradictions": "stream_engine.report.contradictions:section",
-    "read": "stream_engine.report.what_was_read:section",
+    "contradictions": "stream_engine.report.in_words:contradictions",
+    "read": "stream_engine.report.in_words:read",
     "learning": "stream_engine.report.learning:section",
-    "next": "stream_engine.report.what_next:section",
-    "methods": "stream_engine.report.methods:section",
+    "next": "stream_engine.report.in_words:what_next",
+    "methods": "stream_engine.report.in_words:methods",
 }
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from stream_engine.clustering import BETWEEN
-from stream_engine.exports.cluster_numbers import by_size, numbers
+from stream_engine.exports.object_places import by_size, numbers
 from stream_engine.report import Section, Table
 from stream_engine.report.drawings import Axis, Bars, Drawing
 from stream_engine.report.findings.clusters import explained as explained_test

@@ -2,6 +2,11 @@
 security policy; it makes no request, except that of a running engine for what is new.
 
 The four figures at the top of the page: answers, participants, accuracy, clusters.
+
+The page of a running engine before it is filled: head, script and style, and a box for what moves.
+
+It says nothing of the data, so it is there at once, and the same for everybody; the script fetches the sections. The
+owner of a study (`collect`) gets the same page with a part about the study.
 """
 
 import base64
@@ -25,8 +30,7 @@ from stream_engine.report.findings import Finding
 from stream_engine.report.findings.models import interval
 from stream_engine.report.findings.words import cell, count, p_value, percent, some
 from stream_engine.report.inline_svg import PATHS, colour_class, shape_of, svg
-from stream_engine.report.material import Material
-from stream_engine.report.places import ObjectCoordinates
+from stream_engine.report.material import Material, ObjectCoordinates
 from stream_engine.state.artifact import figure
 
 
@@ -275,3 +279,19 @@ def _map(places: ObjectCoordinates, ids: np.ndarray) -> dict[str, Any]:
 
 def _rounded(values: np.ndarray, digits: int = 4) -> list[float | None]:
     return [None if value != value else float(f"{value:.{digits}g}") for value in values.tolist()]
+
+
+TITLE = "stream-engine"
+EMPTY = '{"title":"","names":[],"cluster":[],"maps":[],"pictures":{},"texts":{}}'
+
+
+@cache
+def shell(study: bool = False) -> str:
+    """The page without sections."""
+    return render({}, EMPTY, TITLE, live=True, study=study)
+
+
+@cache
+def shell_policy(study: bool = False) -> str:
+    """The content security policy of this page, as a header."""
+    return policy(live=True, study=study)

@@ -2,6 +2,11 @@
 
 Everything that reads events (a run, `preview`, `predict`, `Study`) goes through `prepared`, so that all of them read
 the same. O(first records).
+
+Files of questions, read like files of events: the same formats, text layouts and column names.
+
+A file of answers is also a file of questions (see `stream_engine.evaluation.answering`). Files are read as a whole,
+with about 2 kB of memory per question.
 """
 
 from collections.abc import Iterator
@@ -14,10 +19,11 @@ from msgspec import structs
 
 from connectors import STORES, Position, Record, SourceFailed, UnusableSource, split_uri
 from connectors.files.paths import expand
-from connectors.files.readers import Sizes, kind_of, open_reader
+from connectors.files.readers import LineNumbers, Sizes, kind_of, open_reader, place
+from stream_engine.evaluation.answering import BadQuestion, QuestionReader, Questions
 from stream_engine.formats.in_words import answers, in_words
 from stream_engine.formats.inference import Reading, preferences, readings
-from stream_engine.formats.options import UnusableOptions
+from stream_engine.formats.options import UnreadableHeader, UnusableOptions
 from stream_engine.formats.record_columns import Records, records_of
 from stream_engine.formats.record_kinds import header_rows
 from stream_engine.service.ingest import Ingest
@@ -170,3 +176,50 @@ def _first_of_store(settings: Settings, uri: str) -> Iterator[Record]:
                     return
         except SourceFailed:
             return  # the run itself says what is wrong
+
+
+def read(settings: Settings) -> Questions:
+    """The questions in the sources of these settings. Raises `BadQuestion` (no file, or hardly any row is a
+    question), and what a run with these settings would raise before it reads."""
+    settings = structs.replace(settings, follow=False)
+    if odd := [uri for uri in settings.source if split_uri(uri)[0] not in ("file", "stdin")]:
+        raise BadQuestion(f"{odd[0]}: expected files of questions, or - for standard input")
+    try:
+        settings = prepared(settings).settings
+        asking, lines = (
+            QuestionReader(event_options(settings)),
+            LineNumbers(settings.input.format, text_layout_of(settings)),
+        )
+        for uri in settings.source:
+            opened = source(settings, uri, {})
+            try:
+                while not opened.finished():
+                    for record in opened.poll(1.0):
+                        _add(record, asking, lines, settings.input.format)
+            finally:
+                opened.close()
+        lines.close()
+    except (SourceFailed, UnusableSource, UnreadableHeader) as error:
+        raise BadQuestion(str(error)) from None
+    return asking.questions()
+
+
+def _add(record: Record, asking: QuestionReader, lines: LineNumbers, format: str | None) -> None:
+    kind = format or record.format
+    asking.text = kind == "csv"
+    where = record.partition
+    if record.problem:
+        asking.refuse(record.problem, place(where, record.offset, lines))
+        return
+    for at, row in rows_of_record(record, kind):
+        told = _place(record, at, lines)
+        if isinstance(row, str):
+            asking.refuse(row, told)
+        else:
+            asking.add(row, told)
+
+
+def _place(record: Record, at: int, lines: LineNumbers) -> str:
+    if record.unit == "row":
+        return f"{record.partition} row {record.offset + at + 1:,}"
+    return place(record.partition, record.offset + at, lines)

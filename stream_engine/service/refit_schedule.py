@@ -12,8 +12,8 @@ from typing import Any
 
 from stream_engine.refits import REFITS
 from stream_engine.service.context import Context, PublishedState
+from stream_engine.service.logs import Bars
 from stream_engine.service.memory import LEAST_REFIT, Memory
-from stream_engine.service.progress_bars import Bars
 from stream_engine.service.refit_workers import Outcome, RefitProcesses
 from stream_engine.service.settings import RefitSettings
 from stream_engine.state.artifact import figure

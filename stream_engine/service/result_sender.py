@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from connectors import TABLES, UnusableSource, resolve, split_uri
-from stream_engine.exports.rows import NoSuchTable, check_table
+from stream_engine.exports.files import NoSuchTable, check_table
 from stream_engine.service.context import Context, PublishedState
 from stream_engine.service.settings import BadSettings
 from stream_engine.state.published import Published

@@ -34,9 +34,9 @@ from stream_engine.service.context import Context, Requests
 from stream_engine.service.inferred import examples, prepared
 from stream_engine.service.ingest import FAILURES
 from stream_engine.service.learning import take_loss
+from stream_engine.service.logs import Bars
 from stream_engine.service.metrics import Metrics
 from stream_engine.service.open_run import OpenRun, open_run
-from stream_engine.service.progress_bars import Bars
 from stream_engine.service.result_line import before, findings_of, result_line
 from stream_engine.service.result_sender import check_publish
 from stream_engine.service.settings import BadSettings, Settings

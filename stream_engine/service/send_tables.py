@@ -12,7 +12,7 @@ from typing import Any
 
 from connectors import TABLES, SinkUnavailable, UnusableSource, resolve, split_uri
 from stream_engine.exports import NothingToExport
-from stream_engine.exports.rows import NoSuchTable, rows
+from stream_engine.exports.files import NoSuchTable, rows
 from stream_engine.state.published import Published
 from stream_engine.state.store import NoSuchSnapshot, Store
 

@@ -7,7 +7,7 @@ import pytest
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import SVC
 
-from stream_engine.boosting import nested, probabilities, vector_machine
+from stream_engine.boosting import nested, vector_machine
 from stream_engine.boosting.nested import Model
 from stream_engine.counts import kernels
 from stream_engine.data import available_memory
@@ -81,23 +81,23 @@ def test_the_temperature_has_the_least_log_loss():
     for _ in range(2):
         truth, scores = rng.integers(0, 4, 200), rng.normal(size=(200, 4))
         scores[np.arange(200), truth] += rng.random() * 3
-        t = probabilities.temperature(scores, truth)
+        t = nested.temperature(scores, truth)
         nobody, prior = np.zeros(200, bool), np.full(4, 0.25)
         margin = np.sort(scores, axis=1)
         m = math.sqrt(np.mean((margin[:, -1] - margin[:, -2]) ** 2))
 
         def loss(at, m=m, scores=scores, truth=truth, nobody=nobody, prior=prior):
-            own = probabilities.losses(scores, at, nobody, prior, truth).sum()
+            own = nested.losses(scores, at, nobody, prior, truth).sum()
             return own + math.log1p(math.exp(at * m)) + math.log1p(math.exp(-at * m))
 
         grid = np.linspace(0, 5, 1001)
         assert abs(t - grid[np.argmin([loss(each) for each in grid])]) <= 5e-3
-        P = probabilities.probabilities(scores, t, nobody, prior)
-        np.testing.assert_allclose(probabilities.losses(scores, t, nobody, prior, truth), -np.log(P[range(200), truth]))
+        P = nested.probabilities(scores, t, nobody, prior)
+        np.testing.assert_allclose(nested.losses(scores, t, nobody, prior, truth), -np.log(P[range(200), truth]))
     sure = np.eye(3)[[0, 1, 2, 0]]
-    assert 0 < probabilities.temperature(sure, np.array([0, 1, 2, 0])) < 10  # all right: still finite
-    assert probabilities.temperature(sure, np.array([1, 2, 0, 1])) == 0.0  # worse than nothing
-    assert probabilities.temperature(np.zeros((3, 2)), np.array([0, 1, 1])) == 0.0
+    assert 0 < nested.temperature(sure, np.array([0, 1, 2, 0])) < 10  # all right: still finite
+    assert nested.temperature(sure, np.array([1, 2, 0, 1])) == 0.0  # worse than nothing
+    assert nested.temperature(np.zeros((3, 2)), np.array([0, 1, 1])) == 0.0
 
 
 def test_folds_have_every_class_evenly():

@@ -15,7 +15,7 @@ from stream_engine import Engine, Triplet
 from stream_engine.clustering import borders, drawn_answers
 from stream_engine.clustering.drawn_answers import LOOSE, answer_set, by_coins, by_positions, halved
 from stream_engine.exports import contents
-from stream_engine.exports.cluster_numbers import numbers
+from stream_engine.exports.object_places import numbers
 from stream_engine.refits import cluster_verdict, sdp_clustering
 from stream_engine.refits.cluster_verdict import CANNOT_TELL, CONTINUUM, clearer, p_value, verdict
 from stream_engine.refits.sdp_clustering import Params, refit

@@ -6,7 +6,6 @@ import msgspec
 import pytest
 
 from stream_engine.collect.participant_service import NothingLeft, Question, QuestionPool
-from stream_engine.collect.screens import CATCH, REPEAT, Consent
 from stream_engine.collect.sessions import (
     MOST,
     REASONS,
@@ -17,7 +16,7 @@ from stream_engine.collect.sessions import (
     answers_in,
     restored,
 )
-from stream_engine.collect.study import Asking, Catching, CatchTrial, Study
+from stream_engine.collect.study import CATCH, REPEAT, Asking, Catching, CatchTrial, Consent, Study
 from stream_engine.formats.json_events import Decoder
 from stream_engine.formats.options import EventOptions
 

@@ -72,13 +72,11 @@ SHARED = {
         "kernel_refits",
     },
     "exports": {
-        "cluster_numbers",
         "files",
         "declarations",
         "naming",
         "object_places",
         "object_table",
-        "rows",
     },
     "evaluation": {
         "answer_probabilities",
@@ -94,12 +92,9 @@ SHARED = {
         "weighted_counts",
         "worker_reliability",
         "answering",
-        "calibration",
-        "count_figures",
         "drift",
         "observer",
         "probability",
-        "questions",
     },
     "asking": {"as_events", "ensemble", "known", "model", "queue", "sharing"},
 }

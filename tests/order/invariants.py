@@ -6,6 +6,7 @@ import numpy as np
 
 from stream_engine.order.graph import (
     BOOK,
+    END,
     FREE,
     FROM,
     IN,
@@ -17,10 +18,10 @@ from stream_engine.order.graph import (
     TO,
     WALKED,
     Graph,
+    in_order,
 )
 from stream_engine.order.hash_tables import ID_BITS, find_edge, find_pair, key_columns
 from stream_engine.order.judging import FEW
-from stream_engine.order.order_maintenance import END, in_order
 from stream_engine.order.partial_order import PartialOrder
 
 
@@ -69,7 +70,7 @@ def check_masks(g: Graph, arcs: set[tuple[int, int]]) -> None:
 
 
 def check_guard(guard: PartialOrder) -> None:
-    """Every invariant that graph, order_maintenance, hash_tables and reachability_masks state."""
+    """Every invariant that graph, hash_tables and reachability_masks state."""
     g = guard.graph
     n = g.n_nodes
     check_sequence(g.node, g.link, n)

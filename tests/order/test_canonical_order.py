@@ -12,10 +12,9 @@ import pytest
 from stream_engine.data.comparisons import interleaved
 from stream_engine.data.triplet_columns import columns_from_triplets
 from stream_engine.order.canonical_order import DistinctEdges, Quadruplets, by_first_appearance, net_votes
-from stream_engine.order.graph import IN, OUT, create_nodes
+from stream_engine.order.graph import IN, OUT, create_nodes, in_order
 from stream_engine.order.hash_tables import key_columns
 from stream_engine.order.judging import ACCEPTED
-from stream_engine.order.order_maintenance import in_order
 from stream_engine.order.pair_rows import canonical, numbered
 from stream_engine.order.partial_order import PartialOrder, canonical_order, topological_order, weight_kept
 from stream_engine.order.sifting import sifted

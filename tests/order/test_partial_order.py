@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from stream_engine.data.comparisons import Batch, interleaved
-from stream_engine.order import graph, order_maintenance, reachability_masks
+from stream_engine.order import graph, reachability_masks
 from stream_engine.order.judging import AT_ONCE
 from stream_engine.order.pair_rows import sorted_edges
 from stream_engine.order.partial_order import VERDICTS, PartialOrder, Verdicts, topological_order
@@ -66,7 +66,7 @@ def same_state(a, b):
 
 def sequence(guard):
     """The pairs in the live sequence, by their keys."""
-    return guard.graph.key[order_maintenance.in_order(guard.graph.link, guard.graph.n_nodes)]
+    return guard.graph.key[graph.in_order(guard.graph.link, guard.graph.n_nodes)]
 
 
 def chain(n, quadruplets=True):
@@ -281,18 +281,16 @@ def test_sequence_under_hostile_insertions():
             new = list(range(x + 1, x + size + 1))
             work[1, :size] = new
             if size == 1:
-                order_maintenance.insert_one(node, link, after, np.int64(new[0]))
+                graph.insert_one(node, link, after, np.int64(new[0]))
             else:
-                order_maintenance.insert_after(node, link, after, work, np.int64(1), np.int64(size))
+                graph.insert_after(node, link, after, work, np.int64(1), np.int64(size))
             expected[at:at] = new
             x += size
             follower = expected[at + size] if at + size < len(expected) else None
-            labels = [int(node[y, 0]) for y in (after, *new)] + [
-                int(node[follower, 0]) if follower else order_maintenance.END
-            ]
+            labels = [int(node[y, 0]) for y in (after, *new)] + [int(node[follower, 0]) if follower else graph.END]
             assert all(a < b for a, b in pairwise(labels)), labels
         check_sequence(node, link, n)
-        assert order_maintenance.in_order(link, n).tolist() == expected
+        assert graph.in_order(link, n).tolist() == expected
 
 
 def test_object_ids_up_to_the_last_int32():
@@ -345,7 +343,7 @@ def test_check_prints_the_structure_when_it_is_broken():
     with pytest.raises(AssertionError, match="unjustified bits"):
         check_guard(guard)
     g.node[u, graph.FROM] = 0
-    g.node[u, graph.LABEL] = order_maintenance.END - 1
+    g.node[u, graph.LABEL] = graph.END - 1
     with pytest.raises(AssertionError, match="labels do not increase"):
         check_guard(guard)
 

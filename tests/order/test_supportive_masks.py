@@ -4,8 +4,7 @@ that reach it and that it reaches. (That they are never wrong as the graph chang
 import numpy as np
 import pytest
 
-from stream_engine.order.graph import FROM, OUT, SUPPORT, TO
-from stream_engine.order.order_maintenance import in_order
+from stream_engine.order.graph import FROM, OUT, SUPPORT, TO, in_order
 from stream_engine.order.partial_order import PartialOrder
 from stream_engine.order.reachability_masks import choose
 from tests.order.invariants import blocks

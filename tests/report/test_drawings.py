@@ -25,8 +25,7 @@ from stream_engine.report.drawings import (
     rule_texts,
     ticks,
 )
-from stream_engine.report.figure_files import FORMATS, Markers, draw, encoded
-from stream_engine.report.figure_style import FigureStyle
+from stream_engine.report.figure_files import FORMATS, FigureStyle, Markers, draw, encoded
 from stream_engine.report.inline_svg import colour_class, svg
 from stream_engine.report.labels import placed
 from stream_engine.report.learning import wilson

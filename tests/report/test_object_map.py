@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from stream_engine.data.comparisons import Quadruplet, Triplet
-from stream_engine.report import object_map, what_next
+from stream_engine.report import in_words, object_map
 from stream_engine.report.drawings import Ellipses, Points, Segments
 from stream_engine.report.material import material
 from stream_engine.state.artifact import Artifact
@@ -111,7 +111,7 @@ def test_without_places_there_is_no_map():
     ],
 )
 def test_questions_that_were_not_answered_are_asked_next(times, says):
-    section = what_next.section(material(state(5, times)))  # three answers about each object each time
+    section = in_words.what_next(material(state(5, times)))  # three answers about each object each time
     assert states(section.says, says) and section.notes == ("stream-engine ask --state DIR --n 100",)
     columns = section.tables[0].columns
     asked = set(zip(columns["anchor"], map(frozenset, zip(columns["left"], columns["right"]))))
@@ -122,28 +122,28 @@ def test_questions_that_were_not_answered_are_asked_next(times, says):
 def test_nothing_is_asked_where_nothing_is_left_and_of_one_object():
     engine = Engine(("triplet_counts",), False)
     engine.learn_many([Triplet("a", "b", "c"), Triplet("b", "c", "a")])
-    section = what_next.section(material(Published(engine.snapshot(), {})))
+    section = in_words.what_next(material(Published(engine.snapshot(), {})))
     assert len(section.tables[0].columns["anchor"]) == 1  # of the three that there are
     engine.learn_many([Triplet("c", "a", "b")])
-    section = what_next.section(material(Published(engine.snapshot(), {})))
+    section = in_words.what_next(material(Published(engine.snapshot(), {})))
     assert section.says and not section.tables and not section.notes
-    section = what_next.section(material(Published(Engine(("triplet_counts",), False).snapshot(), {})))
+    section = in_words.what_next(material(Published(Engine(("triplet_counts",), False).snapshot(), {})))
     assert section.says and not section.tables and not section.notes
 
 
 def test_of_very_many_objects_questions_are_left_to_ask(monkeypatch):
     for most, tables in ((5, 1), (4, 0)):
-        monkeypatch.setattr(what_next, "LARGEST", most)
-        section = what_next.section(material(state(5)))
+        monkeypatch.setattr(in_words, "LARGEST", most)
+        section = in_words.what_next(material(state(5)))
         assert len(section.tables) == tables and section.notes[-1] == "stream-engine ask --state DIR --n 100"
 
 
 def test_what_nobody_counted_by_object_is_not_told():
     engine = Engine(("triplet_counts",), False)
     engine.learn_many([Quadruplet(("a", "b"), ("c", "d"))])
-    section = what_next.section(material(Published(engine.snapshot(), {})))
+    section = in_words.what_next(material(Published(engine.snapshot(), {})))
     assert "10" not in section.says and section.tables
     bare = Engine(("adds3",), False)
     bare.learn_many([Triplet("a", "b", "c")])
-    section = what_next.section(material(Published(bare.snapshot(), {})))
+    section = in_words.what_next(material(Published(bare.snapshot(), {})))
     assert "triplet_counts" in section.notes[0] and not section.tables

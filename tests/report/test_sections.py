@@ -11,9 +11,8 @@ from stream_engine.exports.object_places import nearest
 from stream_engine.report import SECTIONS, object_map, page
 from stream_engine.report.dendrogram import draw
 from stream_engine.report.findings import Finding
-from stream_engine.report.material import MOST, material
+from stream_engine.report.material import MOST, kernel_pca, material
 from stream_engine.report.page import tiles
-from stream_engine.report.places import kernel_pca
 from tests.support.facts import states
 from tests.support.reported import answers, held, names, published
 

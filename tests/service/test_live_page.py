@@ -8,7 +8,7 @@ import httpx
 import pytest
 from PIL import Image
 
-from stream_engine.report import shell
+from stream_engine.report.page import shell, shell_policy
 from stream_engine.service.http import listener, live_page
 from stream_engine.service.http.context import HttpContext
 from stream_engine.service.http.live_page import MOST, SERIES, History, LiveFigures
@@ -42,9 +42,9 @@ def messages(client: httpx.Client, n: int) -> list[dict]:
 def test_the_shell_is_the_same_for_everybody_and_its_policy_is_a_header(tmp_path):
     with served(tmp_path) as run:
         answer = run.http.get("/")
-        assert answer.status_code == 200 and answer.text == shell.html()
+        assert answer.status_code == 200 and answer.text == shell()
         policy = answer.headers["content-security-policy"]
-        assert policy.startswith(shell.policy()) and "frame-ancestors 'none'" in policy
+        assert policy.startswith(shell_policy()) and "frame-ancestors 'none'" in policy
         assert "unsafe" not in policy and "connect-src 'self'" in policy
 
 

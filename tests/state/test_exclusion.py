@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 from stream_engine.api.reading import read
-from stream_engine.commands.exclusion_options import apply_exclusion
+from stream_engine.commands.input_options import apply_exclusion
 from stream_engine.commands.report import command as report
 from stream_engine.formats import decoder
 from stream_engine.formats.options import EventOptions

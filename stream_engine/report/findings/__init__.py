@@ -16,7 +16,7 @@ RESULT, WARNING, GAP = "result", "warning", "gap"  # what was found; what is wro
 # topic, in the order in which a reader needs them -> "module:function" giving findings from facts
 TOPICS = {
     "data": "stream_engine.report.findings.data:read",
-    "excluded": "stream_engine.report.findings.excluded:excluded",
+    "excluded": "stream_engine.report.findings.data:excluded",
     "connection": "stream_engine.report.findings.data:connected",
     "accuracy": "stream_engine.report.findings.models:accuracy",
     "agreement": "stream_engine.report.findings.agreement:agreement",

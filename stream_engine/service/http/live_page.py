@@ -21,7 +21,7 @@ from starlette.responses import HTMLResponse, JSONResponse, Response, StreamingR
 from starlette.routing import Route
 
 from stream_engine.exports import NothingToExport
-from stream_engine.report import shell
+from stream_engine.report import page
 from stream_engine.service.http.access import Refusals
 from stream_engine.service.http.built_files import BuiltFiles, NotNow, fingerprint, later, send_file
 from stream_engine.service.http.context import HttpContext
@@ -261,8 +261,11 @@ class LivePage:
 
     async def _whole(self, request: Request) -> Response:
         """The shell of the page: it says what it waits for, and fetches the rest."""
-        headers = {"Content-Security-Policy": f"{shell.policy()}; frame-ancestors 'none'", "Cache-Control": "no-store"}
-        return HTMLResponse(shell.html(), headers=headers)
+        headers = {
+            "Content-Security-Policy": f"{page.shell_policy()}; frame-ancestors 'none'",
+            "Cache-Control": "no-store",
+        }
+        return HTMLResponse(page.shell(), headers=headers)
 
     async def _body(self, request: Request) -> Response:
         return await self._file(request, PAGE, "page.html")

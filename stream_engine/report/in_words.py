@@ -1,0 +1,225 @@
+"""Sections without figures: data quality, what was read, how it was made, what to ask next, conflicting answers."""
+
+import platform
+from collections.abc import Iterator
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+
+from stream_engine import asking
+from stream_engine.asking.known import known_from
+from stream_engine.data.triplet_columns import pair_of_entry
+from stream_engine.data.version import installed_version
+from stream_engine.report import Section, Table
+from stream_engine.report.findings import GAP, sentences, warnings
+from stream_engine.report.findings.facts import Facts
+from stream_engine.report.findings.words import listed, some
+from stream_engine.report.material import Material
+from stream_engine.state.snapshot import triplet_columns
+
+
+def quality(material: Material) -> Section:
+    """Every warning in a line with the command that helps; then the checks that passed, and what is missing."""
+    if not material.summary["comparisons"]:
+        return Section("Data quality", "There is nothing to check yet.")
+    found, passed = warnings(material.findings), list(_passed(material.facts))
+    says = f"{some(len(found), 'problem')} found." if found else "No problem was found."
+    notes = [f"{each.text} {each.command}".strip() for each in found]
+    notes += [f"{each.text} {each.command}".strip() for each in material.findings["excluded"] if each.level != GAP]
+    if passed:
+        notes.append(f"Passed: {listed(passed)}.")
+    missing = [each.text for topic in material.findings.values() for each in topic if each.level == GAP]
+    return Section("Data quality", says, notes=(*notes, *missing))
+
+
+def _passed(facts: Facts) -> Iterator[str]:
+    """The checks that found nothing wrong."""
+    if facts.beats_chance:
+        yield "a model predicts held-out answers better than chance"
+    if facts.sets is not None and facts.connected:
+        yield "all objects are connected by comparisons"
+    if facts.beats_chance and facts.participants is not None and not facts.participants.flagged:
+        yield "no participant is flagged"
+
+
+def read(material: Material) -> Section:
+    """How many events of which kinds; tables of what was counted and of reasons to reject."""
+    summary = material.summary
+    rejected = sum(summary["rejected"].values())
+    says = sentences(material.findings, "data")
+    if not summary["events"] and not rejected:
+        return Section("Data", says)
+    counts = {
+        "events": summary["events"],
+        "rejected events": rejected,
+        "filtered events": summary["filtered"],
+        "events without a comparison": summary["empty"],
+        "comparisons": summary["comparisons"],
+        "comparisons of three objects": summary["triplets"],
+        "comparisons of four objects": summary["quadruplets"],
+        "distinct questions": summary["unique_triplets"] - summary["contradicting_pairs"],
+        "distinct answers to them": summary["unique_triplets"],
+        "objects": summary["objects"],
+        "objects with a label": summary["labelled_objects"],
+    }
+    tables = [Table("read", {"what": list(counts), "number": list(counts.values())})]
+    if rejected:
+        reasons = summary["rejected"]
+        tables.append(Table("rejected", {"reason": list(reasons), "events": list(reasons.values())}))
+    notes = tuple(f"To see the rejected events: {each.command}" for each in material.findings["data"] if each.command)
+    return Section("Data", says, (), tuple(tables), notes)
+
+
+CITED = {  # kind of artifact -> what was done, and whom to cite
+    "embedding": (
+        "embedding with a lapse rate for each participant, and weights on the axes if these predict better",
+        "van der Maaten & Weinberger 2012, Stochastic triplet embedding (STE, t-STE); Carroll & Chang 1970, "
+        "Analysis of individual differences in multidimensional scaling (weights)",
+    ),
+    "sdp_clustering": (
+        "clustering by a semidefinite program on AddS similarities, number of clusters by SPUR",
+        "Perrot, Esser & Ghoshdastidar 2020, Near-optimal comparison based clustering",
+    ),
+    "triplet_boost": (
+        "classification by boosted triplet classifiers",
+        "Perrot & von Luxburg 2019, Boosting for comparison-based learning",
+    ),
+    "kernel_learning": (
+        "a kernel learned from comparisons and auxiliary kernels",
+        "Heim, Valizadegan & Hauskrecht 2014, Relative comparison kernel learning with auxiliary kernels",
+    ),
+    "partial_order_embedding": (
+        "multiple kernel partial order embedding",
+        "McFee & Lanckriet 2011, Learning multi-modal similarity",
+    ),
+    "hierarchy": (
+        "average and complete linkage on AddS, scored by the comparison-based revenue",
+        "Mandal, Perrot & Ghoshdastidar 2023, A revenue function for comparison-based hierarchical clustering",
+    ),
+    "spectral": ("spectral clustering of AddS", "Perrot, Esser & Ghoshdastidar 2020"),
+    "reliability": ("agreement of each participant with the others", "Dawid & Skene 1979"),
+}
+PACKAGES = ("numpy", "scipy", "numba")
+
+
+def methods(material: Material) -> Section:
+    """Tables of methods, parameters and versions."""
+    artifacts, snapshot = material.published.artifacts, material.snapshot
+    made = [kind for kind in artifacts if kind in CITED]
+    tables = []
+    if made:
+        methods = {
+            "refit": made,
+            "method": [CITED[kind][0] for kind in made],
+            "cite": [CITED[kind][1] for kind in made],
+            "snapshot": [artifacts[kind].sequence for kind in made],
+            "seed": [artifacts[kind].seed for kind in made],
+        }
+        tables.append(Table("methods", methods))
+    settings: dict[str, Any] = {
+        f"{kind}.{name}": value for kind in sorted(artifacts) for name, value in sorted(artifacts[kind].params.items())
+    }
+    settings = {
+        "accumulators": ", ".join(snapshot.settings["accumulators"]),
+        "guard": snapshot.settings["guard"],
+        **settings,
+    }
+    tables.append(
+        Table("settings", {"setting": list(settings), "value": [_text(value) for value in settings.values()]})
+    )
+    versions = {"stream-engine": installed_version(), "Python": platform.python_version()}
+    versions |= {name: version(name) for name in PACKAGES}
+    tables.append(Table("versions", {"package": list(versions), "version": list(versions.values())}))
+    says = (
+        f"Generated from snapshot {snapshot.sequence} (digest {snapshot.digest[:12]}). "
+        "The same answers, settings, seeds and versions give the same figures."
+    )
+    return Section("Methods and references", says, (), tuple(tables))
+
+
+def _text(value: Any) -> str:
+    return "chosen" if value is None else str(value)
+
+
+ENOUGH = 10  # answers about each object, below which any question about it helps
+SUGGESTED = 10
+LARGEST = 10_000  # objects, above which questions are left to `ask`: they take a while
+NEXT = "What to ask next"
+
+
+def what_next(material: Material) -> Section:
+    """One piece of advice, the questions, and the command for more."""
+    answers = material.answers.answers
+    if len(answers) < 3:
+        return Section(NEXT, "Questions need at least three objects.")
+    says, note = _advice(material), f"stream-engine ask --state {material.directory} --n 100"
+    if len(answers) > LARGEST:
+        return Section(NEXT, says, notes=(note,))
+    try:
+        known = known_from(material.snapshot, material.artifact("embedding"))
+        left = asking.questions_left(known)
+        if not left:
+            return Section(NEXT, "Every question about three objects has been answered.")
+        asked = asking.questions(known, min(SUGGESTED, left))
+    except asking.CannotAsk as error:
+        return Section(NEXT, says, notes=(str(error), note))
+    anchor, left_one, right_one = ([material.names[i] for i in column] for column in asked.rows.T.tolist())
+    columns = {"anchor": anchor, "left": left_one, "right": right_one, "chosen by": asked.sampler.tolist()}
+    about = "Which of the two is more like the anchor? Sorted by priority."
+    return Section(NEXT, says, (), (Table("questions", columns, about=about),), (note,))
+
+
+def _advice(material: Material) -> str:
+    answers = material.answers.answers
+    if not material.by_object:
+        return "Questions about the objects with the fewest answers come first."
+    if thin := int((answers < ENOUGH).sum()):
+        return f"{some(thin, 'object has', 'objects have')} fewer than {ENOUGH} answers: ask about these first."
+    return (
+        f"Each of the {len(answers):,} objects has at least {ENOUGH} answers. The questions balance the number of "
+        "answers per object and per pair of objects (strategy coverage, without a model)."
+    )
+
+
+SHOWN = 20
+CONFLICTS = "Conflicting answers and the partial order"
+
+
+def contradictions(material: Material) -> Section:
+    """How many questions have conflicting answers, and which most; what the guard kept."""
+    summary = material.summary
+    if not summary["comparisons"]:
+        return Section(CONFLICTS, "No comparison has been counted yet.")
+    conflicts = [each.text for each in material.findings["agreement"] if each.what == "conflicting_answers"]
+    if not summary["triplets"]:
+        conflicts = ["All comparisons are of four objects; their conflicting answers are not counted."]
+    says = " ".join([*conflicts, sentences(material.findings, "order")]).strip()
+    tables = []
+    if summary["contradicting_pairs"]:
+        tables.append(_both_ways(material))
+    if guard := summary["guard"]:
+        tables.append(Table("guard", {"verdict": list(guard), "comparisons": list(guard.values())}))
+    return Section(CONFLICTS, says, (), tuple(tables))
+
+
+def _both_ways(material: Material) -> Table:
+    columns = triplet_columns(material.snapshot)
+    smaller = np.minimum(columns.n_lo, columns.n_hi)
+    most = np.argsort(-smaller, kind="stable")[:SHOWN]
+    most = most[smaller[most] > 0]
+    pair = pair_of_entry(columns)[most]
+    swap = columns.n_lo[most] < columns.n_hi[most]
+    near = np.where(swap, columns.hi[pair], columns.lo[pair])
+    far = np.where(swap, columns.lo[pair], columns.hi[pair])
+    return Table(
+        "both_ways",
+        {
+            "anchor": [material.names[i] for i in columns.anchor[most].tolist()],
+            "nearer": [material.names[i] for i in near.tolist()],
+            "farther": [material.names[i] for i in far.tolist()],
+            "answers": np.maximum(columns.n_lo, columns.n_hi)[most].tolist(),
+            "opposite answers": smaller[most].tolist(),
+        },
+        about=f"The {SHOWN} questions with the most conflicting answers. In a tie there is no majority.",
+    )
