@@ -17,7 +17,7 @@ from stream_engine.formats.event_fields import fields_of
 from stream_engine.formats.options import EventOptions
 from stream_engine.formats.record_columns import records_of
 from stream_engine.state.engine import Engine
-from stream_engine.state.labels import learn_labels
+from stream_engine.state.object_index import learn_labels
 from stream_engine.state.store import Store
 
 

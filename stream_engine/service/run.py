@@ -43,7 +43,7 @@ from stream_engine.service.settings import BadSettings, Settings
 from stream_engine.service.settings.loading import plain_settings
 from stream_engine.service.source_health import POLL_SECONDS
 from stream_engine.service.sources import block_bytes
-from stream_engine.state.labels import waiting
+from stream_engine.state.object_index import waiting
 
 
 def consume(run: OpenRun, progress: Bars | None = None) -> None:

@@ -27,41 +27,15 @@ from stream_engine.counts import (
     empty,
 )
 from stream_engine.counts.sorted_counts import TooManyCounts
-from stream_engine.data.comparisons import Batch, Decoded, ExternalCounts, Quadruplet, Triplet, canonical_quadruplet
+from stream_engine.data.comparisons import Batch, Decoded, ExternalCounts, Quadruplet, Triplet
 from stream_engine.data.mapped_arrays import IN_MEMORY, Allocation
 from stream_engine.data.triplet_columns import handed_over
 from stream_engine.order.partial_order import PartialOrder, Verdicts
 from stream_engine.order.stored_states import CHANGED, FORMER, POLICY
-from stream_engine.state import merged_votes
-from stream_engine.state.labels import learn_labels
-from stream_engine.state.object_index import ObjectIndex
+from stream_engine.state import merging
+from stream_engine.state.merging import SELDOM, OverlappingStates, empty_counters
+from stream_engine.state.object_index import ObjectIndex, decoded_of, learn_labels
 from stream_engine.state.snapshot import Snapshot, frozen
-
-_PLAIN_COUNTS = ("events", "records", "comparisons", "triplets", "quadruplets", "labels", "filtered", "empty")
-# in a snapshot only where there is something
-_SELDOM: dict[str, Callable[[], Any]] = {"lost": dict, "dead_letters": dict, "history": list, "input": dict}
-_NOT_COUNTED = ExternalCounts({}, np.empty((0, 4), np.int32), 0, 0, 0, 0)
-
-
-class OverlappingStates(ValueError):
-    """Two states that cannot be merged: they counted the same partition, whose events would count twice, or differ in
-    kind. One line."""
-
-
-def empty_counters() -> dict[str, Any]:
-    """All counters at zero. `rejected` is by reason, `kinds` by event type, `progressive` by predictor, `lost` (records
-    that were passed over with consent) by partition, `dead_letters` (which are in their folder no more) by what became
-    of them: lost or removed; `history` is what operators did to the state, oldest first; `input` says how it was
-    read."""
-    return {
-        **dict.fromkeys(_PLAIN_COUNTS, 0),
-        "rejected": {},
-        "kinds": {},
-        "guard": dict.fromkeys(Verdicts._fields, 0),
-        "unknown_fields": [],
-        "progressive": {},
-        **{name: empty() for name, empty in _SELDOM.items()},
-    }
 
 
 class Engine:
@@ -248,7 +222,7 @@ class Engine:
         verdicts : Verdicts
             The verdicts.
         """
-        self._count("guard", verdicts._asdict())
+        merging.count(self.counters["guard"], verdicts._asdict())
 
     def _learn_block(self, decoded: Decoded, records: int, judge: Callable[[Batch], None]) -> Batch:
         batch = self.batch(decoded)
@@ -258,30 +232,12 @@ class Engine:
         if decoded.counted:
             self._learn_counted(decoded.counted, self.objects.ids(decoded.names))
         learn_labels(self.labels, decoded.labels)
-        counters = self.counters
-        counters["records"] += records
-        counters["events"] += sum(decoded.events.values())
-        elsewhere = decoded.counted or _NOT_COUNTED
-        triplets, quadruplets = (
-            len(batch.triplets) + elsewhere.triplets,
-            len(batch.quadruplets) + elsewhere.quadruplets,
-        )
-        counters["triplets"] += triplets
-        counters["quadruplets"] += quadruplets
-        counters["comparisons"] += triplets + quadruplets
-        counters["labels"] += elsewhere.labels if decoded.counted else len(decoded.labels)
-        counters["filtered"] += decoded.filtered
-        counters["empty"] += decoded.empty
-        self._count("kinds", decoded.events)
-        for rejected in decoded.rejected:
-            self._count("rejected", {rejected.reason: 1})
-        if not decoded.unknown_fields <= set(counters["unknown_fields"]):
-            counters["unknown_fields"] = sorted(decoded.unknown_fields.union(counters["unknown_fields"]))
+        merging.count_block(self.counters, decoded, batch, records)
         return batch
 
     def _learn_counted(self, counted: ExternalCounts, ids: np.ndarray) -> None:
         """Add counts made elsewhere, object i of theirs being ids[i] here; the guard is offered their net votes."""
-        self._merge(counted.states.__getitem__, ids)
+        self._add(counted.states.__getitem__, ids)
         if self.guard:
             self.count_verdicts(self.guard.offer_rows(ids[counted.votes]))
 
@@ -298,34 +254,8 @@ class Engine:
         InvalidEvent
             If one of them is invalid; then nothing is counted.
         """
-        names: dict[str, int] = {}
-        triplets: list[list[int]] = []
-        quadruplets: list[list[int]] = []
-        triplets_before: list[int] = []
-        for comparison in comparisons:
-            if isinstance(comparison, Triplet):
-                pair = (comparison.anchor, comparison.near), (comparison.anchor, comparison.far)
-            else:
-                pair = comparison.near, comparison.far
-            row = [names.setdefault(name, len(names)) for name in canonical_quadruplet(*pair[0], *pair[1])]
-            if len(row) == 3:
-                triplets.append(row)
-            else:
-                triplets_before.append(len(triplets))
-                quadruplets.append(row)
-        kinds = {"triplet": len(triplets), "quadruplet": len(quadruplets)}
-        self.learn(
-            Decoded(
-                list(names),
-                np.array(triplets, np.int32).reshape(-1, 3),
-                np.array(quadruplets, np.int32).reshape(-1, 4),
-                np.array(triplets_before, np.int64),
-                [],
-                {kind: n for kind, n in kinds.items() if n},
-                [],
-            ),
-            records=len(triplets) + len(quadruplets),
-        )
+        decoded = decoded_of(comparisons)
+        self.learn(decoded, records=sum(decoded.events.values()))
 
     def learn_one(self, comparison: Triplet | Quadruplet) -> None:
         """Count one comparison.
@@ -341,11 +271,6 @@ class Engine:
             If it is invalid.
         """
         self.learn_many([comparison])
-
-    def _count(self, name: str, more: Mapping[str, int]) -> None:
-        table = self.counters[name]
-        for key, n in more.items():
-            table[key] = table.get(key, 0) + n
 
     def settings(self) -> dict[str, Any]:
         """The settings that determine the state; a state can only be resumed with the same settings.
@@ -396,7 +321,7 @@ class Engine:
         """
         self.sequence += 1
         counters = copy.deepcopy(self.counters) | {"sinks": copy.deepcopy(self.sinks)}
-        counters = {name: value for name, value in counters.items() if value or name not in _SELDOM}
+        counters = {name: value for name, value in counters.items() if value or name not in SELDOM}
         if self.share:
             counters["share"] = self.share
         order = self.guard.capture() if self.guard else dict
@@ -452,7 +377,7 @@ class Engine:
         engine = cls((), False, forgetting, allocation)
         engine.objects = ObjectIndex(snapshot.objects)
         engine.labels = dict(snapshot.labels)
-        engine.counters = {name: empty() for name, empty in _SELDOM.items()} | copy.deepcopy(dict(snapshot.counters))
+        engine.counters = {name: empty() for name, empty in SELDOM.items()} | copy.deepcopy(dict(snapshot.counters))
         engine.sinks = engine.counters.pop("sinks", {})
         engine.share = engine.counters.pop("share", None)
         engine.positions = dict(snapshot.positions)
@@ -469,25 +394,9 @@ class Engine:
             engine.note(CHANGED, was=snapshot.settings["guard"], now=POLICY)
         return engine
 
-    def _all_mergeable(self) -> dict[str, Accumulator]:
-        """The accumulators by name. Raises `OverlappingStates` where there is a ledger among them."""
-        mergeable: dict[str, Accumulator] = {}
-        for name, each in self.accumulators.items():
-            if not each.mergeable:
-                raise OverlappingStates(
-                    f"{name} depends on the order of arrival in one stream and cannot be merged"
-                    + ('; forgetting.by = "time" can' if each.forgets else "")
-                )
-            mergeable[name] = each
-        return mergeable
-
-    def _merge(self, state_of: Callable[[str], Mapping[str, np.ndarray]], new_id: np.ndarray) -> None:
+    def _add(self, state_of: Callable[[str], Mapping[str, np.ndarray]], new_id: np.ndarray) -> None:
         """Add a state of each accumulator, object i of theirs being new_id[i] here."""
-        mergeable = self._all_mergeable()
-        common_sums.part(mergeable, state_of)
-        for name, mine in mergeable.items():
-            if common_sums.holder(mine) is mine:
-                mine.merge(type(mine).from_state(mine.renamed(state_of(name), new_id), self.allocation))
+        merging.add(merging.all_mergeable(self.accumulators), state_of, new_id, self.allocation)
 
     def merge(self, other: Self) -> None:
         """Add the counts of another engine that read other partitions.
@@ -509,47 +418,29 @@ class Engine:
         both = sorted(self.positions.keys() & other.positions.keys())
         if both:
             raise OverlappingStates(f"both states have read {', '.join(both)}; their events would count twice")
-        if _without_optional(self.settings()) != _without_optional(other.settings()):
+        if merging.without_optional(self.settings()) != merging.without_optional(other.settings()):
             raise OverlappingStates(f"states of different kinds: {self.settings()} and {other.settings()}")
         if self.accumulators.keys() != other.accumulators.keys():
-            try:
-                agreed = merged_votes.agreed(self.accumulators, other.accumulators, self.counters, other.counters)
-            except merged_votes.VotesUnknown as error:
-                raise OverlappingStates(str(error)) from None
+            agreed = merging.agreed(self.accumulators, other.accumulators, self.counters, other.counters)
             self.accumulators = {name: agreed[name] for name in ACCUMULATORS if name in agreed}
-        self._all_mergeable()
-        theirs = other._all_mergeable()
+        merging.all_mergeable(self.accumulators)
+        theirs = merging.all_mergeable(other.accumulators)
         new_id = self.objects.ids(other.objects.names)
         try:
-            self._merge(lambda name: (theirs[name] if name in theirs else empty(name)).state(), new_id)
+            self._add(lambda name: (theirs[name] if name in theirs else empty(name)).state(), new_id)
         except TooManyCounts as error:
             raise OverlappingStates(f"the states cannot be summed: {error}") from None
         if self.guard and other.guard:
             self.guard.merge_from(other.guard, new_id)
         self.labels = {**other.labels, **self.labels}
         self.positions |= other.positions
-        for name in _PLAIN_COUNTS:
-            self.counters[name] += other.counters[name]
-        for name in ("rejected", "kinds", "guard", "lost", "dead_letters"):
-            self._count(name, other.counters[name])
-        self.counters["history"] = sorted([*self.history, *other.history], key=lambda deed: deed["time"])
+        self.counters = merging.summed(self.counters, other.counters)
         self.share = None
-        if self.counters["input"] != other.counters["input"]:
-            self.counters["input"] = {}
-        unknown = {*self.counters["unknown_fields"], *other.counters["unknown_fields"]}
-        self.counters["unknown_fields"] = sorted(unknown)
 
 
 def order_of(snapshot: Snapshot) -> PartialOrder | None:
     """The partial order of a snapshot. Raises `Corrupt` where there is a cycle in it, which reading does not notice."""
     return PartialOrder.from_state(snapshot.section("partial_order")) if snapshot.settings["guard"] else None
-
-
-def _without_optional(settings: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        **settings,
-        "accumulators": [name for name in settings["accumulators"] if name not in merged_votes.OPTIONAL],
-    }
 
 
 def _prefixed(section: str, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:

@@ -6,12 +6,18 @@ are two objects, because the engine cannot know that they are one.
 
 They are held in an `Interner`: packed, as a snapshot has them, so taking a snapshot costs nothing for them, and ten
 million neither fill the memory with strings nor miss the cache several times at each lookup.
+
+Object to class, last write wins: a ledger, keyed by name; of merged states the first one's label stays.
+
+A label neither needs nor makes an object: labels may come before, after or without comparisons, and a label of an
+object that no comparison has named yet simply waits for it.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 
 import numpy as np
 
+from stream_engine.data.comparisons import Decoded, Label, Quadruplet, Triplet, canonical_quadruplet
 from stream_engine.data.hashing import NameHashes
 from stream_engine.data.interner import Interner
 from stream_engine.data.packed_names import Names, pack_names
@@ -72,3 +78,56 @@ def _spans(names: Iterable[str]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """All letters of the names, and where each begins and ends."""
     packed = pack_names(names)
     return packed["utf8"], packed["offsets"][:-1], packed["offsets"][1:]
+
+
+def learn_labels(labelled: dict[str, str], events: Iterable[Label]) -> None:
+    """Apply label events in order; `None` takes a label back.
+
+    >>> labelled = {}
+    >>> learn_labels(labelled, [Label("a", "car"), Label("b", "van"), Label("a", None), Label("b", "bus")])
+    >>> labelled
+    {'b': 'bus'}
+    """
+    for name, label in events:
+        if label is None:
+            labelled.pop(name, None)
+        else:
+            labelled[name] = label
+
+
+def waiting(labelled: Mapping[str, str], objects: Container[str]) -> list[str]:
+    """Labelled names that are not in `objects`, sorted. O(labels).
+
+    >>> waiting({"b": "x", "a": "x", "c": "y"}, ["a"])
+    ['b', 'c']
+    """
+    return sorted(name for name in labelled if name not in objects)
+
+
+def decoded_of(comparisons: Iterable[Triplet | Quadruplet]) -> Decoded:
+    """Comparisons from Python as a block of events. Raises `InvalidEvent`."""
+    names: dict[str, int] = {}
+    triplets: list[list[int]] = []
+    quadruplets: list[list[int]] = []
+    triplets_before: list[int] = []
+    for comparison in comparisons:
+        if isinstance(comparison, Triplet):
+            pair = (comparison.anchor, comparison.near), (comparison.anchor, comparison.far)
+        else:
+            pair = comparison.near, comparison.far
+        row = [names.setdefault(name, len(names)) for name in canonical_quadruplet(*pair[0], *pair[1])]
+        if len(row) == 3:
+            triplets.append(row)
+        else:
+            triplets_before.append(len(triplets))
+            quadruplets.append(row)
+    kinds = {"triplet": len(triplets), "quadruplet": len(quadruplets)}
+    return Decoded(
+        list(names),
+        np.array(triplets, np.int32).reshape(-1, 3),
+        np.array(quadruplets, np.int32).reshape(-1, 4),
+        np.array(triplets_before, np.int64),
+        [],
+        {kind: n for kind, n in kinds.items() if n},
+        [],
+    )

@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 from stream_engine.data import packed_names as packed
 from stream_engine.data.packed_names import Names, pack_names
 from stream_engine.state import object_index
-from stream_engine.state.labels import waiting
-from stream_engine.state.object_index import ObjectIndex
+from stream_engine.state.object_index import ObjectIndex, waiting
 
 ANY = st.text(st.characters(exclude_categories=("Cs",)), max_size=4) | st.sampled_from(
     ["a", "aa", "é", "e\u0301", "", "\0", "\0\0"]
