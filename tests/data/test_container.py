@@ -12,7 +12,7 @@ from stream_engine.data.container import Corrupt, NewerVersion
 from stream_engine.state.artifact import Artifact
 from stream_engine.state.artifact import decode as decode_artifact
 from stream_engine.state.artifact import encode as encode_artifact
-from stream_engine.state.engine import empty_counters
+from stream_engine.state.merging import empty_counters
 from stream_engine.state.snapshot import Snapshot, decode, encode
 
 ARRAYS = st.dictionaries(
