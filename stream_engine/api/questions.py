@@ -8,7 +8,7 @@ import numpy as np
 
 from stream_engine.api.frames import BadFrame, columns_of, is_dicts
 from stream_engine.api.options import as_known, check_layout, paths_in, settings_of
-from stream_engine.evaluation.answering import QuestionReader, Questions
+from stream_engine.evaluation.questions import QuestionReader, Questions
 from stream_engine.formats.options import EventOptions
 from stream_engine.formats.record_columns import records_of
 

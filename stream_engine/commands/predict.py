@@ -19,7 +19,7 @@ from connectors.disk import Disk, write_whole
 from connectors.files.readers import KINDS
 from stream_engine.commands import snapshot_option, state_option
 from stream_engine.commands.input_options import apply_exclusion, exclusion_options, reading_options, settings_of
-from stream_engine.evaluation.answering import BadQuestion, Questions
+from stream_engine.evaluation.questions import BadQuestion, Questions
 from stream_engine.service.inferred import read
 from stream_engine.state.published import Published
 from stream_engine.state.store import Store

@@ -16,7 +16,6 @@ from functools import partial
 from typing import Any, BinaryIO, TypeAlias
 
 import numpy as np
-import pyarrow as pa
 
 from stream_engine.exports import EVERY_QUESTION, EXPORTS, TABLES, Content, NothingToExport, contents
 from stream_engine.exports.declarations import SCALARS, Array, declared
@@ -152,9 +151,7 @@ def _npz(arrays: Mapping[str, np.ndarray], file: BinaryIO) -> None:
 
 
 def _table(columns: Mapping[str, Any], format: str, file: BinaryIO) -> None:
-    import pyarrow as pa
-
-    table = pa.Table.from_arrays([cells(values) for values in columns.values()], names=list(columns))
+    table = arrow_table(columns)
     if format == "csv":
         from pyarrow import csv
 
@@ -163,6 +160,13 @@ def _table(columns: Mapping[str, Any], format: str, file: BinaryIO) -> None:
         from pyarrow import parquet
 
         parquet.write_table(table, file, store_schema=False)  # names are texts to whoever reads it
+
+
+def arrow_table(columns: Mapping[str, Any]) -> Any:
+    """The columns as a `pyarrow.Table`."""
+    import pyarrow as pa
+
+    return pa.Table.from_arrays([cells(values) for values in columns.values()], names=list(columns))
 
 
 def cells(values: Any):
@@ -224,13 +228,11 @@ def rows(published: Published, table: str) -> dict[bytes, bytes]:
         if content.value is None:
             tables |= by_table(name, content, published.snapshot.objects)[0]
         if table in tables:
-            columns = tables[table]
-            made = pa.Table.from_arrays([cells(values) for values in columns.values()], names=list(columns))
-            return _by_first_column(table, made)
+            return _by_first_column(table, arrow_table(tables[table]))
     raise NothingToExport(f"{what}: there is no table {table!r} in this state")
 
 
-def _by_first_column(table: str, made: pa.Table) -> dict[bytes, bytes]:
+def _by_first_column(table: str, made: Any) -> dict[bytes, bytes]:
     first = made.column_names[0]
     found = {str(row[first]).encode(): _row_json(row) for row in made.to_pylist()}
     if len(found) < made.num_rows:

@@ -20,7 +20,7 @@ from msgspec import structs
 from connectors import STORES, Position, Record, SourceFailed, UnusableSource, split_uri
 from connectors.files.paths import expand
 from connectors.files.readers import LineNumbers, Sizes, kind_of, open_reader, place
-from stream_engine.evaluation.answering import BadQuestion, QuestionReader, Questions
+from stream_engine.evaluation.questions import BadQuestion, QuestionReader, Questions
 from stream_engine.formats.in_words import answers, in_words
 from stream_engine.formats.inference import Reading, preferences, readings
 from stream_engine.formats.options import UnreadableHeader, UnusableOptions

@@ -10,9 +10,10 @@ from scipy.optimize import minimize
 from stream_engine.data.packed_names import pack_names
 from stream_engine.evaluation import NoModel
 from stream_engine.evaluation.answer_probabilities import calibrated, features
-from stream_engine.evaluation.answering import NOTHING, BadQuestion, QuestionReader, answered
+from stream_engine.evaluation.answering import answered
 from stream_engine.evaluation.observer import figures, table
 from stream_engine.evaluation.probability import similarity_of
+from stream_engine.evaluation.questions import NOTHING, BadQuestion, QuestionReader
 from stream_engine.formats.options import EventOptions, UnusableOptions
 from stream_engine.state.artifact import Artifact
 from stream_engine.state.engine import Engine

@@ -92,6 +92,7 @@ SHARED = {
         "weighted_counts",
         "worker_reliability",
         "answering",
+        "questions",
         "drift",
         "observer",
         "probability",

@@ -9,8 +9,8 @@ import pytest
 
 from stream_engine import exports
 from stream_engine.commands.predict import answers
-from stream_engine.evaluation.answering import Questions
 from stream_engine.evaluation.probability import model
+from stream_engine.evaluation.questions import Questions
 from stream_engine.exports.models import table
 from stream_engine.formats import decoder
 from stream_engine.formats.options import EventOptions

@@ -25,7 +25,7 @@ from stream_engine.asking.as_events import events
 from stream_engine.asking.known import CannotAsk, Knowledge, answered_by, known_from
 from stream_engine.asking.queue import QuestionQueue
 from stream_engine.evaluation import LEARNED, NoModel
-from stream_engine.evaluation.answering import BadQuestion, Four, QuestionReader
+from stream_engine.evaluation.questions import BadQuestion, Four, QuestionReader
 from stream_engine.formats.options import EventOptions
 from stream_engine.service.http.access import BadBody, Refusals, body_of
 from stream_engine.service.http.built_files import NotNow, fingerprint, later

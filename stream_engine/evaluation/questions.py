@@ -1,0 +1,180 @@
+"""A question: which of two objects is nearer to an anchor, or which of two pairs is more alike.
+
+Its fields are `anchor`, `left`, `right`, or two pairs, `near` and `far` of two names each (also `near_i` ... `far_j`).
+An event asks too, whatever was answered: a triplet and a pick of two one question (`near`, or the first of `shown`, is
+the first); a pick or a ranking of m objects one for each of their C(m, 2) pairs, in their order; an odd-one-out and a
+most-central of a, b, c three: b or c nearer to a, a or c to b, a or b to c. Fields stand where the options of events
+(`--columns`, `--type`) say, and names are read by the same rule as those of events.
+"""
+
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from stream_engine.data.comparisons import EVENT_TYPES
+from stream_engine.formats.event_fields import LIST_SEPARATOR, SHAPES, Filter, fields_of, filter_of
+from stream_engine.formats.field_values import is_absent, name_text, number_of
+from stream_engine.formats.options import EventOptions, UnusableOptions
+
+Four = tuple[str, str, str, str]  # i, j, k, l: is d(i, j) < d(k, l)?
+SIDES = ("left", "right")
+PAIRS = ("near_i", "near_j", "far_i", "far_j")
+ASKED = ("asked_anchor", "asked_left", "asked_right")  # fields that say which of several questions of a row this is
+NOTHING: Four = ("", "", "", "")  # the question of a row that asks none: no model knows it
+_TRIADS = {name for name, shapes in SHAPES.items() if shapes[0].name == "objects"}
+
+
+class BadQuestion(UnusableOptions):
+    """A question that cannot be asked; the message is one line: where, what, got, expected."""
+
+
+class Questions(NamedTuple):
+    """What is asked, in the order of the input; `rows` and `names` go together."""
+
+    rows: list[dict[str, Any]]  # the fields as they were given; a row that asks several stands there as often
+    names: list[Four]
+    note: str = ""  # one line about rows that ask nothing, where there are some
+
+
+class QuestionReader:
+    """Reads rows by the options of events; then `questions`."""
+
+    def __init__(self, options: EventOptions, text: bool = False):
+        """`text`: every cell is text, lists are joined by `|`. Raises `UnusableOptions` for options that fit nothing.
+
+        >>> fields = {"anchor": ("probe",), "shown": ("a", "b"), "chosen": ("said",)}
+        >>> asking = QuestionReader(EventOptions("pick", fields))
+        >>> asking.add({"probe": "lemon", "a": "lime", "b": "bun", "said": "bun"}, "row 0")
+        >>> asking.questions().names
+        [('lemon', 'lime', 'lemon', 'bun')]
+        """
+        events = {field: inputs for field, inputs in options.columns.items() if field not in SIDES}
+        fields_of(options._replace(columns=events))
+        self.options, self.text = options, text
+        self._rows: list[dict[str, Any]] = []
+        self._names: list[Four] = []
+        self._asked = self._bad = 0
+        self._first_bad = ""
+
+    def add(self, row: Mapping[str, Any], where: str) -> None:
+        """A row: its questions, or that it has none. Rows that `where` of the options leaves out are excluded."""
+        if not isinstance(row, Mapping):
+            self.refuse(f"got {str(row)[:40]}, expected an object with anchor, left, right", where)
+            return
+        if not all(_kept(filter_of(key, wanted), row) for key, wanted in self.options.where.items()):
+            return
+        try:
+            asked = self._questions_of(row)
+        except BadQuestion as error:
+            self.refuse(str(error), where)
+            asked = [NOTHING]
+        else:
+            self._asked += 1
+        for i, j, k, l in asked:
+            told = dict(zip(ASKED, (i, j, l))) if len(asked) > 1 else {}
+            self._rows.append({**row, **told})
+            self._names.append((i, j, k, l))
+
+    def refuse(self, message: str, where: str) -> None:
+        """Note something that is no question."""
+        self._bad += 1
+        self._first_bad = self._first_bad or f"{where}: {message}"
+
+    def questions(self) -> Questions:
+        """All of them. Raises `BadQuestion` where half of the rows or more ask nothing, with the first of these."""
+        if self._bad and self._bad >= self._asked:
+            raise BadQuestion(self._first_bad)
+        note = f"{self._bad:,} of {self._bad + self._asked:,} rows are not questions; the first, {self._first_bad}"
+        return Questions(self._rows, self._names, note if self._bad else "")
+
+    def _questions_of(self, row: Mapping[str, Any]) -> list[Four]:
+        """Is d(i, j) < d(k, l)? Raises `BadQuestion`."""
+        kind = self.options.type or self._cell(row, "type")
+        if kind is not None and kind not in SHAPES:
+            raise BadQuestion(f"type: got {kind!r}, expected one of {', '.join(EVENT_TYPES)}")
+        if kind == "label":
+            raise BadQuestion("got a label, expected a question")
+        if kind in _TRIADS or (kind is None and self._has(row, "objects")):
+            a, b, c = _distinct("objects", self._list(row, "objects", 3))
+            return [(a, b, a, c), (b, a, b, c), (c, a, c, b)]
+        if not self._has(row, "anchor") or kind == "quadruplet":
+            return [self._two_pairs(row)]
+        anchor = self._name(row, "anchor")
+        several = next((field for field in ("shown", "ranked") if self._has(row, field)), None)
+        if several:
+            names = _distinct(several, self._list(row, several, None))
+            if anchor in names:
+                raise BadQuestion(f"{several}: got the anchor {anchor!r} among them, expected other objects")
+            return [(anchor, one, anchor, other) for one, other in combinations(names, 2)]
+        first, second = SIDES if any(self._has(row, side) for side in SIDES) else ("near", "far")
+        one, other = self._name(row, first), self._name(row, second)
+        if len({anchor, one, other}) < 3:
+            raise BadQuestion(f"got anchor {anchor!r}, {first} {one!r}, {second} {other!r}; expected three objects")
+        return [(anchor, one, anchor, other)]
+
+    def _two_pairs(self, row: Mapping[str, Any]) -> Four:
+        if all(self._has(row, field) for field in PAIRS):
+            i, j, k, l = (self._name(row, field) for field in PAIRS)
+        elif self._has(row, "near") and self._has(row, "far"):
+            (i, j), (k, l) = (self._list(row, field, 2) for field in ("near", "far"))
+        else:
+            raise BadQuestion(
+                f"got fields {', '.join(map(str, row)) or 'none'}; expected anchor, left, right, or pairs near, far; "
+                "set --columns and --type (in Python: columns and type) as for reading answers"
+            )
+        if i == j or k == l or {i, j} == {k, l}:
+            raise BadQuestion(f"got the pairs {i!r}, {j!r} and {k!r}, {l!r}; expected two different pairs")
+        return i, j, k, l
+
+    def _inputs(self, field: str) -> Sequence[str]:
+        return self.options.columns.get(field, (field,))
+
+    def _has(self, row: Mapping[str, Any], field: str) -> bool:
+        return any(row.get(name) not in (None, "") for name in self._inputs(field))
+
+    def _cell(self, row: Mapping[str, Any], field: str) -> Any:
+        """None of an empty one, too."""
+        value = row.get(self._inputs(field)[0])
+        return None if value == "" else value
+
+    def _list(self, row: Mapping[str, Any], field: str, size: int | None) -> list[str]:
+        inputs = self._inputs(field)
+        value: Any = [row.get(name) for name in inputs] if len(inputs) > 1 else row.get(inputs[0])
+        parts = value.split(LIST_SEPARATOR) if isinstance(value, str) else value
+        if not isinstance(parts, list) or (len(parts) < 2 if size is None else len(parts) != size):
+            raise BadQuestion(f"{field}: got {_short(value)}, expected {size or 'two or more'} names")
+        return [self._checked(field, each) for each in parts]
+
+    def _name(self, row: Mapping[str, Any], field: str) -> str:
+        return self._checked(field, self._cell(row, field))
+
+    def _checked(self, field: str, value: Any) -> str:
+        name = None if value is None else name_text(value, self.text)
+        if not name:
+            raise BadQuestion(f"{field}: got {_short(value)}, expected the name of an object")
+        return name
+
+
+def _distinct(field: str, names: list[str]) -> list[str]:
+    if len(set(names)) < len(names):
+        raise BadQuestion(f"{field}: got {', '.join(names)[:60]}; expected different objects")
+    return names
+
+
+def _kept(filter: Filter, row: Mapping[str, Any]) -> bool:
+    value = row.get(filter.source)
+    absent = np.bool_(is_absent(value, text=True))
+    number = number_of(value, text=True)
+    compared = np.nan if number is None else number
+    return bool(filter.keeps(lambda text: not absent and _text_of(value) == text, absent, lambda: compared))
+
+
+def _text_of(value: Any) -> str:
+    """A cell as `--where` compares it."""
+    return str(value).lower() if isinstance(value, bool) else name_text(value) or str(value)
+
+
+def _short(value: Any) -> str:
+    return "nothing" if value is None else repr(value)[:60]
