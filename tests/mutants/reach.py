@@ -56,7 +56,8 @@ class Reach:
     def keep(self, file: str, seconds: dict[str, float], contexts: Callable, files: Iterable[str]) -> None:
         """Note the tests of a file; `contexts`: file -> line -> the tests that ran it, "" for all of them."""
         numbers = {test: number for number, test in enumerate(seconds)}
-        lines: dict[str, dict[str, list[int]]] = {}
+        lines: dict[str, dict[str, int]] = {}
+        sets: dict[tuple[int, ...], int] = {}
         for other in files:
             known = places((self.root / other).read_text()) if (self.root / other).is_file() else []
             ran: dict[str, set[int]] = {}
@@ -65,8 +66,9 @@ class Reach:
                     every = any(not test or test.endswith(" (setup)") for test in tests)
                     names = numbers if every else {PHASE.sub("", test) for test in tests} & numbers.keys()
                     ran.setdefault(known[line], set()).update(numbers[test] for test in names)
-            lines[other] = {place: sorted(some) for place, some in ran.items() if some}
-        found = {"digest": digest(self.root / file), "seconds": seconds, "lines": lines}
+            some = {place: tuple(sorted(tests)) for place, tests in ran.items() if tests}
+            lines[other] = {place: sets.setdefault(tests, len(sets)) for place, tests in some.items()}
+        found = {"digest": digest(self.root / file), "seconds": seconds, "sets": list(sets), "lines": lines}
         self._path(file).write_text(json.dumps(found))
         self.__dict__.pop("_known", None)
 
@@ -94,7 +96,7 @@ def _run(known: list[dict], is_wanted: Callable[[str, str], bool], files: Iterab
     for each in known:
         tests = list(each["seconds"].items())
         for file in files:
-            for place, numbers in each["lines"].get(file, {}).items():
+            for place, ran in each["lines"].get(file, {}).items():
                 if is_wanted(file, place):
-                    found.update(tests[number] for number in numbers)
+                    found.update(tests[number] for number in each["sets"][ran])
     return found

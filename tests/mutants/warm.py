@@ -33,7 +33,7 @@ OPTIONS = ["-q", "--tb=line", "-p", "no:cacheprovider", "-W", "ignore::pytest.Py
 BYTES, FILE_BYTES = 4 << 30, 1 << 30  # what a mutant may take of memory, and write into one file
 PATIENCE = 8  # so many times its limit of CPU seconds may pass on the clock
 BECOME_SUBREAPER, DIE_WITH_PARENT = 36, 1  # of prctl(2)
-COVERAGE = "[run]\nsource = .\nomit = tests/*\nrelative_files = true\ncore = ctrace\ndata_file = {data}\n"
+COVERAGE = "[run]\nsource = .\nomit = tests/support/*\nrelative_files = true\ncore = ctrace\ndata_file = {data}\n"
 IN_PROCESSES = "parallel = true\ncontext = ${{PYTEST_CURRENT_TEST-}}\n"  # of those that tests start
 
 
