@@ -157,7 +157,8 @@ class Decoder:
         if has_placeholders(options):
             raise UnusableOptions(
                 f"got several questions per record ({_wide_names(options)}), expected one: JSON holds one question per "
-                'record. Save it as a table and read that: pandas.read_json("FILE").to_csv("FILE.csv", index=False)'
+                'record. Save it as a table and read that: pandas.read_json("FILE", lines=True).to_csv("FILE.csv", '
+                "index=False); without lines=True for a file that is one list"
             )
         self.unknown: dict[str, None] = {}
         self._sources = [source for source in sorted(self.event_fields.known) if _is_plain(source)]

@@ -134,13 +134,6 @@ def test_blocks_differ_and_go_on_where_the_last_one_ended():
     assert len({tuple(each) for each in anchors}) == 4
 
 
-def test_what_follows_from_the_accepted_order_is_not_asked_by_the_model():
-    known = taught(10, 30)._replace(implied=lambda rows: rows[:, 0] < 5)
-    made = asking.questions(known, 80, "information-gain")
-    assert made.rows[made.sampler == "information-gain", 0].min() >= 5
-    assert made.rows[made.sampler == "random", 0].min() < 5, "the random share is random all the same"
-
-
 def test_questions_that_wait_for_an_answer_are_not_asked_again():
     known = taught(7, 10)
     first = asking.questions(known, 30, "information-gain")

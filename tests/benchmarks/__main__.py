@@ -28,15 +28,11 @@ COMMANDS = {
     **{
         name: f"tests.benchmarks.{name}"
         for name in (
-            "cluster_verdicts",
             "dimensions_planted",
-            "few_answers",
             "field",
             "kafka",
-            "live_answers",
             "many_objects",
             "people",
-            "things",
         )
     },
 }

@@ -1,24 +1,17 @@
 """Kleindessner & von Luxburg 2017, "Kernel functions based on triplet comparisons": their figures and runtimes again.
 
-    python -m tests.benchmarks.kleindessner [--parts shapes,crowd,usps,size,runtime,classes] [--repetitions 3]
-        [--results kleindessner.jsonl] [--out FOLDER]
-
 - shapes (Figs. 3 and 6): five sets of 400 objects, a tenth of all triplets; how k1 and k2 follow the distances.
 - crowd (Figs. 4 and 9): the food data, complete linkage on k1; the 60 cars, kernel PCA on k2. No nature data here.
-- usps (Figs. 5 and 7, rows 1 and 2): 1,000 of the digits 1, 2, 3; 15 landmarks; purity by the number of triplets.
-- size (Figs. 5 and 7, row 3): purity by number of objects, 30 landmarks, 150 n triplets, 15 % wrong. USPS for MNIST.
+- clustered (Figs. 5 and 7): purity of digits by the number of landmark triplets and of objects. USPS for MNIST.
 - runtime (sec. 4.2, Fig. 8): k1 and k2 at n = 10,000, the paper's 100 and 180 s; a kernel PCA map of 20,000, 900 s. The
   digits of USPS, drawn again with noise where they do not suffice.
-- classes: not in the paper: 1-NN on k1 and k2 beside TripletBoost, 1,000 digits, 1 % and 5 % of all triplets.
 
 The paper draws its purities and says no numbers but runtimes (Matlab, a laptop of 2016). Rivals by embedding are our
 STE with the dimension of the paper. CPU seconds. Data: the folder STREAM_ENGINE_DATA.
 """
 
-import argparse
 import csv
 import gzip
-import json
 import os
 import time
 from functools import cache
@@ -28,8 +21,6 @@ import numpy as np
 from scipy.cluster.hierarchy import fcluster
 from scipy.stats import spearmanr
 
-from stream_engine.boosting.fit import fit, predict
-from stream_engine.boosting.neighbours import shares
 from stream_engine.clustering import factored_kernel, partition
 from stream_engine.clustering.similarity_matrix import checked
 from stream_engine.counts import kernels
@@ -96,9 +87,9 @@ def kernel_k_means(K: np.ndarray, k: int, seed: int) -> np.ndarray:
     return partition.refined(W, partition.spectral_partition(W, k, seed))
 
 
-def shapes(repetitions: int, out: Path | None) -> list[dict]:
+def shapes() -> list[dict]:
     """Rank correlation of kernel and distance over all pairs, and each object's nearest neighbours kept."""
-    rng, rows, drawn = np.random.default_rng(0), [], {}
+    rng, rows = np.random.default_rng(0), []
     t = np.sort(rng.random(400)) * 2 * np.pi
     group = np.sort(rng.integers(0, 4, 400))
     points = {
@@ -118,10 +109,7 @@ def shapes(repetitions: int, out: Path | None) -> list[dict]:
             K = make(columns)
             row[f"{kernel} cpu"] = round(time.process_time() - began, 2)
             row[kernel] = round(float(spearmanr(-distance[upper], K[upper]).statistic), 3)
-            drawn[name, kernel] = K
         rows.append(row)
-    if out:
-        draw_matrices(distances, drawn, out / "kleindessner_fig3_6.png")
     return rows
 
 
@@ -137,21 +125,7 @@ def block_model(rng: np.random.Generator) -> np.ndarray:
     return path + noise + noise.T
 
 
-def draw_matrices(distances: dict, drawn: dict, path: Path) -> None:
-    """The distance matrix and both kernels of each set, a row each."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(9, 3 * len(distances)))
-    axes = figure.subplots(len(distances), 3, squeeze=False)
-    for line, (name, distance) in zip(axes, distances.items()):
-        for axis, title, matrix in zip(line, (name, "k1", "k2"), (distance, drawn[name, "k1"], drawn[name, "k2"])):
-            shown = matrix - np.diag(np.diag(matrix)) if title != name else matrix
-            axis.imshow(shown)
-            axis.set(title=title, xticks=[], yticks=[])
-    figure.savefig(path, dpi=80, bbox_inches="tight")
-
-
-def crowd(repetitions: int, out: Path | None) -> list[dict]:
+def crowd() -> list[dict]:
     """Food: do clusters of complete linkage on k1 share a taste? Cars: are the neighbours in the map of one class?"""
     folder = Path(os.environ["STREAM_ENGINE_DATA"])
     with gzip.open(folder / "food100" / "triplets_unique.csv.gz", "rt") as file:
@@ -183,10 +157,10 @@ def crowd(repetitions: int, out: Path | None) -> list[dict]:
                 ),
             }
         )
-    return rows + cars(folder, out)
+    return rows + cars(folder)
 
 
-def cars(folder: Path, out: Path | None) -> list[dict]:
+def cars(folder: Path) -> list[dict]:
     """Kernel PCA of the cars: a car's nearest one in the map is of its class so often."""
     with open(folder / "car60" / "labels.csv") as file:
         label = {row["object"]: row["class"] for row in csv.DictReader(file)}
@@ -212,21 +186,7 @@ def cars(folder: Path, out: Path | None) -> list[dict]:
                 "largest class": round(float(usual), 3),
             }
         )
-        if out and kernel == "k2":
-            draw_map(X, truth, out / "kleindessner_fig4.png")
     return rows
-
-
-def draw_map(X: np.ndarray, truth: np.ndarray, path: Path) -> None:
-    """Points by class."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(6, 6))
-    axis = figure.subplots()
-    for each in np.unique(truth):
-        axis.scatter(*X[truth == each].T, label=str(each), s=12)
-    axis.legend(fontsize=8)
-    figure.savefig(path, dpi=90, bbox_inches="tight")
 
 
 def clustered(points, truth, which: str, marks: int, count: int, wrong: float, seed: int, d: int = 0) -> dict:
@@ -256,35 +216,7 @@ def clustered(points, truth, which: str, marks: int, count: int, wrong: float, s
     return row
 
 
-def of_usps(repetitions: int, out: Path | None) -> list[dict]:
-    """Digits 1, 2, 3."""
-    pixels, digit = usps()
-    few, rows = np.flatnonzero(np.isin(digit, (1, 2, 3))), []
-    for which in KERNELS:
-        for wrong in (0.0, 0.3):
-            for count in (5_000, 10_000, 20_000, 40_000, 80_000):
-                for seed in range(repetitions):
-                    at = np.random.default_rng(seed).choice(few, 1000, replace=False)
-                    d = 2 if which == "k1" and seed == 0 and count in (10_000, 40_000) else 0
-                    row = clustered(pixels[at], digit[at], which, 15, count, wrong, seed, d)
-                    rows.append({"part": "usps", "wrong": wrong, "kernel": which, "asked": count, "seed": seed, **row})
-    return rows
-
-
-def of_size(repetitions: int, out: Path | None) -> list[dict]:
-    """All ten digits, by their number."""
-    pixels, digit = usps()
-    rows = []
-    for which in KERNELS:
-        for n in (1000, 2000, 4000, 6000, 9000):
-            for seed in range(repetitions if n < 6000 else 1):
-                at = np.random.default_rng(seed).choice(len(pixels), n, replace=False)
-                row = clustered(pixels[at], digit[at], which, 30, 150 * n, 0.15, seed)
-                rows.append({"part": "size", "n": n, "kernel": which, "seed": seed, **row})
-    return rows
-
-
-def runtime(repetitions: int, out: Path | None) -> list[dict]:
+def runtime() -> list[dict]:
     """k1 and k2 at 10,000 objects, kernel PCA of 20,000."""
     pixels, digit = usps()
     rng, rows = np.random.default_rng(0), []
@@ -298,8 +230,6 @@ def runtime(repetitions: int, out: Path | None) -> list[dict]:
             began = time.process_time()
             if which == "kernel PCA":
                 values, vectors = kernels.eigenpairs(factored_kernel.factor(columns, "k1"), 2, centred=True)
-                if out:
-                    draw_map(vectors[::10] * np.sqrt(values), digit[at][::10], out / "kleindessner_fig8.png")
             else:
                 KERNELS[which](columns)
             seconds = round(time.process_time() - began, 2)
@@ -308,48 +238,4 @@ def runtime(repetitions: int, out: Path | None) -> list[dict]:
     return rows
 
 
-def classes(repetitions: int, out: Path | None) -> list[dict]:
-    """1,000 digits, two thirds with labels; the share of all n (n - 1)(n - 2) / 2 triplets."""
-    pixels, digit = usps()
-    rows = []
-    for share in (0.01, 0.05):
-        rng = np.random.default_rng(0)
-        at = rng.choice(len(pixels), 1000, replace=False)
-        truth, known = digit[at], rng.permutation(1000) < 667
-        distance = squared(pixels[at], pixels[at])
-        columns = columns_from_triplets(random_triplets(distance, int(share * 1000 * 999 * 499), rng), 1000)
-        row: dict = {"part": "classes", "share": share}
-        for which, make in KERNELS.items():
-            near = make(columns)[np.ix_(~known, known)]
-            for k in (1, 5):
-                votes = shares(near, truth[known], 10, k)
-                row[f"{k}-NN on {which}"] = round(float((votes.argmax(axis=1) == truth[~known]).mean()), 3)
-        began = time.process_time()
-        booster = fit(columns, np.where(known, truth, -1), rounds=100_000 * repetitions)
-        row["boosting"] = round(float((predict(booster, columns).label == truth)[~known].mean()), 3)
-        row["rounds"], row["boosting cpu"] = 100_000 * repetitions, round(time.process_time() - began, 1)
-        rows.append(row)
-    return rows
-
-
-PARTS = {"shapes": shapes, "crowd": crowd, "usps": of_usps, "size": of_size, "runtime": runtime, "classes": classes}
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--parts", default=",".join(PARTS))
-    parser.add_argument("--repetitions", type=int, default=3)
-    parser.add_argument("--results", type=Path, default=Path(__file__).with_suffix(".jsonl"))
-    parser.add_argument("--out", type=Path)
-    given = parser.parse_args()
-    if given.out:
-        given.out.mkdir(parents=True, exist_ok=True)
-    for part in given.parts.split(","):
-        for row in PARTS[part](given.repetitions, given.out):
-            print(json.dumps(row), flush=True)
-            with open(given.results, "a") as file:
-                file.write(json.dumps(row) + "\n")
-
-
-if __name__ == "__main__":
-    main()
+PARTS = {"shapes": shapes, "crowd": crowd, "runtime": runtime}

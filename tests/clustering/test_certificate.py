@@ -205,13 +205,6 @@ def test_repair_of_a_single_deep_outlier_costs_far_less_than_lifting_everything(
     assert np.linalg.norm(Y - X) < 0.1 * lifted
 
 
-def test_the_factor_of_a_partition_is_its_matrix():
-    labels = np.array([0, 1, 1, 2, 2, 2, 0])
-    factor, x = partition_factor(labels)
-    np.testing.assert_allclose((factor * x) @ factor.T + 1 / 7, partition.normalised(labels), atol=1e-14)
-    assert factor.shape == (7, 2)
-
-
 @pytest.mark.parametrize("seed", range(5))
 def test_refinement_never_loses_value_nor_clusters_and_ends_at_a_local_optimum(seed):
     rng = np.random.default_rng(seed)

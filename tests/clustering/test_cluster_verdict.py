@@ -1,7 +1,5 @@
-"""Clusters, how many, a continuum, or cannot tell: the statistic, the null models, and what is said of planted worlds.
-
-How often it is right is measured by `python -m tests.benchmarks.cluster_verdicts`.
-"""
+"""Clusters, how many, a continuum, or cannot tell: the statistic, the null models, and what is said of planted
+worlds. How often it is right: docs/measurements.md, "Cluster verdicts"."""
 
 import csv
 import gzip
@@ -9,6 +7,7 @@ import re
 
 import numpy as np
 import pytest
+from scipy.special import expit
 from scipy.stats import norm
 
 from stream_engine import Engine, Triplet
@@ -20,7 +19,6 @@ from stream_engine.refits import cluster_verdict, sdp_clustering
 from stream_engine.refits.cluster_verdict import CANNOT_TELL, CONTINUUM, clearer, p_value, verdict
 from stream_engine.refits.sdp_clustering import Params, refit
 from stream_engine.state.published import Published
-from tests.benchmarks.cluster_verdicts import answered
 
 
 def snapshot_of(rows, n: int, accumulators=("adds3", "triplet_counts")):
@@ -30,11 +28,24 @@ def snapshot_of(rows, n: int, accumulators=("adds3", "triplet_counts")):
     return engine.snapshot()
 
 
-def world(kind: str, n: int = 36, count: int = 3000, seed: int = 0, right: float = 0.9):
+def answered(rng, points, count: int, right: float | None = None) -> np.ndarray:
+    """(about `count`, 3) answers: by the STE model with a scale of 3 and a lapse of .05, or so many of them right."""
+    n = len(points)
+    anchor = rng.integers(n, size=count)
+    one, other = ((anchor + rng.integers(1, n, size=count)) % n for _ in range(2))
+    anchor, one, other = (column[one != other] for column in (anchor, one, other))
+    delta = ((points[anchor] - points[other]) ** 2).sum(axis=1) - ((points[anchor] - points[one]) ** 2).sum(axis=1)
+    delta /= np.abs(delta).mean()
+    p = 0.025 + 0.95 * expit(3 * delta) if right is None else np.where(delta > 0, right, 1 - right)
+    yes = rng.random(len(p)) < p
+    return np.stack([anchor, np.where(yes, one, other), np.where(yes, other, one)], axis=1)
+
+
+def world(kind: str, n: int = 36, count: int = 3000, seed: int = 0):
     """Answers about three groups 8 deviations apart, or about points on a line; STE."""
     rng = np.random.default_rng(seed)
     points = rng.random((n, 1)) if kind == "line" else rng.normal(size=(n, 2)) + GROUPS[np.arange(n) % 3]
-    return answered(rng, points, count, "ste", right)[0]
+    return answered(rng, points, count)
 
 
 GROUPS = 8 * np.array([[0.0, 0.0], [1.0, 0.0], [0.5, np.sqrt(0.75)]])
@@ -230,7 +241,7 @@ def test_the_number_that_is_said_is_the_number_of_tight_groups(k):
     """A grid: SPUR says two or three of these."""
     rng = np.random.default_rng(k)
     centres = np.stack(np.divmod(np.arange(k), 3), axis=1)[np.arange(8 * k) % k]
-    rows = answered(rng, centres + 0.08 * rng.normal(size=(8 * k, 2)), 100 * 8 * k, "flat", 0.9)[0]
+    rows = answered(rng, centres + 0.08 * rng.normal(size=(8 * k, 2)), 100 * 8 * k, 0.9)
     found = verdict(snapshot_of(rows, 8 * k), np.arange(8 * k), 39, 0, 0)
     assert found.said == f"{k} clusters" and len(set(zip(found.labels, np.arange(8 * k) % k))) == k
 
@@ -299,7 +310,7 @@ def test_the_artifact_and_the_tables_say_it_and_who_lies_between():
     rng = np.random.default_rng(4)
     points = rng.normal(size=(40, 2)) + GROUPS[np.arange(40) % 3]
     points[39] = (GROUPS[0] + GROUPS[1]) / 2
-    snapshot = snapshot_of(answered(rng, points, 5000, "ste", 0.9)[0], 40)
+    snapshot = snapshot_of(answered(rng, points, 5000), 40)
     made = refit(snapshot, Params(), 0)
     arrays, report = made.arrays, made.report
     assert report["verdict"] == "3 clusters" and report["k"] == 3 and report["k_by"] == "test"

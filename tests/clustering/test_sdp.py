@@ -1,21 +1,17 @@
 """The SDPs agree with cvxpy over a family of similarities, and every answer proves itself: it is feasible, and its
 upper bound holds for what another solver found."""
 
-import csv
-import gzip
 import subprocess
 import sys
 
 import numpy as np
 import pytest
 from scipy import sparse
-from sklearn.metrics import adjusted_rand_score
 
 from stream_engine.clustering import cvxpy_reference
 from stream_engine.clustering.anderson import Anderson
-from stream_engine.clustering.cascade import _least_eigenvalue
 from stream_engine.clustering.projection import projected
-from stream_engine.clustering.similarity_matrix import checked, from_triangle
+from stream_engine.clustering.similarity_matrix import checked
 from stream_engine.counts.spectral import top_eigenpairs
 from stream_engine.data import available_memory as free_memory
 from stream_engine.refits.sdp_clustering import solve, spur
@@ -139,12 +135,6 @@ def test_a_low_rank_solution_of_many_objects_takes_the_krylov_steps():
     assert_feasible(s.X, None)
 
 
-def test_the_least_eigenvalue_of_a_large_x_is_bounded_or_computed():
-    X = np.kron(np.eye(2), np.full((3, 3), 1 / 3))
-    assert _least_eigenvalue(X) == -1e-9
-    assert _least_eigenvalue(X - 0.5 * np.eye(6)) == pytest.approx(-0.5)
-
-
 def test_out_of_iterations_is_said_and_the_gap_is_still_rigorous():
     W = gaussian(40, 7)
     s = solve(W, k=4, tol=1e-9, max_iterations=20)
@@ -240,12 +230,6 @@ def test_free_memory_is_the_least_of_machine_control_group_and_address_space(tmp
     assert 0 < int(said.stdout) < 2**34
 
 
-def test_a_solver_asks_for_what_its_control_group_leaves(monkeypatch):
-    monkeypatch.setattr(free_memory, "available", lambda: 18 * 8 * 100**2 - 1)
-    with pytest.raises(free_memory.TooLarge, match="0.0014 GB"):
-        solve(gaussian(100, 0), k=4)
-
-
 def test_progress_is_told_and_changes_nothing():
     told, W = [], gaussian(30, 4)
     a = solve(W, k=3, tol=1e-4, progress=lambda done, total, **figures: told.append((done, total, figures["gap"])))
@@ -310,41 +294,3 @@ def test_partial_eigenpairs_match_the_full_ones_and_leave_ones_out():
     assert np.allclose(values, full[:5], atol=1e-6) and np.abs(vectors.sum(axis=0)).max() < 1e-8
     values, vectors = top_eigenpairs(-checked(W), 2)
     assert np.allclose(values, np.sort(np.linalg.eigvalsh(-P @ W @ P))[::-1][:2], atol=1e-6)
-
-
-def test_the_triangle_becomes_sparse_only_when_it_is_large_and_thin():
-    assert isinstance(from_triangle([0], [1], [1], 10), np.ndarray)
-    thin = from_triangle([0], [399], [5], 400)
-    assert sparse.issparse(thin) and thin[399, 0] == 5
-
-
-def read(path):
-    with gzip.open(path, "rt") if path.suffix == ".gz" else open(path) as file:
-        rows = [(r["anchor"], r["near"], r["far"]) for r in csv.DictReader(file)]
-    names = {name: at for at, name in enumerate(dict.fromkeys(x for r in rows for x in r))}
-    return np.array([[names[x] for x in r] for r in rows]), list(names)
-
-
-@pytest.mark.data
-def test_cars_and_food_agree_with_cvxpy(judgements):
-    triplets, names = read(judgements / "car60" / "triplets_T_ALL.csv")
-    W = adds3(triplets, len(names))
-    s, r = solve(W, k=3, tol=2e-6), cvxpy_reference.solve(W, 3, None, solver="CLARABEL", tol=1e-8)
-    assert_honest(s, W, 3, None)
-    assert abs(s.objective - r.objective) <= 1e-5 * abs(r.objective)
-    triplets, names = read(judgements / "food100" / "triplets.csv.gz")
-    W = adds3(triplets, len(names))
-    s, r = solve(W, k=2, tol=1e-5), cvxpy_reference.solve(W, 2, None, solver="SCS", tol=1e-5)
-    assert s.certified and abs(s.objective - r.objective) <= 1e-4 * abs(r.objective)
-
-
-@pytest.mark.data
-def test_the_classes_of_cars_are_found_with_three_clusters(judgements):
-    from stream_engine.clustering.partition import k_means
-
-    triplets, names = read(judgements / "car60" / "triplets_T_ALL.csv")
-    with open(judgements / "car60" / "labels.csv") as file:
-        classes = {row["object"]: row["class"] for row in csv.DictReader(file)}
-    found = k_means(solve(adds3(triplets, 60), k=3).rows, 3, 0)
-    kept = [at for at, name in enumerate(names) if classes[name] != "outlier"]
-    assert adjusted_rand_score([classes[names[at]] for at in kept], found[kept]) > 0.3

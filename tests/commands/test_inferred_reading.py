@@ -46,7 +46,7 @@ def test_two_readings_are_listed_and_nothing_is_read(tmp_path):
 def test_wide_json_is_refused_with_the_command_that_makes_a_table_of_it(tmp_path):
     record = {"worker": "w1"} | {f"q{q}_{part}": text for q in (1, 2) for part, text in zip("abc", "xyz")}
     (tmp_path / "wide.jsonl").write_text("".join(json.dumps(record) + "\n" for _ in range(3)))
-    columns = "anchor=q{}_a,near=q{}_b,far=q{}_c"
+    columns = "anchor=q{n}_a,near=q{n}_b,far=q{n}_c"
     done = engine("run", tmp_path / "wide.jsonl", "--state", tmp_path / "s", "--columns", columns, status=2)
     assert "to_csv" in one_line(done.stderr)
 

@@ -60,17 +60,6 @@ def test_the_covariance_is_the_formula(kernel, fixed, units):
     assert fixed or np.array_equal(made, covariances(found, answers))
 
 
-def test_moving_turning_change_no_distance():
-    points = np.random.default_rng(0).normal(size=(6, 3))
-    gauge = gauge_of(points)
-    assert gauge.shape == (18, 6)
-    np.testing.assert_allclose(gauge.T @ gauge, np.eye(6), atol=1e-12)
-    before = ((points[:, None] - points) ** 2).sum(axis=2)
-    for way in gauge.T:
-        moved = points + 1e-5 * way.reshape(6, 3)
-        assert np.abs(((moved[:, None] - moved) ** 2).sum(axis=2) - before).max() < 1e-9
-
-
 def test_answers_that_are_copies_of_each_other_count_once():
     """Nine copies of each answer in one unit say as much as one; taken for nine they seem to say far more."""
     _, answers = by_the_model(0, 10, 2, 600, copies=9)

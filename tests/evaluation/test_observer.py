@@ -6,7 +6,6 @@ import math
 import numpy as np
 import pytest
 from river import metrics
-from river.drift import ADWIN
 
 from stream_engine import evaluation
 from stream_engine.counts import kernels
@@ -20,7 +19,6 @@ from stream_engine.evaluation.observer import (
     KINDS,
     MOST,
     SHARE,
-    WINDOW,
     Observer,
     Scores,
     drawn_of,
@@ -216,16 +214,6 @@ def test_figures_equal_river_metrics():
         assert found["calibration_error"] == pytest.approx(ece)
 
 
-def test_the_window_forgets_and_the_total_does_not():
-    scores, one = Scores(), np.zeros(100, int)
-    for margin in (-1.0, 1.0):
-        for _ in range(WINDOW // 100 + 6):
-            scores.add(table(np.full(100, margin), np.full(100, 0.6), one))
-    found = scores.figures()["triplet"]
-    assert found["rolling"]["accuracy"] == 1 and found["total"]["accuracy"] == 0.5
-    assert WINDOW <= found["rolling"]["tested"] <= WINDOW * 1.06 and found["total"]["tested"] == 2 * (WINDOW + 600)
-
-
 def test_calibration_finds_the_probabilities_of_noisy_judges():
     rng = np.random.default_rng(0)
     calibration, sums = Calibration(), []
@@ -244,19 +232,6 @@ def test_calibration_finds_the_probabilities_of_noisy_judges():
     for _ in range(200):  # all as expected, for long: confident, and finite
         calibration.learn(np.ones(256))
     assert 0.95 < calibration.probability(np.ones(1))[0] < 1 and np.isfinite(calibration.weights).all()
-
-
-def test_the_calibration_that_predicts_has_not_seen_the_answers():
-    """The first block is predicted by an untouched calibration, whatever is in it."""
-    engine = Engine()
-    rng = np.random.default_rng(0)
-    points = rng.normal(size=(20, 2))
-    engine.learn(decoded(planted_triplets(rng, points, 5000), 20))
-    observer = Observer()
-    observer.serve(engine.snapshot())
-    observer.observe(as_batch(planted_triplets(rng, points, 256), 20), {})
-    found = figures_of(observer)["adds3"]["all"]["total"]
-    assert found["accuracy"] > 0.8 and 0.6 < found["log_loss"] < math.log(2)  # right, and not yet sure of it
 
 
 def test_kinds_of_sampled_comparisons():
@@ -308,23 +283,6 @@ def test_a_sample_is_spread_evenly_and_in_order():
     stretch -= math.floor(stretch[0] + 1 / SHARE) + np.arange(len(drawn))
     assert (stretch >= -1 / SHARE).all() and (stretch < 1).all()  # by whole comparisons
     assert len(np.unique(drawn % SHARE)) == SHARE and abs(len(drawn) - 1000) <= 1
-
-
-@pytest.mark.parametrize("sizes", [[1], [100], [100_000], [1, 5000, 70]])
-def test_how_many_are_drawn_does_not_depend_on_blocks(sizes):
-    observer, seen = Observer(), 0
-    observer.predictors["adds3"] = evaluation.Predictor(lambda rows: np.ones(len(rows)))
-    triplets = np.tile(np.array([[0, 1, 2]], np.int32), (100_000, 1))
-    while seen < (20_000 if sizes == [1] else 2_000_000):
-        for size in sizes:
-            observer.observe(as_batch(triplets[:size], 3), {})
-            seen += size
-    assert observer.seen == seen and abs(observer.sampled - drawn_of(0, seen)) <= 1
-    assert drawn_of(0, ALL) == ALL and drawn_of(10 * ALL * SHARE, 1000 * SHARE) == pytest.approx(1000)
-    small = Observer()
-    small.predictors = observer.predictors
-    small.observe(as_batch(triplets[:ALL], 3), {})
-    assert small.sampled == ALL  # all of a small input
 
 
 def test_similarities_are_held_in_few_bytes_and_whole():
@@ -379,14 +337,6 @@ def test_the_window_is_that_of_rivers_adwin():
     assert alarms > 10
 
 
-def test_improvement_is_no_alarm():
-    rng = np.random.default_rng(0)
-    watch = Worsening(0.002)
-    assert not any(watch.update([float(rng.random() < p)]) for p in np.linspace(0.5, 0.1, 40_000))
-    assert watch.level < 0.2
-    assert watch.update((rng.random(2000) < 0.25).astype(float).tolist())
-
-
 def stream(rng, points, observer, blocks):
     """Blocks of a thousand; the alarms they raised."""
     return [
@@ -394,23 +344,6 @@ def stream(rng, points, observer, blocks):
         for _ in range(blocks)
         for alarm in observer.observe(as_batch(planted_triplets(rng, points, 1000, 0.1), 30), {})
     ]
-
-
-def test_the_detector_is_that_of_river_made_one_sided():
-    rng, alarms = np.random.default_rng(5), 0
-    for _ in range(20):
-        detector, river = Worsening(), ADWIN(delta=0.2)
-        for _ in range(30):
-            values = (rng.random(rng.integers(400)) < rng.random()).astype(float).tolist()
-            before, alarm = river.estimation, False
-            for value in values:
-                river.update(value)
-                if river.drift_detected:
-                    alarm |= river.estimation > before
-                    before = river.estimation
-            assert detector.update(values) == alarm and detector.level == river.estimation
-            alarms += alarm
-    assert alarms > 50
 
 
 def test_what_is_noticed_in_the_quiet_is_told_when_it_is_over():
@@ -442,12 +375,3 @@ def test_a_change_is_noticed_and_a_stationary_stream_is_quiet():
     assert observer.alarms == {"loss": 1, "contradictions": 1}  # quiet since
     assert figures_of(observer)["adds3"]["all"]["total"]["accuracy"] > 0.7
     assert not Observer(None).detectors and evaluation.COSTLY[0] in PREDICTORS
-
-
-def test_the_bins_give_the_calibration_error():
-    rng = np.random.default_rng(3)
-    probability = rng.random(500)
-    f = figures(table(probability - 0.5, probability, np.zeros(500, int))[0])
-    apart = sum(row["n"] * abs(row["right"] - row["confidence"]) for row in f["reliability"])
-    assert apart / f["tested"] == pytest.approx(f["calibration_error"]) and 0.01 < f["calibration_error"] < 1
-    assert sum(row["n"] * row["right"] for row in f["reliability"]) / f["tested"] == pytest.approx(f["accuracy"])

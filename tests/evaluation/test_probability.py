@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from stream_engine.evaluation import NoModel
-from stream_engine.evaluation.calibration import calibrated
 from stream_engine.evaluation.probability import COUNTED, counted, model
 from stream_engine.formats import decoder
 from stream_engine.formats.options import EventOptions
@@ -73,15 +72,6 @@ def test_probabilities_are_those_of_the_world(world, artifacts, name):
     assert np.abs(p - expected).mean() < {"embedding": 0.08, "kernel_learning": 0.08}.get(name, 0.2)
 
 
-def test_an_embedding_answers_by_its_formula(world, artifacts):
-    artifact, rows = artifacts["embedding"], asked(np.random.default_rng(2), 50)
-    x, lapse, alpha = artifact.arrays["X"], float(artifact.arrays["lapse"]), artifact.report["alpha"]
-    for row, p in zip(rows.tolist(), model(Published(world[1], artifacts), "embedding").probability(rows)):
-        near, far = (((x[a] - x[b]) ** 2).sum() for a, b in (row[:2], row[2:]))
-        delta = far - near if alpha == 0 else (alpha + 1) / 2 * np.log((1 + far / alpha) / (1 + near / alpha))
-        assert p == pytest.approx(lapse / 2 + (1 - lapse) / (1 + np.exp(-artifact.report["scale"] * delta)), rel=1e-9)
-
-
 def test_the_best_is_that_of_the_least_held_out_log_loss(world, artifacts):
     losses = {name: artifacts[name].report["log_loss"] for name in LEARNED}
     assert model(Published(world[1], artifacts)).name == min(losses, key=losses.get)
@@ -99,13 +89,6 @@ def test_unknown_objects_have_no_probability(world, artifacts, name):
     rows = np.array([[0, 1, 0, 2], [0, -1, 0, 2], [0, 1, 0, N], [N + 7, 1, N + 7, 2]], np.int32)
     p = model(Published(world[1], artifacts), name).probability(rows)
     assert np.isnan(p).tolist() == [False, True, True, True]
-
-
-def test_objects_never_asked_about_have_no_probability(world, artifacts):
-    artifact = artifacts["embedding"]
-    without = artifact._replace(arrays={**artifact.arrays, "asked": np.arange(N) != 3})
-    p = model(Published(world[1], {"embedding": without})).probability(np.array([[0, 3, 0, 2], [0, 1, 0, 2]], np.int32))
-    assert np.isnan(p).tolist() == [True, False]
 
 
 @pytest.mark.parametrize("name", COUNTED)
@@ -128,16 +111,6 @@ def test_coins_are_no_evidence(name):
     engine.learn(decoder("json", EventOptions(provenance=True))("\n".join(lines).encode()))
     p = counted(engine.snapshot(), name)[0].probability(asked(rng, 500))
     assert np.abs(p - 0.5).mean() < 0.08
-
-
-def test_calibration_by_times_is_calibration_by_repeats():
-    rng = np.random.default_rng(0)
-    x, times = rng.normal(0.4, 1, 200), rng.integers(1, 5, 200)
-    repeated = calibrated(np.repeat(x, times), np.ones(times.sum()))
-    np.testing.assert_allclose(calibrated(x, times.astype(float)).weights, repeated.weights, rtol=1e-8)
-    assert (
-        calibrated(np.array([0.0, np.nan]), np.ones(2)).weights == calibrated(np.array([]), np.ones(0)).weights
-    ).all()
 
 
 def test_what_is_not_there_is_said(world, artifacts):

@@ -20,7 +20,7 @@ from stream_engine.refits import reliability, spectral
 from stream_engine.service.resumed import restored
 from stream_engine.service.settings import BadSettings
 from stream_engine.service.settings.loading import load
-from stream_engine.state.engine import Engine, OverlappingStates
+from stream_engine.state.engine import Engine
 from stream_engine.state.snapshot import encode
 from stream_engine.state.store import Store
 from tests.support.generators import planted_triplets
@@ -315,14 +315,6 @@ def test_resumed_and_uninterrupted_forget_alike(by):
             == sum(t <= time[: e + 1].max() - 100 for e, t in enumerate(time))
             > 0
         )
-
-
-def test_merging_what_depends_on_arrival_is_refused():
-    one = Engine(("adds3", "adds3_decayed"), False)
-    with pytest.raises(OverlappingStates, match='adds3_decayed.*forgetting.by = "time"'):
-        one.merge(Engine(("adds3", "adds3_decayed"), False))
-    by_time = [Engine(FORGETTING, None, Forgetting("time", 5.0, 5.0)) for _ in range(2)]
-    by_time[0].merge(by_time[1])
 
 
 def test_worker_names_go_nowhere_unasked(tmp_path):

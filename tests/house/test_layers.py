@@ -191,33 +191,13 @@ PLANTS = {
         {"stream_engine/service/run.py": "\nfrom stream_engine.service.http.built_files import NotNow\n"},
         "stream_engine.service.run imports stream_engine.service.http.built_files, which is no door",
     ),
-    "circle of weighted counts and clustering": (
-        {
-            "stream_engine/evaluation/worker_reliability.py": lazily(
-                "from stream_engine.clustering import similarity_of_snapshot"
-            )
-        },
-        "a circle: stream_engine.clustering.similarity_of_snapshot, stream_engine.evaluation.weighted_counts",
-    ),
     "circle of predictions and exports": (
         {"stream_engine/evaluation/__init__.py": "\nfrom stream_engine.exports import evidence\n"},
         "a circle: stream_engine.evaluation, stream_engine.exports.evidence",
     ),
-    "circle of a room's door and a file in it": (
-        {"stream_engine/formats/options.py": "\nfrom stream_engine.formats import FORMATS\n"},
-        "a circle: stream_engine.formats, ",
-    ),
-    "circle of two connectors": (
-        {"connectors/files/follow.py": "\nfrom connectors.files.source import FileSource\n"},
-        "a circle: connectors.files.follow, connectors.files.source",
-    ),
     "a file that imports itself": (
         {"stream_engine/spark/__init__.py": lazily("from stream_engine.spark import anything")},
         "a circle: stream_engine.spark",
-    ),
-    "an arrow up": (
-        {"stream_engine/data/comparisons.py": "\nfrom stream_engine.state import engine\n"},
-        "stream_engine.state is not below stream_engine.data",
     ),
     "an arrow up inside a function": (
         {"stream_engine/order/graph.py": lazily("import stream_engine.service.run")},
@@ -226,10 +206,6 @@ PLANTS = {
     "an arrow between rooms of one floor": (
         {"stream_engine/order/graph.py": "\nfrom stream_engine.counts import radix\n"},
         "stream_engine.counts is not below stream_engine.order",
-    ),
-    "a connector that knows the engine": (
-        {"connectors/spark_deltas.py": lazily("from stream_engine.data import comparisons")},
-        "a connector does not know what a comparison is",
     ),
     "a refit that reads the store": (
         {"stream_engine/refits/spectral.py": "\nfrom stream_engine.state.store import Store\n"},

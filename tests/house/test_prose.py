@@ -1,16 +1,17 @@
-"""The manual says what is there: every path, command, module and link that it names exists."""
+"""The manual says what is there: every path, module and link that it names exists.
+
+Commands are those of tests/manual/test_tables.py.
+"""
 
 import re
 import tomllib
 from collections.abc import Iterable, Iterator
 from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
 from stream_engine.service.http.manual_pages import slug
-from tests.benchmarks.__main__ import WORDS
 from tests.conftest import ROOT
 from tests.house.test_layers import FLOORS
 
@@ -25,8 +26,6 @@ CODE = re.compile(r"`([^`\n]+)`")
 LINK = re.compile(r"\]\(([^)\s#]+)(?:#[^)]*)?\)")
 ANCHORED = re.compile(r"\]\(([^)\s#]*)#([^)]+)\)")
 MODULE = re.compile(r"\b(?:stream_engine|connectors)(?:\.\w+)+")
-COMMAND = re.compile(r"python -m ((?:tests|stream_engine)[\w.]*)(?: (\w+))?")
-TESTS = re.compile(r"(?<![\w/.-])tests(?:\.\w+)+")
 
 
 def wrong_paths(text: str) -> list[str]:
@@ -92,22 +91,6 @@ def _imports(name: str) -> bool:
     return False
 
 
-def wrong_commands(text: str) -> list[str]:
-    """`python -m tests...` and other modules of the tests that do not exist; stages that `make bench` does not have."""
-    wrong = [name for name in TESTS.findall(text) if not _is_module(name)]
-    for module, word in COMMAND.findall(text):
-        if not _is_module(module) or (module == "tests.benchmarks" and word and word not in WORDS):
-            wrong.append(f"{module} {word}".strip())
-    return wrong
-
-
-def _is_module(name: str) -> bool:
-    try:
-        return find_spec(name) is not None
-    except ModuleNotFoundError:
-        return False
-
-
 def page_name(page: Path) -> str:
     return str(page.relative_to(ROOT))
 
@@ -134,11 +117,6 @@ def test_paths_exist(page):
 @every_naming_page
 def test_modules_import(page):
     assert wrong_modules(page.read_text()) == []
-
-
-@every_naming_page
-def test_commands_exist(page):
-    assert wrong_commands(page.read_text()) == []
 
 
 def test_nothing_tells_to_install_a_package_of_that_name_from_an_index():
@@ -196,9 +174,6 @@ PLANTED = [
     ("a pattern", "see `tests/benchmarks/phase_*.py`", wrong_paths),
     ("a module", "`stream_engine.sdp.cascade`", wrong_modules),
     ("an attribute", "`stream_engine.state.engine.Motor`", wrong_modules),
-    ("a command", "`python -m tests.benchmarks.certainly`", wrong_commands),
-    ("a stage", "`python -m tests.benchmarks gard`", wrong_commands),
-    ("a module of the tests", "`tests.certainly`", wrong_commands),
 ]
 
 
@@ -222,6 +197,6 @@ def test_a_planted_wrong_anchor_is_found(tmp_path):
 def test_what_is_right_is_no_fault():
     text = (
         "`stream_engine/order/`, `order/cycle_search.py`, `tests/benchmarks/stage_*.py`, `connectors/NAME.py`, "
-        "`python -m tests.benchmarks guard`, `stream_engine.state.engine.Engine`, `adds3/i`, `kafka://h/t`, `1/4`"
+        "`stream_engine.state.engine.Engine`, `adds3/i`, `kafka://h/t`, `1/4`"
     )
-    assert not [*wrong_paths(text), *wrong_modules(text), *wrong_commands(text)]
+    assert not [*wrong_paths(text), *wrong_modules(text)]

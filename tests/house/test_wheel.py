@@ -7,7 +7,6 @@ import os
 import shutil
 import subprocess
 import sys
-import tomllib
 import zipfile
 from email import message_from_bytes
 from pathlib import Path
@@ -16,7 +15,6 @@ import pytest
 
 from tests.conftest import ROOT
 
-EXTRAS = sorted(tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"])
 OF_GIT = {"GIT_CONFIG_GLOBAL": "/dev/null", **{f"GIT_{who}_NAME": "a" for who in ("AUTHOR", "COMMITTER")}}
 OF_GIT |= {f"GIT_{who}_EMAIL": "a@b.example" for who in ("AUTHOR", "COMMITTER")}
 SURVEY = "anchor,near,far\n" + "lemon,lime,bread\nbread,bun,lime\nlime,lemon,bun\nbun,bread,lemon\n" * 5
@@ -97,8 +95,7 @@ def test_the_same_files_give_the_same_bytes_and_the_tag_gives_the_version(releas
     (tmp_path / "first").mkdir()
     assert built(source, tmp_path / "first").read_bytes() == release.read_bytes()
     said("git", "commit", "-q", "--allow-empty", "-m", "after it", cwd=source)
-    (tmp_path / "second").mkdir()
-    assert "-9.8.8.dev1+g" in built(source, tmp_path / "second").name
+    assert "9.8.8.dev1+g" in said(sys.executable, "-m", "setuptools_scm", cwd=source)
 
 
 def test_its_readme_has_no_link_that_leads_nowhere(release):
@@ -140,15 +137,14 @@ def install(python: Path, what: str) -> None:
 
 
 def test_it_works_where_there_is_no_checkout(release, tmp_path):
-    """An empty environment, a survey, a page; with every extra, a spreadsheet."""
+    """An empty environment, a survey and the same as a spreadsheet, a page."""
     said(sys.executable, "-m", "venv", "venv", cwd=tmp_path)
     python = tmp_path / "venv" / "bin" / "python"
-    install(python, f"{release}")
+    install(python, f"{release}[excel]")
+    said(python, "-m", "pip", "check", cwd=tmp_path)
     engine = tmp_path / "venv" / "bin" / "stream-engine"
     assert said(engine, "--version", cwd=tmp_path) == "stream-engine, version 9.8.7\n"
     (tmp_path / "survey.csv").write_text(SURVEY)
-    install(python, f"{release}[{','.join(EXTRAS)}]")
-    said(python, "-m", "pip", "check", cwd=tmp_path)
     book = "import openpyxl; b = openpyxl.Workbook(); [b.active.append(r.split(',')) for r in open('survey.csv')]; "
     said(python, "-c", book + "b.save('survey.xlsx')", cwd=tmp_path)
     for survey in ("survey.csv", "survey.xlsx"):
@@ -158,5 +154,5 @@ def test_it_works_where_there_is_no_checkout(release, tmp_path):
         assert json.loads((state / "summary.json").read_text())["events"] == 20
     said(engine, "report", "--state", tmp_path / "survey-csv", "--out", "page.html", cwd=tmp_path)
     assert "lemon" in (tmp_path / "page.html").read_text()
-    asked = "import stream_engine as se, confluent_kafka; print(se.read([('a', 'b', 'c')]), se.__file__)"
+    asked = "import stream_engine as se; print(se.read([('a', 'b', 'c')]), se.__file__)"
     assert str(tmp_path / "venv") in said(python, "-c", asked, cwd=tmp_path)

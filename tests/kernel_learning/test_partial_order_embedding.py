@@ -109,14 +109,6 @@ def test_fewer_directions_cost_a_little_and_are_said():
     assert all(np.linalg.matrix_rank(w, hermitian=True) <= 6 for w in part.weights)
 
 
-def test_factor_inverts_what_it_keeps():
-    f = mkpoe.factor(KERNELS[0])
-    np.testing.assert_allclose(f.root @ f.root.T, KERNELS[0], atol=1e-9)
-    np.testing.assert_allclose(f.inverse @ f.root, np.eye(f.root.shape[1]), atol=1e-7)
-    with pytest.raises(ValueError, match=stating("beta 0.0 … 80")):
-        mkpoe.fit(ROWS, KERNELS, 0.0)
-
-
 def test_diagonal_columns_against_their_definition():
     columns = mkpoe.diagonal_map(ROWS, KERNELS)
     d = columns.take(np.arange(45))

@@ -84,19 +84,6 @@ def test_lambdas_have_a_largest_useful_value(loss):
     assert rckl.fit(triplets, 12, kernels, loss=loss, lambda1=first * 2, lambda2=second * 0.9, tolerance=1e-7).mu.any()
 
 
-@pytest.mark.parametrize("loss", ["ste", "hinge"])
-def test_a_warm_start_saves_iterations_and_changes_nothing_else(loss):
-    points, triplets = reference.planted(13, 30, 600, flip=0.0)
-    cold = rckl.fit(triplets[:570], 30, loss=loss, form="t", lambda1=2.0)
-    dual = np.concatenate([cold.dual, np.zeros(30)])
-    warm = rckl.fit(triplets, 30, loss=loss, form="t", lambda1=2.0, start=rckl.Start(cold.k0, cold.mu, dual))
-    again = rckl.fit(triplets, 30, loss=loss, form="t", lambda1=2.0)
-    assert warm.iterations <= 2 * again.iterations
-    assert warm.objective == pytest.approx(again.objective, rel=2e-4)
-    same = rckl.fit(triplets[:570], 30, loss=loss, form="t", lambda1=2.0, start=rckl.Start(cold.k0, cold.mu, cold.dual))
-    assert same.iterations <= 20
-
-
 def test_linear_programs_end_exactly_even_at_huge_weights():
     """Where smoothing cannot close the gap HiGHS does, and agrees with the whole program at once."""
     from scipy.optimize import linprog
@@ -262,13 +249,6 @@ def test_a_warm_start_matches_kernels_by_name():
     inputs = kernel_learning.Inputs(4, arrays["triplets"], np.ones(len(arrays["triplets"])), helpers)
     start = kernel_learning._warm_start(back, inputs, np.arange(4), "ste")
     assert start.mu.tolist() == [2.0, 0.0, 1.0] and start.k0.shape == (4, 4)
-
-
-def test_the_hinge_warm_starts_from_its_duals():
-    _, triplets = reference.planted(19, 12, 200)
-    params = kernel_learning.Params(form="t", loss="hinge", lambda1=1.0)
-    made = kernel_learning.refit(reference.snapshot_of(triplets, 12), params, 0)
-    assert kernel_learning.refit(reference.snapshot_of(triplets, 12), params, 0, made).report["iterations"] == 0
 
 
 @pytest.mark.parametrize("loss", ["ste", "hinge"])

@@ -1,7 +1,6 @@
-"""Every table of measured figures says which command makes it; every command that a page names takes what it is given.
+"""Every command that a page names takes what it is given, and every section of measurements names its command.
 
-Nothing is run: the command lines are read by their own parsers. `test_kept_tables.py` holds the figures themselves
-against the results that are kept.
+Nothing is run: the command lines are read by their own parsers. `test_kept_tables.py` compares the figures themselves.
 """
 
 import re
@@ -12,7 +11,7 @@ from deploy.manual import DOCS
 from deploy.manual import PAGES as MADE
 from tests.conftest import ROOT
 from tests.support.named_commands import NotTaken, check, named, of_verbs, options
-from tests.support.tables import sections, tables
+from tests.support.tables import sections
 
 MEASUREMENTS = DOCS / "measurements.md"
 PAGES = {
@@ -20,13 +19,6 @@ PAGES = {
     for page in [ROOT / "README.md", *sorted((ROOT / "stream_engine").rglob("*.md"))]
     if page not in {DOCS / made for made in MADE}  # what is made of the code cannot name what it has not
 }
-NOT_MEASURED = {  # tables of numbers that are no measurement
-    ("collect.md", "HTTP API"): "the status of each refusal",
-    ("scale.md", "How many distinct questions"): "arithmetic, as the page says",
-    ("scale.md", "What one engine would hold"): "arithmetic, as the page says",
-    ("scale.md", "What shards take"): "arithmetic, as the page says",
-}
-TABLES = [(name, table) for name, page in PAGES.items() for table in tables(page) if table.measured()]
 HEADINGS = [heading for heading, _ in sections(MEASUREMENTS)]
 DECIDED = HEADINGS[HEADINGS.index("Studies that decided something") :]  # their programs are not kept
 
@@ -58,31 +50,19 @@ def test_commands_take_what_they_are_given(page):
     assert [fault for _, text in sections(PAGES[page]) for fault in faults(text)] == []
 
 
-@pytest.mark.parametrize("page, table", TABLES, ids=[f"{page.rpartition('/')[2]} {t.heading}" for page, t in TABLES])
-def test_a_table_of_figures_says_what_makes_it(page, table):
-    name = page.rpartition("/")[2]
-    if (name, table.heading) not in NOT_MEASURED and not (name == MEASUREMENTS.name and table.heading in DECIDED):
-        assert list(named(table.section)), f"{page}, {table.heading}: no command"
-
-
 def test_every_section_of_measurements_says_what_makes_its_figures():
     for heading, text in sections(MEASUREMENTS):
         if re.search(r"\d", text.removeprefix(f"# {heading}")) and heading not in {"Measurements", *DECIDED}:
             assert list(named(text)), heading
 
 
-def test_what_is_no_measurement_is_there():
-    assert {(page.rpartition("/")[2], table.heading) for page, table in TABLES} >= NOT_MEASURED.keys()
-    assert len(TABLES) >= 25
-
-
 @pytest.mark.parametrize(
     "text",
     [
-        "`python -m tests.benchmarks.dimensions_planted --seed 3`",
+        "`python -m tests.benchmarks.many_objects --seed 3`",
         "`python -m tests.benchmarks papers --out FOLDER --only heim sun`",
         "`python -m tests.benchmarks gard --full`, `make bench`",
-        "`python -m tests.benchmarks.dimensions_planted --streams few`",
+        "`python -m tests.benchmarks.many_objects --objects few`",
         "`python -m tests.benchmarks.kafka`: in two parts (`--client confluent --fast`)",
         "Say `--fromat csv`.",
         "`python -m tests.benchmark`",
@@ -99,6 +79,6 @@ def test_a_planted_command_is_found(text):
 
 
 def test_what_is_right_is_taken():
-    assert faults("`python -m tests.benchmarks cluster_verdicts --seeds N`, `--table`, `make bench`") == []
+    assert faults("`python -m tests.benchmarks many_objects --objects N`, `--on-disk FOLDER`, `make bench`") == []
     assert faults("`time stream-engine inspect --state DIR`, `stream-engine export --out OUT [--format npz|csv]`") == []
-    assert faults("`--format csv` of some verb; `python -m tests.benchmarks.dimensions_planted`, `--choice`") == []
+    assert faults("`--format csv` of some verb; `python -m tests.benchmarks.many_objects`, `--comparisons N`") == []

@@ -267,12 +267,6 @@ def test_nothing_and_only_contradictions(rows):
     assert found.weight == (0, 0) and found.weight.fraction == 1.0
 
 
-def test_quadruplets_alone_and_opposite_rows():
-    quads = Quadruplets(np.array([[0, 1, 2, 3], [3, 2, 1, 0], [0, 2, 1, 3]], np.int32), np.array([2, 5, 1]))
-    rows, net = net_votes(columns_from_triplets(np.empty((0, 3), np.int32), 4), quads)
-    assert rows.tolist() == [[0, 2, 1, 3], [2, 3, 0, 1]] and net.tolist() == [1, 3]
-
-
 @pytest.mark.data
 def test_real_food_judgements(judgements):
     import pyarrow.csv

@@ -78,15 +78,6 @@ def test_laws(words):
     assert set(guard.judge_rows(turned).tolist()) == {3}  # each follows from what is left
 
 
-def test_agrees_with_networkx(words):
-    import networkx
-
-    kept = kept_of(np.random.default_rng(7), 26, 2500)
-    graph = networkx.DiGraph(((a, b), (c, d)) for a, b, c, d in kept.tolist())
-    expected = sorted([*u, *v] for u, v in networkx.transitive_reduction(graph).edges)
-    assert transitive_reduction(kept).tolist() == expected
-
-
 def test_a_complete_order_leaves_a_chain_and_a_chain_stays():
     n = 150
     pairs = np.stack([np.zeros(n, np.int32), np.arange(1, n + 1, dtype=np.int32)], axis=1)
@@ -130,20 +121,3 @@ def test_masks_are_which_supports_reach_and_are_reached():
         bits = np.uint64(1) << masks.number[chosen].astype(np.uint64)
         assert np.array_equal((masks.before & bits) != 0, closure[chosen].T)
         assert np.array_equal((masks.after & bits) != 0, closure[:, chosen])
-
-
-@pytest.mark.data
-def test_real_food_judgements_reduce_within_seconds(judgements):
-    import time
-
-    import pyarrow.csv
-
-    table = pyarrow.csv.read_csv(judgements / "food100" / "triplets.csv.gz")
-    names, at = {}, []
-    for column in ("anchor", "near", "far"):
-        at.append([names.setdefault(x, len(names)) for x in table[column].to_pylist()])
-    guard, started = PartialOrder(), time.process_time()
-    verdicts = guard.offer(as_batch(np.array(at, np.int32).T, len(names)))
-    reduced = transitive_reduction(guard.kept())
-    assert sum(verdicts) == 250_320 and 0 < len(reduced) < verdicts.accepted // 4
-    assert time.process_time() - started < 10

@@ -11,9 +11,8 @@ from tests.benchmarks.papers.kept import Kept
 
 
 @pytest.mark.parametrize("name", PAPERS)
-def test_no_kept_result_is_of_other_code(name, monkeypatch):
+def test_no_kept_result_is_of_other_code(name):
     module = import_module(PAPERS[name])
-    monkeypatch.setattr(module, "drawings", lambda *cells: [])
     kept = Kept(command.HERE / f"{name}.jsonl", module.RESTS_ON, make=False)
     module.paper(kept)
     assert not kept.stale, (

@@ -64,17 +64,12 @@ def test_every_row_says_how_it_was_judged_or_why_not(name, papers):
 
 def test_the_page_is_written_from_what_is_kept(tmp_path, papers, capsys):
     assert command.main(["--out", str(tmp_path), "--kept"]) == 0
-    markdown, html = ((tmp_path / name).read_text() for name in ("papers.md", "papers.html"))
+    markdown = (tmp_path / "papers.md").read_text()
     for paper in papers.values():
         assert f"## {paper.title}" in markdown and counted(paper.rows) in markdown
         for each in paper.rows:
             line = "| " + " | ".join(cell.replace("|", "\\|") for cell in cells_of(each)) + " |"
             assert line in markdown.splitlines()
-    assert html.count("<img") == sum(len(paper.drawings) for paper in papers.values()) > 5
-    assert set(re.findall(r'src="(\w+):', html)) == {"data"}  # it needs nothing else
-    assert "http" not in re.sub(r'src="data:[^"]*"', "", html)
-    pictures = re.findall(r"\]\((\S+\.png)\)", markdown)
-    assert len(pictures) == len(set(pictures)) and all((tmp_path / p).stat().st_size > 5000 for p in pictures)
     assert capsys.readouterr().out.count(" CPU s") >= len(PAPERS)
 
 

@@ -1,11 +1,6 @@
-"""Studies made to show what the first screen of a report says: `python -m tests.support.survey_cases [FILE]` writes it.
+"""Studies made to show what the first screen of a report says: each is a list of events."""
 
-Each case is a list of events; `first_screen` is the title, the four figures, the map's and the data quality's words.
-"""
-
-import sys
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,9 +8,7 @@ import numpy as np
 from stream_engine import read
 from stream_engine.api.study import Study
 from stream_engine.commands import demo
-from stream_engine.report import page
 from stream_engine.report.material import Material, material
-from stream_engine.report.page import tiles
 
 Events = list[dict[str, Any]]
 
@@ -135,16 +128,6 @@ def good() -> Events:
     return study(grouped(np.random.default_rng(6), 30, 3), 4000)
 
 
-CASES: dict[str, Callable[[], Events]] = {
-    "all guess": all_guess,
-    "two sets that are never compared": two_sets,
-    "one side-biased (S03), one too fast (S07), one straight-lining (S11) participant": careless,
-    "1,800 answers, planted in two dimensions": planted,
-    "no structure: a continuum": no_structure,
-    "a good study": good,
-}
-
-
 def fitted(events: Events, seed: int = 0, k: int | None = None) -> Study:
     """The study with what its page needs; with `k` clusters nothing is tested."""
     made = read(events, frames="arrow")
@@ -155,37 +138,3 @@ def fitted(events: Events, seed: int = 0, k: int | None = None) -> Study:
 def of(made: Study, **more: Any) -> Material:
     """What its page is made of."""
     return material(made.published, **more)
-
-
-def first_screen(shown: Material) -> Iterator[str]:
-    """What the first screen says, line by line."""
-    made = page.sections(shown)
-    yield page.subtitle(shown)
-    yield from (f"[{tile.head}] {tile.value} - {tile.note}" for tile in tiles(shown))
-    yield f"[Map] {made['map'].says}"
-    yield f"[Data quality] {made['quality'].says}"
-    yield from (f"  - {note}" for note in made["quality"].notes)
-
-
-def main(out: str | None = None) -> None:
-    """Write what each first screen says."""
-    lines = ["# First screens", ""]
-    for name, case in CASES.items():
-        lines += [f"## {name}", "", *first_screen(of(fitted(case()))), ""]
-    each = [fitted(planted(), seed).details("embedding") for seed in range(6)]
-    share = ", ".join(f"{100 * report['accuracy']:.1f}" for report in each)
-    error = 100 * each[0]["standard_error"]
-    lines += ["## The same 1,800 answers with six seeds", "", f"{share} % (standard error {error:.1f} points)", ""]
-    events, target = digits()
-    made = read(events, frames="arrow").fit("embedding")
-    same = same_among_nearest(made, target)
-    lines += ["## Digits", "", f"the same digit among the 10 nearest in the picture: {same:.2f}", ""]
-    lines += [page.sections(of(made))["map"].says, ""]
-    text = "\n".join(lines)
-    print(text)
-    if out:
-        Path(out).write_text(text, encoding="utf-8")
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:2])

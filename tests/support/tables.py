@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 MINUS = "\N{MINUS SIGN}"
 _FENCED = re.compile(r"^```.*?^```", re.S | re.M)
-_BEGINS_WITH_A_FIGURE = re.compile(rf"[{MINUS}+\-<>~±\s]*\.?\d")
 _FIGURE = re.compile(rf"{MINUS}?(?:\d[\d,]*)?\.?\d+")
 
 
@@ -17,11 +16,6 @@ class Table(NamedTuple):
     heading: str
     section: str
     rows: list[list[str]]
-
-    def measured(self) -> bool:
-        """Whether it is one of figures: two in five cells behind the first of a line begin with one."""
-        cells = [cell for row in self.rows for cell in row[1:]]
-        return 5 * sum(bool(_BEGINS_WITH_A_FIGURE.match(cell)) for cell in cells) >= 2 * len(cells) > 0
 
 
 def sections(page: Path) -> list[tuple[str, str]]:

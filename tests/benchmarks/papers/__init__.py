@@ -1,4 +1,4 @@
-"""The five papers to the letter: one file a paper, each with its rows and drawings.
+"""The five papers to the letter: one file a paper, each with its rows.
 
 A file here is a paper when it has `paper(kept)`, which gives a `rows.Paper`. Its name goes into `PAPERS`.
 """

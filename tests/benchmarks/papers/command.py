@@ -1,11 +1,11 @@
-"""Every table, figure and number of the five papers beside ours, as a page.
+"""Every table, number and claim of the five papers beside ours, as a page.
 
     python -m tests.benchmarks papers --out FOLDER [--only heim mcfee perrot2019 perrot2020 kleindessner]
                                       [--kept] [--results FOLDER]
 
 Results are kept beside this file with a digest of the code that they rest on. What is missing or stale is made and
 kept, so the command can be stopped and resumed; --kept makes nothing and says which rows are not of the present code.
-An empty --results makes everything again, in some 12 CPU minutes. Writes papers.md and papers.html. Data: the folder
+An empty --results makes everything again, in some 12 CPU minutes. Writes papers.md. Data: the folder
 STREAM_ENGINE_DATA, else ../shared/data beside the checkout.
 """
 
@@ -19,7 +19,7 @@ from threadpoolctl import threadpool_limits
 
 from tests.benchmarks.papers import PAPERS
 from tests.benchmarks.papers.kept import Kept
-from tests.benchmarks.papers.page import counted, write
+from tests.benchmarks.papers.page import counted, markdown
 from tests.benchmarks.papers.rows import Paper
 from tests.conftest import human_judgements
 
@@ -52,7 +52,7 @@ def main(arguments: list[str] | None = None) -> int:
     given = parser.parse_args(arguments)
     folder = human_judgements()
     if folder is None and not given.kept:
-        parser.error("no human judgements: set STREAM_ENGINE_DATA, or draw the page of what is kept with --kept")
+        parser.error("no human judgements: set STREAM_ENGINE_DATA, or write the page of what is kept with --kept")
     if folder is not None:
         os.environ["STREAM_ENGINE_DATA"] = str(folder)
     done = [one(name, given.results, not given.kept) for name in given.only]
@@ -60,6 +60,8 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"{name}: {counted(paper.rows)}; {whole:.1f} CPU s")
         for experiment, cpu in sorted(seconds.items(), key=lambda item: -item[1]):
             print(f"  {experiment}: {cpu:.1f} CPU s")
-    for path in write([paper for paper, _, _ in done], given.out):
-        print(path)
+    given.out.mkdir(parents=True, exist_ok=True)
+    page = given.out / "papers.md"
+    page.write_text(markdown([paper for paper, _, _ in done]))
+    print(page)
     return 0

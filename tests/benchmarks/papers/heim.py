@@ -11,7 +11,7 @@ from stream_engine.kernel_learning.distance_operator import satisfied, triplet_r
 from tests.benchmarks import heim_synthetic as bench
 from tests.benchmarks.papers import heim_early
 from tests.benchmarks.papers.kept import Cell, Kept
-from tests.benchmarks.papers.rows import NOT_RUN, Curve, Drawing, Paper, Row, drawing, found, missing, row
+from tests.benchmarks.papers.rows import NOT_RUN, Paper, Row, missing, row
 from tests.benchmarks.papers.rows import mean as mean_of
 
 TEXT = "heim-2015-rckl-auxiliary-kernels.txt"
@@ -273,33 +273,6 @@ def by_sigma(cells: Cells) -> str:
     return ", ".join(told)
 
 
-def drawings(cells: Cells) -> list[Drawing]:
-    """Figs. 1 and 3a."""
-    panels = {
-        "Fig. 1a: STE, dotted: stopped early": [
-            *(("ste", f, "o-") for f in FORMS),
-            ("early", "t", "o:"),
-            ("early", "ak", "o:"),
-        ],
-        "Fig. 1b: GNMDS": [("hinge", form, "o-") for form in FORMS],
-        "Fig. 3a: MKPOE beside": [
-            ("ste", "mkl", "o-"),
-            ("ste", "ak", "o-"),
-            ("MKPOE", "diagonal", "o--"),
-            ("MKPOE", "full", "o--"),
-        ],
-    }
-    drawn: dict[str, list[Curve]] = {}
-    for title, wanted in panels.items():
-        drawn[title] = [Curve("best of any MKL", PLACES, [found(cells["floor", "", 0], "error")] * 3, "-")]
-        for method, form, style in wanted:
-            held = {s: found(cells.get((method, form, s), []), "error") for s in SIZES}
-            made = [s for s in SIZES if held[s]]
-            drawn[title].append(Curve(f"{method}-{form}", made, [held[s] for s in made], style))
-    said = "mean test error; bars are standard deviations over trials."
-    return [drawing("Figs. 1, 3a", said, drawn, xlabel="training triplets", ylabel="test error")]
-
-
 def paper(kept: Kept) -> Paper:
     """All of the paper."""
     cells = cells_of(kept)
@@ -318,5 +291,4 @@ def paper(kept: Kept) -> Paper:
         "they are called stopped early. ERKLE, a later method that Kleindessner & von Luxburg cite, is defined in none "
         "of the five papers and is not built here."
     )
-    return Paper("Heim, Valizadegan & Hauskrecht 2014, RCKL with auxiliary kernels", TEXT, note, rows,
-                 drawings(cells))  # fmt: skip
+    return Paper("Heim, Valizadegan & Hauskrecht 2014, RCKL with auxiliary kernels", TEXT, note, rows)

@@ -19,7 +19,7 @@ from stream_engine.kernel_learning import factored, mkpoe, pair_lists, problem
 from stream_engine.kernel_learning.distance_operator import triplet_rows
 from tests.benchmarks import kleindessner as bench
 from tests.benchmarks.papers.kept import Cell, Kept
-from tests.benchmarks.papers.rows import NOT_RUN, Curve, Drawing, Paper, Row, drawing, found, missing, row
+from tests.benchmarks.papers.rows import NOT_RUN, Paper, Row, missing, row
 from tests.benchmarks.papers.rows import mean as mean_of
 
 TEXT = "kleindessner-luxburg-2017-kernel-functions-from-triplets.txt"
@@ -160,7 +160,7 @@ def part(name: str) -> Callable[[dict[str, Any]], Any]:
     """A part of the benchmark as an experiment."""
 
     def made(key: dict[str, Any]) -> Any:
-        return bench.PARTS[name](1, None)
+        return bench.PARTS[name]()
 
     return made
 
@@ -324,31 +324,6 @@ def size_rows(kept: Kept, cells: Cells) -> list[Row]:
     return rows
 
 
-def drawings(shapes: Cell | None, cells: Cells, rivals: Cells, sizes: Cells) -> list[Drawing]:
-    """Figs. 3 and 6, 5 and 7."""
-    names = [each["data"] for each in shapes.found] if shapes else []
-    follow = [Curve(which, names, [[e[which]] for e in shapes.found] if shapes else [], "o") for which in KERNELS]
-    places = (10_000, 40_000)
-    two: dict[str, list[Curve]] = {}
-    for wrong in WRONG:
-        lines = [Curve(which, COUNTS, [found(cells[which, wrong, n], "purity") for n in COUNTS]) for which in KERNELS]
-        for d, kind in ((2, "same"), (2, "rand"), (10, "same"), (10, "rand")):
-            values = [found(rivals[d, wrong, n], f"purity, STE {kind}") for n in places]
-            lines.append(Curve(f"STE {kind}, d = {d}", places, values, "x--"))
-        pixels = [found(cells["k1", wrong, n], "purity, points") for n in COUNTS]
-        two[f"digits 1, 2, 3, {wrong:.0%} wrong"] = [*lines, Curve("k-means on pixels", COUNTS, pixels, ":")]
-    lines = [Curve(which, SIZES, [found(sizes[which, n], "purity") for n in SIZES]) for which in KERNELS]
-    for label, name in (("k-means on pixels", "purity, points"), ("STE rand, d = 5", "purity, STE rand")):
-        lines.append(Curve(label, SIZES, [found(sizes["k1", n], name) for n in SIZES], "x--"))
-    two["ten digits, 15 % wrong, by their number"] = lines
-    said = "k1 and k2 beside minus the distance; the matrices themselves: `python -m "
-    said += "tests.benchmarks.kleindessner --parts shapes --out FOLDER`."
-    return [
-        drawing("Figs. 3, 6", said, {"": follow}, ylabel="rank correlation"),
-        drawing("Figs. 5, 7", "purity by triplets and by objects, USPS; means over runs.", two, ylabel="purity"),
-    ]
-
-
 def paper(kept: Kept) -> Paper:
     """All of the paper."""
     shapes = kept.cell({"experiment": "shapes"}, part("shapes"))
@@ -358,5 +333,4 @@ def paper(kept: Kept) -> Paper:
     sizes = size_cells(kept)
     rows = shape_rows([shapes]) + crowd + new_rows(kept) + usps_rows(cells, rivals) + size_rows(kept, sizes)
     note = "The paper draws its purities and says no number but counts and runtimes; its text has no picture here."
-    return Paper("Kleindessner & von Luxburg 2017, kernel functions based on triplet comparisons", TEXT, note, rows,
-                 drawings(shapes, cells, rivals, sizes))  # fmt: skip
+    return Paper("Kleindessner & von Luxburg 2017, kernel functions based on triplet comparisons", TEXT, note, rows)

@@ -11,7 +11,7 @@ from stream_engine.kernel_learning import constraints, distance_operator, factor
 from stream_engine.kernel_learning.distance_operator import satisfied, triplet_rows
 from tests.benchmarks import mcfee_toy as bench
 from tests.benchmarks.papers.kept import Cell, Kept
-from tests.benchmarks.papers.rows import Curve, Drawing, Paper, Row, drawing, found, missing, row
+from tests.benchmarks.papers.rows import Paper, Row, missing, row
 from tests.benchmarks.papers.rows import mean as mean_of
 
 TEXT = "mcfee-lanckriet-2011-partial-order-embedding.txt"
@@ -211,22 +211,6 @@ def deviations(cells: Cells) -> list[float]:
     return [float(np.std(run, ddof=1)) for run in runs if len(run) > 1]
 
 
-def drawings(cells: Cells) -> list[Drawing]:
-    """Figs. 5 and 10."""
-    at, splits = range(len(CHOICES)), range(SPLITS)
-    panels = {
-        "Fig. 5 (diagonal), " + ", ".join(CHOICES): [
-            Curve(name, at, [found(cells[choice, "diagonal"], name) for choice in CHOICES], "o")
-            for name in ("native", "learned")
-        ],
-        "Fig. 10: random orders, by split": [
-            Curve("orders", splits, [found(cells[split], "accuracy") for split in splits], "o")
-        ],
-    }
-    said = "digits under a taxonomy; bars are standard deviations over splits."
-    return [drawing("Figs. 5, 10", said, panels, ylabel="test accuracy")]
-
-
 def paper(kept: Kept) -> Paper:
     """All of the paper."""
     cells = cells_of(kept)
@@ -237,4 +221,4 @@ def paper(kept: Kept) -> Paper:
                 "satisfied in \\mathbb{R}^1", "a proof", "Nothing to measure.")
     )  # fmt: skip
     note = "Neither of the paper's data sets can be had here, so orders are compared, not numbers; see `why`."
-    return Paper("McFee & Lanckriet 2011, learning multi-modal similarity", TEXT, note, rows, drawings(cells))
+    return Paper("McFee & Lanckriet 2011, learning multi-modal similarity", TEXT, note, rows)

@@ -24,19 +24,7 @@ from tests.benchmarks import boosting_paper as bench
 from tests.benchmarks import boosting_worlds
 from tests.benchmarks.boosting_worlds import sampled_columns
 from tests.benchmarks.papers.kept import Cell, Kept
-from tests.benchmarks.papers.rows import (
-    AGREES,
-    DIFFERS,
-    NOT_RUN,
-    Curve,
-    Drawing,
-    Paper,
-    Row,
-    drawing,
-    found,
-    missing,
-    row,
-)
+from tests.benchmarks.papers.rows import AGREES, DIFFERS, NOT_RUN, Paper, Row, missing, row
 from tests.benchmarks.papers.rows import mean as mean_of
 
 TEXT = "perrot-luxburg-2019-tripletboost.txt"
@@ -322,39 +310,9 @@ def limit(found: tuple[dict, ...], k: float) -> tuple[str, bool]:
     return text, bool(near[k])
 
 
-def drawings(cells: Cells, old: Cells) -> list[Drawing]:
-    """Figs. 2 and 3, margins and abstention."""
-    e = "euclidean"
-    panels: dict[str, list[Curve]] = {}
-    for data, places, title in (
-        ("moons", [(s, (e, s, 0.0)) for s in bench.SHARES], "2a: Moons, share of triplets"),
-        ("moons", [(w, (e, 0.1, w)) for w in bench.NOISES], "2b: Moons, noise"),
-        ("iris", [(m, (m, 0.1, 0.0)) for m in bench.METRICS], "2c: Iris, metric"),
-        ("usps", [(s, (e, s, 0.0)) for s in bench.SHARES], "3a: digits, share of triplets"),
-    ):
-        at, held = [str(place) for place, _ in places], [old[data, *key] for _, key in places]
-        lines = [Curve("TripletBoost", at, [found(each, "accuracy") for each in held])]
-        lines += [Curve(rival, at, [found(each, rival) for each in held], "--") for rival in ("1-NN", "AdaBoost")]
-        embeddings = [found(cells.get(("t-STE", data, *key), []), "accuracy") for _, key in places]
-        panels[title] = [*lines, Curve("t-STE, 1-NN", at, embeddings, "x-")]
-    ks = (1.2, 1.4, 1.5, 1.6, 1.8, 2.0)
-    panels["abstention: seen (dots), Theorem 4"] = [
-        Curve(f"n = {n}, {name}", ks, [found([cells["abstention", k][at]], name) for k in ks], style)
-        for at, n in enumerate((50, 200, 800))
-        for name, style in (("seen", "o"), ("formula", "-"))
-    ]
-    told = {share: found(cells["margins", share], "quantiles") for share in bench.SHARES}
-    panels["Theorem 3: margins of Moons, training"] = [
-        Curve(f"{share:.0%} of triplets", [float(q) for q in each[0]], [[v] for v in each[0].values()])
-        for share, each in told.items()
-        if each
-    ]
-    return [drawing("Figs. 2, 3, theorems", "accuracies with standard deviations; margins and abstention.", panels)]
-
-
 def paper(kept: Kept) -> Paper:
     """All of the paper."""
     cells, old = cells_of(kept), boosted_cells(kept)
     rows = small(cells, old) + large(cells, old) + theory(cells)
     note = "Figures are drawn in the paper, without numbers; its six data sets and its supplement are not at hand."
-    return Paper("Perrot & von Luxburg 2019, TripletBoost", TEXT, note, rows, drawings(cells, old))
+    return Paper("Perrot & von Luxburg 2019, TripletBoost", TEXT, note, rows)

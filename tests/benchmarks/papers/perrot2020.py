@@ -26,7 +26,7 @@ from stream_engine.clustering import spur as spur_room
 from stream_engine.counts import kernels
 from tests.benchmarks import planted_clusters, usps_clusters
 from tests.benchmarks.papers.kept import Cell, Kept
-from tests.benchmarks.papers.rows import Curve, Drawing, Paper, Row, drawing, found, mean, missing, row
+from tests.benchmarks.papers.rows import Paper, Row, mean, missing, row
 
 TEXT = "perrot-2020-near-optimal-comparison-clustering.txt"
 LOST = "(formula lost in the text at hand)"
@@ -249,10 +249,9 @@ def figure_2(groups: Groups) -> list[Row]:
     ]  # fmt: skip
 
 
-def figure_2c(kept: Kept) -> tuple[list[Row], Cell | None]:
-    """Rows of the cars, and their cell."""
-    cell = kept.cell({"experiment": "cars"}, cars)
-    one = [cell]
+def figure_2c(kept: Kept) -> list[Row]:
+    """Rows of the cars."""
+    one = [kept.cell({"experiment": "cars"}, cars)]
 
     def with_classes(found: dict[str, Any]) -> dict[str, float]:
         return dict(zip(found["methods"], found["ari"][found["methods"].index("classes")]))
@@ -280,7 +279,7 @@ def figure_2c(kept: Kept) -> tuple[list[Row], Cell | None]:
             "the largest ARI is MulK-3's", one, closest, "ARI without the outliers; t-STE is our own, of one seed."),
         row("Fig. 2c", "methods agree with each other at one k", "all the clustering methods agree well for", LOST,
             "mean ARI between methods higher at k = 2 than at 3", one, agreeing),
-    ], cell  # fmt: skip
+    ]  # fmt: skip
 
 
 def block(found: dict[str, Any], k: int) -> float:
@@ -357,29 +356,10 @@ def theory(kept: Kept) -> list[Row]:
     ]  # fmt: skip
 
 
-def drawings(groups: Groups, of_digits: Groups, cell: Cell | None) -> list[Drawing]:
-    """Figs. 1 and 2."""
-    one: dict[str, list[Curve]] = {}
-    for panel, settings in planted_clusters.PANELS.items():
-        at = [setting[planted_clusters.AXIS[panel]] for setting in settings]
-        one[panel] = [Curve(m, at, [found(groups[s], m) for s in settings]) for m in planted_clusters.METHODS]
-    two: dict[str, list[Curve]] = {}
-    for which in usps_clusters.DIGITS:
-        cells = [of_digits[which, p] for p in POWERS]
-        two[f"USPS {which}"] = [Curve(m, POWERS, [found(c, m) for c in cells]) for m in usps_clusters.METHODS]
-    names, ari = (cell.found["methods"], cell.found["ari"]) if cell else ([], [])
-    lines = zip(names, ari, strict=True)
-    two["cars: ARI between methods"] = [Curve(name, range(len(line)), [[v] for v in line]) for name, line in lines]
-    said = f"the planted model, n = {SIZE}, {RUNS} draws; error bars are standard deviations."
-    of_two = "USPS digits 1 and 7, all ten (300 of them), by x of n (ln n)^x triplets, and the agreement on the cars."
-    return [drawing("Fig. 1", said, one, ylabel="ARI"), drawing("Fig. 2", of_two, two, ylabel="ARI")]
-
-
 def paper(kept: Kept) -> Paper:
     """All of the paper."""
     (groups, whole), by_digits = planted(kept), digits(kept)
-    seen, cell = figure_2c(kept)
-    rows = figure_1(groups, whole) + figure_2(by_digits) + seen + theory(kept)
+    rows = figure_1(groups, whole) + figure_2(by_digits) + figure_2c(kept) + theory(kept)
     rows.append(missing("App. F", "food", "We consider the Food dataset", "(appendix not at hand)",
                         "The text at hand ends in Appendix B."))  # fmt: skip
     note = (
@@ -387,5 +367,4 @@ def paper(kept: Kept) -> Paper:
         f"The planted model: four clusters, delta = .5, epsilon = .75, n (ln n)^4 comparisons; {SIZE} objects and "
         f"{RUNS} draws (the paper: 1,000 and 10), the number of comparisons also with 1,000 objects and one draw."
     )
-    return Paper("Perrot, Esser & Ghoshdastidar 2020, near-optimal comparison based clustering", TEXT, note, rows,
-                 drawings(groups, by_digits, cell))  # fmt: skip
+    return Paper("Perrot, Esser & Ghoshdastidar 2020, near-optimal comparison based clustering", TEXT, note, rows)

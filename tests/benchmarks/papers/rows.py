@@ -1,10 +1,9 @@
-"""What a page of the papers is made of: rows (the paper's word beside ours), drawings, and a paper's cover."""
+"""What a page of the papers is made of: rows (the paper's word beside ours), and a paper's cover."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from tests.benchmarks.papers.kept import Cell
 
@@ -35,31 +34,13 @@ class Row(NamedTuple):
     made: str = ""
 
 
-class Drawing(NamedTuple):
-    """A figure of ours, beside which figure of the paper it stands."""
-
-    place: str
-    caption: str
-    figure: Figure
-
-
-class Curve(NamedTuple):
-    """A line of a drawing: the values at every place, of which mean and standard deviation are drawn."""
-
-    label: str
-    at: Sequence
-    values: Sequence[Sequence[float]]
-    style: str = "o-"
-
-
 class Paper(NamedTuple):
-    """A paper: its title, the file of its text, what has to be said before its rows, rows and drawings."""
+    """A paper: its title, the file of its text, what has to be said before its rows, and the rows."""
 
     title: str
     text: str
     note: str
     rows: list[Row]
-    drawings: list[Drawing]
 
 
 def missing(place: str, what: str, quote: str, paper: str, why: str, verdict: str = NO_DATA) -> Row:
@@ -107,17 +88,3 @@ def found(cells: Sequence[Cell | None], name: str) -> list[float]:
 def mean(cells: Sequence[Cell | None], name: str) -> float:
     """Mean of one figure over cells, not a number where none is made."""
     return float(np.mean(found(cells, name) or [np.nan]))
-
-
-def drawing(place: str, caption: str, panels: dict[str, list[Curve]], **axes) -> Drawing:
-    """Panels side by side, by title, each with its lines; `axes` are settings of all axes."""
-    figure = Figure(figsize=(4.2 * len(panels), 3.6), layout="constrained")
-    for axis, (title, curves) in zip(figure.subplots(1, len(panels), squeeze=False)[0], panels.items(), strict=True):
-        for label, at, values, style in curves:
-            some = [each or [np.nan] for each in values]
-            axis.errorbar(at, [np.mean(v) for v in some], [np.std(v) for v in some], fmt=style, ms=4, label=label)
-        axis.set(title=title, **axes)
-        axis.tick_params(axis="x", labelsize=7)
-        if curves:
-            axis.legend(fontsize=7)
-    return Drawing(place, caption, figure)
