@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.fetched_programs import Missing
+from tests.support.fetched_programs import Missing, program
 
 ROOT = Path(__file__).resolve().parent.parent
 if "PYTEST_XDIST_WORKER" in os.environ:  # several processes share the cores: threads of linear algebra would wait in
@@ -64,6 +64,9 @@ def leave_out_without(
 
 
 def pytest_collection_modifyitems(config, items):
+    for needed in sorted({mark.args for item in items for mark in item.iter_markers("needs")}):
+        chosen = [item for item in items if needed in [mark.args for mark in item.iter_markers("needs")]]
+        leave_out_without(config, items, chosen, lambda needed=needed: program(*needed), f"tests with {needed[0]}")
     if human_judgements() is None:
         left = [item for item in items if item.get_closest_marker("data")]
         leave_out(config, items, left, "tests on human judgements (no folder at STREAM_ENGINE_DATA)")

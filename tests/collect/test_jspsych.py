@@ -4,7 +4,6 @@ of a real study."""
 import functools
 import http.server
 import json
-import shutil
 import subprocess
 import threading
 
@@ -32,7 +31,7 @@ jsPsych.run([{ timeline: [trial], loop_function: (data) => !data.values().at(-1)
 
 pytestmark = [
     pytest.mark.browser,
-    pytest.mark.skipif(not shutil.which("npm"), reason="no npm here, which packs the plugin and gets jsPsych"),
+    pytest.mark.needs("npm", "npm"),  # it packs the plugin and gets jsPsych
 ]
 
 

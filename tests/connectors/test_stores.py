@@ -9,6 +9,7 @@ import signal
 import threading
 import time
 from contextlib import closing
+from pathlib import Path
 
 import pytest
 
@@ -32,14 +33,19 @@ def events(n, first=0) -> bytes:
     return b"".join(json.dumps(row).encode() + b"\n" for row in rows)
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory):
+def object_store(folder: Path) -> ObjectStore:
+    """A server of objects; the test is left out where there is none."""
     try:
-        store = ObjectStore(tmp_path_factory.mktemp("s3"))
+        return ObjectStore(folder)
     except Missing as missing:
         if os.environ.get("CI"):
             raise
         pytest.skip(str(missing))
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    store = object_store(tmp_path_factory.mktemp("s3"))
     store.start()
     yield store
     store.stop()
@@ -144,7 +150,7 @@ def test_a_followed_prefix_brings_new_objects_and_survives_an_outage(tmp_path, m
     monkeypatch.setattr(stores, "PAUSE", (0.1, 0.2))
     for name, value in ENVIRONMENT.items():
         monkeypatch.setenv(name, value)
-    mine = ObjectStore(tmp_path)
+    mine = object_store(tmp_path)
     mine.start()
     try:
         mine.put("follow/a.jsonl", events(10))

@@ -1,9 +1,7 @@
 """What runs elsewhere is checked as far as it can be here: the image's instructions, the unit's sandbox, the shards."""
 
-import ctypes
 import json
 import re
-import shutil
 import subprocess
 import sys
 import tomllib
@@ -70,7 +68,7 @@ def test_the_check_of_the_image_fails_when_the_engine_does():
     assert done.returncode == 1
 
 
-@pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="no systemd-analyze here")
+@pytest.mark.needs("systemd-analyze", "systemd")
 def test_the_unit_is_hardly_exposed():
     done = subprocess.run(
         ["systemd-analyze", "security", "--offline=true", "--threshold=20", "--no-pager", UNIT],
@@ -84,15 +82,7 @@ def test_the_unit_is_hardly_exposed():
     assert wrong == []
 
 
-def has_filters() -> bool:
-    try:
-        ctypes.CDLL(system_call_filter.LIBRARY)
-    except OSError:
-        return False
-    return shutil.which("systemd-analyze") is not None
-
-
-@pytest.mark.skipif(not has_filters(), reason="no libseccomp or no systemd-analyze here")
+@pytest.mark.needs("systemd-analyze", "systemd")  # libseccomp comes with it
 def test_the_engine_runs_under_the_units_system_call_filter(tmp_path):
     (tmp_path / "e.jsonl").write_text('{"anchor": "a", "near": "b", "far": "c"}\n')
     run = [
@@ -139,7 +129,7 @@ def test_the_number_of_shards_stands_in_one_place():
     assert (KUBERNETES / made["resources"][0]).exists()
 
 
-@pytest.mark.skipif(not shutil.which("kubectl"), reason="no kubectl here")
+@pytest.mark.needs("kubectl", "kubernetes-client")
 def test_kustomize_gives_every_pod_the_number_of_pods(tmp_path):
     for name in ("kustomization.yaml", "stream-engine.yaml"):
         (tmp_path / name).write_text((KUBERNETES / name).read_text().replace("REPLICAS=1", "REPLICAS=3"))

@@ -1,7 +1,6 @@
 """The page about R, run by R: its blocks are one session, its commands and addresses are real ones."""
 
 import re
-import shutil
 import subprocess
 from functools import partial
 
@@ -15,7 +14,7 @@ from tests.support.running_engine import Engine
 PAGE = ROOT / "stream_engine" / "docs" / "how-to" / "r.md"
 ADDRESS = "127.0.0.1:9108"
 
-pytestmark = pytest.mark.skipif(not shutil.which("Rscript"), reason="no R here (Debian: r-base-core)")
+pytestmark = pytest.mark.needs("Rscript", "r-base-core")
 
 
 def published(engine: Engine) -> bool:

@@ -1,68 +1,36 @@
-"""Every small change of one Python file that this tool knows, as text put in place of other text.
+"""Every small change of one Python file that this tool knows, and the planted bugs of `planted.toml`.
 
-Comparisons (boundary and negation), signs and operators, `and`/`or`, `not`, conditions turned round, small integers
-plus one, 0 and 1 as floats, bounds of slices, `range` and its last element, the first two arguments exchanged, min for
-max, any for all, left for right, and statements left out. Left alone: annotations, decorators, assertions, f-strings,
-docstrings, floats that are tolerances, integers over 255, which are sizes and times, and what only asks for memory
-ahead (`prefetch`): it changes how long a kernel takes, and nothing else.
+Mutants: comparisons (boundary and negation), signs and operators, `and`/`or`, `not`, conditions turned round, small
+integers plus one, 0 and 1 as floats, bounds of slices, `range` and its last element, the first two arguments exchanged,
+min for max, any for all, left for right, and statements left out. Left alone: annotations, decorators, assertions,
+f-strings, docstrings, floats that are tolerances, integers over 255, which are sizes and times, and what only asks for
+memory ahead (`prefetch`): it changes how long a kernel takes, and nothing else.
 
-Invariant: a change keeps the number of lines, so that every other line stays where tests by line and compiled code
-by line look for it.
+A planted bug names a function and what is put in place of what. `old` and `new` are Python as `ast.unparse` writes it,
+so an entry survives another layout of the code, and moves within its file. An entry whose function or code is gone is
+an error: remove it, or say it anew.
 """
 
 import ast
-import re
+import copy
+import tomllib
 from collections import Counter
 from collections.abc import Iterator
 from hashlib import blake2b
+from pathlib import Path
 from typing import NamedTuple
 
-COMPARED = {
-    "<": ("<=", ">="),
-    "<=": ("<", ">"),
-    ">": (">=", "<="),
-    ">=": (">", "<"),
-    "==": ("!=",),
-    "!=": ("==",),
-    "in": ("not in",),
-    "not in": ("in",),
-    "is": ("is not",),
-    "is not": ("is",),
-}
-OPERATORS = {
-    "+": "-",
-    "-": "+",
-    "*": "+",
-    "/": "*",
-    "//": "*",
-    "%": "+",
-    "**": "*",
-    "<<": ">>",
-    ">>": "<<",
-    "&": "|",
-    "|": "&",
-    "^": "&",
-    "@": "+",
-}
-NAMES = dict(
-    pair
-    for one, other in [
-        ("min", "max"),
-        ("any", "all"),
-        ("minimum", "maximum"),
-        ("argmin", "argmax"),
-        ("floor", "ceil"),
-        ("zeros", "ones"),
-        ("cumsum", "cumprod"),
-    ]
-    for pair in [(one, other), (other, one)]
+PLANTED = Path(__file__).parent / "planted.toml"
+OPERATORS = (
+    "<: <=, >=; <=: <, >; >: >=, <=; >=: >, <; ==: !=; !=: ==; in: not in; not in: in; is: is not; is not: is; "
+    "+: -; -: +; *: +; /: *; //: *; %: +; **: *; <<: >>; >>: <<; &: |; |: &; ^: &; @: +"
 )
-WORDS = {"left": "right", "right": "left"}
+CHANGED = {old: new.split(", ") for old, new in (each.split(": ") for each in OPERATORS.split("; "))}
+PAIRS = [("min", "max"), ("any", "all"), ("minimum", "maximum"), ("argmin", "argmax"), ("floor", "ceil")]
+PAIRS += [("zeros", "ones"), ("cumsum", "cumprod"), ("left", "right")]
+SWAPPED = {one: other for pair in PAIRS for one, other in (pair, pair[::-1])}
 SYMMETRIC = {"isinstance", "min", "max", "minimum", "maximum", "array_equal", "gcd", "hypot", "print"}
-AHEAD = {"prefetch"}
 LARGEST = 255
-_COMPARISON = re.compile(r"not\s+in\b|is\s+not\b|in\b|is\b|<=|>=|==|!=|<|>")
-_OPERATOR = re.compile(r"\*\*|//|<<|>>|[-+*/%&|^@]")
 
 
 class Mutant(NamedTuple):
@@ -74,164 +42,184 @@ class Mutant(NamedTuple):
     start: int
     end: int
     new: str
-    change: str  # "old -> new", as it is told and kept; a second one in a line ends with "#2"
-    text: str  # the line as it stands, without the blanks around it
-    key: str  # of the file's contents and the change
+    change: str  # what is done, for people and for equivalent.toml
+    text: str  # the line as it is
+    key: str  # the file's content and the change: results are kept under it
+
+    def applied(self, source: str) -> str:
+        """The file with the change in it."""
+        raw = source.encode()
+        return (raw[: self.start] + self.new.encode() + raw[self.end :]).decode()
+
+
+class Gone(LookupError):
+    """A planted bug does not apply to the code as it is."""
+
+
+class _File:
+    """One source, where a new text is put in place of a node."""
+
+    def __init__(self, file: str, source: str) -> None:
+        self.file, self.tree, self.lines, self.raw = file, ast.parse(source), source.splitlines(), source.encode()
+        self.digest = blake2b(self.raw, digest_size=8).hexdigest()
+        self.starts = [0]
+        for line in self.raw.splitlines(keepends=True):
+            self.starts.append(self.starts[-1] + len(line))
+
+    def text(self, node: ast.AST) -> str:
+        start, end = self.span(node)
+        return " ".join(self.raw[start:end].decode().split())
+
+    def span(self, node: ast.AST) -> tuple[int, int]:
+        first, last = node.lineno - 1, node.end_lineno - 1  # type: ignore[attr-defined]
+        return self.starts[first] + node.col_offset, self.starts[last] + node.end_col_offset  # type: ignore[attr-defined]
+
+    def mutant(self, node: ast.AST, statement: ast.stmt, new: str, change: str) -> Mutant:
+        """A change that keeps the number of lines (unless `new` has more): compiled code is found by line."""
+        start, end = self.span(node)
+        missing = "\n" * (self.raw[start:end].count(b"\n") - new.count("\n"))
+        if isinstance(node, ast.expr) and new and not isinstance(node, ast.Slice | ast.Starred):
+            new = f"({new}{missing})"
+        else:
+            new = new.replace("\n", "\n" + " " * node.col_offset) + missing  # type: ignore[attr-defined]
+        inside = [each.lineno for each in ast.walk(statement) if isinstance(each, ast.stmt) and each is not statement]
+        last = max(statement.lineno, min([statement.end_lineno or 0, *(line - 1 for line in inside)]))
+        line, key = node.lineno, f"{self.file}:{self.digest}:{start}:{end}:{new.strip()}"  # type: ignore[attr-defined]
+        text = self.lines[line - 1].strip()
+        return Mutant(self.file, line, (statement.lineno, last), start, end, new, change, text, key)
 
 
 def mutants(file: str, source: str) -> list[Mutant]:
-    """All changes of a file, by place; `applied` says which of them Python does not read, or reads as before."""
-    raw = source.encode()
-    starts = [0]
-    for line in raw.splitlines(keepends=True):
-        starts.append(starts[-1] + len(line))
-    lines, digest = source.splitlines(), blake2b(raw, digest_size=8).hexdigest()
-    found, seen, said = [], set(), Counter[tuple[int, str]]()
-    for statement, start, end, new in _changes(ast.parse(source), raw, starts):
-        old = raw[start:end].decode()
-        if old.count("\n") != new.count("\n") or (start, end, new) in seen:
-            continue
-        seen.add((start, end, new))
-        line = next(n for n, begin in enumerate(starts) if begin > start)
-        change = f"{' '.join(old.split())} -> {' '.join(new.split()) or 'nothing'}"
-        said[line, change] += 1
-        change += f" #{said[line, change]}" if said[line, change] > 1 else ""
-        key = f"{file}:{digest}:{start}:{end}:{new.strip()}"
-        found.append(Mutant(file, line, own_lines(statement), start, end, new, change, lines[line - 1].strip(), key))
+    """All changes of a file, in the order of their places."""
+    whole, found, said = _File(file, source), [], Counter[tuple[int, str]]()
+    for node, statement in _nodes(whole.tree, None, _left_alone):
+        for target, old, new, put in _changes(node, whole.text):
+            change = f"{old} -> {new}"
+            said[target.lineno, change] += 1  # type: ignore[attr-defined]
+            nth = said[target.lineno, change]  # type: ignore[attr-defined]
+            put = put if isinstance(put, str) else ast.unparse(put)
+            found.append(whole.mutant(target, statement, put, change + (f" #{nth}" if nth > 1 else "")))
     return sorted(found, key=lambda each: (each.start, each.end, each.new))
 
 
-def applied(source: str, mutant: Mutant) -> str:
-    """The file with the change in it; "" where that is no Python, or the same."""
-    raw = source.encode()
-    changed = (raw[: mutant.start] + mutant.new.encode() + raw[mutant.end :]).decode()
-    try:
-        return changed if ast.dump(ast.parse(changed)) != ast.dump(ast.parse(source)) else ""
-    except SyntaxError:
-        return ""
+def planted(root: Path, entries: Path = PLANTED) -> Iterator[Mutant]:
+    """Every planted bug as a change of its file. Raises `Gone`."""
+    for entry in tomllib.loads(entries.read_text())["bug"] if entries.exists() else ():
+        path = root / entry["file"]
+        whole = _File(entry["file"], path.read_text() if path.is_file() else "")
+        scopes: list[ast.AST] = [whole.tree]
+        for part in entry["function"].split(".") if entry["function"] else ():
+            kinds = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+            inside = [each for scope in scopes for each in ast.walk(scope)]
+            scopes = [each for each in inside if isinstance(each, kinds) and each.name == part]
+        every = [pair for scope in scopes for pair in _nodes(scope, scope if isinstance(scope, ast.stmt) else None)]
+        found = [pair for pair in every if ast.unparse(pair[0]) == entry["old"]]
+        nth = entry.get("nth", 1)
+        if len(found) < nth or (len(found) > 1 and "nth" not in entry):
+            place = f"{entry['file']}: {entry['function'] or 'module'}"
+            raise Gone(f"{place}: {entry['old']!r} is there {len(found)} times; planted bug {entry['what']!r}")
+        yield whole.mutant(*found[nth - 1], entry["new"], entry["what"])
 
 
-def own_lines(statement: ast.stmt) -> tuple[int, int]:
-    """The lines of a statement, without those of the statements inside it."""
-    inside = [each.lineno for each in ast.walk(statement) if isinstance(each, ast.stmt) and each is not statement]
-    last = statement.end_lineno or statement.lineno
-    return statement.lineno, max(statement.lineno, min([last, *(line - 1 for line in inside)]))
+def _nodes(node: ast.AST, statement: ast.stmt | None, left_out=lambda node, field: False) -> Iterator:
+    """Every statement and expression inside a node, by place, each with the statement that it is part of."""
+    for field, value in ast.iter_fields(node):
+        for child in value if isinstance(value, list) else [value]:
+            if isinstance(child, ast.AST) and not left_out(child, field):
+                inside = child if isinstance(child, ast.stmt) else statement
+                if isinstance(child, ast.expr | ast.stmt | ast.comprehension) and inside is not None:
+                    yield child, inside
+                yield from _nodes(child, inside, left_out)
 
 
-def _changes(tree: ast.Module, raw: bytes, starts: list[int]) -> Iterator[tuple[ast.stmt, int, int, str]]:
-    """(statement, first byte, last byte, what takes their place)."""
-
-    def at(line: int, column: int) -> int:
-        return starts[line - 1] + column
-
-    def span(node: ast.expr | ast.stmt) -> tuple[int, int]:
-        return at(node.lineno, node.col_offset), at(node.end_lineno or 0, node.end_col_offset or 0)
-
-    def text(node: ast.expr | ast.stmt) -> str:
-        first, last = span(node)
-        return raw[first:last].decode()
-
-    def token(left: ast.expr, right: ast.expr, pattern: re.Pattern) -> tuple[int, int, str]:
-        """The operator that stands between two operands."""
-        first, last = span(left)[1], span(right)[0]
-        found = pattern.search(raw[first:last].decode())
-        assert found is not None
-        return first + found.start(), first + found.end(), " ".join(found[0].split())
-
-    def visit(node: ast.AST, statement: ast.stmt) -> Iterator[tuple[ast.stmt, int, int, str]]:
-        for start, end, new in _of_node(node, span, text, token):
-            yield statement, start, end, new
-        for field, value in ast.iter_fields(node):
-            if field in ("annotation", "returns", "decorator_list", "type_params"):
-                continue
-            for child in value if isinstance(value, list) else [value]:
-                if isinstance(child, ast.AST) and not _left_alone(child):
-                    yield from visit(child, child if isinstance(child, ast.stmt) else statement)
-
-    for each in tree.body:
-        if not _left_alone(each):
-            yield from visit(each, each)
-
-
-def _left_alone(node: ast.AST) -> bool:
+def _left_alone(node: ast.AST, field: str) -> bool:
     if isinstance(node, ast.Expr):
-        call = node.value
-        ahead = isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id in AHEAD
-        return ahead or isinstance(call, ast.Constant)
-    if isinstance(node, ast.If):
-        return isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
-    return isinstance(node, ast.Assert | ast.JoinedStr | ast.Import | ast.ImportFrom)
+        return isinstance(node.value, ast.Constant) or ast.unparse(node).startswith("prefetch(")
+    if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+        return True
+    beside = field in ("annotation", "returns", "decorator_list", "type_params")
+    return beside or isinstance(node, ast.Assert | ast.JoinedStr | ast.Import | ast.ImportFrom)
 
 
-def _of_node(node: ast.AST, span, text, token) -> Iterator[tuple[int, int, str]]:
-    """The changes of one node itself."""
-    if isinstance(node, ast.Compare):
-        for left, right in zip([node.left, *node.comparators], node.comparators, strict=False):
-            start, end, operator = token(left, right, _COMPARISON)
-            yield from ((start, end, new) for new in COMPARED[operator])
-    elif isinstance(node, ast.BinOp):
-        start, end, operator = token(node.left, node.right, _OPERATOR)
-        yield start, end, OPERATORS[operator]
-    elif isinstance(node, ast.BoolOp):
-        word = re.compile(r"\band\b" if isinstance(node.op, ast.And) else r"\bor\b")
-        for left, right in zip(node.values, node.values[1:], strict=False):
-            start, end, operator = token(left, right, word)
-            yield start, end, "or" if operator == "and" else "and"
-    elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not | ast.USub):
-        yield span(node)[0], span(node.operand)[0], "(" * text(node)[: -len(text(node.operand))].count("(")
-    elif isinstance(node, ast.Constant):
-        yield from ((*span(node), new) for new in _of_constant(node.value))
-    elif isinstance(node, ast.Slice):
-        yield from ((*span(each), "") for each in (node.lower, node.upper) if each is not None)
-    elif isinstance(node, ast.Call):
-        yield from _of_call(node, span, text)
-    elif isinstance(node, ast.comprehension):
-        yield from (turned for test in node.ifs for turned in _turned(test, span, text))
-    elif isinstance(node, ast.If | ast.IfExp | ast.While):
-        yield from _turned(node.test, span, text)
-        if isinstance(node, ast.If) and isinstance(node.body[-1], ast.Return) and not node.orelse:
-            yield *span(node.test), "False"
-    elif isinstance(node, ast.stmt):
-        yield from _of_statement(node, span, text)
+def _with(node: ast.AST, **fields) -> ast.AST:
+    new = copy.copy(node)
+    for name, value in fields.items():
+        setattr(new, name, value)
+    return new
 
 
-def _turned(test: ast.expr, span, text) -> Iterator[tuple[int, int, str]]:
+def _sign(operator: ast.operator | ast.cmpop) -> str:
+    a, b = ast.Name("a"), ast.Name("b")
+    binary = isinstance(operator, ast.operator)
+    return ast.unparse(ast.BinOp(a, operator, b) if binary else ast.Compare(a, [operator], [b]))[2:-2]
+
+
+def _operator(sign: str) -> ast.operator | ast.cmpop:
+    made = ast.parse(f"a {sign} b", mode="eval").body
+    return made.op if isinstance(made, ast.BinOp) else made.ops[0]  # type: ignore[attr-defined]
+
+
+def _changes(node: ast.AST, text) -> Iterator[tuple[ast.AST, str, str, ast.AST | str]]:
+    """(the node that gives way, what it is called, what takes its place: in words and as code) of one node itself."""
+    match node:
+        case ast.Compare(ops=ops):
+            for i, old in enumerate(map(_sign, ops)):
+                for new in CHANGED[old]:
+                    yield node, old, new, _with(node, ops=[*ops[:i], _operator(new), *ops[i + 1 :]])
+        case ast.BinOp(op=op) | ast.AugAssign(op=op):
+            (new,) = CHANGED[_sign(op)]
+            yield node, _sign(op), new, _with(node, op=_operator(new))
+        case ast.BoolOp(op=ast.And(), values=values):
+            for i in range(1, len(values)):
+                parts = [ast.BoolOp(ast.And(), part) if part[1:] else part[0] for part in (values[:i], values[i:])]
+                yield node, "and", "or", ast.BoolOp(ast.Or(), parts)
+        case ast.BoolOp(values=values):
+            for i in range(1, len(values)):
+                both = ast.BoolOp(ast.And(), values[i - 1 : i + 1])
+                rest = [*values[: i - 1], both, *values[i + 1 :]]
+                yield node, "or", "and", ast.BoolOp(ast.Or(), rest) if rest[1:] else both
+        case ast.UnaryOp(op=ast.Not() | ast.USub()):
+            yield node, "not" if isinstance(node.op, ast.Not) else "-", "nothing", node.operand
+        case ast.Constant(value=bool()):
+            yield node, str(node.value), str(not node.value), str(not node.value)
+        case ast.Constant(value=int() | float()) if node.value in (0.0, 0.5, 1.0) or (
+            isinstance(node.value, int) and node.value <= LARGEST
+        ):
+            yield node, text(node), str(node.value + 1), str(node.value + 1)
+        case ast.Constant(value="left" | "right"):
+            yield node, f'"{node.value}"', f'"{SWAPPED[node.value]}"', repr(SWAPPED[node.value])
+        case ast.Slice():
+            yield from ((each, text(each), "nothing", "") for each in (node.lower, node.upper) if each is not None)
+        case ast.Call():
+            yield from _of_call(node, text)
+        case ast.comprehension():
+            yield from (turned for test in node.ifs for turned in _turned(test, text))
+        case ast.If() | ast.IfExp() | ast.While():
+            yield from _turned(node.test, text)
+            if isinstance(node, ast.If) and isinstance(node.body[-1], ast.Return) and not node.orelse:
+                yield node.test, text(node.test), "False", "False"
+    match node:
+        case (
+            ast.Assign(targets=[ast.Attribute() | ast.Subscript(), *_]) | ast.Expr(value=ast.Call() | ast.Await())
+        ) | (ast.Return(value=None) | ast.AugAssign() | ast.Raise() | ast.Continue() | ast.Break() | ast.Delete()):
+            yield node, text(node), "pass", "pass"
+
+
+def _turned(test: ast.expr, text) -> Iterator[tuple[ast.AST, str, str, ast.AST]]:
     if not isinstance(test, ast.Compare | ast.Constant | ast.UnaryOp):
-        yield *span(test), f"(not ({text(test)}))"
+        yield test, text(test), f"(not ({text(test)}))", ast.UnaryOp(ast.Not(), test)
 
 
-def _of_constant(value: object) -> Iterator[str]:
-    if isinstance(value, bool):
-        yield str(not value)
-    elif (isinstance(value, int) and value <= LARGEST) or (value in (0.0, 1.0, 0.5) and isinstance(value, float)):
-        yield str(value + 1)
-    elif isinstance(value, str) and value in WORDS:
-        yield f'"{WORDS[value]}"'
-
-
-def _of_call(node: ast.Call, span, text) -> Iterator[tuple[int, int, str]]:
+def _of_call(node: ast.Call, text) -> Iterator[tuple[ast.AST, str, str, ast.AST]]:
     name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-    if name in NAMES:
-        end = span(node.func)[1]
-        yield end - len(name.encode()), end, NAMES[name]
+    if name in SWAPPED:
+        field = "attr" if isinstance(node.func, ast.Attribute) else "id"
+        yield node.func, name, SWAPPED[name], _with(node.func, **{field: SWAPPED[name]})
     if name == "range" and node.args:
         last = node.args[min(len(node.args), 2) - 1]
-        yield *span(last), f"({text(last)}) - 1"
+        yield last, text(last), f"({text(last)}) - 1", ast.BinOp(last, ast.Sub(), ast.Constant(1))
     if len(node.args) > 1 and name not in SYMMETRIC and not any(isinstance(a, ast.Starred) for a in node.args[:2]):
-        (start, middle), (begin, end) = span(node.args[0]), span(node.args[1])
-        whole, offset = text(node), span(node)[0]
-        between = whole.encode()[middle - offset : begin - offset].decode()
-        yield start, end, text(node.args[1]) + between + text(node.args[0])
-
-
-def _of_statement(node: ast.stmt, span, text) -> Iterator[tuple[int, int, str]]:
-    if isinstance(node, ast.AugAssign):
-        start, whole = span(node)[0] + len(text(node.target).encode()), text(node)[len(text(node.target)) :]
-        found = _OPERATOR.search(whole)
-        assert found is not None
-        yield start + found.start(), start + found.end(), OPERATORS[found[0]]
-    stored = isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Attribute | ast.Subscript)
-    done = isinstance(node, ast.Expr) and isinstance(node.value, ast.Call | ast.Await)
-    ends = isinstance(node, ast.Return) and node.value is None
-    if stored or done or ends or isinstance(node, ast.AugAssign | ast.Raise | ast.Continue | ast.Break | ast.Delete):
-        yield *span(node), "pass" + "\n" * text(node).count("\n")
+        one, other, *rest = node.args
+        if text(one) != text(other):
+            changed = _with(node, args=[other, one, *rest])
+            yield node, f"{text(one)}, {text(other)}", f"{text(other)}, {text(one)}", changed

@@ -56,10 +56,11 @@ class Names:
         """The top-level statement of a line."""
         return next((each for each in self.trees[file].body if each.lineno <= line <= (each.end_lineno or 0)), None)
 
-    def reached(self, file: str, line: int) -> set[Name]:
-        """What a change of this line changes where it is compiled or loaded: nothing for one in a Python function."""
+    def reached(self, file: str, line: int, when_loaded: bool = False) -> set[Name]:
+        """What a change of this line changes where it is compiled or loaded: nothing for one in a Python function,
+        unless that is called `when_loaded`."""
         here = self.at(file, line)
-        if here is None or (runs_in_python(here, line) and not is_kernel(here)):
+        if here is None or (runs_in_python(here, line) and not is_kernel(here) and not when_loaded):
             return set()
         todo = [(file, name) for name in defined(here)]
         found = set(todo)
@@ -77,15 +78,6 @@ class Names:
             for file, line in self._mentions.get(name, ()):
                 if (here := self.at(file, line)) and not is_kernel(here) and runs_in_python(here, line):
                     yield file, line
-
-    def bodies(self, file: str, line: int) -> list[int]:
-        """The lines of the function, or of the functions of the class, whose head or body this line is part of; of
-        all functions of the file where there is none."""
-        here = self.at(file, line)
-        inside = here if isinstance(here, ast.FunctionDef | ast.ClassDef) else self.trees[file]
-        functions = [each for each in ast.walk(inside) if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef)]
-        own = [each for each in functions if each.lineno <= line <= (each.end_lineno or 0)]
-        return sorted({at for each in own[-1:] or functions for at in range(each.body[0].lineno, each.end_lineno + 1)})
 
 
 def is_kernel(statement: ast.stmt) -> bool:

@@ -3,16 +3,14 @@
 import ast
 import json
 import tomllib
-from pathlib import Path
 
 import pytest
 
 from tests.mutants.__main__ import EQUIVALENT as EXPLAINED
-from tests.mutants.__main__ import ROOT, main, within
-from tests.mutants.changes import applied, mutants
+from tests.mutants.__main__ import ROOT, chosen, main
+from tests.mutants.changes import Gone, mutants, planted
 from tests.mutants.names import Names
-from tests.mutants.planted import Gone, planted
-from tests.mutants.tests_by_line import TestFile, moved
+from tests.mutants.reach import Reach
 
 KERNEL = """from numba import njit
 
@@ -30,12 +28,31 @@ def within(x, most):
 
 def never(x):
     return not x
+
+
+def sign(x):
+    return -1 if x < 0 else 1
 """
-TEST = """from stream_engine.tiny import sums
+TEST = """import subprocess
+import sys
+
+from stream_engine.tiny import sums
 
 
 def test_twice_three():
     assert sums.within(3, 5) == 6
+
+
+def test_in_a_process():
+    code = "from stream_engine.tiny import sums; exit(sums.sign(-3) != -1)"
+    assert subprocess.call([sys.executable, "-c", code]) == 0
+
+
+def test_that_fails_by_itself():
+    import os
+
+    assert os.environ.get("COVERAGE_PROCESS_START")
+    sums.within(7, 5)
 """
 EQUIVALENT = """[["stream_engine/tiny/sums.py"]]
 text = "return product(x) if x <= most else -x"
@@ -44,7 +61,7 @@ why = "planted"
 """
 
 
-def test_killed_survived_and_equivalent_are_told_apart(tmp_path, capsys, monkeypatch):
+def test_killed_survived_and_equivalent_are_told_apart(tmp_path, capfd, monkeypatch):
     for name, text in {
         "stream_engine/__init__.py": "",
         "stream_engine/tiny/__init__.py": "",
@@ -56,26 +73,32 @@ def test_killed_survived_and_equivalent_are_told_apart(tmp_path, capsys, monkeyp
         (tmp_path / name).write_text(text)
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "kernels"))
     (tmp_path / "equivalent.toml").write_text(EQUIVALENT)
-    assert main(["--seconds", "5"], tmp_path, tmp_path / "equivalent.toml") == 1
-    said = capsys.readouterr().out
+    assert main(["--seconds", "5", "--jobs", "1"], tmp_path, tmp_path / "equivalent.toml") == 1
+    said = capfd.readouterr().out
     rows = [json.loads(line) for line in (tmp_path / ".cache/mutants/results.jsonl").read_text().splitlines()]
     outcomes = {(row["line"], row["change"]): row["outcome"] for row in rows}
     assert outcomes == {
         (3, "2 -> 3"): "killed",  # what the kernel holds
         (8, "* -> +"): "killed",  # in the kernel
         (12, "<= -> >"): "killed",
-        (12, "- -> nothing"): "survived",
+        (12, "- -> nothing"): "survived",  # the only test that runs it fails on the code as it is
         (16, "not -> nothing"): "no test",
+        (20, "1 -> 2"): "killed",  # in another process
+        (20, "- -> nothing"): "killed",
+        (20, "< -> <="): "survived",
+        (20, "< -> >="): "killed",
+        (20, "0 -> 1"): "survived",
+        (20, "1 -> 2 #2"): "survived",
     }
     assert "survived  stream_engine/tiny/sums.py:12  - -> nothing" in said
-    assert "| tiny | 6 | 6 | 3 | 0 | 1 | 1 | 1 | 67% |" in said
-    assert main(["--seconds", "5"], tmp_path, tmp_path / "equivalent.toml") == 1
-    assert "1/" not in capsys.readouterr().out  # all is kept: nothing is run again
+    assert "| tiny | 12 | 12 | 6 | 0 | 1 | 4 | 1 | 55% |" in said
+    assert main(["--seconds", "5", "--jobs", "1"], tmp_path, tmp_path / "equivalent.toml") == 1
+    assert "1/" not in capfd.readouterr().out  # all is kept: nothing is run again
 
 
 def test_every_change_keeps_the_lines_and_reads_otherwise():
     for mutant in mutants("sums.py", KERNEL):
-        changed = applied(KERNEL, mutant)
+        changed = mutant.applied(KERNEL)
         assert changed.count("\n") == KERNEL.count("\n")
         assert ast.dump(ast.parse(changed)) != ast.dump(ast.parse(KERNEL))
         assert changed.splitlines()[mutant.line - 1] != KERNEL.splitlines()[mutant.line - 1]
@@ -118,36 +141,33 @@ def test_what_a_change_makes_stale(tmp_path):
     assert set(names.leading(names.reached("p/a.py", 3))) == {("p/a.py", 8), ("p/c.py", 3)}
 
 
-def test_lines_are_found_again_in_a_changed_file():
-    contexts = {1: ["a"], 2: ["b"], 3: ["c"]}
-    found = moved(contexts, ["1", "2", "3"], ["1", "x", "2", "y"])
-    assert found == {1: ["a"], 2: ["a"], 3: ["b"], 4: ["b", "c"]}
-
-
-def test_what_a_killed_process_left_of_its_lines_is_passed_over(tmp_path):
-    (tmp_path / "test_a.py").write_text("def test_a(): pass")
-    (tmp_path / "sources").mkdir()
-
-    def run(file, tests, limit, environment, coverage, config, slowest):
-        for number, part in enumerate((b"", b"SQLite format 3\0" + 200 * b"x", b"junk")):
-            Path(f"{Path(coverage).with_suffix('.below')}.vm.{number}").write_bytes(part)
-        return 0, {"seconds": {"test_a.py::test_a": 0.5}, "failed": []}
-
-    measured = TestFile("test_a.py", tmp_path)
-    measured.measure(tmp_path, run, 5.0, tmp_path / "sources")
-    assert measured.known["seconds"] == {"test_a.py::test_a": 0.5} and measured.known["files"] == {}
-    assert not list(tmp_path.glob("*.below*"))
+def test_what_was_measured_stays_true_while_code_moves(tmp_path):
+    path, tests = tmp_path / "a.py", tmp_path / "test_a.py"
+    path.write_text("def f(x):\n    y = x\n    return y\n\ndef g():\n    return 2\n")
+    tests.write_text("")
+    reach, ran = Reach(tmp_path, tmp_path / "kept"), {2: ["one", "two"], 3: ["two"], 6: [""]}
+    assert reach.unknown(["test_a.py"]) == ["test_a.py"]
+    reach.keep("test_a.py", {"one": 0.5, "two": 1.0}, lambda file: ran, ["a.py"])
+    assert reach.unknown(["test_a.py"]) == []
+    path.write_text("# more\ndef f(x):\n    y = x + 1\n    return y\n\ndef g():\n    return 2\n")
+    assert reach.tests([("a.py", 4, 4)], {"test_a.py"}) == {"two": 1.0}
+    assert reach.tests([("a.py", 3, 3)], {"test_a.py"}) == {"one": 0.5, "two": 1.0}  # new: those of its function
+    assert reach.tests([("a.py", 7, 7)], {"test_a.py"}) == {"one": 0.5, "two": 1.0}  # of a fixture of the module
+    assert reach.tests([("a.py", 4, 4)], {"test_b.py"}) == {}
 
 
 def test_the_quickest_tests_within_so_many_seconds():
-    chosen = {"a": {"a1": 5.0, "a2": 1.0}, "b": {"b1": 2.0}}
-    assert within(chosen, 4.0) == {"a": {"a2": 1.0}, "b": {"b1": 2.0}}
-    assert within(chosen, 0.5) == {"a": {"a2": 1.0}}
+    tests = {"tests/b/t.py::x[1]": 0.1, "tests/b/t.py::x[2]": 0.11, "tests/b/t.py::y": 0.15, "tests/a/t.py::z": 2.0}
+    assert list(chosen(tests, "a", 9.0)) == ["tests/a/t.py::z", "tests/b/t.py::x[1]", *list(tests)[1:3]]
+    assert list(chosen(tests, "a", 0.26)) == ["tests/b/t.py::x[1]", "tests/b/t.py::y"]
+    assert list(chosen(tests, "a", 0.0)) == ["tests/b/t.py::x[1]"]
 
 
 def test_planted_bugs_apply_to_the_code_as_it_is():
     for bug in planted(ROOT):
-        assert applied((ROOT / bug.file).read_text(), bug), f"{bug.file}: {bug.change!r} changes nothing"
+        source = (ROOT / bug.file).read_text()
+        changed = ast.dump(ast.parse(bug.applied(source)))
+        assert changed != ast.dump(ast.parse(source)), f"{bug.file}: {bug.change!r} changes nothing"
 
 
 PLANTED = """[[bug]]
@@ -168,7 +188,7 @@ def test_a_planted_bug_is_put_in_place_or_said_to_be_gone(tmp_path, old):
             list(planted(tmp_path, tmp_path / "planted.toml"))
         return
     (bug,) = planted(tmp_path, tmp_path / "planted.toml")
-    assert applied(KERNEL, bug) == KERNEL.replace("x <= most", "(True)")
+    assert bug.applied(KERNEL) == KERNEL.replace("x <= most", "(True)")
 
 
 def test_what_is_explained_is_there():

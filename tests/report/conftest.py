@@ -8,21 +8,15 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import leave_out_without
-from tests.support.fetched_programs import Missing, apt_get, cache
+from tests.support.fetched_programs import program
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 
 
 def chromium() -> str:
     """Path of the browser. Raises `Missing`."""
-    with cache("chromium"):
-        found = next(filter(None, map(shutil.which, NAMES)), None)
-        if found:
-            return found
-        if os.geteuid():
-            raise Missing("not on PATH, and not root to install the package")
-        apt_get("install", "-y", "-q", "--no-install-recommends", "chromium", "fonts-dejavu-core")
-        return shutil.which("chromium") or NAMES[0]
+    found = next(filter(None, map(shutil.which, NAMES)), None)
+    return found or program("chromium", "chromium", "fonts-dejavu-core")
 
 
 @pytest.hookimpl(trylast=True)

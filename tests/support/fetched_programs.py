@@ -5,8 +5,11 @@ import fcntl
 import os
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+
+CHECKOUT = Path(__file__).resolve().parent.parent.parent
 
 
 class Missing(RuntimeError):
@@ -15,13 +18,31 @@ class Missing(RuntimeError):
 
 @contextlib.contextmanager
 def cache(name: str) -> Iterator[Path]:
-    """The folder of that name in the user's cache, created; held while the block runs, so that of several test
-    processes one fetches and the others wait and find it there."""
+    """The folder of that name in the user's cache, or in the checkout's where that is read-only, created; held while
+    the block runs, so that of several test processes one fetches and the others wait and find it there."""
     folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "stream-engine" / name
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        tempfile.TemporaryFile(dir=folder).close()
+    except OSError:
+        folder = CHECKOUT / ".cache" / "programs" / name
+        folder.mkdir(parents=True, exist_ok=True)
     with open(folder.parent / f"{name}.lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield folder
+
+
+def program(name: str, package: str, *more: str) -> str:
+    """The path of a program: on PATH, or of Debian's package, installed with some `more` where this may be done.
+    Raises `Missing`."""
+    with cache("debian"):  # of several processes, one installs at a time
+        found = shutil.which(name)
+        if not found:
+            if os.geteuid():
+                raise Missing(f"{name} is not on PATH, and not root to install the package {package}")
+            apt_get("install", "-y", "-q", "--no-install-recommends", package, *more)
+            found = shutil.which(name)
+        return found or name
 
 
 def apt_get(*arguments: str, cwd: Path | None = None) -> None:
