@@ -68,16 +68,12 @@ def lab(tmp_path_factory):
 
 def answered(page, press) -> list[dict]:
     """Press a button whenever a question is shown, to the end; the data of the experiment."""
-    before = ""
+    shown = "#jspsych-stream-engine-choices:not([data-seen]) button"  # each question has an element of its own
     while True:
-        page.wait_for_function(
-            "before => window.collected || (document.querySelector('#jspsych-stream-engine-choices button') &&"
-            " document.querySelector('#jspsych-stream-engine-choices').innerHTML !== before)",
-            arg=before,
-        )
+        page.wait_for_function("shown => window.collected || document.querySelector(shown)", arg=shown)
         if page.evaluate("window.collected !== undefined"):
             return json.loads(page.evaluate("window.collected"))
-        before = page.inner_html("#jspsych-stream-engine-choices")
+        page.evaluate("document.querySelector('#jspsych-stream-engine-choices').dataset.seen = 1")
         press(page)
 
 

@@ -130,7 +130,7 @@ def test_a_missing_topic_is_said_at_once_by_readiness_log_metric_and_live_page(o
     script = Scripted([record(0)])
     source = open_source([TopicMissing()] * 3 + [script])
     metrics, log = Metrics(), Lines()
-    health = SourceHealth(Engine(), 300.0, Context(metrics, log))
+    health = SourceHealth(Engine(), Context(metrics, log))
     health.add("kafka://h:1/t", source)
     page = LiveFigures(HttpContext(tmp_path, metrics, lambda: None, ready=health.not_ready))
     states(source, Waiting)

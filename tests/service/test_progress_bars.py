@@ -54,7 +54,7 @@ def on_a_terminal(*arguments):
 def test_no_line_of_the_log_shares_its_line_with_a_bar(tmp_path):
     rows = [{"anchor": f"a{i % 9}", "near": f"b{i % 7}", "far": f"c{i % 5}"} for i in range(4000)]
     (tmp_path / "e.jsonl").write_text("".join(json.dumps(row) + "\n" for row in [*rows, {"anchor": "a"}]))
-    (tmp_path / "c.toml").write_text("[input]\nblock_bytes = 4000\n[snapshot]\nevery = 500\n")
+    (tmp_path / "c.toml").write_text("[snapshot]\nevery = 500\n")
     state, config = tmp_path / "s", tmp_path / "c.toml"
     told, status = on_a_terminal("run", tmp_path / "e.jsonl", "--state", state, "--no-refits", "--config", config)
     lines = screen(told)

@@ -46,7 +46,7 @@ def test_the_tag_of_what_a_client_keeps_follows_the_content(path, tmp_path):
 
     now = [refitted(2, 0.5)]
     context = HttpContext(tmp_path, Metrics(), lambda: now[0])
-    files, refusals = NumbersOfClusters(context, 1 << 20), Refusals(context.metrics, Lines())
+    files, refusals = NumbersOfClusters(context), Refusals(context.metrics, Lines())
     live = LivePage(context, files, None, None, refusals, HttpSettings())
     downloads = [Route("/snapshot", Downloads(context, files, refusals, "summary.json"))]
     downloads += [Route("/export/{name}", Downloads(context, files, refusals))]
