@@ -4,6 +4,8 @@ The laws (tests/laws/test_accumulators.py) have an event a comparison. Here even
 """
 
 import json
+from contextlib import nullcontext
+from itertools import product
 
 import numpy as np
 import pytest
@@ -241,6 +243,14 @@ def test_a_file_with_something_else_is_refused(name):
         Judgements.check_state(state | {name: np.ascontiguousarray(BROKEN[name](state))}, 4)
     with pytest.raises(Corrupt):
         Judgements.check_state(state, 3)
+
+
+def test_a_row_is_a_triplet_or_has_four_objects():
+    state = engine_of(decoded([PLAIN])).accumulators["judgements"].state()
+    for a, b, c, d in product(range(4), repeat=4):
+        good = len({a, b, c, d}) == 4 or (a == c and len({a, b, d}) == 3)
+        with nullcontext() if good else pytest.raises(Corrupt, match="^rows"):
+            Judgements.check_state(state | {"rows": np.array([[a, b, c, d]], np.int32)}, 4)
 
 
 def test_an_export_has_names_and_one_row_a_comparison():

@@ -9,6 +9,7 @@ import pytest
 from stream_engine.formats import decoder
 from stream_engine.formats.arrow_columns import arrow_table
 from stream_engine.formats.csv_events import Decoder as CsvDecoder
+from stream_engine.formats.joined_blocks import joined
 from stream_engine.formats.json_events import Decoder as JsonDecoder
 from stream_engine.formats.options import EventOptions
 from stream_engine.formats.table_events import read_table
@@ -183,6 +184,14 @@ def test_votes_over_a_piece_come_in_pieces(monkeypatch):
     assert [len(part.triplets) for part in parts] == [20, 20, 10]
     assert np.concatenate([part.triplets for part in parts]).tolist() == whole.triplets.tolist()
     assert [part.provenance.of_triplet.tolist() for part in parts] == [[0] * 10 + [1] * 10] * 2 + [[0] * 10]
+    other = JsonDecoder(EventOptions(provenance=True))(b'{"anchor": "c", "near": "d", "far": "a"}')
+    for blocks in ([other, first], [first, other, first]):
+        assert rows_of(joined(blocks)) == [row for block in blocks for row in rows_of(block)]
+
+
+def rows_of(block) -> list[tuple[str, ...]]:
+    """The triplets of a block and of what is to come, by name."""
+    return [tuple(part.names[i] for i in row) for part in (block, *block.rest) for row in part.triplets.tolist()]
 
 
 def test_whole_floats_are_the_integers_they_are():
