@@ -30,6 +30,7 @@ from tests.mutants.changes import Mutant
 from tests.mutants.reach import Reach
 
 OPTIONS = ["-q", "--tb=line", "-p", "no:cacheprovider", "-W", "ignore::pytest.PytestAssertRewriteWarning"]
+OPTIONS += ["--continue-on-collection-errors"]
 BYTES, FILE_BYTES = 4 << 30, 1 << 30  # what a mutant may take of memory, and write into one file
 LONGEST = 120.0  # seconds on the clock of a test while it is measured: one that takes longer is not used
 PATIENCE = 8  # so many times its limit of CPU seconds may pass on the clock
@@ -82,7 +83,7 @@ class Session:
     def run(self, tests: list[str], to_first_failure: bool = True) -> None:
         """Run these tests, and note what failed."""
         items = [self.items[test] for test in tests if test in self.items]
-        for item, following in zip(items, [*items[1:], None], strict=True):
+        for item, following in zip(items, [*items[1:], None], strict=False):
             if self.failed and to_first_failure:
                 break
             self.test = item.nodeid
@@ -177,6 +178,7 @@ def _measure(session: Session, reach: Reach, file: str, tests: list[str], tempor
 
 def tried(session: Session, job: dict, out: Path, temporary: Path) -> None:
     """Run the tests of each mutant on it; each result is kept at once."""
+    session.failed.clear()  # a file that cannot be collected as the code is has no tests
     doubtful: set[str] = set()
     known = _known_kernels()
     for number, given in enumerate(job["mutants"], 1):
