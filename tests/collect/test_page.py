@@ -2,13 +2,10 @@
 what is shown where is what is recorded; without JavaScript it says what it needs."""
 
 import json
-import re
 
-import msgspec
 import pytest
 from PIL import Image
 
-from stream_engine.collect.page.words import words_of
 from tests.support.process import until
 
 pytestmark = pytest.mark.browser
@@ -199,63 +196,6 @@ def test_sounds_are_played_and_chosen_by_buttons(collecting, watched, tmp_path):
     page.click("#choices button >> nth=0")
     page.wait_for_selector("#end:visible")
     assert len(study.log()) == 1 and found.wrong == []
-
-
-def test_an_answer_waits_for_a_server_that_is_away_and_is_counted_once(collecting, watched):
-    study = collecting(study="[quota]\nperson = 3\n", config=NO_REFITS)
-    page = opened(watched, study).page
-    far(page, "1 of 3")
-    study.kill()
-    page.keyboard.press("1")
-    until(lambda: "No connection" in page.inner_text("#said"), 240, "the page to say so")
-    study.start()
-    far(page, "2 of 3")
-    page.reload()
-    page.click("#begin:visible")
-    far(page, "2 of 3")
-    page.keyboard.press("1")
-    far(page, "3 of 3")
-    page.keyboard.press("1")
-    page.wait_for_selector("#end:visible")
-    assert len(study.log()) == len({each["id"] for each in study.log()}) == 3
-
-
-GERMAN = (
-    "Bevor Sie beginnen",
-    "Ich bin einverstanden",
-    "So funktioniert es",
-    "Beginnen",
-    "1 von 2",
-    "Das war die letzte Frage",
-    "Ende",
-)
-
-
-def test_a_page_in_german_says_nothing_in_english(collecting, watched, pictures):
-    study = collecting(
-        objects=pictures,
-        study="[quota]\nperson = 2\n[texts]\nlanguage = 'de-AT'\nconsent = 'Wir behalten Ihre Antworten.'\n",
-        config=NO_REFITS,
-    )
-    page = (found := opened(watched, study, begin=False)).page
-    page.wait_for_selector("#consent:visible")
-    read = page.inner_text("body")
-    page.click("#agree")
-    page.wait_for_selector("#instructions:visible")
-    read += page.inner_text("body")
-    page.click("#begin")
-    far(page, "1 von 2")
-    read += page.inner_text("body")
-    assert page.get_attribute("#choices img >> nth=0", "alt") == "Auswahl 1"
-    page.keyboard.press("1")
-    far(page, "2 von 2")
-    page.keyboard.press("1")
-    page.wait_for_selector("#end:visible")
-    read += page.inner_text("body")
-    assert page.get_attribute("html", "lang") == "de-AT" and all(each in read for each in GERMAN)
-    ours = set(re.findall(r"[a-zäöüß]{4,}", " ".join(msgspec.to_builtins(words_of("de")).values()).lower()))
-    english = set(re.findall(r"[a-z]{4,}", " ".join(msgspec.to_builtins(words_of("en")).values()).lower())) - ours
-    assert not english & set(re.findall(r"\w+", read.lower())) and found.wrong == []
 
 
 def test_without_javascript_it_says_what_it_needs(collecting, watched):

@@ -7,7 +7,6 @@ import pytest
 
 from stream_engine.collect import stimuli as of_study
 from stream_engine.collect.stimuli import LARGEST, LARGEST_TEXT, BadStimuli, Stimuli, Stimulus, check_media
-from stream_engine.data.comparisons import MAX_NAME_BYTES
 from tests.support.facts import states
 
 PNG, WAV = b"\x89PNG\r\n\x1a\n" + bytes(20), b"RIFF\x24\0\0\0WAVEfmt " + bytes(20)
@@ -131,43 +130,11 @@ def test_as_long_a_text_and_as_large_a_file_as_is_shown(three):
     assert name == "picture.png" and states(why, "20,971,521 bytes … 20,971,520")
 
 
-def test_what_cannot_be_read_is_passed_over(three):
-    (three / "d.png").mkdir()
-    (three / "e.txt").mkdir()
-    (three / "f.txt").symlink_to(three / "nowhere")
-    assert Stimuli(three).passed_over == {
-        "d.png": "d.png: Is a directory",
-        "e.txt": "e.txt: Is a directory",
-        "f.txt": "f.txt: No such file or directory",
-    }
-
-
 def test_a_file_whose_name_is_no_text_is_passed_over(three):
     with open(os.fsencode(three) + b"/x\xff.png", "wb") as file:
         file.write(PNG)
     (said,) = Stimuli(three).passed_over.items()
     assert said[0] == r"x\xff.png" and states(said[1], r"'x\udcff' … 1 to 1024")
-
-
-def test_lines_that_are_no_objects_are_passed_over_by_number(tmp_path):
-    path, longest = tmp_path / "table.csv", "é" * (MAX_NAME_BYTES // 2)
-    rows = ["a,", "b,", f"{longest},", f"{longest}x,", " ,", "c,none.png", "d,table.csv", "e,", "a,other.png"]
-    path.write_text("\n".join(["object,image", *rows]))
-    (tmp_path / "other.png").write_bytes(PNG)
-    stimuli = Stimuli(path)
-    assert stimuli.names == ["a", "b", longest, "e"]
-    facts = {
-        "line 5": f"'{'é' * 50}'",
-        "line 6": "''",
-        "line 7": "none.png",
-        "line 8": ".txt",
-        "line 10": "'a'",
-    }
-    assert list(stimuli.passed_over) == list(facts)
-    assert all(states(stimuli.passed_over[line], fact) for line, fact in facts.items())
-    names = tmp_path / "names.txt"
-    names.write_text("one\ntwo\nth\x01ree\n\nfour")
-    assert list(Stimuli(names).passed_over) == ["line 3"]
 
 
 @pytest.mark.parametrize(

@@ -187,13 +187,6 @@ def test_a_column_that_seems_to_hold_the_answer_is_not_passed_over_in_silence(tm
     assert "--type" not in last(run(path, tmp_path / "other"))
 
 
-def test_a_right_configuration_is_called_right(tmp_path):
-    path, file = survey(tmp_path / "survey.csv"), tmp_path / "mine.toml"
-    file.write_text(f'source = ["{path}"]\nstate = "{tmp_path / "s"}"\n')
-    done = engine("check-config", file)
-    assert json.loads(done.stdout)["source"] == [str(path)] and done.stderr.startswith(f"{file}: ")
-
-
 def test_refused_lines_are_named_by_their_numbers(tmp_path):
     path = survey(tmp_path / "survey.csv", ['"a', 'x",b,c', "a,a,b", "", "a,b,b"])
     run(path, tmp_path / "s")

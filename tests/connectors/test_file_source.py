@@ -1,8 +1,6 @@
 """Files as users have them: framing against a slow reference, positions that do not fit, what cannot be read."""
 
-import csv
 import gzip
-import io
 import os
 import tracemalloc
 import zlib
@@ -21,8 +19,6 @@ from connectors.files.source import FileSource
 from tests.support.csv_reference import fields_of_record, line_end
 from tests.support.facts import states, stating
 from tests.support.read_sources import LINES, TABLE, drain, failed, frame, ipc, written
-
-COMMON = settings(max_examples=60, deadline=None)
 
 # -- framing against the definition --------------------------------------------------------------------------------
 
@@ -75,22 +71,6 @@ def test_items_are_those_of_the_definition_for_all_block_sizes(suffix, tmp_path_
     for i in range(len(records)):  # blocks depend on where reading starts, on nothing else
         positions = {path: Position(records[i].offset, zlib.crc32((start + body)[: records[i].offset]))}
         assert drain(FileSource(path, positions, block_bytes=block, max_item_bytes=limit)) == records[i:]
-
-
-@COMMON
-@given(st.lists(st.lists(st.text('ab",\n ', max_size=4), min_size=2, max_size=2), max_size=12), st.integers(1, 20))
-def test_csv_blocks_hold_the_rows_that_pyarrow_and_csv_read(tmp_path_factory, rows, block):
-    out = io.StringIO(newline="")
-    csv.writer(out, lineterminator="\r\n", quoting=csv.QUOTE_ALL).writerows([["h", "i"], *rows])
-    path = written(tmp_path_factory.mktemp("f") / "x.csv", out.getvalue().encode())
-    parse = pa.csv.ParseOptions(newlines_in_values=True, ignore_empty_lines=False)
-    text = pa.csv.ConvertOptions(column_types={"h": pa.string(), "i": pa.string()}, strings_can_be_null=False)
-    got, slow = [], []
-    for record in drain(FileSource(path, {}, block_bytes=block)):
-        table = pa.csv.read_csv(io.BytesIO(record.header + record.value), parse_options=parse, convert_options=text)
-        got += [[row["h"], row["i"]] for row in table.to_pylist()]
-        slow += list(csv.reader(io.StringIO(record.value.decode(), newline="")))
-    assert got == rows == slow
 
 
 def test_a_line_over_the_limit_is_one_problem_in_bounded_memory(tmp_path):

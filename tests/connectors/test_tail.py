@@ -116,13 +116,6 @@ def test_what_was_replaced_while_nobody_looked_is_said_and_read_anew(log, conten
     source.close()
 
 
-def test_a_position_that_fits_is_gone_on_from(log):
-    source = follow(log, {str(log): Position(4, zlib.crc32(b"1\n2\n"))})
-    append(log, b"\n")
-    assert now(source) == [b"half\n"] and source.notices() == []
-    source.close()
-
-
 def test_a_rewrite_that_leaves_size_and_time_as_they_were_is_seen_all_the_same(log):
     """Two writes within one tick of a file system's clock: until a file has settled, its first bytes are looked at."""
     source = follow(log)
@@ -305,18 +298,6 @@ def test_a_removed_file_that_is_made_anew_is_another_one(log):
     source.close()
 
 
-def test_an_endless_line_of_a_growing_file_is_refused_whole_and_the_next_is_read(log):
-    source = follow(log, max_item_bytes=100, block_bytes=50)
-    now(source)
-    append(log, b"x" * 500)
-    assert now(source) == []
-    append(log, b"x" * 500 + b"\nnext\n")
-    long, following = (record for _ in range(4) for record in source.poll(0.2))
-    assert (long.offset, long.next_offset) == (4, 1009) and states(long.problem, "1,005 bytes … 100")
-    assert following.value == b"next\n"
-    source.close()
-
-
 def test_files_without_news_are_looked_at_seldom_and_those_with_news_at_once(tmp_path, monkeypatch):
     """What a thousand idle files cost is counted in looks, not in seconds."""
     for n in range(1000):
@@ -355,23 +336,3 @@ def test_no_descriptor_left_is_said_once_and_the_file_is_read_when_there_is_one(
     assert told.startswith(f"{log}: ") and "ulimit -n" in told
     assert now(source) == [b"1\n2\n"]
     source.close()
-
-
-def test_it_can_be_asked_whether_it_is_ready_while_files_come(tmp_path, monkeypatch):
-    """As from the thread that answers HTTP, in between two looks at files that have gone."""
-    (tmp_path / "a.jsonl").write_text("1\n")
-    (tmp_path / "b.jsonl").write_text("1\n")
-    source = open_source(str(tmp_path / "*.jsonl"), {}, follow=True)
-    is_there = FollowedPath.is_there
-
-    def slow(tail):
-        path = tmp_path / "c.jsonl"
-        if not path.exists():
-            path.write_text("2\n")
-            until(source, lambda values: any(b"2" in value for value in values))
-        return is_there(tail)
-
-    for name in "ab":
-        (tmp_path / f"{name}.jsonl").unlink()
-    monkeypatch.setattr(FollowedPath, "is_there", slow)
-    assert not source.ready() and source.ready()

@@ -5,7 +5,6 @@ import sys
 import threading
 
 import numpy as np
-import pytest
 
 from stream_engine.data.compiled import Kernel, njit, register_jitable
 from stream_engine.data.hashing import mix64
@@ -121,8 +120,3 @@ def test_many_threads_call_first():
     for thread in threads:
         thread.join()
     assert values == [42] * 8 and len(kernel.signatures) == 1
-
-
-def test_a_name_of_no_kernel_is_an_attribute_error():
-    with pytest.raises(AttributeError, match="no_such_name"):
-        _ = HELD["odd"].no_such_name

@@ -7,11 +7,9 @@ import pyarrow as pa
 import pytest
 
 from stream_engine.formats import decoder
-from stream_engine.formats.arrow_columns import arrow_table
 from stream_engine.formats.csv_events import Decoder as CsvDecoder
 from stream_engine.formats.json_events import Decoder as JsonDecoder
 from stream_engine.formats.options import EventOptions
-from stream_engine.formats.table_events import read_table
 
 NAMES = ["a", "b", "16", "é", "x y"]
 
@@ -171,20 +169,6 @@ def test_a_count_that_cannot_be_is_refused(votes):
     assert JsonDecoder(EventOptions())(as_text).rejected[0].reason == "bad_votes"
 
 
-def test_votes_over_a_piece_come_in_pieces(monkeypatch):
-    from stream_engine.formats import expand_in_pieces
-
-    event = {"anchor": "a", "near": "b", "far": "c", "n_near": 7, "n_far": 3}
-    value = "".join(json.dumps(event) + "\n" for _ in range(5)).encode()
-    whole = JsonDecoder(EventOptions(provenance=True))(value)
-    monkeypatch.setattr(expand_in_pieces, "COMPARISONS_AT_ONCE", 20)
-    first = JsonDecoder(EventOptions(provenance=True))(value)
-    parts = [first, *first.rest]
-    assert [len(part.triplets) for part in parts] == [20, 20, 10]
-    assert np.concatenate([part.triplets for part in parts]).tolist() == whole.triplets.tolist()
-    assert [part.provenance.of_triplet.tolist() for part in parts] == [[0] * 10 + [1] * 10] * 2 + [[0] * 10]
-
-
 def test_whole_floats_are_the_integers_they_are():
     columns = {
         "anchor": [16.0, 2.0, None],
@@ -238,16 +222,3 @@ def test_spaces_around_a_name_are_no_part_of_it_and_those_within_are():
         assert list(done.names) == ["a b", "c", "d e"]
         refused = CsvDecoder(EventOptions(), fast)(b"anchor,near,far\na,  ,c\n")
         assert [r.reason for r in refused.rejected] == ["empty_name"]
-
-
-def test_read_table_is_told_that_there_are_no_whole_floats():
-    """A table whose bytes hold no ".0" is not searched for it; one that holds it is."""
-    from stream_engine.formats.event_block import Block
-    from stream_engine.formats.event_fields import fields_of
-
-    columns = {name: pa.array([text]) for name, text in zip(("anchor", "near", "far"), ("1.0", "b", "c"), strict=True)}
-    for floats, expected in ((True, "1"), (False, "1.0")):
-        block = Block(False)
-        fields = fields_of(EventOptions(), pairs=True)
-        read_table(arrow_table(columns, 1, fields, True, floats), fields, block, np.arange(1))
-        assert block.decoded(lambda row: (0, b"")).names[0] == expected

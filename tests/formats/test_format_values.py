@@ -1,7 +1,5 @@
 """What the formats read and refuse beyond the shared laws: options, headers, limits, numbers, times, real files."""
 
-import csv
-import io
 import json
 
 import msgspec
@@ -304,31 +302,3 @@ def test_refused_rows_of_a_table_are_kept_as_json():
 
 
 # ---- human judgements ------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.data
-def test_human_judgements_decode_from_their_files(judgements):
-    import gzip
-
-    def read(name):
-        path = judgements / name
-        return gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
-
-    food = CsvDecoder(PLAIN)(read("food100/triplets.csv.gz"))
-    columns = {"anchor": ("probe",), "shown": ("images",), "chosen": ("near",)}
-    screens = JsonDecoder(EventOptions("pick", columns, {"is_catchtrial": "false"}))(read("food100/screens.jsonl.gz"))
-    assert len(food.triplets) == len(screens.triplets) == 250_320 and len(food.names) == 100
-    assert screens.events == {"pick": 15_320} and screens.filtered == 3_830 and food.rejected == screens.rejected == []
-    assert sorted(comparisons(food)) == sorted(comparisons(screens))
-    columns = {"objects": ("left", "middle", "right"), "central": ("central",)}
-    cars = CsvDecoder(EventOptions("most_central", columns))(read("car60/central.csv"))
-    assert cars.events == {"most_central": 7_097} and len(cars.triplets) == 14_194
-    columns = {"anchor": ("reference",), "ranked": ("ranked_most_similar_first",)}
-    animals = CsvDecoder(EventOptions("ranking", columns))(read("animals37_rank8/rankings.csv"))
-    assert animals.events == {"ranking": 1_110} and len(animals.triplets) == 31_080
-    rows = read("perceptual_kernels/color-td.odd_one_out.csv")
-    colours = CsvDecoder(EventOptions("odd_one_out", {"objects": ("a", "b", "odd"), "odd": ("odd",)}))(rows)
-    assert len(colours.triplets) == 2 * colours.events["odd_one_out"]
-    assert {r.reason for r in colours.rejected} == {"not_distinct"}
-    total = sum(1 for _ in csv.reader(io.StringIO(rows.decode()))) - 1
-    assert colours.events["odd_one_out"] + len(colours.rejected) == total

@@ -47,29 +47,3 @@ def words_of_comparisons(source: str) -> Iterator[str]:
 @pytest.mark.parametrize("path", sorted((ROOT / "connectors").rglob("*.py")), ids=lambda p: str(p.relative_to(ROOT)))
 def test_a_connector_names_nothing_of_comparisons(path: Path):
     assert list(words_of_comparisons(path.read_text())) == []
-
-
-@pytest.mark.parametrize(
-    "source, wrong",
-    [
-        ("near = record[0]", ["near"]),
-        ('row["chosen"]', ["chosen"]),
-        ('LISTS = ("objects", "ranked")', ["objects", "ranked"]),
-        ("def triplet_of(row): ...", ["triplet"]),
-        ("class RankingReader: ...", ["Ranking"]),
-        ('"""Reads comparisons."""', ["comparisons"]),
-        ('f"no {anchor} here"', ["anchor"]),
-        ("x = 1  # the odd_one_out", ["odd_one_out"]),
-    ],
-)
-def test_what_a_comparison_is_would_be_seen(source, wrong):
-    assert [each.partition(": ")[2] for each in words_of_comparisons(source)] == wrong
-
-
-@pytest.mark.parametrize(
-    "source",
-    ['"""As far as it is known, near the end of the chosen partitions."""', "chosen_partitions = 1", "x = object()",
-     'PREFIX = "__triplets.errors."'],
-)  # fmt: skip
-def test_plain_english_is_no_comparison(source):
-    assert list(words_of_comparisons(source)) == []

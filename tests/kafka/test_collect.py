@@ -13,7 +13,6 @@ from stream_engine.state.store import Store
 from tests.collect.conftest import collecting, names  # noqa: F401
 from tests.collect.test_collect import NO_REFITS, kills_under_load, read_by_the_engine
 from tests.support.collecting import COMPILING, Participant, first_shown, get, post
-from tests.support.facts import states
 from tests.support.kafka_reading import on_topic
 from tests.support.process import engine, free_ports, one_line, until
 
@@ -94,21 +93,6 @@ def test_who_was_shut_out_by_one_that_wrote_nothing_goes_on(broker, new_topic):
     finally:
         other.close()
         log.close()
-
-
-@pytest.mark.parametrize(
-    "uri, said",
-    [
-        ("file:///tmp/x", "got 'file:///tmp/x', expected kafka://HOST:PORT/TOPIC"),
-        ("answers", "got 'answers', expected kafka://HOST:PORT/TOPIC"),
-        ("kafka://broker:9092", "topic"),
-        ("kafka://broker/t", "got server 'broker', expected host:port"),
-        ("kafka://broker:9092/t?partitions=1", "topic"),
-    ],
-)
-def test_what_is_no_topic_is_said_in_one_line(tmp_path, names, uri, said):  # noqa: F811
-    asked = ["collect", "--objects", names, "--state", tmp_path / "s", "--log", uri]
-    assert states(one_line(engine(*asked, status=2).stderr), said)
 
 
 def test_a_topic_that_is_not_there_and_a_broker_that_is_not(broker):

@@ -33,14 +33,6 @@ def stored(directory: Path, objects: int, last: str = "o2", signing: Signing = U
     return store
 
 
-def test_ready_only_when_it_is(world):
-    world.why = "starting"
-    assert world.http.get("/healthz").status_code == 200
-    assert (world.http.get("/readyz").status_code, world.http.get("/readyz").text) == (503, "starting\n")
-    world.why = ""
-    assert world.http.get("/readyz").status_code == 200
-
-
 def test_published_files_and_nothing_else(world):
     client = world.http
     assert client.get("/snapshot").status_code == 404

@@ -147,14 +147,6 @@ def test_the_page_of_the_manual_says_what_comes(world, tmp_path):
     run_page(page, tmp_path, lambda line: line.replace("127.0.0.1:9108", world.address))
 
 
-def test_nothing_is_kept_for_nobody(world, monkeypatch):
-    monkeypatch.setattr(live_answers, "IDLE", 0.2)
-    first = world.http.get("/ask", params={"n": 3}).json()["questions"]
-    time.sleep(1.0)
-    second = world.http.get("/ask", params={"n": 3}).json()["questions"]
-    assert not {question(each) for each in first} & {question(each) for each in second}
-
-
 BAD_BODIES = [
     (b"{", 400, "truncated"),
     (b"", 400, "truncated"),

@@ -4,9 +4,6 @@ import json
 
 import pytest
 
-from connectors.kafka.start_offsets import ON_OFFSET_LOSS, START_MODES
-from stream_engine.counts import ACCUMULATORS
-from stream_engine.refits import REFITS
 from stream_engine.service.settings import BadSettings, SnapshotSettings
 from stream_engine.service.settings.loading import load, mapping, plain_settings, shard
 from tests.support.facts import states
@@ -68,20 +65,6 @@ def test_what_is_wrong_is_said_in_one_line(tmp_path, text, said):
 def test_a_wrong_environment_key_is_named():
     with pytest.raises(BadSettings, match="STREAM_ENGINE__DRIFT__ENABELD: drift.enabeld"):
         load(None, {}, {"STREAM_ENGINE__DRIFT__ENABELD": "true"})
-
-
-def test_the_words_that_are_allowed_are_those_of_the_rooms():
-    for start in (*START_MODES, "2026-11-01T00:00:00Z"):
-        assert load(None, {"input.start": start}, {}).input.start == start
-    for lost in ON_OFFSET_LOSS:
-        assert load(None, {"input.on_offset_loss": lost}, {}).input.on_offset_loss == lost
-    assert load(None, {"accumulators": list(ACCUMULATORS), "refits.kinds": list(REFITS)}, {}).accumulators
-    for wrong in (
-        {"refits.kinds": ["sdp"]},
-        {"log.level": "loud"},
-    ):
-        with pytest.raises(BadSettings, match="one of"):
-            load(None, wrong, {})
 
 
 def test_secrets_reach_the_client_and_never_the_screen(tmp_path):

@@ -7,7 +7,6 @@ import json
 import shutil
 from itertools import pairwise
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
@@ -17,10 +16,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pyarrow import parquet
 
-from connectors import Position, Record, SourceFailed, UnusableSource, open_source, spark_deltas
+from connectors import Position, Record, SourceFailed, UnusableSource, open_source
 from stream_engine import exports
 from stream_engine.commands.by_name import by_name
-from stream_engine.data.comparisons import EVENT_TYPES, Triplet
+from stream_engine.data.comparisons import EVENT_TYPES
 from stream_engine.exports.files import encode
 from stream_engine.exports.summary import summary_of
 from stream_engine.formats.options import EventOptions, UnusableOptions
@@ -30,7 +29,6 @@ from stream_engine.spark import task_counts
 from stream_engine.spark.driver import OutInUse, owned
 from stream_engine.spark.job_arguments import job_of
 from stream_engine.spark.task_counts import counter_rows, partition_counter
-from stream_engine.state.artifact import Artifact
 from stream_engine.state.engine import Engine
 from stream_engine.state.spark_deltas import COUNTS
 from tests.laws.test_formats import examples
@@ -203,19 +201,6 @@ def test_a_run_resumes_after_any_batch_and_its_position_is_in_the_snapshot(tmp_p
     assert all(one.read_bytes() == (tmp_path / "xb" / one.name).read_bytes() for one in (tmp_path / "xa").iterdir())
     dead = [sorted((tmp_path / state / "dead_letters").glob("*"))[0].read_text() for state in "ab"]
     assert dead[0] == dead[1] and dead[0].count("\n") == sum(left["rejected"].values())
-
-
-def test_how_far_behind_is_looked_up_now_and_then(tmp_path, monkeypatch):
-    """`lag` is asked for with every look at a run; the folder may be far away."""
-    now, looks = [100.0], []
-    monkeypatch.setattr(spark_deltas, "time", SimpleNamespace(monotonic=lambda: now[0]))
-    some = spark_written.deltas(tmp_path / "d", [[messages(np.random.default_rng(n), 5)] for n in range(3)])
-    source = open_source(partition := spark_written.source_of(some), {})
-    look = source._look
-    monkeypatch.setattr(source, "_look", lambda: looks.append(now[0]) or look())
-    for now[0] in (200.0, 200.1, 200.15, 201.0, 201.1):
-        assert source.lag() == {partition: 3}
-    assert looks == [200.0, 201.0]
 
 
 def test_what_is_wrong_with_deltas_is_said_in_one_line(tmp_path):
@@ -449,82 +434,6 @@ def test_versions_of_spark_agree():
     assert f'"pyspark=={VERSION}"' in (ROOT / "pyproject.toml").read_text()
     assert f"pyspark=={VERSION} " in (ROOT / "requirements.lock").read_text()
     assert f"<version>{VERSION}</version>" in (ROOT / "tests" / "spark" / "pom.xml").read_text()
-
-
-# of artifacts that this world does not make; tests/laws/test_export_names.py puts these in the order of names
-ELSEWHERE = {"spectral", "hierarchy", "kernel_pca", "classify", "dimensions", "feature_metric"}
-
-
-@pytest.mark.parametrize(
-    "what", [name for name, made_by in exports.EXPORTS.items() if "workers" not in made_by and name not in ELSEWHERE]
-)
-def test_exports_by_name_do_not_depend_on_the_order_of_first_appearance(what):
-    """Also of artifacts, and of one whose snapshot knew fewer objects."""
-    rng = np.random.default_rng(2)
-    names = ["d", "b", "a", "c", "é"]
-    comparisons = [tuple(names[i] for i in rng.permutation(4 if n < 30 else 5)[:3]) for n in range(60)]
-
-    def made(order):
-        one = Engine()
-        one.objects.ids([names[i] for i in order])
-        one.learn_many([Triplet(*c) for c in comparisons])
-        rank, n = {name: i for i, name in enumerate(names)}, 4
-        ids = [rank[name] for name in one.objects.names[:n]]  # value v[old] of object old
-        K = np.add.outer(np.arange(5.0), 10 * np.arange(5.0))[np.ix_(ids, ids)]
-        ring = one.objects.find(["a", "b", "c"]).tolist()
-        artifacts = {
-            "sdp_clustering": Artifact(
-                "sdp_clustering",
-                "",
-                1,
-                {},
-                0,
-                {"labels": np.array(ids, np.int32), "k": np.array(2), "stability": np.array(ids) / 4},
-                {},
-            ),
-            "triplet_boost": Artifact(
-                "triplet_boost",
-                "",
-                1,
-                {},
-                0,
-                {
-                    "j": np.array(ring[:1], np.int32),
-                    "k": np.array(ring[1:2], np.int32),
-                    "predicted": np.array(ids, np.int32) % 2,
-                    "given": np.full(n, -1, np.int32),
-                    "score": np.array(ids, float),
-                    "abstained": np.array(ids) > 2,
-                },
-                {"classes": ["x", "y"]},
-            ),
-            "kernel_learning": Artifact(
-                "kernel_learning", "", 1, {}, 0, {"K": K, "mu": np.ones(1), "triplets": np.array([ring])}, {}
-            ),
-            "embedding": Artifact(
-                "embedding",
-                "",
-                1,
-                {},
-                0,
-                {"X": np.stack([np.square(ids), ids], 1) * 1.0, "asked": np.array(ids) > 0, "lapse": np.array(0.1)},
-                {"alpha": 0.0, "held_out": "judgements", "log_loss": 0.5, "accuracy": 0.8},
-            ),
-        }
-        published = by_name(exports.Published(one.snapshot(), artifacts))
-        found = {}
-        for name, content in exports.contents(what, published).items():
-            for format in ("npz", "csv"):
-                found |= encode(name, content, format, published.snapshot.objects)
-        return found, published
-
-    (left, one), (right, _) = made([0, 1, 2, 3]), made([3, 1, 0, 2])
-    assert left.keys() == right.keys() and one.snapshot.objects == ("a", "b", "c", "d", "é")
-    assert left == right
-    if what == "clusters":
-        assert left["clusters.csv"].decode().splitlines()[1:] == [
-            *('"a",1,2,0.5,true', '"b",2,1,0.25,true', '"c",3,3,0.75,true', '"d",4,0,0,true')
-        ]
 
 
 def test_options_that_were_the_job_s_are_refused(tmp_path):
