@@ -128,15 +128,6 @@ def test_a_constant_changed_in_a_file_without_kernels_is_seen(package):
     assert run(package)[:2] == (60, LOADED)
 
 
-def test_settings_of_the_compiler_have_a_cache_of_their_own(package):
-    value, made, path = run(package)
-    value, made, other = run(package, NUMBA_BOUNDSCHECK=1)
-    assert (value, made) == (42, COMPILED) and other != path
-    assert run(package, NUMBA_BOUNDSCHECK=1) == (42, LOADED, other)
-    plain = "import json\nfrom stream_engine.guard.caller import twice\nprint(json.dumps([twice(40), 0, 0, None]))"
-    assert run(package, plain, NUMBA_DISABLE_JIT=1)[0] == 42
-
-
 def test_sources_that_change_while_a_process_runs_enter_no_cache(package):
     """What was imported before and after an upgrade must not be taken for either version."""
     callee = package / "formats/callee.py"
@@ -267,25 +258,6 @@ def test_caches_that_nobody_uses_any_more_are_deleted(package, tmp_path):
     os.utime(path.parent, times=(time.time() - 2 * kernel_cache.HOUR,) * 2)
     assert run(package, NUMBA_CACHE_DIR=folder) == (42, LOADED, path) and not stale.exists()
     assert time.time() - path.parent.stat().st_mtime < kernel_cache.HOUR  # noted as used
-
-
-def test_many_that_start_at_once_and_one_that_still_runs(package, tmp_path):
-    """Those that start delete, all at once, the cache that another process has open; it goes on."""
-    folder = tmp_path / "cache"
-    first = "from stream_engine.guard.caller import twice\ntwice(1)\nprint(flush=True)\ninput()\n"
-    running = start(package, first + "import json\nprint(json.dumps([twice(2.5), 0, 0, None]))", NUMBA_CACHE_DIR=folder)
-    assert running.stdout.readline() == "\n"
-    (used,) = folder.iterdir()
-    edit(package / "commands/unrelated.py", "run", "export")
-    write(package / "guard/other.py", "from stream_engine.data.compiled import njit\n")  # new sources
-    for cache in (used, *(old_cache(folder, i, 0) for i in range(20))):
-        os.utime(cache, times=(0, 0))
-    started = [start(package, NUMBA_CACHE_DIR=folder) for _ in range(4)]
-    assert {ended(process)[0] for process in started} == {42}
-    assert len(caches(folder)) == 1 and not used.exists()
-    running.stdin.write("\n")
-    assert ended(running)[0] == 4.5
-    assert run(package, NUMBA_CACHE_DIR=folder)[:2] == (42, LOADED)
 
 
 # What it holds for ----------------------------------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 from stream_engine.service import memory
 from stream_engine.service.memory import Memory
 from stream_engine.service.metrics import Metrics
-from tests.service.test_prediction_monitor import Lines
+from tests.support.served import Lines
 
 GB = 10**9
 

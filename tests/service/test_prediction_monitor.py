@@ -17,16 +17,7 @@ from stream_engine.state.engine import Engine
 from stream_engine.state.published import Published
 from tests.evaluation.test_observer import decoded
 from tests.support.generators import as_batch, planted_triplets
-
-
-class Lines:
-    """A log that keeps what is said."""
-
-    def __init__(self):
-        self.said = []
-
-    def __getattr__(self, level):
-        return lambda event, **more: self.said.append((level, event, more))
+from tests.support.served import Lines
 
 
 def events(path, seed=0):

@@ -13,7 +13,7 @@ from stream_engine.service.refit_workers import Outcome
 from stream_engine.service.settings import RefitSettings
 from stream_engine.service.settings.loading import load
 from stream_engine.service.sources import ends
-from tests.service.test_prediction_monitor import Lines
+from tests.support.served import Lines
 
 GB = 10**9
 
