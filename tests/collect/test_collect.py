@@ -306,11 +306,7 @@ def test_behind_a_proxy_with_a_prefix(collecting):
     [
         ("[quota]\nperson = -1\n", "--study .*: Expected `int` >= 0"),
         ("[asking]\nstrategy = 'best'\n", "strategy.*'best'"),
-        ("[asking]\nshown = 4\ntype = 'triplet'\n", "shown: got 4 with triplet"),
-        ("[asking]\nchoose = 2\n", "choose: got 2 of 2 shown"),
-        ("[texts]\nwelcome = 'x'\n", "unknown field `welcome`"),
         ("[[catch]]\nanchor = 'a'\nshown = ['b', 'c']\nright = 'd'\n", "shown"),
-        ("[[catch]]\nshown = ['b', 'c']\nright = 'b'\n", "got anchor '' and 2 shown"),
         ("x = ", "--study .*: Invalid value"),
     ],
 )

@@ -77,9 +77,7 @@ def test_nobody_is_allowed_unless_it_is_said(collecting):
     assert asked.status_code == 200 and not [name for name in asked.headers if name.startswith("access-control")]
 
 
-@pytest.mark.parametrize(
-    "origin", ["*", "lab.example", "https://lab.example/", "https://lab.example/page", "file://x", ""]
-)
+@pytest.mark.parametrize("origin", ["*", "lab.example", "https://lab.example/page", "file://x"])
 def test_what_is_no_origin_is_said_in_one_line(tmp_path, names, origin):
     asked = ["collect", "--objects", names, "--state", tmp_path / "s", "--allow-origin", origin]
     assert f"--allow-origin: got {origin!r}, expected http(s)://HOST" in one_line(engine(*asked, status=2).stderr)

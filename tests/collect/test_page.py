@@ -10,7 +10,6 @@ from tests.support.process import until
 
 pytestmark = pytest.mark.browser
 NO_REFITS = "[snapshot]\ninterval = 1.0\n[refits]\nkinds = []\n"
-WIDTHS = (390, 1280)
 DOUBLE_CLICK = """() => {  // the second click comes the moment that the next question is there
   const click = () => document.querySelectorAll("#choices button")[1].click();
   const seen = new MutationObserver(() => { seen.disconnect(); click(); });
@@ -59,8 +58,7 @@ def barriers(page) -> list[str]:
     return [f"{e['id']}: {e['nodes'][0]['html'][:200]}" for e in found if e["impact"] in ("serious", "critical")]
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("width, scheme", [(390, "dark"), (1280, "light")])
 def test_a_study_with_pictures_from_the_first_word_to_the_code(collecting, pictures, watched, width, scheme):
     study = collecting(
         objects=pictures,
@@ -141,8 +139,7 @@ def test_several_are_chosen_and_may_be_changed(collecting, watched):
     assert told["shown"] == shown and told["chosen"] == shown[2:4] and found.wrong == []
 
 
-@pytest.mark.parametrize("width", WIDTHS)
-@pytest.mark.parametrize("shown", [2, 3, 5])
+@pytest.mark.parametrize("shown, width", [(3, 1280), (5, 390)])
 def test_no_choice_is_larger_because_of_its_place(collecting, watched, tmp_path, shown, width):
     folder = tmp_path / "same"
     folder.mkdir()
@@ -203,12 +200,3 @@ def test_without_javascript_it_says_what_it_needs(collecting, watched):
     found = watched(allowed=f"{study.base}/", java_script_enabled=False)
     found.page.goto(f"{study.base}/ask")
     assert "JavaScript" in found.page.inner_text("noscript")
-
-
-def test_the_owners_link_opens_the_live_page(collecting, watched):
-    study = collecting(config=NO_REFITS)
-    found = watched(allowed=f"{study.base}/")
-    study.engines("/")
-    found.page.goto(f"{study.base}/owner?token={study.token}")
-    found.page.wait_for_selector("#live-events", timeout=240_000)
-    assert found.page.url == f"{study.base}/" and "token" not in found.page.content()

@@ -22,8 +22,6 @@ def dead(state):
 @pytest.mark.parametrize(
     "name, data",
     [
-        ("empty.jsonl", b""),
-        ("empty.csv", b""),
         ("header.csv", b"anchor,near,far\n"),
         ("blank.jsonl", b"\n\n  \n"),
     ],

@@ -1,6 +1,5 @@
 """The registry of verbs: what it says of a verb is true, and asking for help imports none."""
 
-import json
 import subprocess
 import sys
 
@@ -11,7 +10,6 @@ import stream_engine
 from stream_engine.commands import FIRST_SENTENCES, VERBS, verb
 from tests.conftest import ROOT
 from tests.support.process import engine, process
-from tests.support.reported import answers, state
 
 
 def test_every_file_of_a_verb_is_registered():
@@ -84,14 +82,3 @@ def test_what_reads_a_state_loads_no_compiler(tmp_path):
 def test_the_version_is_that_of_the_package():
     assert process("--version").stdout == f"stream-engine, version {stream_engine.__version__}\n"
     assert stream_engine.__version__[0].isdigit()
-
-
-def test_inspect_of_a_state_with_models_loads_no_compiler_and_says_the_same(tmp_path):
-    made = state(tmp_path, answers(12, 600), "--refit", "embedding")
-    modules = loaded(f"from stream_engine.__main__ import main\nassert main(['inspect', '--state', '{made}']) == 0")
-    assert "stream_engine.exports.models" in modules and not {"numba", "scipy"} & modules
-    before = json.loads(engine("inspect", "--state", made, "--json").stdout)["models"]
-    assert {row["model"] for row in before} == {"embedding", "adds3", "k1", "k2", "majority", "chance"}
-    for other in ("", json.dumps({"snapshot": 1, "seed": 9, "models": {}}), json.dumps({"models": [1]})):
-        (made / "counts_told.json").write_text(other)  # missing, of another seed, of nothing: it is made anew
-        assert json.loads(engine("inspect", "--state", made, "--json").stdout)["models"] == before
