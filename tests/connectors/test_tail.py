@@ -206,44 +206,6 @@ def test_a_file_that_is_no_table_stops_the_engine_in_one_line(tmp_path):
         follow(tmp_path / "x.csv").poll(0.1)
 
 
-def test_a_writer_that_rotates_and_cuts_at_random_loses_nothing(tmp_path):
-    """Appends in pieces, rotation by renaming, restarts from the position: every line once, in order."""
-    rng, path = random.Random(7), tmp_path / "e.jsonl"
-    written, read, positions, pending = [], [], {}, b""
-    source = follow(path, block_bytes=40)
-    for step in range(400):
-        what = rng.random()
-        if what < 0.6:
-            line = f"line {len(written)} ".encode() + b"x" * rng.randrange(30)
-            written.append(line)
-            pending += line + b"\n"
-        cut = rng.randrange(len(pending) + 1)
-        append(path, pending[:cut])
-        pending = pending[cut:]
-        if what > 0.95:
-            append(path, pending)
-            pending = b""
-            # drained before it goes: a rotation while nobody looks is the one case that cannot be read
-            for r in records_of(source):
-                read.append(r)
-                positions = {r.partition: Position(r.next_offset, r.mark)}
-            path.rename(tmp_path / f"old{step}")
-            append(path, f"# rotated {step} {rng.random()}\n".encode())
-            written.append(path.read_bytes()[:-1])
-        records = source.poll(0.0)
-        read += records
-        positions |= {r.partition: Position(r.next_offset, r.mark) for r in records}
-        if 0.8 < what < 0.85 and positions:
-            source.close()
-            source = follow(path, positions, block_bytes=40)
-    append(path, pending)
-    while records := source.poll(0.1):
-        read += records
-    source.close()
-    assert b"".join(record.value for record in read).splitlines() == written and len(written) > 200
-    assert not any(record.problem for record in read)
-
-
 # -- many files ------------------------------------------------------------------------------------------------
 
 

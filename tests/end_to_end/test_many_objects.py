@@ -83,10 +83,7 @@ SOME = tuple(f"o{i}" for i in range(12))
 @pytest.mark.parametrize(
     "how",
     [
-        {"k": 1},
-        {"k": 2},
         {"k": 3},
-        {"k": 3, "refine": False},
         {"k": 17},
         {},
         {"k": 3, "objects": SOME, "rest": "nearest"},

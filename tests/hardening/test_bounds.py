@@ -355,14 +355,6 @@ def test_comparisons_in_pieces_are_the_same_as_at_once(monkeypatch, at_once):
         np.testing.assert_allclose(a.arrays[name], b.arrays[name], rtol=1e-12, err_msg=name)
 
 
-def test_pieces_are_no_larger_than_they_may_be():
-    record = message(oversized.ranking(3000))
-    (block,) = Ingest(EventOptions()).blocks([record])
-    sizes = [len(block.decoded.triplets), *(len(piece.triplets) for piece in block.decoded.rest)]
-    assert sum(sizes) == 2999 * 3000 // 2 and len(sizes) == 3
-    assert max(sizes) <= expand_in_pieces.COMPARISONS_AT_ONCE
-
-
 def test_blocks_in_pieces_are_joined_in_their_order(monkeypatch):
     monkeypatch.setattr(expand_in_pieces, "COMPARISONS_AT_ONCE", 20)
     decode = decoder("json", EventOptions(provenance=True))

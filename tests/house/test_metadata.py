@@ -3,7 +3,6 @@
 import json
 import re
 import tomllib
-from datetime import datetime
 
 import pytest
 import yaml
@@ -16,7 +15,6 @@ from tests.house.test_wheel import tracked
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 CITATION = yaml.safe_load((ROOT / "CITATION.cff").read_text())
-PAPER = (ROOT / "deploy" / "paper" / "paper.md").read_text()
 CONDA = ROOT / "deploy" / "conda" / "recipe.yaml"
 SCHEMAS = {  # file -> its schema, as `check-jsonschema` carries it
     "CITATION.cff": "citation-file-format",
@@ -75,22 +73,6 @@ def test_the_conda_recipe_needs_what_the_wheel_needs():
     assert recipe["package"]["name"] == PROJECT["name"] and recipe["about"]["license"] == PROJECT["license"]
     scripts = [f"{name} = {place}" for name, place in PROJECT["scripts"].items()]
     assert recipe["build"]["python"]["entry_points"] == scripts
-
-
-def test_the_paper_has_what_the_journal_asks_for():
-    _, head, body = PAPER.split("---\n", 2)
-    about = yaml.safe_load(head)
-    assert {"title", "tags", "authors", "affiliations", "date", "bibliography"} <= about.keys()
-    datetime.strptime(about["date"], "%d %B %Y")
-    assert {each["affiliation"] for each in about["authors"]} == {each["index"] for each in about["affiliations"]}
-    for heading in ("Summary", "Statement of need", "State of the field", "Software design", "References"):
-        assert f"# {heading}\n" in body
-    books = (ROOT / "deploy" / "paper" / about["bibliography"]).read_text()
-    cited = set(re.findall(r"@([a-z]+\d{4})", body))
-    assert cited == set(re.findall(r"^@\w+\{(\w+),", books, re.M))
-    for entry in re.split(r"^(?=@)", books, flags=re.M)[1:]:
-        assert all(re.search(rf"^\s*{field}\s*=", entry, re.M) for field in ("title", "author", "year")), entry
-    assert 750 <= len(re.sub(r"^\|.*\|$", "", body, flags=re.M).split()) <= 1750
 
 
 def test_no_page_names_the_package_of_another_project():

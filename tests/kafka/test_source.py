@@ -319,15 +319,14 @@ def test_group_commits_are_only_information(admin, new_topic, send, open_source)
 
 
 @pytest.mark.filterwarnings("ignore:.*unclosed:ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
-@pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-512"])
-def test_tls_with_passwords(own_broker, new_topic, send, open_source, mechanism, capfd, caplog):
+def test_tls_with_passwords(own_broker, new_topic, send, open_source, capfd, caplog):
     topic = new_topic()
     send(topic, [b"secret ballot"])
     rest = f"{own_broker.secure_bootstrap}/{topic}"
-    source = open_source(topic, rest=rest, options=own_broker.secure_options(mechanism))
+    source = open_source(topic, rest=rest, options=own_broker.secure_options())
     assert [r.value for r in read(source, 1)] == [b"secret ballot"]
     said = [repr(source), *source.notices()]
-    wrong = own_broker.secure_options(mechanism) | {"sasl_plain_password": "wr0ng-" + PASSWORD}
+    wrong = own_broker.secure_options() | {"sasl_plain_password": "wr0ng-" + PASSWORD}
     with pytest.raises((UnusableSource, SourceFailed)) as refused:
         read(open_source(topic, rest=rest, options=wrong), 1)
     assert "uthentication" in str(refused.value)
