@@ -32,7 +32,7 @@ NOT_RUN = {  # kinds of blocks that nothing runs, and why
     "pycon": "made of docstrings, which doctest runs",
     "r": "of a page that tests/manual/test_r.py runs, where there is R",
     "html": "of a page on another site; tests/collect/test_jspsych.py has such a page",
-    "js": "of a page on another site; tests/collect/test_other_sites.py has such a page",
+    "js": "of a page on another site; tests/collect/test_jspsych.py has such a page",
     "toml": "read, and kept as a file that the commands of the page use",
 }
 
