@@ -9,7 +9,6 @@ import pytest
 from PIL import Image
 
 from stream_engine.report.page import shell, shell_policy
-from stream_engine.service.http import listener, live_page
 from stream_engine.service.http.context import HttpContext
 from stream_engine.service.http.live_page import MOST, SERIES, History, LiveFigures
 from stream_engine.service.metrics import Metrics
@@ -197,13 +196,3 @@ def test_workers_are_shown_only_where_that_is_set(study):
     with served(study, show_workers=True) as run:
         run.published = Store(study).published()
         assert "w9" in run.http.get("/page").text
-
-
-def test_a_viewer_that_does_not_read_is_cut_and_the_others_go_on(tmp_path, monkeypatch):
-    monkeypatch.setattr(live_page, "EVERY", 0.0005)  # so that what the system keeps for a reader is full soon
-    monkeypatch.setattr(listener, "READER_TIMEOUT", 1.0)
-    with served(tmp_path) as run:
-        silent = run.connect(receive=1024)
-        silent.sendall(b"GET /live HTTP/1.1\r\nHost: localhost\r\n\r\n")
-        until(lambda: run.refused("slow_reader"), what="a silent viewer to be cut")
-        assert len(messages(run.http, 3)) == 3
