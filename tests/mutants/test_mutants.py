@@ -62,6 +62,10 @@ def test_that_fails_by_itself():
     assert os.environ.get("COVERAGE_PROCESS_START")
     sums.within(7, 5)
 """
+PYPROJECT = """[tool.pytest.ini_options]
+pythonpath = ["."]
+addopts = ["--import-mode=importlib", "--doctest-modules"]
+"""
 EQUIVALENT = """[["stream_engine/tiny/sums.py"]]
 text = "return product(x) if x <= most else -x"
 change = "<= -> <"
@@ -76,7 +80,7 @@ def test_killed_survived_and_equivalent_are_told_apart(tmp_path, capfd, monkeypa
         "stream_engine/tiny/sums.py": KERNEL,
         "tests/tiny/test_sums.py": TEST,
         "tests/tiny/test_that_cannot_be_collected.py": "import nothing.of_this.name",
-        "pyproject.toml": "[tool.pytest.ini_options]\npythonpath = ['.']\naddopts = ['--import-mode=importlib', '--doctest-modules']\n",
+        "pyproject.toml": PYPROJECT,
     }.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
