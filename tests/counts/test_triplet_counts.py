@@ -218,12 +218,3 @@ def test_food100(judgements):
     assert n == 100 and n_lo.sum() + n_hi.sum() == 250_320
     assert np.count_nonzero(n_lo) + np.count_nonzero(n_hi) == 190_376
     assert np.count_nonzero((n_lo > 0) & (n_hi > 0)) == 9_349
-
-
-@pytest.mark.data
-def test_car60(judgements):
-    triplets, n = ids_of(judgements / "car60" / "triplets_T_ALL.csv")
-    counts = TripletCounts()
-    counts.update(as_batch(triplets, n))
-    n_lo, n_hi = (counts.state()[name] for name in ("n_lo", "n_hi"))
-    assert n_lo.sum() + n_hi.sum() == 13_514 and np.count_nonzero(n_lo) + np.count_nonzero(n_hi) == 12_502

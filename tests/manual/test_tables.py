@@ -59,10 +59,10 @@ def test_every_section_of_measurements_says_what_makes_its_figures():
 @pytest.mark.parametrize(
     "text",
     [
-        "`python -m tests.benchmarks.many_objects --seed 3`",
+        "`python -m tests.benchmarks.people --seed 3`",
         "`python -m tests.benchmarks papers --out FOLDER --only heim sun`",
         "`python -m tests.benchmarks gard --full`, `make bench`",
-        "`python -m tests.benchmarks.many_objects --objects few`",
+        "`python -m tests.benchmarks.field --rivals PYTHON --most few`",
         "`python -m tests.benchmarks.kafka`: in two parts (`--client confluent --fast`)",
         "Say `--fromat csv`.",
         "`python -m tests.benchmark`",
@@ -79,6 +79,6 @@ def test_a_planted_command_is_found(text):
 
 
 def test_what_is_right_is_taken():
-    assert faults("`python -m tests.benchmarks many_objects --objects N`, `--on-disk FOLDER`, `make bench`") == []
+    assert faults("`python -m tests.benchmarks field --rivals PYTHON --most N`, `--seconds N`, `make bench`") == []
     assert faults("`time stream-engine inspect --state DIR`, `stream-engine export --out OUT [--format npz|csv]`") == []
-    assert faults("`--format csv` of some verb; `python -m tests.benchmarks.many_objects`, `--comparisons N`") == []
+    assert faults("`--format csv` of some verb; `python -m tests.benchmarks.field --rivals PYTHON`, `--most N`") == []

@@ -5,7 +5,6 @@ test_placing.
 """
 
 import itertools
-import json
 import tracemalloc
 from collections import Counter
 
@@ -21,7 +20,6 @@ from stream_engine.data.triplet_columns import columns_from_triplets
 from stream_engine.evaluation import subset
 from stream_engine.order.partial_order import PartialOrder
 from stream_engine.refits import CannotRefit, kernel_learning, partial_order_embedding, triplet_boost
-from stream_engine.service.settings import loading as settings
 from stream_engine.state.engine import Engine
 from stream_engine.state.published import Published
 from stream_engine.state.snapshot import Snapshot, frozen
@@ -186,42 +184,6 @@ def test_what_was_trained_on_stays_out_of_every_test_when_the_choice_moves():
 # --- refusals, and size ----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "params, line",
-    [
-        (
-            msgspec.structs.replace(KERNEL, objects=("o0", "nobody", "x")),
-            "objects: 2 of 3 names .* 'nobody'",
-        ),
-        (msgspec.structs.replace(KERNEL, objects=("o0", "o3")), "got 0 triplets among the 2 chosen of 14 objects"),
-        (
-            msgspec.structs.replace(KERNEL, objects=None, rest="extended"),
-            "'extended'.*`objects`",
-        ),
-        (msgspec.structs.replace(ORDER, objects=("o0", "nobody")), "objects: 1 of 2 names"),
-        (msgspec.structs.replace(ORDER, objects=("o0", "o3")), "got 0 comparisons among the 2 chosen of 14 objects"),
-        (
-            msgspec.structs.replace(ORDER, objects=None, rest="extended"),
-            "embedding: rest 'extended' .*`objects`",
-        ),
-    ],
-)
-def test_what_cannot_be_learned_is_refused_in_one_line(world, params, line):
-    with pytest.raises(CannotRefit, match=line) as caught:
-        learned(params, world)
-    assert "\n" not in str(caught.value)
-
-
-def test_boosting_refuses_in_one_line():
-    for given, line in (
-        (("o0", "nobody"), "objects: 1 of 2 names"),
-        (("o0", "o5", "o10"), "3 .*60"),
-    ):
-        with pytest.raises(CannotRefit, match=line) as caught:
-            triplet_boost.refit(labelled(size=500), triplet_boost.Params(objects=given), 0)
-        assert "\n" not in str(caught.value)
-
-
 @pytest.mark.parametrize("module", [kernel_learning, partial_order_embedding])
 def test_the_old_word_for_an_extension_is_still_read(module):
     with pytest.warns(FutureWarning, match="extended"):
@@ -242,16 +204,6 @@ def test_what_does_not_fit_is_refused_with_the_figures(world, params, line, monk
     with pytest.raises(CannotRefit, match=line) as caught:
         learned(msgspec.structs.replace(params, objects=None), world)
     assert "\n" not in str(caught.value)
-
-
-def test_what_does_not_fit_whole_fits_as_a_choice(world, monkeypatch):
-    """The way out that the refusal names: under a limit that the whole exceeds."""
-    monkeypatch.setattr(available_memory, "available", lambda: 100_000)
-    for params in (msgspec.structs.replace(KERNEL, rest="extended"), ORDER):
-        big = snapshot_of(planted_triplets(np.random.default_rng(6), np.repeat(POINTS, 9, axis=0), 4000, 0.05), 9 * N)
-        with pytest.raises(CannotRefit, match="objects"):
-            learned(msgspec.structs.replace(params, objects=None, rest="none"), big)
-        assert learned(params, world).report["chosen"] == 8
 
 
 def test_nothing_of_size_n_squared_is_made():
@@ -332,21 +284,3 @@ def test_a_file_of_objects_from_the_command_line_to_the_export(tmp_path):
     )
     about = np.load(tmp_path / "o" / "evidence.npz")["right_kernel_learning"]
     assert len(about) == N and about.mean() > 0.7
-
-
-def test_a_choice_in_a_configuration(tmp_path):
-    """By number and by names, for refits of a run and of the verb; what is no choice is one line."""
-    (tmp_path / "c.toml").write_text(
-        '[refits.params.kernel_learning]\nobjects = 500\nrest = "extended"\n'
-        '[refits.params.triplet_boost]\nobjects = ["a", "b"]\nrest = "none"\n'
-    )
-    loaded = settings.load(str(tmp_path / "c.toml"), {}, {})
-    found = {
-        kind: settings.refit_params(kind, json.loads(json.dumps(settings.params_of(loaded, kind))))
-        for kind in ("kernel_learning", "triplet_boost")
-    }  # as a worker is told
-    assert (found["kernel_learning"].objects, found["kernel_learning"].rest) == (500, "extended")
-    assert (found["triplet_boost"].objects, found["triplet_boost"].rest) == (("a", "b"), "none")
-    for wrong in ({"objects": 1}, {"rest": "nearest"}, {"objects": 2.5}):
-        with pytest.raises(settings.BadSettings, match=r"partial_order_embedding\.(objects|rest): (expected|invalid)"):
-            settings.refit_params("partial_order_embedding", wrong)
