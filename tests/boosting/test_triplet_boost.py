@@ -17,7 +17,7 @@ from stream_engine.boosting.codes import bytes_needed, codes_from_columns
 from stream_engine.boosting.rounds import draw
 from stream_engine.data.compiled import njit
 from stream_engine.data.triplet_columns import columns_from_triplets
-from stream_engine.refits import CannotRefit, triplet_boost
+from stream_engine.refits import triplet_boost
 from stream_engine.state import artifact as artifacts
 from stream_engine.state import snapshot as snapshots
 from tests.support import generators
@@ -528,14 +528,6 @@ def test_held_out_labels_do_not_reach_the_classifiers():
     sets = labels.label_sets(np.where(made.arrays["part"] == labels.TRAIN, made.arrays["given"], -1), 60)
     alone = triplet_boost.fit(columns, sets, 2000, 4)
     assert all(a.tobytes() == made.arrays[name].tobytes() for name, a in alone.classifiers._asdict().items())
-
-
-@pytest.mark.parametrize("said", [{}, {"elsewhere": "sweet"}])
-def test_without_labels_it_says_what_to_do(said):
-    columns, _, _ = taste_world()
-    world = a_snapshot(columns, {})._replace(labels=said)
-    with pytest.raises(CannotRefit, match="object.*60.*--labels FILE"):
-        triplet_boost.refit(world, params(), 0)
 
 
 def test_one_class_is_predicted_with_abstention():

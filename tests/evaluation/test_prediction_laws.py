@@ -1,5 +1,5 @@
-"""Laws of prediction before learning, of calibration and of drift: the same whatever the blocks, the same when every
-question is turned round, and the opposite when a predictor is wrong on purpose."""
+"""Laws of prediction before learning, of calibration and of drift: the same whatever the blocks, and the same when
+every question is turned round."""
 
 import math
 from itertools import pairwise
@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from stream_engine.data.comparisons import Batch, Kinds
-from stream_engine.evaluation import Predictor
-from stream_engine.evaluation.answer_probabilities import HELD, Calibration, calibrated
+from stream_engine.evaluation.answer_probabilities import Calibration
 from stream_engine.evaluation.observer import (
     ALL,
     KINDS,
@@ -70,18 +69,12 @@ def snapshot(turn=as_is):
     return engine.snapshot()
 
 
-def opposite(predictor):
-    return Predictor(lambda rows: -predictor.margins(rows), predictor.scale)
-
-
-def observed(cuts, turn=as_is, wrong=False):
+def observed(cuts, turn=as_is):
     """(figures, totals, alarms) of the stream in these blocks; there is a snapshot in the middle."""
     observer, totals, alarms = Observer(0.2, 5000), {}, []
     for begin, end in zip([0, *cuts], [*cuts, ALL_OF_IT], strict=True):
         if begin in (0, ALL_OF_IT // 2):
             observer.serve(snapshot(turn))
-            if wrong:
-                observer.use({name: opposite(each) for name, each in observer.predictors.items()})
         alarms += observer.observe(block(begin, end, turn), totals)
         assert observer.tested <= observer.seen == end and observer.seen - observer.tested < MOST * SHARE
     observer.test()
@@ -159,45 +152,6 @@ def test_every_question_turned_round_is_predicted_alike(whole):
                 back = figures["predictors"][name][kind][window]
                 for figure in ("tested", "accuracy", "log_loss", "calibration_error"):
                     assert back[figure] == pytest.approx(there[figure], rel=1e-9), (name, kind, figure)
-
-
-def test_a_predictor_that_is_wrong_on_purpose(whole):
-    """It is right where the other is wrong, it is never surer than a coin in the end, and when the world changes to
-    its favour that is no alarm."""
-    figures, totals, _ = observed([ALL_OF_IT // 2], wrong=True)
-    assert totals == whole[1]  # of what is served, whoever is used besides
-    for name, kinds in whole[0]["predictors"].items():
-        for kind, windows in kinds.items():
-            for window, right in windows.items():
-                wrong = figures["predictors"][name][kind][window]
-                assert wrong["tested"] == right["tested"]
-                assert wrong["accuracy"] == pytest.approx(1 - right["accuracy"])
-    rolling = figures["predictors"]["adds3"]["all"]["rolling"]
-    assert rolling["accuracy"] < 0.5 and rolling["log_loss"] == pytest.approx(math.log(2), abs=0.01)
-    assert figures["drift"]["loss"]["alarms"] < whole[0]["drift"]["loss"]["alarms"]
-    assert figures["drift"]["loss"]["level"] > whole[0]["drift"]["loss"]["level"]
-
-
-def test_calibration_learns_as_much_from_an_answer_as_from_its_opposite():
-    """Weights of a predictor that is always wrong are those of the right one with the other sign; what it says is a
-    coin's, since no probability is against the margin. What has left is forgotten."""
-    rng = np.random.default_rng(2)
-    x = np.where(rng.random(3 * HELD) < 0.8, 1.0, -1.0) * rng.gamma(2.0, size=3 * HELD)
-    right, wrong, late = Calibration(), Calibration(), Calibration()
-    for part in np.split(x, 60):
-        right.learn(part)
-        wrong.learn(-part)
-    np.testing.assert_allclose(right.weights, -wrong.weights, atol=1e-6)
-    grid = np.linspace(-4, 4, 41)
-    np.testing.assert_allclose(right.probability(grid) + right.probability(-grid), 1)
-    assert (wrong.probability(grid) == 0.5).all() and (right.probability(grid[grid > 0]) > 0.6).all()
-    for part in np.split(x[-HELD:], 20):
-        late.learn(part)
-    np.testing.assert_allclose(late.weights, right.weights, atol=1e-6)
-    fitted = calibrated(x[-HELD:], np.ones(HELD))
-    np.testing.assert_allclose(fitted.weights, right.weights, atol=1e-6)
-    right.learn(np.zeros(50))  # who cannot tell teaches nothing
-    np.testing.assert_allclose(fitted.weights, right.weights, atol=1e-6)
 
 
 @pytest.mark.parametrize("at", [0, 1, ALL - 1, ALL, ALL + 1, 5 * ALL, ALL * SHARE - 1, ALL * SHARE, 10**7])

@@ -162,16 +162,6 @@ def test_a_model_that_is_asked_for_by_name_answers_alone(published):
     assert np.isnan(answered(published, [KNOWN, NEW], "feature_metric").p).tolist() == [True, False]
 
 
-def test_where_all_is_known_nothing_more_is_said(published):
-    assert answered(published, [KNOWN]).about.endswith("0.250)")
-    nothing = answered(published, [])
-    assert len(nothing.p) == 0 and nothing.about.startswith("0 ")
-    alone = Published(published.snapshot, {"embedding": published.artifacts["embedding"]})
-    assert np.isnan(answered(alone, [UNASKED]).p[0]) and answered(alone, [UNASKED]).by.tolist() == ["embedding"]
-    unknown = published.artifacts["embedding"]._replace(report={"alpha": 0.0})
-    assert answered(Published(alone.snapshot, {"embedding": unknown}), [KNOWN]).about.endswith("by embedding")
-
-
 def test_two_pairs_that_share_an_object_are_the_triplets_question(published):
     found = answered(published, [KNOWN, ("1", "0", "2", "0"), ("1", "0", "0", "2"), ("0", "1", "2", "0")], "adds3")
     assert len(set(found.p)) == 1 and found.p[0] > 0.5

@@ -228,15 +228,6 @@ def test_an_embedding_by_kernels_places_by_g(files):
     np.testing.assert_allclose(
         margin(np.tile(rows, (20_000, 1)))[-6:], [*expected[2:], *expected]
     )  # more than one block of them
-    linear = msgspec.structs.replace(
-        ORDER, features=KernelSpec(str(folder / "points.npz"), "linear"), rest="extended", beta=3000.0
-    )
-    made = learned(linear, snapshot)
-    F, g = made.arrays["factor"].astype(float), made.arrays["map_0"][:, :2] @ POINTS.T
-    known = np.array([i for i in range(N) if i not in (2, 9)])
-    np.testing.assert_allclose(
-        F[known] @ F[known].T, g[:, known].T @ g[:, known], atol=1e-4 * np.abs(made.arrays["K"]).max()
-    )
 
 
 @pytest.mark.parametrize("form", ["ak", "mkl"])
@@ -273,43 +264,3 @@ def test_auxiliary_kernels_place_what_they_know(files, form):
 
 
 # --- what reads such an artifact -------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("rest", ["none", "extended"])
-def test_pictures_and_predictions_speak_of_the_snapshots_objects(world, rest):
-    made = learned(msgspec.structs.replace(KERNEL, rest=rest), world)
-    K, place = made.arrays["K"], {i: at for at, i in enumerate(SOME)}
-    near, points = made.arrays["neighbours"], made.arrays["coordinates"]
-    assert near.shape == (N, 5) and points.shape == (N, 2)
-    d = np.add.outer(np.diag(K), np.diag(K)) - 2 * K
-    for i in SOME:
-        assert near[i].tolist() == [
-            SOME[j] for j in np.lexsort((range(8), d[place[i]] + 1e9 * (np.arange(8) == place[i])))[:5]
-        ]
-    rows = np.array([[0, 2, 0, 3], [5, 6, 5, 13], [0, 1, 0, 3], [2, 3, 2, 14]])
-    margin = predictor(made.kind, Published(world, {made.kind: made})).margins(rows)
-    np.testing.assert_allclose(
-        margin[:2],
-        [d[place[0], place[3]] - d[place[0], place[2]], d[place[5], place[13]] - d[place[5], place[6]]],
-        rtol=1e-4,
-    )
-    assert np.isnan(margin[2]) == (rest == "none") and np.isnan(margin[3])
-    if rest == "none":
-        assert not points[list(OTHERS)].any() and (near[list(OTHERS)] == -1).all() and "factor" not in made.arrays
-    else:
-        F = made.arrays["factor"].astype(float)
-        for i in OTHERS:
-            assert near[i].tolist() == [SOME[j] for j in np.argsort(((F[list(SOME)] - F[i]) ** 2).sum(axis=1))[:5]]
-        middle = F[list(SOME)] - F[list(SOME)].mean(axis=0)  # the same axes: kernel PCA of the chosen
-        axes = np.linalg.svd(middle)[2][:2].T
-        away = (F - F[list(SOME)].mean(axis=0)) @ axes
-        np.testing.assert_allclose(np.abs(points), np.abs(away), atol=1e-4)
-    turned = learned(
-        msgspec.structs.replace(KERNEL, objects=KERNEL.objects[:6], rest=rest),
-        world,
-        made._replace(arrays={**made.arrays, "coordinates": points @ [[0, 1], [-1, 0]]}),
-    )
-    common = list(SOME[:6])
-    assert np.linalg.norm(
-        turned.arrays["coordinates"][common] - points[common] @ [[0, 1], [-1, 0]]
-    ) < 0.5 * np.linalg.norm(points[common])

@@ -315,7 +315,7 @@ def test_objects_are_held_out_as_the_paper_says(aux):
             np.testing.assert_allclose(done.losses.sums, by_anchor[np.unique(fold.test.rows[:, 0])])
 
 
-def test_refit_without_kernels_is_gnmds_and_holds_out_comparisons(aux, monkeypatch):
+def test_refit_without_kernels_is_gnmds_and_holds_out_comparisons(aux):
     points, triplets, specs = aux
     made = poe.refit(reference.snapshot_of(triplets, 24), poe.Params(constraints="length2"), 0)
     assert made.report["chosen_by"] == "held-out comparisons" and made.report["mu"] == {"identity": 1.0}
@@ -328,20 +328,6 @@ def test_refit_without_kernels_is_gnmds_and_holds_out_comparisons(aux, monkeypat
     )
     assert linear_one.arrays["W"].shape == (2, 2) and linear_one.report["chosen_by"] == "given"
     assert linear_one.report["size"] == linear_one.report["raw_size"]
-    monkeypatch.setattr(beta_choice, "MULTIPLES", (4.0, 40.0))
-    monkeypatch.setattr(beta_choice, "FOLDS", 2)
-    axes = poe.refit(
-        reference.snapshot_of(triplets, 24),
-        poe.Params(
-            form="diagonal",
-            features=msgspec.structs.replace(specs["points"], kind="linear"),
-            constraints="length2",
-        ),
-        0,
-    )
-    betas = [each["beta"] for each in axes.report["tried"]]
-    assert axes.arrays["W"].shape == (2,) and betas[1] == pytest.approx(10 * betas[0])
-    assert axes.report["chosen_by"] == "cross-validation, 2 folds of objects held out"
 
 
 def test_smallest_beta_is_where_learning_starts(aux):

@@ -11,14 +11,12 @@ import pytest
 
 from stream_engine.data.comparisons import interleaved
 from stream_engine.data.triplet_columns import columns_from_triplets
-from stream_engine.order.canonical_order import DistinctEdges, Quadruplets, by_first_appearance, net_votes
-from stream_engine.order.graph import IN, OUT, create_nodes, in_order
+from stream_engine.order.canonical_order import Quadruplets, net_votes
+from stream_engine.order.graph import create_nodes, in_order
 from stream_engine.order.hash_tables import key_columns
-from stream_engine.order.judging import ACCEPTED
 from stream_engine.order.pair_rows import numbered
 from stream_engine.order.partial_order import PartialOrder, canonical_order, weight_kept
 from stream_engine.order.sifting import sifted
-from tests.order.invariants import blocks, check_masks, check_sequence
 from tests.support.generators import as_batch, dense_batch, planted_triplets
 
 
@@ -118,32 +116,6 @@ def test_it_is_what_the_guard_makes_of_it_row_by_row(seed):
     columns = columns_from_triplets(triplets, n)
     found, expected = canonical_order(columns), by_the_guard(*net_votes(columns))
     assert np.array_equal(found.kept, expected[0]) and np.array_equal(found.order, expected[1])
-
-
-@pytest.mark.parametrize("seed", range(8))
-def test_distinct_edges_get_the_verdicts_and_the_sequence_of_the_guard(seed):
-    """Refusals by masks, refusals and moves by search, masks chosen again: the same as comparison by comparison."""
-    rng = np.random.default_rng(seed)
-    n = 12 + 4 * seed
-    triplets = planted_triplets(rng, rng.random((n, 3)), 40 * n, flip=0.1 + 0.04 * seed)
-    rows = net_votes(columns_from_triplets(triplets, n))[0]
-    rows = rows[rng.permutation(len(rows))]
-    guard = PartialOrder()
-    verdicts = guard.judge_rows(rows)
-    edges = numbered(rows)
-    mine = DistinctEdges(by_first_appearance(edges.near, edges.far, len(edges.key)), edges.near, edges.far)
-    kept = np.concatenate(
-        [mine.offer(edges.near[part], edges.far[part]) for part in np.split(np.arange(len(rows)), [7])]
-    )
-    assert 0 < kept.sum() < len(kept)
-    assert np.array_equal(kept, verdicts == ACCEPTED)
-    assert np.array_equal(edges.key[mine.order()], sequence(guard))
-    arcs = set(blocks(mine.graph, int(OUT)))
-    assert (
-        arcs == set(zip(edges.near[kept] + 1, edges.far[kept] + 1)) == {(u, v) for v, u in blocks(mine.graph, int(IN))}
-    )
-    check_sequence(mine.graph.node, mine.graph.link, mine.graph.n_nodes)
-    check_masks(mine.graph, arcs)
 
 
 def test_it_is_close_to_the_best_of_all_total_orders():
