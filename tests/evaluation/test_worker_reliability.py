@@ -22,8 +22,6 @@ from stream_engine.state.store import Store
 from tests.support.generators import planted_triplets
 from tests.support.served import served
 
-FORGETTING = ("adds3_decayed", "triplet_counts_decayed", "window")
-
 
 def decoded(triplets, n, workers=None, time=None, weight=None) -> Decoded:
     """Triplets as a block, an event each; every object is named by it, unused ones too."""
