@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from stream_engine.data.triplet_columns import net_triplets
 from stream_engine.evaluation import hash_split
-from stream_engine.kernel_learning import auxiliary_kernels, linear, rckl
+from stream_engine.kernel_learning import auxiliary_kernels, rckl
 from stream_engine.kernel_learning.pair_lists import adjoint, excess, satisfied, triplet_rows, weighted_triplets
 from stream_engine.refits import kernel_learning
 from stream_engine.state import artifact
@@ -81,20 +81,6 @@ def test_lambdas_have_a_largest_useful_value(loss):
     assert none.rank == 0 and not none.mu.any() and none.gap <= 1e-4
     assert rckl.fit(triplets, 12, kernels, loss=loss, lambda1=first * 0.9, lambda2=second * 2, tolerance=1e-7).rank > 0
     assert rckl.fit(triplets, 12, kernels, loss=loss, lambda1=first * 2, lambda2=second * 0.9, tolerance=1e-7).mu.any()
-
-
-def test_linear_programs_end_exactly_even_at_huge_weights():
-    """Where smoothing cannot close the gap HiGHS does, and agrees with the whole program at once."""
-    from scipy.optimize import linprog
-
-    rng = np.random.default_rng(2)
-    d = rng.normal(size=(60, 40)) - 0.05
-    weight, cost = np.full(60, 1e5 / 60), rng.uniform(0.5, 1.5, 40)
-    found = linear.solve(linear.dense_map(d, cost), weight, 1e-6)
-    whole = linprog(np.concatenate([cost, weight]), A_ub=np.hstack([d, -np.eye(60)]), b_ub=-np.ones(60))
-    assert found.converged and found.certificate.objective == pytest.approx(whole.fun, rel=1e-6)
-    x = d @ found.mu
-    assert cost @ found.mu + weight @ np.maximum(0, 1 + x) == pytest.approx(found.certificate.objective)
 
 
 def test_useless_lambdas_and_unknown_forms_are_refused():

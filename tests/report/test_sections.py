@@ -161,15 +161,6 @@ def test_questions_answered_equally_often_are_told_apart(tmp_path):
     assert made["contradictions"].says.startswith("2 questions") and "25.0 %" in made["contradictions"].says
 
 
-def test_who_little_is_known_about_is_named(tmp_path, study):
-    once = {"anchor": "rare", "near": "o1", "far": "o2"}
-    says = sections(published(tmp_path, [*answers(8, 300), once], "--no-refits"))["objects"].says
-    assert states(says, "3 objects … 10 answers … rare"), says
-    least = sections(study)["objects"]
-    name, answered = (least.tables[0].columns[key][0] for key in ("object", "answers"))
-    assert states(least.says, f"{name} … {answered}")
-
-
 FEW = {
     "nothing yet": [],
     "one answer": [{"anchor": "a", "near": "b", "far": "c"}],
