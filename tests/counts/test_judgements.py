@@ -13,6 +13,7 @@ import pytest
 from stream_engine.counts.judgement_kernels import ALL
 from stream_engine.counts.judgements import Judgements
 from stream_engine.data.comparisons import Batch, Quadruplet, Triplet
+from stream_engine.data.container import Corrupt
 from stream_engine.evaluation.judgement_folds import judgements_of
 from stream_engine.formats import expand_in_pieces
 from stream_engine.formats.json_events import Decoder as JsonDecoder
