@@ -1,4 +1,4 @@
-"""Every file in a growth folder is registered, and every registered name imports."""
+"""Every registered name imports."""
 
 from importlib import import_module
 
