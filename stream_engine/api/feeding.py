@@ -12,7 +12,7 @@ from stream_engine.api.frames import BadFrame, Columns, missing
 from stream_engine.api.learning import Learning
 from stream_engine.data.comparisons import Rejected
 from stream_engine.formats import decoder
-from stream_engine.formats.csv_header import nearest_name, needed_columns
+from stream_engine.formats.csv_events import nearest_name, needed_columns
 from stream_engine.formats.event_fields import NULLABLE_FIELDS, PAIR_COLUMNS, EventFields, fields_of
 from stream_engine.formats.options import EventOptions
 

@@ -24,7 +24,6 @@ REGISTRIES = {
 SHARED = {
     "formats": {
         "arrow_columns",
-        "csv_header",
         "event_block",
         "event_columns",
         "arrow_bounds",
@@ -34,8 +33,6 @@ SHARED = {
         "expand_in_pieces",
         "field_values",
         "joined_blocks",
-        "answer_codes",
-        "in_words",
         "inference",
         "record_columns",
         "record_kinds",
@@ -55,7 +52,6 @@ SHARED = {
         "kernels",
         "landmark_designs",
         "spectral",
-        "key_counts",
         "radix",
         "sorted_counts",
         "float_sums",

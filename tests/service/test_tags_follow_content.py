@@ -11,9 +11,9 @@ import pytest
 from starlette.applications import Starlette
 from starlette.routing import Route
 
+from stream_engine.service.context import HttpContext
 from stream_engine.service.http.access import Refusals
 from stream_engine.service.http.built_files import BuiltFiles, Key
-from stream_engine.service.http.context import HttpContext
 from stream_engine.service.http.live_page import LivePage
 from stream_engine.service.http.make_export import FIGURES, PAGE
 from stream_engine.service.http.routes import Downloads
