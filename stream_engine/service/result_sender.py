@@ -6,7 +6,8 @@ newest while it runs is sent when it has ended; a place that cannot be reached i
 The process is `python -m` this module `STATE N`. What goes where comes on its standard input, as JSON: {"tables":
 {table: uri}, "kafka": {option: value}}, so that no command line shows a password. What a table holds is read from where
 it is kept, and only what differs is written: nothing needs remembering, and a process that was killed leaves no trace.
-A process of its own keeps the run's memory and interpreter free. Ends with 0 and a line of JSON, or with 1 and a line for people.
+A process of its own keeps the run's memory and interpreter free. Ends with 0 and a line of JSON, or with 1 and a line
+for people.
 """
 
 import json
