@@ -210,14 +210,14 @@ def files(what, published, format):
 
 
 @pytest.mark.parametrize("format", FORMATS)
-@pytest.mark.parametrize("what", exports.EXPORTS)
+@pytest.mark.parametrize("what", exports.every())
 def test_equal_inputs_give_equal_bytes_of_a_known_kind(what, format, published):
     made = files(what, published, format)
     assert made and made == files(what, state(), format)
     assert all(name[name.rindex(".") :] in MEDIA_TYPES for name in made)
 
 
-@pytest.mark.parametrize("what", [w for w in exports.EXPORTS if w not in ("objects", "summary")])
+@pytest.mark.parametrize("what", [w for w in exports.every() if w not in ("objects", "summary")])
 def test_npz_gives_the_arrays_back(what, published):
     for name, content in exports.contents(what, published).items():
         names = published.snapshot.objects

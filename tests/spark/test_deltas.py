@@ -456,7 +456,7 @@ ELSEWHERE = {"spectral", "hierarchy", "kernel_pca", "classify", "dimensions", "f
 
 
 @pytest.mark.parametrize(
-    "what", [name for name, made_by in exports.EXPORTS.items() if "workers" not in made_by and name not in ELSEWHERE]
+    "what", [name for name, made_by in exports.every().items() if "workers" not in made_by and name not in ELSEWHERE]
 )
 def test_exports_by_name_do_not_depend_on_the_order_of_first_appearance(what):
     """Also of artifacts, and of one whose snapshot knew fewer objects."""
