@@ -20,14 +20,13 @@ from typing import Any
 from msgspec import structs
 
 from connectors import STORES, Position, Record, SourceFailed, UnusableSource, split_uri
-from connectors.files.paths import expand
+from connectors.files import expand
 from connectors.files.readers import LineNumbers, Sizes, kind_of, open_reader, place
 from stream_engine.data.comparisons import Decoded
 from stream_engine.evaluation.questions import BadQuestion, QuestionReader, Questions
 from stream_engine.formats.inference import Reading, preferences, readings
 from stream_engine.formats.options import UnreadableHeader, UnusableOptions
-from stream_engine.formats.record_columns import Records, records_of
-from stream_engine.formats.record_kinds import header_rows
+from stream_engine.formats.record_columns import Records, header_rows, records_of
 from stream_engine.service.ingest import Ingest
 from stream_engine.service.record_units import rows_of_record
 from stream_engine.service.resumed import PreparedSettings, as_arguments, asked_options

@@ -16,7 +16,7 @@ import pytest
 from matplotlib.axes import Axes
 
 import stream_engine as se
-from stream_engine.api.results import frame
+from stream_engine.api.frames import frame
 from stream_engine.asking.known import CannotAsk
 from stream_engine.evaluation import NoModel
 from stream_engine.exports import contents
