@@ -59,6 +59,7 @@ class WrittenTopic:
     thread; nothing is asked of the network before `open`. Raises `UnusableSource`."""
 
     kind: ClassVar[str]  # part of the transactional id
+    missing_next: ClassVar[str] = "create it, or check its name"
     producer: ClassVar[dict[str, Any]] = {}  # options other than those of `PRODUCER`
 
     def __init__(self, uri: str, options: Mapping[str, Any] | None = None, patience: float = 30.0):
@@ -148,7 +149,7 @@ class WrittenTopic:
 
     def _ranges(self, reader: KafkaPython) -> dict[int, Range]:
         if not (partitions := reader.look_for_topic()):
-            raise UnusableSource(f"{self.address}: the topic does not exist; create it, or check its name")
+            raise UnusableSource(f"{self.address}: the topic does not exist; {self.missing_next}")
         return reader.ranges(partitions)
 
     def _line(self, error: object) -> str:
@@ -195,6 +196,7 @@ class TableTopic(WrittenTopic):
     """The table kept in the topic `uri`, which should be compacted (cleanup.policy=compact)."""
 
     kind = "table"
+    missing_next = "create it with cleanup.policy=compact, or check its name"
     producer: ClassVar[dict[str, Any]] = {"linger_ms": 20, "transaction_timeout_ms": TRANSACTION_MS}
 
     def open(self) -> None:
