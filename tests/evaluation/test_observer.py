@@ -21,7 +21,7 @@ from stream_engine.evaluation.observer import (
     SHARE,
     Observer,
     Scores,
-    drawn_of,
+    drawn_until,
     figures,
     signals,
     smaller,
@@ -267,7 +267,7 @@ def test_a_sample_is_spread_evenly_and_in_order():
     observer = Observer()
     observer.seen = 20 * ALL
     rows, kind, _ = observer._drawn(batch)
-    assert abs(len(rows) - drawn_of(20 * ALL, 5000)) <= 1 and 200 < len(rows) < 250
+    assert abs(len(rows) - (drawn_until(20 * ALL + 5000) - drawn_until(20 * ALL))) <= 1 and 200 < len(rows) < 250
     assert abs((kind == KINDS.index("quadruplet")).mean() - len(batch.quadruplets) / 5000) < 0.1
     assert all(tuple(r[[0, 1, 3]]) in set(map(tuple, batch.triplets.tolist())) for r in rows[rows[:, 0] == rows[:, 2]])
     number = np.arange(SHARE * 1000, dtype=np.int32)
@@ -279,7 +279,7 @@ def test_a_sample_is_spread_evenly_and_in_order():
     )
     observer.seen = 2 * ALL * SHARE
     drawn = observer._drawn(many).rows[:, 0]
-    stretch = np.array([drawn_of(0, observer.seen + each) for each in drawn.tolist()])  # one more is drawn in each
+    stretch = np.array([drawn_until(observer.seen + each) for each in drawn.tolist()])  # one more is drawn in each
     stretch -= math.floor(stretch[0] + 1 / SHARE) + np.arange(len(drawn))
     assert (stretch >= -1 / SHARE).all() and (stretch < 1).all()  # by whole comparisons
     assert len(np.unique(drawn % SHARE)) == SHARE and abs(len(drawn) - 1000) <= 1

@@ -58,7 +58,7 @@ FORMS = {
         },
     },
 }
-IN_CONDA = {"cvxpy": "cvxpy-base", "matplotlib": "matplotlib-base", "prometheus-client": "prometheus_client"}
+IN_CONDA = {"matplotlib": "matplotlib-base", "prometheus-client": "prometheus_client"}
 WITH_EXTRAS = {"crc32c", "lz4", "python-snappy", "python-zstandard"}  # what kafka-python's extras bring
 
 
