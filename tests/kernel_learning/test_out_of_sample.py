@@ -1,5 +1,4 @@
-"""Objects outside a choice, placed by their own answers and by what files know of them, and all that reads such
-artifacts.
+"""Objects outside a choice, placed by their own answers and by what files know of them.
 
 References: the objective of one object by scipy, and kernels computed over all objects at once.
 """
@@ -261,6 +260,3 @@ def test_auxiliary_kernels_place_what_they_know(files, form):
             np.testing.assert_allclose(
                 F[ids] @ F[i], free @ found[x] + aux @ g[x], atol=2e-3 * np.abs(made.arrays["K"]).max()
             )
-
-
-# --- what reads such an artifact -------------------------------------------------------------------------------------
