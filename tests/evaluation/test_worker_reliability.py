@@ -131,6 +131,18 @@ def test_who_guesses_is_found(questions):
         )
 
 
+def test_nobody_is_judged_by_what_they_said_themselves():
+    """The margins of a worker's votes do not change with the worker's votes."""
+    triplets, workers, _, _ = study()
+    votes = worker_reliability.votes_of(learned(triplets, workers))
+    fold = np.arange(len(votes.names)) % 5
+    mine = votes.worker == 3
+    turned = votes._replace(n_lo=np.where(mine, votes.n_hi, votes.n_lo), n_hi=np.where(mine, votes.n_lo, votes.n_hi))
+    one, two = (worker_reliability._margins(v, fold, np.full(len(v.names), 0.9), (2,))[2] for v in (votes, turned))
+    np.testing.assert_array_equal(one[mine], two[mine])
+    assert not np.array_equal(one[~mine], two[~mine])
+
+
 def test_what_is_told_of_the_predictor_is_of_workers_who_chose_nothing():
     """Where all answers are coins half is right. The agreement that chose a rank of five is more; that of unheard
     workers is not."""
