@@ -24,7 +24,7 @@ EXPORTS = {
     "k2": "stream_engine.exports.similarities:k2",
     "partial_order": "stream_engine.exports.partial_order:partial_order",
     **{
-        f"{what}_{how}": f"stream_engine.exports.workers:{what}_{how}"
+        f"{what}_{how}": f"stream_engine.exports.similarities:{what}_{how}"
         for what in ("adds3", "triplet_counts")
         for how in ("window", "decayed", "weighted", "trusted")
     },

@@ -146,22 +146,13 @@ _COUNTED: dict[str, Arrays] = {
         "implied_exact": figure("whether `implied` is exact, rather than estimated from a sample"),
     },
     "questions": {
-        "anchor": ids("t", "the object that the other two are compared with", within="questions"),
-        "near": ids(
-            "t", "the nearer object according to the majority; in a tie, the first by name", within="questions"
-        ),
-        "far": ids("t", "the other object", within="questions"),
-        "n_near": array("t", "iu", "number of answers for `near`", within="questions"),
-        "n_far": array("t", "iu", "number of answers for `far`", within="questions"),
-        "confidence": array(
-            "t", "f", "probability that the majority is right, given these answers", within="questions"
-        ),
-        "predicted": array(
-            "t",
-            "f",
-            "probability that `near` is nearer, predicted by AddS-3 from all other answers",
-            within="questions",
-        ),
+        "anchor": ids("t", "the object that the other two are compared with"),
+        "near": ids("t", "the nearer object according to the majority; in a tie, the first by name"),
+        "far": ids("t", "the other object"),
+        "n_near": array("t", "iu", "number of answers for `near`"),
+        "n_far": array("t", "iu", "number of answers for `far`"),
+        "confidence": array("t", "f", "probability that the majority is right, given these answers"),
+        "predicted": array("t", "f", "probability that `near` is nearer, predicted by AddS-3 from all other answers"),
     },
     "confidence": {
         **_KEY,
@@ -169,84 +160,59 @@ _COUNTED: dict[str, Arrays] = {
         "predicted": array("t", "f", "probability that lo is nearer, predicted from all other answers", ""),
     },
     "evidence": {
-        "answers": array("n", "i", "number of comparisons with the object", within="evidence"),
-        "as_anchor": array("n", "i", "number of triplets with the object as anchor", within="evidence"),
-        "questions": array("n", "i", "number of distinct questions", within="evidence"),
-        "contradicted": array(
-            "n", "i", "number of answers that disagree with the majority for their question", within="evidence"
-        ),
-        "agreement": array(
-            "n", "f", "share of its answers that all other answers predict; 1/2 if there are none", within="evidence"
-        ),
-        "cluster_stability": array("n", "f", "`stability` of `clusters`", within="evidence"),
-        "right_*": array(
-            "n", "f", "share of the answers about it that this model predicts correctly", within="evidence"
-        ),
+        "answers": array("n", "i", "number of comparisons with the object"),
+        "as_anchor": array("n", "i", "number of triplets with the object as anchor"),
+        "questions": array("n", "i", "number of distinct questions"),
+        "contradicted": array("n", "i", "number of answers that disagree with the majority for their question"),
+        "agreement": array("n", "f", "share of its answers that all other answers predict; 1/2 if there are none"),
+        "cluster_stability": array("n", "f", "`stability` of `clusters`"),
+        "right_*": array("n", "f", "share of the answers about it that this model predicts correctly"),
     },
     "workers": {
-        "worker": array("w", "U", "name of the participant", within="workers"),
-        "events": array("w", "i", "number of events", within="workers"),
-        "comparisons": array("w", "i", "number of comparisons", within="workers"),
-        "agreed": array("w", "i", "number of answers that agree with the net vote of the others", within="workers"),
-        "disagreed": array(
-            "w", "i", "number of answers that disagree with the net vote of the others", within="workers"
-        ),
-        "repeats": array(
-            "w", "i", "number of answers to a question that the participant had answered before", within="workers"
-        ),
-        "contradictions": array("w", "i", "number of these answers that differ from the first", within="workers"),
-        "passed": array("w", "i", "number of catch trials passed", within="workers"),
-        "failed": array("w", "i", "number of catch trials failed", within="workers"),
-        "accuracy": array("w", "f", "estimated share of correct answers", within="workers"),
-        "weight": array("w", "f", "weight of each answer of the participant", within="workers"),
+        "worker": array("w", "U", "name of the participant"),
+        "events": array("w", "i", "number of events"),
+        "comparisons": array("w", "i", "number of comparisons"),
+        "agreed": array("w", "i", "number of answers that agree with the net vote of the others"),
+        "disagreed": array("w", "i", "number of answers that disagree with the net vote of the others"),
+        "repeats": array("w", "i", "number of answers to a question that the participant had answered before"),
+        "contradictions": array("w", "i", "number of these answers that differ from the first"),
+        "passed": array("w", "i", "number of catch trials passed"),
+        "failed": array("w", "i", "number of catch trials failed"),
+        "accuracy": array("w", "f", "estimated share of correct answers"),
+        "weight": array("w", "f", "weight of each answer of the participant"),
         "response_time": array(
-            "w",
-            "f",
-            "median response time, or else median time between two answers, s; NaN means unknown",
-            within="workers",
+            "w", "f", "median response time, or else median time between two answers, s; NaN means unknown"
         ),
-        "under_300_ms": array("w", "f", "share of these times below 300 ms; NaN means unknown", within="workers"),
-        "position": array(
-            "w", "i", "position chosen least probably by chance, from 1; 0 means unknown", within="workers"
-        ),
-        "positions": array("w", "i", "number of objects shown in these answers; 0 means unknown", within="workers"),
-        "position_share": array("w", "f", "share of these answers at `position`; NaN means unknown", within="workers"),
-        "longest_run": array(
-            "w", "i", "number of successive answers at the same position; 0 means unknown", within="workers"
-        ),
-        "p_position": array("w", "f", f"p-value of `position_share`, {_HOLM}", within="workers"),
-        "p_run": array("w", "f", f"p-value of `longest_run`, {_HOLM}", within="workers"),
-        "p_fast": array("w", "f", f"p-value of more than 10 % under 300 ms, {_HOLM}", within="workers"),
+        "under_300_ms": array("w", "f", "share of these times below 300 ms; NaN means unknown"),
+        "position": array("w", "i", "position chosen least probably by chance, from 1; 0 means unknown"),
+        "positions": array("w", "i", "number of objects shown in these answers; 0 means unknown"),
+        "position_share": array("w", "f", "share of these answers at `position`; NaN means unknown"),
+        "longest_run": array("w", "i", "number of successive answers at the same position; 0 means unknown"),
+        "p_position": array("w", "f", f"p-value of `position_share`, {_HOLM}"),
+        "p_run": array("w", "f", f"p-value of `longest_run`, {_HOLM}"),
+        "p_fast": array("w", "f", f"p-value of more than 10 % under 300 ms, {_HOLM}"),
     },
     "participants": {
-        "participant": array("w", "U", "name of the participant", within="participants"),
-        "lapse": array("w", "f", "lapse rate: share of random answers", within="participants"),
-        "slope": array(
-            "w", "f", "mean weight: how sharply they distinguish compared with the group, 1", within="participants"
-        ),
-        "group": array(
-            "w", "i", "group of participants who see alike, from 1; -1 means no weights", within="participants"
-        ),
-        "weights": array(
-            "w, d", "f", "weight of each axis of `embedding`, relative to the slope", within="participants"
-        ),
+        "participant": array("w", "U", "name of the participant"),
+        "lapse": array("w", "f", "lapse rate: share of random answers"),
+        "slope": array("w", "f", "mean weight: how sharply they distinguish compared with the group, 1"),
+        "group": array("w", "i", "group of participants who see alike, from 1; -1 means no weights"),
+        "weights": array("w, d", "f", "weight of each axis of `embedding`, relative to the slope"),
         "verdict": figure("whether weights predict held-out answers better than one map", "U"),
     },
     "judgements": {
-        **{name: ids("c", f"{name} of each comparison", within="judgements") for name in _FOUR},
-        "judgement": array("c", "i", "index of the response that each comparison belongs to", within="judgements"),
-        "times": array("g", "iu", "number of times that each response was given", within="judgements"),
-        "worker": array("g", "i", "participant, an index into `worker_names`; -1 means unknown", within="judgements"),
-        "time": array("g", "f", "time of the response; NaN means unknown", within="judgements", unit="s since 1970"),
-        "sampler": array(
-            "g", "i", "sampling strategy, an index into `sampler_names`; -1 means unknown", within="judgements"
-        ),
-        "worker_utf8": array("b", "u", "names of participants, concatenated as UTF-8", within="judgements"),
-        "worker_offsets": array("w + 1", "iu", "start of each name", within="judgements"),
-        "sampler_utf8": array("e", "u", "names of sampling strategies, concatenated as UTF-8", within="judgements"),
-        "sampler_offsets": array("a + 1", "iu", "start of each name", within="judgements"),
-        "worker_names": array("w", "U", "names of participants", within="judgements"),
-        "sampler_names": array("a", "U", "names of sampling strategies", within="judgements"),
+        **{name: ids("c", f"{name} of each comparison") for name in _FOUR},
+        "judgement": array("c", "i", "index of the response that each comparison belongs to"),
+        "times": array("g", "iu", "number of times that each response was given"),
+        "worker": array("g", "i", "participant, an index into `worker_names`; -1 means unknown"),
+        "time": array("g", "f", "time of the response; NaN means unknown", unit="s since 1970"),
+        "sampler": array("g", "i", "sampling strategy, an index into `sampler_names`; -1 means unknown"),
+        "worker_utf8": array("b", "u", "names of participants, concatenated as UTF-8"),
+        "worker_offsets": array("w + 1", "iu", "start of each name"),
+        "sampler_utf8": array("e", "u", "names of sampling strategies, concatenated as UTF-8"),
+        "sampler_offsets": array("a + 1", "iu", "start of each name"),
+        "worker_names": array("w", "U", "names of participants"),
+        "sampler_names": array("a", "U", "names of sampling strategies"),
         "complete": figure("whether all responses of the stream are stored"),
     },
 }
@@ -350,17 +316,12 @@ _BOOSTER: Arrays = {
     "watched_error": array("v", "f", "error on the test set", "curve"),
 }
 _PREDICTIONS: Arrays = {
-    "object": array("n", "U", "name of the object", within="predictions"),
-    "label": array("n", "U", "label; empty if none", within="predictions"),
-    "predicted": array("n", "U", "predicted label", within="predictions"),
-    "score": array(
-        "n",
-        "f",
-        "probability of the predicted label (`classify`), or weight of its votes (booster)",
-        within="predictions",
-    ),
-    "abstained": array("n", "b", "whether there is no prediction", within="predictions"),
-    "probability_*": array("n", "f", "probability of each class (`classify`)", within="predictions"),
+    "object": array("n", "U", "name of the object"),
+    "label": array("n", "U", "label; empty if none"),
+    "predicted": array("n", "U", "predicted label"),
+    "score": array("n", "f", "probability of the predicted label (`classify`), or weight of its votes (booster)"),
+    "abstained": array("n", "b", "whether there is no prediction"),
+    "probability_*": array("n", "f", "probability of each class (`classify`)"),
 }
 _CLASSIFY: Arrays = {
     "predicted": array("n", "i", "predicted class; -1 means none", "predicted", values="classes"),
@@ -415,9 +376,9 @@ _EMBEDDING: Arrays = {
 }
 _UNITS = {"log_loss": "nats per answer", "seconds": "s"}
 _MODELS: Arrays = {
-    "model": array("m", "U", "name of the model", within="models"),
+    "model": array("m", "U", "name of the model"),
     **{
-        name: array("m", "f", meaning, within="models", unit=_UNITS.get(name, ""))
+        name: array("m", "f", meaning, unit=_UNITS.get(name, ""))
         for name, meaning in {
             "accuracy": "accuracy on held-out comparisons",
             "standard_error": "standard error of the accuracy; NaN with fewer than five responses",
@@ -433,7 +394,7 @@ _MODELS: Arrays = {
         }.items()
     },
 }
-ARRAYS: Mapping[str, Arrays] = _COUNTED | {
+_DECLARED: dict[str, Arrays] = _COUNTED | {
     "clusters": _CLUSTERS,
     "spectral": {
         "labels": _label("cluster of each object; -1 means not clustered", "spectral"),
@@ -473,6 +434,12 @@ ARRAYS: Mapping[str, Arrays] = _COUNTED | {
     "kernel": _KERNEL,
     "models": _MODELS,
 }
+ARRAYS: Mapping[str, Arrays] = _DECLARED | {
+    what: {
+        name: each if each.table == SCALARS else each._replace(within=what) for name, each in _DECLARED[what].items()
+    }
+    for what in ("questions", "evidence", "workers", "participants", "judgements", "predictions", "models")
+}  # of these exports, all but the figures are columns of the table of the same name
 
 _OBJECT = text("name of the object")
 # table -> column, or a pattern of columns -> what it holds; the columns of all other tables are arrays within them

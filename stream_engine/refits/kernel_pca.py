@@ -100,7 +100,6 @@ def refit(
                 available_memory.require(
                     f"kernel PCA of {len(ids):,} objects",
                     available_memory.matrices(3, len(ids)),
-                    None,
                     "raise --memory-gb, or choose objects (--set objects=5000)",
                 )
         except (available_memory.TooLarge, similarity_of_snapshot.NoCounts) as error:
