@@ -262,21 +262,6 @@ def test_the_canonical_order_keeps_more_than_the_order_of_arrival(published):
     assert counted["canonical"].tolist() == [[0, 1, 0, 2], [0, 1, 2, 3]] and counted["canonical_weight_kept"] == 1
 
 
-def test_what_follows_without_having_been_said_is_counted(published):
-    """All looked at; as many as the closure of the kept comparisons has more triplets than they are."""
-    arrays = exports.contents("partial_order", published)["partial_order"].arrays
-    n, reach = len(published.snapshot.objects), set()
-    pair = lambda row: (tuple(sorted(row[:2])), tuple(sorted(row[2:])))  # noqa: E731
-    reach = said = {pair(row) for row in arrays["kept"].tolist()}
-    for _ in range(n * n):
-        more = reach | {(near, end) for near, far in reach for begin, end in said if begin == far}
-        if more == reach:
-            break
-        reach = more
-    follow = [edge for edge in reach - said if set(edge[0]) & set(edge[1])]
-    assert arrays["implied"].tolist() == [len(follow)] * 3 and arrays["implied_exact"]
-
-
 def test_csv_tables_stand_beside_the_arrays(published):
     made = files("clusters", published, "npz")
     assert read("x.csv", made["clusters.csv"]).to_pydict() == {
@@ -398,24 +383,3 @@ def test_arrays_that_nobody_declared_become_one_table_each_and_figures_one_docum
     made = encode("x", Content({"a": np.arange(3), "b": np.ones((2, 4)), "c": np.array(7)}), "csv", ())
     assert set(made) == {"x.a.csv", "x.b.csv", "x.scalars.json"}
     assert read("x.csv", made["x.b.csv"]).num_columns == 4
-
-
-def test_similarities_and_summary_equal_a_plain_count():
-    rng = np.random.default_rng(3)
-    said = [tuple(rng.permutation(5)[:3].tolist()) for _ in range(80)]
-    engine = Engine()
-    engine.learn_many([Triplet(*(NAMES[i] for i in triplet)) for triplet in said])
-    alone = Published(engine.snapshot(), {})
-    ids = {name: i for i, name in enumerate(alone.snapshot.objects)}
-    w = np.zeros((5, 5), int)
-    for a, b, c in ([ids[NAMES[i]] for i in triplet] for triplet in said):
-        w[a, b] += 1
-        w[b, a] += 1
-        w[a, c] -= 1
-        w[c, a] -= 1
-    for what in ("adds3", "adds4"):
-        np.testing.assert_array_equal(exports.contents(what, alone)[what].arrays["W"], w)
-    found = exports.contents("summary", alone)["summary"].value
-    both = {(a, *sorted((b, c))) for a, b, c in said if (a, c, b) in said}
-    assert found["unique_triplets"] == len(set(said)) and found["contradicting_pairs"] == len(both) > 0
-    assert found["contradicting_triplets"] == sum(min(said.count((a, b, c)), said.count((a, c, b))) for a, b, c in both)
