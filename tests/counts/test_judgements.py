@@ -4,6 +4,8 @@ The laws (tests/laws/test_accumulators.py) have an event a comparison. Here even
 """
 
 import json
+from contextlib import nullcontext
+from itertools import product
 
 import numpy as np
 import pytest
@@ -11,6 +13,7 @@ import pytest
 from stream_engine.counts.judgement_kernels import ALL
 from stream_engine.counts.judgements import Judgements
 from stream_engine.data.comparisons import Batch, Quadruplet, Triplet
+from stream_engine.data.container import Corrupt
 from stream_engine.evaluation.judgement_folds import judgements_of
 from stream_engine.formats import expand_in_pieces
 from stream_engine.formats.json_events import Decoder as JsonDecoder
@@ -202,3 +205,11 @@ def test_merging_with_a_full_one_lowers_the_threshold():
     small.update(batch_of(events[197:]))
     small.merge(full)
     assert same(small.state(), definition(FewJudgements, whole))
+
+
+def test_a_row_is_a_triplet_or_has_four_objects():
+    state = engine_of(decoded([PLAIN])).accumulators["judgements"].state()
+    for a, b, c, d in product(range(4), repeat=4):
+        good = len({a, b, c, d}) == 4 or (a == c and len({a, b, d}) == 3)
+        with nullcontext() if good else pytest.raises(Corrupt, match="^rows"):
+            Judgements.check_state(state | {"rows": np.array([[a, b, c, d]], np.int32)}, 4)

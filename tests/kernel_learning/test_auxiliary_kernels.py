@@ -227,3 +227,11 @@ def test_rounding_is_not_an_error(tmp_path):
     matrix = X @ X.T + 1e-13 * RNG.normal(size=(5, 5))
     kernel, _ = one(KernelSpec(npz(tmp_path / "k.npz", objects=np.array(NAMES), K=matrix)))
     assert np.array_equal(kernel, kernel.T)
+
+
+@pytest.mark.parametrize("scale", [1e-9, 1.0, 1e9])
+def test_the_scale_decides_nothing_about_a_kernel(scale):
+    auxiliary_kernels.check_kernel(scale * np.ones((3, 3)))
+    for bad in ([[1, 1, 0], [1, 1, 1], [0, 1, 1]], [[1, 0.1], [0, 1]]):
+        with pytest.raises(BadKernel):
+            auxiliary_kernels.check_kernel(scale * np.array(bad, float))
