@@ -5,12 +5,12 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from stream_engine.clustering import cvxpy_reference
 from stream_engine.clustering.projection import projected
 from stream_engine.clustering.similarity_matrix import checked
 from stream_engine.counts.spectral import top_eigenpairs
 from stream_engine.data import available_memory as free_memory
 from stream_engine.refits.sdp_clustering import solve, spur
+from tests.support import sdp_reference
 from tests.support.facts import states, stating
 from tests.support.planted_similarities import planted_adds3, planted_adds4, planted_mulk3
 
@@ -70,23 +70,12 @@ def test_agrees_with_an_interior_point_solution(name, which):
     s = solve(W, k=k, lam=lam, tol=1e-6)
     assert s.gap <= 5e-6  # of degenerate ones the last digit comes slowly, and is not claimed
     assert_honest(s, W, k, lam)
-    r = cvxpy_reference.solve(W, k, lam, solver="CLARABEL", tol=1e-9)
+    r = sdp_reference.solve(W, k, lam, solver="CLARABEL", tol=1e-9)
     size = max(abs(r.objective), abs(r.objective + (lam or 0) * np.trace(r.X)), 0.01 * np.linalg.norm(W, 2), 1e-3)
     assert abs(s.objective - r.objective) <= 1e-5 * size
     assert r.objective <= s.upper_bound + 1e-6 * size  # the bound is above what another solver found
     if abs(r.objective) > 0.3 * size:
         assert abs(s.objective - r.objective) <= 1e-5 * abs(r.objective)
-
-
-def test_the_cvxpy_route_is_repaired_and_bounded_too():
-    W, _, _ = planted_adds3(24, 3, 2.0)
-    a, b = solve(W, k=3, tol=1e-5), solve(W, k=3, tol=1e-5, solver="cvxpy")
-    assert_honest(b, W, 3, None)
-    assert b.certified and b.certified_by == "dual bound" and b.iterations
-    assert a.objective == pytest.approx(b.objective, rel=2e-5)
-    c = solve(W, lam=9.0, tol=1e-5, solver="cvxpy")
-    assert_honest(c, W, None, 9.0)
-    assert c.objective == pytest.approx(solve(W, lam=9.0, tol=1e-6).objective, rel=2e-5)
 
 
 def test_sparse_and_dense_similarities_give_the_same():
@@ -156,11 +145,13 @@ def test_unusable_arguments_are_named(given, said):
     assert states(str(error.value), said) and "\n" not in str(error.value)
 
 
-def test_memory_is_asked_for_before_it_is_taken():
+def test_memory_is_asked_for_before_it_is_taken(monkeypatch):
     W = gaussian(100, 0)
+    monkeypatch.setattr(free_memory, "available", lambda: 18 * 8 * 100**2 - 1)
     with pytest.raises(free_memory.TooLarge, match=stating("sdp … 100 … 18 … 100 x 100 … 0.0014 GB")):
-        solve(W, k=4, memory_limit=18 * 8 * 100**2 - 1)
-    assert solve(W, k=4, tol=1e-2, memory_limit=18 * 8 * 100**2).certified
+        solve(W, k=4)
+    monkeypatch.setattr(free_memory, "available", lambda: 18 * 8 * 100**2)
+    assert solve(W, k=4, tol=1e-2).certified
 
 
 def test_projection_of_eigenvalues_is_the_nearest_point():

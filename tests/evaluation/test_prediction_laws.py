@@ -14,10 +14,14 @@ from stream_engine.evaluation.observer import (
     KINDS,
     MOST,
     SHARE,
+    TESTED,
     WAIT,
+    WINDOW,
     Observer,
-    drawn_of,
+    Scores,
+    drawn_until,
     numbers_drawn,
+    table,
 )
 from stream_engine.state.engine import Engine
 from tests.evaluation.test_observer import decoded
@@ -159,9 +163,26 @@ def test_which_are_drawn_does_not_depend_on_where_a_block_begins(at):
     rng = np.random.default_rng(at)
     seed, length = np.uint64(at % 3), 5000
     together, after = numbers_drawn(at, length, seed)
-    assert abs(len(together) - drawn_of(at, length)) <= 1 and (np.diff(together) >= 0).all()
+    assert abs(len(together) - (drawn_until(at + length) - drawn_until(at))) <= 1 and (np.diff(together) >= 0).all()
     cuts = np.sort(rng.integers(at, at + length, 40)).tolist()
     parts = [numbers_drawn(a, b - a, seed) for a, b in zip([at, *cuts], [*cuts, at + length], strict=True)]
     np.testing.assert_array_equal(np.concatenate([part for part, _ in parts]), together)
     assert parts[-1][1] == after == numbers_drawn(at + length, 20 * SHARE, seed)[0][0]
     assert at >= ALL or together[: ALL - at].tolist() == list(range(at, ALL))
+
+
+def test_sums_do_not_depend_on_how_they_are_added_and_the_window_is_whole_parts():
+    rng = np.random.default_rng(1)
+    margin = rng.normal(size=WINDOW * 2)
+    p, kind = 1 / (1 + np.exp(-margin)), rng.integers(len(KINDS), size=len(margin))
+    totals, rolling = [], []
+    for size in (100, 250, 500):  # each divides a twentieth of the window
+        scores = Scores()
+        for part in np.split(np.arange(len(margin)), len(margin) // size):
+            scores.add(table(margin[part], p[part], kind[part]))
+        totals.append(scores.total)
+        rolling.append(scores.rolling)
+    for each in (*totals, *rolling):
+        np.testing.assert_allclose(each, totals[0] if each[..., TESTED].sum() > WINDOW else rolling[0], atol=1e-8)
+    last = slice(len(margin) - WINDOW, None)
+    np.testing.assert_allclose(rolling[0], table(margin[last], p[last], kind[last]), atol=1e-8)

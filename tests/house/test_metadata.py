@@ -22,7 +22,7 @@ SCHEMAS = {  # file -> its schema, as `check-jsonschema` carries it
     **{f".github/ISSUE_TEMPLATE/{name}.yml": "github-issue-forms" for name in ("bug", "idea")},
     ".github/workflows/ci.yml": "github-workflows",
 }
-IN_CONDA = {"cvxpy": "cvxpy-base", "matplotlib": "matplotlib-base", "prometheus-client": "prometheus_client"}
+IN_CONDA = {"matplotlib": "matplotlib-base", "prometheus-client": "prometheus_client"}
 WITH_EXTRAS = {"crc32c", "lz4", "python-snappy", "python-zstandard"}  # what kafka-python's extras bring
 
 
