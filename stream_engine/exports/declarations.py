@@ -394,7 +394,7 @@ _MODELS: Arrays = {
         }.items()
     },
 }
-_DECLARED: Mapping[str, Arrays] = _COUNTED | {
+_DECLARED: dict[str, Arrays] = _COUNTED | {
     "clusters": _CLUSTERS,
     "spectral": {
         "labels": _label("cluster of each object; -1 means not clustered", "spectral"),
