@@ -1,17 +1,20 @@
 """What every export holds, declared once: each array and each column of a table with its type, unit and meaning.
 
 The writers (`exports.files`), the manual's page and the laws follow this. Whoever adds an export adds its arrays to
-`ARRAYS`, and the columns that its tables have beside them to `TABLES`.
+`ARRAYS`, and the columns that its tables have beside them to `TABLES`; a refit that brings its own export has them in
+its file, as `EXPORTED` and `COLUMNS`.
 
 In a shape, `n` are all objects that the file's `names` names, `s` those of `subset_names` (all, where there is no such
 array); another letter is one length throughout a file; " | " parts alternatives.
 """
 
 from collections.abc import Iterator, Mapping
+from importlib import import_module
 from typing import NamedTuple
 
 from stream_engine.data.array_checks import pattern_of
 from stream_engine.evaluation.weighted_counts import HOWS
+from stream_engine.exports import with_own_export
 
 KINDS = {"i": "integer", "u": "integer", "f": "float", "b": "boolean", "U": "text"}  # by numpy's `dtype.kind`
 VALUES = {
@@ -217,21 +220,6 @@ _COUNTED: dict[str, Arrays] = {
     },
 }
 
-# export -> the kinds of artifacts that it is of; `kernel` has one file for each
-OF_REFITS = {
-    "clusters": ("sdp_clustering",),
-    "spectral": ("spectral",),
-    "hierarchy": ("hierarchy",),
-    "kernel_pca": ("kernel_pca",),
-    "workers": ("reliability",),
-    "participants": ("embedding",),
-    "dimensions": ("dimensions",),
-    "feature_metric": ("feature_metric",),
-    "booster": ("triplet_boost",),
-    "classify": ("classify",),
-    "embedding": ("embedding",),
-    "kernel": ("kernel_learning", "partial_order_embedding"),
-}
 # arrays of artifacts that are in no export, with the reason
 LEFT_OUT = {
     "sdp_clustering": {"warm_*": "state from which the solver resumes", "level_*": "written by version 0.1.0"},
@@ -410,12 +398,6 @@ _DECLARED: dict[str, Arrays] = _COUNTED | {
         "revenue": figure("comparison-based revenue of the tree"),
         "revenue_bound": figure("upper bound of the revenue of any tree"),
     },
-    "kernel_pca": {
-        "coordinates": array("n, d", "f", "coordinates of the objects", within="kernel_pca"),
-        "mapped": array("n", "b", "whether the object is on the map; the others are at 0", within="kernel_pca"),
-        "eigenvalues": array("d", "f", "eigenvalue of each axis", "axes"),
-        "lambda_min": figure("smallest eigenvalue; the shift of the kernel, if requested"),
-    },
     "dimensions": {
         "X": array("n, d", "f", "weights of the objects on the dimensions, 0 or above", within="dimensions"),
         "standard_error": array("n, d", "f", "standard error of each weight, all others given"),
@@ -441,11 +423,11 @@ ARRAYS: Mapping[str, Arrays] = _DECLARED | {
     for what in ("questions", "evidence", "workers", "participants", "judgements", "predictions", "models")
 }  # of these exports, all but the figures are columns of the table of the same name
 
-_OBJECT = text("name of the object")
+OBJECT = text("name of the object")
 # table -> column, or a pattern of columns -> what it holds; the columns of all other tables are arrays within them
 TABLES: Mapping[str, Columns] = {
     "objects": {
-        "object": _OBJECT,
+        "object": OBJECT,
         "answers": number("number of comparisons with the object", "i"),
         "contradicted": number(
             "number of answers that disagree with the majority for their question (ties count half)", "i"
@@ -480,7 +462,7 @@ TABLES: Mapping[str, Columns] = {
         "far_?": text("the other pair; for a triplet, the anchor is `near_i` and `far_i`"),
     },
     "clusters": {
-        "object": _OBJECT,
+        "object": OBJECT,
         "cluster": number("cluster, from 1, the largest first; -1 means not clustered", "i"),
         "cluster_label": number("the same cluster by its value in `labels`", "i"),
         "stability": number(
@@ -505,7 +487,7 @@ TABLES: Mapping[str, Columns] = {
         "p": number("p-value against a continuum, corrected for the choice of the number"),
     },
     "spectral": {
-        "object": _OBJECT,
+        "object": OBJECT,
         "cluster": number("cluster, from 1, the largest first; -1 means not clustered", "i"),
         "cluster_label": number("the same cluster by its value in `labels`", "i"),
     },
@@ -518,13 +500,8 @@ TABLES: Mapping[str, Columns] = {
         "height": number("dissimilarity at which they join"),
         "objects": number("number of objects after the merge", "i"),
     },
-    "kernel_pca": {
-        "object": _OBJECT,
-        "mapped": number("whether it is on the map; otherwise its coordinates are 0", "b"),
-        "axis_*": number("its coordinates"),
-    },
     "embedding": {
-        "object": _OBJECT,
+        "object": OBJECT,
         "asked": number("whether it has answers; otherwise its coordinates are 0", "b"),
         "axis_*": number("coordinates; `axis_1` is `x` of `objects`, `axis_2` is `y`"),
         "sd_*": number("standard deviation (uncertainty) of each coordinate"),
@@ -538,7 +515,7 @@ TABLES: Mapping[str, Columns] = {
         "weight_*": number("weight of each axis of `embedding`, relative to the slope"),
     },
     "dimensions": {
-        "object": _OBJECT,
+        "object": OBJECT,
         "asked": number("whether it has answers; otherwise its weights are 0", "b"),
         "dimension_*": number("its weights"),
     },
@@ -549,12 +526,12 @@ TABLES: Mapping[str, Columns] = {
         "objects": text("the objects with the largest weights, separated by semicolons"),
     },
     "feature_metric": {
-        "object": _OBJECT,
+        "object": OBJECT,
         "compared": number("whether it has comparisons", "b"),
         "axis_*": number("its coordinates"),
     },
     "kernel_weights": {
-        "object": _OBJECT,
+        "object": OBJECT,
         "*": number("weight in each auxiliary kernel (McFee & Lanckriet 2011, fig. 8)"),
     },
     "classifiers": {
@@ -570,17 +547,28 @@ TABLES: Mapping[str, Columns] = {
 }
 
 
+def arrays_of(what: str) -> Arrays:
+    """The arrays of an export."""
+    return ARRAYS[what] if what in ARRAYS else _own(what, "EXPORTED")
+
+
+def _own(what: str, name: str) -> Arrays:
+    """What a refit that brings its own export declares under this name."""
+    module = with_own_export().get(what)
+    return getattr(import_module(module), name, {}) if module else {}
+
+
 def declared(what: str, name: str) -> Array | None:
     """The declaration of an array; of one whose name fits a pattern ("map_*"), the pattern's; None: there is none."""
-    known = ARRAYS.get(what, {})
+    known = arrays_of(what)
     pattern = pattern_of(name, known)
     return None if pattern is None else known[pattern]
 
 
 def columns(table: str) -> Columns:
     """What the columns of a table of this name hold: those of `TABLES`, or the arrays within it."""
-    if table in TABLES:
-        return TABLES[table]
-    own = {name: each for name, each in ARRAYS.get(table, {}).items() if each.within == table}
+    if known := TABLES.get(table) or _own(table, "COLUMNS"):
+        return known
+    own = {name: each for name, each in arrays_of(table).items() if each.within == table}
     over_objects = any("n" in axes for each in own.values() for axes in each.alternatives())
-    return ({"object": _OBJECT} if over_objects and "object" not in own else {}) | own
+    return ({"object": OBJECT} if over_objects and "object" not in own else {}) | own

@@ -14,7 +14,7 @@ import pytest
 
 import stream_engine as se
 from stream_engine.__main__ import main
-from stream_engine.api import feeding, frames, learning
+from stream_engine.api import feeding, frames
 from stream_engine.api.frames import BadFrame
 from stream_engine.estimators import triplets_as
 from stream_engine.formats import decoder
@@ -299,7 +299,7 @@ def test_the_guard_judges_in_order_however_much_waits(monkeypatch):
         np.tile(np.arange(6), (700, 1)), axis=1)[:, :3].tolist()]  # fmt: skip
     whole = bytes_of(se.read(rows))
     monkeypatch.setattr(feeding, "BATCH", 50)
-    monkeypatch.setattr(learning, "WAITING", 120)
+    monkeypatch.setattr(feeding, "WAITING", 120)
     assert bytes_of(se.read(rows)) == whole
     study = se.read(rows)
     assert len(study) == 700 and "6 objects" in repr(study) and study.fitted == ()

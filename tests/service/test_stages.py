@@ -18,12 +18,12 @@ from stream_engine import Engine
 from stream_engine.formats.options import EventOptions
 from stream_engine.service.context import Context, Heartbeat, Requests
 from stream_engine.service.ingest import Block, Ingest
+from stream_engine.service.learning import BLOCKS, DecodeStage, GuardStage
 from stream_engine.service.metrics import Metrics
 from stream_engine.service.open_run import OpenRun, open_run
 from stream_engine.service.record_units import unit_of
 from stream_engine.service.run import consume
 from stream_engine.service.settings.loading import load
-from stream_engine.service.stages import BLOCKS, DecodeStage, GuardStage
 from stream_engine.state.store import Store
 from tests.end_to_end.test_service import dead, stream
 from tests.support.process import jsonl, until
