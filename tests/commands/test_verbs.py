@@ -1,6 +1,5 @@
 """The registry of verbs: what it says of a verb is true, and asking for help imports none."""
 
-import json
 import subprocess
 import sys
 
@@ -10,8 +9,7 @@ import pytest
 import stream_engine
 from stream_engine.commands import FIRST_SENTENCES, VERBS, verb
 from tests.conftest import ROOT
-from tests.support.process import engine, one_line, process
-from tests.support.reported import answers, state
+from tests.support.process import engine, process
 
 
 def test_every_file_of_a_verb_is_registered():
@@ -31,11 +29,6 @@ def test_the_registry_says_what_the_verb_says(name):
     for width in (30, 45, 60, 200):
         assert listed.get_short_help_str(width) == verb(name).get_short_help_str(width)
     assert verb(name).help.startswith(FIRST_SENTENCES[name].rstrip("."))
-
-
-def test_a_verb_without_a_first_sentence_is_listed_too(monkeypatch):
-    monkeypatch.setitem(VERBS, "dummy", "stream_engine.commands.check_config:command")
-    assert "dummy         Validate" in engine("--help").stdout
 
 
 def loaded(code: str) -> set[str]:
@@ -68,14 +61,6 @@ def test_no_verb_imports_what_it_may_not_need():
     assert not {"numba", "river", "uvicorn", "scipy", *heavy} & modules
 
 
-def test_a_run_loads_no_server_and_no_solver_that_it_was_not_asked_for(tmp_path):
-    (tmp_path / "few.jsonl").write_text('{"anchor":"a","near":"b","far":"c"}\n')
-    arguments = ["run", str(tmp_path / "few.jsonl"), "--state", str(tmp_path / "state"), "--no-refits"]
-    modules = loaded(f"from stream_engine.__main__ import main\nassert main({arguments}) == 0")
-    heavy = {"cvxpy", "kafka", "polars", "river", "scipy.cluster", "scipy.optimize", "scipy.stats"}
-    assert not {"sklearn", "uvicorn", *heavy} & modules
-
-
 def test_what_reads_a_state_loads_no_compiler(tmp_path):
     """Nothing is compiled to look at a state, to copy it or to ask; importing numba would take most of the time."""
     (tmp_path / "few.jsonl").write_text('{"anchor":"a","near":"b","far":"c"}\n{"anchor":"b","near":"a","far":"c"}\n')
@@ -94,21 +79,6 @@ def test_what_reads_a_state_loads_no_compiler(tmp_path):
         assert not {"numba", "llvmlite", "numpy.ma", "scipy", "sklearn"} & modules, arguments
 
 
-def test_a_mistyped_verb_ends_with_2_and_a_guess():
-    assert "No such command 'expor'" in one_line(engine("expor", status=2).stderr)
-
-
 def test_the_version_is_that_of_the_package():
     assert process("--version").stdout == f"stream-engine, version {stream_engine.__version__}\n"
     assert stream_engine.__version__[0].isdigit()
-
-
-def test_inspect_of_a_state_with_models_loads_no_compiler_and_says_the_same(tmp_path):
-    made = state(tmp_path, answers(12, 600), "--refit", "embedding")
-    modules = loaded(f"from stream_engine.__main__ import main\nassert main(['inspect', '--state', '{made}']) == 0")
-    assert "stream_engine.exports.models" in modules and not {"numba", "scipy"} & modules
-    before = json.loads(engine("inspect", "--state", made, "--json").stdout)["models"]
-    assert {row["model"] for row in before} == {"embedding", "adds3", "k1", "k2", "majority", "chance"}
-    for other in ("", json.dumps({"snapshot": 1, "seed": 9, "models": {}}), json.dumps({"models": [1]})):
-        (made / "counts_told.json").write_text(other)  # missing, of another seed, of nothing: it is made anew
-        assert json.loads(engine("inspect", "--state", made, "--json").stdout)["models"] == before

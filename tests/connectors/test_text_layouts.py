@@ -41,9 +41,9 @@ def written(rows, delimiter):
 HEADER = ("anchor", "near", "far")
 
 
-@pytest.mark.parametrize("delimiter", [",", ";", "\t", "|", " ", "^"])
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "latin-1"])
-@pytest.mark.parametrize("layout", ["", "sep", "told", "skip", "no header"])
+@pytest.mark.parametrize("delimiter", [",", ";", "\t", " ", "^"])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "latin-1"])
+@pytest.mark.parametrize("layout", ["", "sep", "skip", "no header"])
 def test_every_delimiter_encoding_and_layout_reads_the_same_from_every_position(tmp_path, delimiter, encoding, layout):
     text = written(ROWS if layout == "no header" else [HEADER, *ROWS], delimiter)
     told = {"header": False, "delimiter": delimiter} if layout == "no header" else {}
@@ -86,10 +86,7 @@ def test_a_tsv_with_more_commas_than_tabs_in_its_header_is_separated_by_tabs(tmp
     ("told", "message"),
     [
         ({"delimiter": "ab"}, "delimiter:.*'ab'"),
-        ({"delimiter": '"'}, "delimiter:.*"),
-        ({"delimiter": "a"}, "delimiter:.*'a'"),
         ({"encoding": "latin-one"}, "encoding:.*'latin-one'"),
-        ({"encoding": "base64"}, "encoding:.*'base64'"),
         ({"skip_rows": -1}, "skip_rows:.*-1"),
     ],
 )

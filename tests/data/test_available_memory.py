@@ -22,26 +22,6 @@ def test_a_budget_is_minded_by_all_that_asks_for_memory():
     assert available_memory.resident(2**22 + 1) == 0  # a process that is gone
 
 
-def test_control_groups_of_both_versions_and_of_all_levels_are_minded(tmp_path):
-    machine, mounted = tmp_path / "meminfo", tmp_path / "groups"
-    machine.write_text("MemAvailable:    9000 kB\n")
-    first = mounted / "memory"
-    first.mkdir(parents=True)
-    (first / "memory.limit_in_bytes").write_text("9223372036854771712\n")
-    (first / "memory.usage_in_bytes").write_text("5000\n")
-    assert available_memory.available(machine, mounted) == 9000 * 1024
-    (first / "memory.limit_in_bytes").write_text("6000\n")
-    assert available_memory.available(machine, mounted) == 1000
-    (first / "memory.stat").write_text("total_inactive_file 300\ntotal_active_file 70\ninactive_file 1\n")
-    assert available_memory.available(machine, mounted) == 1370  # pages of files are given back
-    process_groups = tmp_path / "cgroup"
-    process_groups.write_text("5:memory:/a/b\n0::/x\n")
-    said = [str(limit.relative_to(mounted)) for limit, _ in available_memory._groups(mounted, process_groups)]
-    assert {"memory/a/b/memory.limit_in_bytes", "memory/a/memory.limit_in_bytes", "x/memory.max", "memory.max"} <= {
-        *said
-    }
-
-
 def test_available_memory_is_the_least_of_what_limits_it(tmp_path):
     meminfo, group = tmp_path / "meminfo", tmp_path / "cgroup"
     meminfo.write_text("MemTotal: 900 kB\nMemAvailable:   500 kB\n")
