@@ -35,15 +35,6 @@ def test_nothing_in_it(tmp_path, name, data):
     assert "summary.json" in paths and "adds3.npz" in paths and "k1.npz" in paths
 
 
-def test_binary_junk(tmp_path):
-    junk = b"\xff" + os.urandom(4000).replace(b"\n", b"")  # no blank before it, which the offset passes over
-    (tmp_path / "junk.jsonl").write_bytes(b"\n".join([junk, json.dumps(GOOD).encode(), junk]) + b"\n")
-    engine("run", tmp_path / "junk.jsonl", "--state", tmp_path / "s", "--no-refits")
-    assert summary(tmp_path / "s")["comparisons"] == 1
-    assert [letter["reason"] for letter in dead(tmp_path / "s")] == ["not_parseable"] * 2
-    assert dead(tmp_path / "s")[1]["offset"] == len(junk) + 1 + len(json.dumps(GOOD)) + 1
-
-
 def test_another_format_stops_the_engine_and_loses_nothing(tmp_path):
     lines = jsonl(tmp_path / "events.jsonl", [{"probe": "a", "chosen": "b", "other": "c"}] * 500)
     said = one_line(engine("run", lines, "--state", tmp_path / "s", "--no-refits", status=1).stderr)
@@ -138,14 +129,6 @@ def test_a_state_made_with_other_settings(tmp_path):
     lines, _ = grown(tmp_path)
     said = one_line(engine("run", lines, "--state", tmp_path / "s", "--guard", "off", status=2).stderr)
     assert "'guard': None" in said and "another --state" in said
-
-
-def test_normal_forms_stay_distinct(tmp_path):
-    composed, decomposed = "caf\u00e9", "cafe\u0301"
-    lines = jsonl(tmp_path / "e.jsonl", [{"anchor": composed, "near": decomposed, "far": "tea"}])
-    engine("run", lines, "--state", tmp_path / "s", "--no-refits")
-    engine("export", "--state", tmp_path / "s", "--out", tmp_path / "o", "objects")
-    assert json.loads((tmp_path / "o" / "objects.json").read_text()) == [composed, decomposed, "tea"]
 
 
 def test_labels_for_unknown_objects_wait(tmp_path):

@@ -46,7 +46,6 @@ def test_help_and_version_import_no_verb():
             "stream_engine.__main__",
             "stream_engine.commands",
             "stream_engine.data",
-            "stream_engine.data.version",
         }
         assert "numpy" not in modules
 

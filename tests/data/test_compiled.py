@@ -55,7 +55,7 @@ def package(tmp_path) -> Path:
     for name, text in FILES.items():
         write(package / name, textwrap.dedent(text).lstrip())
     (package / "data").mkdir()
-    for name in ("__init__.py", "compiled.py", "kernel_cache.py", "numba_start.py"):
+    for name in ("__init__.py", "compiled.py", "kernel_cache.py"):
         shutil.copy(kernel_cache.PACKAGE / "data" / name, package / "data")
     (tmp_path / "home").mkdir()
     return package
@@ -274,7 +274,7 @@ def test_all_kernels_are_compiled_through_it():
         for node in ast.walk(ast.parse(path.read_text()) if b"numba" in path.read_bytes() else ast.Module([])):
             if isinstance(node, ast.ImportFrom) and node.module == "numba":
                 wrong += [f"{path}: {each.name}" for each in node.names if each.name in decorators]
-            if isinstance(node, ast.Import) and path.name not in ("kernel_cache.py", "numba_start.py"):
+            if isinstance(node, ast.Import) and path.name != "kernel_cache.py":
                 wrong += [f"{path}: import numba" for each in node.names if each.name == "numba"]
     assert not wrong, "take njit from stream_engine.data.compiled"
 

@@ -157,3 +157,12 @@ def test_a_folder_that_cannot_be_used(tmp_path, events):
     done = engine("run", events, "--state", state, "--no-refits", "--config", tmp_path / "disk.toml", status=1)
     said = one_line(done.stderr)
     assert states(said, f"{state / 'scratch'} … counts.on_disk_above")
+
+
+def test_columns_are_repeated_in_blocks(monkeypatch):
+    monkeypatch.setattr(mapped_arrays, "BLOCK", 4)
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        sizes = rng.integers(1, 9, rng.integers(0, 12))
+        start, values = np.append(0, sizes.cumsum()), rng.integers(0, 99, len(sizes)).astype(np.int32)
+        assert np.array_equal(mapped_arrays.IN_MEMORY.repeated(values, start), np.repeat(values, sizes))

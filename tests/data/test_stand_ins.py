@@ -91,3 +91,21 @@ def test_a_stand_in_as_an_argument():
 def test_intrinsics_and_functions_for_kernels():
     one = np.array([1], np.uint64)
     assert of_borrowed((one, one)) == mix64(one)[0]
+
+
+def enclosing():
+    @njit(cache=False, inline="always")
+    def inner(x):
+        return x + 1
+
+    @njit(cache=False)
+    def outer(x):
+        return inner(inner(x))
+
+    return inner, outer
+
+
+def test_kernels_of_an_enclosing_function():
+    inner, outer = enclosing()
+    assert [outer(x) for x in (1, 2.5)] == [3, 4.5] and not inner.signatures
+    assert outer.py_func.__closure__[0].cell_contents is inner.ready

@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 
 from stream_engine import exports
-from stream_engine.clustering import similarity_of_snapshot, stability
+from stream_engine.clustering import similarity_matrix, similarity_of_snapshot, stability
 from stream_engine.clustering.similarity_of_snapshot import Factored
 from stream_engine.counts import kernels
+from stream_engine.counts.gram_matrices import read_only
+from stream_engine.data import symmetric_matrices
 from stream_engine.data.comparisons import Triplet
 from stream_engine.refits import refit_module
 from stream_engine.state.engine import Engine
@@ -140,3 +142,23 @@ def test_nothing_of_size_n_squared_is_made(tmp_path):
         assert tracemalloc.get_traced_memory()[1] < 200e6
     finally:
         tracemalloc.stop()
+
+
+def test_similarity_of_a_triangle_in_order_is_that_of_any_order(monkeypatch):
+    """The way of large n against sorting and summing, and sums of rows against the dense ones, in several blocks."""
+    rng, n = np.random.default_rng(4), 300
+    pairs = np.array([(i, j) for i in range(n) for j in range(i + 1, n) if rng.random() < 0.03 and i % 7], np.int32)
+    w = rng.integers(-9, 10, len(pairs)) * (rng.random(len(pairs)) < 0.9)
+    mixed = rng.permutation(len(pairs))
+    fast, slow = (
+        similarity_matrix.from_triangle(*pairs[order].T, w[order], n) for order in (np.arange(len(pairs)), mixed)
+    )
+    assert symmetric_matrices._in_order(*map(read_only, pairs.T)) and not symmetric_matrices._in_order(
+        *map(read_only, pairs[mixed].T)
+    )
+    slow.sort_indices()
+    assert all(np.array_equal(getattr(fast, part), getattr(slow, part)) for part in ("indptr", "indices", "data"))
+    for x in (fast, slow):
+        assert np.array_equal(x.toarray(), x.toarray().T) and x.toarray()[tuple(pairs.T)].tolist() == w.tolist()
+    monkeypatch.setattr("stream_engine.data.mapped_arrays.BLOCK", 7)
+    assert similarity_of_snapshot._sizes(fast).tolist() == np.abs(slow.toarray()).sum(axis=1).tolist()

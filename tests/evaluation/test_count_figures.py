@@ -6,10 +6,10 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from stream_engine.evaluation import judgement_folds, probability
-from stream_engine.evaluation.probability import CountedAnswers, calibration_of, of_counts, similarity_of, too_many
+from stream_engine.evaluation import judgement_folds
+from stream_engine.evaluation.probability import CountedAnswers, of_counts, similarity_of
 from stream_engine.evaluation.similarities import matrix
-from stream_engine.exports.models import left_out, table
+from stream_engine.exports.models import table
 from stream_engine.formats import decoder
 from stream_engine.formats.options import EventOptions
 from stream_engine.refits import embedding
@@ -95,18 +95,6 @@ def test_the_majority_is_of_the_answers_that_were_not_held_out(whole):
     assert 0 in margins and max(margins) > 0
 
 
-def test_figures_are_those_that_predict_tells_of(whole):
-    for name in ("adds3", "k1", "k2"):
-        assert of_counts(whole, 5)[name] == calibration_of(whole, name, 5)[1]
-    assert of_counts(whole, 5)["adds4"].judgement.accuracy > 0.6
-    named = whole._replace(digest="abc")
-    assert of_counts(named, 5) is of_counts(named, 5) is not of_counts(named, 6)
-    probability._remembered.clear()
-    chance = of_counts(whole, 5)["chance"].judgement
-    assert chance.accuracy == 0.5 and chance.log_loss == pytest.approx(np.log(2)) and chance.standard_error is None
-    assert chance.comparisons == of_counts(whole, 5)["majority"].judgement.comparisons  # not those of four objects
-
-
 def test_the_table_has_them_on_the_judgements_that_refits_report_on():
     whole = snapshot_of(lines_of(quadruplets=0.0))
     made = embedding.refit(whole, embedding.Params(dimensions=2, kernel="ste", ridge=0.3), 8)
@@ -117,14 +105,3 @@ def test_the_table_has_them_on_the_judgements_that_refits_report_on():
     assert rows["adds3"]["accuracy"] == counts.judgement.accuracy > 0.6
     assert rows["embedding"]["ceiling"] == rows["adds3"]["ceiling"] and rows["adds3"]["seconds"] is None
     assert next(iter(rows)) == "embedding" and rows["chance"]["accuracy"] == 0.5
-
-
-def test_what_would_cost_too_much_is_left_out_and_said(whole, monkeypatch):
-    assert too_many(whole) is None and left_out(Published(whole, {})) is None
-    monkeypatch.setattr(probability, "KEYS", 10)
-    probability._remembered.clear()
-    assert of_counts(whole, 0) == {} and table(Published(whole, {})) == []
-    said = left_out(Published(whole, {}))
-    assert said.startswith("adds3, k1, k2, majority ") and "9 objects" in said
-    probability._remembered.clear()
-    assert of_counts(snapshot_of(lines_of(m=1)), 0) == {}

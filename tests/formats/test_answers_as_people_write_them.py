@@ -161,3 +161,13 @@ def test_times_as_pandas_and_sql_write_them(time, seconds):
     event = {"anchor": "a", "near": "b", "far": "c", "time": time}
     for way, done in all_ways([event, event], EventOptions()):
         assert done.provenance.time.tolist() == pytest.approx([seconds, seconds], abs=1e-6), way
+
+
+@pytest.mark.parametrize("votes", [-1, 1.5, 1_000_001])
+def test_a_count_that_cannot_be_is_refused(votes):
+    good = {"anchor": "a", "near": "b", "far": "c", "n_near": 2}
+    for way, done in all_ways([good, good | {"n_near": votes}], EventOptions()):
+        assert [(r.index, r.reason) for r in done.rejected] == [(1, "bad_votes")], way
+        assert len(done.triplets) == 2
+    as_text = json.dumps(good | {"n_far": str(votes)}).encode()
+    assert JsonDecoder(EventOptions())(as_text).rejected[0].reason == "bad_votes"

@@ -361,8 +361,10 @@ def test_blocks_in_pieces_are_joined_in_their_order(monkeypatch):
     values = [json.dumps(event).encode() for event in events_of(np.random.default_rng(3))]
     values.insert(7, b"{bad")
     whole, apart = Engine(("adds3", "worker_votes")), Engine(("adds3", "worker_votes"))
-    both = joined([decode(value) for value in values])
+    parts = [decode(value) for value in values]
+    both, first = joined(parts), next(n for n, part in enumerate(parts) if part.rest)
     assert len(list(both.rest)) > 20 and len(both.rejected) > 1
+    assert len(list(joined(parts[: first + 1]).rest)) == len(list(parts[first].rest))
     whole.learn(both, records=len(values))
     for value in values:
         apart.learn(decode(value))

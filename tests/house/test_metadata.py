@@ -11,7 +11,6 @@ from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 
 from tests.conftest import ROOT
-from tests.house.test_wheel import tracked
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 CITATION = yaml.safe_load((ROOT / "CITATION.cff").read_text())
@@ -23,7 +22,7 @@ SCHEMAS = {  # file -> its schema, as `check-jsonschema` carries it
     **{f".github/ISSUE_TEMPLATE/{name}.yml": "github-issue-forms" for name in ("bug", "idea")},
     ".github/workflows/ci.yml": "github-workflows",
 }
-IN_CONDA = {"cvxpy": "cvxpy-base", "matplotlib": "matplotlib-base", "prometheus-client": "prometheus_client"}
+IN_CONDA = {"matplotlib": "matplotlib-base", "prometheus-client": "prometheus_client"}
 WITH_EXTRAS = {"crc32c", "lz4", "python-snappy", "python-zstandard"}  # what kafka-python's extras bring
 
 
@@ -73,12 +72,3 @@ def test_the_conda_recipe_needs_what_the_wheel_needs():
     assert recipe["package"]["name"] == PROJECT["name"] and recipe["about"]["license"] == PROJECT["license"]
     scripts = [f"{name} = {place}" for name, place in PROJECT["scripts"].items()]
     assert recipe["build"]["python"]["entry_points"] == scripts
-
-
-def test_no_page_names_the_package_of_another_project():
-    wrong = re.compile(
-        r"(?:pip3?|uv|conda)\s+(?:pip\s+)?(?:install|add)[^\n`]*(?<!triplet-)stream[-_]engine\b(?![-_/.])"
-    )
-    pages = [name for name in tracked() if name.endswith((".md", ".py", ".sh", ".toml", ".yml", ".yaml", ".ipynb"))]
-    assert wrong.search("pip install 'stream-engine[excel]'") and not wrong.search("pip install '.[excel]'")
-    assert [name for name in pages if wrong.search((ROOT / name).read_text())] == ["tests/house/test_metadata.py"]

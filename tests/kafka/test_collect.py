@@ -7,7 +7,7 @@ import pytest
 
 from connectors import SinkUnavailable, UnusableSource
 from connectors.kafka.client import BrokerUnavailable
-from connectors.kafka.lines_topic import LinesTopic
+from connectors.kafka.written_topics import LinesTopic
 from stream_engine.collect.line_log import TopicLog
 from stream_engine.state.store import Store
 from tests.collect.conftest import collecting, names  # noqa: F401

@@ -10,8 +10,7 @@ from connectors.kafka import source as kafka_source
 from connectors.kafka.client import ClientFailed, Progress, Range, TopicMissing
 from connectors.kafka.source import PATIENCE, KafkaSource
 from connectors.kafka.source_states import Connecting, FailedReading, Reading, Waiting
-from stream_engine.service.context import Context
-from stream_engine.service.http.context import HttpContext
+from stream_engine.service.context import Context, HttpContext
 from stream_engine.service.http.live_page import LiveFigures
 from stream_engine.service.metrics import Metrics
 from stream_engine.service.source_health import SourceHealth

@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 from stream_engine.report.page import shell, shell_policy
-from stream_engine.service.http.context import HttpContext
+from stream_engine.service.context import HttpContext
 from stream_engine.service.http.live_page import MOST, SERIES, History, LiveFigures
 from stream_engine.service.metrics import Metrics
 from stream_engine.service.settings import BadSettings

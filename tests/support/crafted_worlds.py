@@ -1,6 +1,7 @@
 """Valid states to craft wrong ones from: every accumulator, every guard, an artifact of every refit."""
 
 import json
+from functools import lru_cache
 
 import msgspec
 import numpy as np
@@ -14,6 +15,7 @@ from stream_engine.service.ingest import Ingest
 from stream_engine.state import artifact as artifacts
 from stream_engine.state import snapshot as snapshots
 from stream_engine.state.engine import Engine
+from stream_engine.state.published import Published
 from stream_engine.state.snapshot import Snapshot
 from tests.support.generators import as_batch
 
@@ -46,18 +48,18 @@ def events(seed: int = 0, size: int = 150) -> bytes:
     return b"".join(json.dumps(line).encode() + b"\n" for line in lines)
 
 
-def learned(engine: Engine, seed: int = 0, partition: str = "t/0") -> Engine:
-    """The engine after these events."""
+def learned(engine: Engine, seed: int = 0, partition: str = "t/0", data: bytes = b"") -> Engine:
+    """The engine after these events, or after those in `data`."""
     at = engine.positions.get(partition, Position(0)).offset
-    record = Record(events(seed), partition, at, at + 1, 7, unit="message", format="json")
+    record = Record(data or events(seed), partition, at, at + 1, 7, unit="message", format="json")
     for block in Ingest(EventOptions(provenance=True), "json").blocks([record]):
         engine.learn(block.decoded, block.positions(), block.counts().total())
     return engine
 
 
-def state(guard: str = "first", by: str = "count", accumulators=tuple(ACCUMULATORS)) -> Snapshot:
+def state(guard: str = "first", by: str = "count", accumulators=tuple(ACCUMULATORS), data: bytes = b"") -> Snapshot:
     """A snapshot of an engine that has counted everything; its number is 2."""
-    engine = learned(Engine(accumulators, bool(guard), Forgetting(by, 50.0, 40.0)))
+    engine = learned(Engine(accumulators, bool(guard), Forgetting(by, 50.0, 40.0)), data=data)
     engine.counters["progressive"]["adds3"] = {"tested": 5, "correct": 3, "undecided": 1}
     engine.lost["t/0"] = 2
     engine.note("seek", partition="t/0")
@@ -80,3 +82,16 @@ def artifacts_of(snapshot: Snapshot) -> dict[str, bytes]:
     online.learn([as_batch(np.array([[0, 1, 2], [3, 4, 5]]), 6)])
     made["online_embedding"] = online.artifact(online.kept(), snapshot, None)
     return {kind: b"".join(artifacts.encode(artifact)[0]) for kind, artifact in made.items()}
+
+
+@lru_cache(maxsize=1)
+def _files() -> tuple[bytes, dict[str, bytes]]:
+    snapshot = state()
+    return as_bytes(snapshot), artifacts_of(snapshot)
+
+
+def published() -> Published:
+    """The state with an artifact of every refit, opened anew from the same files each time."""
+    snapshot, made = _files()
+    held = {kind: artifacts.decode(data) for kind, data in made.items()}
+    return Published(snapshots.decode(snapshot), held)

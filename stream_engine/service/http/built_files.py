@@ -23,9 +23,9 @@ from starlette.responses import FileResponse, PlainTextResponse, Response
 from stream_engine.data.available_memory import TooLarge
 from stream_engine.exports import NothingToExport
 from stream_engine.exports.files import MEDIA_TYPES
+from stream_engine.service.context import HttpContext
 from stream_engine.service.http import make_export
 from stream_engine.service.http.access import Refusals
-from stream_engine.service.http.context import HttpContext
 from stream_engine.state.published import Published
 
 MOST_BYTES = 4 << 30  # of the folder
