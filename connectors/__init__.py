@@ -298,7 +298,7 @@ SINKS = {
     "kafka": "connectors.kafka.dead_letter_sink:KafkaDeadLetters",
 }
 TABLES = {
-    "kafka": "connectors.kafka.table_topic:TableTopic",
+    "kafka": "connectors.kafka.written_topics:TableTopic",
     "jsonl": "connectors.files.table_file:TableFile",
 }
 

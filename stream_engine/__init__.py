@@ -32,7 +32,7 @@ if not TYPE_CHECKING:  # to a type checker, a name that is not above is an error
 
     def __getattr__(name: str) -> Any:
         if name == "__version__":
-            return import_module("stream_engine.data.version").installed_version()
+            return import_module("stream_engine.data").installed_version()
         if name in _PUBLIC:
             return getattr(import_module(_PUBLIC[name]), name)
         raise AttributeError(f"module 'stream_engine' has no attribute {name!r}")

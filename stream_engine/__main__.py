@@ -19,7 +19,7 @@ OUT_OF_MEMORY = "no event was rejected; the next run resumes from the last snaps
 
 def _print_version(ctx: click.Context, parameter: click.Parameter, asked: bool) -> None:
     if asked and not ctx.resilient_parsing:
-        from stream_engine.data.version import installed_version
+        from stream_engine.data import installed_version
 
         click.echo(f"stream-engine, version {installed_version()}")
         ctx.exit()

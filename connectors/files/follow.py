@@ -16,8 +16,8 @@ from contextlib import suppress
 from time import monotonic, sleep, time
 
 from connectors import LostRecords, Position, Record, Source, UnusableSource
+from connectors.files import check_readable, expand
 from connectors.files.line_blocks import FRAMINGS, PLAIN_TEXT, Blocks, Replaced, TextLayout
-from connectors.files.paths import check_readable, expand
 from connectors.files.readers import Kind, Sizes, failures_of, kind_of, partition_of, text_record
 from connectors.files.streams import Plain
 

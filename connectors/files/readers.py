@@ -167,7 +167,7 @@ class TextReader:
 def opened_text(path: str, kind: Kind) -> ByteStream:
     """The text of a file as UTF-8. Raises `OSError`, `UnusableSource`."""
     if kind.compression == SHEET:
-        from connectors.files.spreadsheet import Sheet
+        from connectors.files.documents import Sheet
 
         return Sheet(path, kind.layout.skip_rows)
     if kind.compression == AVRO:

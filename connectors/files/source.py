@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from time import monotonic
 
 from connectors import Position, Record, Source, SourceFailed, UnusableSource
+from connectors.files import check_readable, expand
 from connectors.files.line_blocks import PLAIN_TEXT, TextLayout
-from connectors.files.paths import check_readable, expand
 from connectors.files.readers import Kind, Reader, Sizes, kind_of, open_reader, partition_of
 from connectors.files.tables import whole_mark
 

@@ -6,15 +6,14 @@ from textwrap import wrap
 
 from stream_engine import exports
 from stream_engine.exports.declarations import (
-    ARRAYS,
     LEFT_OUT,
     NAMES,
-    OF_REFITS,
     SCALARS,
     SUBSET_NAMES,
     TABLES,
     VALUES,
     Array,
+    arrays_of,
     columns,
 )
 
@@ -61,14 +60,14 @@ def page() -> str:
 
 
 def _exports() -> Iterator[str]:
-    for what in exports.EXPORTS:
+    for what in exports.every():
         yield f"\n### {what}"
-        if what in OF_REFITS:
-            made = " or ".join(f"`{kind}`" for kind in OF_REFITS[what])
+        if kinds := exports.OF_REFITS.get(what) or [kind for kind in exports.with_own_export() if kind == what]:
+            made = " or ".join(f"`{kind}`" for kind in kinds)
             yield from _item(f"Of the refit {made}.", "")
         if what in DOCUMENTS:
             yield from _item(DOCUMENTS[what], "")
-        known = dict(ARRAYS.get(what, {}))
+        known = dict(arrays_of(what))
         if any(each.names_objects for each in known.values()) and "names" not in known:
             known["names"] = NAMES
         if any("s" in axes for each in known.values() for axes in each.alternatives()):
@@ -91,7 +90,7 @@ def _where(what: str, each: Array) -> str:
 
 def _tables() -> Iterator[str]:
     yield from _item("A table omits columns for which the state has no data.", "")
-    within = {each.within for arrays in ARRAYS.values() for each in arrays.values()}
+    within = {each.within for what in exports.every() for each in arrays_of(what).values()}
     for table in sorted({*TABLES, *within} - {""}):
         made = exports.TABLES.get(table, table)
         yield f"\n### Table {table}" if made == table else f"\n### Table {table}, of {made}"

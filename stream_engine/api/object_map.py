@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from stream_engine.api.results import frame
+from stream_engine.api.frames import frame
 from stream_engine.exports.object_table import axis_heads
 from stream_engine.report import object_files, object_map
 from stream_engine.report.drawings import Ellipses

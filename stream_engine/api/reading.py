@@ -5,11 +5,18 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from stream_engine.api.feeding import TOLD, RejectedRow, check_names, check_refused, feed, feed_dicts
-from stream_engine.api.frames import FEW, BadFrame, columns_of, first_columns, is_dicts, library_of, missing
-from stream_engine.api.learning import Learning
+from stream_engine.api.feeding import TOLD, Learning, RejectedRow, check_names, check_refused, feed, feed_dicts
+from stream_engine.api.frames import (
+    FEW,
+    BadFrame,
+    columns_of,
+    first_columns,
+    frame_library,
+    is_dicts,
+    library_of,
+    missing,
+)
 from stream_engine.api.options import as_known, check_layout, options_of, paths_in, settings_of
-from stream_engine.api.results import frame_library
 from stream_engine.api.study import Study
 from stream_engine.counts import DEFAULT_ACCUMULATORS, accumulator
 from stream_engine.data.comparisons import Label

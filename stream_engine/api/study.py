@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from stream_engine import asking
-from stream_engine.api.feeding import RejectedRow
-from stream_engine.api.learning import Learning
-from stream_engine.api.results import frame
+from stream_engine.api.feeding import Learning, RejectedRow
+from stream_engine.api.frames import frame
 from stream_engine.clustering import BETWEEN
 from stream_engine.counts.worker_votes import names_of
 from stream_engine.refits import REFITS, refit_module
@@ -397,8 +396,7 @@ class Study:
         ValueError
             If the questions or the model are invalid.
         """
-        from stream_engine.api.options import options_of
-        from stream_engine.api.questions import questions_in
+        from stream_engine.api.options import options_of, questions_in
         from stream_engine.evaluation.answering import answered
 
         rows, names, note = questions_in(questions, options_of(type, columns, where, answers_by), layout)

@@ -9,7 +9,7 @@ X_ij = 1/|C| for i, j in the same cluster C and 0 elsewhere, and tr X is the num
 
 The cascade of `solve`, cheapest first: a partition (`partition`), a proof that it is the optimum (`certificate`), a
 two-block ADMM (`admm`) with a rigorous gap between a feasible point and an upper bound (both in
-`dual_bounds`). `cvxpy_reference` is the same problem given to cvxpy. `spur` chooses k. Only `similarity_of_snapshot`,
+`dual_bounds`). `spur` chooses k. Only `similarity_of_snapshot`,
 `admm.warm_states` and `stability` know of snapshots and artifacts.
 """
 

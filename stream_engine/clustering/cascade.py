@@ -7,19 +7,15 @@ import numpy as np
 from scipy.linalg import LinAlgError, cholesky
 from threadpoolctl import threadpool_limits
 
-from stream_engine.clustering import admm, certificate, cvxpy_reference, partition
+from stream_engine.clustering import admm, certificate, partition
 from stream_engine.clustering.admm import State
-from stream_engine.clustering.dual_bounds import feasible, upper_bound
-from stream_engine.clustering.projection import projected
-from stream_engine.clustering.similarity_matrix import blocks, checked, inner
-from stream_engine.counts.spectral import centred, dense, spectral_size
+from stream_engine.clustering.similarity_matrix import blocks, checked
+from stream_engine.counts.spectral import dense, spectral_size
 from stream_engine.data import available_memory
 
-SOLVERS = ("admm", "cvxpy")
 PENALTY = 10.0  # rho to begin with, for W scaled to unit norm
 MATRICES = 10  # (n, n) matrices that the ADMM and its bounds hold at most, ...
 ACCELERATED = 18  # ... with the history of Anderson acceleration
-OF_CVXPY = 60  # ... that cvxpy and its solvers hold
 EIGENVALUES_UP_TO = 1500  # objects: the least eigenvalue of X is computed, above it is bounded
 FLOOR = 1e-2  # of the norm of W: what the gap is measured against at least
 
@@ -87,13 +83,11 @@ def solve(
     W,
     k: int | None = None,
     lam: float | None = None,
-    solver: str = "admm",
     tol: float = 1e-4,
     max_iterations: int = 3000,
     start: State | None = None,
     seed: int = 0,
     progress: Callable[..., None] | None = None,
-    memory_limit: int | None = None,
 ) -> Solution:
     r"""Solve the semidefinite program of a clustering, SDP-k (k given) or SDP-lambda (lam given), to a certified gap.
 
@@ -110,8 +104,6 @@ def solve(
         Number of clusters.
     lam : float, optional
         lambda.
-    solver : {'admm', 'cvxpy'}
-        The solver.
     tol : float
         Relative gap to reach.
     max_iterations : int
@@ -122,8 +114,6 @@ def solve(
         Random seed.
     progress : callable, optional
         Called as `progress(iteration, max_iterations, gap=, objective=, bound=)`.
-    memory_limit : int, optional
-        Bytes; by default what is available.
 
     Returns
     -------
@@ -155,18 +145,16 @@ def solve(
     """
     W = checked(W)
     n = W.shape[0]
-    _check_arguments(n, k, lam, solver)
+    _check_arguments(n, k, lam)
     with threadpool_limits(1):
         if n == 1 or k in (1, n):
             only = np.arange(n) if k == n else np.zeros(n, int)
             return _of_partition(W, only.astype(np.int32), lam, 0.0, "only feasible point")
-        if solver == "cvxpy":
-            return _by_cvxpy(W, k, lam, tol, max_iterations, memory_limit)
         labels = best_partition(W, k, lam, seed)
         proof = certificate.certified(W, labels, lam) if k is None or labels.max() + 1 == k else None
         if proof:
             return _of_partition(W, labels, lam, proof.upper_bound, proof.by)
-        _require(ACCELERATED if n <= admm.ACCELERATE_UP_TO else MATRICES, n, memory_limit)
+        _require(ACCELERATED if n <= admm.ACCELERATE_UP_TO else MATRICES, n)
         return _by_admm(W, k, lam, labels, tol, max_iterations, start, progress)
 
 
@@ -186,17 +174,16 @@ def best_partition(W, k: int | None, lam: float | None, seed: int) -> np.ndarray
     return max(tried, key=lambda labels: partition.value(W, labels) - penalty * (labels.max() + 1))
 
 
-def _require(matrices: int, n: int, limit: int | None) -> None:
+def _require(matrices: int, n: int) -> None:
     """Raise `TooLarge` unless so many (n, n) matrices fit."""
     available_memory.require(
         f"sdp of {n:,} objects ({matrices} matrices of {n} x {n})",
         available_memory.matrices(matrices, n),
-        limit,
-        "raise the limit, choose objects (objects=5000), or use the refit `spectral`",
+        "raise --memory-gb, choose objects (objects=5000), or use the refit `spectral`",
     )
 
 
-def _check_arguments(n: int, k: int | None, lam: float | None, solver: str) -> None:
+def _check_arguments(n: int, k: int | None, lam: float | None) -> None:
     if (k is None) == (lam is None):
         raise ValueError(f"sdp: got k={k} and lam={lam}, expected exactly one of them")
     if n == 0:
@@ -205,8 +192,6 @@ def _check_arguments(n: int, k: int | None, lam: float | None, solver: str) -> N
         raise ValueError(f"sdp: got k={k} for {n} objects, expected 1 to {n}")
     if lam is not None and not np.isfinite(lam):
         raise ValueError(f"sdp: got lam={lam}, expected a finite number")
-    if solver not in SOLVERS:
-        raise ValueError(f"sdp: got solver={solver!r}, expected one of {', '.join(SOLVERS)}")
 
 
 def _of_partition(W, labels: np.ndarray, lam: float | None, bound: float, by: str) -> Solution:
@@ -311,22 +296,3 @@ def _least_eigenvalue(X: np.ndarray) -> float:
     except LinAlgError:
         return float(np.linalg.eigvalsh(X)[0])
     return -1e-9
-
-
-def _by_cvxpy(W, k, lam, tol, max_iterations, memory_limit) -> Solution:
-    """cvxpy's solution, repaired to a feasible point and bounded by its own multiplier."""
-    _require(OF_CVXPY, W.shape[0], memory_limit)
-    W = dense(W)
-    n, C = len(W), W - (lam or 0.0) * np.eye(len(W))
-    given = cvxpy_reference.solve(W, k, lam, tol=tol / 10, max_iterations=max(max_iterations, 20_000))
-    values, vectors = np.linalg.eigh(centred(given.X) - 2.0 / n)
-    x = projected(values[1:], k)
-    factor, x = vectors[:, 1:][:, x > 0], x[x > 0]
-    X = feasible((factor * x) @ factor.T + 1.0 / n, k)
-    objective, trace = inner(C, X), float(np.trace(X))
-    bound = max(objective, min(upper_bound(C + given.multiplier, k), upper_bound(C.copy(), k)))
-    gap = (bound - objective) / _unit(objective, lam, trace, spectral_size(W, lam or 0.0))
-    by = "dual bound" if gap <= tol else ""
-    return Solution(
-        None, X, factor, x, trace, objective, bound, gap, residuals(X, k), gap <= tol, by, given.iterations, None
-    )

@@ -73,11 +73,6 @@ def from_triangle(i, j, w, n: int) -> np.ndarray | sparse.csr_array:
     return both.toarray() if n < 256 or both.nnz * 10 >= n * n else both
 
 
-def inner(W, X: np.ndarray) -> float:
-    """<W, X> for a dense X."""
-    return float(W.multiply(X).sum()) if sparse.issparse(W) else float(np.vdot(W, X))
-
-
 def blocks(W, labels: np.ndarray, k: int) -> Blocks:
     """Sums of W over clusters 0 .. k - 1. O(nnz + nk) sparse, O(n^2 k) dense.
 

@@ -61,13 +61,11 @@ def spur(
     n_comparisons: int,
     factor: float = 2.0,
     early_exit: float = 0.99,
-    solver: str = "admm",
     tol: float = 1e-4,
     max_iterations: int = 3000,
     seed: int = 0,
     starts: Mapping[int, State] | None = None,
     progress: Callable[..., None] | None = None,
-    memory_limit: int | None = None,
 ) -> Choice:
     """Select the number of clusters with SPUR.
 
@@ -86,8 +84,6 @@ def spur(
         Factor of the default lambda.
     early_exit : float
         Criterion at which the search ends.
-    solver : {'admm', 'cvxpy'}
-        The solver.
     tol : float
         Relative gap to reach.
     max_iterations : int
@@ -98,8 +94,6 @@ def spur(
         States of an earlier selection by k (0: of SDP-lambda).
     progress : callable, optional
         See `solve`.
-    memory_limit : int, optional
-        Bytes; by default what is available.
 
     Returns
     -------
@@ -124,15 +118,15 @@ def spur(
     n = W.shape[0]
     if n == 0:
         raise ValueError("spur: got no objects, expected at least one")
-    solve_sdp = partial(solve, W, solver=solver, max_iterations=max_iterations, seed=seed, memory_limit=memory_limit)
+    solve_sdp = partial(solve, W, max_iterations=max_iterations, seed=seed)
     with threadpool_limits(1):
         lam = float(factor * np.sqrt(n_comparisons * np.log(n) / n))
         highest, search_tol, tell = factor * n_comparisons / n, max(tol, SEARCH_TOL), _Told(progress)
-        proof = _proven(W, lam, highest, seed) if solver == "admm" else None
+        proof = _proven(W, lam, highest, seed)
         if proof:
             k = int(proof.trace)
             return Choice(k, proof, np.array([k]), np.array([1.0]), np.ones(1, bool), None, lam, None, (k, k), 0)
-        seen = evidence(W, MOST, seed) if n >= LEAST and solver == "admm" else None
+        seen = evidence(W, MOST, seed) if n >= LEAST else None
         if seen and seen.k == 1 and seen.eigenvalues[0] <= CLEAR * lam:
             return Choice(
                 1, solve_sdp(k=1), np.array([1]), np.array([1.0]), np.ones(1, bool), None, lam, None, (1, 1), 0, seen

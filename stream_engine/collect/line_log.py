@@ -33,7 +33,7 @@ import msgspec
 from connectors import SinkUnavailable, UnusableSource
 from connectors.disk import Disk, make_folders, write_whole
 from connectors.kafka.client import BrokerUnavailable, Refused, parse_address
-from connectors.kafka.lines_topic import LinesTopic
+from connectors.kafka.written_topics import LinesTopic
 from stream_engine.service.settings import BadSettings
 
 LONG = 5.0  # seconds in which any group is durable where nothing is wrong

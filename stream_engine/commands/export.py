@@ -46,9 +46,10 @@ def export(
 
     What is named and not there is an error; what is not named and not there is excluded.
     """
-    unknown = [name for name in what if name not in exports.EXPORTS]
+    every = exports.every()
+    unknown = [name for name in what if name not in every]
     if unknown:
-        raise click.UsageError(f"export: got {', '.join(unknown)}, expected any of {', '.join(exports.EXPORTS)}")
+        raise click.UsageError(f"export: got {', '.join(unknown)}, expected any of {', '.join(every)}")
     published = Store(state).published(which)
     if object_order == "name":
         from stream_engine.commands.by_name import by_name  # it compiles kernels; the other exports do without
@@ -56,7 +57,7 @@ def export(
         published = by_name(published)
     Path(out).mkdir(parents=True, exist_ok=True)
     paths = []
-    for name in what or [name for name in exports.EXPORTS if name not in exports.ONLY_NAMED]:
+    for name in what or [name for name in every if name not in exports.ONLY_NAMED]:
         try:
             contents = exports.contents(name, published)
         except exports.NothingToExport:

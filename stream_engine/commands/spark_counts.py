@@ -14,7 +14,7 @@ from pathlib import Path
 import click
 
 from connectors import UnusableSource, split_uri
-from connectors.files.paths import expand
+from connectors.files import expand
 from connectors.files.readers import kind_of
 from stream_engine.service.settings import BadSettings
 from stream_engine.spark.job_arguments import SCRIPT, Job, job_of

@@ -166,4 +166,4 @@ def check_memory(needed: int, what: str) -> None:
     """Raise `available_memory.TooLarge`, one line, if `needed` bytes are more than there are."""
     if needed >= 1 << 24:
         next_step = "ask for some rows (rows=...), or use the factor (kernels.features1, kernels.features2)"
-        available_memory.require(what, needed, None, next_step)
+        available_memory.require(what, needed, next_step)

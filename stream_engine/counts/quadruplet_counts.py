@@ -12,8 +12,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from stream_engine.counts import radix
-from stream_engine.counts.key_counts import KeyCounts
 from stream_engine.counts.removal import Removal, counted_quadruplets_without
+from stream_engine.counts.triplet_counts import KeyCounts
 from stream_engine.data.array_checks import EXACT, ArraySpec, check_counts, check_rising, check_rows, ids
 from stream_engine.data.comparisons import Batch
 from stream_engine.data.compiled import njit

@@ -31,14 +31,9 @@ class TooLarge(ValueError):
     """The request does not fit into memory; one line with the figures and what to do."""
 
 
-def require(what: str, needed: float, limit: int | None, next_step: str) -> None:
-    """Raise `TooLarge` unless `needed` bytes fit into `limit` bytes (None: into what is available now).
-
-    >>> require("sdp", matrices(2, 10), 100, "choose objects")
-    Traceback (most recent call last):
-    stream_engine.data.available_memory.TooLarge: sdp: needs 1.6e-06 GB, available are 1e-07 GB: choose objects
-    """
-    allowed = available() if limit is None else limit
+def require(what: str, needed: float, next_step: str) -> None:
+    """Raise `TooLarge` unless `needed` bytes fit into what is available now."""
+    allowed = available()
     if allowed is not None and needed > allowed:
         raise TooLarge(f"{what}: needs {_gigabytes(needed)}, available are {_gigabytes(allowed)}: {next_step}")
 

@@ -12,12 +12,19 @@ contain them.
 `intrinsic` and `register_jitable` are numba's, in the same way. The cost of a stand-in that Python keeps calling, from
 a module that imported it, is 0.1 us a call; in its own module, it is replaced by the compiled function.
 
+`import_numba`: without two slow imports, a third of a second of the start of a short command. numba imports `coverage`
+if it is installed, for a setting that is off; and all of `scipy.linalg` when it loads or compiles its first kernel, to
+detect BLAS. Both are avoided: coverage unless its setting is on, and the detection of BLAS until a kernel multiplies
+matrices, when numba repeats it. Undocumented name of numba: `numba.np.linalg.ensure_blas`, which `numba.np.arraymath`
+calls only when it is imported.
+
 `read_only` gives arrays as compiled functions take them: one specialisation serves every caller.
 """
 
+import os
+import sys
 from collections.abc import Callable, Iterator
 from functools import update_wrapper
-from importlib import import_module
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
@@ -99,9 +106,29 @@ def register_jitable(function: Function) -> Function:
 _JITABLE: dict[Callable, bool] = {}  # and whether numba knows
 
 
+def import_numba() -> None:
+    """Import numba, before anything else does; nothing is done where it was imported already."""
+    if "numba" in sys.modules:
+        return
+    without_coverage = "coverage" not in sys.modules and not os.environ.get("NUMBA_JIT_COVERAGE")
+    if without_coverage:
+        sys.modules["coverage"] = None  # type: ignore[assignment]  # Python's way to say that there is none
+    try:
+        from numba.np import linalg
+    finally:
+        if without_coverage:
+            del sys.modules["coverage"]
+    if "scipy.linalg" not in sys.modules:
+        asks, linalg.ensure_blas = linalg.ensure_blas, lambda: None
+        try:
+            import numba.np.arraymath  # noqa: F401
+        finally:
+            linalg.ensure_blas = asks
+
+
 def compiled(kernel: Kernel) -> Callable:
     """What numba makes of a kernel; after it all that it names is in its place. Any number of threads may ask."""
-    import_module("stream_engine.data.numba_start")  # before anything of numba
+    import_numba()
     from numba.core.compiler_lock import global_compiler_lock
     from numba.extending import typeof_impl
 

@@ -25,6 +25,7 @@ BATCHES, LEAST_BATCH, BATCH = 100, 32, 8192  # batches a pass at least, and resp
 BEGIN = 0.1  # weights begin between 0 and this
 RISE = 0.4  # share of the passes in which the sparsity grows: at once, it would keep all weights at 0
 EMPTY = 0.02  # a dimension with no weight above it is dropped
+REPRODUCIBLE = 0.9  # correlation with the matching dimension of another fit, at least
 
 
 class Sparse(NamedTuple):

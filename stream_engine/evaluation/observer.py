@@ -265,22 +265,18 @@ class Observer:
         }
 
 
-def drawn_of(seen: int, m: int) -> float:
-    """How many of m comparisons that come after `seen` others are drawn: the same in all, whatever the blocks.
+def drawn_until(s: int) -> float:
+    """How many of the first s comparisons are drawn, whatever the blocks.
 
-    >>> drawn_of(0, 1024), round(drawn_of(1024, 1024 * 9)), round(drawn_of(10_000_000, 32_000))
-    (1024.0, 2358, 1000)
+    >>> drawn_until(1024), round(drawn_until(1024 * 10) - drawn_until(1024))
+    (1024.0, 2358)
     """
-    return _until(seen + m) - _until(seen)
-
-
-def _until(s: int) -> float:
     whole, last = min(s, ALL), max(0, s - ALL * SHARE)
     return whole + ALL * math.log(max(ALL, s - last) / ALL) + last / SHARE
 
 
 def _number_at(drawn: np.ndarray) -> np.ndarray:
-    """The inverse of `_until`: how many comparisons have passed when so many are drawn."""
+    """The inverse of `drawn_until`: how many comparisons have passed when so many are drawn."""
     growing = ALL * np.exp(np.clip(drawn / ALL - 1, 0, math.log(SHARE)))
     last = np.maximum(drawn - ALL * (1 + math.log(SHARE)), 0)
     return np.where(drawn < ALL, drawn, growing + last * SHARE)
@@ -288,12 +284,12 @@ def _number_at(drawn: np.ndarray) -> np.ndarray:
 
 def numbers_drawn(seen: int, m: int, seed: np.uint64) -> tuple[np.ndarray, int]:
     """int64 numbers in [seen, seen + m) of the comparisons that are drawn, and the next one: one from each stretch in
-    which `drawn_of` grows by one, at a place that a hash of the stretch gives.
+    which `drawn_until` grows by one, at a place that a hash of the stretch gives.
 
     >>> numbers_drawn(5, 3, np.uint64(0))
     (array([5, 6, 7]), 8)
     """
-    k = np.arange(max(int(_until(seen)) - 1, 0), int(_until(seen + m)) + 2)
+    k = np.arange(max(int(drawn_until(seen)) - 1, 0), int(drawn_until(seen + m)) + 2)
     within = (splitmix64(k.astype(np.uint64) ^ (seed << np.uint64(40))) >> np.uint64(11)) * 2.0**-53
     number = np.where(k < ALL, k, _number_at(k + within)).astype(np.int64)
     first, after = np.searchsorted(number, [seen, seen + m])

@@ -16,13 +16,13 @@ from stream_engine.state.snapshot import Snapshot, triplet_columns
 
 
 @njit(cache=True, nogil=True)
-def differences(similarity, known, rows):
-    """(m,) float64 S[near pair] - S[far pair] of (m, 4) rows; NaN where an object is not `known` (n,), or not in S."""
+def differences(similarity, rows):
+    """(m,) float64 S[near pair] - S[far pair] of (m, 4) rows; NaN where an object is not in S."""
     n = len(similarity)
     margin = np.full(len(rows), np.nan)
     for r in range(len(rows)):
         i, j, k, l = rows[r, 0], rows[r, 1], rows[r, 2], rows[r, 3]
-        if max(i, j, k, l) < n and known[i] and known[j] and known[k] and known[l]:
+        if max(i, j, k, l) < n:
             margin[r] = similarity[i, j] - similarity[k, l]
     return margin
 
@@ -45,15 +45,15 @@ KERNEL_OBJECTS, KERNEL_KEYS = 1000, 5_000_000  # above either k1 and k2 are not 
 _SAMPLE = 4096  # random pairs of entries by which the scale is set
 
 
-def by_similarity(similarity: np.ndarray, known: np.ndarray | None = None) -> Predictor:
-    """Of an (n, n) similarity; `known` (n,) bool leaves objects out.
+def by_similarity(similarity: np.ndarray) -> Predictor:
+    """Of an (n, n) similarity.
 
     >>> p = by_similarity(np.array([[0, 2, 1], [2, 0, 1], [1, 1, 0.]]))
     >>> p.margins(np.array([[0, 1, 0, 2], [2, 0, 2, 1], [0, 1, 0, 3]])).tolist()
     [1.0, 0.0, nan]
     """
-    held = read_only(similarity, np.float64), read_only(np.ones(len(similarity), bool) if known is None else known)
-    return Predictor(lambda rows: differences(*held, read_only(rows, np.int32)), _scale(similarity))
+    held = read_only(similarity, np.float64)
+    return Predictor(lambda rows: differences(held, read_only(rows, np.int32)), _scale(similarity))
 
 
 def _scale(similarity: np.ndarray) -> float:

@@ -1,4 +1,4 @@
-"""AddS-3 and triplet counts of a snapshot in which comparisons do not all count once.
+"""AddS-3 and triplet counts of a snapshot: each comparison once (`plain`), or not all alike.
 
 Only the recent ones count (`window`), or older ones less (`decayed`), or as their events say (`weighted`), or as
 reliable as their workers are (`trusted`).
@@ -11,7 +11,7 @@ import numpy as np
 from stream_engine.counts import adds_similarity
 from stream_engine.data.array_checks import MOST
 from stream_engine.data.triplet_columns import Columns, columns_from_triplets, columns_of_state
-from stream_engine.state.snapshot import Snapshot
+from stream_engine.state.snapshot import Snapshot, triplet_columns
 
 if TYPE_CHECKING:  # it brings scipy, which an export of counts does without
     from stream_engine.evaluation.worker_reliability import Votes
@@ -38,8 +38,11 @@ class AddS3(NamedTuple):
 
 
 def adds3(snapshot: Snapshot, how: str) -> AddS3:
-    """AddS-3, `how` a key of HOWS. Raises `NotKept`. `trusted` estimates the workers' reliability first, with default
-    parameters."""
+    """AddS-3, `how` a key of HOWS or "plain". Raises `NotKept`. `trusted` estimates the workers' reliability first,
+    with default parameters."""
+    if how == "plain":
+        sums = _kept(snapshot, "adds3")
+        return AddS3(sums["i"], sums["j"], sums["w"], int(snapshot.counters["triplets"]))
     if how in ("decayed", "weighted"):
         sums = _kept(snapshot, f"adds3_{how}")
         return AddS3(sums["i"], sums["j"], sums["w"], _whole(sums["squares"]))
@@ -61,7 +64,9 @@ def _whole(squares: np.ndarray) -> int:
 
 
 def counts(snapshot: Snapshot, how: str) -> Columns:
-    """Triplet counts as columns; floats but for the window. Raises `NotKept`."""
+    """Triplet counts as columns; floats but for those that count each comparison once. Raises `NotKept`."""
+    if how == "plain":
+        return triplet_columns(snapshot)
     if how in ("decayed", "weighted"):
         return columns_of_state(_kept(snapshot, f"triplet_counts_{how}"), len(snapshot.objects))
     if how == "window":

@@ -2,6 +2,11 @@
 
 An export module has `contents(published) -> {name: Content}`; which bytes a content becomes in npz, parquet or csv
 is decided once, in exports/files.py. Nothing here reads a live engine.
+
+A refit that no entry of `OF_REFITS` names may bring its export in its own file, under its own name:
+
+- `export(published) -> {name: Content}`;
+- `EXPORTED`: its arrays, and `COLUMNS`: those of its table, see `exports.declarations`.
 """
 
 from collections.abc import Mapping
@@ -24,7 +29,7 @@ EXPORTS = {
     "k2": "stream_engine.exports.similarities:k2",
     "partial_order": "stream_engine.exports.partial_order:partial_order",
     **{
-        f"{what}_{how}": f"stream_engine.exports.workers:{what}_{how}"
+        f"{what}_{how}": f"stream_engine.exports.similarities:{what}_{how}"
         for what in ("adds3", "triplet_counts")
         for how in ("window", "decayed", "weighted", "trusted")
     },
@@ -34,7 +39,6 @@ EXPORTS = {
     "clusters": "stream_engine.exports.learned:clusters",
     "spectral": "stream_engine.exports.learned:spectral",
     "hierarchy": "stream_engine.exports.learned:hierarchy",
-    "kernel_pca": "stream_engine.exports.learned:kernel_pca",
     "booster": "stream_engine.exports.object_table:booster",
     "classify": "stream_engine.exports.object_table:classify",
     "predictions": "stream_engine.exports.object_table:predictions",
@@ -47,6 +51,21 @@ EXPORTS = {
     "confidence": "stream_engine.exports.evidence:confidence",
     "questions": "stream_engine.exports.evidence:questions",
 }
+# export -> the kinds of artifacts that it is of; `kernel` has one file for each
+OF_REFITS = {
+    "clusters": ("sdp_clustering",),
+    "spectral": ("spectral",),
+    "hierarchy": ("hierarchy",),
+    "workers": ("reliability",),
+    "participants": ("embedding",),
+    "dimensions": ("dimensions",),
+    "feature_metric": ("feature_metric",),
+    "booster": ("triplet_boost",),
+    "classify": ("classify",),
+    "embedding": ("embedding",),
+    "kernel": ("kernel_learning", "partial_order_embedding"),
+}
+MAKERS = "stream_engine.refits"  # loaded by its text: a refit is added there, not here
 # table that is named otherwise than the export that makes it -> that export
 TABLES = {
     "classifiers": "classify",
@@ -80,10 +99,24 @@ class NothingToExport(LookupError):
     """The state does not have the requested results; the message says how to compute them."""
 
 
+def every() -> dict[str, str]:
+    """WHAT -> "module:function" of every export: those of `EXPORTS`, and those that refits bring."""
+    return EXPORTS | {kind: f"{module}:export" for kind, module in with_own_export().items()}
+
+
+def with_own_export() -> dict[str, str]:
+    """The refits that no export here is of, and their modules."""
+    taken = {kind for kinds in OF_REFITS.values() for kind in kinds}
+    return {kind: module for kind, module in import_module(MAKERS).REFITS.items() if kind not in taken}
+
+
 def contents(what: str, published: Published) -> dict[str, Content]:
     """The contents registered under `what`. Raises `NothingToExport`."""
-    module, _, function = EXPORTS[what].partition(":")
-    return getattr(import_module(module), function)(published)
+    module, _, function = every()[what].partition(":")
+    make = getattr(import_module(module), function, None)
+    if make is None:
+        raise NothingToExport(f"the refit {what} has no export")
+    return make(published)
 
 
 def export_of(file: str) -> tuple[str, str]:
@@ -98,4 +131,4 @@ def export_of(file: str) -> tuple[str, str]:
     what = TABLES.get(stem, stem.split(".")[0])
     if suffix == "json":
         suffix = "csv"
-    return (what, suffix) if what in EXPORTS else ("", "")
+    return (what, suffix) if what in every() else ("", "")

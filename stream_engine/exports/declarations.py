@@ -1,17 +1,20 @@
 """What every export holds, declared once: each array and each column of a table with its type, unit and meaning.
 
 The writers (`exports.files`), the manual's page and the laws follow this. Whoever adds an export adds its arrays to
-`ARRAYS`, and the columns that its tables have beside them to `TABLES`.
+`ARRAYS`, and the columns that its tables have beside them to `TABLES`; a refit that brings its own export has them in
+its file, as `EXPORTED` and `COLUMNS`.
 
 In a shape, `n` are all objects that the file's `names` names, `s` those of `subset_names` (all, where there is no such
 array); another letter is one length throughout a file; " | " parts alternatives.
 """
 
 from collections.abc import Iterator, Mapping
+from importlib import import_module
 from typing import NamedTuple
 
 from stream_engine.data.array_checks import pattern_of
 from stream_engine.evaluation.weighted_counts import HOWS
+from stream_engine.exports import with_own_export
 
 KINDS = {"i": "integer", "u": "integer", "f": "float", "b": "boolean", "U": "text"}  # by numpy's `dtype.kind`
 VALUES = {
@@ -146,22 +149,13 @@ _COUNTED: dict[str, Arrays] = {
         "implied_exact": figure("whether `implied` is exact, rather than estimated from a sample"),
     },
     "questions": {
-        "anchor": ids("t", "the object that the other two are compared with", within="questions"),
-        "near": ids(
-            "t", "the nearer object according to the majority; in a tie, the first by name", within="questions"
-        ),
-        "far": ids("t", "the other object", within="questions"),
-        "n_near": array("t", "iu", "number of answers for `near`", within="questions"),
-        "n_far": array("t", "iu", "number of answers for `far`", within="questions"),
-        "confidence": array(
-            "t", "f", "probability that the majority is right, given these answers", within="questions"
-        ),
-        "predicted": array(
-            "t",
-            "f",
-            "probability that `near` is nearer, predicted by AddS-3 from all other answers",
-            within="questions",
-        ),
+        "anchor": ids("t", "the object that the other two are compared with"),
+        "near": ids("t", "the nearer object according to the majority; in a tie, the first by name"),
+        "far": ids("t", "the other object"),
+        "n_near": array("t", "iu", "number of answers for `near`"),
+        "n_far": array("t", "iu", "number of answers for `far`"),
+        "confidence": array("t", "f", "probability that the majority is right, given these answers"),
+        "predicted": array("t", "f", "probability that `near` is nearer, predicted by AddS-3 from all other answers"),
     },
     "confidence": {
         **_KEY,
@@ -169,103 +163,63 @@ _COUNTED: dict[str, Arrays] = {
         "predicted": array("t", "f", "probability that lo is nearer, predicted from all other answers", ""),
     },
     "evidence": {
-        "answers": array("n", "i", "number of comparisons with the object", within="evidence"),
-        "as_anchor": array("n", "i", "number of triplets with the object as anchor", within="evidence"),
-        "questions": array("n", "i", "number of distinct questions", within="evidence"),
-        "contradicted": array(
-            "n", "i", "number of answers that disagree with the majority for their question", within="evidence"
-        ),
-        "agreement": array(
-            "n", "f", "share of its answers that all other answers predict; 1/2 if there are none", within="evidence"
-        ),
-        "cluster_stability": array("n", "f", "`stability` of `clusters`", within="evidence"),
-        "right_*": array(
-            "n", "f", "share of the answers about it that this model predicts correctly", within="evidence"
-        ),
+        "answers": array("n", "i", "number of comparisons with the object"),
+        "as_anchor": array("n", "i", "number of triplets with the object as anchor"),
+        "questions": array("n", "i", "number of distinct questions"),
+        "contradicted": array("n", "i", "number of answers that disagree with the majority for their question"),
+        "agreement": array("n", "f", "share of its answers that all other answers predict; 1/2 if there are none"),
+        "cluster_stability": array("n", "f", "`stability` of `clusters`"),
+        "right_*": array("n", "f", "share of the answers about it that this model predicts correctly"),
     },
     "workers": {
-        "worker": array("w", "U", "name of the participant", within="workers"),
-        "events": array("w", "i", "number of events", within="workers"),
-        "comparisons": array("w", "i", "number of comparisons", within="workers"),
-        "agreed": array("w", "i", "number of answers that agree with the net vote of the others", within="workers"),
-        "disagreed": array(
-            "w", "i", "number of answers that disagree with the net vote of the others", within="workers"
-        ),
-        "repeats": array(
-            "w", "i", "number of answers to a question that the participant had answered before", within="workers"
-        ),
-        "contradictions": array("w", "i", "number of these answers that differ from the first", within="workers"),
-        "passed": array("w", "i", "number of catch trials passed", within="workers"),
-        "failed": array("w", "i", "number of catch trials failed", within="workers"),
-        "accuracy": array("w", "f", "estimated share of correct answers", within="workers"),
-        "weight": array("w", "f", "weight of each answer of the participant", within="workers"),
+        "worker": array("w", "U", "name of the participant"),
+        "events": array("w", "i", "number of events"),
+        "comparisons": array("w", "i", "number of comparisons"),
+        "agreed": array("w", "i", "number of answers that agree with the net vote of the others"),
+        "disagreed": array("w", "i", "number of answers that disagree with the net vote of the others"),
+        "repeats": array("w", "i", "number of answers to a question that the participant had answered before"),
+        "contradictions": array("w", "i", "number of these answers that differ from the first"),
+        "passed": array("w", "i", "number of catch trials passed"),
+        "failed": array("w", "i", "number of catch trials failed"),
+        "accuracy": array("w", "f", "estimated share of correct answers"),
+        "weight": array("w", "f", "weight of each answer of the participant"),
         "response_time": array(
-            "w",
-            "f",
-            "median response time, or else median time between two answers, s; NaN means unknown",
-            within="workers",
+            "w", "f", "median response time, or else median time between two answers, s; NaN means unknown"
         ),
-        "under_300_ms": array("w", "f", "share of these times below 300 ms; NaN means unknown", within="workers"),
-        "position": array(
-            "w", "i", "position chosen least probably by chance, from 1; 0 means unknown", within="workers"
-        ),
-        "positions": array("w", "i", "number of objects shown in these answers; 0 means unknown", within="workers"),
-        "position_share": array("w", "f", "share of these answers at `position`; NaN means unknown", within="workers"),
-        "longest_run": array(
-            "w", "i", "number of successive answers at the same position; 0 means unknown", within="workers"
-        ),
-        "p_position": array("w", "f", f"p-value of `position_share`, {_HOLM}", within="workers"),
-        "p_run": array("w", "f", f"p-value of `longest_run`, {_HOLM}", within="workers"),
-        "p_fast": array("w", "f", f"p-value of more than 10 % under 300 ms, {_HOLM}", within="workers"),
+        "under_300_ms": array("w", "f", "share of these times below 300 ms; NaN means unknown"),
+        "position": array("w", "i", "position chosen least probably by chance, from 1; 0 means unknown"),
+        "positions": array("w", "i", "number of objects shown in these answers; 0 means unknown"),
+        "position_share": array("w", "f", "share of these answers at `position`; NaN means unknown"),
+        "longest_run": array("w", "i", "number of successive answers at the same position; 0 means unknown"),
+        "p_position": array("w", "f", f"p-value of `position_share`, {_HOLM}"),
+        "p_run": array("w", "f", f"p-value of `longest_run`, {_HOLM}"),
+        "p_fast": array("w", "f", f"p-value of more than 10 % under 300 ms, {_HOLM}"),
     },
     "participants": {
-        "participant": array("w", "U", "name of the participant", within="participants"),
-        "lapse": array("w", "f", "lapse rate: share of random answers", within="participants"),
-        "slope": array(
-            "w", "f", "mean weight: how sharply they distinguish compared with the group, 1", within="participants"
-        ),
-        "group": array(
-            "w", "i", "group of participants who see alike, from 1; -1 means no weights", within="participants"
-        ),
-        "weights": array(
-            "w, d", "f", "weight of each axis of `embedding`, relative to the slope", within="participants"
-        ),
+        "participant": array("w", "U", "name of the participant"),
+        "lapse": array("w", "f", "lapse rate: share of random answers"),
+        "slope": array("w", "f", "mean weight: how sharply they distinguish compared with the group, 1"),
+        "group": array("w", "i", "group of participants who see alike, from 1; -1 means no weights"),
+        "weights": array("w, d", "f", "weight of each axis of `embedding`, relative to the slope"),
         "verdict": figure("whether weights predict held-out answers better than one map", "U"),
     },
     "judgements": {
-        **{name: ids("c", f"{name} of each comparison", within="judgements") for name in _FOUR},
-        "judgement": array("c", "i", "index of the response that each comparison belongs to", within="judgements"),
-        "times": array("g", "iu", "number of times that each response was given", within="judgements"),
-        "worker": array("g", "i", "participant, an index into `worker_names`; -1 means unknown", within="judgements"),
-        "time": array("g", "f", "time of the response; NaN means unknown", within="judgements", unit="s since 1970"),
-        "sampler": array(
-            "g", "i", "sampling strategy, an index into `sampler_names`; -1 means unknown", within="judgements"
-        ),
-        "worker_utf8": array("b", "u", "names of participants, concatenated as UTF-8", within="judgements"),
-        "worker_offsets": array("w + 1", "iu", "start of each name", within="judgements"),
-        "sampler_utf8": array("e", "u", "names of sampling strategies, concatenated as UTF-8", within="judgements"),
-        "sampler_offsets": array("a + 1", "iu", "start of each name", within="judgements"),
-        "worker_names": array("w", "U", "names of participants", within="judgements"),
-        "sampler_names": array("a", "U", "names of sampling strategies", within="judgements"),
+        **{name: ids("c", f"{name} of each comparison") for name in _FOUR},
+        "judgement": array("c", "i", "index of the response that each comparison belongs to"),
+        "times": array("g", "iu", "number of times that each response was given"),
+        "worker": array("g", "i", "participant, an index into `worker_names`; -1 means unknown"),
+        "time": array("g", "f", "time of the response; NaN means unknown", unit="s since 1970"),
+        "sampler": array("g", "i", "sampling strategy, an index into `sampler_names`; -1 means unknown"),
+        "worker_utf8": array("b", "u", "names of participants, concatenated as UTF-8"),
+        "worker_offsets": array("w + 1", "iu", "start of each name"),
+        "sampler_utf8": array("e", "u", "names of sampling strategies, concatenated as UTF-8"),
+        "sampler_offsets": array("a + 1", "iu", "start of each name"),
+        "worker_names": array("w", "U", "names of participants"),
+        "sampler_names": array("a", "U", "names of sampling strategies"),
         "complete": figure("whether all responses of the stream are stored"),
     },
 }
 
-# export -> the kinds of artifacts that it is of; `kernel` has one file for each
-OF_REFITS = {
-    "clusters": ("sdp_clustering",),
-    "spectral": ("spectral",),
-    "hierarchy": ("hierarchy",),
-    "kernel_pca": ("kernel_pca",),
-    "workers": ("reliability",),
-    "participants": ("embedding",),
-    "dimensions": ("dimensions",),
-    "feature_metric": ("feature_metric",),
-    "booster": ("triplet_boost",),
-    "classify": ("classify",),
-    "embedding": ("embedding",),
-    "kernel": ("kernel_learning", "partial_order_embedding"),
-}
 # arrays of artifacts that are in no export, with the reason
 LEFT_OUT = {
     "sdp_clustering": {"warm_*": "state from which the solver resumes", "level_*": "written by version 0.1.0"},
@@ -350,17 +304,12 @@ _BOOSTER: Arrays = {
     "watched_error": array("v", "f", "error on the test set", "curve"),
 }
 _PREDICTIONS: Arrays = {
-    "object": array("n", "U", "name of the object", within="predictions"),
-    "label": array("n", "U", "label; empty if none", within="predictions"),
-    "predicted": array("n", "U", "predicted label", within="predictions"),
-    "score": array(
-        "n",
-        "f",
-        "probability of the predicted label (`classify`), or weight of its votes (booster)",
-        within="predictions",
-    ),
-    "abstained": array("n", "b", "whether there is no prediction", within="predictions"),
-    "probability_*": array("n", "f", "probability of each class (`classify`)", within="predictions"),
+    "object": array("n", "U", "name of the object"),
+    "label": array("n", "U", "label; empty if none"),
+    "predicted": array("n", "U", "predicted label"),
+    "score": array("n", "f", "probability of the predicted label (`classify`), or weight of its votes (booster)"),
+    "abstained": array("n", "b", "whether there is no prediction"),
+    "probability_*": array("n", "f", "probability of each class (`classify`)"),
 }
 _CLASSIFY: Arrays = {
     "predicted": array("n", "i", "predicted class; -1 means none", "predicted", values="classes"),
@@ -415,9 +364,9 @@ _EMBEDDING: Arrays = {
 }
 _UNITS = {"log_loss": "nats per answer", "seconds": "s"}
 _MODELS: Arrays = {
-    "model": array("m", "U", "name of the model", within="models"),
+    "model": array("m", "U", "name of the model"),
     **{
-        name: array("m", "f", meaning, within="models", unit=_UNITS.get(name, ""))
+        name: array("m", "f", meaning, unit=_UNITS.get(name, ""))
         for name, meaning in {
             "accuracy": "accuracy on held-out comparisons",
             "standard_error": "standard error of the accuracy; NaN with fewer than five responses",
@@ -433,7 +382,7 @@ _MODELS: Arrays = {
         }.items()
     },
 }
-ARRAYS: Mapping[str, Arrays] = _COUNTED | {
+_DECLARED: dict[str, Arrays] = _COUNTED | {
     "clusters": _CLUSTERS,
     "spectral": {
         "labels": _label("cluster of each object; -1 means not clustered", "spectral"),
@@ -448,12 +397,6 @@ ARRAYS: Mapping[str, Arrays] = _COUNTED | {
         "leaves": ids("l", "ids of the leaves", "leaves"),
         "revenue": figure("comparison-based revenue of the tree"),
         "revenue_bound": figure("upper bound of the revenue of any tree"),
-    },
-    "kernel_pca": {
-        "coordinates": array("n, d", "f", "coordinates of the objects", within="kernel_pca"),
-        "mapped": array("n", "b", "whether the object is on the map; the others are at 0", within="kernel_pca"),
-        "eigenvalues": array("d", "f", "eigenvalue of each axis", "axes"),
-        "lambda_min": figure("smallest eigenvalue; the shift of the kernel, if requested"),
     },
     "dimensions": {
         "X": array("n, d", "f", "weights of the objects on the dimensions, 0 or above", within="dimensions"),
@@ -473,12 +416,18 @@ ARRAYS: Mapping[str, Arrays] = _COUNTED | {
     "kernel": _KERNEL,
     "models": _MODELS,
 }
+ARRAYS: Mapping[str, Arrays] = _DECLARED | {
+    what: {
+        name: each if each.table == SCALARS else each._replace(within=what) for name, each in _DECLARED[what].items()
+    }
+    for what in ("questions", "evidence", "workers", "participants", "judgements", "predictions", "models")
+}  # of these exports, all but the figures are columns of the table of the same name
 
-_OBJECT = text("name of the object")
+OBJECT = text("name of the object")
 # table -> column, or a pattern of columns -> what it holds; the columns of all other tables are arrays within them
 TABLES: Mapping[str, Columns] = {
     "objects": {
-        "object": _OBJECT,
+        "object": OBJECT,
         "answers": number("number of comparisons with the object", "i"),
         "contradicted": number(
             "number of answers that disagree with the majority for their question (ties count half)", "i"
@@ -513,7 +462,7 @@ TABLES: Mapping[str, Columns] = {
         "far_?": text("the other pair; for a triplet, the anchor is `near_i` and `far_i`"),
     },
     "clusters": {
-        "object": _OBJECT,
+        "object": OBJECT,
         "cluster": number("cluster, from 1, the largest first; -1 means not clustered", "i"),
         "cluster_label": number("the same cluster by its value in `labels`", "i"),
         "stability": number(
@@ -538,7 +487,7 @@ TABLES: Mapping[str, Columns] = {
         "p": number("p-value against a continuum, corrected for the choice of the number"),
     },
     "spectral": {
-        "object": _OBJECT,
+        "object": OBJECT,
         "cluster": number("cluster, from 1, the largest first; -1 means not clustered", "i"),
         "cluster_label": number("the same cluster by its value in `labels`", "i"),
     },
@@ -551,13 +500,8 @@ TABLES: Mapping[str, Columns] = {
         "height": number("dissimilarity at which they join"),
         "objects": number("number of objects after the merge", "i"),
     },
-    "kernel_pca": {
-        "object": _OBJECT,
-        "mapped": number("whether it is on the map; otherwise its coordinates are 0", "b"),
-        "axis_*": number("its coordinates"),
-    },
     "embedding": {
-        "object": _OBJECT,
+        "object": OBJECT,
         "asked": number("whether it has answers; otherwise its coordinates are 0", "b"),
         "axis_*": number("coordinates; `axis_1` is `x` of `objects`, `axis_2` is `y`"),
         "sd_*": number("standard deviation (uncertainty) of each coordinate"),
@@ -571,7 +515,7 @@ TABLES: Mapping[str, Columns] = {
         "weight_*": number("weight of each axis of `embedding`, relative to the slope"),
     },
     "dimensions": {
-        "object": _OBJECT,
+        "object": OBJECT,
         "asked": number("whether it has answers; otherwise its weights are 0", "b"),
         "dimension_*": number("its weights"),
     },
@@ -582,12 +526,12 @@ TABLES: Mapping[str, Columns] = {
         "objects": text("the objects with the largest weights, separated by semicolons"),
     },
     "feature_metric": {
-        "object": _OBJECT,
+        "object": OBJECT,
         "compared": number("whether it has comparisons", "b"),
         "axis_*": number("its coordinates"),
     },
     "kernel_weights": {
-        "object": _OBJECT,
+        "object": OBJECT,
         "*": number("weight in each auxiliary kernel (McFee & Lanckriet 2011, fig. 8)"),
     },
     "classifiers": {
@@ -603,17 +547,28 @@ TABLES: Mapping[str, Columns] = {
 }
 
 
+def arrays_of(what: str) -> Arrays:
+    """The arrays of an export."""
+    return ARRAYS[what] if what in ARRAYS else _own(what, "EXPORTED")
+
+
+def _own(what: str, name: str) -> Arrays:
+    """What a refit that brings its own export declares under this name."""
+    module = with_own_export().get(what)
+    return getattr(import_module(module), name, {}) if module else {}
+
+
 def declared(what: str, name: str) -> Array | None:
     """The declaration of an array; of one whose name fits a pattern ("map_*"), the pattern's; None: there is none."""
-    known = ARRAYS.get(what, {})
+    known = arrays_of(what)
     pattern = pattern_of(name, known)
     return None if pattern is None else known[pattern]
 
 
 def columns(table: str) -> Columns:
     """What the columns of a table of this name hold: those of `TABLES`, or the arrays within it."""
-    if table in TABLES:
-        return TABLES[table]
-    own = {name: each for name, each in ARRAYS.get(table, {}).items() if each.within == table}
+    if known := TABLES.get(table) or _own(table, "COLUMNS"):
+        return known
+    own = {name: each for name, each in arrays_of(table).items() if each.within == table}
     over_objects = any("n" in axes for each in own.values() for axes in each.alternatives())
-    return ({"object": _OBJECT} if over_objects and "object" not in own else {}) | own
+    return ({"object": OBJECT} if over_objects and "object" not in own else {}) | own

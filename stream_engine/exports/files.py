@@ -17,7 +17,7 @@ from typing import Any, BinaryIO, TypeAlias
 
 import numpy as np
 
-from stream_engine.exports import EVERY_QUESTION, EXPORTS, TABLES, Content, NothingToExport, contents
+from stream_engine.exports import EVERY_QUESTION, TABLES, Content, NothingToExport, contents, every
 from stream_engine.exports.declarations import SCALARS, Array, declared
 from stream_engine.exports.naming import NameColumn, merges, names_array
 from stream_engine.state.published import Published
@@ -195,7 +195,7 @@ def check_table(table: str) -> str:
         For a name that no export has, and for exports of every question.
     """
     what = TABLES.get(table, table.split(".")[0])
-    if what not in EXPORTS or what in EVERY_QUESTION:
+    if what not in every() or what in EVERY_QUESTION:
         raise NoSuchTable(f"got table {table!r}, expected that of an export with a row a name, as objects or models")
     return what
 

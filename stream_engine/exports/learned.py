@@ -82,17 +82,6 @@ def hierarchy(published: Published) -> dict[str, Content]:
     return {"hierarchy": Content(told, {"hierarchy": tree}, objects=tuple(known))}
 
 
-def kernel_pca(published: Published) -> dict[str, Content]:
-    """coordinates (n, d) float64, mapped (n,) bool (the others lie at 0), eigenvalues (d,), lambda_min; CSV
-    object,mapped,axis_1 ... axis_d."""
-    arrays = artifact_of(published, "kernel_pca").arrays
-    points = np.asarray(arrays["coordinates"])
-    axes = {f"axis_{number + 1}": points[:, number] for number in range(points.shape[1])}
-    names = names_of(published, "kernel_pca", len(points))
-    table = {"object": names, "mapped": arrays["mapped"], **axes}
-    return {"kernel_pca": Content(dict(arrays), {"kernel_pca": table}, objects=tuple(names))}
-
-
 def kernel(published: Published) -> dict[str, Content]:
     """Learned kernels: method, K, W or L (K = LL' + sum mu K_a), mu of the kernels that `auxiliary` names, objective,
     satisfied. `kernel` is that of kernel_learning, `kernel.partial_order_embedding` that of partial_order_embedding,

@@ -1,10 +1,8 @@
-"""What says something about workers, and statistics in which they count differently: written only when asked for."""
+"""What says something about participants: written only when asked for."""
 
 import numpy as np
 
 from stream_engine.data.packed_names import unpack_names
-from stream_engine.data.symmetric_matrices import DENSE_LIMIT, dense_matrix
-from stream_engine.evaluation import weighted_counts
 from stream_engine.evaluation.response_checks import response_checks
 from stream_engine.exports import Content, NothingToExport
 from stream_engine.exports.naming import names_array
@@ -74,48 +72,3 @@ def participants(published: Published) -> dict[str, Content]:
     verdict = artifact.report.get("individual_differences", {}).get("verdict", "not tested")
     held = names_array("participant", names) | columns | {"weights": weights, "verdict": np.array(verdict)}
     return {"participants": Content(held, {"participants": {"participant": list(names), **columns, **axes}})}
-
-
-def _adds(how: str):
-    def contents(published: Published) -> dict[str, Content]:
-        """Dense (n, n) up to `DENSE_LIMIT` objects, else entries i < j, w. Raises `NothingToExport`."""
-        name, n = f"adds3_{how}", len(published.snapshot.objects)
-        try:
-            weighted = weighted_counts.adds3(published.snapshot, how)
-        except weighted_counts.NotKept as error:
-            raise NothingToExport(str(error)) from None
-        if n > DENSE_LIMIT:
-            return {name: Content({"i": weighted.i, "j": weighted.j, "w": weighted.w})}
-        return {name: Content({"W": dense_matrix(weighted.i, weighted.j, weighted.w, n)})}
-
-    contents.__doc__ = f"W of AddS-3, {weighted_counts.HOWS[how]}. {contents.__doc__}"
-    return contents
-
-
-def _counts(how: str):
-    def contents(published: Published) -> dict[str, Content]:
-        """Rows anchor, lo, hi, n_lo, n_hi by anchor, lo, hi. Raises `NothingToExport`. O(keys log keys)."""
-        name = f"triplet_counts_{how}"
-        try:
-            columns = weighted_counts.counts(published.snapshot, how)
-        except weighted_counts.NotKept as error:
-            raise NothingToExport(str(error)) from None
-        pair = np.repeat(np.arange(len(columns.lo)), np.diff(columns.start))
-        rows = {
-            "anchor": columns.anchor,
-            "lo": columns.lo[pair],
-            "hi": columns.hi[pair],
-            "n_lo": columns.n_lo,
-            "n_hi": columns.n_hi,
-        }
-        order = np.lexsort((rows["hi"], rows["lo"], rows["anchor"]))
-        return {name: Content({key: column[order] for key, column in rows.items()})}
-
-    contents.__doc__ = f"Triplet counts, {weighted_counts.HOWS[how]}. {contents.__doc__}"
-    return contents
-
-
-adds3_window, adds3_decayed, adds3_weighted, adds3_trusted = map(_adds, ("window", "decayed", "weighted", "trusted"))
-triplet_counts_window, triplet_counts_decayed, triplet_counts_weighted, triplet_counts_trusted = map(
-    _counts, ("window", "decayed", "weighted", "trusted")
-)

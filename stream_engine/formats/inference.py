@@ -14,14 +14,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from stream_engine.formats.answer_codes import Answer, answer_of
 from stream_engine.formats.event_fields import LIST_SEPARATOR, Filter, filter_of
 from stream_engine.formats.field_values import number_of
-from stream_engine.formats.record_columns import Column, Records, asked_in_header, melted
-from stream_engine.formats.record_kinds import (
+from stream_engine.formats.record_columns import (
+    Column,
+    Records,
+    asked_in_header,
     catch_trials,
     distinguishing_filters,
     header_rows,
+    melted,
     practice,
     with_answers,
 )
@@ -33,6 +35,8 @@ from stream_engine.formats.roles import (
     NEAR,
     NOT_ANSWER,
     ODD,
+    Answer,
+    answer_of,
     family_of,
     participant,
     response_times,

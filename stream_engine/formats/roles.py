@@ -1,11 +1,17 @@
-"""What names of columns suggest: the words of the field for anchors, options, answers and participants."""
+"""What names of columns suggest: the words of the field for anchors, options, answers and participants.
 
-from collections.abc import Iterator, Sequence
+`answer_of`: how an answer says which of the objects shown was chosen: by name, position, index or a code of its own.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from statistics import median
+from typing import NamedTuple
 
-from stream_engine.formats.event_fields import PACE
+from stream_engine.formats.event_fields import PACE, place_of
 from stream_engine.formats.field_values import number_of
-from stream_engine.formats.record_columns import Column, Records
+from stream_engine.formats.options import FIRST_OF
+from stream_engine.formats.record_columns import Column, Records, words_of
 
 
 def _words(text: str) -> frozenset[str]:
@@ -126,3 +132,125 @@ def response_times(records: Records) -> tuple[str, Column, str] | None:
         middle = median(numbers)
         return "milliseconds" if middle > LONGEST else "seconds", column, f"its median is {middle:.3g}"
     return None
+
+
+MOST_OTHERS = 0.3  # share of the values that may be something else: no answer, another key
+_LEFT = {"left", "l", "arrowleft", "leftarrow", "first", "top", "upper", "up", "arrowup", "a", "37"}
+_RIGHT = {"right", "r", "arrowright", "rightarrow", "second", "bottom", "lower", "down", "arrowdown", "b", "39"}
+_MIDDLE = {"middle", "m", "center", "centre"}
+_KEYS = ("1234567890", "qwertyuiop", "asdfghjkl", "zxcvbnm")  # the rows of a keyboard, each a little to the right
+_CODED = {str(code): chr(code).lower() for code in range(65, 91)}  # jsPsych before version 7
+_SPATIAL = {"left", "right", "l", "r"}
+
+
+class Answer(NamedTuple):
+    """How an answer names an object: `by` name, position or index, through `codes` where it has its own."""
+
+    by: str
+    codes: Mapping[str, str] = {}
+    why: str = ""
+    doubt: str = ""
+    accepted: frozenset[str] | None = None  # codes that name an object; None: whatever does
+
+    def names(self, said: str, offered: Sequence[str]) -> bool:
+        """Whether an answer names one of the objects offered."""
+        return said in offered if self.accepted is None else said in self.accepted
+
+    def codes_of(self, column: Column) -> list[str]:
+        """The values of a column of answers that name an object; none where answers are names."""
+        return [text for text in sorted(column.distinct) if self.accepted is not None and text in self.accepted]
+
+
+def answer_of(column: Column, group: Sequence[Column], by_index: bool = False) -> Iterator[Answer]:
+    """The ways in which a column of answers names one of the objects beside it: one where it is clear.
+
+    >>> shown = [Column("left", [("a",), ("b",), ("c",)]), Column("right", [("b",), ("c",), ("a",)])]
+    >>> [answer.by for answer in answer_of(Column("key", [("f",), ("j",), ("f",)]), shown)]
+    ['position']
+    >>> [answer.by for answer in answer_of(Column("choice", [("1",), ("1",), ("1",)]), shown)]
+    ['position', 'index']
+    """
+    said = [(value, row) for row, value in enumerate(column.values) if value]
+    named = sum(set(value) <= _offered(group, row) for value, row in said)
+    numbers = all(text.isdecimal() for text in column.distinct)
+    if said and named >= 0.7 * len(said) and not (numbers and named < len(said)):
+        why = f"{named:,} of {len(said):,} answers are one of the objects shown"
+        coded = list(_coded(column, group, by_index)) if numbers and len(said) < 10 else []
+        doubt = f"{column.name} could be names of objects or their numbers" if coded else ""
+        yield Answer("name", why=why, doubt=doubt)
+        yield from (each._replace(doubt=doubt) for each in coded)
+    elif {*ANSWER, *ODD, *CENTRAL} & set(column.words):
+        yield from _coded(column, group, by_index)
+
+
+def _offered(group: Sequence[Column], row: int) -> set[str]:
+    return {text for each in group for text in each.values[row] or ()}
+
+
+def _coded(column: Column, group: Sequence[Column], by_index: bool) -> Iterator[Answer]:
+    counts = Counter(text for text in column.texts if text is not None)
+    size = max((len(value) for value in group[0].values if value), default=2) if len(group) == 1 else len(group)
+    names = tuple(each.name for each in group)
+    numbers = {int(text) for text in counts if text.isdecimal() and len(text) < 3}
+    share = sum(n for text, n in counts.items() if text.isdecimal()) / max(1, counts.total())
+    small = {number for number in numbers if number <= size}
+    if share >= 1 - MOST_OTHERS and small == numbers and numbers:
+        yield from _numbered(column.name, numbers, size, by_index)
+        return
+    places = {text: _place(text, names, size) for text in counts}
+    good = {text: place for text, place in places.items() if place >= 0}
+    doubt = ""
+    if len(set(good.values())) < 2:
+        good, doubt = _keys(counts, size, names), ""
+    if sum(counts[text] for text in good) < (1 - MOST_OTHERS) * counts.total() or not good:
+        return
+    plain = all(place_of(text, names, 1) == place for text, place in good.items() if not text.isdecimal())
+    codes = {}
+    if not plain or any(map(str.isdecimal, good)):
+        by_number = len(group) == 1 or any("{" in name for name in names)
+        codes = {text: str(place + 1) if by_number else names[place] for text, place in good.items()}
+    told = ", ".join(f"{text} is {names[place] if len(group) > 1 else place + 1}" for text, place in good.items())
+    yield Answer("position", codes, told, doubt, frozenset(good))
+
+
+def _numbered(name: str, numbers: set[int], size: int, by_index: bool) -> Iterator[Answer]:
+    """Positions count from 1, indices from 0: what occurs decides, or what the tool does."""
+    position, index = 0 not in numbers, size not in numbers
+    if by_index and index:
+        position = False
+    doubt = f"{name} could count from 0 or from 1" if position and index else ""
+    for by, fits in (("position", position), ("index", index)):
+        if fits:
+            first = FIRST_OF[by] or 0
+            accepted = frozenset(str(number + first) for number in range(size))
+            why = f"its values are {', '.join(map(str, sorted(numbers)))}: numbers from {first}"
+            yield Answer(by, why=why, doubt=doubt, accepted=accepted)
+
+
+def _place(text: str, names: tuple[str, ...], size: int) -> int:
+    """Which of the objects a word means, -1 if none: the name of their column or one word of it, or left and right."""
+    place = -1 if text.isdecimal() and text not in _LEFT | _RIGHT else place_of(text, names, 1)
+    if not text.isdecimal() and place >= 0:
+        return place
+    words = [set(words_of(name)) for name in names]
+    told = text.casefold().replace(" ", "").replace("_", "")
+    worded = [each for each, own in enumerate(words) if told in own or set(words_of(text)) & own == set(words_of(text))]
+    if len(worded) == 1:
+        return worded[0]
+    if told in _LEFT:
+        return 0
+    if told in _RIGHT:
+        return size - 1
+    return 1 if told in _MIDDLE and size == 3 else -1
+
+
+def _keys(counts: Counter[str], size: int, names: tuple[str, ...]) -> dict[str, int]:
+    """The two keys that were pressed most, in their order on the keyboard, where the objects lie left and right."""
+    keys = {text: _CODED.get(text, text.casefold()) for text in counts}
+    places = {text: x for text, key in keys.items() if len(key) == 1 for row in _KEYS if (x := row.find(key)) >= 0}
+    main = [text for text, _ in counts.most_common() if text in places][:size]
+    spatial = all(_SPATIAL & set(words_of(name)) for name in names)
+    if size != 2 or len(main) < 2 or not spatial or places[main[0]] == places[main[1]]:
+        return {}
+    left, right = sorted(main, key=places.__getitem__)
+    return {left: 0, right: 1}

@@ -6,7 +6,9 @@ A refit module has
 - `refit(snapshot, params, seed, previous=None, progress=no_progress) -> Artifact`. `previous` is the last artifact of
   the same kind (a warm start, never needed); `progress(done, total, **figures)` is called now and then and changes
   nothing;
-- `AXES`: what the arrays of its artifact speak of, see `state.artifact_schemas`.
+- `AXES`: what the arrays of its artifact speak of, see `state.artifact_schemas`;
+- `export`, `EXPORTED` and `COLUMNS`, where it brings its export, see `exports`. A report with `held_out` and `log_loss`
+  has a row in the table of models.
 
 It must cope with an empty snapshot, one object, only contradictions. Registered here, the quick ones before the slow
 ones; the laws in tests/laws pick it up.

@@ -145,7 +145,6 @@ def _models(
         available_memory.require(
             f"{KIND} of {n:,} objects, {len(ids):,} with labels",
             24.0 * n * len(ids) * len(params.similarities) + bytes_needed(columns, len(ids), n),
-            None,
             "choose objects (objects=5000), or fewer similarities",
         )
         for done, name in enumerate(params.similarities):

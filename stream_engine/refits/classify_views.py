@@ -16,7 +16,7 @@ from stream_engine.embedding.of_snapshot import points
 from stream_engine.evaluation import coordinates as embedding
 from stream_engine.evaluation import weighted_counts
 from stream_engine.refits import CannotRefit, SolverFailed, kernel_learning
-from stream_engine.state.snapshot import Snapshot, triplet_columns
+from stream_engine.state.snapshot import Snapshot
 
 LEARNED = "learned"  # the kernel of the refit kernel_learning
 NAMES = (*similarity_of_snapshot.SIMILARITIES, LEARNED)
@@ -52,8 +52,8 @@ def _rows(snapshot: Snapshot, name: str, labelled: np.ndarray) -> np.ndarray:
     statistic, form, _ = similarity_of_snapshot.recipe(name)
     try:
         if statistic in similarity_of_snapshot.KERNELS:
-            columns = triplet_columns(snapshot) if form == "plain" else weighted_counts.counts(snapshot, form)
-            return np.ascontiguousarray(similarity_of_snapshot.KERNELS[statistic](columns, rows=labelled).T)
+            kernel = similarity_of_snapshot.KERNELS[statistic](weighted_counts.counts(snapshot, form), rows=labelled)
+            return np.ascontiguousarray(kernel.T)
         W = similarity_of_snapshot.similarity(snapshot, name).W
     except (similarity_of_snapshot.NoCounts, weighted_counts.NotKept) as error:
         raise NoView(str(error)) from None

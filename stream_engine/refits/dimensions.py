@@ -17,7 +17,7 @@ from scipy.optimize import linear_sum_assignment
 
 from stream_engine.embedding import sparse_fit
 from stream_engine.embedding.odd_one_out import Responses, responses_of
-from stream_engine.embedding.sparse_fit import Sparse
+from stream_engine.embedding.sparse_fit import REPRODUCIBLE, Sparse
 from stream_engine.evaluation.hash_split import name_hashes
 from stream_engine.refits import CannotRefit, Progress, no_progress
 from stream_engine.state.artifact import Artifact, plain_params
@@ -38,7 +38,6 @@ SPARSITIES = (3.0, 10.0, 30.0)
 USUAL = 10.0
 SHARE, ENOUGH, FEW = 0.1, 100_000, 40  # of the validation set and of the test set: share, kinds of responses, at least
 MOST_OBJECTS = 2_000_000  # three of them are numbered by one integer
-REPRODUCIBLE = 0.9
 THREADS = 2
 
 

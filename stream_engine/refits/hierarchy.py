@@ -102,7 +102,6 @@ def refit(
             available_memory.require(
                 f"linkage of {len(ids):,} objects",
                 available_memory.matrices(3 if _is_additive(params) else 4, len(ids)),
-                None,
                 "raise --memory-gb, or choose objects (--set objects=5000)",
             )
             counted = _counted(snapshot, params, similarity)

@@ -23,13 +23,28 @@ from stream_engine.clustering.similarity_of_snapshot import Factored
 from stream_engine.counts import kernels
 from stream_engine.counts.spectral import centred, dense, top_eigenpairs
 from stream_engine.data import available_memory
+from stream_engine.exports import Content
+from stream_engine.exports.declarations import OBJECT, array, figure, number
+from stream_engine.exports.learned import artifact_of, names_of
 from stream_engine.refits import CannotRefit, Progress, no_progress
 from stream_engine.state.artifact import Artifact, plain_params
 from stream_engine.state.artifact_schemas import KERNEL_PCA
+from stream_engine.state.published import Published
 from stream_engine.state.snapshot import Snapshot
 
 KIND = "kernel_pca"
 AXES = KERNEL_PCA.axes
+EXPORTED = {
+    "coordinates": array("n, d", "f", "coordinates of the objects", within=KIND),
+    "mapped": array("n", "b", "whether the object is on the map; the others are at 0", within=KIND),
+    "eigenvalues": array("d", "f", "eigenvalue of each axis", "axes"),
+    "lambda_min": figure("smallest eigenvalue; the shift of the kernel, if requested"),
+}
+COLUMNS = {
+    "object": OBJECT,
+    "mapped": number("whether it is on the map; otherwise its coordinates are 0", "b"),
+    "axis_*": number("its coordinates"),
+}
 
 
 class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -100,7 +115,6 @@ def refit(
                 available_memory.require(
                     f"kernel PCA of {len(ids):,} objects",
                     available_memory.matrices(3, len(ids)),
-                    None,
                     "raise --memory-gb, or choose objects (--set objects=5000)",
                 )
         except (available_memory.TooLarge, similarity_of_snapshot.NoCounts) as error:
@@ -159,3 +173,14 @@ def _axes_of_factor(W: Factored, r: int, shift: bool) -> tuple[np.ndarray, np.nd
     mean = np.asarray(W.phi.mean(axis=0)).reshape(-1)
     total = float((W.phi.data**2).sum() - m * mean @ mean)
     return vectors, np.maximum(values, 0.0), 0.0 if shift else np.nan, total  # fewer features than objects: no shift
+
+
+def export(published: Published) -> dict[str, Content]:
+    """coordinates (n, d) float64, mapped (n,) bool (the others lie at 0), eigenvalues (d,), lambda_min; CSV
+    object,mapped,axis_1 ... axis_d."""
+    arrays = artifact_of(published, KIND).arrays
+    points = np.asarray(arrays["coordinates"])
+    axes = {f"axis_{number + 1}": points[:, number] for number in range(points.shape[1])}
+    names = names_of(published, KIND, len(points))
+    table = {"object": names, "mapped": arrays["mapped"], **axes}
+    return {KIND: Content(dict(arrays), {KIND: table}, objects=tuple(names))}

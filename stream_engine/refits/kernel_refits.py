@@ -94,7 +94,6 @@ def require_memory(task: Task, matrices: int, comparison_bytes: int = 0) -> None
         available_memory.require(
             f"{task.kind} of {n:,} objects ({what})",
             available_memory.matrices(matrices, n) + comparison_bytes,
-            None,
             "choose objects (--set objects=500, or --objects FILE)",
         )
     except available_memory.TooLarge as error:

@@ -223,7 +223,6 @@ def _require_memory(world: TrainingData, rounds: int) -> None:
         available_memory.require(
             f"triplet_boost of {what}",
             need,
-            None,
             "take fewer rounds, choose objects (--set objects=500), or raise --memory-gb",
         )
     except available_memory.TooLarge as error:

@@ -9,8 +9,8 @@ import numpy as np
 
 from stream_engine import asking
 from stream_engine.asking.known import known_from
+from stream_engine.data import installed_version
 from stream_engine.data.triplet_columns import pair_of_entry
-from stream_engine.data.version import installed_version
 from stream_engine.report import Section, Table
 from stream_engine.report.findings import GAP, sentences, warnings
 from stream_engine.report.findings.facts import Facts

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from stream_engine.refits.dimensions import REPRODUCIBLE
+from stream_engine.embedding.sparse_fit import REPRODUCIBLE
 from stream_engine.report import Section, Table
 from stream_engine.report.findings.words import listed, percent, some
 from stream_engine.report.material import Material

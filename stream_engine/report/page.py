@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 import jinja2
 import numpy as np
 
-from stream_engine.data.version import installed_version
+from stream_engine.data import installed_version
 from stream_engine.report import SECTIONS, Section, Table, maker
 from stream_engine.report.findings import Finding
 from stream_engine.report.findings.models import interval

@@ -8,13 +8,16 @@ may take long (copying a large state, compiling code on first use) announce it a
 time. Written by the main loop, read by any thread.
 
 `PublishedState`: what a run has published so far, for HTTP, predictors, and refits about to start.
+
+`HttpContext`: what the HTTP server reads of a run.
 """
 
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import FrameType
 
 import structlog
@@ -147,3 +150,21 @@ class Context:
     log: FilteringBoundLogger = field(default_factory=structlog.get_logger)
     requests: Requests = field(default_factory=Requests)
     heartbeat: Heartbeat = field(default_factory=Heartbeat)
+
+
+@dataclass(frozen=True)
+class HttpContext:
+    """What the server reads of a run. All of it may be asked from another thread."""
+
+    directory: Path
+    metrics: Metrics
+    published: Callable[[], Published | None]
+    ready: Callable[[], str] = str  # "" or why not
+    progressive: Callable[[], dict] = dict
+    heartbeat: Heartbeat = field(default_factory=Heartbeat)
+    requests: Requests = field(default_factory=Requests)
+    running_refits: Callable[[], Collection[str]] = tuple
+    failed_refits: Callable[[], Mapping[str, str]] = dict  # those whose last attempt failed -> why
+    memory_for_exports: Callable[[], int | None] = lambda: None
+    export_processes: set[int] = field(default_factory=set)  # the ids of those at work
+    secrets_for_exports: Mapping[str, str] = field(default_factory=dict)  # environment of processes that read the state

@@ -7,6 +7,8 @@ Files of questions, read like files of events: the same formats, text layouts an
 
 A file of answers is also a file of questions (see `stream_engine.evaluation.answering`). Files are read as a whole,
 with about 2 kB of memory per question.
+
+`in_words` tells what events say, so that a person sees whether a file was read as it was meant.
 """
 
 from collections.abc import Iterator
@@ -18,19 +20,54 @@ from typing import Any
 from msgspec import structs
 
 from connectors import STORES, Position, Record, SourceFailed, UnusableSource, split_uri
-from connectors.files.paths import expand
+from connectors.files import expand
 from connectors.files.readers import LineNumbers, Sizes, kind_of, open_reader, place
+from stream_engine.data.comparisons import Decoded
 from stream_engine.evaluation.questions import BadQuestion, QuestionReader, Questions
-from stream_engine.formats.in_words import answers, in_words
 from stream_engine.formats.inference import Reading, preferences, readings
 from stream_engine.formats.options import UnreadableHeader, UnusableOptions
-from stream_engine.formats.record_columns import Records, records_of
-from stream_engine.formats.record_kinds import header_rows
+from stream_engine.formats.record_columns import Records, header_rows, records_of
 from stream_engine.service.ingest import Ingest
 from stream_engine.service.record_units import rows_of_record
 from stream_engine.service.resumed import PreparedSettings, as_arguments, asked_options
 from stream_engine.service.settings import Input, Settings
 from stream_engine.service.sources import check_runnable, event_options, source, text_layout_of
+
+MOST = 2  # comparisons of one answer that are told
+
+
+def answers(piece: Decoded) -> Iterator[tuple[str, list[tuple[str, ...]]]]:
+    """Who answered ("" where nobody is named) and the comparisons, by name, of each event of a block."""
+    if piece.kinds is None:
+        return
+    of_event: dict[int, list[tuple[str, ...]]] = {}
+    parts = ((piece.kinds.of_triplet, piece.triplets), (piece.kinds.of_quadruplet, piece.quadruplets))
+    names, who = list(piece.names), piece.provenance
+    for events, rows in parts:
+        for event, row in zip(events.tolist(), rows.tolist(), strict=True):
+            of_event.setdefault(event, []).append(tuple(names[i] for i in row))
+    for event in sorted(of_event):
+        number = -1 if who is None else int(who.worker[event])
+        yield ("" if who is None or number < 0 else who.workers[number]), of_event[event]
+
+
+def in_words(who: str, answer: list[tuple[str, ...]]) -> str:
+    """An answer in words.
+
+    >>> in_words("S07", [("lemon", "lime", "bread")]), in_words("", [("a", "b", "c", "d")])
+    ('S07 said lemon is more like lime than like bread', 'a and b are more alike than c and d')
+    """
+    more = f"; and {len(answer) - MOST:,} more" if len(answer) > MOST else ""
+    return (f"{who} said " if who else "") + "; ".join(map(_told, answer[:MOST])) + more
+
+
+def _told(comparison: tuple[str, ...]) -> str:
+    if len(comparison) == 3:
+        anchor, near, far = comparison
+        return f"{anchor} is more like {near} than like {far}"
+    i, j, k, l = comparison
+    return f"{i} and {j} are more alike than {k} and {l}"
+
 
 ROWS = 2000  # that are looked at
 FILES = 50  # whose rows these are

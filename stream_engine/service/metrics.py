@@ -19,8 +19,8 @@ from prometheus_client import (
     disable_created_metrics,
 )
 
+from stream_engine.data import installed_version
 from stream_engine.data.comparisons import EVENT_TYPES, REASONS
-from stream_engine.data.version import installed_version
 from stream_engine.evaluation.drift import SIGNALS
 from stream_engine.order.partial_order import VERDICTS
 

@@ -14,12 +14,11 @@ from connectors import Position, Source, split_uri
 from stream_engine.data import available_memory
 from stream_engine.data.comparisons import Quadruplet, Triplet
 from stream_engine.data.signatures import in_environment, signing_of_environment, signing_with
-from stream_engine.service.context import Context, PublishedState
+from stream_engine.service.context import Context, HttpContext, PublishedState
 from stream_engine.service.dead_letters import folder_of
-from stream_engine.service.http.context import HttpContext
 from stream_engine.service.inferred import PreparedSettings
 from stream_engine.service.ingest import InFlight, Ingest
-from stream_engine.service.learning import Learning, open_learning
+from stream_engine.service.learning import DecodeStage, Learning, cpus, open_learning
 from stream_engine.service.memory import raised_limit
 from stream_engine.service.prediction_monitor import PredictionMonitor
 from stream_engine.service.publishing import PublishingParts, open_publishing
@@ -27,7 +26,6 @@ from stream_engine.service.resumed import partition_numbers, restored, resumed
 from stream_engine.service.settings import Settings
 from stream_engine.service.source_health import SourceHealth
 from stream_engine.service.sources import event_options, source
-from stream_engine.service.stages import DecodeStage, cpus
 from stream_engine.state.engine import Engine
 from stream_engine.state.snapshot import Snapshot
 from stream_engine.state.store import Lock, Store

@@ -18,8 +18,15 @@ from msgspec import structs
 
 from connectors import STORES, split_uri
 from connectors.files.readers import LineNumbers, place
-from stream_engine.formats.in_words import answers, in_words
-from stream_engine.service.inferred import PreparedSettings, command_of, examples, first_columns, prepared
+from stream_engine.service.inferred import (
+    PreparedSettings,
+    answers,
+    command_of,
+    examples,
+    first_columns,
+    in_words,
+    prepared,
+)
 from stream_engine.service.ingest import Block, Ingest
 from stream_engine.service.settings import Settings
 from stream_engine.service.sources import event_options, source, text_layout_of

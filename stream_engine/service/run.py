@@ -8,7 +8,7 @@ requested.
     poll -> decode -> dead letters -> predict -> learn
 
 One record after the other; snapshots are taken between records. Decoding runs ahead of this thread and the guard behind
-it (`stages`). A snapshot pauses the loop only for the copy; whatever depends on its publication (acknowledging to the
+it (`learning`). A snapshot pauses the loop only for the copy; whatever depends on its publication (acknowledging to the
 source, refits, HTTP) waits until it is durable.
 """
 
@@ -28,8 +28,9 @@ import structlog
 from structlog.typing import FilteringBoundLogger
 
 from connectors import Source, SourceFailed
+from stream_engine.data import installed_version
 from stream_engine.data.available_memory import available
-from stream_engine.data.version import installed_version
+from stream_engine.data.compiled import import_numba
 from stream_engine.service.context import Context, Requests
 from stream_engine.service.inferred import examples, prepared
 from stream_engine.service.ingest import FAILURES
@@ -216,7 +217,7 @@ def run(
 
 def _nothing_is_compiled() -> bool:
     """Whether this run compiles the kernels, as the first one: that takes most of the time of a short run."""
-    import_module("stream_engine.data.numba_start")  # before anything of numba
+    import_numba()
     return import_module("stream_engine.data.kernel_cache").is_empty()
 
 

@@ -13,8 +13,8 @@ from typing import Any
 from msgspec import structs
 
 from connectors import SINKS, SOURCES, STORES, Position, Source, UnusableSource, open_source, resolve, split_uri
+from connectors.files import check_readable, expand, named_twice
 from connectors.files.line_blocks import TextLayout, text_layout
-from connectors.files.paths import check_readable, expand, named_twice
 from connectors.files.readers import Sizes, kind_of
 from connectors.kafka.client import parse_address, partition_of
 from connectors.kafka.schema_registry import check_schemas

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple, NoReturn
 
 from connectors import UnusableSource, split_uri
-from connectors.files.paths import named_twice
+from connectors.files import named_twice
 from connectors.kafka.client import Address, parse_address
 from stream_engine.data.comparisons import EVENT_TYPES
 from stream_engine.formats import FORMATS

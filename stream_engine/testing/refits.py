@@ -250,6 +250,11 @@ def _previous_artifact(refit: _Run) -> None:
     assert {name: array.shape for name, array in later.arrays.items() if array.shape[:1] == (14,)}
 
 
+def takes_subset(refit: _Run) -> bool:
+    """Whether it can be made of some objects only: it has the parameter `objects`."""
+    return "objects" in refit.module.Params.__struct_fields__
+
+
 def subsets(refit: _Run, objects: int | tuple[str, ...]) -> Iterator[msgspec.Struct]:
     """The parameters of the laws over these objects only, once for every thing that can be done about the rest."""
     rest = {f.name: f.type for f in msgspec.structs.fields(refit.module.Params)}.get("rest")
@@ -260,7 +265,10 @@ def subsets(refit: _Run, objects: int | tuple[str, ...]) -> Iterator[msgspec.Str
 
 
 def _subset_of_objects(refit: _Run) -> None:
-    """A subset by number or by names is as reproducible as all, also after another subset; a wrong name is one line."""
+    """A subset by number or by names is as reproducible as all, also after another subset; a wrong name is one line.
+    Of refits that take one."""
+    if not takes_subset(refit):
+        return
     snapshot, moved = planted(), None
     for params in (*subsets(refit, 9), *[*subsets(refit, tuple(f"o{i}" for i in range(3, 13)))][-1:]):
         once = as_bytes(refit(snapshot, params, previous=moved))
@@ -276,7 +284,9 @@ def _subset_of_objects(refit: _Run) -> None:
 
 
 def _subset_of_objects_of_poor_snapshots(refit: _Run) -> None:
-    """A subset of a poor snapshot gives an artifact, or one line that says why not."""
+    """A subset of a poor snapshot gives an artifact, or one line that says why not. Of refits that take one."""
+    if not takes_subset(refit):
+        return
     for poor in ("nothing", "one triplet", "only contradictions", "disconnected groups"):
         for params in subsets(refit, 3):
             try:
@@ -290,8 +300,7 @@ def _subset_of_objects_of_poor_snapshots(refit: _Run) -> None:
 def _axes_are_declared(refit: _Run) -> None:
     """Every array says what it speaks of: an axis as long as there are objects, in snapshots of two sizes, runs over
     them; ids are ids. A refit that takes a subset is asked for one too."""
-    takes_subset = "objects" in refit.module.Params.__struct_fields__
-    for params in (refit.params, *(subsets(refit, 9) if takes_subset else ())):
+    for params in (refit.params, *(subsets(refit, 9) if takes_subset(refit) else ())):
         made = {}
         for n in (14, 12):
             triplets, labels = groups(n)

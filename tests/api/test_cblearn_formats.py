@@ -29,7 +29,7 @@ def given(made):
     return made if isinstance(made, tuple) else (made,)
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("one", FORMATS)
 @pytest.mark.parametrize("other", FORMATS)
 def test_every_format_becomes_every_other(one, other, seed):
@@ -43,7 +43,7 @@ def test_every_format_becomes_every_other(one, other, seed):
         assert np.array_equal(back, rows)
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", range(4))
 def test_each_format_is_what_cblearn_says(seed):
     rows, n = world(seed)
     lists, true = triplets_as("list-boolean", rows)

@@ -142,12 +142,6 @@ def test_objects_that_nobody_saw_are_a_coins(world):
     np.testing.assert_array_equal(numbers.predict(world[1]), numbers.predict(world[1].astype(str)))
 
 
-def test_the_score_follows_the_number_of_dimensions(world):
-    triplets, test = world
-    scores = [ComparisonEmbedding(d, lambda1=1.0).fit(triplets).score(test) for d in (1, 2, None)]
-    assert scores[0] < scores[1] <= 1 and scores[2] > scores[0]
-
-
 def test_boosting_takes_names(world):
     names, classes = CALLED["words"], np.array(["x", "y", "z"])[np.arange(N) % 3]
     plain = TripletBoostClassifier(world[0], 500).fit(np.arange(6)[:, None], classes[:6])
@@ -158,19 +152,3 @@ def test_boosting_takes_names(world):
     with pytest.raises(ValueError, match=r"row 1.*\['nobody'\].*9 objects"):
         model.predict([["object 1"], ["nobody"]])
     assert np.isfinite(cross_val_score(model, frame, classes, cv=3)).all()
-
-
-@pytest.mark.parametrize(
-    "X, words",
-    [
-        ([["a", "b", "c"], ["a", None, "c"]], "row 1|NaN|missing"),
-        (pd.DataFrame([["a", "b", ""]]), r"X row 0: got \['a', 'b', ''\], expected objects: "),
-        (pd.DataFrame([["a", "b", 1.5]]), r"X row 0: got \['a', 'b', 1.5\]"),
-        (pd.DataFrame([[1, 2, 3], [1, 2, np.nan]]), "contains NaN"),
-        ([["a", "b", "b"]], "row 0: near"),
-        ([["a", "b", True]], "X row 0|expected"),
-    ],
-)
-def test_what_is_no_object_is_said(X, words):
-    with pytest.raises(ValueError, match=words):
-        ComparisonKernel("k1").fit(X if isinstance(X, pd.DataFrame) else np.array(X, object))

@@ -155,11 +155,6 @@ def test_what_is_no_question(x, says):
     assert model.engine.counters["events"] == 0
 
 
-def test_unusable_parameters():
-    with pytest.raises(ValueError, match="'k9'.*0.*3.*adds3, k1, k2"):
-        ComparisonClassifier("k9", refresh=0)
-
-
 def test_libraries_are_loaded_on_use():
     import subprocess
     import sys

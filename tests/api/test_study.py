@@ -16,7 +16,6 @@ import pytest
 from matplotlib.axes import Axes
 
 import stream_engine as se
-from stream_engine.api.results import frame
 from stream_engine.asking.known import CannotAsk
 from stream_engine.evaluation import NoModel
 from stream_engine.exports import contents
@@ -161,14 +160,6 @@ def test_predictions(study, tmp_path):
         study.predict([nearer], "kernel_learning")
 
 
-def test_names_that_are_numbers_are_asked_about_as_numbers():
-    study = se.read(np.array([[7, 8, 9], [8, 7, 9]] * 20))
-    whole = study.predict([(7, 8, 9)])["p"]
-    assert whole[0] > 0.5 and whole.equals(
-        study.predict(pd.DataFrame([[7.0, 8.0, 9.0]], columns=["anchor", "left", "right"]))["p"]
-    )
-
-
 def test_questions(study, answers):
     asked = study.ask(20)
     assert len(asked) == 20 and set(asked["type"]) == {"pick"} and asked["id"].is_unique
@@ -251,20 +242,6 @@ def test_what_comes_in_goes_out(answers, holder, kind):
     assert isinstance(se.read([("a", "b", "c")]).objects(), pd.DataFrame)
 
 
-def test_frames_of_each_kind_hold_the_same():
-    columns = {"name": ["a", None], "whole": [1, None], "part": np.array([0.5, 1.5]), "none": [None, None]}
-    made = {kind: frame(columns, kind) for kind in ("pandas", "polars", "arrow")}
-    assert (
-        made["arrow"].to_pylist()
-        == made["polars"].to_dicts()
-        == [
-            {"name": "a", "whole": 1, "part": 0.5, "none": None},
-            {"name": None, "whole": None, "part": 1.5, "none": None},
-        ]
-    )
-    assert made["pandas"]["whole"].dtype == "Int64" and made["pandas"]["none"].dtype == float
-
-
 @pytest.mark.parametrize("rows", [[], [("a", "b", "c")], [("a", "b", "c"), ("a", "c", "b")]])
 def test_next_to_nothing_is_known(rows, tmp_path):
     """No answer, one, and only a contradiction: a frame, or one line that says what is missing."""
@@ -285,19 +262,3 @@ def test_next_to_nothing_is_known(rows, tmp_path):
         assert study.report(tmp_path / "out.html").size > 1000
     except ValueError as error:
         assert "expected" in str(error)
-
-
-def test_parameters_that_a_refit_has_not_are_said(study):
-    with pytest.raises(ValueError, match="'umap'"):
-        study.fit("umap")
-    with pytest.raises(ValueError, match=r"refits.params.embedding"):
-        study.fit("embedding", dimensionz=2)
-
-
-def test_it_introduces_itself(study):
-    assert states(repr(se.read([("a", "b", "c")])), "1 event … 3 objects")
-    with pytest.warns(UserWarning, match=" events "):
-        shown = se.read([("a", "b", "c"), ("a", "b", "b"), ("<b>", "a", "c")])
-    assert ", 1 " in repr(shown) and "<th>refused</th><td>1</td>" in shown._repr_html_()
-    assert {"read", "Study", "Engine", "__version__", "estimators"} <= set(dir(se)) and se.__version__
-    assert len(study) == 900 and "\n" not in repr(study)

@@ -12,7 +12,6 @@ from scipy.stats import chisquare
 from stream_engine import asking
 from stream_engine.__main__ import main
 from stream_engine.asking import landmark, landmark_k2
-from stream_engine.asking.as_events import instead
 from stream_engine.asking.known import (
     CannotAsk,
     Knowledge,
@@ -123,7 +122,7 @@ def test_landmark_questions_for_k2_make_its_design():
         asking.questions(known, design + 1, "landmark-k2")
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(4))
 def test_landmark_questions_for_k2_are_those_of_the_slow_listing(seed):
     rng = np.random.default_rng(seed)
     n = int(rng.integers(3, 18))
@@ -140,7 +139,7 @@ def test_landmark_questions_for_k2_are_those_of_the_slow_listing(seed):
         assert landmark_k2.ask(known, 1, np.random.default_rng(seed)).shape == (1, 3)
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(4))
 def test_landmark_questions_are_those_of_the_slow_listing(seed):
     """Every question about two landmarks, listed one by one; the pair with the fewest left first, whole pairs alike."""
     rng = np.random.default_rng(seed)
@@ -243,17 +242,6 @@ def test_the_newest_embedding_is_the_one_that_asks(tmp_path, capfd):
     assert ask.ask(str(tmp_path), 20, "information-gain", "pick", 0, None, "latest").lines != made.lines
 
 
-@pytest.mark.parametrize("report, words", [
-    ({"accuracy": 0.72}, " 23 of 40 "),
-    ({"accuracy": None}, " 40 of 40 "),
-])  # fmt: skip
-def test_who_asks_in_place_of_a_weak_model_is_said(report, words):
-    known = taught(9, 50, **{"standard_error": 0.02} | report)
-    made = asking.questions(known, 40, "information-gain")
-    assert words in instead(made, known, "information-gain", 0.15)
-    assert instead(asking.questions(known, 20, "coverage"), known, "coverage", 0.15) == ""
-
-
 def test_that_all_is_random_while_there_is_no_embedding_is_said_in_one_line(state, capfd):
     assert main(["ask", "--state", str(state / "state"), "--n", "20", "--strategy", "information-gain"]) == 0
     assert re.fullmatch("ask: .* 20 of 20 .*\n", capfd.readouterr().err)
@@ -268,16 +256,9 @@ def test_a_study_can_begin_with_names_alone(tmp_path, capfd):
     assert not (tmp_path / "none").exists()
 
 
-def test_questions_go_to_a_file(state, capfd):
-    assert main(["ask", "--state", str(state / "state"), "--n", "5", "--out", str(state / "q.jsonl")]) == 0
-    assert states(capfd.readouterr().out, "5 … coverage … 9 … 1 … 200")
-    assert len((state / "q.jsonl").read_text().splitlines()) == 5
-
-
 @pytest.mark.parametrize(
     "arguments, status, line",
     [
-        (["--n", "0"], 2, "got n = 0, expected 1 to "),
         (
             ["--n", "300"],
             2,
@@ -285,7 +266,6 @@ def test_questions_go_to_a_file(state, capfd):
         ),
         (["--n", "85", "--type", "odd_one_out"], 2, "= 85"),
         (["--strategy", "clever"], 2, "'clever'"),
-        (["--random-share", "2"], 2, "random share 2.*0.*1"),
         (["--type", "ranking"], 2, "'ranking'.*odd_one_out"),
         (["--objects", "missing.txt"], 1, "missing.txt"),
         (["--snapshot", "7"], 1, "no snapshot 7; kept are 1"),
@@ -297,18 +277,3 @@ def test_bad_input_is_one_clear_line(arguments, status, line, state, capfd):
     said = capfd.readouterr()
     assert said.out == "" and len(said.err.splitlines()) == 1
     assert re.search(line, said.err)
-
-
-def test_too_little_to_ask_about(tmp_path, capfd):
-    assert main(["ask", "--state", str(tmp_path / "none")]) == 1
-    assert "snapshot" in capfd.readouterr().err
-    (tmp_path / "names.txt").write_text("a\nb\n")
-    assert main(["ask", "--state", str(tmp_path / "none"), "--objects", str(tmp_path / "names.txt")]) == 2
-    assert states(capfd.readouterr().err, "2 objects … 3")
-    engine = Engine(["adds3"])
-    Store(tmp_path / "state").publish(engine.snapshot())
-    assert main(["ask", "--state", str(tmp_path / "state")]) == 2
-    assert "triplet_counts" in capfd.readouterr().err
-    (tmp_path / "names.txt").write_bytes(b"a\n\xff\n")
-    assert main(["ask", "--state", str(tmp_path / "none"), "--objects", str(tmp_path / "names.txt")]) == 2
-    assert states(capfd.readouterr().err, "names.txt … 2 … UTF-8")

@@ -50,12 +50,6 @@ def test_objects_that_came_since_lie_in_the_middle_as_unsure_as_the_prior():
     assert np.allclose(vague.spread[5], model.WIDEST * np.eye(2))  # however weak the prior
 
 
-def test_its_spread_is_the_delivered_covariance():
-    points, known = world(5, 30)
-    held = artifact(points)
-    assert np.array_equal(model.delivered(held, known.columns).spread, held.arrays["covariance"].astype(np.float64))
-
-
 def test_where_there_is_no_model_it_has_no_questions():
     rng = np.random.default_rng(0)
     assert by_model(world(5, 30)[1], 3, 100, lambda *given: np.arange(3), rng).shape == (0, 3)
@@ -208,7 +202,7 @@ def copy(made):
     return made._replace(spread=made.spread.copy(), away=made.away.copy())
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("n, few", [(24, 0), (28, 20)])  # 20 of 21 questions of an anchor have been asked before
 def test_each_question_taken_is_the_best_one_that_the_quota_allows(seed, n, few):
     made = ensemble.ensemble(delivered(8, 2, seed=seed), np.arange(8), np.random.default_rng(seed))

@@ -28,10 +28,8 @@ COMMANDS = {
     **{
         name: f"tests.benchmarks.{name}"
         for name in (
-            "dimensions_planted",
             "field",
             "kafka",
-            "many_objects",
             "people",
         )
     },

@@ -9,13 +9,14 @@ from functools import partial
 import numpy as np
 from scipy import sparse
 
-from stream_engine.clustering import cvxpy_reference, partition
+from stream_engine.clustering import partition
 from stream_engine.clustering.cascade import solve
 from stream_engine.clustering.similarity_matrix import checked
 from stream_engine.clustering.spur import spur
 from stream_engine.refits import sdp_clustering
 from stream_engine.testing.refits import as_batch, published
 from tests.benchmarks.rows import row, timed
+from tests.support import sdp_reference
 from tests.support.planted_similarities import adds3, planted
 
 STAGE = "sdp"
@@ -51,13 +52,14 @@ def beside_scs(n: int, kind: str, power: float, target: str, iterations: int | N
     W, form = adds3(triplets, n), how(kind, len(triplets), n)
     if iterations:
         options = {"k": None, "lam": None} | form | {"solver": "SCS", "tol": 1e-5, "max_iterations": iterations}
-        scs, theirs = timed(lambda: cvxpy_reference.solve(W, **options))
+        scs, theirs = timed(lambda: sdp_reference.solve(W, **options))
         ours, mine = timed(lambda: solve(W, tol=1e-3, **form))
         told = f"SCS {'done' if scs.optimal else 'not done'}"
     else:
-        scs, theirs = timed(lambda: solve(W, solver="cvxpy", tol=1e-4, **form))  # hands SCS a tenth of it: 1e-5
-        ours, mine = timed(lambda: solve(W, tol=float(np.clip(scs.gap, 1e-6, 1e-3)), **form))
-        told = f"SCS: gap {scs.gap:.1e}"
+        scs, theirs = timed(lambda: sdp_reference.solve(W, **{"k": None, "lam": None} | form, solver="SCS", tol=1e-5))
+        gap = sdp_reference.certified_gap(W, form.get("k"), form.get("lam"), scs)
+        ours, mine = timed(lambda: solve(W, tol=float(np.clip(gap, 1e-6, 1e-3)), **form))
+        told = f"SCS: gap {gap:.1e}"
     notes = f"gap {ours.gap:.1e}, objective {ours.objective:.6g}, {ours.iterations} its, rank {len(ours.x) + 1}; "
     notes += f"{told}, {scs.objective:.6g}, {scs.iterations} its"
     return row(STAGE, f"SDP-{kind} n={n} (ln n)^{power:g}", mine, "s", theirs, "cvxpy SCS 1e-5", target, notes)
@@ -87,7 +89,7 @@ def warm(n: int, kind: str) -> dict:
 def rows(quick: bool) -> list[dict]:
     """The table of this stage. Quick: seconds; else the sizes of the targets, some minutes."""
     solve(adds3(planted(40, 2, 2.0)[0], 40), k=3, tol=1e-2)  # compile
-    solve(adds3(planted(20, 2, 2.0)[0], 20), k=3, tol=1e-2, solver="cvxpy")  # import
+    sdp_reference.solve(adds3(planted(20, 2, 2.0)[0], 20), 3, None, tol=1e-2)  # import
     cases = [(200, "lam", 3.0, ">= 8"), (200, "k", 2.5, ">= 8"), (200, "k", 3.0, ">= 8"), (400, "lam", 3.0, ">= 10")]
     out = [beside_scs(*case) for case in cases]
     triplets, _ = planted(1000, 4, 4.0)

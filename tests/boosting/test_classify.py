@@ -141,19 +141,6 @@ def test_what_chose_never_had_what_is_reported(up_to, outer):
     assert 0.3 <= found.majority <= 0.6
 
 
-def test_a_majority_or_a_guess_is_no_better_than_it_is():
-    """Labels that have nothing to do with the comparisons: the figure of the choice stays at chance."""
-    accuracies = []
-    for seed in range(4):
-        snapshot, _ = world(60, 700, seed=seed)
-        rng = np.random.default_rng(seed)
-        snapshot = snapshot._replace(labels={name: "ab"[rng.integers(2)] for name in snapshot.objects})
-        quick = classify.Params(similarities=("k1",), neighbours=(1, 5), penalties=(1.0,), rounds=0)
-        made = classify.refit(snapshot, quick, 0)
-        accuracies.append(made.report["held_out"]["accuracy"])
-    assert abs(np.mean(accuracies) - 0.5) < 0.15
-
-
 def test_planted_classes_are_found_and_probabilities_mean_something():
     snapshot, truth = world()
     made = classify.refit(snapshot, classify.Params(rounds=2000), 0)
@@ -223,12 +210,3 @@ def test_the_standard_error_is_that_of_a_mean():
         made = nested.Figures.of(right, np.full(m, 0.7), np.zeros(m))
         assert made.standard_error == pytest.approx(right.std(ddof=1) / math.sqrt(m)) and made.objects == m
     assert nested.Figures.of(np.array([True]), np.ones(1), np.ones(1)).standard_error == 0.0
-
-
-def test_adds_is_tried_and_chosen_where_answers_are_too_few_for_k1_and_k2():
-    assert "adds3" in classify.Params().similarities
-    snapshot, truth = world(n=40, size=1500, classes=3, apart=4.0)
-    made = classify.refit(snapshot, classify.Params(similarities=("k1", "k2", "adds3"), rounds=0), 0)
-    tried = {each["model"]: each for each in made.report["models"]}
-    assert {"nearest neighbours, adds3", "support vectors, adds3"} <= tried.keys()
-    assert tried[made.report["model"]]["accuracy"] >= 0.8 and "adds3" in made.report["model"]

@@ -4,11 +4,9 @@ factorisation or by all eigenvalues, a bound is never below what its formula giv
 import numpy as np
 import pytest
 
-from stream_engine.clustering import admm, certificate, dual_bounds, partition
+from stream_engine.clustering import admm, dual_bounds
 from stream_engine.clustering.cascade import solve
 from stream_engine.clustering.dual_bounds import upper_bound
-from stream_engine.clustering.similarity_matrix import blocks, checked
-from stream_engine.counts.spectral import size_of
 
 N, R = 14, 3
 
@@ -48,13 +46,6 @@ def test_the_bound_holds_and_is_within_its_slack_however_close_the_next_eigenval
     assert ways["factorised"] > 4 and (ways["all"] > 0 or k is not None)
 
 
-def test_more_groups_than_vectors_and_one_group():
-    rng = np.random.default_rng(1)
-    A, near = with_spectrum(rng, np.linspace(1, -1, N - 1))
-    assert dual_bounds._by_cholesky(A.copy(), R + 2, 0.1, near) is None
-    assert upper_bound(A + 2.0, 1) == pytest.approx(2.0 * N)
-
-
 @pytest.mark.parametrize("budget", [1, 2, 9, 10, 11, 37])
 def test_a_budget_of_iterations_is_held_and_used_up_where_the_gap_stays_open(budget):
     """Iterations, counted by what is told; whatever the distance between two checks of the certificate."""
@@ -87,74 +78,3 @@ def test_what_is_published_is_the_best_point_and_the_best_bound_of_all_that_were
         assert k is None or np.trace(made.X) == pytest.approx(k)
     lower, upper = [made.objective for made in runs], [made.upper_bound for made in runs]
     assert lower == sorted(lower) and upper == sorted(upper)[::-1] and upper[-1] < upper[0] and lower[-1] > lower[0]
-
-
-# --- the proof of a partition -------------------------------------------------------------------------------------
-
-
-def planted(seed, n=12, k=3):
-    rng = np.random.default_rng(seed)
-    labels = np.arange(n) * k // n
-    noise = np.triu(rng.normal(0, 1.0, (n, n)), 1)
-    return checked(np.where(labels[:, None] == labels, 3.0, -1.0) + noise + noise.T), labels
-
-
-def beyond(W, labels, lam):
-    """By how much lambda_max(Q (W + N) Q) is above lambda, with all eigenvalues; N from its definition, row by row."""
-    n, k = len(labels), labels.max() + 1
-    size, R = np.bincount(labels), np.stack([W[:, labels == a].sum(axis=1) for a in range(k)], axis=1)
-    B = np.stack([R[labels == a].sum(axis=0) for a in range(k)])
-    nu = np.zeros((n, k))
-    for i, a in enumerate(labels):
-        for b in set(range(k)) - {a}:
-            nu[i, b] = -R[i, b] + size[b] / size[a] * R[i, a] - size[b] * B[a, a] / (2 * size[a] ** 2)
-            nu[i, b] += B[b, b] / (2 * size[b]) - lam * (size[b] / (2 * size[a]) + 0.5)
-    N = np.zeros((n, n))
-    for i in range(n):
-        for j in range(n):
-            if labels[i] != labels[j]:
-                N[i, j] = nu[i, labels[j]] * nu[j, labels[i]] / nu[labels == labels[i], labels[j]].sum()
-    Q = np.eye(n) - (labels[:, None] == labels) / size[labels]
-    return float(np.linalg.eigvalsh(Q @ (W + N) @ Q)[-1]) - lam, float(nu[labels[:, None] != np.arange(k)].min())
-
-
-def crossing(of, low, high, level):
-    """Where a falling function is at this level, by bisection."""
-    assert of(low) > level > of(high)
-    for _ in range(60):
-        middle = (low + high) / 2
-        low, high = (middle, high) if of(middle) > level else (low, middle)
-    return low
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_a_proof_is_refused_a_hair_beyond_where_it_holds(seed):
-    """SDP-lambda at both ends of the lambdas at which the partition has a proof: the multiplier may fall below zero, or
-    the eigenvalue stand above lambda, by the rounding that is allowed and no more."""
-    W, labels = planted(seed)
-    zero, of = certificate.ROUNDING * size_of(W), blocks(W, labels, 3)
-    highest = crossing(lambda lam: beyond(W, labels, lam)[1], -100.0, 100.0, 0.0)
-    assert certificate.largest_lambda(labels, of) == pytest.approx(highest, abs=1e-9)
-    lowest = crossing(lambda lam: beyond(W, labels, lam)[0], 0.0, highest, 0.0)
-    for level, proven in ((1.5, False), (1.1, False), (0.9, True), (0.0, True), (-1.0, True)):
-        at = crossing(lambda lam: beyond(W, labels, lam)[0], 0.0, highest, level * zero)
-        assert (certificate.certified(W, labels, at) is not None) == proven, level
-        at = crossing(lambda lam: beyond(W, labels, lam)[1], lowest, 100.0, -level * zero)
-        assert (certificate.certified(W, labels, at) is not None) == proven, level
-    made = certificate.certified(W, labels, (lowest + highest) / 2)
-    reached = partition.value(W, labels) - 3 * made.lam
-    assert made.upper_bound == pytest.approx(reached + (12 - 3) * zero, abs=1e-2 * zero)
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_a_clipped_multiplier_takes_no_more_than_its_row_sums(seed):
-    """Beyond the largest lambda nu is clipped, and sums to one thing over a and to another over b: N stays symmetric,
-    not negative, and within nu in every row."""
-    W, labels = planted(seed)
-    of = blocks(W, labels, 3)
-    made = certificate.dual(labels, of, certificate.largest_lambda(labels, of) + 4.0)
-    assert made.deepest > 0 and (made.nu >= 0).all()
-    N = certificate.multiplier(made)
-    sums = np.stack([N[:, labels == b].sum(axis=1) for b in range(3)], axis=1)
-    assert np.array_equal(N, N.T) and N.min() >= 0 and (sums <= made.nu + 1e-9).all()
-    assert (sums < made.nu - 1e-6).any()  # somewhere the two sums differ

@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from stream_engine.clustering import certificate, cvxpy_reference, dual_bounds, partition
+from stream_engine.clustering import certificate, dual_bounds, partition
 from stream_engine.clustering.cascade import partition_factor, solve
 from stream_engine.clustering.dual_bounds import feasible
 from stream_engine.clustering.similarity_matrix import blocks, checked
 from stream_engine.counts.spectral import centred
+from tests.support import sdp_reference
 
 
 def strong(n=48, k=3, seed=0):
@@ -40,14 +41,14 @@ def test_the_planted_partition_is_certified_and_cvxpy_agrees(seed):
     proof = certificate.certified(W, labels, None)
     assert proof.by == "partition"
     assert proof.upper_bound == pytest.approx(partition.value(W, labels), rel=1e-7)
-    best = cvxpy_reference.solve(W, 3, None, solver="CLARABEL", tol=1e-9).objective
+    best = sdp_reference.solve(W, 3, None, solver="CLARABEL", tol=1e-9).objective
     assert best == pytest.approx(partition.value(W, labels), rel=1e-6)
     # the multiplier of the trace is a lambda at which SDP-lambda has the same optimum
     at_lam = certificate.certified(W, labels, proof.lam)
     assert at_lam is not None and at_lam.upper_bound == pytest.approx(best - 3 * proof.lam, rel=1e-6)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("kind", ["flipped", "merged", "split", "swapped"])
 def test_worse_partitions_are_never_certified(kind, seed):
     W, labels = strong(48, 3, seed)
@@ -55,28 +56,6 @@ def test_worse_partitions_are_never_certified(kind, seed):
     wrong = partition.compact(spoiled(labels)[kind])
     assert certificate.certified(W, wrong, None) is None
     assert certificate.certified(W, wrong, certificate.certified(W, labels, None).lam) is None
-
-
-def test_certified_labels_are_optimal_on_small_noise_whatever_they_are():
-    """Over all partitions of 6 objects: what is certified for SDP-k has the value that Clarabel finds, and no other."""
-    rng = np.random.default_rng(5)
-    issued = 0
-    for _ in range(6):
-        G = rng.integers(-4, 6, (6, 6))
-        W = checked(np.triu(G, 1) + np.triu(G, 1).T)
-        for labels in {tuple(partition.compact(rng.integers(0, 3, 6))) for _ in range(60)}:
-            labels = np.array(labels)
-            proof = certificate.certified(W, labels, None)
-            if proof:
-                issued += 1
-                k = int(labels.max()) + 1
-                best = (
-                    cvxpy_reference.solve(W, k, None, solver="CLARABEL", tol=1e-9).objective
-                    if 1 < k < 6
-                    else partition.value(W, labels)
-                )
-                assert partition.value(W, labels) == pytest.approx(best, abs=1e-5)
-    assert issued >= 3
 
 
 def test_the_dual_satisfies_the_kkt_conditions_of_sdp_lambda():
@@ -146,29 +125,14 @@ def test_every_nonnegative_multiplier_gives_an_upper_bound(k):
     for n in (5, 12, 25):
         G = rng.normal(size=(n, n))
         W, lam = checked((G + G.T) / 2), 0.0 if k is None else None
-        best = cvxpy_reference.solve(W, k, lam, solver="CLARABEL", tol=1e-9).objective
+        best = sdp_reference.solve(W, k, lam, solver="CLARABEL", tol=1e-9).objective
         for size in (0.0, 0.1, 1.0, 10.0):
             N = np.abs(rng.normal(size=(n, n))) * size
             assert dual_bounds.upper_bound(W + N + N.T, k) >= best - 1e-6
-        r = cvxpy_reference.solve(W, k, lam, solver="CLARABEL", tol=1e-9)
+        r = sdp_reference.solve(W, k, lam, solver="CLARABEL", tol=1e-9)
         assert dual_bounds.upper_bound(W + r.multiplier, k) == pytest.approx(
             best, abs=1e-4
         )  # and the right one is tight
-
-
-@pytest.mark.parametrize("k", [None, 3, 5])
-def test_the_cholesky_bound_is_an_upper_bound_within_its_slack(k, monkeypatch):
-    monkeypatch.setattr(dual_bounds, "EXACT", 100)
-    n, rng = 120, np.random.default_rng(4)
-    U = np.linalg.qr(np.hstack([np.ones((n, 1)), rng.normal(size=(n, 6))]))[0][:, 1:]
-    bulk = rng.normal(size=(n, n)) / np.sqrt(n)
-    A = (U * np.array([9.0, 8, 7, 3, 2.5, 2])) @ U.T - 0.1 * (bulk @ bulk.T) - 0.5 * np.eye(n)
-    exact = dual_bounds.upper_bound(A.copy(), k)
-    loose = dual_bounds.upper_bound(A.copy(), k, slack=1e-3, near=np.linalg.qr(U + 1e-3 * rng.normal(size=U.shape))[0])
-    assert exact - 1e-9 <= loose <= exact + 2e-3
-    assert loose != exact  # it did go the other way
-    # a start that misses leading directions must not lower the bound
-    assert dual_bounds.upper_bound(A.copy(), k, slack=1e-3, near=U[:, 3:]) >= exact - 1e-9
 
 
 @pytest.mark.parametrize("k", [None, 4])
@@ -190,19 +154,6 @@ def test_repair_gives_a_feasible_point_close_by(k):
         assert np.linalg.norm(Y - X) <= 2.5 * lift * np.linalg.norm(X)
     nothing_to_repair = np.eye(3)
     assert feasible(nothing_to_repair, None) is nothing_to_repair
-
-
-def test_repair_of_a_single_deep_outlier_costs_far_less_than_lifting_everything():
-    n = 200
-    labels = np.arange(n) % 2
-    X = partition.normalised(labels)
-    v = np.zeros(n)
-    v[[0, 1]] = 1.0, -1.0
-    X = X + 1e-3 * np.outer(v, v)  # psd, row sums kept; one pair of entries at -1e-3
-    Y = feasible(X.copy(), None)
-    assert Y.min() >= 0 and np.linalg.eigvalsh(Y)[0] > -1e-12
-    lifted = (1e-3 / (1e-3 + 1 / n)) * np.linalg.norm(X)
-    assert np.linalg.norm(Y - X) < 0.1 * lifted
 
 
 @pytest.mark.parametrize("seed", range(5))

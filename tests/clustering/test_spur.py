@@ -7,8 +7,7 @@ from scipy import sparse
 from sklearn.metrics import adjusted_rand_score
 
 from stream_engine import Engine, Quadruplet, Triplet
-from stream_engine.clustering import admm, partition, similarity_of_snapshot, stability
-from stream_engine.clustering.admm import State
+from stream_engine.clustering import partition, similarity_of_snapshot, stability
 from stream_engine.clustering.evidence import evidence, flipped
 from stream_engine.counts import ACCUMULATORS
 from stream_engine.counts.spectral import centred
@@ -124,10 +123,9 @@ def test_many_objects_are_searched_downwards_from_the_spectral_k(monkeypatch):
     assert stopped.tried.tolist() == [3] and stopped.margin is None
 
 
-@pytest.mark.parametrize("up_to", [100, 500])
-def test_every_criterion_is_converged_or_marked(monkeypatch, up_to):
-    """Of few objects and of many; an SDP whose iterations ran out is not passed off as solved."""
-    monkeypatch.setattr("stream_engine.clustering.spur.SEARCH_UP_TO", up_to)
+def test_every_criterion_is_converged_or_marked(monkeypatch):
+    """An SDP whose iterations ran out is not passed off as solved."""
+    monkeypatch.setattr("stream_engine.clustering.spur.SEARCH_UP_TO", 100)
     W, _, c = planted_adds3(150, 3, 2.8)
     exact = spur(W, c, tol=1e-3, early_exit=1.0)
     assert exact.converged.all() and exact.solution.gap <= 2e-3
@@ -135,11 +133,6 @@ def test_every_criterion_is_converged_or_marked(monkeypatch, up_to):
     assert exact.criterion == pytest.approx(tight, abs=0.01)
     short = spur(W, c, tol=1e-3, early_exit=1.0, max_iterations=3)
     assert not short.converged.all()
-
-
-def test_the_factor_of_lambda_widens_the_search():
-    W, _, c = planted_adds3(80, 3, 3.0)
-    assert spur(W, c, tol=1e-2, factor=1.0, early_exit=1.0).k_range[1] > spur(W, c, tol=1e-2, early_exit=1.0).k_range[1]
 
 
 def test_few_objects_and_no_comparisons():
@@ -184,40 +177,6 @@ def test_the_same_twice_and_the_same_under_other_names_and_orders(world):
     a, b = by_name(snapshot_of(triplets), first), by_name(shuffled, other)
     assert adjusted_rand_score([a[o] for o in a], [b[o] for o in a]) == 1
     assert float(first.arrays["objective"]) == pytest.approx(float(other.arrays["objective"]), rel=1e-12)
-
-
-def test_noise_too_is_equivariant_under_renaming():
-    """No structure at all: k-means has many near-optima, but ids must not decide between them."""
-    rng = np.random.default_rng(1)
-    triplets = np.array([rng.choice(40, 3, replace=False) for _ in range(1500)])
-    a, b = snapshot_of(triplets), snapshot_of(triplets[rng.permutation(1500)])
-    x, y = (by_name(s, refit(s, without_verdict(k=4), 0)) for s in (a, b))
-    assert adjusted_rand_score([x[o] for o in x], [y[o] for o in x]) == 1
-
-
-@pytest.mark.parametrize(
-    "rows",
-    [[], [(0, 1, 2)], [(0, 1, 2), (0, 2, 1)], [(0, 1, 2), (3, 4, 5)]],
-    ids=["empty", "one", "contradictions", "disconnected"],
-)
-@pytest.mark.parametrize("similarity", similarity_of_snapshot.SIMILARITIES)
-def test_degenerate_snapshots(rows, similarity):
-    engine_has = similarity != "mulk4"
-    snapshot = snapshot_of(np.array(rows, int).reshape(-1, 3))
-    if rows and not engine_has:
-        with pytest.raises(CannotRefit, match="quadruplet_counts"):
-            refit(snapshot, Params(similarity=similarity), 0)
-        return
-    made = refit(snapshot, Params(similarity=similarity), 0)
-    assert len(made.arrays["labels"]) == len(snapshot.objects)
-    assert made.arrays["labels"].min(initial=0) >= -1
-    artifact.encode(made)
-    if rows in ([], [(0, 1, 2), (0, 2, 1)]) and not (
-        rows and similarity == "adds3_decayed"
-    ):  # the later one counts more
-        assert (made.arrays["labels"] == -1).all() and made.arrays["k"] == 0
-        assert not any(made.arrays[name].any() for name in ("objective", "upper_bound", "gap", "residuals"))
-        assert made.report["note"]
 
 
 def test_objects_without_evidence_are_left_out_not_guessed(world):
@@ -341,24 +300,6 @@ def test_a_warm_start_comes_with_the_artifact_and_survives_new_objects(monkeypat
     assert "warm_v" not in none.arrays and none.report["warm_bytes"] == 0
 
 
-def test_states_come_back_by_object_id():
-    V = np.arange(9.0).reshape(3, 3)
-    V = V + V.T
-    made = artifact.Artifact(
-        "sdp_clustering",
-        "",
-        1,
-        {"similarity": "adds3"},
-        0,
-        admm.warm_arrays({2: State(V, 7.0)}, np.array([5, 1, 3])),
-        {},
-    )
-    back = admm.warm_states(made, Params(), np.array([3, 5, 1, 8]))
-    assert back == {}  # three quarters known: not enough
-    back = admm.warm_states(made, Params(), np.array([3, 5, 1]))[2]
-    assert back.rho == 7.0 and np.array_equal(back.V, V[np.ix_([2, 0, 1], [2, 0, 1])])
-
-
 # --- spectral -------------------------------------------------------------------------------------------------------
 
 
@@ -381,14 +322,6 @@ def test_spectral_finds_the_planted_clusters_and_says_how_k_was_chosen(world, mo
     assert high.arrays["k"] == 1 and (high.arrays["labels"] == 0).all()
     monkeypatch.setattr(spectral, "MOST", 2)
     assert spectral.refit(snapshot, spectral.Params(), 0).arrays["k"] == 2
-
-
-@pytest.mark.parametrize("rows", [[], [(0, 1, 2)], [(0, 1, 2), (0, 2, 1)]])
-def test_spectral_copes_with_little(rows):
-    snapshot = snapshot_of(np.array(rows, int).reshape(-1, 3))
-    made = spectral.refit(snapshot, spectral.Params(), 0)
-    assert len(made.arrays["labels"]) == len(snapshot.objects)
-    artifact.encode(made)
 
 
 def test_k_means_does_not_tell_equal_rows_apart():

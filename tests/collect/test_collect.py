@@ -8,9 +8,7 @@ import json
 import os
 import random
 import re
-import shutil
 import signal
-import subprocess
 import time
 from functools import partial
 
@@ -19,9 +17,8 @@ import pytest
 
 from stream_engine.state.store import Store
 from tests.collect.conftest import WORDS
-from tests.support.collecting import COMMAND, COMPILING, Participant, first_shown, get, post, put
-from tests.support.facts import states
-from tests.support.process import ENVIRONMENT, engine, free_ports, one_line, until
+from tests.support.collecting import COMPILING, Participant, first_shown, get, post, put
+from tests.support.process import engine, one_line, until
 
 FAST = "[snapshot]\ninterval = 2.0\n[refits]\nkinds = ['embedding']\n"
 NO_REFITS = "[snapshot]\ninterval = 1.0\n[refits]\nkinds = []\n"
@@ -290,30 +287,6 @@ def test_questions_for_other_experiments_are_read_back(collecting, tmp_path):
         assert counters["events"] == 20 and not counters["rejected"]
 
 
-def test_a_study_goes_on_from_a_copy_at_another_place(collecting, tmp_path):
-    study = collecting(study="[quota]\nperson = 6\n", config=NO_REFITS)
-    people = [Participant(study.base, f"w{n}", first_shown) for n in range(4)]
-    with httpx.Client(timeout=120) as http:
-        for person in people[:2]:
-            for each in person.ask(http, 6):
-                person.answer(http, each)
-    until(lambda: read_by_the_engine(study) == 12, COMPILING, "the engine to read")
-    engine("backup", "--state", study.state, "--to", tmp_path / "copy")
-    study.stop()
-    shutil.copytree(next((tmp_path / "copy").iterdir()), tmp_path / "elsewhere")
-    engine("verify", "--state", tmp_path / "elsewhere")
-    study.state = tmp_path / "elsewhere"
-    study.start()
-    with httpx.Client(timeout=120) as http:
-        assert people[0].ask(http, 1) == [] and people[0].ended == "done"  # he is remembered
-        people[2].base = study.base
-        for each in people[2].ask(http, 6):
-            people[2].answer(http, each)
-    until(lambda: read_by_the_engine(study) == 18, COMPILING, "the engine to read the copy anew and go on")
-    study.stop()
-    assert counted_by_the_engine(study)["events"] == 18 == len(study.log())
-
-
 def test_behind_a_proxy_with_a_prefix(collecting):
     study = collecting("--prefix", "/study", "--behind-proxy", config=NO_REFITS)
     assert f"{study.base}/study/ask" in study.said.read_text()
@@ -328,29 +301,12 @@ def test_behind_a_proxy_with_a_prefix(collecting):
     assert "w,https://lab.example/s/ask?worker=w&key=" in links
 
 
-def test_a_second_one_on_the_same_state_is_refused(collecting, names):
-    study = collecting(config=NO_REFITS)
-    (port,) = free_ports(1)
-    done = subprocess.run(
-        [*COMMAND, "--objects", names, "--state", study.state, "--listen", f"127.0.0.1:{port}"],
-        capture_output=True,
-        text=True,
-        env=ENVIRONMENT,
-        timeout=1200,
-    )
-    assert done.returncode == 1 and "process " in one_line(done.stderr)
-
-
 @pytest.mark.parametrize(
     "study, said",
     [
         ("[quota]\nperson = -1\n", "--study .*: Expected `int` >= 0"),
         ("[asking]\nstrategy = 'best'\n", "strategy.*'best'"),
-        ("[asking]\nshown = 4\ntype = 'triplet'\n", "shown: got 4 with triplet"),
-        ("[asking]\nchoose = 2\n", "choose: got 2 of 2 shown"),
-        ("[texts]\nwelcome = 'x'\n", "unknown field `welcome`"),
         ("[[catch]]\nanchor = 'a'\nshown = ['b', 'c']\nright = 'd'\n", "shown"),
-        ("[[catch]]\nshown = ['b', 'c']\nright = 'b'\n", "got anchor '' and 2 shown"),
         ("x = ", "--study .*: Invalid value"),
     ],
 )
@@ -360,18 +316,3 @@ def test_a_study_file_that_is_wrong_is_said_in_one_line(tmp_path, names, study, 
         *("collect", "--objects", names, "--state", tmp_path / "s", "--study", tmp_path / "study.toml"), status=2
     )
     assert re.search(said, one_line(done.stderr)), done.stderr
-
-
-@pytest.mark.parametrize(
-    "make, said",
-    [
-        (lambda path: None, "folder"),
-        (lambda path: path.write_text("a\nb\n"), "2 objects … 3"),
-        (lambda path: path.write_bytes(b"\xff\xfe"), "is not UTF-8"),
-        (lambda path: path.mkdir(), "got 0 objects"),
-    ],
-)
-def test_objects_that_are_none_are_said_in_one_line(tmp_path, make, said):
-    make(tmp_path / "objects")
-    done = engine("collect", "--objects", tmp_path / "objects", "--state", tmp_path / "s", status=2)
-    assert states(one_line(done.stderr), said)

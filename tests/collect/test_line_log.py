@@ -85,12 +85,6 @@ def test_nothing_is_written_where_a_reader_has_been_before_a_power_cut(tmp_path)
     assert LineLog(tmp_path / "log", at_least=9).gap == 0
 
 
-def test_a_file_without_a_line_end_is_empty_afterwards(tmp_path):
-    (tmp_path / "log").write_bytes(b"torn")
-    LineLog(tmp_path / "log").close()
-    assert (tmp_path / "log").read_bytes() == b""
-
-
 class Failing(Disk):
     """A disk that fails once where it is told to."""
 
@@ -119,18 +113,6 @@ def test_a_full_disk_refuses_what_is_not_there_whole_and_goes_on(tmp_path):
     assert log.append(b"kept").result(10)
     log.close()
     assert list(lines_of(log.path)) == [b"kept"]
-
-
-def test_lines_that_a_full_disk_took_whole_count(tmp_path):
-    disk = Failing()
-    log = LineLog(tmp_path / "log", disk)
-    log.close()
-    disk.appends = False
-
-    batch = [PendingLine(b"%d" % n, Future(), True) for n in range(3)]
-    log._commit(batch)  # the last byte of the three does not fit
-    assert [each.done.exception() is None for each in batch] == [True, True, False]
-    assert log.path.read_bytes() == b"0\n1\n" and log.size == 4
 
 
 def test_after_a_failed_sync_nothing_is_taken_any_more(tmp_path):
@@ -203,13 +185,3 @@ def test_every_line_that_was_told_survives_a_kill(tmp_path):
         assert lines[-1] == lines[-1][: len(lines[-1]) // 50] * 50  # whole
         assert b"%d" % told * 50 in lines
         os.remove(log.path)
-
-
-def test_a_process_that_closes_nothing_ends_all_the_same(tmp_path):
-    code = f"""
-from pathlib import Path
-from stream_engine.collect.line_log import LineLog
-LineLog(Path({str(tmp_path / "log")!r})).append(b"a").result()
-"""
-    subprocess.run([sys.executable, "-c", code], env=ENVIRONMENT, timeout=120, check=True)
-    assert list(lines_of(tmp_path / "log")) == [b"a"]

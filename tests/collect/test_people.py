@@ -7,7 +7,6 @@ import time
 
 import numpy as np
 import pytest
-import structlog
 from scipy.stats import chi2
 
 from connectors.disk import Disk
@@ -15,12 +14,10 @@ from stream_engine.collect.access import Access
 from stream_engine.collect.line_log import LineLog, lines_of
 from stream_engine.collect.participant_service import Logs, ParticipantService, QuestionPool
 from stream_engine.collect.question_maker import Maker, MakerSettings, Request, ellipse_size
-from stream_engine.collect.serve import Place, _Maker
 from stream_engine.collect.sessions import Sessions, restored
-from stream_engine.collect.stimuli import Stimuli
 from stream_engine.collect.study import Quota, Study
 from stream_engine.state.artifact import Artifact
-from tests.support.process import engine, jsonl, until
+from tests.support.process import engine, jsonl
 
 NAMES = list("abcdefgh")
 
@@ -161,28 +158,3 @@ def test_the_maker_asks_nothing_twice_and_only_about_objects_of_the_study(tmp_pa
     later = maker.answer(Request(now + 3600, 0, ["f"]))  # what was given up may be asked again, a new object too
     assert later.fresh and {(row[0], frozenset(row)) for row, _, _ in later.questions} >= left
     assert "f" in {name for row, _, _ in later.questions for name in row}
-
-
-def test_the_process_of_the_maker_is_told_what_was_asked_and_which_objects_have_come(study, tmp_path):
-    people, _, _ = study()
-    names = tmp_path / "names.txt"
-    names.write_text("\n".join(NAMES))
-    stimuli, place = Stimuli(names), Place(str(names), tmp_path / "state", "")
-    maker = _Maker(place, people.study, people, stimuli, structlog.get_logger())
-
-    def ready(n: int) -> bool:
-        maker.tend()
-        assert maker.child.starts == 1
-        return len(people.pool.ready) == n
-
-    try:
-        until(lambda: ready(8 * 7 * 6 // 2), 240, "all questions about eight objects")
-        asked = asyncio.run(people.questions("w", 3, False))["questions"]
-        names.write_text("\n".join([*NAMES, "new"]))
-        assert stimuli.look() == ["new"]
-        until(lambda: ready(9 * 8 * 7 // 2 - 3), 240, "those about nine, but for three that wait for an answer")
-    finally:
-        maker.child.stop(20.0)
-    made = {(each.objects[0], frozenset(each.objects)) for each in people.pool.ready}
-    assert len(made) == 9 * 8 * 7 // 2 - 3
-    assert not made & {(each["anchor"], frozenset([each["anchor"], *each["shown"]])) for each in asked}

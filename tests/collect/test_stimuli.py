@@ -7,7 +7,6 @@ import pytest
 
 from stream_engine.collect import stimuli as of_study
 from stream_engine.collect.stimuli import LARGEST, LARGEST_TEXT, BadStimuli, Stimuli, Stimulus, check_media
-from stream_engine.data.comparisons import MAX_NAME_BYTES
 from tests.support.facts import states
 
 PNG, WAV = b"\x89PNG\r\n\x1a\n" + bytes(20), b"RIFF\x24\0\0\0WAVEfmt " + bytes(20)
@@ -105,8 +104,6 @@ def test_a_table_has_an_object_a_row(tmp_path):
     ("file", "body", "why"),
     [
         ("x.png", b"<svg onload=alert(1)>", "image/png"),
-        ("x.png", b"", "image/png"),
-        ("x.txt", b" \n", "2 bytes … 4000"),
         ("x.txt", b"x" * (LARGEST_TEXT + 1), "4,001 bytes … 4000"),
         ("x.txt", b"na\xefve", "byte 2 … UTF-8"),
         ("a.wav", WAV, "'a' … a.png"),
@@ -131,17 +128,6 @@ def test_as_long_a_text_and_as_large_a_file_as_is_shown(three):
     assert name == "picture.png" and states(why, "20,971,521 bytes … 20,971,520")
 
 
-def test_what_cannot_be_read_is_passed_over(three):
-    (three / "d.png").mkdir()
-    (three / "e.txt").mkdir()
-    (three / "f.txt").symlink_to(three / "nowhere")
-    assert Stimuli(three).passed_over == {
-        "d.png": "d.png: Is a directory",
-        "e.txt": "e.txt: Is a directory",
-        "f.txt": "f.txt: No such file or directory",
-    }
-
-
 def test_a_file_whose_name_is_no_text_is_passed_over(three):
     with open(os.fsencode(three) + b"/x\xff.png", "wb") as file:
         file.write(PNG)
@@ -149,47 +135,14 @@ def test_a_file_whose_name_is_no_text_is_passed_over(three):
     assert said[0] == r"x\xff.png" and states(said[1], r"'x\udcff' … 1 to 1024")
 
 
-def test_lines_that_are_no_objects_are_passed_over_by_number(tmp_path):
-    path, longest = tmp_path / "table.csv", "é" * (MAX_NAME_BYTES // 2)
-    rows = ["a,", "b,", f"{longest},", f"{longest}x,", " ,", "c,none.png", "d,table.csv", "e,", "a,other.png"]
-    path.write_text("\n".join(["object,image", *rows]))
-    (tmp_path / "other.png").write_bytes(PNG)
-    stimuli = Stimuli(path)
-    assert stimuli.names == ["a", "b", longest, "e"]
-    facts = {
-        "line 5": f"'{'é' * 50}'",
-        "line 6": "''",
-        "line 7": "none.png",
-        "line 8": ".txt",
-        "line 10": "'a'",
-    }
-    assert list(stimuli.passed_over) == list(facts)
-    assert all(states(stimuli.passed_over[line], fact) for line, fact in facts.items())
-    names = tmp_path / "names.txt"
-    names.write_text("one\ntwo\nth\x01ree\n\nfour")
-    assert list(Stimuli(names).passed_over) == ["line 3"]
-
-
 @pytest.mark.parametrize(
     ("file", "body", "said"),
     [
         ("names.txt", b"a\nb\na\n", "--objects PATH: .*2 objects.*3"),
-        ("names.txt", b"a\nb\nc\xff\n", "PATH: byte 5 .*UTF-8"),
-        (
-            "names.txt",
-            b"a\n" + b"\x01\n" * 4,
-            "--objects PATH: .*1 objects, [^;]*3; line 2: [^;]*; line 3: [^;]*; line 4:[^;]*",
-        ),
         (
             "table.csv",
             b"name,image\na,b\n",
             r"--objects PATH: .*\['name', 'image'\].*object, image, sound, text",
-        ),
-        ("table.csv", b"", "--objects PATH: .*object, image, sound, text"),
-        (
-            "table.csv",
-            b"object,text\na,b\nc," + b"x" * 140_000,
-            r"--objects PATH: line 3: field larger than field limit \(131072\)",
         ),
     ],
 )

@@ -68,13 +68,10 @@ def test_an_archive_is_made_piece_by_piece():
         assert read.read("a.bin") == b"".join(bytes([n % 251]) * 100_000 for n in range(300))
 
 
-@pytest.mark.parametrize("kind", ["folder", "table"])
-def test_a_copy_at_another_place_shows_its_pictures(collecting, tmp_path, kind):
+def test_a_copy_at_another_place_shows_its_pictures(collecting, tmp_path):
     folder = pictures(tmp_path / "pictures")
-    objects = folder
-    if kind == "table":
-        objects = folder / "table.csv"
-        objects.write_text("object,image,text\n" + "".join(f"o{n},p{n}.png,picture {n}\n" for n in range(4)))
+    objects = folder / "table.csv"
+    objects.write_text("object,image,text\n" + "".join(f"o{n},p{n}.png,picture {n}\n" for n in range(4)))
     study = collecting(objects=objects, study="[quota]\nperson = 6\n[texts]\ntitle = 'Ours'\n", config=NO_REFITS)
     before = get(f"{study.base}/questions", params={"worker": "v"}).json()["show"]
     answered(study)

@@ -1,6 +1,5 @@
 """Bad input as a user meets it: one clear line, the right exit status, nothing lost."""
 
-import gzip
 import json
 import os
 import resource
@@ -8,7 +7,6 @@ import resource
 import pytest
 
 from connectors import UnusableSource, open_source
-from stream_engine.data import available_memory
 from tests.support.facts import states
 from tests.support.process import engine, jsonl, one_line, process, summary
 
@@ -24,8 +22,6 @@ def dead(state):
 @pytest.mark.parametrize(
     "name, data",
     [
-        ("empty.jsonl", b""),
-        ("empty.csv", b""),
         ("header.csv", b"anchor,near,far\n"),
         ("blank.jsonl", b"\n\n  \n"),
     ],
@@ -39,15 +35,6 @@ def test_nothing_in_it(tmp_path, name, data):
     assert "summary.json" in paths and "adds3.npz" in paths and "k1.npz" in paths
 
 
-def test_binary_junk(tmp_path):
-    junk = b"\xff" + os.urandom(4000).replace(b"\n", b"")  # no blank before it, which the offset passes over
-    (tmp_path / "junk.jsonl").write_bytes(b"\n".join([junk, json.dumps(GOOD).encode(), junk]) + b"\n")
-    engine("run", tmp_path / "junk.jsonl", "--state", tmp_path / "s", "--no-refits")
-    assert summary(tmp_path / "s")["comparisons"] == 1
-    assert [letter["reason"] for letter in dead(tmp_path / "s")] == ["not_parseable"] * 2
-    assert dead(tmp_path / "s")[1]["offset"] == len(junk) + 1 + len(json.dumps(GOOD)) + 1
-
-
 def test_another_format_stops_the_engine_and_loses_nothing(tmp_path):
     lines = jsonl(tmp_path / "events.jsonl", [{"probe": "a", "chosen": "b", "other": "c"}] * 500)
     said = one_line(engine("run", lines, "--state", tmp_path / "s", "--no-refits", status=1).stderr)
@@ -55,60 +42,6 @@ def test_another_format_stops_the_engine_and_loses_nothing(tmp_path):
     engine("run", lines, "--state", tmp_path / "s", "--no-refits", "--columns", "anchor=probe,near=chosen,far=other")
     assert summary(tmp_path / "s")["comparisons"] == 500 and summary(tmp_path / "s")["rejected"] == {}
     assert dead(tmp_path / "s") == []
-
-
-def test_reject_ratio_is_obeyed(tmp_path):
-    lines = jsonl(tmp_path / "events.jsonl", ["{"] * 150 + [GOOD] * 50)
-    engine("run", lines, "--state", tmp_path / "s", "--no-refits", "--max-reject-ratio", "0.8")
-    assert summary(tmp_path / "s")["rejected"] == {"not_parseable": 150}
-    engine("run", lines, "--state", tmp_path / "t", "--no-refits", "--max-reject-ratio", "0.7", status=1)
-
-
-def test_a_line_of_50_mb(tmp_path):
-    path = tmp_path / "long.jsonl"
-    path.write_bytes(
-        json.dumps(GOOD).encode()
-        + b"\n"
-        + b'{"anchor": "'
-        + b"x" * 50_000_000
-        + b'"}\n'
-        + json.dumps(GOOD).encode()
-        + b"\n"
-    )
-    engine("run", path, "--state", tmp_path / "s", "--no-refits")
-    assert summary(tmp_path / "s")["comparisons"] == 2
-    (letter,) = dead(tmp_path / "s")
-    assert len(letter["value"]) == 50_000_014
-
-
-def test_gzip_cut_in_the_middle_goes_on_when_restored(tmp_path):
-    whole = gzip.compress("".join(json.dumps({**GOOD, "far": f"c{i}"}) + "\n" for i in range(20_000)).encode())
-    path = tmp_path / "events.jsonl.gz"
-    path.write_bytes(whole[: len(whole) // 2])
-    said = one_line(engine("run", path, "--state", tmp_path / "s", "--no-refits", status=1).stderr)
-    assert "events.jsonl.gz" in said
-    part = summary(tmp_path / "s")
-    assert 0 < part["comparisons"] < 20_000 and part["rejected"] == {}
-    path.write_bytes(whole)
-    engine("run", path, "--state", tmp_path / "s", "--no-refits")
-    assert summary(tmp_path / "s")["comparisons"] == 20_000
-
-
-@pytest.mark.parametrize(
-    "argument, status, said",
-    [
-        (".", 2, "directory"),
-        ("missing.jsonl", 2, "missing.jsonl"),
-        ("*.nothing", 2, "*.nothing"),
-        ("notes.log", 2, ".log"),
-        ("ftp://x/y", 2, "unknown scheme 'ftp'"),
-        ("junk.parquet", 1, "junk.parquet"),
-    ],
-)
-def test_what_cannot_be_read(tmp_path, argument, status, said):
-    (tmp_path / "notes.log").write_text("hello")
-    (tmp_path / "junk.parquet").write_bytes(b"junk" * 100)
-    assert said in one_line(engine("run", argument, "--state", tmp_path / "s", status=status, cwd=tmp_path).stderr)
 
 
 def test_a_file_that_two_sources_name(tmp_path):
@@ -136,12 +69,6 @@ def test_unreadable(tmp_path):
     finally:
         os.seteuid(me)
     assert "events.jsonl" in str(refused.value) and "\n" not in str(refused.value)
-
-
-def test_csv_without_the_columns_it_needs(tmp_path):
-    (tmp_path / "x.csv").write_text("probe,chosen,other\na,b,c\n")
-    said = one_line(engine("run", tmp_path / "x.csv", "--state", tmp_path / "s", status=2).stderr)
-    assert "anchor" in said and "probe" in said and "--columns" in said
 
 
 def test_full_disk_while_snapshotting(tmp_path):
@@ -204,33 +131,6 @@ def test_a_state_made_with_other_settings(tmp_path):
     assert "'guard': None" in said and "another --state" in said
 
 
-def test_misspelt_key_and_unknown_option(tmp_path):
-    (tmp_path / "c.toml").write_text("[snapshot]\nevry = 3\n")
-    assert "every" in one_line(engine("check-config", tmp_path / "c.toml", status=2).stderr)
-    assert "No such option" in one_line(engine("run", "--statt", "x", status=2).stderr)
-    assert "--state" in one_line(engine("run", "x.jsonl", status=2).stderr)
-    assert "source: " in one_line(engine("run", "--state", tmp_path / "s", status=2).stderr)
-
-
-def test_normal_forms_stay_distinct(tmp_path):
-    composed, decomposed = "caf\u00e9", "cafe\u0301"
-    lines = jsonl(tmp_path / "e.jsonl", [{"anchor": composed, "near": decomposed, "far": "tea"}])
-    engine("run", lines, "--state", tmp_path / "s", "--no-refits")
-    engine("export", "--state", tmp_path / "s", "--out", tmp_path / "o", "objects")
-    assert json.loads((tmp_path / "o" / "objects.json").read_text()) == [composed, decomposed, "tea"]
-
-
-def test_weights(tmp_path):
-    lines = jsonl(
-        tmp_path / "e.jsonl",
-        [json.dumps(GOOD)[:-1] + f', "weight": {w}}}' for w in ("1.5", "0", "NaN", "-1", "1e999", '"3"')],
-    )
-    engine("run", lines, "--state", tmp_path / "s", "--no-refits")
-    found = summary(tmp_path / "s")
-    assert found["comparisons"] == 2 and sum(found["rejected"].values()) == 4
-    assert all(letter["reason"] in ("bad_weight", "not_parseable", "wrong_type") for letter in dead(tmp_path / "s"))
-
-
 def test_labels_for_unknown_objects_wait(tmp_path):
     (tmp_path / "labels.csv").write_text("object,class\na,x\nzebra,y\n")
     lines = jsonl(tmp_path / "e.jsonl", MORE)
@@ -274,14 +174,3 @@ def test_export_and_refit_say_what_is_missing(tmp_path):
     assert "kk: unknown key" in one_line(
         engine("refit", "--state", tmp_path / "s", "sdp_clustering", "--set", "kk=3", status=2).stderr
     )
-
-
-def test_an_export_that_is_too_large_for_this_machine(tmp_path):
-    lines = jsonl(tmp_path / "e.jsonl", [{"anchor": f"o{i}", "near": f"o{i + 1}", "far": "o0"} for i in range(1, 1600)])
-    engine("run", lines, "--state", tmp_path / "s", "--no-refits")
-    available_memory.give(available_memory.resident())
-    try:
-        said = one_line(engine("export", "--state", tmp_path / "s", "--out", tmp_path / "out", "k1", status=1).stderr)
-    finally:
-        available_memory.give(None)
-    assert "needs 0.0" in said and "GB" in said

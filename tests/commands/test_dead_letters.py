@@ -14,9 +14,9 @@ from stream_engine.service.metrics import Metrics
 from stream_engine.service.publishing import DiskRoom
 from stream_engine.state.engine import Engine
 from stream_engine.state.store import Store
-from tests.service.test_prediction_monitor import Lines
 from tests.support.facts import states
 from tests.support.process import engine, jsonl, one_line, process, summary
+from tests.support.served import Lines
 
 RUN = ("--no-refits", "--max-reject-ratio", "1")
 GOOD = {"anchor": "a", "near": "b", "far": "c"}

@@ -4,8 +4,6 @@ import json
 
 import pytest
 
-from stream_engine.commands.inspect import as_page, predictions, short
-from tests.support.facts import states
 from tests.support.process import engine, jsonl
 from tests.support.reported import answers, state
 
@@ -58,50 +56,3 @@ def test_a_state_of_hardly_anything_says_what_is_missing(tmp_path):
         for each in some
     }
     assert made >= {"no_embedding", "no_sdp_clustering", "participants_unknown"} and "accuracy" not in made
-
-
-def test_a_report_that_somebody_changed_is_no_harm(found):
-    """What is no number is not shown; nothing else of the page is lost."""
-    for wrong in ("x", None, [1], {"a": "b"}, -1e300):
-        report = {key: wrong for kind in found["artifacts"].values() for key in kind["report"]}
-        artifacts = {kind: {"snapshot": 1, "report": report} for kind in (*found["artifacts"], "kernel_learning")}
-        page = as_page(found | {"artifacts": artifacts, "models": []})
-        assert "kernel_learning" in page and f"snapshot {found['summary']['snapshot']}" in page
-
-
-@pytest.mark.parametrize("n", [5, 6])
-def test_as_many_partitions_as_fit_are_named(found, n):
-    page = as_page(found | {"summary": found["summary"] | {"positions": {f"p{i}": i for i in range(n)}}})
-    assert states(page, "p4 … 4") and "p5" not in page and ("1 more" in page) is (n > 5)
-
-
-def test_how_predictions_went():
-    recent = {"tested": 90, "accuracy": 0.5, "log_loss": 0.25, "calibration_error": 0.125}
-    windows = {"total": {"tested": 900, "accuracy": 0.75}, "rolling": recent}
-    kinds = {"all": windows, "triplet": windows}
-    figures = {"snapshot": 4, "seen": 2_000, "sampled": 1_000, "predictors": {"k1": kinds}, "drift": {}}
-    assert predictions({}) == []
-    rows = [line.split() for line in predictions(figures)]
-    assert rows[-1] == ["k1", "all", "900", "0.750", "0.500", "0.250", "0.125"] and len(rows) == 3
-    several = predictions(figures | {"predictors": {"k1": kinds | {"odd_one_out": windows}}})
-    assert [line.split()[:2] for line in several[2:]] == [["k1", kind] for kind in ("all", "triplet", "odd_one_out")]
-    moved = predictions(figures | {"drift": {"loss": {"alarms": 2}}})
-    assert "loss 2" in moved[-1]
-    for wrong in ([1], {"snapshot": 4}, figures | {"seen": "x"}, figures | {"drift": [1]}):
-        (line,) = predictions(wrong)
-        assert "progressive.json" in line
-
-
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [
-        (None, "unknown"),
-        (1234, "1,234"),
-        (True, "True"),
-        (0.123456789, "0.123457"),
-        ({"a": 1, "b": None}, "a=1  b=unknown"),
-        (list(range(9)), "0, 1, 2, 3, 4, 5, 6, 7 …"),
-    ],
-)
-def test_a_value_is_shown_on_one_line(value, text):
-    assert short(value) == text

@@ -62,8 +62,10 @@ def written(path, questions):
     return path
 
 
-@pytest.mark.parametrize("into", ["csv", "jsonl", "parquet"])
-@pytest.mark.parametrize("name", ["q.csv", "q.jsonl", "q.parquet", "q.arrow", "q.csv.gz", "q.jsonl.gz"])
+@pytest.mark.parametrize(
+    "name, into",
+    [("q.csv", "jsonl"), ("q.jsonl", "parquet"), ("q.parquet", "csv"), ("q.arrow", "csv"), ("q.csv.gz", "csv")],
+)
 def test_every_format_gives_the_same(state, tmp_path, name, into):
     path, out = written(tmp_path / name, QUESTIONS), tmp_path / f"p.{into}"
     told = engine("predict", "--state", state, path, "--out", out).stderr
@@ -161,31 +163,12 @@ def test_an_event_that_asks_several_questions_has_a_row_for_each(state, tmp_path
             "q.jsonl line 1: got anchor 'a', left 'a', right 'b'",
         ),
         ("q.jsonl", b'\n{"anchor": "a", "left": "b"}', "line 2"),
-        ("q.jsonl", b'{"anchor": "a", "left": 1.5, "right": "b"}', "left … 1.5"),
-        ("q.jsonl", b"[1]", "1"),
         ("q.jsonl", b"{", "line 1: not JSON"),
         ("q.jsonl", b'{"near": ["a", "b"], "far": ["b", "a"]}', "pairs"),
-        ("q.jsonl", b'{"near": ["a", "b"], "far": ["c"]}', "far: got ['c'], expected 2 names"),
-        ("q.jsonl", b'{"anchor": "a", "left": "b", "right": "\xff"}', "line 1: not UTF-8"),
-        (
-            "q.csv",
-            b"anchor,left,right\n\xff,b,c\n",
-            "line 2 … UTF-8 … --encoding latin-1",
-        ),
-        (
-            "q.csv",
-            b"anchor,left,r\xfc\n1,2,3\n",
-            "q.csv … UTF-8 … --encoding latin-1",
-        ),
-        ("q.csv", b"x,y\n1,2\n", "q.csv line 2"),
         ("q.csv", b"anchor,left,right\n1,2\n", "line 2 … 2 fields"),
         ("q.parquet", b"junk", "q.parquet: "),
-        ("q.jsonl.gz", b"junk", "q.jsonl.gz"),
         ("q.doc", b"", "'.doc'"),
-        ("q.jsonl", b'{"type": "label", "object": "a", "label": "x"}', "line 1"),
         ("q.jsonl", b'{"type": "duel", "anchor": "a"}', "type … 'duel'"),
-        ("q.jsonl", b'{"objects": ["a", "b", "a"]}', "objects"),
-        ("q.jsonl", b'{"anchor": "a", "shown": ["a", "b"]}', "shown … anchor 'a'"),
     ],
 )
 def test_a_bad_file_is_one_line_and_writes_nothing(state, tmp_path, name, content, expected):

@@ -1,6 +1,5 @@
 """The registry of verbs: what it says of a verb is true, and asking for help imports none."""
 
-import json
 import os
 import subprocess
 import sys
@@ -12,8 +11,7 @@ import stream_engine
 from stream_engine.commands import FIRST_SENTENCES, VERBS, verb
 from stream_engine.data.threads import ONE_THREAD
 from tests.conftest import ROOT
-from tests.support.process import engine, one_line, process
-from tests.support.reported import answers, state
+from tests.support.process import engine, process
 
 
 def test_every_file_of_a_verb_is_registered():
@@ -35,11 +33,6 @@ def test_the_registry_says_what_the_verb_says(name):
     assert verb(name).help.startswith(FIRST_SENTENCES[name].rstrip("."))
 
 
-def test_a_verb_without_a_first_sentence_is_listed_too(monkeypatch):
-    monkeypatch.setitem(VERBS, "dummy", "stream_engine.commands.check_config:command")
-    assert "dummy         Validate" in engine("--help").stdout
-
-
 def loaded(code: str) -> set[str]:
     """The modules that a fresh interpreter has loaded after `code`."""
     program = f"import sys\n{code}\nprint('\\n'.join(sys.modules))"
@@ -56,7 +49,6 @@ def test_help_and_version_import_no_verb():
             "stream_engine.commands",
             "stream_engine.data",
             "stream_engine.data.threads",
-            "stream_engine.data.version",
         }
         assert "numpy" not in modules
 
@@ -69,14 +61,6 @@ def test_no_verb_imports_what_it_may_not_need():
     assert not {"numba", "river", "uvicorn", "scipy", *heavy} & modules
     modules = loaded("from stream_engine.commands import verb\nverb('run'), verb('demo'), verb('check-config')")
     assert not {"numba", "river", "uvicorn", "scipy", *heavy} & modules
-
-
-def test_a_run_loads_no_server_and_no_solver_that_it_was_not_asked_for(tmp_path):
-    (tmp_path / "few.jsonl").write_text('{"anchor":"a","near":"b","far":"c"}\n')
-    arguments = ["run", str(tmp_path / "few.jsonl"), "--state", str(tmp_path / "state"), "--no-refits"]
-    modules = loaded(f"from stream_engine.__main__ import main\nassert main({arguments}) == 0")
-    heavy = {"cvxpy", "kafka", "polars", "river", "scipy.cluster", "scipy.optimize", "scipy.stats"}
-    assert not {"sklearn", "uvicorn", *heavy} & modules
 
 
 def test_what_reads_a_state_loads_no_compiler(tmp_path):
@@ -113,21 +97,6 @@ print({pool["num_threads"] for pool in threadpoolctl.threadpool_info() if pool["
     assert done.stdout.splitlines()[-1] == str({min(expected, os.cpu_count() or 1)})
 
 
-def test_a_mistyped_verb_ends_with_2_and_a_guess():
-    assert "No such command 'expor'" in one_line(engine("expor", status=2).stderr)
-
-
 def test_the_version_is_that_of_the_package():
     assert process("--version").stdout == f"stream-engine, version {stream_engine.__version__}\n"
     assert stream_engine.__version__[0].isdigit()
-
-
-def test_inspect_of_a_state_with_models_loads_no_compiler_and_says_the_same(tmp_path):
-    made = state(tmp_path, answers(12, 600), "--refit", "embedding")
-    modules = loaded(f"from stream_engine.__main__ import main\nassert main(['inspect', '--state', '{made}']) == 0")
-    assert "stream_engine.exports.models" in modules and not {"numba", "scipy"} & modules
-    before = json.loads(engine("inspect", "--state", made, "--json").stdout)["models"]
-    assert {row["model"] for row in before} == {"embedding", "adds3", "k1", "k2", "majority", "chance"}
-    for other in ("", json.dumps({"snapshot": 1, "seed": 9, "models": {}}), json.dumps({"models": [1]})):
-        (made / "counts_told.json").write_text(other)  # missing, of another seed, of nothing: it is made anew
-        assert json.loads(engine("inspect", "--state", made, "--json").stdout)["models"] == before

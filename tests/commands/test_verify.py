@@ -1,6 +1,5 @@
 """`verify`: finds what is damaged without the sources, and with them every figure that is not theirs."""
 
-import gzip
 import json
 import random
 import re
@@ -61,11 +60,11 @@ FORMATS = {
 }
 
 
-@pytest.mark.parametrize("name", ["a.csv", "a.csv.gz", "a.csv.zst", "a.parquet", "a.arrow", "*.jsonl"])
+@pytest.mark.parametrize("name", ["a.csv", "a.csv.zst", "a.parquet", "a.arrow", "*.jsonl"])
 def test_every_kind_of_file_can_be_read_again(tmp_path, name):
     drawn, names = random.Random(7), [f"object-{i}" for i in range(6)]
     triplets = [dict(zip(("anchor", "near", "far"), drawn.sample(names, 3))) for _ in range(60)]
-    plain = tmp_path / name.removesuffix(".gz").removesuffix(".zst")
+    plain = tmp_path / name.removesuffix(".zst")
     if name == "*.jsonl":
         for part in (0, 1):
             jsonl(tmp_path / f"{part}.jsonl", triplets[part::2])
@@ -78,8 +77,7 @@ def test_every_kind_of_file_can_be_read_again(tmp_path, name):
             FORMATS[plain.name](table, plain)
         if name != plain.name:
             data = plain.read_bytes()
-            packed = gzip.compress(data) if name.endswith(".gz") else zstandard.compress(data)
-            (tmp_path / name).write_bytes(packed)
+            (tmp_path / name).write_bytes(zstandard.compress(data))
     labels = tmp_path / "labels.csv"
     labels.write_text("object,kind\nobject-1,car\nobject-2,van\n")
     more = ("--where", "far=object-3") if name == "a.csv" else ("--labels", labels)

@@ -10,7 +10,6 @@ from pyarrow import parquet
 
 from connectors import Position, SourceFailed
 from connectors.files.source import FileSource
-from tests.support.facts import states
 from tests.support.read_sources import LINES, TABLE, drain, failed, frame, ipc, written
 
 PACKED = {
@@ -103,20 +102,6 @@ def test_an_arrow_file_cut_anywhere_gives_its_whole_batches(new, tmp_path):
             rest = drain(FileSource(str(path), {str(path): Position(records[-1].next_offset, records[-1].mark)}))
             assert rows + [row for record in rest for row in record.value.to_pylist()] == TABLE.to_pylist()
     assert seen == {0, 4, 8, 10}
-
-
-@pytest.mark.parametrize(
-    "name, data, expected",
-    [
-        ("x.parquet", b"", "0 bytes"),
-        ("x.parquet", b"junk" * 100, "Parquet"),
-        ("x.arrow", b"", "0 bytes"),
-        ("x.arrow", b"junk" * 100, "0 rows"),
-    ],
-)
-def test_junk_tables_fail_in_one_line(tmp_path, name, data, expected):
-    records, message = failed(FileSource(written(tmp_path / name, data), {}))
-    assert records == [] and states(message, expected) and name in message
 
 
 @pytest.mark.parametrize("suffix", ["parquet", "arrow"])

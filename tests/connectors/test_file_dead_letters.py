@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from connectors import SINKS, DeadLetter, SinkUnavailable, UnusableSource, resolve
+from connectors import SINKS, DeadLetter, UnusableSource, resolve
 from connectors.disk import Disk
 from connectors.files.dead_letters import (
     DeadLetterFile,
@@ -56,10 +56,6 @@ def test_every_byte_of_an_event_comes_back(value, key, partition, message):
         "unknown_type",
         message,
     )
-
-
-def test_a_lone_surrogate_in_a_path_is_kept():
-    assert json.loads(encode(letter(0)._replace(partition="a\udcff")))["partition"] == "a\udcff"
 
 
 def test_positions_cut_back_what_came_later(tmp_path):
@@ -164,27 +160,6 @@ def test_large_appends_do_not_wait_in_memory(tmp_path):
     sink = DeadLetterFile(tmp_path)
     sink.append([letter(i, b"x" * 100_000) for i in range(12)])
     assert (tmp_path / "000001.jsonl").stat().st_size > 1 << 20
-
-
-def test_a_disk_that_refuses_keeps_the_letters(tmp_path):
-    class Full(Disk):
-        full = True
-
-        def append(self, path, chunks):
-            if self.full:
-                super().append(path, [b"".join(chunks)[:10]])
-                raise OSError(28, "No space left on device")
-            super().append(path, chunks)
-
-    disk = Full()
-    sink = DeadLetterFile(tmp_path, disk=disk)
-    sink.append([letter(0)])
-    for _ in range(2):
-        with pytest.raises(SinkUnavailable, match="No space left on device"):
-            sink.flush()
-    disk.full = False
-    sink.flush()
-    assert [each["offset"] for each in lines(tmp_path)] == [0]
 
 
 def test_a_place_that_is_no_directory_is_refused_in_one_line(tmp_path):

@@ -1,8 +1,6 @@
 """Files as users have them: framing against a slow reference, positions that do not fit, what cannot be read."""
 
-import csv
 import gzip
-import io
 import os
 import tracemalloc
 import zlib
@@ -15,14 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyarrow import parquet
 
-from connectors import Position, UnusableSource, open_source
+from connectors import Position, UnusableSource
 from connectors.files import tables
 from connectors.files.source import FileSource
 from tests.support.csv_reference import fields_of_record, line_end
 from tests.support.facts import states, stating
 from tests.support.read_sources import LINES, TABLE, drain, failed, frame, ipc, written
-
-COMMON = settings(max_examples=60, deadline=None)
 
 # -- framing against the definition --------------------------------------------------------------------------------
 
@@ -75,22 +71,6 @@ def test_items_are_those_of_the_definition_for_all_block_sizes(suffix, tmp_path_
     for i in range(len(records)):  # blocks depend on where reading starts, on nothing else
         positions = {path: Position(records[i].offset, zlib.crc32((start + body)[: records[i].offset]))}
         assert drain(FileSource(path, positions, block_bytes=block, max_item_bytes=limit)) == records[i:]
-
-
-@COMMON
-@given(st.lists(st.lists(st.text('ab",\n ', max_size=4), min_size=2, max_size=2), max_size=12), st.integers(1, 20))
-def test_csv_blocks_hold_the_rows_that_pyarrow_and_csv_read(tmp_path_factory, rows, block):
-    out = io.StringIO(newline="")
-    csv.writer(out, lineterminator="\r\n", quoting=csv.QUOTE_ALL).writerows([["h", "i"], *rows])
-    path = written(tmp_path_factory.mktemp("f") / "x.csv", out.getvalue().encode())
-    parse = pa.csv.ParseOptions(newlines_in_values=True, ignore_empty_lines=False)
-    text = pa.csv.ConvertOptions(column_types={"h": pa.string(), "i": pa.string()}, strings_can_be_null=False)
-    got, slow = [], []
-    for record in drain(FileSource(path, {}, block_bytes=block)):
-        table = pa.csv.read_csv(io.BytesIO(record.header + record.value), parse_options=parse, convert_options=text)
-        got += [[row["h"], row["i"]] for row in table.to_pylist()]
-        slow += list(csv.reader(io.StringIO(record.value.decode(), newline="")))
-    assert got == rows == slow
 
 
 def test_a_line_over_the_limit_is_one_problem_in_bounded_memory(tmp_path):
@@ -165,24 +145,6 @@ def test_header_and_byte_order_mark(tmp_path):
 
 
 # -- positions that do not fit, and paths that cannot be read -------------------------------------------------------
-
-
-@pytest.mark.parametrize("name, pack", [("x.jsonl", bytes), ("x.jsonl.gz", gzip.compress), ("x.csv", bytes)])
-def test_another_file_under_the_name_is_refused(tmp_path, name, pack):
-    path = written(tmp_path / name, pack(LINES))
-    for replacement, expected in [
-        (LINES[:100], "100 bytes"),
-        (b"other\n" * 900, "500 bytes"),
-        (b"", "0 bytes"),
-    ]:
-        positions = {path: Position(500, zlib.crc32(LINES[:500]))}
-        assert (
-            b"".join(r.value for r in drain(FileSource(written(tmp_path / name, pack(LINES)), positions)))
-            == LINES[500:]
-        )
-        records, message = failed(FileSource(written(tmp_path / name, pack(replacement)), positions))
-        assert records == [] and states(message, expected) and "500 bytes" in message
-        assert "--start-over" in message
 
 
 def test_a_cut_beyond_the_first_bytes_and_a_table_of_another_length_are_refused(tmp_path):
@@ -274,15 +236,6 @@ def test_names_are_sorted_odd_names_are_names_and_partitions_are_text(tmp_path, 
     assert [r.partition for r in records] == [f"{tmp_path}/{n}.jsonl" for n in ("a[1]", "b", "c\\xff")]
     positions = {r.partition: Position(r.next_offset, r.mark) for r in records}
     assert drain(FileSource("*.jsonl", positions)) == []
-
-
-def test_lag_counts_unread_bytes(tmp_path):
-    a, b = written(tmp_path / "a.jsonl", b"1\n2\n"), written(tmp_path / "b.jsonl", b"123\n")
-    source = open_source(str(tmp_path / "*.jsonl"), {b: Position(4, zlib.crc32(b"123\n"))}, block_bytes=2)
-    assert source.lag() == {a: 4, b: 0} and source.ready()
-    source.poll(0)
-    assert source.lag() == {a: 2, b: 0} and not source.finished()
-    assert len(drain(source)) == 1
 
 
 @pytest.mark.parametrize("suffix, ends", [("parquet", [3, 6, 8, 10]), ("arrow", [3, 4, 7, 8, 10])])

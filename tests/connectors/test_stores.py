@@ -225,9 +225,3 @@ def test_a_file_of_a_web_server_is_read_and_resumed(web, tmp_path):
     assert "signed" in one_line(signed.stderr) and "s3cr3t" not in signed.stderr
     with pytest.raises(UnusableSource, match="without credentials"):
         open_source("https://me:hunter2@h/e.jsonl", {})
-
-
-def test_two_sources_with_one_object_are_refused(web, tmp_path):
-    (web.folder / "e.jsonl").write_bytes(events(5))
-    address = f"http://127.0.0.1:{web.server_port}/e.jsonl"
-    assert "two sources" in engine("run", address, address, "--state", tmp_path / "s", status=2).stderr

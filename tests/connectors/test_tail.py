@@ -10,7 +10,7 @@ from time import monotonic
 
 import pytest
 
-from connectors import Position, SourceFailed, UnusableSource, open_source
+from connectors import Position, UnusableSource, open_source
 from connectors.files.follow import LOOKS, SETTLED, FollowedPath
 from tests.support.facts import states
 
@@ -116,13 +116,6 @@ def test_what_was_replaced_while_nobody_looked_is_said_and_read_anew(log, conten
     source.close()
 
 
-def test_a_position_that_fits_is_gone_on_from(log):
-    source = follow(log, {str(log): Position(4, zlib.crc32(b"1\n2\n"))})
-    append(log, b"\n")
-    assert now(source) == [b"half\n"] and source.notices() == []
-    source.close()
-
-
 def test_a_rewrite_that_leaves_size_and_time_as_they_were_is_seen_all_the_same(log):
     """Two writes within one tick of a file system's clock: until a file has settled, its first bytes are looked at."""
     source = follow(log)
@@ -207,50 +200,6 @@ def test_files_take_turns(tmp_path):
     source.close()
 
 
-def test_a_file_that_is_no_table_stops_the_engine_in_one_line(tmp_path):
-    (tmp_path / "x.csv").write_bytes(b"a,b\r1,2\r\n")
-    with pytest.raises(SourceFailed, match="x.csv.*CR"):
-        follow(tmp_path / "x.csv").poll(0.1)
-
-
-def test_a_writer_that_rotates_and_cuts_at_random_loses_nothing(tmp_path):
-    """Appends in pieces, rotation by renaming, restarts from the position: every line once, in order."""
-    rng, path = random.Random(7), tmp_path / "e.jsonl"
-    written, read, positions, pending = [], [], {}, b""
-    source = follow(path, block_bytes=40)
-    for step in range(400):
-        what = rng.random()
-        if what < 0.6:
-            line = f"line {len(written)} ".encode() + b"x" * rng.randrange(30)
-            written.append(line)
-            pending += line + b"\n"
-        cut = rng.randrange(len(pending) + 1)
-        append(path, pending[:cut])
-        pending = pending[cut:]
-        if what > 0.95:
-            append(path, pending)
-            pending = b""
-            # drained before it goes: a rotation while nobody looks is the one case that cannot be read
-            for r in records_of(source):
-                read.append(r)
-                positions = {r.partition: Position(r.next_offset, r.mark)}
-            path.rename(tmp_path / f"old{step}")
-            append(path, f"# rotated {step} {rng.random()}\n".encode())
-            written.append(path.read_bytes()[:-1])
-        records = source.poll(0.0)
-        read += records
-        positions |= {r.partition: Position(r.next_offset, r.mark) for r in records}
-        if 0.8 < what < 0.85 and positions:
-            source.close()
-            source = follow(path, positions, block_bytes=40)
-    append(path, pending)
-    while records := source.poll(0.1):
-        read += records
-    source.close()
-    assert b"".join(record.value for record in read).splitlines() == written and len(written) > 200
-    assert not any(record.problem for record in read)
-
-
 # -- many files ------------------------------------------------------------------------------------------------
 
 
@@ -305,18 +254,6 @@ def test_a_removed_file_that_is_made_anew_is_another_one(log):
     source.close()
 
 
-def test_an_endless_line_of_a_growing_file_is_refused_whole_and_the_next_is_read(log):
-    source = follow(log, max_item_bytes=100, block_bytes=50)
-    now(source)
-    append(log, b"x" * 500)
-    assert now(source) == []
-    append(log, b"x" * 500 + b"\nnext\n")
-    long, following = (record for _ in range(4) for record in source.poll(0.2))
-    assert (long.offset, long.next_offset) == (4, 1009) and states(long.problem, "1,005 bytes … 100")
-    assert following.value == b"next\n"
-    source.close()
-
-
 def test_files_without_news_are_looked_at_seldom_and_those_with_news_at_once(tmp_path, monkeypatch):
     """What a thousand idle files cost is counted in looks, not in seconds."""
     for n in range(1000):
@@ -355,23 +292,3 @@ def test_no_descriptor_left_is_said_once_and_the_file_is_read_when_there_is_one(
     assert told.startswith(f"{log}: ") and "ulimit -n" in told
     assert now(source) == [b"1\n2\n"]
     source.close()
-
-
-def test_it_can_be_asked_whether_it_is_ready_while_files_come(tmp_path, monkeypatch):
-    """As from the thread that answers HTTP, in between two looks at files that have gone."""
-    (tmp_path / "a.jsonl").write_text("1\n")
-    (tmp_path / "b.jsonl").write_text("1\n")
-    source = open_source(str(tmp_path / "*.jsonl"), {}, follow=True)
-    is_there = FollowedPath.is_there
-
-    def slow(tail):
-        path = tmp_path / "c.jsonl"
-        if not path.exists():
-            path.write_text("2\n")
-            until(source, lambda values: any(b"2" in value for value in values))
-        return is_there(tail)
-
-    for name in "ab":
-        (tmp_path / f"{name}.jsonl").unlink()
-    monkeypatch.setattr(FollowedPath, "is_there", slow)
-    assert not source.ready() and source.ready()

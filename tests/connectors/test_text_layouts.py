@@ -7,6 +7,7 @@ import pytest
 
 from connectors import Position, SourceFailed, UnusableSource, open_source
 from connectors.files.line_blocks import PLAIN_TEXT, text_layout
+from connectors.files.streams import as_utf8, open_stream
 from stream_engine.data.csv_grammar import delimiter_of, first_record_end, last_record_end, rows_of
 from stream_engine.formats.csv_events import Decoder
 from stream_engine.formats.options import EventOptions
@@ -41,9 +42,23 @@ def written(rows, delimiter):
 HEADER = ("anchor", "near", "far")
 
 
-@pytest.mark.parametrize("delimiter", [",", ";", "\t", "|", " ", "^"])
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "latin-1"])
-@pytest.mark.parametrize("layout", ["", "sep", "told", "skip", "no header"])
+@pytest.mark.parametrize("encoding", [None, "utf-16", "latin-1"])
+@pytest.mark.parametrize("suffix", ["", ".gz"])
+def test_what_was_read_of_an_undamaged_file_is_vouched_for(tmp_path, encoding, suffix):
+    path, text = tmp_path / "survey", "é,b,c\n" * 300_000
+    raw = text.encode(encoding or "utf-8")
+    path.write_bytes(gzip.compress(raw, 1) if suffix else raw)
+    stream, found = as_utf8(open_stream(str(path), suffix), encoding), b""
+    while piece := stream.read():
+        found += piece
+        assert suffix or stream.trusted == len(found)
+    assert found.decode() == text and stream.trusted == len(found) and not stream.damage
+    stream.close()
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t", " ", "^"])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "latin-1"])
+@pytest.mark.parametrize("layout", ["", "sep", "skip", "no header"])
 def test_every_delimiter_encoding_and_layout_reads_the_same_from_every_position(tmp_path, delimiter, encoding, layout):
     text = written(ROWS if layout == "no header" else [HEADER, *ROWS], delimiter)
     told = {"header": False, "delimiter": delimiter} if layout == "no header" else {}
@@ -86,10 +101,7 @@ def test_a_tsv_with_more_commas_than_tabs_in_its_header_is_separated_by_tabs(tmp
     ("told", "message"),
     [
         ({"delimiter": "ab"}, "delimiter:.*'ab'"),
-        ({"delimiter": '"'}, "delimiter:.*"),
-        ({"delimiter": "a"}, "delimiter:.*'a'"),
         ({"encoding": "latin-one"}, "encoding:.*'latin-one'"),
-        ({"encoding": "base64"}, "encoding:.*'base64'"),
         ({"skip_rows": -1}, "skip_rows:.*-1"),
     ],
 )

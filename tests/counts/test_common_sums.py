@@ -3,9 +3,7 @@
 import numpy as np
 import pytest
 
-from stream_engine.counts import common_sums
-from stream_engine.counts.adds_similarity import AddS3, AddS4
-from stream_engine.data.comparisons import Batch, Quadruplet, Triplet, empty_batch
+from stream_engine.data.comparisons import Quadruplet, Triplet
 from stream_engine.state.engine import Engine
 
 NAMES = "abcdefg"
@@ -38,7 +36,7 @@ def same_states(engine, reference):
 
 
 @pytest.mark.parametrize("limit", [3, 100])
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(6))
 def test_the_state_is_the_one_it_has_alone(monkeypatch, seed, limit):
     monkeypatch.setattr("stream_engine.counts.adds_similarity.DENSE_LIMIT", limit)
     rng = np.random.default_rng(seed)
@@ -61,31 +59,3 @@ def test_the_state_is_the_one_it_has_alone(monkeypatch, seed, limit):
     for each in (engine, other):
         arrays, adds4 = each.arrays(), each.accumulators["adds4"]
         assert all(np.array_equal(arrays[f"adds4/{name}"], array) for name, array in adds4.state().items())
-
-
-def test_equal_sums_are_held_once_and_a_quadruplet_parts_them():
-    engine = Engine(guard=False)
-    engine.learn_many([Triplet("a", "b", "c"), Triplet("a", "d", "c")])
-    adds3, adds4 = engine.accumulators["adds3"], engine.accumulators["adds4"]
-    arrays = engine.snapshot().arrays
-    assert adds4.same is adds3 and adds4.nbytes == 0 and arrays["adds3/w"] is arrays["adds4/w"]
-    assert Engine.restore(engine.snapshot()).accumulators["adds4"].same is not None
-    before = adds3.state()["w"].tolist()
-    engine.learn_many([Triplet("b", "a", "c"), Quadruplet(("a", "b"), ("c", "d"))])
-    assert adds4.same is None and adds3.state()["w"].tolist() != before
-    assert Engine.restore(engine.snapshot()).accumulators["adds4"].same is None
-    batch = empty_batch(4)._replace(triplets=np.array([[0, 1, 2]], np.int32))
-    one, two = AddS3(), AddS4()
-    one.update(batch)
-    common_sums.share({"adds3": one, "adds4": two})
-    assert two.same is None  # they differ
-    two.update(batch)
-    common_sums.share({"adds4": two})
-    assert two.same is None
-    common_sums.share({"adds3": one, "adds4": two})
-    two.update(Batch(batch.triplets[:0], np.array([[0, 1, 2, 3]], np.int32), np.array([0]), 4))
-    assert {key: array.tolist() for key, array in two.state().items()} == {
-        "i": [0, 0, 2],
-        "j": [1, 2, 3],
-        "w": [2, -1, -1],
-    }

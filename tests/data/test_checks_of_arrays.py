@@ -38,7 +38,7 @@ def holds(check, *arguments, **more):
     return True
 
 
-def worlds(seeds=400):
+def worlds(seeds=150):
     for seed in range(seeds):
         yield np.random.default_rng(seed)
 

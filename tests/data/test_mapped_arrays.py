@@ -12,14 +12,12 @@ import pytest
 from hypothesis import given, settings
 
 from stream_engine.data import mapped_arrays
-from stream_engine.data.comparisons import Triplet
-from stream_engine.state.engine import Engine
-from stream_engine.state.snapshot import decode, encode, frozen
+from stream_engine.state.snapshot import frozen
 from stream_engine.testing.accumulators import same
 from tests.laws.test_accumulators import VARIANTS, learned, worlds
 from tests.support.facts import states
-from tests.support.generators import dense_batch, planted_triplets
-from tests.support.process import engine, jsonl, one_line, process, started, until
+from tests.support.generators import planted_triplets
+from tests.support.process import engine, jsonl, one_line, started, until
 
 COUNTED = [
     name
@@ -71,49 +69,6 @@ def test_every_count_is_the_same(tmp_path_factory, name):
     assert not folder.exists()
 
 
-def test_what_was_handed_over_does_not_change(on_disk):
-    rng = np.random.default_rng(3)
-    live = Engine(("adds3", "triplet_counts", "quadruplet_counts"), guard=False, allocation=on_disk)
-    live.objects.ids([f"o{i}" for i in range(9)])
-    for made in live.accumulators.values():
-        made.update(dense_batch(rng, 9, 400))
-    taken = live.snapshot()
-    before = {name: array.copy() for name, array in taken.arrays.items()}
-    counts = live.accumulators["triplet_counts"]._counts
-    assert not any(
-        np.may_share_memory(array, held)
-        for array in taken.arrays.values()
-        for held in (counts.low, counts.n_lo, counts.n_hi)
-    )
-    for made in live.accumulators.values():
-        made.update(dense_batch(rng, 9, 400))
-        made.state()
-    assert same(before, taken.arrays)
-    chunks, _ = encode(taken)
-    assert all(np.array_equal(array, taken.arrays[name]) for name, array in decode(b"".join(chunks)).arrays.items())
-
-
-def test_two_engines_keep_their_counts_where_each_was_told(on_disk):
-    there, here = (
-        Engine(("adds4", "triplet_counts", "quadruplet_counts", "worker_votes"), True, allocation=allocation)
-        for allocation in (on_disk, mapped_arrays.IN_MEMORY)
-    )
-    before, rng = mapped(), np.random.default_rng(5)
-    comparisons = [Triplet(*(f"o{i}" for i in rng.permutation(9)[:3])) for _ in range(200)]
-    here.learn_many(comparisons)
-    assert mapped() == before
-    there.learn_many(comparisons)
-    assert mapped() > before
-    taken = here.snapshot()
-    assert encode(taken)[1].digest == encode(there.snapshot())[1].digest
-    restored = Engine.restore(taken, on_disk)
-    there.merge(restored)
-    here.merge(Engine.restore(taken))
-    assert encode(there.snapshot())[1].digest == encode(here.snapshot())[1].digest
-    del there, restored
-    assert mapped() == before
-
-
 def test_large_arrays_are_on_disk_and_go_with_their_names(on_disk):
     allocation, before = mapped_arrays.on_disk(on_disk.folder, 800), mapped()
     small, large = allocation.allocate(100, np.int64), allocation.allocate(101, np.int64)
@@ -135,15 +90,6 @@ def test_blocks_are_reserved_before_they_are_written(on_disk):
     links = {fd: os.readlink(fd) for fd in Path("/proc/self/fd").iterdir() if os.path.lexists(fd)}
     (file,) = [fd for fd, to in links.items() if to.startswith(str(on_disk.folder))]
     assert os.stat(file).st_blocks * 512 >= held.nbytes == os.stat(file).st_size
-
-
-def test_columns_are_repeated_in_blocks(monkeypatch):
-    monkeypatch.setattr(mapped_arrays, "BLOCK", 4)
-    rng = np.random.default_rng(0)
-    for _ in range(200):
-        sizes = rng.integers(1, 9, rng.integers(0, 12))
-        start, values = np.append(0, sizes.cumsum()), rng.integers(0, 99, len(sizes)).astype(np.int32)
-        assert np.array_equal(mapped_arrays.IN_MEMORY.repeated(values, start), np.repeat(values, sizes))
 
 
 @pytest.fixture
@@ -213,37 +159,10 @@ def test_a_folder_that_cannot_be_used(tmp_path, events):
     assert states(said, f"{state / 'scratch'} … counts.on_disk_above")
 
 
-def test_a_full_disk(tmp_path, events):
-    def small():
-        import resource
-
-        resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))  # what one file may hold: no log of counts fits
-
-    said = one_line(
-        process(
-            "run",
-            events,
-            "--state",
-            tmp_path / "s",
-            "--no-refits",
-            "--config",
-            tmp_path / "disk.toml",
-            status=1,
-            preexec_fn=small,
-        ).stderr
-    )
-    assert states(said, "scratch … 524,288 bytes") and os.strerror(27) in said
-    engine("run", events, "--state", tmp_path / "s", "--no-refits", "--config", tmp_path / "disk.toml")
-
-
-def test_how_it_is_stored_is_not_a_part_of_the_state(tmp_path, events):
-    """Half read with counts in one place, resumed with them in the other: the bytes of the state that never moved."""
-    lines, found = events.read_text().splitlines(), {}
-    for first, second in (("memory", "memory"), ("disk", "memory"), ("memory", "disk")):
-        state, growing = tmp_path / first / second, tmp_path / "growing.jsonl"
-        for name, read in ((first, lines[: len(lines) // 2]), (second, lines)):
-            jsonl(growing, read)
-            engine("run", growing, "--state", state, "--no-refits", "--config", tmp_path / f"{name}.toml")
-        found[first, second] = {file.name: file.read_bytes() for file in sorted((state / "snapshots").iterdir())}
-    one, *others = found.values()
-    assert len(one) == 2 and others == [one, one]
+def test_columns_are_repeated_in_blocks(monkeypatch):
+    monkeypatch.setattr(mapped_arrays, "BLOCK", 4)
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        sizes = rng.integers(1, 9, rng.integers(0, 12))
+        start, values = np.append(0, sizes.cumsum()), rng.integers(0, 99, len(sizes)).astype(np.int32)
+        assert np.array_equal(mapped_arrays.IN_MEMORY.repeated(values, start), np.repeat(values, sizes))

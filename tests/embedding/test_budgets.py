@@ -6,9 +6,7 @@ import pytest
 
 from stream_engine.embedding import lapse_prior
 from stream_engine.embedding.fit import fit, fit_carefully
-from stream_engine.refits import embedding as refit_of
 from tests.support import embedding_reference as reference
-from tests.support import kernel_reference
 
 
 @pytest.mark.parametrize("kernel", ["ste", "t-ste"])
@@ -32,14 +30,3 @@ def test_a_budget_is_held_and_more_of_it_never_gives_less(kernel):
     enough = fit(asked, 2, 0.1, kernel=kernel, max_iterations=whole.iterations + 1)
     assert enough.converged and enough.objective == whole.objective
     assert fit_carefully(asked, 2, 0.1, kernel=kernel, tolerance=1e-15, max_iterations=3)[0].iterations == 3
-
-
-def test_the_refit_that_is_cut_short_is_published_and_says_so():
-    _, triplets = kernel_reference.planted(17, 12, 300, flip=0.05, dimensions=2)
-    snapshot = kernel_reference.snapshot_of(triplets, 12)
-    given = {"dimensions": 2, "kernel": "ste", "ridge": 0.3}
-    cut = refit_of.refit(snapshot, refit_of.Params(**given), 0, max_iterations=2, tolerance=1e-12)
-    whole = refit_of.refit(snapshot, refit_of.Params(**given), 0)
-    assert not cut.report["converged"] and cut.report["iterations"] == 2
-    assert whole.report["converged"] and cut.arrays["X"].shape == whole.arrays["X"].shape
-    assert np.abs(cut.arrays["X"] - whole.arrays["X"]).max() > 0.01, "two iterations were enough"

@@ -12,10 +12,9 @@ from stream_engine.counts import kernels
 from stream_engine.counts.gram_matrices import read_only
 from stream_engine.data import symmetric_matrices
 from stream_engine.data.comparisons import Triplet
-from stream_engine.refits import CannotRefit, refit_module
+from stream_engine.refits import refit_module
 from stream_engine.state.engine import Engine
 from stream_engine.state.published import Published
-from stream_engine.state.snapshot import triplet_columns
 from tests.support.facts import states
 from tests.support.process import engine, jsonl, one_line
 
@@ -55,26 +54,6 @@ def test_the_most_evidence_comes_first(sparse):
         similarity_of_snapshot.subset_ids(snapshot, W, 1, ("x", "o1", "y"))
 
 
-def test_similarity_of_a_triangle_in_order_is_that_of_any_order(monkeypatch):
-    """The way of large n against sorting and summing, and sums of rows against the dense ones, in several blocks."""
-    rng, n = np.random.default_rng(4), 300
-    pairs = np.array([(i, j) for i in range(n) for j in range(i + 1, n) if rng.random() < 0.03 and i % 7], np.int32)
-    w = rng.integers(-9, 10, len(pairs)) * (rng.random(len(pairs)) < 0.9)
-    mixed = rng.permutation(len(pairs))
-    fast, slow = (
-        similarity_matrix.from_triangle(*pairs[order].T, w[order], n) for order in (np.arange(len(pairs)), mixed)
-    )
-    assert symmetric_matrices._in_order(*map(read_only, pairs.T)) and not symmetric_matrices._in_order(
-        *map(read_only, pairs[mixed].T)
-    )
-    slow.sort_indices()
-    assert all(np.array_equal(getattr(fast, part), getattr(slow, part)) for part in ("indptr", "indices", "data"))
-    for x in (fast, slow):
-        assert np.array_equal(x.toarray(), x.toarray().T) and x.toarray()[tuple(pairs.T)].tolist() == w.tolist()
-    monkeypatch.setattr("stream_engine.data.mapped_arrays.BLOCK", 7)
-    assert similarity_of_snapshot._sizes(fast).tolist() == np.abs(slow.toarray()).sum(axis=1).tolist()
-
-
 @pytest.mark.parametrize("kind, params", [("spectral", {"k": 3}), ("sdp_clustering", {"k": 3, "stability": 0})])
 def test_the_rest_joins_the_nearest_cluster(kind, params):
     module, snapshot = refit_module(kind), world().snapshot()
@@ -105,10 +84,7 @@ SOME = tuple(f"o{i}" for i in range(12))
 @pytest.mark.parametrize(
     "how",
     [
-        {"k": 1},
-        {"k": 2},
         {"k": 3},
-        {"k": 3, "refine": False},
         {"k": 17},
         {},
         {"k": 3, "objects": SOME, "rest": "nearest"},
@@ -129,39 +105,6 @@ def test_k1_of_many_objects_is_clustered_in_feature_space(how, monkeypatch):
     assert abs(float(made["objective"]) - float(whole["objective"])) < 1e-9
 
 
-def test_a_factor_of_many_objects_answers_as_the_kernel(monkeypatch):
-    snapshot = world(size=300).snapshot()
-    K = similarity_of_snapshot.similarity(snapshot, "k1").W
-    columns = triplet_columns(snapshot)
-    monkeypatch.setattr(kernels, "KERNEL_LIMIT", 5)
-    W = similarity_of_snapshot.similarity(snapshot, "k1").W
-    decided = [(columns.anchor == i)[columns.n_lo != columns.n_hi].sum() for i in range(18)]
-    assert W.answered().tolist() == decided and similarity_of_snapshot.linked(W, 4).tolist() == [
-        i for i in range(18) if decided[i] >= 4
-    ]
-    most = similarity_of_snapshot.subset_ids(snapshot, W, 1, 5)
-    assert most.tolist() == sorted(sorted(range(18), key=lambda i: (-decided[i], i))[:5])
-    for few in (0, 1000):
-        monkeypatch.setattr(kernels, "FEW_COLUMNS", few)
-        np.testing.assert_allclose(similarity_of_snapshot.restricted(W, most), K[np.ix_(most, most)], atol=1e-12)
-    assert isinstance(similarity_of_snapshot.restricted(W, np.arange(6)), Factored)
-    sdp = refit_module("sdp_clustering")
-    with pytest.raises(CannotRefit, match="k1.*17 objects"):
-        sdp.refit(snapshot, sdp.Params(similarity="k1", k=2), 0)
-    monkeypatch.setattr(kernels, "KERNEL_LIMIT", 10)
-    assert (
-        sdp.refit(snapshot, sdp.Params(similarity="k1", k=2, objects=10, stability=0), 0).arrays["labels"] >= 0
-    ).sum() == 10
-
-
-def test_hierarchy_of_chosen_objects():
-    module, snapshot = refit_module("hierarchy"), world().snapshot()
-    made = module.refit(snapshot, module.Params(objects=("o0", "o1", "o2", "o3")), 0)
-    assert sorted(made.arrays["leaves"].tolist()) == [0, 1, 2, 3]
-    with pytest.raises(CannotRefit, match="objects: 1 of 2 names .*nobody"):
-        module.refit(snapshot, module.Params(objects=("nobody", "o1")), 0)
-
-
 def test_a_file_of_objects_on_the_command_line(tmp_path):
     rows = [{"anchor": f"o{a}", "near": f"o{(a + 3) % 9}", "far": f"o{(a + 1 + a % 2) % 9}"} for a in range(9)]
     engine("run", jsonl(tmp_path / "e.jsonl", rows), "--state", tmp_path / "s", "--no-refits")
@@ -176,20 +119,6 @@ def test_a_file_of_objects_on_the_command_line(tmp_path):
         assert states(one_line(done.stderr), expected)
     line = one_line(engine("refit", "--state", tmp_path / "s", "reliability", "--objects", chosen, status=2).stderr)
     assert "objects" in line and "reliability" in line
-
-
-@pytest.mark.parametrize("name", ["k1", "k2"])
-def test_kernels_of_many_objects_are_exported_as_their_factor(name, monkeypatch):
-    """K = Phi Phi^T off the diagonal, which is that of K where there is anything to say."""
-    from scipy import sparse as sp
-
-    published = Published(world().snapshot(), {})
-    K = exports.contents(name, published)[name].arrays["K"]
-    monkeypatch.setattr(kernels, "KERNEL_LIMIT", 17)
-    made = exports.contents(name, published)[name].arrays
-    phi = sp.csc_array((made["data"], made["indices"], made["indptr"]), shape=tuple(made["shape"]))
-    np.testing.assert_allclose((phi @ phi.T).toarray(), K, atol=1e-12)
-    assert phi.nnz == kernels.features1(triplet_columns(published.snapshot)).nnz or name == "k2"
 
 
 def test_nothing_of_size_n_squared_is_made(tmp_path):
@@ -213,3 +142,23 @@ def test_nothing_of_size_n_squared_is_made(tmp_path):
         assert tracemalloc.get_traced_memory()[1] < 200e6
     finally:
         tracemalloc.stop()
+
+
+def test_similarity_of_a_triangle_in_order_is_that_of_any_order(monkeypatch):
+    """The way of large n against sorting and summing, and sums of rows against the dense ones, in several blocks."""
+    rng, n = np.random.default_rng(4), 300
+    pairs = np.array([(i, j) for i in range(n) for j in range(i + 1, n) if rng.random() < 0.03 and i % 7], np.int32)
+    w = rng.integers(-9, 10, len(pairs)) * (rng.random(len(pairs)) < 0.9)
+    mixed = rng.permutation(len(pairs))
+    fast, slow = (
+        similarity_matrix.from_triangle(*pairs[order].T, w[order], n) for order in (np.arange(len(pairs)), mixed)
+    )
+    assert symmetric_matrices._in_order(*map(read_only, pairs.T)) and not symmetric_matrices._in_order(
+        *map(read_only, pairs[mixed].T)
+    )
+    slow.sort_indices()
+    assert all(np.array_equal(getattr(fast, part), getattr(slow, part)) for part in ("indptr", "indices", "data"))
+    for x in (fast, slow):
+        assert np.array_equal(x.toarray(), x.toarray().T) and x.toarray()[tuple(pairs.T)].tolist() == w.tolist()
+    monkeypatch.setattr("stream_engine.data.mapped_arrays.BLOCK", 7)
+    assert similarity_of_snapshot._sizes(fast).tolist() == np.abs(slow.toarray()).sum(axis=1).tolist()

@@ -69,22 +69,6 @@ def by_name(state, out, what):
     return rows
 
 
-def test_food_as_jsonl_gives_the_same_summary_and_two_runs_the_same_bytes(food, judgements, tmp_path):
-    import gzip
-
-    with gzip.open(judgements / "food100" / "triplets.csv.gz", "rt") as rows, open(tmp_path / "food.jsonl", "w") as out:
-        for row in csv.DictReader(rows):
-            out.write(json.dumps(row) + "\n")
-    for state in ("one", "two"):
-        engine("run", tmp_path / "food.jsonl", "--state", tmp_path / state, "--no-refits", "--snapshot-interval", "0")
-    one, two = (next((tmp_path / state / "snapshots").iterdir()).read_bytes() for state in ("one", "two"))
-    assert one == two
-    found, other = summary(tmp_path / "one"), summary(food)
-    for key in ("snapshot", "positions", "progressive"):
-        found.pop(key), other.pop(key)
-    assert found == other
-
-
 @pytest.mark.parametrize(
     "file, options, expected",
     [
@@ -105,28 +89,6 @@ def test_food_as_jsonl_gives_the_same_summary_and_two_runs_the_same_bytes(food, 
 def test_published_figures(judgements, tmp_path, file, options, expected):
     engine("run", judgements / file, "--state", tmp_path / "s", "--no-refits", *options)
     assert figures(tmp_path / "s") == expected
-
-
-def test_odd_one_out_gives_two_triplets_a_row(judgements, tmp_path):
-    engine(
-        "run",
-        judgements / "perceptual_kernels" / "color-td.odd_one_out.csv",
-        "--state",
-        tmp_path / "s",
-        "--no-refits",
-        "--type",
-        "odd_one_out",
-        "--columns",
-        "objects=a|b|odd,odd=odd",
-        "--where",
-        "phase=test",
-        "--where",
-        "is_catch=0",
-    )
-    found = summary(tmp_path / "s")
-    assert (
-        found["events"] == 2_400 and found["triplets"] == 4_800 and found["objects"] == 10 and found["rejected"] == {}
-    )
 
 
 def test_cars_cluster_as_the_paper_reports(judgements, tmp_path):

@@ -87,15 +87,6 @@ def test_killed_at_random_and_restarted_until_the_end_equals_uninterrupted(tmp_p
         assert whole[name] == killed[name], name
 
 
-def test_consumed_input_again_changes_nothing(tmp_path):
-    events = jsonl(tmp_path / "events.jsonl", stream(random.Random(1), 300))
-    state = tmp_path / "state"
-    engine("run", events, "--state", state, "--refit", "sdp_clustering")
-    files = {p: p.read_bytes() for p in state.rglob("*") if p.is_file() and p.name != "lock"}
-    engine("run", events, "--state", state, "--refit", "sdp_clustering")
-    assert files == {p: p.read_bytes() for p in state.rglob("*") if p.is_file() and p.name != "lock"}
-
-
 def test_followed_file_scraped_asked_and_stopped(tmp_path):
     events = jsonl(tmp_path / "events.jsonl", [{"anchor": "a", "near": "b", "far": "c"}] * 10)
     state = tmp_path / "state"

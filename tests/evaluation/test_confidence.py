@@ -1,9 +1,6 @@
 """Confidence equals its definitions on dense little worlds; noise and planted structure are told apart."""
 
-import io
-
 import numpy as np
-import pyarrow.csv
 import pytest
 from scipy.stats import beta
 
@@ -11,7 +8,6 @@ from stream_engine import exports
 from stream_engine.clustering.stability import Replicates, improved_partition
 from stream_engine.counts import confidence
 from stream_engine.data.triplet_columns import columns_from_triplets, pair_of_entry
-from stream_engine.exports.files import encode
 from stream_engine.refits.sdp_clustering import Params, refit
 from stream_engine.state.artifact import Artifact
 from stream_engine.state.engine import Engine
@@ -128,34 +124,6 @@ def test_noise_is_not_stable_and_the_same_matrix_is():
         same = improved_partition(planted, groups, 0)
         made = Replicates.of(groups, [(same, same)] * 3)
         assert (made.stability == 1).all() and (made.agreement == 1).all() and (made.second == -1).all()
-
-
-def test_exports_hold_the_figures_beside_the_names(groups):
-    x = np.random.default_rng(0).normal(size=(29, 2))  # made before the last object came
-    clusters = refit(groups, Params(k=3), 0)
-    published = Published(
-        groups,
-        {"sdp_clustering": clusters, "kernel_learning": Artifact("kernel_learning", "", 1, {}, 0, {"K": x @ x.T}, {})},
-    )
-    content = exports.contents("evidence", published)["evidence"]
-    assert content.arrays["answers"].sum() == 3 * groups.counters["triplets"]
-    np.testing.assert_array_equal(content.arrays["cluster_stability"], clusters.arrays["stability"])
-    table = pyarrow.csv.read_csv(
-        io.BytesIO(encode("evidence", content, "npz", groups.objects)["evidence.csv"])
-    ).to_pydict()
-    assert (
-        list(map(str, table["object"])) == list(groups.objects)
-        and table["answers"] == content.arrays["answers"].tolist()
-    )
-    assert content.arrays["right_sdp_clustering"].mean() > 0.65 > 0.6 > content.arrays["right_kernel_learning"].mean()
-    assert content.arrays["right_kernel_learning"][29] == 0.5  # it knows nothing of that one
-    sure = exports.contents("confidence", published)["confidence"].arrays
-    counts = exports.contents("triplet_counts", published)["triplet_counts"].arrays
-    for key in ("anchor", "lo", "hi"):
-        np.testing.assert_array_equal(sure[key], counts[key])
-    np.testing.assert_array_equal(sure["confidence"], confidence.majority(counts["n_lo"], counts["n_hi"]))
-    said = np.where(sure["predicted"] > 0.5, counts["n_lo"], counts["n_hi"])[sure["predicted"] != 0.5]
-    assert said.sum() > 0.75 * groups.counters["triplets"]
 
 
 def test_right_is_a_plain_count(groups):

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from stream_engine.evaluation import judgement_folds, probability
-from stream_engine.evaluation.probability import CountedAnswers, calibration_of, of_counts, similarity_of, too_many
+from stream_engine.evaluation.probability import CountedAnswers, calibration_of, of_counts, similarity_of
 from stream_engine.evaluation.similarities import matrix
-from stream_engine.exports.models import left_out, table
+from stream_engine.exports.models import table
 from stream_engine.formats import decoder
 from stream_engine.formats.options import EventOptions
 from stream_engine.refits import embedding
@@ -117,14 +117,3 @@ def test_the_table_has_them_on_the_judgements_that_refits_report_on():
     assert rows["adds3"]["accuracy"] == counts.judgement.accuracy > 0.6
     assert rows["embedding"]["ceiling"] == rows["adds3"]["ceiling"] and rows["adds3"]["seconds"] is None
     assert next(iter(rows)) == "embedding" and rows["chance"]["accuracy"] == 0.5
-
-
-def test_what_would_cost_too_much_is_left_out_and_said(whole, monkeypatch):
-    assert too_many(whole) is None and left_out(Published(whole, {})) is None
-    monkeypatch.setattr(probability, "KEYS", 10)
-    probability._remembered.clear()
-    assert of_counts(whole, 0) == {} and table(Published(whole, {})) == []
-    said = left_out(Published(whole, {}))
-    assert said.startswith("adds3, k1, k2, majority ") and "9 objects" in said
-    probability._remembered.clear()
-    assert of_counts(snapshot_of(lines_of(m=1)), 0) == {}

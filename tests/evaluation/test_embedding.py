@@ -82,16 +82,6 @@ def test_neighbours_and_dendrogram_against_their_definition():
     assert embedding.complete_linkage(np.ones((1, 1))).shape == (0, 4)
 
 
-def test_pictures_hold_together():
-    points = world(6, 10, 2)
-    first = embedding.pictures(points @ points.T, 2, 3)
-    mirrored = first["coordinates"] * [-1, 1]
-    again = embedding.pictures(points @ points.T, 2, 3, embedding.earlier({"coordinates": mirrored[:8]}))
-    np.testing.assert_allclose(again["coordinates"][:8].mean(axis=0) - mirrored[:8].mean(axis=0), 0, atol=1e-9)
-    np.testing.assert_allclose(again["coordinates"], mirrored, atol=1e-9)
-    assert set(first) == {"coordinates", "explained", "neighbours", "linkage"}
-
-
 @pytest.mark.parametrize("n", [0, 1, 2, 3, 4, 9])
 def test_the_scale_of_margins_is_that_of_all_triples(n):
     points = np.random.default_rng(n).normal(size=(n, 2))

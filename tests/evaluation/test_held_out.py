@@ -120,18 +120,6 @@ def test_the_ceiling_counts_by_hand(seed):
     assert got.at_most == pytest.approx((1 + np.sqrt(max(2 * two - 1, 0))) / 2)
 
 
-def test_no_model_that_answers_alike_for_everybody_surpasses_the_ceiling():
-    """Questions on which shares of the people differ: the best answer to each is right less often than `at_most`, and
-    where all shares are the same just as often; the majority of others lies below it where few answered the same."""
-    rng = np.random.default_rng(0)
-    for shares, apart in ((rng.uniform(0.5, 1, 4000), 0.06), (np.full(4000, 0.8), 0.02)):
-        for answered in (2, 3, 9):
-            n_lo = rng.binomial(answered, shares).astype(float)
-            alone = np.full(len(shares), float(answered))
-            most = held_out._at_most(n_lo, answered - n_lo, alone, alone)
-            assert shares.mean() - 0.01 < most < shares.mean() + apart
-
-
 def test_answers_that_name_nobody_and_no_time_agree_as_far_as_people_do():
     """Thirty questions answered twelve times, three in four alike: equal answers are one judgement, given often."""
     lines = [(f"a{i}", f"b{i}", f"c{i}") for i in range(30)]

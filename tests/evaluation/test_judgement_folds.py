@@ -196,16 +196,6 @@ def test_a_worker_who_gave_half_of_the_answers_is_not_held_out():
         assert 0 < out.mean() <= 0.5 and 0 not in found.worker[out]
 
 
-def test_answers_about_a_subset():
-    made = world(4, n=8)
-    new_id = np.array([-1, 0, 1, 2, -1, 3, 4, 5], np.int32)
-    found = evidence(made)
-    inside = found.among(new_id)
-    kept = (new_id[found.rows] >= 0).all(axis=1)
-    assert inside.rows.tolist() == new_id[found.rows[kept]].tolist() and 0 < kept.sum() < len(kept)
-    assert np.array_equal(inside.unit, found.unit[kept]) and inside.draw is found.draw
-
-
 def test_comparisons_alone_are_held_out_with_their_reverses():
     made = world(2, n=6, screens=40, quadruplets=0.3, shown=4)
     snapshot = counted(made.rows(), made.names)

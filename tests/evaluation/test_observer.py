@@ -9,26 +9,21 @@ from river import metrics
 
 from stream_engine import evaluation
 from stream_engine.counts import kernels
-from stream_engine.data.comparisons import EVENT_TYPES, Decoded
+from stream_engine.data.comparisons import Decoded
 from stream_engine.evaluation import PREDICTORS, predictor
 from stream_engine.evaluation.answer_probabilities import Calibration
 from stream_engine.evaluation.drift import Worsening
 from stream_engine.evaluation.observer import (
-    ALL,
     BINS,
     KINDS,
     MOST,
     SHARE,
     Observer,
     Scores,
-    drawn_of,
     figures,
     signals,
-    smaller,
     table,
 )
-from stream_engine.formats import decoder
-from stream_engine.formats.options import EventOptions
 from stream_engine.state.artifact import Artifact
 from stream_engine.state.engine import Engine
 from stream_engine.state.published import Published
@@ -232,63 +227,6 @@ def test_calibration_finds_the_probabilities_of_noisy_judges():
     for _ in range(200):  # all as expected, for long: confident, and finite
         calibration.learn(np.ones(256))
     assert 0.95 < calibration.probability(np.ones(1))[0] < 1 and np.isfinite(calibration.weights).all()
-
-
-def test_kinds_of_sampled_comparisons():
-    lines = (
-        b'{"anchor":"a","near":"b","far":"c"}\n{"type":"ranking","anchor":"a","ranked":["b","c","d"]}\n'
-        b'{"type":"quadruplet","near":["a","b"],"far":["c","d"]}\n{"type":"label","object":"a","label":"x"}\n'
-        b'{"type":"odd_one_out","objects":["b","c","d"],"odd":"d"}\n'
-    )
-    engine = Engine()
-    batch = engine.learn(decoder("json", EventOptions())(lines))
-    assert [EVENT_TYPES[k] for k in batch.kinds.kind] == ["triplet", "ranking", "quadruplet", "label", "odd_one_out"]
-    observer = Observer()
-    observer.serve(engine.snapshot())
-    rows, kind, _ = observer._drawn(batch)
-    assert [KINDS[k] for k in kind] == ["triplet", *["ranking"] * 3, "quadruplet", *["odd_one_out"] * 2]
-    names = np.array(engine.objects.names)[rows].tolist()
-    assert names[0] == ["a", "b", "a", "c"] and names[4] == ["a", "b", "c", "d"] and names[6] == ["c", "b", "c", "d"]
-    observer = Observer()
-    observer.serve(engine.snapshot())
-    observer.observe(batch, {})
-    assert {kind: said["total"]["tested"] for kind, said in figures_of(observer)["adds3"].items()} == {
-        "all": 6,
-        "triplet": 1,
-        "ranking": 3,
-        "odd_one_out": 2,
-    }
-    assert figures_of(observer)["adds4"]["quadruplet"]["total"]["tested"] == 1
-
-
-def test_a_sample_is_spread_evenly_and_in_order():
-    rng = np.random.default_rng(0)
-    batch = dense_batch(rng, 6, 5000)
-    observer = Observer()
-    observer.seen = 20 * ALL
-    rows, kind, _ = observer._drawn(batch)
-    assert abs(len(rows) - drawn_of(20 * ALL, 5000)) <= 1 and 200 < len(rows) < 250
-    assert abs((kind == KINDS.index("quadruplet")).mean() - len(batch.quadruplets) / 5000) < 0.1
-    assert all(tuple(r[[0, 1, 3]]) in set(map(tuple, batch.triplets.tolist())) for r in rows[rows[:, 0] == rows[:, 2]])
-    number = np.arange(SHARE * 1000, dtype=np.int32)
-    many = batch._replace(
-        triplets=np.stack([number, number, number], axis=1),
-        quadruplets=batch.quadruplets[:0],
-        quadruplet_at=batch.quadruplet_at[:0],
-        kinds=None,
-    )
-    observer.seen = 2 * ALL * SHARE
-    drawn = observer._drawn(many).rows[:, 0]
-    stretch = np.array([drawn_of(0, observer.seen + each) for each in drawn.tolist()])  # one more is drawn in each
-    stretch -= math.floor(stretch[0] + 1 / SHARE) + np.arange(len(drawn))
-    assert (stretch >= -1 / SHARE).all() and (stretch < 1).all()  # by whole comparisons
-    assert len(np.unique(drawn % SHARE)) == SHARE and abs(len(drawn) - 1000) <= 1
-
-
-def test_similarities_are_held_in_few_bytes_and_whole():
-    for most, kind in ((0, np.int16), (32_767, np.int16), (32_768, np.int32), (2**31, np.float64)):
-        whole = np.array([[0.0, most], [-most, 1.0]])
-        assert smaller(whole).dtype == kind and (smaller(whole) == whole).all()
 
 
 def test_small_blocks_wait_and_nothing_is_tested_by_a_later_model():

@@ -5,7 +5,6 @@ import json
 import numpy as np
 import pytest
 
-from stream_engine.evaluation import NoModel
 from stream_engine.evaluation.probability import COUNTED, counted, model
 from stream_engine.formats import decoder
 from stream_engine.formats.options import EventOptions
@@ -111,14 +110,3 @@ def test_coins_are_no_evidence(name):
     engine.learn(decoder("json", EventOptions(provenance=True))("\n".join(lines).encode()))
     p = counted(engine.snapshot(), name)[0].probability(asked(rng, 500))
     assert np.abs(p - 0.5).mean() < 0.08
-
-
-def test_what_is_not_there_is_said(world, artifacts):
-    with pytest.raises(NoModel, match="'kernel_learning': .*embedding, adds3.* `stream-engine refit"):
-        model(Published(world[1], {"embedding": artifacts["embedding"]}), "kernel_learning")
-    with pytest.raises(NoModel, match="'soe'.*kernel_learning"):
-        model(Published(world[1], {}), "soe")
-    with pytest.raises(NoModel, match="model"):
-        model(Published(Engine().snapshot(), {}))
-    with pytest.raises(NoModel, match="'k1'"):
-        model(Published(Engine().snapshot(), {}), "k1")

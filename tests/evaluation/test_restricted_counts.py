@@ -5,8 +5,6 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from stream_engine.counts import gram_matrices
-from stream_engine.data.symmetric_matrices import dense_matrix, sparse_matrix
 from stream_engine.data.triplet_columns import columns_from_triplets
 from stream_engine.evaluation import subset
 
@@ -31,7 +29,7 @@ def as_dict(columns):
     return dict(zip(keys, np.stack([columns.n_lo, columns.n_hi], axis=1).tolist()))
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(8))
 def test_restricted_columns_are_the_counts_among_the_objects(seed):
     rng = np.random.default_rng(seed)
     rows = triplets(rng, 5 if seed % 4 == 0 else 60)
@@ -47,29 +45,3 @@ def test_restricted_columns_are_the_counts_among_the_objects(seed):
     assert as_dict(found) == expected and found.n_objects == N and (np.diff(found.start) > 0).all()
     named = Counter(rows.ravel().tolist())
     assert subset.answers(columns).tolist() == [named[i] for i in range(N)]
-
-
-@pytest.mark.parametrize("seed", range(12))
-def test_entries_make_a_symmetric_matrix_in_any_order(seed):
-    rng = np.random.default_rng(seed)
-    pairs = np.array(sorted({tuple(sorted(rng.permutation(N)[:2].tolist())) for _ in range(2 + seed)}), np.int32)
-    w = rng.integers(-5, 6, len(pairs))
-    expected = np.zeros((N, N), w.dtype)
-    for (a, b), value in zip(pairs.tolist(), w.tolist()):
-        expected[a, b] = expected[b, a] = value
-    assert np.array_equal(dense_matrix(*pairs.T, w, N), expected)
-    for order in (np.arange(len(pairs)), rng.permutation(len(pairs))):
-        for turned in (pairs[order], pairs[order][:, ::-1]):
-            found = sparse_matrix(*turned.T, w[order], N, np.float64)
-            assert np.array_equal(found.toarray(), expected) and found.dtype == np.float64
-            assert all((np.diff(found.indices[a:b]) > 0).all() for a, b in zip(found.indptr, found.indptr[1:]))
-    twice = np.concatenate([pairs, pairs])
-    assert np.array_equal(sparse_matrix(*twice.T, np.concatenate([w, w]), N).toarray(), 2 * expected)
-    assert sparse_matrix(*pairs[:0].T, w[:0], N).nnz == 0
-
-
-def test_who_has_no_feature_has_no_length():
-    phi = gram_matrices.features([0, 2, 4], [0, 2, 2, 3], [3.0, 0.5, 1.0, 0.0], 5)
-    squares, scale = gram_matrices.lengths(phi)
-    assert squares.tolist() == [9.0, 0.0, 1.25, 0.0, 0.0]
-    assert scale.tolist() == [1 / 3, 0.0, 1 / np.sqrt(1.25), 0.0, 0.0]

@@ -10,23 +10,17 @@ from scipy.stats import spearmanr
 
 from stream_engine import exports
 from stream_engine.commands.export import export
-from stream_engine.counts import Forgetting, empty, kernels
+from stream_engine.counts import kernels
 from stream_engine.data.comparisons import Decoded, Provenance
 from stream_engine.evaluation import weighted_counts, worker_reliability
-from stream_engine.exports.summary import summary_of
 from stream_engine.formats import decoder
 from stream_engine.formats.options import EventOptions
 from stream_engine.refits import reliability, spectral
-from stream_engine.service.resumed import restored
-from stream_engine.service.settings import BadSettings
-from stream_engine.service.settings.loading import load
 from stream_engine.state.engine import Engine
 from stream_engine.state.snapshot import encode
 from stream_engine.state.store import Store
 from tests.support.generators import planted_triplets
 from tests.support.served import served
-
-FORGETTING = ("adds3_decayed", "triplet_counts_decayed", "window")
 
 
 def decoded(triplets, n, workers=None, time=None, weight=None) -> Decoded:
@@ -137,26 +131,6 @@ def test_who_guesses_is_found(questions):
         )
 
 
-def test_nobody_is_judged_by_what_they_said_themselves():
-    """The margins of a worker's votes do not change with the worker's votes."""
-    triplets, workers, _, _ = study()
-    votes = worker_reliability.votes_of(learned(triplets, workers))
-    fold = np.arange(len(votes.names)) % 5
-    mine = votes.worker == 3
-    turned = votes._replace(n_lo=np.where(mine, votes.n_hi, votes.n_lo), n_hi=np.where(mine, votes.n_lo, votes.n_hi))
-    one, two = (worker_reliability._margins(v, fold, np.full(len(v.names), 0.9), (2,))[2] for v in (votes, turned))
-    np.testing.assert_array_equal(one[mine], two[mine])
-    assert not np.array_equal(one[~mine], two[~mine])
-
-
-def test_the_slope_is_per_standard_deviation_of_the_margin(monkeypatch):
-    margins, em = [], worker_reliability._em
-    monkeypatch.setattr(worker_reliability, "_em", lambda *given: (margins.append(given[1]), em(*given))[1])
-    triplets, workers, _, _ = study()
-    found = worker_reliability.estimate(worker_reliability.votes_of(learned(triplets, workers)))
-    assert found.slope > 0 and [margin.std() for margin in margins] == pytest.approx([1.0] * len(margins))
-
-
 def test_what_is_told_of_the_predictor_is_of_workers_who_chose_nothing():
     """Where all answers are coins half is right. The agreement that chose a rank of five is more; that of unheard
     workers is not."""
@@ -260,61 +234,6 @@ def test_catch_trials_reach_the_record_and_nothing_else():
 
 
 # ---- forgetting as a run sees it
-
-
-def test_a_state_is_only_resumed_with_the_same_forgetting(tmp_path):
-    settings = load(None, {"accumulators": ["window"], "forgetting.window": 50, "state": str(tmp_path)}, {})
-    engine = restored(settings, None)
-    assert engine.settings()["forgetting"] == {"by": "count", "window": 50.0}
-    snapshot = engine.snapshot()
-    assert restored(settings, snapshot).settings() == engine.settings()
-    with pytest.raises(BadSettings, match="settings"):
-        restored(load(None, {"accumulators": ["window"], "forgetting.window": 60}, {}), snapshot)
-    assert "forgetting" not in Engine().settings()
-    for wrong, said in ({"forgetting.window": 0.5}, "expected at least 1"), ({"forgetting.half_life": 0}, "> 0"):
-        with pytest.raises(BadSettings, match=said):
-            load(None, wrong, {})
-
-
-@pytest.mark.parametrize("by", ["count", "time"])
-def test_resumed_and_uninterrupted_forget_alike(by):
-    rng = np.random.default_rng(4)
-    triplets, time = planted_triplets(rng, rng.normal(size=(9, 2)), 900), rng.normal(np.arange(900), 40)
-    forgetting = Forgetting(by, 37.0, 100.0)
-    whole = Engine(FORGETTING, None, forgetting)
-    resumed = Engine(FORGETTING, None, forgetting)
-    for begin in range(0, 900, 60):
-        part = slice(begin, begin + 60)
-        whole.learn(decoded(triplets[part], 9, time=time[part]))
-        resumed = Engine.restore(resumed.snapshot())
-        resumed.learn(decoded(triplets[part], 9, time=time[part]))
-    mine, theirs = resumed.snapshot(), whole.snapshot()
-    for key, array in theirs.section("window").items():
-        np.testing.assert_array_equal(mine.section("window")[key], array)  # exact
-    for how in ("window", "decayed"):
-        i, j, w, effective = weighted_counts.adds3(theirs, how)
-        again = weighted_counts.adds3(mine, how)
-        np.testing.assert_array_equal(again.i, i)
-        np.testing.assert_allclose(again.w, w, rtol=0, atol=1e-9 * np.abs(w).sum())
-        if how == "window":
-            inside = np.arange(800, 900) if by == "count" else np.flatnonzero(time > time.max() - 100)
-            plain = empty("adds3")
-            plain.update(whole.batch(decoded(triplets[inside], 9)))
-            np.testing.assert_array_equal(w, plain.state()["w"])
-            assert effective == len(inside)
-    found = summary_of(theirs)["not_in_recent"]
-    assert (
-        found.keys() == set(FORGETTING)
-        and found["window"]["untimed"] == 0
-        and "not_in_recent" not in summary_of(Engine().snapshot())
-    )
-    if by == "time":
-        assert (
-            theirs.section("window")["late"]
-            == found["window"]["late"]
-            == sum(t <= time[: e + 1].max() - 100 for e, t in enumerate(time))
-            > 0
-        )
 
 
 def test_worker_names_go_nowhere_unasked(tmp_path):

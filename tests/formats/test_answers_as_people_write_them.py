@@ -7,11 +7,9 @@ import pyarrow as pa
 import pytest
 
 from stream_engine.formats import decoder
-from stream_engine.formats.arrow_columns import arrow_table
 from stream_engine.formats.csv_events import Decoder as CsvDecoder
 from stream_engine.formats.json_events import Decoder as JsonDecoder
 from stream_engine.formats.options import EventOptions
-from stream_engine.formats.table_events import read_table
 
 NAMES = ["a", "b", "16", "é", "x y"]
 
@@ -112,19 +110,6 @@ def test_an_answer_may_be_the_column_that_its_object_stands_in(kind):
     alike(by_column, options._replace(answers_by="position"), named)
 
 
-def test_a_place_that_nothing_stands_at_is_refused():
-    events = [{"objects": ["1", "2", "3"], "odd": odd} for odd in (1, 0, 4, 3)]
-    triplets, *_, refused = alike(events, EventOptions("odd_one_out", answers_by="position"))
-    assert triplets == [("2", "3", "1"), ("3", "2", "1"), ("1", "2", "3"), ("2", "1", "3")]
-    assert refused == [(1, "not_shown"), (2, "not_shown")]
-
-
-@pytest.mark.parametrize("lone", ["b", 16])
-def test_one_answer_need_not_stand_in_a_list(lone):
-    events = [{"anchor": "a", "shown": ["b", "16"], "chosen": lone}]
-    assert alike(events, EventOptions("pick"))[0] == [("a", "b", "16") if lone == "b" else ("a", "16", "b")]
-
-
 @pytest.mark.parametrize("kind", ["triplet", "quadruplet"])
 def test_votes_are_so_many_answers_each_way(kind):
     rng = np.random.default_rng(3)
@@ -161,54 +146,6 @@ def in_four_columns(event):
     return {key: value for key, value in event.items() if key not in ("near", "far")} | pairs
 
 
-@pytest.mark.parametrize("votes", [-1, 1.5, 1_000_001])
-def test_a_count_that_cannot_be_is_refused(votes):
-    good = {"anchor": "a", "near": "b", "far": "c", "n_near": 2}
-    for way, done in all_ways([good, good | {"n_near": votes}], EventOptions()):
-        assert [(r.index, r.reason) for r in done.rejected] == [(1, "bad_votes")], way
-        assert len(done.triplets) == 2
-    as_text = json.dumps(good | {"n_far": str(votes)}).encode()
-    assert JsonDecoder(EventOptions())(as_text).rejected[0].reason == "bad_votes"
-
-
-def test_votes_over_a_piece_come_in_pieces(monkeypatch):
-    from stream_engine.formats import expand_in_pieces
-
-    event = {"anchor": "a", "near": "b", "far": "c", "n_near": 7, "n_far": 3}
-    value = "".join(json.dumps(event) + "\n" for _ in range(5)).encode()
-    whole = JsonDecoder(EventOptions(provenance=True))(value)
-    monkeypatch.setattr(expand_in_pieces, "COMPARISONS_AT_ONCE", 20)
-    first = JsonDecoder(EventOptions(provenance=True))(value)
-    parts = [first, *first.rest]
-    assert [len(part.triplets) for part in parts] == [20, 20, 10]
-    assert np.concatenate([part.triplets for part in parts]).tolist() == whole.triplets.tolist()
-    assert [part.provenance.of_triplet.tolist() for part in parts] == [[0] * 10 + [1] * 10] * 2 + [[0] * 10]
-
-
-def test_whole_floats_are_the_integers_they_are():
-    columns = {
-        "anchor": [16.0, 2.0, None],
-        "near": [1.0, -3.0, 1.0],
-        "far": [0.0, 5.0, 2.0],
-        "worker": [7.0, None, 1.0],
-    }
-    events = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
-    for way, done in all_ways(events, EventOptions()):
-        assert said(done)[0] == [("16", "1", "0"), ("2", "-3", "5")], way
-        assert said(done)[5] == ["7", None], way
-        assert [r.index for r in done.rejected] == [2], way
-    nan = pa.RecordBatch.from_pydict({**columns, "worker": [7.0, float("nan"), 1.0]})
-    assert said(decoder("arrow", EventOptions(provenance=True))(nan))[5] == ["7", None]
-
-
-@pytest.mark.parametrize("name", ["16.00", "1e3", "05.0", "1.5", "1" * 17 + ".0"])
-def test_text_that_no_column_of_floats_writes_stays_as_it_is(name):
-    for fast in (True, False):
-        done = CsvDecoder(EventOptions(), fast)(b"anchor,near,far\n%b,b,c\n" % name.encode())
-        assert list(done.names) == [name, "b", "c"]
-    assert list(JsonDecoder(EventOptions())(b'{"anchor":"16.0","near":"b","far":"c"}').names) == ["16.0", "b", "c"]
-
-
 @pytest.mark.parametrize(
     ("time", "seconds"),
     [
@@ -226,28 +163,11 @@ def test_times_as_pandas_and_sql_write_them(time, seconds):
         assert done.provenance.time.tolist() == pytest.approx([seconds, seconds], abs=1e-6), way
 
 
-@pytest.mark.parametrize("time", ["2015-05-29", "2015-13-29 03:46:14", "2015-05-29 3:46", "29.05.2015 03:46:14"])
-def test_what_is_no_time_is_refused(time):
-    for way, done in all_ways([{"anchor": "a", "near": "b", "far": "c", "time": time}], EventOptions()):
-        assert [r.reason for r in done.rejected] == ["bad_time"], way
-
-
-def test_spaces_around_a_name_are_no_part_of_it_and_those_within_are():
-    for fast in (True, False):
-        done = CsvDecoder(EventOptions(), fast)(b' anchor ,near, far\n a b\t,"  c ",d e \n')
-        assert list(done.names) == ["a b", "c", "d e"]
-        refused = CsvDecoder(EventOptions(), fast)(b"anchor,near,far\na,  ,c\n")
-        assert [r.reason for r in refused.rejected] == ["empty_name"]
-
-
-def test_read_table_is_told_that_there_are_no_whole_floats():
-    """A table whose bytes hold no ".0" is not searched for it; one that holds it is."""
-    from stream_engine.formats.event_block import Block
-    from stream_engine.formats.event_fields import fields_of
-
-    columns = {name: pa.array([text]) for name, text in zip(("anchor", "near", "far"), ("1.0", "b", "c"), strict=True)}
-    for floats, expected in ((True, "1"), (False, "1.0")):
-        block = Block(False)
-        fields = fields_of(EventOptions(), pairs=True)
-        read_table(arrow_table(columns, 1, fields, True, floats), fields, block, np.arange(1))
-        assert block.decoded(lambda row: (0, b"")).names[0] == expected
+@pytest.mark.parametrize("votes", [-1, 1.5, 1_000_001])
+def test_a_count_that_cannot_be_is_refused(votes):
+    good = {"anchor": "a", "near": "b", "far": "c", "n_near": 2}
+    for way, done in all_ways([good, good | {"n_near": votes}], EventOptions()):
+        assert [(r.index, r.reason) for r in done.rejected] == [(1, "bad_votes")], way
+        assert len(done.triplets) == 2
+    as_text = json.dumps(good | {"n_far": str(votes)}).encode()
+    assert JsonDecoder(EventOptions())(as_text).rejected[0].reason == "bad_votes"

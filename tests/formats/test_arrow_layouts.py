@@ -99,13 +99,6 @@ def test_lists(kind):
     assert decoded(shown=LISTED[kind](plain), **more) == wanted
 
 
-@pytest.mark.parametrize("large", [False, True])
-def test_views_where_no_list_is_there_at_all(large):
-    plain = pa.array([None, None], pa.list_(pa.string()))
-    more = {"anchor": pa.array(["x"] * 2), "type": pa.array(["pick"] * 2), "chosen": pa.array(["a"] * 2)}
-    assert decoded(shown=views(plain, large), **more) == decoded(shown=plain, **more)
-
-
 @pytest.mark.parametrize("kind", [pa.binary(), pa.large_binary(), pa.binary_view()])
 def test_only_rows_that_are_no_text_are_refused(kind):
     names = pa.array([b"a", b"na\xefve", b"c"], pa.binary()).cast(kind)

@@ -22,16 +22,6 @@ CELLS = st.text(alphabet='ab,"\n\r\u00e9 ', max_size=6)
 
 
 @QUICK
-@given(st.text(alphabet='a,"\n', max_size=30), st.integers(1, 4))
-def test_a_row_that_can_be_read_ends_where_its_record_ends(text, width):
-    value = text.encode()
-    rows = rows_of(value, width)
-    for start, end, state in zip(rows.start.tolist(), rows.end.tolist(), rows.state.tolist(), strict=True):
-        if state == WHOLE:
-            assert first_record_end(value[start:] + b"\n", len(value) - start + 1, width) == end - start + 1
-
-
-@QUICK
 @given(st.lists(st.tuples(CELLS, CELLS), max_size=8), st.sampled_from(["\n", "\r\n"]))
 def test_what_a_csv_writer_writes_has_the_same_records_for_both(cells, line_end):
     out = io.StringIO()

@@ -5,12 +5,11 @@ import itertools
 import numpy as np
 import pytest
 
-from stream_engine.data.comparisons import EVENT_TYPES, REASONS, InvalidEvent, Quadruplet, Triplet
-from stream_engine.data.packed_names import Names, pack_names
-from stream_engine.formats import event_block, expand
+from stream_engine.data.comparisons import EVENT_TYPES, InvalidEvent, Quadruplet, Triplet
+from stream_engine.formats import event_block
 from stream_engine.formats import expand as room
-from stream_engine.formats.event_block import Block, plain_triplets
-from stream_engine.formats.event_columns import FieldNames, Origins, Piece, untold
+from stream_engine.formats.event_block import Block
+from stream_engine.formats.event_columns import FieldNames, Origins, untold
 from stream_engine.formats.event_fields import KIND
 from tests.support.event_reference import FIELDS, reference_expand
 
@@ -121,16 +120,6 @@ def arrays(events):
     return (np.array([KIND[e["type"]] for e in events], np.int8), start, split, members, np.zeros(len(index), np.uint8))
 
 
-def test_a_fault_is_told_in_the_words_of_the_contract():
-    for fault in range(1, 8):
-        for kind in range(len(EVENT_TYPES)):
-            if fault == expand.SAME and kind == KIND["label"]:
-                continue
-            names = ["a", "b", "c", "d"]
-            told = expand.explain(fault, kind, names[:2] if kind == KIND["label"] else names, 1, 0, 1)
-            assert told.reason in REASONS and "\n" not in str(told) and len(str(told)) < 200
-
-
 def test_a_long_ranking_is_quadratic_and_exact():
     members = np.arange(301, dtype=np.int32)
     found = room.expand(
@@ -138,11 +127,6 @@ def test_a_long_ranking_is_quadratic_and_exact():
     )
     s, t = np.triu_indices(300, 1)
     assert (found.triplets == np.stack([0 * s, s + 1, t + 1], axis=1)).all()
-
-
-def test_no_events():
-    done, _ = expanded([])
-    assert done.names == [] and done.triplets.shape == (0, 3) and done.quadruplets.shape == (0, 4) and done.events == {}
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -185,20 +169,3 @@ def test_plain_triplets_are_read_like_all_other_events(monkeypatch, seed):
     assert short.kinds[3:] == long.kinds[3:] == (False, False)
     for field in ("names", "labels", "events", "rejected", "filtered", "empty", "unknown_fields", "rest", "values"):
         assert getattr(short, field) == getattr(long, field)
-
-
-def test_the_short_way_is_taken_by_plain_triplets_alone():
-    texts = Names(**pack_names(["a", "b", "c"]))
-    three, none = np.array([3]), np.empty(0, np.int64)
-
-    def short(members, kind="triplet", texts=texts, sizes=three, origins=None):
-        kinds = np.full(len(sizes), KIND[kind], np.int8)
-        return plain_triplets(Piece(np.arange(len(sizes)), kinds, sizes, sizes - 1, np.array(members), origins), texts)
-
-    assert short([2, 0, 1]).names == ("c", "a", "b") and short([2, 0, 1]).triplets.tolist() == [[0, 1, 2]]
-    assert short([2, 0, 1], origins=untold(1)).provenance.workers == []
-    assert short([2, 0, 1], origins=untold(1)._replace(sampler=np.array([0], np.int32))) is None
-    assert all(short(members) is None for members in ([0, 0, 1], [0, 1, 0], [0, 1, 1]))
-    assert short([], sizes=none) is None and short([0, 1, 2], kind="ranking") is None
-    assert short([0, 1, 2], texts=Names(**pack_names(["a", "b", ""]))) is None
-    assert short([0, 1, 2, 0, 1, 2], sizes=np.array([2, 4])) is None

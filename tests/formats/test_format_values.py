@@ -1,7 +1,5 @@
 """What the formats read and refuse beyond the shared laws: options, headers, limits, numbers, times, real files."""
 
-import csv
-import io
 import json
 
 import msgspec
@@ -9,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from stream_engine.data.comparisons import Quadruplet, Triplet
+from stream_engine.data.comparisons import Triplet
 from stream_engine.formats import FORMATS, decoder
 from stream_engine.formats.arrow_events import TEXT_CELLS
 from stream_engine.formats.arrow_events import Decoder as ArrowDecoder
@@ -86,21 +84,6 @@ def test_columns_gather_and_map_everywhere():
         assert [r.reason for r in done.rejected] == ["not_distinct"] and done.unknown_fields == frozenset()
 
 
-def test_quadruplets_from_four_fields_everywhere():
-    for columns in (
-        {"near": ("p", "q"), "far": ("r", "s")},
-        {"near_i": ("p",), "near_j": ("q",), "far_i": ("r",), "far_j": ("s",)},
-    ):
-        options = EventOptions("quadruplet", columns)
-        row = {"p": "a", "q": "b", "r": "c", "s": "d"}
-        for done in (
-            JsonDecoder(options)(msgspec.json.encode(row)),
-            CsvDecoder(options)(b"a,b,c,d\n", b"p,q,r,s\n"),
-            ArrowDecoder(options)(pa.RecordBatch.from_pylist([row])),
-        ):
-            assert comparisons(done) == [Quadruplet(("a", "b"), ("c", "d"))]
-
-
 def test_unknown_fields_are_named():
     line = b'{"anchor":"a","near":"b","far":"c","x":1,"worker":2,"y":[{}],"chosen":[]}\n'
     assert JsonDecoder(PLAIN)(line * 3).unknown_fields == {"x", "y"}
@@ -122,10 +105,7 @@ def test_unknown_fields_are_named():
             EventOptions(columns={"Anchr": ("a",)}),
             "--columns … 'Anchr'",
         ),
-        (EventOptions(columns={"x": ("a",)}), "--columns … 'x'"),
         (EventOptions(columns={"anchor": ("a", "b")}), "--columns … 'anchor'"),
-        (EventOptions(columns={"weight": ("a", "b")}), "'weight'"),
-        (EventOptions(columns={"anchor": ()}), "'anchor'"),
     ],
 )
 @pytest.mark.parametrize("format", FORMATS)
@@ -143,7 +123,6 @@ def test_options_that_fit_no_input(format, options, message):
             PLAIN,
             "anchor, near, far … a, b, odd … --columns",
         ),
-        (b"anchor,near\n", PLAIN, "far"),
         (
             b"Anchor;NEAR;fra\n",
             PLAIN,
@@ -154,12 +133,8 @@ def test_options_that_fit_no_input(format, options, message):
             PLAIN,
             "',' … anchor;near;far … --delimiter ';' … anchor, near, far",
         ),
-        (b"survey of May\n", PLAIN, "--skip-rows"),
-        (b"anchor,near,far\n", EventOptions(where={"ok": "1"}), "ok"),
-        (b"anchor,near,far\n", EventOptions(columns={"weight": ("w",)}), " w "),
         (b"anchor,near,far,far\n", PLAIN, "'far'"),
         (b"\x89PNG\r\n", PLAIN, "UTF-8 text"),
-        (b"near,far\n", EventOptions("quadruplet"), "near_i, near_j, far_i, far_j"),
     ],
 )
 def test_a_header_that_cannot_serve(header, options, message):
@@ -177,49 +152,24 @@ def test_an_unknown_format_lists_the_known_ones():
 # ---- limits, numbers, times ------------------------------------------------------------------------------------------
 
 
-def test_limits_are_exact():
-    name, wide = "x" * 1024, "\u00e9" * 512
-    decode = JsonDecoder(PLAIN)
-    assert decode(json.dumps({"anchor": name, "near": wide, "far": "c"}).encode()).rejected == []
-    (one,) = decode(json.dumps({"anchor": "a", "near": wide + "x", "far": "c"}).encode()).rejected
-    assert one.reason == "name_too_long"
-    event = {"anchor": "a", "shown": [str(i) for i in range(10_000)], "chosen": ["1"]}
-    for done in (
-        JsonDecoder(EventOptions("pick"))(json.dumps(event).encode()),
-        ArrowDecoder(EventOptions("pick"))(pa.RecordBatch.from_pylist([event])),
-    ):
-        assert len(done.triplets) == 9_999
-
-
 NUMBERS = [
     "0",
     "1",
-    "1.",
     ".5",
-    "+2",
-    "-0",
     "-1",
     "1e3",
-    "1E+3",
     "1e400",
     "nan",
-    "NaN",
     "inf",
-    "-inf",
     "0x10",
     "1_0",
     " 1",
     "1 ",
     "",
     "1e",
-    "e1",
-    ".",
-    "infinity",
     "1,5",
     "\u0661",
     "1.7976931348623157e308",
-    "123456789012345678901234567890",
-    "5e-324",
 ]
 TIMES = [
     "2024-05-01T12:00:00Z",
@@ -272,16 +222,6 @@ def test_times_are_epoch_seconds_everywhere():
         assert done.provenance.time.tolist() == [seconds]
 
 
-def test_arrow_with_bytes_that_are_no_text_refuses_only_its_rows():
-    names = pa.array([b"a", b"\xff", b"a"]).cast(pa.binary())
-    text = pa.StringArray.from_buffers(3, *names.buffers()[1:])  # a string column that lies about its content
-    for anchor in (names, text):
-        batch = pa.record_batch({"anchor": anchor, "near": ["b"] * 3, "far": ["c"] * 3, "photo": [b"\xff\xd8"] * 3})
-        done = ArrowDecoder(PLAIN)(batch)
-        assert len(done.triplets) == 2 and [(r.index, r.reason) for r in done.rejected] == [(1, "wrong_type")]
-        assert msgspec.json.decode(done.rejected[0].value)["near"] == "b"
-
-
 def test_arrow_that_points_outside_its_buffers_is_refused_whole():
     offsets = pa.py_buffer(np.array([0, 2**30, 2], np.int32))
     wild = pa.StringArray.from_buffers(2, offsets, pa.py_buffer(b"ab"))
@@ -304,31 +244,3 @@ def test_refused_rows_of_a_table_are_kept_as_json():
 
 
 # ---- human judgements ------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.data
-def test_human_judgements_decode_from_their_files(judgements):
-    import gzip
-
-    def read(name):
-        path = judgements / name
-        return gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
-
-    food = CsvDecoder(PLAIN)(read("food100/triplets.csv.gz"))
-    columns = {"anchor": ("probe",), "shown": ("images",), "chosen": ("near",)}
-    screens = JsonDecoder(EventOptions("pick", columns, {"is_catchtrial": "false"}))(read("food100/screens.jsonl.gz"))
-    assert len(food.triplets) == len(screens.triplets) == 250_320 and len(food.names) == 100
-    assert screens.events == {"pick": 15_320} and screens.filtered == 3_830 and food.rejected == screens.rejected == []
-    assert sorted(comparisons(food)) == sorted(comparisons(screens))
-    columns = {"objects": ("left", "middle", "right"), "central": ("central",)}
-    cars = CsvDecoder(EventOptions("most_central", columns))(read("car60/central.csv"))
-    assert cars.events == {"most_central": 7_097} and len(cars.triplets) == 14_194
-    columns = {"anchor": ("reference",), "ranked": ("ranked_most_similar_first",)}
-    animals = CsvDecoder(EventOptions("ranking", columns))(read("animals37_rank8/rankings.csv"))
-    assert animals.events == {"ranking": 1_110} and len(animals.triplets) == 31_080
-    rows = read("perceptual_kernels/color-td.odd_one_out.csv")
-    colours = CsvDecoder(EventOptions("odd_one_out", {"objects": ("a", "b", "odd"), "odd": ("odd",)}))(rows)
-    assert len(colours.triplets) == 2 * colours.events["odd_one_out"]
-    assert {r.reason for r in colours.rejected} == {"not_distinct"}
-    total = sum(1 for _ in csv.reader(io.StringIO(rows.decode()))) - 1
-    assert colours.events["odd_one_out"] + len(colours.rejected) == total

@@ -9,9 +9,6 @@ import json
 import numpy as np
 import pytest
 
-from stream_engine.data.comparisons import MAX_NAME_BYTES
-from stream_engine.formats.event_block import MAX_UNKNOWN
-from stream_engine.formats.joined_blocks import joined
 from stream_engine.formats.json_events import Decoder
 from stream_engine.formats.options import Bounds, EventOptions
 from tests.support.event_worlds import essence
@@ -111,87 +108,6 @@ def test_a_line_that_is_mangled_anywhere(look, options):
             assert essence(used.lines(value)) == essence(plain.lines(value)), wrong
 
 
-def test_mixed_blocks():
-    """Lines of all looks, odd lines, arrays and documents on lines, in any order."""
-    rng, used = np.random.default_rng(2), Decoder(OPTIONS)
-    array = b'[{"anchor":"a","near":"b","far":"d"}, 5,{"anchor":"a"} ]'
-    for _ in range(150):
-        looks = [LOOKS[i][0] for i in rng.integers(9, size=3)]
-        lines = [some_line(rng, looks[int(rng.integers(3))]) for _ in range(int(rng.integers(1, 30)))]
-        for _ in range(int(rng.integers(4))):
-            lines.insert(int(rng.integers(len(lines) + 1)), rng.choice([array, b"{", *ODD[:8]]))
-        check(b"\n".join(lines), OPTIONS, used)
-
-
-@pytest.mark.parametrize(
-    "value",
-    [
-        b'[\n{"anchor":"a","near":"b","far":"c"}\n]',
-        b'\n{"anchor":"a","near":"b","far":"c"}',
-        b'{"x":{\n"anchor":1}}',
-        b'[\n\n{"anchor":"a","near":"b","far":"c"}\n,5]\n',
-    ],
-)
-def test_a_document_over_lines_is_no_lines(value):
-    used = Decoder(OPTIONS)
-    used(b'{"anchor":"a","near":"b","far":"c"}\n{"anchor":"a","near":"b","far":"d"}')
-    check(value, OPTIONS, used)
-
-
-def test_blocks_cut_at_every_byte():
-    rng = np.random.default_rng(3)
-    text = b"\r\n".join(some_line(rng, LOOKS[i][0]) for i in (0, 0, 3, 0, 6)) + b"\n"
-    used, plain = Decoder(OPTIONS), slow(OPTIONS)
-    for at in range(len(text) + 1):
-        for part in (text[:at], text[at:]):
-            assert essence(used.lines(part)) == essence(plain.lines(part))
-
-
-NUMBERS = ["0", "00", "-0", "-1", "1", "999999999999999", "9999999999999999", "1e3", "0.1", "0.30000000000000004", "1.",
-           "123456789012.345", "5.e1", "1.10", "0.000000000000001", "NaN", "Infinity", "1_0", "+1", ""]  # fmt: skip
-
-
-@pytest.mark.parametrize("field", ["weight", "time", "rt", "anchor", "worker", "id"])
-def test_numbers(field):
-    def line(number):
-        return json.dumps({"anchor": "a", "near": "b", "far": "c"} | {field: 7}).replace("7", number).encode()
-
-    rng = np.random.default_rng(4)
-    used = Decoder(OPTIONS)
-    numbers = [*NUMBERS, *(repr(float(f"{rng.random() * 10**k:.{d}f}")) for k in range(9) for d in range(1, 9))]
-    for number in numbers:
-        check(b"\n".join([line("7"), line("8"), line(number), line("9")]), OPTIONS, used)
-
-
-def test_times():
-    rng, used = np.random.default_rng(5), Decoder(OPTIONS)
-    times = ["2024-02-29T00:00:00Z", "2023-02-29T00:00:00Z", "1900-02-29T00:00:00Z", "2000-02-29T23:59:59.999999Z",
-             "0000-01-01T00:00:00Z", "0001-01-01T00:00:00Z", "9999-12-31T23:59:59.999999Z", "2024-13-01T00:00:00Z",
-             "2024-00-01T00:00:00Z", "2024-01-00T00:00:00Z", "2024-04-31T00:00:00Z", "2024-01-01T24:00:00Z",
-             "2024-01-01T00:60:00Z", "2016-12-31T23:59:60Z", "2024-01-01T00:00:00.Z", "2024-01-01T00:00:00.1234567Z",
-             "2024-01-01t00:00:00z", "2024-01-01 00:00:00Z", "2024-01-01T00:00:00", "20240101T000000Z", ""]  # fmt: skip
-    for _ in range(60):
-        year, month, day = rng.integers(1, 10_000), rng.integers(1, 13), rng.integers(1, 32)
-        times.append(f"{year:04d}-{month:02d}-{day:02d}T23:00:01.{rng.integers(10**6)}Z")
-    lines = [f'{{"anchor":"a","near":"b","far":"c","time":"{time}"}}'.encode() for time in times]
-    for line in lines:
-        check(b"\n".join([lines[0], line, lines[1]]), OPTIONS, used)
-
-
-@pytest.mark.parametrize("length", [0, 1, 7, 8, 9, MAX_NAME_BYTES - 1, MAX_NAME_BYTES, MAX_NAME_BYTES + 1, 70_000])
-def test_names_of_any_length(length):
-    lines = [f'{{"anchor":"{"é" if length % 2 == 0 else "x"}","near":"{"n" * length}","far":"{k}"}}' for k in "abcd"]
-    check("\n".join(lines).encode(), OPTIONS)
-
-
-def test_many_unknown_fields():
-    lines = [f'{{"anchor":"a","near":"b","far":"c","field{i}":{j}}}' for i in range(140) for j in range(2)]
-    used = Decoder(OPTIONS)
-    for begin in range(0, 280, 7):
-        check("\n".join(lines[begin : begin + 7]).encode(), OPTIONS, used)
-    assert len(used.unknown) == MAX_UNKNOWN
-
-
 SCANNED = [
     b'{"anchor":"\\u0041\\n\\/","near":"b\\ud83d\\ude00","far":"c"}',
     b'{"anch\\u006fr":"a","near":"b","far":"c"}',
@@ -219,34 +135,6 @@ def test_what_the_scan_takes(line, monkeypatch):
     assert read_by_definition(Decoder(OPTIONS), line, monkeypatch) == (line in LEFT)
 
 
-def test_a_field_whose_name_needs_escapes():
-    options = EventOptions(columns={"near": ('n"r',), "far": ("f\\",)}, provenance=True)
-    good, wrong = b'{"anchor":"a","n\\"r":"b","f\\\\":"c"}', b'{"anchor":"a","n"r":"b","f\\\\":"c"}'
-    check(b"\n".join([good, wrong, good]), options)
-    assert Decoder(options)(good).events == {"triplet": 1}
-
-
-@pytest.mark.parametrize("look, options", LOOKS)
-def test_messages_of_many_lines(look, options):
-    """Messages of any number of lines, together: what they are one by one by the definition, refusals in place."""
-    rng, used, plain = np.random.default_rng(3), Decoder(options), slow(options)
-    for turn in range(30):
-        end = [b"", b"\n", b"\r\n"][turn % 3]
-        feed = b"\n" if turn % 2 else b"\r\n"
-        values = [feed.join(some_line(rng, look) for _ in range(int(rng.integers(1, 9)))) + end for _ in range(4)]
-        if turn % 5 == 1:
-            values[1] += b"\n{}" + end
-        if turn % 5 == 2:
-            values[2] = look.format(a="a", b="a", c="a", w="w", i=1, j=1, x="-", t="").encode() + b"\n" + values[2]
-        if turn % 5 == 3:
-            values.insert(2, some_line(rng, look) + b"\n\n" + some_line(rng, look))
-        done, refused_in = used.many(values)
-        parts = [plain(value) for value in values]
-        assert essence(done) == essence(joined(parts)) and done.values in (None, len(values))
-        wanted = [(number, refused) for number, part in enumerate(parts) for refused in part.rejected]
-        assert list(zip(refused_in, done.rejected, strict=True)) == wanted
-
-
 def test_a_message_of_too_many_lines_is_refused_beside_others():
     line = b'{"anchor":"a","near":"b","far":"c"}'
     values = [b"\n".join([line] * n) for n in (3, 8, 1, 7)]
@@ -256,3 +144,31 @@ def test_a_message_of_too_many_lines_is_refused_beside_others():
     assert [refused.reason for refused in done.rejected] == ["too_large"] and refused_in == [0] and done.values == 1
     done, refused_in = Decoder(EventOptions(bounds=Bounds(max_rows=8))).many(values)
     assert refused_in == [] and done.events == {"triplet": 19}
+
+
+def test_mixed_blocks():
+    """Lines of all looks, odd lines, arrays and documents on lines, in any order."""
+    rng, used = np.random.default_rng(2), Decoder(OPTIONS)
+    array = b'[{"anchor":"a","near":"b","far":"d"}, 5,{"anchor":"a"} ]'
+    for _ in range(150):
+        looks = [LOOKS[i][0] for i in rng.integers(9, size=3)]
+        lines = [some_line(rng, looks[int(rng.integers(3))]) for _ in range(int(rng.integers(1, 30)))]
+        for _ in range(int(rng.integers(4))):
+            lines.insert(int(rng.integers(len(lines) + 1)), rng.choice([array, b"{", *ODD[:8]]))
+        check(b"\n".join(lines), OPTIONS, used)
+
+
+NUMBERS = ["0", "00", "-0", "-1", "1", "999999999999999", "9999999999999999", "1e3", "0.1", "0.30000000000000004", "1.",
+           "123456789012.345", "5.e1", "1.10", "0.000000000000001", "NaN", "Infinity", "1_0", "+1", ""]  # fmt: skip
+
+
+@pytest.mark.parametrize("field", ["weight", "time", "rt", "anchor", "worker", "id"])
+def test_numbers(field):
+    def line(number):
+        return json.dumps({"anchor": "a", "near": "b", "far": "c"} | {field: 7}).replace("7", number).encode()
+
+    rng = np.random.default_rng(4)
+    used = Decoder(OPTIONS)
+    numbers = [*NUMBERS, *(repr(float(f"{rng.random() * 10**k:.{d}f}")) for k in range(9) for d in range(1, 9))]
+    for number in numbers:
+        check(b"\n".join([line("7"), line("8"), line(number), line("9")]), OPTIONS, used)

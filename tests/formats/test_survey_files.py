@@ -4,9 +4,8 @@ from collections import Counter
 
 import pytest
 
-from stream_engine.formats.in_words import answers
 from stream_engine.formats.options import UnreadableHeader
-from stream_engine.service.inferred import prepared
+from stream_engine.service.inferred import answers, prepared
 from stream_engine.service.ingest import Ingest
 from stream_engine.service.settings import BadSettings
 from stream_engine.service.settings.loading import load

@@ -16,7 +16,6 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Sequence
 from pathlib import Path
 
 from tests.fuzz.campaign import Failure, campaign, input_of, kept
@@ -74,7 +73,7 @@ def _only(name: str, seed: int, number: int) -> int:
 
 
 def _campaign(
-    name: str, inputs: int, seed: int, seconds: float | None, folder: Path, program: Sequence[str] = PROGRAM
+    name: str, inputs: int, seed: int, seconds: float | None, folder: Path
 ) -> tuple[Counter[str], float, int]:
     """All inputs of a target, in children; one that dies is told, and the next goes on after the input it died of."""
     became: Counter[str] = Counter()
@@ -85,7 +84,7 @@ def _campaign(
         while first < inputs and failures < AT_MOST:
             left = [] if seconds is None else ["--minutes", str((seconds - (time.monotonic() - begun)) / 60)]
             arguments = ["--target", name, "--inputs", str(inputs), "--seed", str(seed), "--keep", str(folder), *left]
-            command = [*program, *arguments, "--child", at.name, "--first", str(first)]
+            command = [*PROGRAM, *arguments, "--child", at.name, "--first", str(first)]
             done, before = subprocess.run(command, stdout=subprocess.PIPE, check=False), sum(became.values())
             for line in done.stdout.splitlines():
                 told = json.loads(line)

@@ -10,7 +10,6 @@ import subprocess
 import sys
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
@@ -356,46 +355,22 @@ def test_comparisons_in_pieces_are_the_same_as_at_once(monkeypatch, at_once):
         np.testing.assert_allclose(a.arrays[name], b.arrays[name], rtol=1e-12, err_msg=name)
 
 
-def test_pieces_are_no_larger_than_they_may_be():
-    record = message(oversized.ranking(3000))
-    (block,) = Ingest(EventOptions()).blocks([record])
-    sizes = [len(block.decoded.triplets), *(len(piece.triplets) for piece in block.decoded.rest)]
-    assert sum(sizes) == 2999 * 3000 // 2 and len(sizes) == 3
-    assert max(sizes) <= expand_in_pieces.COMPARISONS_AT_ONCE
-
-
 def test_blocks_in_pieces_are_joined_in_their_order(monkeypatch):
     monkeypatch.setattr(expand_in_pieces, "COMPARISONS_AT_ONCE", 20)
     decode = decoder("json", EventOptions(provenance=True))
     values = [json.dumps(event).encode() for event in events_of(np.random.default_rng(3))]
     values.insert(7, b"{bad")
     whole, apart = Engine(("adds3", "worker_votes")), Engine(("adds3", "worker_votes"))
-    both = joined([decode(value) for value in values])
+    parts = [decode(value) for value in values]
+    both, first = joined(parts), next(n for n, part in enumerate(parts) if part.rest)
     assert len(list(both.rest)) > 20 and len(both.rejected) > 1
+    assert len(list(joined(parts[: first + 1]).rest)) == len(list(parts[first].rest))
     whole.learn(both, records=len(values))
     for value in values:
         apart.learn(decode(value))
     a, b = whole.snapshot(), apart.snapshot()
     assert (a.counters, a.objects) == (b.counters, b.objects)
     assert all(np.array_equal(a.arrays[name], b.arrays[name]) for name in a.arrays)
-
-
-def test_a_decoder_that_fails_among_many_messages_loses_none_of_the_others():
-    """Taken apart, messages that are too much at once are still taken a few at a time."""
-
-    def many(values):
-        if any(value == b"fails" for value in values):
-            raise KeyError("fails")
-        done, refused_in = decode.many(values[:3])
-        return done._replace(values=min(3, len(values))), refused_in
-
-    decode = decoder("json", EventOptions())
-    values = [EVENT] * 10 + [b"fails"] + [EVENT] * 10
-    reading = Ingest(EventOptions())
-    reading._decoders["json"] = SimpleNamespace(many=many)
-    blocks = list(reading.blocks([message(value, number) for number, value in enumerate(values)]))
-    assert sum(block.decoded.events.get("triplet", 0) for block in blocks) == 20
-    assert [each.offset for block in blocks for each in block.dead_letters] == [10]
 
 
 @pytest.mark.parametrize("error", [pa.ArrowInvalid("malloc of size 8 failed"), OSError(12, "x"), pa.ArrowMemoryError()])

@@ -108,27 +108,6 @@ def test_the_unit_has_bounds_and_does_not_forbid_what_numba_does():
     assert "MemoryDenyWriteExecute" not in settings and settings["RestartPreventExitStatus"] == "2"
 
 
-def kinds(text: str) -> dict[str, dict]:
-    return {each["kind"]: each for each in yaml.safe_load_all(text)}
-
-
-def test_the_number_of_shards_stands_in_one_place():
-    text = (KUBERNETES / "stream-engine.yaml").read_text()
-    (container,) = kinds(text)["StatefulSet"]["spec"]["template"]["spec"]["containers"]
-    assert container["args"][-2:] == ["--shard", "$(ORDINAL)/$(REPLICAS)"]
-    environment = {each["name"]: each["valueFrom"] for each in container["env"]}
-    made = yaml.safe_load((KUBERNETES / "kustomization.yaml").read_text())
-    (generated,) = made["configMapGenerator"]
-    key = generated["literals"][0].partition("=")[0]
-    assert environment["REPLICAS"] == {"configMapKeyRef": {"name": generated["name"], "key": key}}
-    (replacement,) = made["replacements"]
-    assert replacement["source"] == {"kind": "ConfigMap", "name": generated["name"], "fieldPath": f"data.{key}"}
-    assert replacement["targets"] == [
-        {"select": {"kind": "StatefulSet", "name": "stream-engine"}, "fieldPaths": ["spec.replicas"]}
-    ]
-    assert (KUBERNETES / made["resources"][0]).exists()
-
-
 @pytest.mark.needs("kubectl", "kubernetes-client")
 def test_kustomize_gives_every_pod_the_number_of_pods(tmp_path):
     for name in ("kustomization.yaml", "stream-engine.yaml"):

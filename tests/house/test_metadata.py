@@ -3,7 +3,6 @@
 import json
 import re
 import tomllib
-from datetime import datetime
 
 import pytest
 import yaml
@@ -12,11 +11,9 @@ from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 
 from tests.conftest import ROOT
-from tests.house.test_wheel import tracked
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 CITATION = yaml.safe_load((ROOT / "CITATION.cff").read_text())
-PAPER = (ROOT / "deploy" / "paper" / "paper.md").read_text()
 CONDA = ROOT / "deploy" / "conda" / "recipe.yaml"
 SCHEMAS = {  # file -> its schema, as `check-jsonschema` carries it
     "CITATION.cff": "citation-file-format",
@@ -25,40 +22,7 @@ SCHEMAS = {  # file -> its schema, as `check-jsonschema` carries it
     **{f".github/ISSUE_TEMPLATE/{name}.yml": "github-issue-forms" for name in ("bug", "idea")},
     ".github/workflows/ci.yml": "github-workflows",
 }
-TEXTS = ("name", "identifier", "description", "runtimePlatform", "operatingSystem", "applicationCategory")
-NAMES = {"type": "array", "items": {"type": "string"}, "minItems": 1}
-FORMS = {
-    "codemeta.json": {
-        "type": "object",
-        "additionalProperties": False,
-        "required": ["@context", "@type", "name", "author", "license"],
-        "properties": {
-            "@context": {"const": "https://w3id.org/codemeta/3.0"},
-            "@type": {"const": "SoftwareSourceCode"},
-            "author": {"type": "array", "items": {"required": ["@type", "name"]}, "minItems": 1},
-            "license": {"pattern": "^https://spdx.org/licenses/"},
-            "keywords": NAMES,
-            "programmingLanguage": {"required": ["@type", "name"]},
-            "developmentStatus": {"enum": ["concept", "wip", "suspended", "abandoned", "active", "inactive", "moved"]},
-            **{name: {"type": "string"} for name in TEXTS},
-        },
-    },
-    ".zenodo.json": {
-        "type": "object",
-        "additionalProperties": False,
-        "required": ["title", "description", "upload_type", "creators", "access_right", "license"],
-        "properties": {
-            "title": {"type": "string"},
-            "description": {"type": "string"},
-            "upload_type": {"const": "software"},
-            "access_right": {"const": "open"},
-            "license": {"type": "string"},
-            "creators": {"type": "array", "items": {"required": ["name"]}, "minItems": 1},
-            "keywords": NAMES,
-        },
-    },
-}
-IN_CONDA = {"cvxpy": "cvxpy-base", "matplotlib": "matplotlib-base", "prometheus-client": "prometheus_client"}
+IN_CONDA = {"matplotlib": "matplotlib-base", "prometheus-client": "prometheus_client"}
 WITH_EXTRAS = {"crc32c", "lz4", "python-snappy", "python-zstandard"}  # what kafka-python's extras bring
 
 
@@ -90,15 +54,6 @@ def test_all_say_the_same_of_title_authors_license_and_version():
     assert not {"version", "softwareVersion"} & (CITATION.keys() | code.keys() | deposit.keys() | PROJECT.keys())
 
 
-@pytest.mark.parametrize("name", FORMS)
-def test_it_has_the_terms_that_its_readers_know(name):
-    """Neither CodeMeta nor Zenodo publishes a JSON schema; these are the terms of their documentation that are used."""
-    validator = validator_for(FORMS[name])(FORMS[name])
-    content = json.loads((ROOT / name).read_text())
-    assert [error.message for error in validator.iter_errors(content)] == []
-    assert not validator.is_valid({**content, "licence": "misspelt"})
-
-
 def rendered(recipe: str) -> dict:
     """What conda's builder makes of a recipe; `RattlerBuildError` for one that does not fit its schema."""
     from rattler_build import Stage0Recipe
@@ -117,35 +72,3 @@ def test_the_conda_recipe_needs_what_the_wheel_needs():
     assert recipe["package"]["name"] == PROJECT["name"] and recipe["about"]["license"] == PROJECT["license"]
     scripts = [f"{name} = {place}" for name, place in PROJECT["scripts"].items()]
     assert recipe["build"]["python"]["entry_points"] == scripts
-
-
-def test_a_conda_recipe_with_an_unknown_field_is_refused():
-    from rattler_build import RattlerBuildError
-
-    with pytest.raises(RattlerBuildError):
-        rendered(CONDA.read_text().replace("requirements:", "requirement:"))
-
-
-def test_the_paper_has_what_the_journal_asks_for():
-    _, head, body = PAPER.split("---\n", 2)
-    about = yaml.safe_load(head)
-    assert {"title", "tags", "authors", "affiliations", "date", "bibliography"} <= about.keys()
-    datetime.strptime(about["date"], "%d %B %Y")
-    assert {each["affiliation"] for each in about["authors"]} == {each["index"] for each in about["affiliations"]}
-    for heading in ("Summary", "Statement of need", "State of the field", "Software design", "References"):
-        assert f"# {heading}\n" in body
-    books = (ROOT / "deploy" / "paper" / about["bibliography"]).read_text()
-    cited = set(re.findall(r"@([a-z]+\d{4})", body))
-    assert cited == set(re.findall(r"^@\w+\{(\w+),", books, re.M))
-    for entry in re.split(r"^(?=@)", books, flags=re.M)[1:]:
-        assert all(re.search(rf"^\s*{field}\s*=", entry, re.M) for field in ("title", "author", "year")), entry
-    assert 750 <= len(re.sub(r"^\|.*\|$", "", body, flags=re.M).split()) <= 1750
-
-
-def test_no_page_names_the_package_of_another_project():
-    wrong = re.compile(
-        r"(?:pip3?|uv|conda)\s+(?:pip\s+)?(?:install|add)[^\n`]*(?<!triplet-)stream[-_]engine\b(?![-_/.])"
-    )
-    pages = [name for name in tracked() if name.endswith((".md", ".py", ".sh", ".toml", ".yml", ".yaml", ".ipynb"))]
-    assert wrong.search("pip install 'stream-engine[excel]'") and not wrong.search("pip install '.[excel]'")
-    assert [name for name in pages if wrong.search((ROOT / name).read_text())] == ["tests/house/test_metadata.py"]

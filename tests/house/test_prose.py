@@ -165,38 +165,3 @@ def test_the_floors_that_the_design_draws_are_those_of_the_import_rules():
         number: {room.removeprefix("stream_engine.") for room in floor} for number, floor in enumerate(rooms, 1)
     }
     assert drawn == expected | {len(FLOORS): set()}
-
-
-PLANTED = [
-    ("a path", "see `stream_engine/order/order.py`", wrong_paths),
-    ("a path from inside the package", "see `guard/order.py`", wrong_paths),
-    ("a file without its folder", "see `sift_order.py`", wrong_paths),
-    ("a pattern", "see `tests/benchmarks/phase_*.py`", wrong_paths),
-    ("a module", "`stream_engine.sdp.cascade`", wrong_modules),
-    ("an attribute", "`stream_engine.state.engine.Motor`", wrong_modules),
-]
-
-
-@pytest.mark.parametrize("text, faults", [case[1:] for case in PLANTED], ids=[case[0] for case in PLANTED])
-def test_a_planted_fault_is_found(text, faults):
-    assert faults(text)
-
-
-def test_a_planted_broken_link_is_found(tmp_path):
-    (tmp_path / "there.md").write_text("")
-    assert wrong_links("[a](there.md#part) [b](https://x.org/y) [c](gone.md)", tmp_path) == ["gone.md"]
-
-
-def test_a_planted_wrong_anchor_is_found(tmp_path):
-    (tmp_path / "there.md").write_text("# A part\n```\n# no part\n```\n")
-    page = tmp_path / "page.md"
-    text = "# Here\n[a](there.md#a-part) [b](there.md#no-part) [c](#here) [d](#gone) [e](https://x.org/y.md#z)"
-    assert wrong_anchors(text, page) == ["there.md#no-part", "#gone"]
-
-
-def test_what_is_right_is_no_fault():
-    text = (
-        "`stream_engine/order/`, `order/judging.py`, `tests/benchmarks/stage_*.py`, `connectors/NAME.py`, "
-        "`stream_engine.state.engine.Engine`, `adds3/i`, `kafka://h/t`, `1/4`"
-    )
-    assert not [*wrong_paths(text), *wrong_modules(text)]

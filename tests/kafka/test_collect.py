@@ -7,13 +7,12 @@ import pytest
 
 from connectors import SinkUnavailable, UnusableSource
 from connectors.kafka.client import BrokerUnavailable
-from connectors.kafka.lines_topic import LinesTopic
+from connectors.kafka.written_topics import LinesTopic
 from stream_engine.collect.line_log import TopicLog
 from stream_engine.state.store import Store
 from tests.collect.conftest import collecting, names  # noqa: F401
 from tests.collect.test_collect import NO_REFITS, kills_under_load, read_by_the_engine
-from tests.support.collecting import COMPILING, Participant, first_shown, get, post
-from tests.support.facts import states
+from tests.support.collecting import COMPILING, Participant, first_shown
 from tests.support.kafka_reading import on_topic
 from tests.support.process import engine, free_ports, one_line, until
 
@@ -96,21 +95,6 @@ def test_who_was_shut_out_by_one_that_wrote_nothing_goes_on(broker, new_topic):
         log.close()
 
 
-@pytest.mark.parametrize(
-    "uri, said",
-    [
-        ("file:///tmp/x", "got 'file:///tmp/x', expected kafka://HOST:PORT/TOPIC"),
-        ("answers", "got 'answers', expected kafka://HOST:PORT/TOPIC"),
-        ("kafka://broker:9092", "topic"),
-        ("kafka://broker/t", "got server 'broker', expected host:port"),
-        ("kafka://broker:9092/t?partitions=1", "topic"),
-    ],
-)
-def test_what_is_no_topic_is_said_in_one_line(tmp_path, names, uri, said):  # noqa: F811
-    asked = ["collect", "--objects", names, "--state", tmp_path / "s", "--log", uri]
-    assert states(one_line(engine(*asked, status=2).stderr), said)
-
-
 def test_a_topic_that_is_not_there_and_a_broker_that_is_not(broker):
     with pytest.raises(UnusableSource, match="topic"):
         TopicLog(f"kafka://{broker.bootstrap}/nowhere", {})
@@ -164,20 +148,3 @@ def test_answers_are_on_the_topic_and_a_study_remembers_them(on_a_topic, broker,
     assert f"expected {topic}" in one_line(engine(*again, study.state, "--log", f"{uri}other", status=2).stderr)
     stranger = one_line(engine(*again, tmp_path / "new", "--log", f"{uri}{topic}", status=2).stderr)
     assert f"{topic}: holds " in stranger
-
-
-def test_while_the_broker_is_away_nobody_is_told_that_his_answer_is_counted(collecting, own_broker, new_topic):  # noqa: F811
-    topic = new_topic()
-    study = collecting("--log", f"kafka://{own_broker.bootstrap}/{topic}", study=LONG, config=NO_REFITS)
-    question = get(f"{study.base}/questions", params={"worker": "w"}).json()["questions"][0]
-    body = {"id": question["id"], "worker": "w", "chosen": question["shown"][0]}
-    own_broker.kill()
-    try:
-        refused = post(f"{study.base}/answers", json=body)
-        assert refused.status_code == 503 and refused.json()["refused"][0]["refused"] == "not_durable"
-        until(lambda: get(f"{study.base}/readyz").status_code == 503, 120, "/readyz to say so")
-    finally:
-        own_broker.restart()
-    until(lambda: post(f"{study.base}/answers", json=body).status_code == 200, 240, "the answer to be counted")
-    assert [json.loads(each)["id"] for each in values(own_broker.bootstrap, topic)] == [question["id"]]
-    until(lambda: get(f"{study.base}/readyz").status_code == 200, 120, "/readyz to be well")

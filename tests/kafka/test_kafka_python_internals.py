@@ -5,9 +5,6 @@ import ast
 import re
 from importlib.metadata import version
 
-from kafka import KafkaConsumer
-
-from connectors.kafka.kafka_python_internals import Network
 from tests.conftest import ROOT
 
 PUBLIC = {"kafka", "kafka.errors"}
@@ -40,16 +37,3 @@ def test_the_installed_version_is_below_the_ceiling():
     least, ceiling = wanted.groups()
     numbers = [tuple(map(int, each.split("."))) for each in (least, version("kafka-python"), ceiling)]
     assert numbers[0] <= numbers[1] < numbers[2]
-
-
-def test_a_network_is_made_by_the_consumer_s_options_and_knows_its_connections():
-    """`_conns`, `refused` and the metadata, as the library's own consumer would have them made."""
-    network = Network()
-    assert network.refused() is None and not network.connected() and network.partitions("t") == frozenset()
-    client = network(**{**KafkaConsumer.DEFAULT_CONFIG, "bootstrap_servers": ["127.0.0.1:1"]})
-    try:
-        assert client._manager._conns == {}
-        assert network.refused() is None and not network.connected()
-        assert network.partitions("t") == frozenset() and network.topic_id("t") is None
-    finally:
-        network.close()

@@ -11,14 +11,14 @@ import numpy as np
 import pytest
 
 from connectors import SinkUnavailable, UnusableSource
-from connectors.kafka.table_topic import TableTopic
+from connectors.kafka.written_topics import TableTopic
 from stream_engine.exports.files import rows
 from stream_engine.state.store import Store
 from tests.support.kafka_reading import on_topic
 from tests.support.process import ENVIRONMENT, engine, jsonl, started, until
 
 pytestmark = pytest.mark.kafka
-SEND = [sys.executable, "-m", "stream_engine.service.send_tables"]
+SEND = [sys.executable, "-m", "stream_engine.service.result_sender"]
 
 
 def replayed(broker, topic: str) -> dict[bytes, bytes]:

@@ -87,15 +87,6 @@ def test_a_poll_brings_at_most_the_asked_for_and_keys_times_and_tombstones(new_t
     assert (tombstone.key, tombstone.value, empty.value) == (b"gone", b"", b"")
 
 
-def test_arrow_streams_are_recognised_and_a_given_format_wins(new_topic, send, open_source):
-    topic = new_topic()
-    send(topic, [b"\xff\xff\xff\xff\x10\x00", b"{}", b"\x00\xfe garbage"])
-    assert [r.format for r in read(open_source(topic), 3)] == ["arrow", "json", "json"]
-    garbage = read(open_source(topic, format="csv"), 3)
-    assert {r.format for r in garbage} == {"csv"}
-    assert garbage[2].value == b"\x00\xfe garbage"
-
-
 @pytest.mark.parametrize("compression", ["gzip", "snappy", "lz4", "zstd"])
 def test_compressions(new_topic, send, open_source, compression):
     topic = new_topic()
@@ -145,11 +136,6 @@ def test_a_start_at_a_time_skips_what_is_older_by_partition_and_only_once(broker
         read(open_source(topic, start="latest", start_partitions={f"{topic}/3": "earliest"}), 1)
 
 
-def test_first_start_wants_a_choice(broker, new_topic, client):
-    with pytest.raises(UnusableSource, match=stating("start … earliest … latest")):
-        KafkaSource(f"{broker.bootstrap}/{new_topic()}", {"elsewhere/0": Position(3)}, client=client)
-
-
 def test_aborted_transactions_are_invisible_and_control_records_leave_no_lag(broker, new_topic, open_source):
     topic = new_topic()
     producer = KafkaProducer(bootstrap_servers=broker.bootstrap, transactional_id=f"tx-{topic}")
@@ -179,22 +165,6 @@ def test_aborted_transactions_are_invisible_and_control_records_leave_no_lag(bro
     producer.commit_transaction()
     assert [r.value for r in read(source, 1)] == [b"open"]
     producer.close()
-
-
-def test_an_open_transaction_or_a_stuck_client_is_noticed(broker, new_topic, open_source):
-    topic = new_topic()
-    producer = KafkaProducer(bootstrap_servers=broker.bootstrap, transactional_id=f"tx-{topic}")
-    producer.init_transactions()
-    producer.begin_transaction()
-    producer.send(topic, value=b"late")
-    producer.flush()
-    source = open_source(topic, stall_seconds=1.5)
-    notices = []
-    until(lambda: notices.extend(source.notices()) or notices, source)
-    assert len(notices) == 1
-    producer.commit_transaction()
-    producer.close()
-    assert [r.value for r in read(source, 1)] == [b"late"]
 
 
 def test_deleted_offsets_stop_or_are_told(admin, new_topic, send, open_source):
@@ -348,22 +318,15 @@ def test_group_commits_are_only_information(admin, new_topic, send, open_source)
     assert read(again, 3) == records[1:]
 
 
-def test_options_pass_through_and_unknown_ones_are_named(new_topic, open_source):
-    topic = new_topic()
-    with pytest.raises(UnusableSource, match="no_such_option|no.such.option"):
-        read(open_source(topic, options={"no_such_option": 1}), 1)
-
-
 @pytest.mark.filterwarnings("ignore:.*unclosed:ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
-@pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-512"])
-def test_tls_with_passwords(own_broker, new_topic, send, open_source, mechanism, capfd, caplog):
+def test_tls_with_passwords(own_broker, new_topic, send, open_source, capfd, caplog):
     topic = new_topic()
     send(topic, [b"secret ballot"])
     rest = f"{own_broker.secure_bootstrap}/{topic}"
-    source = open_source(topic, rest=rest, options=own_broker.secure_options(mechanism))
+    source = open_source(topic, rest=rest, options=own_broker.secure_options())
     assert [r.value for r in read(source, 1)] == [b"secret ballot"]
     said = [repr(source), *source.notices()]
-    wrong = own_broker.secure_options(mechanism) | {"sasl_plain_password": "wr0ng-" + PASSWORD}
+    wrong = own_broker.secure_options() | {"sasl_plain_password": "wr0ng-" + PASSWORD}
     with pytest.raises((UnusableSource, SourceFailed)) as refused:
         read(open_source(topic, rest=rest, options=wrong), 1)
     assert "uthentication" in str(refused.value)

@@ -5,13 +5,12 @@ Each attempt to open a client takes the next item of the script: an exception, o
 
 import pytest
 
-from connectors import Position, Record, SourceFailed, UnusableSource
+from connectors import Position, Record, SourceFailed
 from connectors.kafka import source as kafka_source
-from connectors.kafka.client import BrokerUnavailable, ClientFailed, OffsetsLost, Progress, Range, Refused, TopicMissing
+from connectors.kafka.client import ClientFailed, Progress, Range, TopicMissing
 from connectors.kafka.source import PATIENCE, KafkaSource
-from connectors.kafka.source_states import Closed, Connecting, Failed, FailedReading, Reading, Waiting
-from stream_engine.service.context import Context
-from stream_engine.service.http.context import HttpContext
+from connectors.kafka.source_states import Connecting, FailedReading, Reading, Waiting
+from stream_engine.service.context import Context, HttpContext
 from stream_engine.service.http.live_page import LiveFigures
 from stream_engine.service.metrics import Metrics
 from stream_engine.service.source_health import SourceHealth
@@ -112,20 +111,6 @@ def states(source: KafkaSource, until: type) -> list[type]:
     raise AssertionError(seen)
 
 
-def test_an_absent_broker_is_waited_for_ever_longer_and_told_once(open_source):
-    source = open_source([BrokerUnavailable("no route")] * 4 + [Scripted([record(0)])])
-    pauses = set()
-    while not isinstance(source._state, Reading):
-        assert not source.ready() and source.lag() == {}
-        if isinstance(source._state, Waiting):
-            pauses.add(source._state.pause)
-        source._move_on(source._state, 1.0)
-    assert pauses == {0.02, 0.04} and source.opened() == {"t/0": Position(0, 7)}
-    away, again = source.notices()
-    assert "no route" in away and "0" in again
-    assert source.poll(1) == [record(0)] and source.ready() and source.lag() == {"t/0": 8} and not source.away()
-
-
 def test_a_missing_topic_is_said_at_once_by_readiness_log_metric_and_live_page(open_source, tmp_path):
     script = Scripted([record(0)])
     source = open_source([TopicMissing()] * 3 + [script])
@@ -173,29 +158,6 @@ def test_clients_that_fail_in_a_row_stop_the_source_for_good(open_source):
     assert clients[-1].committed == [{0: 3}] and all(client.is_closed for client in clients)
 
 
-def test_what_is_refused_while_opening_is_a_matter_of_the_configuration(open_source):
-    source = open_source([Refused("wrong password pw")], options={"sasl_plain_password": "pw"})
-    for _ in range(2):
-        with pytest.raises(UnusableSource, match=r"\*\*\*.*\[kafka\]"):
-            source.poll(1)
-    assert isinstance(source._state, Failed)
-
-
-def test_lost_offsets_are_gone_on_from_only_if_wanted(open_source):
-    lost = OffsetsLost({0})
-    source = open_source([Scripted([record(0)], lost, first=5)], {"t/0": Position(0, 7)}, on_offset_loss="fail")
-    with pytest.raises(SourceFailed, match="offset 0.*5.*8"):
-        source.poll(1)
-    client = Scripted([record(0)], lost)
-    source = open_source([client], {"t/0": Position(0, 7)}, on_offset_loss="earliest")
-    assert source.poll(1) == [record(0)]
-    client.first = 5
-    assert source.poll(1) == [] and isinstance(source._state, Reading)
-    assert client.assigned == [{0: 0}, {0: 5}] and source.opened() == {"t/0": Position(5, 7)}
-    assert facts.states(source.notices()[0], "4 offsets … 5")
-    assert [loss[:4] for loss in source.losses()] == [("t/0", 1, 5, 4)] and source.losses() == []
-
-
 def test_records_in_hand_are_delivered_when_the_topic_turns_out_to_be_another_one(open_source):
     client = Scripted([record(0)], [record(0, mark=8)])
     source = open_source([client], on_offset_loss="earliest")
@@ -203,58 +165,3 @@ def test_records_in_hand_are_delivered_when_the_topic_turns_out_to_be_another_on
     client.mark = 8  # deleted and made anew, after the poll that brought the last records of the old one
     assert source.poll(1) == [record(0)]
     assert client.assigned == [{0: 0}, {0: 0}] and source.poll(1) == [record(0, mark=8)]
-
-
-@pytest.mark.parametrize("script", [[Scripted()], [BrokerUnavailable("away")] * 100, [Refused("no")]])
-def test_a_closed_source_brings_nothing(open_source, script):
-    source = open_source(script)
-    states(source, (Reading, Waiting) if not isinstance(script[0], Refused) else Connecting)
-    source.close()
-    assert isinstance(source._state, Closed) and source.poll(0) == [] and not source.ready()
-    source.close()
-
-
-def test_a_lost_connection_and_its_return_are_told_once_each(open_source):
-    client = Scripted([record(0)])
-    source = open_source([client])
-    assert source.poll(1) == [record(0)] and source.notices() == []
-    client.is_connected = False
-    assert source.poll(0) == source.poll(0) == []
-    [away] = source.notices()
-    client.is_connected = True
-    source.poll(0)
-    [again] = source.notices()
-    assert away != again and all("kafka://h:1/t" in notice for notice in (away, again)) and "0 s" in again
-
-
-class TwoPartitions(Scripted):
-    """All of the first one is read, and something of the second is left."""
-
-    def partitions(self):
-        return frozenset({0, 1})
-
-    look_for_topic = partitions
-
-    def progress(self):
-        return {0: Progress(9, 9), 1: Progress(0, 9)}
-
-
-def test_a_client_that_brings_nothing_although_a_partition_has_more_is_replaced(open_source):
-    source = open_source([TwoPartitions(), Scripted()], stall_seconds=0.0)
-    states(source, Reading)
-    before = len(source.notices())
-    source.poll(0)
-    assert isinstance(source._state, Waiting) and before == 0 and len(source.notices()) == 1
-
-
-def test_nothing_is_committed_where_there_is_no_client_or_no_position_of_the_topic(open_source):
-    client = Scripted([record(0)])
-    source = open_source([BrokerUnavailable("no route"), client], {"t/0": Position(0, 7)})
-    source.published({"t/0": Position(0, 7)})  # connecting
-    states(source, Waiting)
-    source.published({"t/0": Position(0, 7)})
-    states(source, Reading)
-    source.published({"events.jsonl": Position(3)})
-    assert client.committed == []
-    source.published({"t/0": Position(1, 7), "events.jsonl": Position(3)})
-    assert client.committed == [{0: 1}]

@@ -8,8 +8,6 @@ from hypothesis import strategies as st
 from stream_engine.kernel_learning import factored, mkpoe, pair_lists, rckl
 from stream_engine.kernel_learning import problem as form
 from stream_engine.kernel_learning.pair_lists import adjoint, excess
-from stream_engine.refits import beta_choice, kernel_learning
-from stream_engine.refits import partial_order_embedding as poe
 from tests.support import kernel_reference as reference
 
 
@@ -42,7 +40,7 @@ def best_multiplier(slack, center, steps, weight):
 
 
 @given(st.integers(0, 10_000))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 def test_pairs_say_what_rows_say(seed):
     """Excess, S and S Z against the dense maps, for pairs named in both orders and on both sides."""
     rng = np.random.default_rng(seed)
@@ -59,7 +57,7 @@ def test_pairs_say_what_rows_say(seed):
 
 
 @given(st.integers(0, 10_000), st.sampled_from(["ste", "hinge"]), st.sampled_from([1.0, 10.0]))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 def test_the_gradient_is_that_of_the_objective(seed, loss, step):
     """By central differences in every coordinate; the smoothed hinge is the largest of y s - (y - y0)^2 / 2r."""
     rng = np.random.default_rng(seed)
@@ -90,7 +88,7 @@ def test_the_gradient_is_that_of_the_objective(seed, loss, step):
 
 
 @given(st.integers(0, 10_000), st.sampled_from(["ste", "hinge"]))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 def test_what_is_proven_is_feasible(seed, loss):
     """For any y in [0, w]: shrunk it is feasible by a whole decomposition, and hardly more than it has to be."""
     rng = np.random.default_rng(seed)
@@ -166,7 +164,7 @@ def test_a_start_from_the_optimum_takes_next_to_nothing(loss):
 
 
 @pytest.mark.parametrize("beta", [100.0, 1e6, 1e7])
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(2))
 def test_huge_weights_reach_the_optimum_of_cvxpy(seed, beta):
     """LPOE on 5 points in 5 dimensions: the hinge's weights are 10^5 times what any multiplier needs."""
     rng = np.random.default_rng(seed)
@@ -181,10 +179,9 @@ def test_huge_weights_reach_the_optimum_of_cvxpy(seed, beta):
     assert found.bound <= value * (1 + 1e-5) and found.objective <= value * (1 + 1.1e-3)
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_full_mkpoe_at_a_huge_beta_closes_its_gap_or_says_what_is_left(seed):
+def test_full_mkpoe_at_a_huge_beta_closes_its_gap_or_says_what_is_left():
     """Two kernels whose eigenvalues span nine orders, beta = 10^7: what is not closed is marked, and is small."""
-    points, triplets = reference.planted(seed, 12, 40)
+    points, triplets = reference.planted(0, 12, 40)
     rows, kernels = reference.rows_of(triplets), [reference.rbf(points[:, :1]), reference.rbf(points[:, 1:2])]
     found = mkpoe.fit(rows, kernels, 1e7, tolerance=1e-2, max_iterations=3000)
     assert found.converged == (found.gap <= 1e-2) and found.gap < 0.1
@@ -194,19 +191,3 @@ def test_full_mkpoe_at_a_huge_beta_closes_its_gap_or_says_what_is_left(seed):
 
 
 # --- paths that end -----------------------------------------------------------------------------------------------
-
-
-def test_a_path_ends_where_it_is_clearly_worse():
-    """Noise: the best is the most regularised, and what follows is not tried; a clean world is searched further."""
-    _, noisy = reference.planted(1, 70, 1800, flip=0.15)
-    snapshot = reference.snapshot_of(noisy, 70)
-    made = kernel_learning.refit(snapshot, kernel_learning.Params(form="t"), 0)
-    losses = [each["log_loss"] for each in made.report["tried"]]
-    assert len(losses) < 4 + rckl.ABOVE and losses[-1] > min(losses)
-    assert made.report["lambda1"] == min(made.report["tried"], key=lambda each: each["log_loss"])["lambda1"]
-    made = poe.refit(snapshot, poe.Params(constraints="length2"), 0)
-    losses = [each["log_loss"] for each in made.report["tried"]]
-    assert len(losses) < 4 + beta_choice.BELOW and losses[-1] > min(losses)
-    _, clean = reference.planted(43, 12, 400, flip=0.0, dimensions=2)
-    made = kernel_learning.refit(reference.snapshot_of(clean, 12), kernel_learning.Params(form="t"), 0)
-    assert len(made.report["tried"]) >= 4

@@ -11,18 +11,12 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from stream_engine import exports
-from stream_engine.commands.by_name import by_name
-from stream_engine.data.comparisons import Triplet
 from stream_engine.data.triplet_columns import columns_from_triplets
 from stream_engine.evaluation import predictor, subset
-from stream_engine.exports.files import encode
 from stream_engine.kernel_learning import auxiliary_kernels, out_of_sample
 from stream_engine.kernel_learning.auxiliary_kernels import KernelSpec
 from stream_engine.kernel_learning.out_of_sample import Answers
-from stream_engine.refits import kernel_learning, kernel_refits, partial_order_embedding
-from stream_engine.state import artifact as artifacts
-from stream_engine.state.engine import Engine
+from stream_engine.refits import partial_order_embedding
 from stream_engine.state.published import Published
 from stream_engine.state.snapshot import Snapshot, triplet_columns
 from tests.support.generators import planted_triplets
@@ -143,18 +137,6 @@ def test_the_others_are_placed_by_the_refits_own_objective(params, tolerance, wo
     assert (margin[away] > 0).mean() > 0.84
 
 
-def test_fewer_directions_are_the_leading_ones(world, monkeypatch):
-    monkeypatch.setattr(kernel_refits, "DIRECTIONS", 1)
-    made = learned(msgspec.structs.replace(KERNEL, rest="extended"), world)
-    values = np.linalg.eigvalsh(made.arrays["K"])
-    assert made.arrays["factor"].shape == (N, 1) and made.report["placed_gap"] <= KERNEL.tolerance
-    assert (made.arrays["factor"][list(SOME)] ** 2).sum() == pytest.approx(values[-1], rel=1e-5)
-    assert (
-        made.report["directions_share"] == pytest.approx(values[-1] / values.sum(), rel=1e-5)
-        and values[-1] < 0.9 * values.sum()
-    )
-
-
 # --- what files know of the others -----------------------------------------------------------------------------------
 
 
@@ -246,15 +228,6 @@ def test_an_embedding_by_kernels_places_by_g(files):
     np.testing.assert_allclose(
         margin(np.tile(rows, (20_000, 1)))[-6:], [*expected[2:], *expected]
     )  # more than one block of them
-    linear = msgspec.structs.replace(
-        ORDER, features=KernelSpec(str(folder / "points.npz"), "linear"), rest="extended", beta=3000.0
-    )
-    made = learned(linear, snapshot)
-    F, g = made.arrays["factor"].astype(float), made.arrays["map_0"][:, :2] @ POINTS.T
-    known = np.array([i for i in range(N) if i not in (2, 9)])
-    np.testing.assert_allclose(
-        F[known] @ F[known].T, g[:, known].T @ g[:, known], atol=1e-4 * np.abs(made.arrays["K"]).max()
-    )
 
 
 @pytest.mark.parametrize("form", ["ak", "mkl"])
@@ -291,113 +264,3 @@ def test_auxiliary_kernels_place_what_they_know(files, form):
 
 
 # --- what reads such an artifact -------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("rest", ["none", "extended"])
-def test_pictures_and_predictions_speak_of_the_snapshots_objects(world, rest):
-    made = learned(msgspec.structs.replace(KERNEL, rest=rest), world)
-    K, place = made.arrays["K"], {i: at for at, i in enumerate(SOME)}
-    near, points = made.arrays["neighbours"], made.arrays["coordinates"]
-    assert near.shape == (N, 5) and points.shape == (N, 2)
-    d = np.add.outer(np.diag(K), np.diag(K)) - 2 * K
-    for i in SOME:
-        assert near[i].tolist() == [
-            SOME[j] for j in np.lexsort((range(8), d[place[i]] + 1e9 * (np.arange(8) == place[i])))[:5]
-        ]
-    rows = np.array([[0, 2, 0, 3], [5, 6, 5, 13], [0, 1, 0, 3], [2, 3, 2, 14]])
-    margin = predictor(made.kind, Published(world, {made.kind: made})).margins(rows)
-    np.testing.assert_allclose(
-        margin[:2],
-        [d[place[0], place[3]] - d[place[0], place[2]], d[place[5], place[13]] - d[place[5], place[6]]],
-        rtol=1e-4,
-    )
-    assert np.isnan(margin[2]) == (rest == "none") and np.isnan(margin[3])
-    if rest == "none":
-        assert not points[list(OTHERS)].any() and (near[list(OTHERS)] == -1).all() and "factor" not in made.arrays
-    else:
-        F = made.arrays["factor"].astype(float)
-        for i in OTHERS:
-            assert near[i].tolist() == [SOME[j] for j in np.argsort(((F[list(SOME)] - F[i]) ** 2).sum(axis=1))[:5]]
-        middle = F[list(SOME)] - F[list(SOME)].mean(axis=0)  # the same axes: kernel PCA of the chosen
-        axes = np.linalg.svd(middle)[2][:2].T
-        away = (F - F[list(SOME)].mean(axis=0)) @ axes
-        np.testing.assert_allclose(np.abs(points), np.abs(away), atol=1e-4)
-    turned = learned(
-        msgspec.structs.replace(KERNEL, objects=KERNEL.objects[:6], rest=rest),
-        world,
-        made._replace(arrays={**made.arrays, "coordinates": points @ [[0, 1], [-1, 0]]}),
-    )
-    common = list(SOME[:6])
-    assert np.linalg.norm(
-        turned.arrays["coordinates"][common] - points[common] @ [[0, 1], [-1, 0]]
-    ) < 0.5 * np.linalg.norm(points[common])
-
-
-@pytest.mark.parametrize("kind", ["kernel_learning", "partial_order_embedding"])
-def test_exports_name_the_objects_in_both_orders(kind, files):
-    """By name: every figure about objects stays with its names; a matrix over the chosen has their names in its
-    table."""
-    made, rng = Engine(("adds3", "adds4", "triplet_counts"), False), np.random.default_rng(3)
-    names = [f"o{i}" for i in rng.permutation(N)]  # ids in another order than names
-    made.objects.ids(names)
-    at = np.array([int(name[1:]) for name in names])
-    said = planted_triplets(rng, POINTS[at], 2000, 0.05)
-    made.learn_many([Triplet(*(names[i] for i in row)) for row in said.tolist()])
-    snapshot, specs = made.snapshot(), {"points": KernelSpec(str(files[0] / "gram.npz"))}
-    params = (
-        KERNEL
-        if kind == "kernel_learning"
-        else msgspec.structs.replace(ORDER, kernels=specs, form="diagonal", beta=3000.0)
-    )
-    artifact = learned(msgspec.structs.replace(params, rest="extended"), snapshot)
-    one, two = Published(snapshot, {kind: artifact}), by_name(Published(snapshot, {kind: artifact}))
-    assert list(two.snapshot.objects) == sorted(names)
-
-    def facts(published: Published) -> dict:
-        held, all_names = published.artifacts[kind].arrays, list(published.snapshot.objects)
-        mine = [all_names[i] for i in held["ids"].tolist()]
-        found = {"K": {(a, b): held["K"][i, j] for i, a in enumerate(mine) for j, b in enumerate(mine)}}
-        for name in ("coordinates", "factor", "known"):
-            found[name] = {a: np.asarray(held[name][i]).tolist() for i, a in enumerate(all_names)}
-        found["neighbours"] = {a: [all_names[j] for j in held["neighbours"][i]] for i, a in enumerate(all_names)}
-        sets = [frozenset([name]) for name in mine]
-        for left, right in held["linkage"][:, :2].astype(int):
-            sets.append(sets[left] | sets[right])
-        found["linkage"] = sets[len(mine) :]
-        rows = held["triplets" if kind == "kernel_learning" else "constraints"]
-        found["rows"] = [[all_names[i] for i in row] for row in rows.tolist()]
-        if kind == "partial_order_embedding":
-            found["W"] = dict(zip(mine, held["W"][0].tolist()))
-            found["maps"] = {a: held["map_0"][:, i].tolist() for i, a in enumerate(mine)}
-        return found
-
-    first, second = facts(one), facts(two)
-    assert first == second and set(second["rows"][0]) <= set(KERNEL.objects)
-    content = exports.contents("kernel", two)["kernel"]
-    table = encode("kernel", content, "csv", two.snapshot.objects)
-    inside = sorted(KERNEL.objects)
-    assert table["kernel.K.csv"].decode().splitlines()[0].replace('"', "").split(",") == ["object", *inside]
-    if kind == "partial_order_embedding":
-        lines = table["kernel_weights.csv"].decode().replace('"', "").splitlines()
-        assert [line.split(",")[0] for line in lines[1:]] == inside
-
-
-def test_a_warm_start_goes_by_object(world):
-    """Another choice starts from what both have: K0 of the common ones, duals of the common triplets."""
-    params = msgspec.structs.replace(KERNEL, loss="hinge", tolerance=1e-5)
-    made = artifacts.decode(b"".join(artifacts.encode(learned(params, world))[0]))
-    assert learned(params, world, made).report["iterations"] == 0
-    ids = np.array([1, 3, 5, 11, 12])
-    triplets = np.array([[0, 1, 2], [1, 2, 3], [3, 1, 2]], np.int32)
-    inputs = kernel_learning.Inputs(5, triplets, np.ones(3), auxiliary_kernels.AuxiliaryKernels([], [], []))
-    start = kernel_learning._warm_start(made, inputs, ids, "hinge")
-    K0 = made.arrays["K0"]
-    for i, a in enumerate(ids.tolist()):
-        for j, b in enumerate(ids.tolist()):
-            assert start.k0[i, j] == (K0[SOME.index(a), SOME.index(b)] if {a, b} <= {*SOME} else 0.0)
-    duals = {tuple(t): y for t, y in zip(made.arrays["triplets"].tolist(), made.arrays["dual"].tolist())}
-    assert start.dual.tolist() == [0.0, duals.get((3, 5, 11), 0.0), duals.get((11, 3, 5), 0.0)] and start.dual.any()
-    whole = learned(msgspec.structs.replace(params, objects=None), world, made)
-    assert whole.arrays["K"].shape == (N, N) and "ids" not in whole.arrays
-    back = learned(params, world, whole)
-    assert back.report["objective"] == pytest.approx(made.report["objective"], rel=2e-5)

@@ -20,7 +20,7 @@ from stream_engine.kernel_learning.constraints import (
 )
 from stream_engine.kernel_learning.pair_lists import excess, satisfied, triplet_rows
 from stream_engine.order.partial_order import PartialOrder
-from stream_engine.refits import CannotRefit, beta_choice
+from stream_engine.refits import beta_choice
 from stream_engine.refits import partial_order_embedding as poe
 from stream_engine.state import artifact
 from stream_engine.state.snapshot import triplet_columns
@@ -71,26 +71,6 @@ def test_embedding_is_the_metric_in_and_out_of_sample(diagonal):
     assert reference.gauc(points, ROWS) == pytest.approx(satisfied(found.gram, ROWS))
     assert reference.kernel_weights(found).shape == (3, 15)
     assert reference.gauc(points, ROWS[:0]) is None
-
-
-def test_new_objects_land_among_their_kind():
-    """Trained on 40 points, 20 unseen ones are compared with them by the learned metric far better than by the sum
-    kernel."""
-    rng = np.random.default_rng(5)
-    points = rng.normal(size=(60, 2))
-    noise = rng.normal(size=(60, 6)) * 1.0
-    kernels = [reference.rbf(points), reference.rbf(noise), reference.rbf(noise[:, ::2])]
-    rows = triplet_rows(planted_triplets(rng, points[:40], 800))
-    test = triplet_rows(planted_triplets(rng, points, 20_000))
-    test = test[(test[:, 0] >= 40) & (test[:, 1] < 40) & (test[:, 3] < 40)]
-    inner = [k[:40, :40] for k in kernels]
-    for diagonal in (False, True):
-        found = mkpoe.fit(rows, inner, 2e4, diagonal=diagonal, tolerance=1e-2)
-        learned = reference.gauc(mkpoe.embed(found, [k[:40] for k in kernels]), test)
-        native = satisfied(sum(kernels), test)
-        assert learned > 0.9 > native + 0.05
-        mass = [np.vdot(np.diag(w) if diagonal else w, k) for w, k in zip(found.weights, inner)]
-        assert mass[0] > 0.7 * sum(mass)
 
 
 def test_lpoe_is_kpoe_with_a_linear_kernel():
@@ -335,7 +315,7 @@ def test_objects_are_held_out_as_the_paper_says(aux):
             np.testing.assert_allclose(done.losses.sums, by_anchor[np.unique(fold.test.rows[:, 0])])
 
 
-def test_refit_without_kernels_is_gnmds_and_holds_out_comparisons(aux, monkeypatch):
+def test_refit_without_kernels_is_gnmds_and_holds_out_comparisons(aux):
     points, triplets, specs = aux
     made = poe.refit(reference.snapshot_of(triplets, 24), poe.Params(constraints="length2"), 0)
     assert made.report["chosen_by"] == "held-out comparisons" and made.report["mu"] == {"identity": 1.0}
@@ -348,20 +328,6 @@ def test_refit_without_kernels_is_gnmds_and_holds_out_comparisons(aux, monkeypat
     )
     assert linear_one.arrays["W"].shape == (2, 2) and linear_one.report["chosen_by"] == "given"
     assert linear_one.report["size"] == linear_one.report["raw_size"]
-    monkeypatch.setattr(beta_choice, "MULTIPLES", (4.0, 40.0))
-    monkeypatch.setattr(beta_choice, "FOLDS", 2)
-    axes = poe.refit(
-        reference.snapshot_of(triplets, 24),
-        poe.Params(
-            form="diagonal",
-            features=msgspec.structs.replace(specs["points"], kind="linear"),
-            constraints="length2",
-        ),
-        0,
-    )
-    betas = [each["beta"] for each in axes.report["tried"]]
-    assert axes.arrays["W"].shape == (2,) and betas[1] == pytest.approx(10 * betas[0])
-    assert axes.report["chosen_by"] == "cross-validation, 2 folds of objects held out"
 
 
 def test_smallest_beta_is_where_learning_starts(aux):
@@ -370,39 +336,19 @@ def test_smallest_beta_is_where_learning_starts(aux):
         made = poe.refit(reference.snapshot_of(triplets, 24), poe.Params(form=variant, kernels=specs, beta=1.0), 0)
         assert not made.arrays["W"].any() and made.report["gap"] < 1e-7
         least = made.report["smallest_beta"]
-        for factor in (1.003, 1.05):
-            more = poe.refit(
-                reference.snapshot_of(triplets, 24),
-                poe.Params(form=variant, kernels=specs, beta=least * factor, tolerance=1e-6),
-                0,
-            )
-            assert more.arrays["W"].any() and more.report["objective"] < least * factor
+        more = poe.refit(
+            reference.snapshot_of(triplets, 24),
+            poe.Params(form=variant, kernels=specs, beta=least * 1.003, tolerance=1e-6),
+            0,
+        )
+        assert more.arrays["W"].any() and more.report["objective"] < least * 1.003
         less = poe.refit(
             reference.snapshot_of(triplets, 24), poe.Params(form=variant, kernels=specs, beta=least * 0.99), 0
         )
         assert not less.arrays["W"].any()
 
 
-def test_refit_says_in_one_line_what_is_missing(aux):
-    _, triplets, specs = aux
-    torn = reference.snapshot_of(np.array([[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0]]), 3)
-    none = reference.snapshot_of(np.empty((0, 3), np.int32), 1)
-    whole = reference.snapshot_of(triplets, 24)
-    one_way = msgspec.structs.replace(specs["points"], kind="linear")
-    for snapshot, params, what in (
-        (none, poe.Params(), "got 0 comparisons in constraints 'canonical'"),
-        (torn, poe.Params(), "got 0 comparisons"),
-        (torn, poe.Params(constraints="length2"), "got 0 comparisons"),
-        (torn, poe.Params(constraints="raw"), "all 2 triplets"),
-        (whole, poe.Params(combine="sum"), "'sum'"),
-        (whole, poe.Params(kernels=specs, features=one_way), "kernels.*features"),
-    ):
-        with pytest.raises(CannotRefit, match=what) as caught:
-            poe.refit(snapshot, params, 0)
-        assert "\n" not in str(caught.value)
-
-
-@pytest.mark.parametrize("beta", [1e-3, 1.0, 1e3, 1e6, 1e9])
+@pytest.mark.parametrize("beta", [1e-3, 1e3, 1e6])
 @pytest.mark.parametrize("variant", ["full", "diagonal"])
 def test_any_beta_publishes_its_best_iterate_and_says_if_it_is_not_certified(aux, beta, variant):
     """The gap of the report is exact: the objective is attained by K's own W, and the bound is below the optimum."""
@@ -439,14 +385,6 @@ def test_the_sum_kernel_is_one_kernel(aux):
     np.testing.assert_allclose(
         part.arrays["factor"] @ part.arrays["factor"].T, points.T @ points, atol=1e-3 * np.abs(points.T @ points).max()
     )
-
-
-def test_kernels_that_say_nothing(tmp_path):
-    """Two objects alike in everything: no W moves them apart."""
-    np.savez(tmp_path / "flat.npz", objects=np.array(["o0", "o1", "o2"]), X=np.ones((3, 2)))
-    params = poe.Params(kernels={"flat": auxiliary_kernels.KernelSpec(str(tmp_path / "flat.npz"), "linear")})
-    with pytest.raises(CannotRefit, match="kernels"):
-        poe.refit(reference.snapshot_of(np.array([[0, 1, 2]]), 3), params, 0)
 
 
 def test_too_few_to_hold_any_out():

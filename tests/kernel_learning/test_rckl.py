@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from stream_engine.data.triplet_columns import net_triplets
 from stream_engine.evaluation import hash_split
-from stream_engine.kernel_learning import auxiliary_kernels, linear, rckl
+from stream_engine.kernel_learning import auxiliary_kernels, rckl
 from stream_engine.kernel_learning.pair_lists import adjoint, excess, satisfied, triplet_rows, weighted_triplets
-from stream_engine.refits import CannotRefit, SolverFailed, kernel_learning
+from stream_engine.refits import kernel_learning
 from stream_engine.state import artifact
 from stream_engine.state.snapshot import triplet_columns
 from tests.support import kernel_reference as reference
@@ -81,39 +81,6 @@ def test_lambdas_have_a_largest_useful_value(loss):
     assert none.rank == 0 and not none.mu.any() and none.gap <= 1e-4
     assert rckl.fit(triplets, 12, kernels, loss=loss, lambda1=first * 0.9, lambda2=second * 2, tolerance=1e-7).rank > 0
     assert rckl.fit(triplets, 12, kernels, loss=loss, lambda1=first * 2, lambda2=second * 0.9, tolerance=1e-7).mu.any()
-
-
-def test_linear_programs_end_exactly_even_at_huge_weights():
-    """Where smoothing cannot close the gap HiGHS does, and agrees with the whole program at once."""
-    from scipy.optimize import linprog
-
-    rng = np.random.default_rng(2)
-    d = rng.normal(size=(60, 40)) - 0.05
-    weight, cost = np.full(60, 1e5 / 60), rng.uniform(0.5, 1.5, 40)
-    found = linear.solve(linear.dense_map(d, cost), weight, 1e-6)
-    whole = linprog(np.concatenate([cost, weight]), A_ub=np.hstack([d, -np.eye(60)]), b_ub=-np.ones(60))
-    assert found.converged and found.certificate.objective == pytest.approx(whole.fun, rel=1e-6)
-    x = d @ found.mu
-    assert cost @ found.mu + weight @ np.maximum(0, 1 + x) == pytest.approx(found.certificate.objective)
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_the_program_near_the_kinks_is_the_whole_program(seed):
-    """From a start that has many comparisons on the wrong side: those join, and value and dual are the whole
-    program's."""
-    from scipy.optimize import linprog
-
-    rng = np.random.default_rng(seed)
-    d = rng.normal(size=(400, 3)) - 0.4
-    weight, cost = rng.uniform(0.5, 2, 400), rng.uniform(20, 40, 3)
-    whole = linprog(np.concatenate([cost, weight]), A_ub=np.hstack([d, -np.eye(400)]), b_ub=-np.ones(400))
-    start = np.array([0.2, 0.1, 3.0])
-    assert (((1 + d @ start) > 0) != ((1 + d @ whole.x[:3]) > 0)).sum() > 59  # more than the program begins with
-    mu, y = linear._vertex(d, weight, np.ones(400), cost, start)
-    assert cost @ mu + weight @ np.maximum(0, 1 + d @ mu) == pytest.approx(whole.fun, rel=1e-9)
-    assert (
-        y.sum() == pytest.approx(whole.fun, rel=1e-9) and (cost + d.T @ y > -1e-9).all() and (y <= weight + 1e-12).all()
-    )
 
 
 def test_useless_lambdas_and_unknown_forms_are_refused():
@@ -222,34 +189,6 @@ def test_the_search_goes_on_below_the_grid_while_that_helps(monkeypatch):
     assert tried[-1]["log_loss"] >= best["log_loss"] or len(tried) == 2 + rckl.BEYOND
 
 
-def test_the_search_goes_on_above_the_grid_while_that_helps(monkeypatch):
-    """Answers that hardly say anything, and a grid of values that are all too small."""
-    _, triplets = reference.planted(44, 12, 300, flip=0.45, dimensions=2)
-    monkeypatch.setattr(kernel_learning, "GRID", (0.02, 0.01))
-    made = kernel_learning.refit(reference.snapshot_of(triplets, 12), kernel_learning.Params(form="t"), 0)
-    tried = made.report["tried"]
-    best = min(tried, key=lambda t: t["log_loss"])
-    assert made.report["lambda1"] == best["lambda1"] > tried[0]["lambda1"]
-    assert 1 <= sum(t["lambda1"] > tried[0]["lambda1"] for t in tried) <= rckl.ABOVE
-
-
-def test_a_warm_start_matches_kernels_by_name():
-    """Also after the artifact was written and read: reports keep their values, not the order of their keys."""
-    arrays = {
-        "K": np.eye(3),
-        "K0": np.eye(3),
-        "mu": np.array([1.0, 2.0]),
-        "dual": np.zeros(1),
-        "triplets": np.array([[0, 1, 2]], np.int32),
-    }
-    made = artifact.Artifact("kernel_learning", "", 1, {"loss": "ste"}, 0, arrays, {"mu": {"z": 1.0, "a": 2.0}})
-    back = artifact.decode(b"".join(bytes(c) for c in artifact.encode(made)[0]))
-    helpers = auxiliary_kernels.AuxiliaryKernels(["a", "new", "z"], [], [])
-    inputs = kernel_learning.Inputs(4, arrays["triplets"], np.ones(len(arrays["triplets"])), helpers)
-    start = kernel_learning._warm_start(back, inputs, np.arange(4), "ste")
-    assert start.mu.tolist() == [2.0, 0.0, 1.0] and start.k0.shape == (4, 4)
-
-
 @pytest.mark.parametrize("loss", ["ste", "hinge"])
 def test_ids_and_names_do_not_matter(loss):
     """Another numbering of the same names: same lambdas and objective, permuted kernel. Other names, lambdas given:
@@ -272,28 +211,6 @@ def test_ids_and_names_do_not_matter(loss):
     three = kernel_learning.refit(reference.snapshot_of(triplets, 10, "abcdefghij"), given, 0)
     four = kernel_learning.refit(reference.snapshot_of(triplets, 10), given, 0)
     assert all(np.array_equal(three.arrays[name], four.arrays[name]) for name in four.arrays)
-
-
-def test_refit_says_in_one_line_what_is_missing():
-    none = np.empty((0, 3), np.int32)
-    torn = np.array([[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0]])
-    for triplets, n, what in (
-        (none, 0, "got 0 triplets"),
-        (none, 1, "got 0 triplets"),
-        (torn, 3, "all 2 triplets"),
-    ):
-        with pytest.raises(CannotRefit, match=what) as caught:
-            kernel_learning.refit(reference.snapshot_of(triplets, n), kernel_learning.Params(), 0)
-        assert "\n" not in str(caught.value)
-    with pytest.raises(CannotRefit, match="form 'mkl' .*`kernels`"):
-        kernel_learning.refit(reference.snapshot_of(torn[:1], 3), kernel_learning.Params(form="mkl"), 0)
-    _, triplets = reference.planted(23, 10, 200)
-    with pytest.raises(SolverFailed, match="after 2 iterations; expected <= 1e-12"):
-        kernel_learning.refit(
-            reference.snapshot_of(triplets, 10),
-            kernel_learning.Params(lambda1=0.1, tolerance=1e-12, max_iterations=2),
-            0,
-        )
 
 
 def test_one_comparison_is_enough():

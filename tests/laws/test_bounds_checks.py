@@ -71,7 +71,7 @@ TESTS = (
     "long_chains",
     "denser_worlds",
     "arrival_order",
-    "in_any_order",
+    "net_votes_and_weight",
     "is_its_definition and reduction",
     "against_the_closure",
     "a_sample_is_said",

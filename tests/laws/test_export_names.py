@@ -15,7 +15,7 @@ from stream_engine import exports
 from stream_engine.commands.by_name import by_name
 from stream_engine.data.array_checks import pattern_of
 from stream_engine.exports import Content
-from stream_engine.exports.declarations import ARRAYS, LEFT_OUT, OF_REFITS, SCALARS, TABLES, Array, columns, declared
+from stream_engine.exports.declarations import ARRAYS, LEFT_OUT, SCALARS, TABLES, Array, arrays_of, columns, declared
 from stream_engine.exports.files import encode
 from stream_engine.exports.naming import NameColumn
 from stream_engine.exports.object_places import numbers
@@ -27,7 +27,7 @@ from tests.laws.test_exports import ADDED, read
 from tests.support.crafted_worlds import artifacts_of, state
 
 DOCUMENTS = {"objects", "summary"}
-WITH_ARRAYS = [what for what in exports.EXPORTS if what not in DOCUMENTS]
+WITH_ARRAYS = [what for what in exports.every() if what not in DOCUMENTS]
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +53,7 @@ def sorted_by_name(published) -> Published:
 def everything(published) -> dict[str, tuple[str, Content]]:
     """File stem -> the export that makes it, its content."""
     return {
-        stem: (what, content) for what in exports.EXPORTS for stem, content in exports.contents(what, published).items()
+        stem: (what, content) for what in exports.every() for stem, content in exports.contents(what, published).items()
     }
 
 
@@ -198,14 +198,14 @@ def said(value) -> str:
 
 BY_ID = {  # tables whose rows or columns go by ids, not by what they say of objects, with the reason
     "confidence": "lo is the one with the lower id",
-    **dict.fromkeys((what for what in exports.EXPORTS if what.startswith("triplet_counts")), "likewise"),
+    **dict.fromkeys((what for what in exports.every() if what.startswith("triplet_counts")), "likewise"),
     "partial_order": "the first of a pair is the one with the lower id; ties of the canonical order go by ids",
     "hierarchy": "equal heights are merged by ids",
     "judgements": "the first of a pair is the one with the lower id",
 }
 
 
-@pytest.mark.parametrize("what", [what for what in exports.EXPORTS if what not in BY_ID])
+@pytest.mark.parametrize("what", [what for what in exports.every() if what not in BY_ID])
 def test_tables_say_the_same_however_objects_are_numbered(what, published, sorted_by_name):
     """Ids that leaked into a table would be others when objects are numbered by name."""
     mine, theirs = (files(each, what, "parquet") for each in (published, sorted_by_name))
@@ -238,8 +238,9 @@ def test_a_tree_joins_the_same_objects_however_they_are_numbered(published):
 
 def test_every_refit_has_an_export_and_every_array_of_it_is_declared_or_left_out_with_a_reason():
     """As the refit itself declares it: ids are ids, axes over objects are axes over objects."""
-    assert {kind for kinds in OF_REFITS.values() for kind in kinds} == set(REFITS)
-    exporting = {kind: what for what, kinds in OF_REFITS.items() for kind in kinds}
+    exporting = {kind: what for what, kinds in exports.OF_REFITS.items() for kind in kinds}
+    exporting |= {kind: kind for kind in exports.with_own_export()}
+    assert set(exporting) == set(REFITS)
     said = {OBJECTS: "n", SUBSET: "s"}
     for kind, what in exporting.items():
         for array, spoken in schema_of(kind).axes.items():
@@ -255,7 +256,7 @@ def test_every_refit_has_an_export_and_every_array_of_it_is_declared_or_left_out
 
 
 def test_nothing_is_declared_that_is_not_there():
-    assert set(ARRAYS) == set(WITH_ARRAYS)
+    assert set(ARRAYS) | exports.with_own_export().keys() == set(WITH_ARRAYS)
 
 
 def is_of_kind(values, declared: Array) -> bool:
@@ -278,15 +279,15 @@ def test_every_table_is_described_and_registered(everything):
             assert len({len(column) for column in found.values()}) == 1
             for head, values in found.items():
                 assert is_of_kind(values, known[pattern_of(head, known)]), (table, head)
-            assert exports.TABLES.get(table, table) in exports.EXPORTS
-    own = {table for table in made if table not in exports.EXPORTS}
+            assert exports.TABLES.get(table, table) in exports.every()
+    own = {table for table in made if table not in exports.every()}
     assert own | {"cluster_numbers"} == set(exports.TABLES)
 
 
 @pytest.mark.parametrize("format", ["npz", "csv", "parquet"])
 def test_the_name_of_a_file_says_what_makes_it(format, published):
     """As HTTP needs it: the export that the name leads to, in the format that it leads to, has a file of that name."""
-    for what in exports.EXPORTS:
+    for what in exports.every():
         for name in files(published, what, format):
             owner, of = exports.export_of(name)
             assert name in files(published, owner, of), name
@@ -316,7 +317,7 @@ def test_names_of_files_do_not_depend_on_what_else_is_there(format, published):
     other = {name: data for name, data in both.items() if name.startswith("kernel.partial")}
     assert other.items() <= alone[1].items() and "kernel_weights.csv" in alone[1]
     for what in ("clusters", "embedding", "hierarchy", "spectral"):
-        only = {k: a for k, a in published.artifacts.items() if k in OF_REFITS[what]}
+        only = {k: a for k, a in published.artifacts.items() if k in exports.OF_REFITS[what]}
         assert files(published._replace(artifacts=only), what, format) == files(published, what, format)
 
 
@@ -331,9 +332,9 @@ def test_an_object_called_object_and_one_with_a_long_name():
 def test_the_page_of_the_manual_is_made_of_the_code():
     assert manual_page.PAGE.read_text() == manual_page.page(), "python -m deploy.manual"
     page = manual_page.page()
-    for what in exports.EXPORTS:
+    for what in exports.every():
         assert f"\n### {what}\n" in page
-        assert all(f"`{array}` (" in page for array in ARRAYS.get(what, ()))
+        assert all(f"`{array}` (" in page for array in arrays_of(what))
     for table in TABLES:
         assert f"\n### Table {table}" in page and all(f"- `{head}` " in page for head in columns(table))
 

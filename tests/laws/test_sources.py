@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from pyarrow import parquet
 
 from connectors import Position, Record, Source, open_source
-from tests.support.memory_source import Crash, Crashed, MemorySource, Pause
+from tests.support.memory_source import MemorySource, Pause
 
 LAWS = settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
@@ -261,19 +261,3 @@ def test_a_half_written_tail_is_not_consumed_until_it_is_whole(suffix, tmp_path_
             assert not records or records[-1].next_offset <= at + cut
     source.close()
     assert by_partition(world, records).get(path, []) == world.expected[path]
-
-
-def test_a_crash_in_memory_fires_once_for_all_sources_over_the_list():
-    items = [b"0", Crash(), b"1", Pause(), b"2", Crash()]
-    seen, positions = [], {}
-    for _ in range(3):
-        source = MemorySource("m", positions, items=items)
-        try:
-            while not source.finished():
-                for record in source.poll(0):
-                    seen.append(record.value)
-                    positions = {"m": Position(record.next_offset, record.mark)}
-            break
-        except Crashed as crash:
-            assert "is a crash" in str(crash)
-    assert seen == [b"0", b"1", b"2"] and source.finished()

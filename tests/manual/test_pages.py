@@ -7,7 +7,7 @@ import pytest
 from deploy.manual import PAGES as MADE
 from tests.conftest import ROOT
 from tests.support.figures import MOST_BYTES, shown, style, unlike
-from tests.support.pages import KINDS, blocks, run_command, run_page, run_python, unknown_words
+from tests.support.pages import KINDS, blocks, run_page
 
 DOCS = ROOT / "stream_engine" / "docs"
 PAGES = {
@@ -32,7 +32,7 @@ NOT_RUN = {  # kinds of blocks that nothing runs, and why
     "pycon": "made of docstrings, which doctest runs",
     "r": "of a page that tests/manual/test_r.py runs, where there is R",
     "html": "of a page on another site; tests/collect/test_jspsych.py has such a page",
-    "js": "of a page on another site; tests/collect/test_other_sites.py has such a page",
+    "js": "of a page on another site; tests/collect/test_jspsych.py has such a page",
     "toml": "read, and kept as a file that the commands of the page use",
 }
 
@@ -59,13 +59,6 @@ def test_every_picture_of_the_manual_is_drawn_by_the_page_that_shows_it():
     assert drawn == set(DOCS.rglob("*.svg"))
 
 
-def test_a_picture_that_differs_is_found():
-    line = '<text>a</text><path d="M 1 2 L 30 40"/>'
-    assert unlike(line, line) == "" and unlike(line, line.replace("30 40", "30.4 39")) == ""
-    assert unlike(line, line.replace(">a<", ">b<")) and unlike(line, line.replace("30 40", "90 1"))
-    assert unlike(line, line.replace("L 30 40", "L 30 40 L 1 1"))
-
-
 @pytest.mark.parametrize("page", PAGES)
 def test_every_block_is_of_a_kind_that_is_known(page):
     for block in blocks(PAGES[page]):
@@ -86,17 +79,3 @@ def test_a_page_that_is_run_elsewhere_is_there_and_its_test_reads_it(page):
 def test_each_kind_is_run_or_has_a_reason():
     assert KINDS - NOT_RUN.keys() == {"console", "python"}
     assert len(HERE) >= 5
-
-
-@pytest.mark.parametrize("text", ["stream-engine runn x", "stream-engine run x --statte s"])
-def test_a_planted_word_is_found(text):
-    assert list(unknown_words(text))
-
-
-def test_what_is_not_printed_is_found(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(AssertionError, match="does not print"):
-        run_command("echo lemon 12", ["lime 12"])
-    run_command("echo lemon 12", ["lemon 13"])
-    with pytest.raises(AssertionError):
-        run_python("print(1 + 1, 'is two')  # 2 is three", {})

@@ -20,7 +20,7 @@ from stream_engine.commands import VERBS, verb
 from stream_engine.data.comparisons import EVENT_TYPES, REASONS
 from stream_engine.formats.event_fields import OPTIONAL, PAIR_COLUMNS, SHAPES, VOTES
 from stream_engine.refits import REFITS, refit_module
-from stream_engine.service.http.context import HttpContext
+from stream_engine.service.context import HttpContext
 from stream_engine.service.http.paths import ADMIN, READ
 from stream_engine.service.http.routes import admin_routes
 from stream_engine.service.metrics import Metrics

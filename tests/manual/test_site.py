@@ -87,13 +87,3 @@ def test_search_finds_a_page_and_figures_are_dark_in_the_dark(site, browser):
         assert box["width"] > 4 * box["height"]  # a line, not a heap of symbols
     finally:
         page.close()
-
-
-def test_what_would_be_fetched_is_found():
-    assert FETCHED.findall('<script defer src="https://cdn.example/a.js">') == ["https://cdn.example/a.js"]
-    assert FETCHED.findall('<a href="https://example.org">, <img src="_images/a.svg">') == []
-    assert STYLED.findall("@import '//fonts.example/a.css'; x { y: url(https://a.example/f.woff2) }") == [
-        "//fonts.example/a.css",
-        "https://a.example/f.woff2",
-    ]
-    assert STYLED.findall("x { y: url(../f.woff2); z: url(data:font/woff2;base64,AA//BB) }") == []

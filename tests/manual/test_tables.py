@@ -54,31 +54,3 @@ def test_every_section_of_measurements_says_what_makes_its_figures():
     for heading, text in sections(MEASUREMENTS):
         if re.search(r"\d", text.removeprefix(f"# {heading}")) and heading not in {"Measurements", *DECIDED}:
             assert list(named(text)), heading
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "`python -m tests.benchmarks.many_objects --seed 3`",
-        "`python -m tests.benchmarks papers --out FOLDER --only heim sun`",
-        "`python -m tests.benchmarks gard --full`, `make bench`",
-        "`python -m tests.benchmarks.many_objects --objects few`",
-        "`python -m tests.benchmarks.kafka`: in two parts (`--client confluent --fast`)",
-        "Say `--fromat csv`.",
-        "`python -m tests.benchmark`",
-        "`make dosc`",
-        "`stream-engine reprot --state DIR`",
-        "`stream-engine export --state DIR --fromat csv`",
-        "`stream-engine refit --state DIR clusters`",
-        "`CRAFTED_EVERY=1 python -m pytest tests/state/test_trust.py`",
-        "```\npython -m tests.fuzz --inputs many\n```",
-    ],
-)
-def test_a_planted_command_is_found(text):
-    assert len(faults(text)) == 1
-
-
-def test_what_is_right_is_taken():
-    assert faults("`python -m tests.benchmarks many_objects --objects N`, `--on-disk FOLDER`, `make bench`") == []
-    assert faults("`time stream-engine inspect --state DIR`, `stream-engine export --out OUT [--format npz|csv]`") == []
-    assert faults("`--format csv` of some verb; `python -m tests.benchmarks.many_objects`, `--comparisons N`") == []

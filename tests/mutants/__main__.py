@@ -6,10 +6,11 @@
     python -m tests.mutants --planted --modules order         # the bugs of planted.toml instead of mechanical changes
 
 First, the tests are measured: which of them run which line. That takes as long as the suite with coverage, once; later,
-only for test files that changed. `--tests` bounds what is measured and run. Then each mutant is tried in copies of the
-checkout, one for each of `--jobs` processes: of the tests that run its line, the quickest, at most `--seconds` of them,
-until one fails. That test must pass on the code as it is. Results are kept in `--out`, one line of JSON each, and not
-asked again while the file is as it is; `--again` asks about those that survived.
+only for test files that changed. `--tests` bounds what is measured and run, beside the doctests of the mutants' files.
+Then each mutant is tried in copies of the checkout, one for each of `--jobs` processes: of the tests that run its line,
+the quickest, at most `--seconds` of them, until one fails. That test must pass on the code as it is. Results are kept
+in `--out`, one line of JSON each, and not asked again while the file is as it is; `--again` asks about those that
+survived.
 
 Prints what survived, and a table by room. Exit status 1 where something survived that equivalent.toml does not explain.
 """
@@ -18,7 +19,6 @@ import argparse
 import compileall
 import json
 import os
-import py_compile
 import shutil
 import signal
 import subprocess
@@ -145,11 +145,12 @@ def run(root: Path, cache: Path, jobs: list[dict]) -> None:
         processes = []
         for number, job in enumerate(jobs):
             copy, temporary = Path(folder) / f"{number}/checkout", Path(folder) / f"{number}/temporary"
-            left_out = shutil.ignore_patterns(".git", ".venv", ".hypothesis", ".cache", "demo", "__pycache__", "build")
+            left_out = shutil.ignore_patterns(
+                ".git", ".venv", ".hypothesis", ".cache", "demo", "stream-engine-*", "build"
+            )
             shutil.copytree(root, copy, ignore=left_out)
             temporary.mkdir()
-            by_content = py_compile.PycInvalidationMode.CHECKED_HASH  # mutants come and go within a second
-            compileall.compile_dir(copy, quiet=1, invalidation_mode=by_content)
+            compileall.compile_dir(copy, quiet=1)  # what is not compiled yet; mutants write no bytecode
             path = temporary / "job.json"
             path.write_text(json.dumps({**job, "temporary": str(temporary)}))
             here = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
@@ -196,6 +197,7 @@ def main(arguments: list[str] | None = None, root: Path = ROOT, equivalent: Path
         found = [path.relative_to(root) for each in given.tests for path in (root / each).rglob("test_*.py")]
         files = {str(path) for path in found if not set(path.parts) & set(ELSEWHERE)}
         files |= {each for each in given.tests if (root / each).is_file()}
+        files |= {each.file for each in todo if ">>> " in (root / each.file).read_text()}  # their doctests
         reach, names = Reach(root, cache / "tests"), Names(root, (*TOPS, "tests"))
         if unknown := reach.unknown(sorted(files)):
             parts = [unknown[number :: given.jobs] for number in range(given.jobs)]

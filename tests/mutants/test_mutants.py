@@ -32,6 +32,14 @@ def never(x):
 
 def sign(x):
     return -1 if x < 0 else 1
+
+
+def half(x):
+    '''
+    >>> half(4)
+    2.0
+    '''
+    return x / 2
 """
 TEST = """import subprocess
 import sys
@@ -54,6 +62,10 @@ def test_that_fails_by_itself():
     assert os.environ.get("COVERAGE_PROCESS_START")
     sums.within(7, 5)
 """
+PYPROJECT = """[tool.pytest.ini_options]
+pythonpath = ["."]
+addopts = ["--import-mode=importlib", "--doctest-modules"]
+"""
 EQUIVALENT = """[["stream_engine/tiny/sums.py"]]
 text = "return product(x) if x <= most else -x"
 change = "<= -> <"
@@ -67,13 +79,14 @@ def test_killed_survived_and_equivalent_are_told_apart(tmp_path, capfd, monkeypa
         "stream_engine/tiny/__init__.py": "",
         "stream_engine/tiny/sums.py": KERNEL,
         "tests/tiny/test_sums.py": TEST,
-        "pyproject.toml": "[tool.pytest.ini_options]\npythonpath = ['.']\naddopts = ['--import-mode=importlib']\n",
+        "tests/tiny/test_that_cannot_be_collected.py": "import nothing.of_this.name",
+        "pyproject.toml": PYPROJECT,
     }.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "kernels"))
     (tmp_path / "equivalent.toml").write_text(EQUIVALENT)
-    assert main(["--seconds", "5", "--jobs", "1"], tmp_path, tmp_path / "equivalent.toml") == 1
+    assert main(["--seconds", "60", "--jobs", "1"], tmp_path, tmp_path / "equivalent.toml") == 1
     said = capfd.readouterr().out
     rows = [json.loads(line) for line in (tmp_path / ".cache/mutants/results.jsonl").read_text().splitlines()]
     outcomes = {(row["line"], row["change"]): row["outcome"] for row in rows}
@@ -89,10 +102,12 @@ def test_killed_survived_and_equivalent_are_told_apart(tmp_path, capfd, monkeypa
         (20, "< -> >="): "killed",
         (20, "0 -> 1"): "survived",
         (20, "1 -> 2 #2"): "survived",
+        (28, "/ -> *"): "killed",  # by a doctest
+        (28, "2 -> 3"): "killed",
     }
     assert "survived  stream_engine/tiny/sums.py:12  - -> nothing" in said
-    assert "| tiny | 12 | 12 | 6 | 0 | 1 | 4 | 1 | 55% |" in said
-    assert main(["--seconds", "5", "--jobs", "1"], tmp_path, tmp_path / "equivalent.toml") == 1
+    assert "| tiny | 14 | 14 | 8 | 0 | 1 | 4 | 1 | 62% |" in said
+    assert main(["--seconds", "60", "--jobs", "1"], tmp_path, tmp_path / "equivalent.toml") == 1
     assert "1/" not in capfd.readouterr().out  # all is kept: nothing is run again
 
 

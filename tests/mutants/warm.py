@@ -18,7 +18,7 @@ import signal
 import sys
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
@@ -30,7 +30,9 @@ from tests.mutants.changes import Mutant
 from tests.mutants.reach import Reach
 
 OPTIONS = ["-q", "--tb=line", "-p", "no:cacheprovider", "-W", "ignore::pytest.PytestAssertRewriteWarning"]
+OPTIONS += ["--continue-on-collection-errors"]
 BYTES, FILE_BYTES = 4 << 30, 1 << 30  # what a mutant may take of memory, and write into one file
+LONGEST = 120.0  # seconds on the clock of a test while it is measured: one that takes longer is not used
 PATIENCE = 8  # so many times its limit of CPU seconds may pass on the clock
 BECOME_SUBREAPER, DIE_WITH_PARENT = 36, 1  # of prctl(2)
 COVERAGE = "[run]\nsource = .\nomit = tests/support/*\nrelative_files = true\ncore = ctrace\ndata_file = {data}\n"
@@ -40,14 +42,16 @@ IN_PROCESSES = "parallel = true\ncontext = ${{PYTEST_CURRENT_TEST-}}\n"  # of th
 class Session:
     """The collected tests of some files, and `work`, which is done in place of running them all."""
 
-    def __init__(self, files: list[str], temporary: Path, work: Callable[["Session"], None]) -> None:
+    def __init__(
+        self, files: list[str], temporary: Path, work: Callable[["Session"], None], options: Sequence[str] = ()
+    ) -> None:
         self.work, self.note = work, temporary / "note.json"
         self.seconds: dict[str, float] = {}
         self.failed: list[str] = []
         self.unused: set[str] = set()
         self.switch: Callable[[str], None] = lambda test: None
         self.test = ""
-        pytest.main([*OPTIONS, f"--basetemp={temporary / 'pytest'}", *files], plugins=[self])
+        pytest.main([*OPTIONS, *options, f"--basetemp={temporary / 'pytest'}", *files], plugins=[self])
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session):
@@ -79,7 +83,7 @@ class Session:
     def run(self, tests: list[str], to_first_failure: bool = True) -> None:
         """Run these tests, and note what failed."""
         items = [self.items[test] for test in tests if test in self.items]
-        for item, following in zip(items, [*items[1:], None], strict=True):
+        for item, following in zip(items, [*items[1:], None], strict=False):
             if self.failed and to_first_failure:
                 break
             self.test = item.nodeid
@@ -174,6 +178,7 @@ def _measure(session: Session, reach: Reach, file: str, tests: list[str], tempor
 
 def tried(session: Session, job: dict, out: Path, temporary: Path) -> None:
     """Run the tests of each mutant on it; each result is kept at once."""
+    session.failed.clear()  # a file that cannot be collected as the code is has no tests
     doubtful: set[str] = set()
     known = _known_kernels()
     for number, given in enumerate(job["mutants"], 1):
@@ -289,7 +294,7 @@ def main() -> None:
     os.dup2(os.open(os.devnull, os.O_RDWR), 1)
     if "measure" in job:
         reach, files = Reach(Path.cwd(), Path(job["reach"])), job["measure"]
-        Session(files, temporary, lambda session: measured(session, reach, files, temporary))
+        Session(files, temporary, lambda session: measured(session, reach, files, temporary), [f"--timeout={LONGEST}"])
     else:
         files = sorted({test.partition("::")[0] for each in job["mutants"] for test in each["tests"]})
         Session(files, temporary, lambda session: tried(session, job, Path(job["out"]), temporary))

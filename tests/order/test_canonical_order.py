@@ -11,14 +11,12 @@ import pytest
 
 from stream_engine.data.comparisons import interleaved
 from stream_engine.data.triplet_columns import columns_from_triplets
-from stream_engine.order.canonical_order import DistinctEdges, Quadruplets, by_first_appearance, net_votes
-from stream_engine.order.graph import IN, OUT, create_nodes, in_order
+from stream_engine.order.canonical_order import Quadruplets, net_votes
+from stream_engine.order.graph import create_nodes, in_order
 from stream_engine.order.hash_tables import key_columns
-from stream_engine.order.judging import ACCEPTED
-from stream_engine.order.pair_rows import canonical, numbered
-from stream_engine.order.partial_order import PartialOrder, canonical_order, topological_order, weight_kept
+from stream_engine.order.pair_rows import numbered
+from stream_engine.order.partial_order import PartialOrder, canonical_order, weight_kept
 from stream_engine.order.sifting import sifted
-from tests.order.invariants import blocks, check_masks, check_sequence
 from tests.support.generators import as_batch, dense_batch, planted_triplets
 
 
@@ -55,7 +53,7 @@ def reaches(edges, a, b):
 
 @pytest.mark.parametrize("with_quadruplets", [False, True])
 def test_net_votes_and_weight_are_their_definitions(with_quadruplets):
-    for seed in range(60):
+    for seed in range(30):
         rng = np.random.default_rng(seed)
         batch = dense_batch(rng, 5, 80, quadruplets=0.5 * with_quadruplets)
         columns = columns_from_triplets(batch.triplets, 5)
@@ -120,65 +118,6 @@ def test_it_is_what_the_guard_makes_of_it_row_by_row(seed):
     assert np.array_equal(found.kept, expected[0]) and np.array_equal(found.order, expected[1])
 
 
-@pytest.mark.parametrize("seed", range(8))
-def test_distinct_edges_get_the_verdicts_and_the_sequence_of_the_guard(seed):
-    """Refusals by masks, refusals and moves by search, masks chosen again: the same as comparison by comparison."""
-    rng = np.random.default_rng(seed)
-    n = 12 + 4 * seed
-    triplets = planted_triplets(rng, rng.random((n, 3)), 40 * n, flip=0.1 + 0.04 * seed)
-    rows = net_votes(columns_from_triplets(triplets, n))[0]
-    rows = rows[rng.permutation(len(rows))]
-    guard = PartialOrder()
-    verdicts = guard.judge_rows(rows)
-    edges = numbered(rows)
-    mine = DistinctEdges(by_first_appearance(edges.near, edges.far, len(edges.key)), edges.near, edges.far)
-    kept = np.concatenate(
-        [mine.offer(edges.near[part], edges.far[part]) for part in np.split(np.arange(len(rows)), [7])]
-    )
-    assert 0 < kept.sum() < len(kept)
-    assert np.array_equal(kept, verdicts == ACCEPTED)
-    assert np.array_equal(edges.key[mine.order()], sequence(guard))
-    arcs = set(blocks(mine.graph, int(OUT)))
-    assert (
-        arcs == set(zip(edges.near[kept] + 1, edges.far[kept] + 1)) == {(u, v) for v, u in blocks(mine.graph, int(IN))}
-    )
-    check_sequence(mine.graph.node, mine.graph.link, mine.graph.n_nodes)
-    check_masks(mine.graph, arcs)
-
-
-def test_few_and_many_objects_are_numbered_alike():
-    for seed in range(20):
-        rng = np.random.default_rng(seed)
-        rows = rng.integers(3 + seed, size=(900, 4)).astype(np.int32)  # through the table of all pairs
-        few, many = numbered(rows), numbered(1000 * rows)
-        assert np.array_equal(1000 * key_columns(few.key), key_columns(many.key))
-        assert np.array_equal(few.near, many.near) and np.array_equal(few.far, many.far)
-        assert (np.diff(few.key) > 0).all()
-        assert np.array_equal(key_columns(few.key)[few.near], np.sort(rows[:, :2], axis=1))
-        assert np.array_equal(key_columns(few.key)[few.far], np.sort(rows[:, 2:], axis=1))
-
-
-def test_weight_counts_every_kept_row_in_any_order():
-    rng = np.random.default_rng(2)
-    columns = columns_from_triplets(planted_triplets(rng, rng.random((9, 2)), 300, flip=0.2), 9)
-    rows, net = net_votes(columns)
-    chosen = rng.permutation(len(rows))[: len(rows) // 2]
-    strangers = rows[chosen[:5]][:, [2, 3, 0, 1]]
-    kept = np.concatenate([rows[chosen], strangers])
-    expected = int(net[chosen].sum()), int(net.sum())
-    assert weight_kept(kept, columns) == weight_kept(canonical(kept)[0][:, [1, 0, 2, 3]], columns) == expected
-
-
-def test_rows_are_sorted_alike_with_and_without_numbers_beside_them():
-    for seed in range(20):
-        rng = np.random.default_rng(seed)
-        rows = np.unique(np.sort(rng.integers(9, size=(80, 2, 2)), axis=2).reshape(-1, 4), axis=0)
-        shuffled = rng.permutation(len(rows))
-        assert np.array_equal(canonical(rows[shuffled])[0], rows)
-        both, beside = canonical(rows[shuffled], shuffled)
-        assert np.array_equal(both, rows) and np.array_equal(beside, np.arange(len(rows)))
-
-
 def test_it_is_close_to_the_best_of_all_total_orders():
     """Four objects, six pairs, 720 orders: never below 0.8 of the optimum, and the optimum itself most of the time."""
     pairs = [(a, b) for a in range(4) for b in range(a + 1, 4)]
@@ -222,19 +161,6 @@ def test_renamed_objects_give_the_same_order_when_no_two_weights_are_equal():
     assert np.array_equal(renamed.order, np.sort(new_id[plain.order], axis=1))
 
 
-def test_without_sifting_it_is_greedy_by_decreasing_net_vote(monkeypatch):
-    """The seed of the search: heaviest first, equal weights in canonical order, each kept unless it closes a cycle."""
-    monkeypatch.setattr("stream_engine.order.canonical_order.sifted", lambda *given: sifted(*given, passes=0))
-    for seed in range(10):
-        rng = np.random.default_rng(seed)
-        batch = dense_batch(rng, 5, 150, quadruplets=0)
-        kept = set()
-        for (p, q), _ in sorted(slow_nets(interleaved(batch)).items(), key=lambda item: (-item[1], item[0])):
-            if not reaches(kept, q, p):
-                kept.add((p, q))
-        assert edges_of(canonical_order(columns_from_triplets(batch.triplets, 5)).kept) == kept
-
-
 def truth_kept(triplets, points):
     """The rows of the comparisons that hold between the planted points."""
     both = interleaved(as_batch(np.concatenate([triplets, triplets[:, [0, 2, 1]]]), len(points)))
@@ -244,9 +170,8 @@ def truth_kept(triplets, points):
     return np.unique(rows, axis=0)
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_it_keeps_as_much_as_the_truth_does(seed):
-    rng = np.random.default_rng(seed)
+def test_it_keeps_as_much_as_the_truth_does():
+    rng = np.random.default_rng(0)
     points = rng.random((50, 3))
     triplets = planted_triplets(rng, points, 60_000, flip=0.15)
     columns = columns_from_triplets(triplets, 50)
@@ -264,20 +189,3 @@ def test_nothing_and_only_contradictions(rows):
     found = canonical_order(columns_from_triplets(rows, 3))
     assert found.kept.shape == (0, 4) and found.order.shape == (0, 2)
     assert found.weight == (0, 0) and found.weight.fraction == 1.0
-
-
-@pytest.mark.data
-def test_real_food_judgements(judgements):
-    import pyarrow.csv
-
-    table = pyarrow.csv.read_csv(judgements / "food100" / "triplets.csv.gz")
-    names, at = {}, []
-    for column in ("anchor", "near", "far"):
-        at.append([names.setdefault(x, len(names)) for x in table[column].to_pylist()])
-    triplets = np.array(at, np.int32).T
-    columns = columns_from_triplets(triplets, 100)
-    found = canonical_order(columns)
-    guard = PartialOrder()
-    guard.offer(as_batch(triplets, 100))
-    assert len(topological_order(found.kept)) <= 4950
-    assert found.weight.fraction > weight_kept(guard.kept(), columns).fraction > 0.5

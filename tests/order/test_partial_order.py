@@ -13,7 +13,6 @@ import pytest
 from stream_engine.data.comparisons import Batch, interleaved
 from stream_engine.order import graph, reachability_masks
 from stream_engine.order.judging import AT_ONCE
-from stream_engine.order.pair_rows import sorted_edges
 from stream_engine.order.partial_order import VERDICTS, PartialOrder, Verdicts, topological_order
 from tests.order.invariants import check_guard, check_sequence
 from tests.support.generators import as_batch, dense_batch, planted_triplets
@@ -77,9 +76,9 @@ def chain(n, quadruplets=True):
 
 
 def test_every_verdict_is_that_of_a_depth_first_search():
-    """1,500 little worlds: same verdicts in the same order, same kept set."""
+    """600 little worlds: same verdicts in the same order, same kept set."""
     reached = Counter()
-    for seed in range(1500):
+    for seed in range(600):
         rng = np.random.default_rng(seed)
         batch = dense_batch(rng, 3 + seed % 4, 10 + seed % 60, quadruplets=0.4)
         guard, rows = PartialOrder(), interleaved(batch)
@@ -90,7 +89,7 @@ def test_every_verdict_is_that_of_a_depth_first_search():
         reached.update(got)
         if seed % 10 == 0:
             check_guard(guard)
-    assert min(reached[v] for v in VERDICTS) > 500, reached
+    assert min(reached[v] for v in VERDICTS) > 200, reached
 
 
 def test_invariants_hold_after_every_comparison():
@@ -119,20 +118,6 @@ def test_denser_worlds_with_supports_and_growing_pools():
         assert [tuple(r) for r in guard.kept().tolist()] == reference.kept()
         assert guard.graph.book[graph.SUPPORT :].any(), "no supports were ever chosen: nothing tested"
         check_guard(guard)
-
-
-def test_first_refuses_only_what_closes_a_cycle_in_the_final_order():
-    rng = np.random.default_rng(5)
-    batch = as_batch(planted_triplets(rng, rng.random((12, 2)), 4000, flip=0.3), 12)
-    guard = PartialOrder()
-    refused = interleaved(batch)[guard.judge(batch) >= VERDICTS.index("contradiction")]
-    final = Reference()
-    for near_i, near_j, far_i, far_j in guard.kept().tolist():
-        final.after.setdefault((near_i, near_j), set()).add((far_i, far_j))
-    assert len(refused) > 500
-    for row in np.unique(refused, axis=0):
-        p, q = pairs_of(row)
-        assert final.reaches(q, p), row
 
 
 @pytest.mark.parametrize("backward", [False, True])
@@ -194,7 +179,7 @@ def test_batching_changes_nothing():
 def test_nodes_found_ahead_change_nothing():
     """New pairs all along, in blocks longer than those whose nodes are found at once: not even the live sequence is
     another than that of comparisons one by one, though tables and pools grow in the midst of a block."""
-    for seed, (n, flip) in enumerate([(70, 0.15), (40, 0.4), (1500, 0.0)]):
+    for seed, (n, flip) in enumerate([(40, 0.4), (1500, 0.0)]):
         rng = np.random.default_rng(seed)
         rows = interleaved(as_batch(planted_triplets(rng, rng.random((n, 2)), 2 * AT_ONCE + 500, flip=flip), n))
         one, whole, some = PartialOrder(), PartialOrder(), PartialOrder()
@@ -286,35 +271,3 @@ def test_nothing_offered():
     assert same_state(PartialOrder.from_state(guard.state()).state(), guard.state())
     assert same_state(PartialOrder.from_state({}).state(), guard.state())
     check_guard(guard)
-
-
-def test_state_is_not_tied_to_the_guard():
-    """No array of a state changes with the guard, and a restored guard does not write to what it was given."""
-    rng = np.random.default_rng(0)
-    first, later = dense_batch(rng, 5, 60), dense_batch(rng, 5, 60)
-    guard = PartialOrder()
-    guard.offer(first)
-    state = guard.state()
-    copies = {k: v.copy() for k, v in state.items()}
-    for array in state.values():
-        array.setflags(write=False)
-    PartialOrder.from_state(state).offer(later)
-    guard.offer(later)
-    assert same_state(state, copies)
-
-
-@pytest.mark.parametrize("most", [5, 60, 2**31 - 1])
-def test_edges_are_sorted_by_their_pairs_however_sparse_the_ids(most):
-    """Pairs in any order, over ids as many as pairs and over ids far apart: their rows as Python sorts them."""
-    rng = np.random.default_rng(most)
-    pairs = {tuple(sorted(rng.choice(min(most, 2**20), 2, replace=False).tolist())) for _ in range(40)}
-    pairs |= {(0, most)}
-    pairs = [pair for _, pair in sorted(zip(rng.random(len(pairs)).tolist(), pairs, strict=True))]
-    edges = [(a, b) for a in range(len(pairs)) for b in range(len(pairs)) if a != b and rng.random() < 0.2]
-    edges = rng.permutation(edges).astype(np.int32)
-    votes = rng.permutation(len(edges))
-    keys = np.array([lo << 31 | hi for lo, hi in pairs])
-    rows, beside = sorted_edges(keys, edges, votes)
-    wanted = sorted((*pairs[a], *pairs[b], vote) for (a, b), vote in zip(edges.tolist(), votes.tolist(), strict=True))
-    assert np.column_stack([rows, beside]).tolist() == [list(row) for row in wanted]
-    assert (sorted_edges(keys, edges)[0] == rows).all()

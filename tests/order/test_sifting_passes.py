@@ -62,7 +62,7 @@ def slow_passes(edges, net, order, passes):
 
 
 @pytest.mark.parametrize(("seed", "pairs", "share"), [(0, 12, 1.0), (1, 20, 0.4), (2, 30, 0.2), (3, 30, 1.0)])
-@pytest.mark.parametrize("passes", [0, 1, 2, PASSES])
+@pytest.mark.parametrize("passes", [0, 1, PASSES])
 def test_sifting_is_its_definition_whatever_the_number_of_passes(seed, pairs, share, passes):
     rows, net = random_votes(seed, pairs, share, most=9)
     edges, begin = greedy(rows, net)
@@ -101,15 +101,3 @@ def test_what_the_order_is_against_is_kept_where_it_closes_no_cycle(seed):
     assert module.is_acyclic(found.kept)
     for left in np.flatnonzero(~kept):
         assert not module.is_acyclic(canonical(np.concatenate([found.kept, rows[left : left + 1]]))[0])
-
-
-def test_no_node_can_move_and_the_last_step_still_finds_room():
-    """The smallest such net, by hand: the pairs 01, 02, 03, 12 in this order."""
-    q, x, y, p = (0, 1), (0, 2), (0, 3), (1, 2)
-    rows, net = canonical(np.array([[*q, *x], [*y, *p], [*p, *q]], np.int32), np.array([5, 5, 1]))
-    edges = numbered(rows)
-    order = np.array([0, 1, 2, 3])
-    after, agrees = sifted(edges, net, order)
-    assert after.tolist() == order.tolist() and net[agrees].sum() == 10
-    kept, order = module._maximal(edges, after, agrees, np.argsort(-net, kind="stable"))
-    assert kept.all() and agreeing(order, edges, net) == 11

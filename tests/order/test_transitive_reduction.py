@@ -5,7 +5,7 @@ import pytest
 
 from stream_engine.order.pair_rows import numbered
 from stream_engine.order.partial_order import PartialOrder, topological_order, transitive_reduction
-from stream_engine.order.reachability_masks import Supports, supports_of
+from stream_engine.order.reachability_masks import Supports
 from tests.support.generators import as_batch, dense_batch, planted_triplets
 
 
@@ -51,7 +51,7 @@ def words(request, monkeypatch):
 
 
 def test_it_is_its_definition(words):
-    for seed in range(150):
+    for seed in range(60):
         rng = np.random.default_rng(seed)
         guard = PartialOrder()
         guard.offer(dense_batch(rng, 4 + seed % 5, 20 + seed))
@@ -102,22 +102,3 @@ def test_topological_order_respects_every_row():
     place = {tuple(p): at for at, p in enumerate(topological_order(kept).tolist())}
     assert len(place) == len(np.unique(kept.reshape(-1, 2), axis=0))
     assert all(place[a, b] < place[c, d] for a, b, c, d in kept.tolist())
-
-
-def test_masks_are_which_supports_reach_and_are_reached():
-    for seed in range(30):
-        rng = np.random.default_rng(seed)
-        n = 90
-        near, far = np.sort(rng.integers(n, size=(2, 150)), axis=0)
-        near, far = near[near != far], far[near != far]
-        closure = np.eye(n, dtype=bool)
-        for x in range(n - 1, -1, -1):
-            for y in far[near == x]:
-                closure[x] |= closure[y]
-        start = np.searchsorted(np.sort(near), np.arange(n + 1))
-        masks = supports_of(start, far[np.argsort(near, kind="stable")].astype(np.int32), words=1)
-        chosen = np.argsort(masks.number)[(masks.number < 0).sum() :]
-        assert 0 < len(chosen) <= 64
-        bits = np.uint64(1) << masks.number[chosen].astype(np.uint64)
-        assert np.array_equal((masks.before & bits) != 0, closure[chosen].T)
-        assert np.array_equal((masks.after & bits) != 0, closure[:, chosen])

@@ -14,7 +14,7 @@ from stream_engine.evaluation.judgement_folds import CHOOSE, FIT, HELD
 from stream_engine.evaluation.probability import of_embedding, of_participant
 from stream_engine.exports.object_places import has_regions
 from stream_engine.formats.options import EventOptions
-from stream_engine.refits import CannotRefit, embedding
+from stream_engine.refits import embedding
 from stream_engine.service.ingest import Ingest
 from stream_engine.state.engine import Engine
 from stream_engine.state.published import Published
@@ -174,11 +174,6 @@ def test_objects_never_compared_are_said_and_lie_at_the_middle():
     made = embedding.refit(snapshot_of(triplets, 12), QUICK, 0)
     assert made.report["never_asked_about"] == 2 and made.arrays["asked"].tolist() == [True] * 10 + [False] * 2
     assert (made.arrays["X"][10:] == 0).all() and np.abs(made.arrays["X"][:10]).max() > 0.1
-
-
-def test_nothing_to_embed_is_one_line():
-    with pytest.raises(CannotRefit, match="embedding.*0 comparisons.*5 objects"):
-        embedding.refit(snapshot_of(np.empty((0, 3), int), 5), QUICK, 0)
 
 
 def people_who_differ(spread):

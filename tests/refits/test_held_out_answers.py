@@ -1,19 +1,15 @@
 """What refits say of answers that they never had is what they get on such answers; a leak would show."""
 
-import itertools
 import json
 
 import msgspec
 import numpy as np
 import pytest
 
-from stream_engine.evaluation.coordinates import margin_scale
 from stream_engine.evaluation.judgement_folds import judgements_of
 from stream_engine.evaluation.subset import renumbering
 from stream_engine.formats import decoder
 from stream_engine.formats.options import EventOptions
-from stream_engine.kernel_learning import mkpoe, rckl
-from stream_engine.kernel_learning.pair_lists import excess
 from stream_engine.refits import kernel_learning, partial_order_embedding
 from stream_engine.state.engine import Engine
 
@@ -46,14 +42,6 @@ def snapshot_of(lines: list[bytes], **more):
     return engine.snapshot()
 
 
-def error_on(gram: np.ndarray, trained, lines: list[bytes]) -> float:
-    fresh = snapshot_of(lines)
-    kept, place = judgements_of(fresh), {name: i for i, name in enumerate(trained.objects)}
-    rows = np.array([place[name] for name in fresh.objects], np.int32)[kept.rows]
-    times = kept.times[kept.judgement]
-    return float(times @ (excess(gram, rows) >= 0) / times.sum())
-
-
 LEARN = {
     "ste": lambda snapshot, seed=0, **more: kernel_learning.refit(snapshot, kernel_learning.Params(**more), seed),
     "hinge": lambda snapshot, seed=0, **more: kernel_learning.refit(
@@ -63,23 +51,6 @@ LEARN = {
         snapshot, partial_order_embedding.Params(constraints="raw", **more), seed
     ),
 }
-
-
-@pytest.mark.parametrize("how", LEARN)
-def test_the_reported_error_is_that_of_fresh_answers(how):
-    """Over few screens that say a lot about themselves. Held out by comparison instead, the same refit believes that it
-    does far better than it does."""
-    fresh = events(1000, 400)
-    honest, leaking = [], []
-    for seed in (0, 1, 2, 3, 4, 6):  # of 5 the torn answers choose a lambda so small that the hinge is not certified
-        lines = events(seed, 60)
-        whole = snapshot_of(lines)
-        made, torn = LEARN[how](whole, seed), LEARN[how](snapshot_of(lines, accumulators=("triplet_counts",)), seed)
-        assert made.report["held_out"] == "judgements" and torn.report["held_out"] == "comparisons"
-        honest.append(made.report["error"] - error_on(made.arrays["K"], whole, fresh))
-        leaking.append(torn.report["error"] - error_on(torn.arrays["K"], whole, fresh))
-    spread = np.std(honest, ddof=1) / np.sqrt(6)
-    assert abs(np.mean(honest)) < max(2.5 * spread, 0.03) and np.mean(leaking) < np.mean(honest) - 0.02
 
 
 @pytest.mark.parametrize("how", LEARN)
@@ -117,28 +88,6 @@ def counted_again(snapshot, triplets: np.ndarray):
     columns = columns_from_triplets(triplets, len(snapshot.objects))
     arrays = {f"triplet_counts/{key}": array for key, array in state_of_columns(columns).items()}
     return snapshot._replace(arrays={**snapshot.arrays, **arrays})
-
-
-@pytest.mark.parametrize("how", LEARN)
-def test_probabilities_do_not_depend_on_how_far_apart_a_fit_puts_the_objects(how, monkeypatch):
-    """Every fit stretched by a factor of its own: the same figures and the same probabilities of the published one."""
-    whole, asked = snapshot_of(events(4, 80)), np.array([[0, 1, 0, 2], [3, 4, 3, 5]])
-    one = LEARN[how](whole)
-    solved = {"order": (mkpoe, "fit"), "ste": (rckl, "fit"), "hinge": (rckl, "fit")}[how]
-    fit, many = getattr(*solved), itertools.count(1)
-
-    def stretched(*args, **more):
-        made = fit(*args, **more)
-        return made._replace(gram=made.gram * 1.7 ** next(many))
-
-    monkeypatch.setattr(*solved, stretched)
-    two = LEARN[how](whole)
-    for name in ("accuracy", "calibration_error", "log_loss"):
-        if how != "ste":  # whose lambda is chosen by its own scale
-            assert two.report[name] == pytest.approx(one.report[name], rel=1e-6)
-    logits = [made.report["probability_slope"] * excess(made.arrays["K"], asked) for made in (one, two)]
-    assert how == "ste" or np.allclose(*logits, rtol=1e-6)
-    assert margin_scale(two.arrays["K"]) > 3 * margin_scale(one.arrays["K"])
 
 
 def test_figures_stand_beside_each_other():

@@ -10,7 +10,6 @@ from sklearn.metrics import adjusted_rand_score
 from stream_engine.data import available_memory
 from stream_engine.refits import CannotRefit
 from stream_engine.refits.hierarchy import METHODS, Params, refit, revenue, revenue_bound, tree
-from stream_engine.state import artifact
 from tests.clustering.test_spur import snapshot_of
 from tests.support.generators import planted_triplets
 from tests.support.planted_similarities import adds3, planted
@@ -90,25 +89,6 @@ def test_a_planted_hierarchy_is_recovered_and_earns_more_than_a_random_tree():
     )
     one = refit(snapshot, Params(method="complete"), 0)
     assert one.report["method"] == "complete" and list(one.report["revenue"]) == ["complete"]
-
-
-def test_renaming_commutes_and_the_same_twice_is_the_same():
-    triplets, _ = planted(30, 3, 3.0)
-    rng = np.random.default_rng(0)
-    a, b = snapshot_of(triplets), snapshot_of(triplets[rng.permutation(len(triplets))])
-    x, y = refit(a, Params(), 0), refit(b, Params(), 0)
-    assert np.array_equal(x.arrays["linkage"], y.arrays["linkage"])
-    assert [a.objects[i] for i in x.arrays["leaves"]] == [b.objects[i] for i in y.arrays["leaves"]]
-    assert b"".join(artifact.encode(refit(a, Params(), 0))[0]) == b"".join(artifact.encode(x)[0])
-
-
-@pytest.mark.parametrize("rows", [[], [(0, 1, 2)], [(0, 1, 2), (0, 2, 1)], [(0, 1, 2), (3, 4, 5)]])
-def test_little_evidence(rows):
-    snapshot = snapshot_of(np.array(rows, int).reshape(-1, 3))
-    made = refit(snapshot, Params(), 0)
-    m = len(made.arrays["leaves"])
-    assert made.arrays["linkage"].shape == (max(m - 1, 0), 4)
-    artifact.encode(made)
 
 
 def test_memory_and_missing_counts_are_said(monkeypatch):

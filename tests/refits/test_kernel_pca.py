@@ -74,7 +74,7 @@ def test_the_map_of_the_embedding_is_the_embedding():
     np.testing.assert_allclose(made @ made.T, X @ X.T, atol=1e-9)
 
 
-@pytest.mark.parametrize("name, least", [("k1", 0.8), ("k2", 0.6), ("adds3", 0.8), ("embedding", 0.95)])
+@pytest.mark.parametrize("name, least", [("k1", 0.8), ("embedding", 0.95)])
 def test_planted_distances_are_seen_in_the_map(name, least):
     snapshot, points = world(40, 20_000)
     X = refit(snapshot, Params(name), 0).arrays["coordinates"]

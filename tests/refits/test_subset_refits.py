@@ -5,7 +5,6 @@ test_placing.
 """
 
 import itertools
-import json
 import tracemalloc
 from collections import Counter
 
@@ -13,7 +12,6 @@ import msgspec
 import numpy as np
 import pytest
 
-from stream_engine import exports
 from stream_engine.boosting import labels
 from stream_engine.data import available_memory
 from stream_engine.data.comparisons import Quadruplet, Triplet
@@ -21,14 +19,11 @@ from stream_engine.data.triplet_columns import columns_from_triplets
 from stream_engine.evaluation import subset
 from stream_engine.order.partial_order import PartialOrder
 from stream_engine.refits import CannotRefit, kernel_learning, partial_order_embedding, triplet_boost
-from stream_engine.service.settings import loading as settings
 from stream_engine.state.engine import Engine
-from stream_engine.state.published import Published
 from stream_engine.state.snapshot import Snapshot, frozen
 from tests.support.generators import planted_triplets
 from tests.support.kernel_reference import snapshot_of
-from tests.support.process import engine, jsonl, one_line
-from tests.support.subset_world import KERNEL, NAMES, ORDER, POINTS, N, learned, planted
+from tests.support.subset_world import KERNEL, NAMES, ORDER, learned, planted
 
 
 @pytest.fixture(scope="module")
@@ -147,22 +142,6 @@ def test_labels_of_others_do_not_train():
     assert (quiet.arrays["predicted"][~inside] == -1).all() and quiet.arrays["abstained"][~inside].all()
     np.testing.assert_array_equal(quiet.arrays["predicted"][inside], one.arrays["predicted"][inside])
     assert quiet.report["predicted"] == 30 and "outside" not in quiet.report
-    said = labelled().labels
-    known = triplet_boost.refit(
-        labelled()._replace(labels={name: "new" if name == "o1" else text for name, text in said.items()}), BOOST, 4
-    )
-    np.testing.assert_array_equal(known.arrays["j"], one.arrays["j"])  # a class that no chosen object has is none
-    assert known.report["other_classes"] == ["new"] and known.report["classes"] == ["a", "b", "c"]
-    assert (
-        exports.contents("booster", Published(labelled(), {"triplet_boost": known}))["booster"].tables["predictions"][
-            "label"
-        ][1]
-        == "new"
-    )
-    table = exports.contents("booster", Published(labelled(), {"triplet_boost": quiet}))["booster"].tables[
-        "predictions"
-    ]
-    assert table["predicted"][1] == "" and table["predicted"][0] != ""
 
 
 def test_what_was_trained_on_stays_out_of_every_test_when_the_choice_moves():
@@ -186,42 +165,6 @@ def test_what_was_trained_on_stays_out_of_every_test_when_the_choice_moves():
 # --- refusals, and size ----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "params, line",
-    [
-        (
-            msgspec.structs.replace(KERNEL, objects=("o0", "nobody", "x")),
-            "objects: 2 of 3 names .* 'nobody'",
-        ),
-        (msgspec.structs.replace(KERNEL, objects=("o0", "o3")), "got 0 triplets among the 2 chosen of 14 objects"),
-        (
-            msgspec.structs.replace(KERNEL, objects=None, rest="extended"),
-            "'extended'.*`objects`",
-        ),
-        (msgspec.structs.replace(ORDER, objects=("o0", "nobody")), "objects: 1 of 2 names"),
-        (msgspec.structs.replace(ORDER, objects=("o0", "o3")), "got 0 comparisons among the 2 chosen of 14 objects"),
-        (
-            msgspec.structs.replace(ORDER, objects=None, rest="extended"),
-            "embedding: rest 'extended' .*`objects`",
-        ),
-    ],
-)
-def test_what_cannot_be_learned_is_refused_in_one_line(world, params, line):
-    with pytest.raises(CannotRefit, match=line) as caught:
-        learned(params, world)
-    assert "\n" not in str(caught.value)
-
-
-def test_boosting_refuses_in_one_line():
-    for given, line in (
-        (("o0", "nobody"), "objects: 1 of 2 names"),
-        (("o0", "o5", "o10"), "3 .*60"),
-    ):
-        with pytest.raises(CannotRefit, match=line) as caught:
-            triplet_boost.refit(labelled(size=500), triplet_boost.Params(objects=given), 0)
-        assert "\n" not in str(caught.value)
-
-
 @pytest.mark.parametrize("module", [kernel_learning, partial_order_embedding])
 def test_the_old_word_for_an_extension_is_still_read(module):
     with pytest.warns(FutureWarning, match="extended"):
@@ -242,16 +185,6 @@ def test_what_does_not_fit_is_refused_with_the_figures(world, params, line, monk
     with pytest.raises(CannotRefit, match=line) as caught:
         learned(msgspec.structs.replace(params, objects=None), world)
     assert "\n" not in str(caught.value)
-
-
-def test_what_does_not_fit_whole_fits_as_a_choice(world, monkeypatch):
-    """The way out that the refusal names: under a limit that the whole exceeds."""
-    monkeypatch.setattr(available_memory, "available", lambda: 100_000)
-    for params in (msgspec.structs.replace(KERNEL, rest="extended"), ORDER):
-        big = snapshot_of(planted_triplets(np.random.default_rng(6), np.repeat(POINTS, 9, axis=0), 4000, 0.05), 9 * N)
-        with pytest.raises(CannotRefit, match="objects"):
-            learned(msgspec.structs.replace(params, objects=None, rest="none"), big)
-        assert learned(params, world).report["chosen"] == 8
 
 
 def test_nothing_of_size_n_squared_is_made():
@@ -296,57 +229,3 @@ def test_nothing_of_size_n_squared_is_made():
         assert (nearer == about % 2).mean() > 0.7, kind
     guess = made["triplet_boost"].arrays["predicted"][about]
     assert (guess == about % 2).mean() > 0.7
-
-
-def test_a_file_of_objects_from_the_command_line_to_the_export(tmp_path):
-    said = planted_triplets(np.random.default_rng(6), POINTS, 900, 0.05)
-    rows = [dict(zip(("anchor", "near", "far"), (NAMES[i] for i in row))) for row in said.tolist()]
-    engine("run", jsonl(tmp_path / "e.jsonl", rows), "--state", tmp_path / "s", "--no-refits")
-    (tmp_path / "names").write_text("\n".join(KERNEL.objects) + "\n")
-    shown = engine(
-        "refit",
-        "--state",
-        tmp_path / "s",
-        "kernel_learning",
-        "--objects",
-        tmp_path / "names",
-        "--set",
-        "rest=extended",
-        "--set",
-        "lambda1=2",
-        "--set",
-        "form=t",
-    ).stdout
-    assert "chosen" in shown and "placed" in shown
-    (tmp_path / "more").write_text("o0\nnobody\n")
-    line = one_line(
-        engine("refit", "--state", tmp_path / "s", "kernel_learning", "--objects", tmp_path / "more", status=1).stderr
-    )
-    assert "objects: 1 of 2 names" in line and "'nobody'" in line
-    engine("export", "--state", tmp_path / "s", "--out", tmp_path / "o", "kernel", "evidence", "--object-order", "name")
-    held = np.load(tmp_path / "o" / "kernel.npz")
-    assert (
-        held["K"].shape == (8, 8)
-        and held["factor"].shape[0] == N
-        and sorted(held["known"].tolist()) == [1] * 8 + [2] * 6
-    )
-    about = np.load(tmp_path / "o" / "evidence.npz")["right_kernel_learning"]
-    assert len(about) == N and about.mean() > 0.7
-
-
-def test_a_choice_in_a_configuration(tmp_path):
-    """By number and by names, for refits of a run and of the verb; what is no choice is one line."""
-    (tmp_path / "c.toml").write_text(
-        '[refits.params.kernel_learning]\nobjects = 500\nrest = "extended"\n'
-        '[refits.params.triplet_boost]\nobjects = ["a", "b"]\nrest = "none"\n'
-    )
-    loaded = settings.load(str(tmp_path / "c.toml"), {}, {})
-    found = {
-        kind: settings.refit_params(kind, json.loads(json.dumps(settings.params_of(loaded, kind))))
-        for kind in ("kernel_learning", "triplet_boost")
-    }  # as a worker is told
-    assert (found["kernel_learning"].objects, found["kernel_learning"].rest) == (500, "extended")
-    assert (found["triplet_boost"].objects, found["triplet_boost"].rest) == (("a", "b"), "none")
-    for wrong in ({"objects": 1}, {"rest": "nearest"}, {"objects": 2.5}):
-        with pytest.raises(settings.BadSettings, match=r"partial_order_embedding\.(objects|rest): (expected|invalid)"):
-            settings.refit_params("partial_order_embedding", wrong)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from stream_engine.exports.object_places import ellipses_of
-from stream_engine.report import drawings, labels
+from stream_engine.report import drawings
 from stream_engine.report.drawings import (
     Axis,
     Bars,
@@ -22,7 +22,6 @@ from stream_engine.report.drawings import (
     Rules,
     Segments,
     extent,
-    rule_texts,
     ticks,
 )
 from stream_engine.report.figure_files import FORMATS, FigureStyle, Markers, draw, encoded
@@ -77,23 +76,6 @@ def test_all_marks_lie_in_the_frame_and_names_are_escaped(equal):
     assert {use.get("href").removeprefix("#") for use in uses} == shapes
 
 
-def test_points_lie_where_their_values_say():
-    marks = (Points(np.array([0.0, 1.0]), np.array([0.0, 2.0]), np.array([0, 1]), ("a", "b"), np.array([0, 0])),)
-    made = ElementTree.fromstring(svg(drawing(marks=marks, x=Axis("", 0.0, 2.0), y=Axis("", 0.0, 4.0))))
-    frame = next(e for e in made.iter() if e.get("class") == "frame")
-    left, top, wide, high = (float(frame.get(name)) for name in ("x", "y", "width", "height"))
-    found = [(float(e.get("x")), float(e.get("y"))) for e in made.iter() if e.tag.endswith("use")]
-    assert found[0] == pytest.approx((left, top + high), abs=0.1)
-    assert found[1] == pytest.approx((left + wide / 2, top + high / 2), abs=0.1)
-
-
-def test_long_texts_of_the_upward_axis_have_room_at_its_left():
-    for places, left in (((1.0, "x" * 3),), 56), (((1.0, "x" * 30), (2.0, "x")), 200):
-        made = ElementTree.fromstring(svg(drawing(y=Axis("", 0.0, 4.0, places))))
-        frame = next(e for e in made.iter() if e.get("class") == "frame")
-        assert [float(frame.get(name)) for name in ("x", "y", "width", "height")] == [left, 10, 626 - left, 346]
-
-
 def test_one_unit_is_as_long_on_both_axes_where_that_is_wanted():
     marks = (Points(np.array([0.0, 10.0]), np.array([0.0, 1.0]), np.array([0, 1]), ("a", "b"), np.array([0, 0])),)
     box = re.search(r'data-box="\S+ \S+ (\S+) (\S+)"', svg(drawing(marks=marks, equal=True)))
@@ -131,26 +113,10 @@ def test_a_name_takes_the_first_side_that_is_free():
     assert placed(x[:1], y[:1], np.array([120.0]), 10.0, (0.0, 100.0, 0.0, 100.0)) == []
 
 
-def test_a_name_may_stand_right_left_above_below_and_at_the_corners():
-    found = [(each.side, each.x - 10.0, each.y + 20.0) for each in labels._beside(3, 10.0, -20.0, 10.0)]
-    assert np.array(found) == pytest.approx(
-        np.array(
-            [(1, 6, 0), (-1, -6, 0), (0, 0, 10), (0, 0, -10), (1, 6, 6), (1, 6, -6), (-1, -6, 6), (-1, -6, -6)], float
-        )
-    )
-
-
 def test_twenty_groups_differ_by_colour_or_shape_and_ten_by_colour():
     assert [colour_class(group) for group in (-1, 0, 9, 10)] == ["cn", "c0", "c9", "c0"]
     assert len({(colour_class(group), drawings.shape_number(group)) for group in range(20)}) == 20
     assert len(set(drawings.COLOURS)) == 10
-
-
-def test_texts_of_rules_stand_apart_from_points_and_from_each_other():
-    curve = Curve(np.array([1.0, 2.0, 8.0]), np.full(3, 0.5), "a curve")
-    rules = Rules((0.80, 0.81, 0.5), ("a", "b", "c"))
-    made = drawing(marks=(curve, rules), x=Axis("", 0.0, 9.0))
-    assert rule_texts(made, rules, 0.05) == (5.0, [False, True, True])
 
 
 @pytest.mark.parametrize("share, n, low, high", [(0.5, 10, 0.237, 0.763), (1.0, 10, 0.722, 1.0), (0.0, 5, 0.0, 0.434)])
@@ -190,26 +156,6 @@ def test_files_for_papers_hold_their_fonts_and_are_the_same_twice(format):
     else:
         made = ElementTree.parse(io.BytesIO(once))
         assert not any(e.tag.endswith("}text") for e in made.iter())  # letters are outlines: no font is needed
-
-
-def test_names_that_go_farther_out_go_all_round_at_the_same_distances():
-    found = list(labels._around(3, 10.0, -20.0, 9.0))
-    assert len(found) == 5 * 16 and all(each.far and each.number == 3 for each in found)
-    for ring, distance in enumerate(labels.RINGS):
-        of_ring = found[16 * ring : 16 * ring + 16]
-        turn = np.array([complex(each.x - 10.0, each.y + 20.0) for each in of_ring])
-        assert np.allclose(np.abs(turn), distance)
-        assert np.allclose(np.diff(np.unwrap(np.angle(turn))), 2 * np.pi / 16) and turn[0] == distance
-        sides = [0 if abs(z.real) < 0.3 * distance else int(np.sign(z.real)) for z in turn]
-        assert [each.side for each in of_ring] == sides and set(sides) == {-1, 0, 1}
-
-
-def test_a_drawing_holds_all_of_its_bars():
-    bars = Bars(np.array([3.0, 1.0, 1.5]), np.array([2.0, 4.0, 1.0]), np.zeros(3, bool))
-    x, y = drawings._spread(bars)
-    assert (x.min(), x.max()) == (0.75, 3.25) and (y.min(), y.max()) == (0.0, 4.0)  # half a bar on either side
-    x, _ = drawings._spread(Bars(np.array([2.0]), np.array([1.0]), np.zeros(1, bool)))
-    assert (x.min(), x.max()) == (1.5, 2.5)
 
 
 def numbers(text: str) -> list[float]:

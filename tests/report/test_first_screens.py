@@ -65,22 +65,6 @@ def test_careless_participants_are_flagged_each_with_a_reason():
     assert said["excluded"].figures["names"] == ["S03", "S07", "S11"]
 
 
-def test_the_seed_moves_the_accuracy_by_less_than_its_standard_error():
-    """Nor that of any other model in the table; all are tested on all 1,800 answers."""
-    events = survey_cases.planted()
-    rows = []
-    for seed in range(6):
-        made = survey_cases.read(events, frames="arrow")
-        made.seed = seed
-        rows.append({row["model"]: row for row in made.models().to_pylist()})
-    for name in ("embedding", "adds3", "k1", "k2", "majority"):
-        share = np.array([each[name]["accuracy"] for each in rows])
-        error = np.array([each[name]["standard_error"] for each in rows])
-        assert share.std(ddof=1) < error.min() and 1.96 * error.max() <= 0.0235, name
-        assert {each[name]["comparisons"] for each in rows} == {1800} and rows[0][name]["workers"] == 30
-    assert {"chance"} < set(rows[0]) and rows[0]["chance"]["accuracy"] == 0.5
-
-
 def test_a_continuum_is_told_from_clusters():
     _, found, figures, _ = screen(survey_cases.no_structure())
     assert not wrong(found) and found["clusters"].figures["p_continuum"] > 0.05
@@ -107,10 +91,10 @@ def coins(seed: int) -> list[dict]:
 
 
 def test_intervals_of_coin_tosses_hold_one_half():
-    """At the nominal rate: in at least 16 of 20 studies, which a true 95 % misses once in 390 times; and no more than
-    three of 20 pass for better than chance, the one-sided level of 5 % (missed once in 60)."""
+    """At the nominal rate: in at least 9 of 12 studies, which a true 95 % misses once in 450 times; and no more than
+    three of 12 pass for better than chance, the one-sided level of 5 % (missed once in 450)."""
     held, passed = {}, 0
-    for seed in range(20):
+    for seed in range(12):
         made = survey_cases.read(coins(seed), frames="arrow")
         made.seed = seed
         facts = survey_cases.of(made.fit("embedding")).facts
@@ -121,7 +105,7 @@ def test_intervals_of_coin_tosses_hold_one_half():
             held.setdefault(row["model"], []).append(off)
     assert set(held) == {"reported", "embedding"} and passed <= 3
     for name, each in held.items():
-        assert sum(each) >= 16, (name, each)
+        assert sum(each) >= 9, (name, each)
 
 
 def test_luck_does_not_choose_the_model_that_is_reported():

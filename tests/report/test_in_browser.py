@@ -14,7 +14,7 @@ from tests.support.process import engine
 from tests.support.reported import AWKWARD, answers, names, state
 
 pytestmark = pytest.mark.browser
-WIDTHS = (390, 800, 1280)
+WIDTHS = (390, 1280)
 
 
 @pytest.fixture(scope="module")

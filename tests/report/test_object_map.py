@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from stream_engine.data.comparisons import Quadruplet, Triplet
+from stream_engine.data.comparisons import Triplet
 from stream_engine.report import in_words, object_map
 from stream_engine.report.drawings import Ellipses, Points, Segments
 from stream_engine.report.material import material
@@ -48,12 +48,6 @@ def test_a_map_has_a_point_and_an_ellipse_an_object():
     assert len(section.notes) == 2 and section.notes[0].startswith("1 object ") and "95 %" in section.notes[1]
 
 
-def test_without_regions_the_reason_is_said():
-    _, section = mapped(5, 2, no_regions="fewer than 75 answers per object")
-    assert not any(isinstance(mark, Ellipses) for mark in section.drawings[0].marks)
-    assert "fewer than 75 answers" in section.notes[-1]
-
-
 def test_a_scale_has_a_line_an_object_the_lowest_first():
     at, section = mapped(5, 1)
     (drawing,) = section.drawings
@@ -79,21 +73,6 @@ def test_ellipses_are_drawn_where_they_can_be_told_apart(n):
     (said,) = section.notes
     assert [type(mark) for mark in section.drawings[0].marks] == [Ellipses, Points][n > 400 :]
     assert ("400" in said) is (n > 400)
-
-
-@pytest.mark.parametrize(
-    ("d", "report", "says"),
-    [
-        (2, {}, "(STE, 2 "),
-        (3, {"kernel": "t-ste"}, "(t-STE, 3 "),
-        (1, {"dimensions_at_least": 1}, "(STE, 1 "),
-        (3, {"dimensions_at_least": 2}, " 2 "),
-        (2, {"dimensions_tested": "yes"}, "(STE, 2 "),
-    ],
-)
-def test_how_many_dimensions_there_are_is_said(d, report, says):
-    _, section = mapped(5, d, **report)
-    assert says in section.says and ("two" in section.says) is (d > 2)
 
 
 def test_without_places_there_is_no_map():
@@ -129,21 +108,3 @@ def test_nothing_is_asked_where_nothing_is_left_and_of_one_object():
     assert section.says and not section.tables and not section.notes
     section = in_words.what_next(material(Published(Engine(("triplet_counts",), False).snapshot(), {})))
     assert section.says and not section.tables and not section.notes
-
-
-def test_of_very_many_objects_questions_are_left_to_ask(monkeypatch):
-    for most, tables in ((5, 1), (4, 0)):
-        monkeypatch.setattr(in_words, "LARGEST", most)
-        section = in_words.what_next(material(state(5)))
-        assert len(section.tables) == tables and section.notes[-1] == "stream-engine ask --state DIR --n 100"
-
-
-def test_what_nobody_counted_by_object_is_not_told():
-    engine = Engine(("triplet_counts",), False)
-    engine.learn_many([Quadruplet(("a", "b"), ("c", "d"))])
-    section = in_words.what_next(material(Published(engine.snapshot(), {})))
-    assert "10" not in section.says and section.tables
-    bare = Engine(("adds3",), False)
-    bare.learn_many([Triplet("a", "b", "c")])
-    section = in_words.what_next(material(Published(bare.snapshot(), {})))
-    assert "triplet_counts" in section.notes[0] and not section.tables

@@ -1,16 +1,13 @@
 """Every section says something sensible of every kind of state, and its numbers are those of the state."""
 
 import re
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from stream_engine.exports.models import table
-from stream_engine.exports.object_places import nearest
-from stream_engine.report import SECTIONS, object_map, page
+from stream_engine.report import SECTIONS, page
 from stream_engine.report.dendrogram import draw
-from stream_engine.report.findings import Finding
 from stream_engine.report.material import MOST, kernel_pca, material
 from stream_engine.report.page import tiles
 from tests.support.facts import states
@@ -92,20 +89,6 @@ def test_who_sees_it_differently_is_told_without_names_unless_they_are_asked_for
     np.testing.assert_allclose(people["slope"], weights[:9].mean(axis=1))
 
 
-@pytest.mark.parametrize(
-    "text, value",
-    [
-        ("3 clusters (p = .025); more.", "3 clusters"),
-        ("No clusters: more (p = .75).", "No clusters"),
-    ],
-)
-def test_a_tile_has_the_verdict_alone(study, text, value):
-    of = material(study)
-    said = {**of.findings, "clusters": (Finding("clusters", text, {"p_continuum": 0.025}),)}
-    tile = list(tiles(of._replace(findings=said)))[-1]
-    assert tile.value == value and ".025" in tile.note
-
-
 def test_of_random_answers_the_first_screen_claims_nothing(tmp_path):
     """The reason stands before the map; no check of participants has passed; no count of another model's answers."""
     rng = np.random.default_rng(0)
@@ -138,22 +121,6 @@ def test_every_figure_has_a_table_beside_it(study):
     merges = made["dendrogram"].tables[0].columns
     assert len(merges["at"]) == 23 and merges["at"] == sorted(merges["at"])
     assert f" {merges['branch'][0]} and {merges['joins'][0]} " in made["dendrogram"].says
-
-
-def test_a_figure_says_what_it_is_and_what_it_is_not(study):
-    made = sections(study)
-    assert " 375 comparisons" in made["read"].says
-    assert "coverage" in made["next"].says
-    tables = {each.name: each for each in made["clusters"].tables}
-    assert ".9" in tables["clusters"].about
-    assert tables["crowding"].columns["clusters"] == [2, 3, 4]
-    assert any(".05" in note for note in made["clusters"].notes)
-    assert any("majority: " in note for note in made["models"].notes)
-    heads = made["models"].tables[0].columns
-    assert "accuracy, new participants" in heads or any(
-        "new participants" in note and " 5 " in note for note in made["models"].notes
-    )
-    assert "(p = " in made["map"].says
 
 
 def test_answers_of_four_objects_are_told_by_object(tmp_path):
@@ -194,15 +161,6 @@ def test_questions_answered_equally_often_are_told_apart(tmp_path):
     assert made["contradictions"].says.startswith("2 questions") and "25.0 %" in made["contradictions"].says
 
 
-def test_who_little_is_known_about_is_named(tmp_path, study):
-    once = {"anchor": "rare", "near": "o1", "far": "o2"}
-    says = sections(published(tmp_path, [*answers(8, 300), once], "--no-refits"))["objects"].says
-    assert states(says, "3 objects … 10 answers … rare"), says
-    least = sections(study)["objects"]
-    name, answered = (least.tables[0].columns[key][0] for key in ("object", "answers"))
-    assert states(least.says, f"{name} … {answered}")
-
-
 FEW = {
     "nothing yet": [],
     "one answer": [{"anchor": "a", "near": "b", "far": "c"}],
@@ -231,21 +189,6 @@ def test_states_with_little_in_them(tmp_path, events):
     assert not re.search(r"\b(nan|None|inf)\b", page.body(material(state, workers=True), made, {}))
 
 
-def test_refits_that_are_not_there_are_said_with_the_command(tmp_path):
-    made = sections(published(tmp_path, answers(6, 200), "--no-refits"), directory="my state")
-    for name, kind in (("map", "embedding"), ("clusters", "sdp_clustering")):
-        assert any(f"refit --state my state {kind}" in note for note in made[name].notes), name
-
-
-def test_labels_and_what_was_foretold(tmp_path):
-    events = answers(12, 900)
-    events += [{"type": "label", "object": name, "label": f"g{i % 3}"} for i, name in enumerate(names(12)) if i < 9]
-    rows = sections(published(tmp_path, events, "--refit", "triplet_boost"))["objects"].tables[0].columns
-    told = dict(zip(rows["object"], rows["label"]))
-    assert told[names(12)[0]] == "g0" and told[names(12)[10]] is None
-    assert all(row["predicted"] is not None for row in [dict(zip(rows, values)) for values in zip(*rows.values())])
-
-
 def test_of_many_objects_a_sample_is_shown_and_said(tmp_path):
     rng = np.random.default_rng(0)
     many = MOST + 500
@@ -258,17 +201,6 @@ def test_of_many_objects_a_sample_is_shown_and_said(tmp_path):
     made = page.sections(read)
     assert any(states(note, f"{MOST:,} … {len(read.names):,}") for note in made["objects"].notes)
     assert len(made["objects"].tables[0].columns["object"]) == MOST
-
-
-def test_nearest_three_are_the_nearest():
-    points = np.random.default_rng(3).normal(size=(20, 3))
-    points[4] = np.nan
-    found = nearest(points, np.arange(20))
-    distance = ((points[:, None] - points) ** 2).sum(axis=2)
-    np.fill_diagonal(distance, np.inf)
-    for i in range(20):
-        expected = [] if i == 4 else sorted(np.flatnonzero(np.isfinite(distance[i])), key=lambda k: distance[i, k])[:3]
-        assert [k for k in found[i].tolist() if k >= 0] == expected
 
 
 def test_kernel_pca_gives_back_the_centred_gram_matrix():
@@ -287,20 +219,3 @@ def test_a_dendrogram_has_every_leaf_and_every_merge():
     (segments,) = drawing.marks
     along = segments.ends[segments.ends[:, 0] == segments.ends[:, 2]]
     assert sorted(along[:, 0]) == pytest.approx(sorted(merges[:, 2]))
-
-
-@pytest.mark.parametrize(
-    "verdict, legend, note",
-    [
-        ("2 clusters", "cluster 1 (2)", ""),
-        ("no clusters: a continuum", "group 1 (2)", "continuum"),
-        ("cannot tell", "group 1 (2)", "not established"),
-        (None, "cluster 1 (2)", ""),
-    ],
-)
-def test_colours_are_called_what_the_verdict_says(verdict, legend, note):
-    made = SimpleNamespace(report={"verdict": verdict})
-    material = SimpleNamespace(artifact=lambda kind: made, cluster=np.array([0, 0, 1]))
-    assert object_map.legend(material, np.arange(3))[0] == (0, legend)
-    said = object_map._groups(material)
-    assert note in said and bool(said) == bool(note)

@@ -19,8 +19,8 @@ from pathlib import Path
 import httpx
 import pytest
 
+from stream_engine.data import installed_version
 from stream_engine.data.comparisons import EVENT_TYPES, REASONS
-from stream_engine.data.version import installed_version
 from stream_engine.formats import json_events
 from stream_engine.formats.options import EventOptions
 from stream_engine.refits import REFITS

@@ -2,11 +2,9 @@
 
 import re
 import time
-from concurrent.futures import Future
 
 from stream_engine.service import context
 from stream_engine.service.context import Heartbeat
-from tests.service.test_run_pieces import World
 from tests.support.process import until
 from tests.support.served import served
 
@@ -40,21 +38,3 @@ def test_the_first_block_is_a_long_step():
     with beating.block():
         time.sleep(0.01)
         assert beating.wedged() == ""
-
-
-def test_a_wait_for_a_disk_is_life():
-    world, written = World({}), Future()
-    world.context.heartbeat.after = 1000.0
-    ticks = []
-    world.context.heartbeat.tick = lambda: (ticks.append(1), len(ticks) == 3 and written.set_result(None))
-    world.health.wait_for("snapshot", written)
-    assert len(ticks) == 3
-
-
-def test_what_is_paused_is_not_ready_and_not_stalled():
-    world = World({})
-    world.requests.paused = True
-    assert "/admin/pause" in world.health.not_ready()
-    world.health.paused()
-    world.requests.paused = False
-    assert world.health.not_ready() == "" and not world.said("where")

@@ -3,7 +3,6 @@
 import itertools
 import json
 import logging
-import socket
 import time
 
 from stream_engine.service import logs
@@ -106,15 +105,6 @@ def test_lines_are_said_once_an_interval_with_their_number(capsys):
         "refused 6 (3",
         "else",
     ]
-
-
-def test_an_answer_is_sent_at_once_though_it_is_in_two_pieces(tmp_path):
-    """Headers and body are written one after the other: without TCP_NODELAY the second waits for a late receipt."""
-    with served(tmp_path) as world:
-        assert world.http.get("/healthz").status_code == 200  # the client keeps its connection
-        (connection,) = world.listener.connections
-        accepted = connection.transport.get_extra_info("socket")
-        assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) == 1
 
 
 def test_connections_leave_descriptors_for_the_rest():

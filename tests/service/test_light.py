@@ -23,19 +23,3 @@ def test_a_run_over_a_file_loads_no_heavy_library(tmp_path):
     )
     assert json.loads(done.stdout.splitlines()[-1]) == [0, []], done.stderr
     assert len(list((tmp_path / "state" / "artifacts").iterdir())) >= 2
-
-
-def test_the_first_run_says_that_it_compiles(tmp_path):
-    (tmp_path / "survey.csv").write_text("anchor,near,far\na,b,c\n")
-    said = []
-    for state in ("first", "second"):
-        done = subprocess.run(
-            [sys.executable, "-c", PROGRAM, state, "--no-refits"],
-            cwd=tmp_path,
-            env=ENVIRONMENT | {"NUMBA_CACHE_DIR": str(tmp_path / "cache")},
-            capture_output=True,
-            text=True,
-        )
-        assert done.returncode == 0, done.stderr
-        said.append([json.loads(line)["event"] for line in done.stderr.splitlines() if line.startswith("{")])
-    assert "compiling" in said[0] and "compiling" not in said[1]

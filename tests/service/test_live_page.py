@@ -9,8 +9,7 @@ import pytest
 from PIL import Image
 
 from stream_engine.report.page import shell, shell_policy
-from stream_engine.service.http import listener, live_page
-from stream_engine.service.http.context import HttpContext
+from stream_engine.service.context import HttpContext
 from stream_engine.service.http.live_page import MOST, SERIES, History, LiveFigures
 from stream_engine.service.metrics import Metrics
 from stream_engine.service.settings import BadSettings
@@ -176,11 +175,6 @@ def test_a_listed_picture_that_points_elsewhere_is_refused_at_the_start(tmp_path
         served(tmp_path, objects=str(tmp_path / "nowhere")).__enter__()
 
 
-def test_without_objects_there_is_nothing_to_ask_for(tmp_path):
-    with served(tmp_path) as run:
-        assert run.http.get("/object", params={"name": "a"}).status_code == 404
-
-
 def test_the_page_is_made_when_somebody_looks_and_again_for_a_newer_snapshot(study):
     published = Store(study).published()
     with served(study) as run:
@@ -202,29 +196,3 @@ def test_workers_are_shown_only_where_that_is_set(study):
     with served(study, show_workers=True) as run:
         run.published = Store(study).published()
         assert "w9" in run.http.get("/page").text
-
-
-def status(client: httpx.Client) -> int:
-    with client.stream("GET", "/live") as answer:
-        return answer.status_code
-
-
-def test_one_viewer_too_many_is_told_so_and_one_who_leaves_makes_room(tmp_path, monkeypatch):
-    monkeypatch.setattr(live_page, "MOST_VIEWERS", 1)
-    with served(tmp_path) as run, httpx.Client(base_url=f"http://{run.address}") as other:
-        with run.http.stream("GET", "/live") as first:
-            lines = first.iter_lines()
-            next(lines)
-            answer = other.get("/live")
-            assert answer.status_code == 503 and answer.headers["retry-after"]
-        until(lambda: status(other) == 200, what="room for another viewer")
-
-
-def test_a_viewer_that_does_not_read_is_cut_and_the_others_go_on(tmp_path, monkeypatch):
-    monkeypatch.setattr(live_page, "EVERY", 0.0005)  # so that what the system keeps for a reader is full soon
-    monkeypatch.setattr(listener, "READER_TIMEOUT", 1.0)
-    with served(tmp_path) as run:
-        silent = run.connect(receive=1024)
-        silent.sendall(b"GET /live HTTP/1.1\r\nHost: localhost\r\n\r\n")
-        until(lambda: run.refused("slow_reader"), what="a silent viewer to be cut")
-        assert len(messages(run.http, 3)) == 3

@@ -1,19 +1,11 @@
 """One budget of memory: who gets how much, and that the stream waits for what ends and for nothing else."""
 
-import json
-
-from stream_engine.data import available_memory
 from stream_engine.service import memory
 from stream_engine.service.memory import Memory
 from stream_engine.service.metrics import Metrics
-from stream_engine.state.store import Store
-from tests.service.test_prediction_monitor import Lines
-from tests.support.facts import states
-from tests.support.process import engine
+from tests.support.served import Lines
 
 GB = 10**9
-ASKED = [(a, b, c) for a in range(6) for b in range(6) for c in range(b, 6) if len({a, b, c}) == 3]
-EVENTS = "".join(json.dumps({"anchor": a, "near": b, "far": c}) + "\n" for a, b, c in ASKED)
 
 
 class World:
@@ -84,28 +76,3 @@ def test_nothing_is_waited_for_where_the_state_itself_is_the_budget():
     world = World(resident=9)
     world.wait(ends_after=2)  # a snapshot ends, and gives nothing back
     assert world.pauses == 2 and "memory_gb" in world.said()[-1]
-
-
-def test_a_run_beyond_its_budget_goes_on_and_starts_no_refits(tmp_path):
-    (tmp_path / "x.jsonl").write_text(EVENTS)
-    options = ("--state", tmp_path / "s", "--memory-gb", "0.01", "--refit", "hierarchy", "--log-format", "json")
-    done = engine("run", tmp_path / "x.jsonl", *options)
-    lines = [json.loads(line) for line in done.stderr.splitlines()]
-    short = [line for line in lines if "memory_gb" in line["event"]]
-    assert [line["refit"] for line in short if "refit" in line] == ["hierarchy"]
-    assert [line for line in short if "refit" not in line]
-    assert Store(tmp_path / "s").latest().snapshot.counters["comparisons"] == EVENTS.count("\n")
-    engine("run", tmp_path / "x.jsonl", "--state", tmp_path / "s", "--memory-gb", "-1", status=2)
-
-
-def test_a_refit_gets_its_part_of_the_budget_and_minds_it(tmp_path):
-    (tmp_path / "x.jsonl").write_text(EVENTS)
-    state = ("--state", tmp_path / "s")
-    engine("run", tmp_path / "x.jsonl", *state, "--refit", "hierarchy", "--memory-gb", "64")
-    assert list(Store(tmp_path / "s").kinds()) == ["hierarchy"]
-    try:
-        available_memory.give(1000)
-        done = engine("refit", *state, "hierarchy", status=1)
-    finally:
-        available_memory.give(None)
-    assert states(done.stderr, "6 … 0 GB … --memory-gb")

@@ -2,16 +2,10 @@
 
 import re
 
-import pytest
-
-from connectors import LostRecords
 from stream_engine.data.comparisons import Triplet
-from stream_engine.refits.sdp_clustering import solve
-from stream_engine.service.learning import take_loss
 from stream_engine.service.metrics import Metrics
 from stream_engine.state.engine import Engine
 from tests.conftest import ROOT
-from tests.support.planted_similarities import planted_adds3
 
 GOLDEN = ROOT / "tests" / "golden" / "scrape.txt"
 
@@ -28,22 +22,6 @@ def names(metrics: Metrics) -> str:
 
 def test_the_names_are_the_golden_ones():
     assert names(Metrics()) == GOLDEN.read_text()
-
-
-def test_counters_follow_and_start_where_the_state_was():
-    engine = Engine()
-    metrics = Metrics()
-    engine.learn_many([Triplet("a", "b", "c"), Triplet("a", "c", "b")])
-    metrics.follow(engine.counters)
-    metrics.follow(engine.counters)
-    value = metrics.registry.get_sample_value
-    assert value("stream_engine_comparisons_total", {"kind": "triplet"}) == 2
-    assert value("stream_engine_guard_verdicts_total", {"verdict": "contradiction"}) == 1
-    later = Metrics()
-    later.start_from(engine.counters)
-    engine.learn_many([Triplet("a", "c", "b")])
-    later.follow(engine.counters)
-    assert later.registry.get_sample_value("stream_engine_comparisons_total", {"kind": "triplet"}) == 1
 
 
 def test_many_partitions_share_series_that_only_grow():
@@ -79,24 +57,6 @@ def test_thousands_of_partitions_make_less_than_three_hundred_series():
     assert len(samples) < 300 and not [sample for sample in samples if sample.name.endswith("_created")]
 
 
-def test_a_running_refit_shows_its_iteration_its_gap_and_its_bound():
-    metrics = Metrics()
-
-    def tell(done, total, **figures):
-        metrics.refit_told("sdp_clustering", {"done": done, "total": total} | figures)
-
-    made = solve(planted_adds3(30, 3, 2.0)[0], k=5, tol=1e-4, progress=tell)
-    value = metrics.registry.get_sample_value
-    assert value("stream_engine_refit_progress_ratio", {"refit": "sdp_clustering"}) == made.iterations / 3000
-    for figure, last in (("done", made.iterations), ("bound", made.upper_bound), ("objective", made.objective)):
-        assert value("stream_engine_refit_figure", {"refit": "sdp_clustering", "figure": figure}) == pytest.approx(
-            last, rel=1e-9
-        )
-    assert 0 < value("stream_engine_refit_figure", {"refit": "sdp_clustering", "figure": "gap"}) <= 1e-4
-    metrics.refit_told("spectral", {"impossible": True})
-    assert value("stream_engine_refit_figure", {"refit": "spectral", "figure": "impossible"}) is None
-
-
 def test_naming_rules():
     for family in Metrics().registry.collect():
         if family.name.startswith("process_"):
@@ -121,28 +81,3 @@ def test_counters_of_closed_sets_are_there_at_zero():
     }
     for name, label, value in there:
         assert metrics.registry.get_sample_value(f"stream_engine_{name}_total", {label: value}) == 0, name
-
-
-def test_what_was_lost_or_done_between_two_runs_is_told_in_full():
-    engine = Engine()
-    engine.learn_many([Triplet("a", "b", "c")])
-    engine.lost["votes/0"] = 7
-    engine.note("seek", partition="votes/0")
-    metrics = Metrics()
-    metrics.start_from(Engine.restore(engine.snapshot()).counters)
-    value = metrics.registry.get_sample_value
-    assert value("stream_engine_records_lost_total", {"partition": "votes/0"}) == 7
-    assert value("stream_engine_history_total", {"did": "seek"}) == 1
-    assert value("stream_engine_comparisons_total", {"kind": "triplet"}) == 0
-
-
-def test_a_loss_is_counted_and_noted_and_one_that_nobody_can_count_is_noted():
-    engine, metrics = Engine(), Metrics()
-    for records in (4, 3, None):
-        take_loss(engine, LostRecords("votes/0", 1, 5, records, "retention has deleted it"))
-    metrics.follow(engine.counters)
-    assert engine.lost == {"votes/0": 7} and [deed["records"] for deed in engine.history] == [4, 3, None]
-    assert engine.history[0].items() >= {"did": "offsets lost", "partition": "votes/0", "at": 1, "to": 5}.items()
-    value = metrics.registry.get_sample_value
-    assert value("stream_engine_records_lost_total", {"partition": "votes/0"}) == 7
-    assert value("stream_engine_history_total", {"did": "offsets lost"}) == 3

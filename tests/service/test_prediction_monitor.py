@@ -17,16 +17,7 @@ from stream_engine.state.engine import Engine
 from stream_engine.state.published import Published
 from tests.evaluation.test_observer import decoded
 from tests.support.generators import as_batch, planted_triplets
-
-
-class Lines:
-    """A log that keeps what is said."""
-
-    def __init__(self):
-        self.said = []
-
-    def __getattr__(self, level):
-        return lambda event, **more: self.said.append((level, event, more))
+from tests.support.served import Lines
 
 
 def events(path, seed=0):
@@ -106,35 +97,6 @@ def test_a_change_is_a_metric_a_line_and_a_snapshot(tmp_path, monkeypatch):
     assert one == two and json.dumps(found)
 
 
-def test_costly_predictors_are_renewed_as_the_budget_allows(monkeypatch):
-    rng = np.random.default_rng(0)
-    points, engine = rng.normal(size=(12, 2)), Engine()
-    engine.learn(decoded(planted_triplets(rng, points, 2000, 0.1), 12))
-    published = Published(engine.snapshot(), {})
-    monitor = prediction_monitor.PredictionMonitor(DriftSettings(), Metrics(CollectorRegistry()), Lines())
-
-    def renewed():
-        """Let the thread finish, and have its predictors taken into use."""
-        monitor._making.result()
-        monitor.observed(as_batch(planted_triplets(rng, points, 300), 12), {})
-
-    monitor.serve(published.snapshot)
-    monitor.published(published)
-    renewed()
-    first = monitor._observer.predictors["k1"]
-    monkeypatch.setattr(prediction_monitor, "BUDGET", 0.0)
-    monitor.published(published)
-    renewed()
-    assert monitor._observer.predictors["k1"] is first  # no time for it: the old one goes on
-    monkeypatch.setattr(prediction_monitor, "BUDGET", 1e9)
-    monitor.published(published)
-    monitor.published(published._replace(artifacts={}))  # a newer one takes the place of one that waits
-    renewed()
-    assert monitor._observer.predictors["k1"] is not first
-    monitor.close()
-    assert monitor.tell()["predictors"]["k1"]["all"]["total"]["tested"] > 0
-
-
 def test_a_run_that_ends_waits_for_the_predictors_that_are_being_made(tmp_path, monkeypatch):
     events(tmp_path / "events.csv", seed=1)
     begun, ended = [], []
@@ -152,28 +114,6 @@ def test_a_run_that_ends_waits_for_the_predictors_that_are_being_made(tmp_path, 
     assert set(threading.enumerate()) == there  # nor does any other thread go on
 
 
-def test_after_the_end_no_predictor_is_made_and_what_waits_is_still_tested():
-    rng, points, monitor, published = watched(500)
-    monitor.published(published)
-    monitor.published(published)  # one is being made, one waits
-    monitor._making.result()
-    monitor.observed(as_batch(planted_triplets(rng, points, 40), 12), {})
-    assert monitor.figures["seen"] == 40  # told at once, whenever the machine was started
-    there = monitor._observer.predictors.copy()
-    assert "k1" in there and monitor._observer.sampled == 40 > monitor._observer.tested
-    monitor.end()
-    if monitor._making:
-        monitor._making.result()
-    monitor._making = None
-    monitor.published(published)
-    monitor.observed(as_batch(planted_triplets(rng, points, 40), 12), {})
-    assert monitor._making is None and monitor._next is None
-    monitor.serve(published.snapshot)
-    assert monitor._observer.tested == monitor._observer.sampled == 80
-    assert monitor._observer.predictors == there
-    monitor.close()
-
-
 def test_a_predictor_that_does_not_fit_into_memory_is_said_once(monkeypatch):
     log = Lines()
     rng, points, monitor, published = watched(200, log)
@@ -189,25 +129,3 @@ def test_a_predictor_that_does_not_fit_into_memory_is_said_once(monkeypatch):
     monitor.close()
     assert [more["predictor"] for _, _, more in log.said if "predictor" in more] == ["k1"]
     assert "k1" not in monitor.tell()["predictors"] and "k2" in monitor.tell()["predictors"]
-
-
-def test_at_its_end_a_run_makes_no_predictor_and_puts_what_waits_to_those_that_are_there(tmp_path, monkeypatch):
-    rng, points, monitor, published = watched(2000)
-    monitor.observed(as_batch(planted_triplets(rng, points, 300), 12), {})
-    assert monitor._observer.waiting and not monitor.tell()["predictors"]
-    before = dict(monitor._observer.predictors)
-    monitor.end()
-    monitor.serve(published.snapshot)
-    monitor.published(published)
-    assert monitor.tell()["predictors"]["adds3"]["all"]["total"]["tested"] == 300
-    assert monitor._making is None and monitor._observer.predictors == before
-    monitor.close()
-    made = []
-    monkeypatch.setattr(prediction_monitor, "predictor", lambda name, published: made.append(published))
-    rows = planted_triplets(rng, points, 3_000).tolist()
-    (tmp_path / "events.csv").write_text("anchor,near,far\n" + "".join(f"o{a},o{b},o{c}\n" for a, b, c in rows))
-    _, said = consumed(tmp_path, "short")
-    assert [more["why"] for _, event, more in said if event == "snapshot"] == ["end"] and not made
-    (tmp_path / "events.csv").write_text("anchor,near,far\n" + "".join(f"o{a},o{b},o{c}\n" for a, b, c in rows * 8))
-    consumed(tmp_path, "long")  # two snapshots on the way: the last of them may still be made when the file ends
-    assert {each.snapshot.sequence for each in made} <= {1, 2} and made

@@ -64,7 +64,3 @@ def test_no_line_of_the_log_shares_its_line_with_a_bar(tmp_path):
     starts = [line for line in lines if LOG.search(line)]
     assert all(re.match(r"\d{4}-\d\d-\d\dT", line) for line in starts), starts
     assert states(lines[-2], "4,000 … e.jsonl")
-
-
-def test_the_screen_of_the_test_is_one():
-    assert screen("bar 1\rbar 22\r      \rlog\nbar\n\x1b[Ax\n") == ["log", "xar", ""]

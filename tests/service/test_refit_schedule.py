@@ -13,7 +13,7 @@ from stream_engine.service.refit_workers import Outcome
 from stream_engine.service.settings import RefitSettings
 from stream_engine.service.settings.loading import load
 from stream_engine.service.sources import ends
-from tests.service.test_prediction_monitor import Lines
+from tests.support.served import Lines
 
 GB = 10**9
 
@@ -180,14 +180,3 @@ def test_without_memory_nothing_is_started():
 )
 def test_which_inputs_are_known_to_end(source, follow, expected):
     assert ends(load(None, {"source": source, "follow": follow or None})) is expected
-
-
-def test_what_a_refit_told_last_is_told_although_it_ended_before_anybody_looked():
-    world = World(["spectral"])
-    world.publish(1)
-    world.workers.running.pop("spectral")
-    world.workers.watch = lambda: [Outcome("spectral", 1, 0.1, told={"done": 3, "total": 3, "k": 2})]
-    world.schedule.collect()
-    value = world.schedule._metrics.registry.get_sample_value
-    assert value("stream_engine_refit_progress_ratio", {"refit": "spectral"}) == 1
-    assert value("stream_engine_refit_figure", {"refit": "spectral", "figure": "k"}) == 2

@@ -12,7 +12,6 @@ from stream_engine import Engine
 from stream_engine.commands import refit
 from stream_engine.data.comparisons import Decoded, Triplet
 from stream_engine.refits import spectral
-from stream_engine.service.refit_workers import RefitProcesses, _RefitProcess
 from stream_engine.state.store import Store
 
 
@@ -42,17 +41,6 @@ def test_a_refit_maps_the_snapshots_arrays_and_runs_on_one_blas_thread(tmp_path,
         made = refit.refit(str(tmp_path), "spectral", "latest", {"k": 2}, 0)
     assert made.report["clustered"] == 5
     assert seen == {"memory": {mmap.mmap}, "threads": {1}}
-
-
-def test_a_worker_starts_with_one_thread_for_every_library(tmp_path, monkeypatch):
-    for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"):
-        monkeypatch.setenv(name, "2")
-    say = "import os, json; print(json.dumps({k: v for k, v in os.environ.items() if k.endswith('_NUM_THREADS')}))"
-    workers, worker = RefitProcesses(tmp_path, 0, {}), _RefitProcess("spectral", 1, [sys.executable, "-c", say])
-    workers.running = {"spectral": worker}
-    worker.process.wait()
-    assert [outcome.error for outcome in workers.watch()] == [""]
-    assert set(worker.progress.values()) == {"1"} and len(worker.progress) >= 4
 
 
 def test_a_refit_that_says_nothing_ends_with_its_engine(tmp_path):
@@ -89,18 +77,3 @@ command.refit({str(tmp_path)!r}, "spectral", "latest", {{}}, 0, "json")
         worker.kill()
     with open(tmp_path / "said", "w") as said:
         assert subprocess.run(command(0.3), stdout=said).returncode == 7
-
-
-def test_cancelled_refits_are_gone_and_others_run_on(tmp_path):
-    workers, forever = RefitProcesses(tmp_path, 0, {}), [sys.executable, "-c", "import time; time.sleep(600)"]
-    workers.running = {
-        "spectral": _RefitProcess("spectral", 3, forever),
-        "hierarchy": _RefitProcess("hierarchy", 5, forever),
-    }
-    try:
-        old, new = workers.running["spectral"].process, workers.running["hierarchy"].process
-        assert workers.cancel(before=5) == ["spectral"]
-        assert old.poll() is not None and new.poll() is None and list(workers.running) == ["hierarchy"]
-    finally:
-        workers.cancel()
-    assert new.poll() is not None and not workers.running and workers.progress() == {}

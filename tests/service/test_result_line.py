@@ -3,8 +3,6 @@
 from pathlib import Path
 from types import SimpleNamespace
 
-import pytest
-
 from stream_engine.report.findings import WARNING, Finding
 from stream_engine.service.result_line import before, result_line
 from stream_engine.state.artifact import Artifact
@@ -54,30 +52,6 @@ def test_what_was_read_and_refused_since_the_run_began():
     assert said.endswith(NEXT)
 
 
-@pytest.mark.parametrize(
-    ("sources", "told"),
-    [
-        ((), "900 events"),
-        (SOURCES[:3], "900 events … x.csv, topic, y.jsonl"),
-        (SOURCES[:4], "900 events … x.csv, topic, y.jsonl … 1"),
-        (SOURCES, "900 events … x.csv, topic, y.jsonl … 2"),
-    ],
-)
-def test_three_sources_are_named(sources, told):
-    assert states(line(run_of(READ, sources)).partition(": ")[0], told)
-
-
-def test_nothing_new_is_said_of_what_was_read_to_its_end():
-    run = run_of(READ | {"input": {"options": {"skip_rows": 2}}}, artifacts={})
-    told = "900 events … snapshot 4 … --start-over"
-    assert states(line(run, before(run)), f"x.csv … --skip-rows 2 … {told}")
-    of_a_sum = run_of(READ | {"input": {}}, artifacts={})
-    assert states(line(of_a_sum, before(of_a_sum)), f"x.csv … {told}")
-    assert "--skip-rows" not in line(of_a_sum, before(of_a_sum))
-    run.context.requests.stop = True
-    assert states(line(run, before(run)), "0 events … x.csv … 0 comparisons, 0 … 3 objects")
-
-
 def test_what_this_run_has_fitted_is_told_and_what_failed():
     made = {
         "embedding": artifact({"accuracy": 0.8, "standard_error": 0.01}),
@@ -100,11 +74,3 @@ def test_warnings_are_in_the_line_but_rejected_events_once():
     }
     said = line(run_of(READ, artifacts={}), found=found)
     assert "At chance" in said and "rejected." not in said and "All was read" not in said
-
-
-def test_rows_in_another_encoding_are_to_be_read_again():
-    """It is said first: a run may take most of a file all the same."""
-    way_out = "UTF-8 … --encoding latin-1 --start-over … 900 events"
-    one, two = (line(run_of(READ, not_utf8=rows)) for rows in (1, 2))
-    assert one.startswith("1 row ") and states(one, way_out)
-    assert two.startswith("2 rows ") and states(two, way_out)

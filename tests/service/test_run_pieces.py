@@ -19,7 +19,7 @@ from stream_engine.service.publishing import SnapshotPublisher
 from stream_engine.service.settings import DriftSettings, SnapshotSettings
 from stream_engine.service.source_health import SourceHealth
 from stream_engine.state.store import Store
-from tests.service.test_prediction_monitor import Lines
+from tests.support.served import Lines
 
 
 class FullDisk(Disk):

@@ -1,6 +1,5 @@
 """`check-config` refuses what cannot run, and `run` refuses the same: one line, status 2, never a traceback."""
 
-import itertools
 import re
 
 import pytest
@@ -11,38 +10,22 @@ from tests.support.process import engine, one_line
 TOPIC = 'source = ["kafka://h:9092/votes"]\n'
 REFUSED = {  # settings -> what is said
     "[input]\nshard = '3/2'": "input.shard: got '3/2', expected i/n with 0 <= i < n",
-    "[input]\nshard = 'x'": "input.shard: got 'x'",
     "listen = 'nonsense'": "listen: got 'nonsense', expected HOST:PORT",
-    "listen = '127.0.0.1:99999'": "'127.0.0.1:99999'.*0 to 65535",
-    "listen = ':80'": "expected HOST:PORT",
     "[http]\ntls_certificate = 'none.pem'\ntls_key = 'none.key'": "http.tls_certificate, http.tls_key: got .*none.pem",
     TOPIC + "[kafka]\nnonsense = 1": "unknown nonsense",
-    TOPIC + "[kafka]\nclient = 'confluent'\nnonsense = 1": "got nonsense",
     TOPIC + "[kafka]\nclient = 'confluent'\nsecurity_protocol = 'none'": "got security_protocol",
-    TOPIC + "[kafka]\nclient = 'pykafka'": "kafka-python, confluent",
     TOPIC + "[kafka]\nmax_poll_records = 0": "1",
-    "source = ['kafka://h/votes']": "got server 'h', expected host:port",
     "source = ['kafka://h:1/v?partitions=0']\n[input]\nshard = '0/2'": "one",
     "source = ['pulsar://h/votes']": "unknown scheme 'pulsar'",
-    "source = ['none-*.jsonl']": "file",
     "source = ['FOLDER']": "is a directory",
-    "source = ['FOLDER/a.ods']": "suffix",
     "source = ['FOLDER/a.csv.gz']\nfollow = true": "followed",
-    "source = ['FOLDER/a.csv', 'FOLDER/*.csv']": "twice",
     "source = ['FOLDER/a.csv']\n[input]\nshard = '0/2'": "topic",
     "[input]\nlabels = 'none.csv'": "none.csv",
-    "[input]\nlabels_columns = {label = 'x'}": "input.labels_columns.*input.labels",
     "state = 'FOLDER/a.csv'": "state",
     "dead_letters = 'FOLDER/a.csv'": "dead_letters",
-    "dead_letters = 'http://h/x'": "unknown scheme 'http'",
-    "[refits.params.spectral]\nkk = 1": "spectral.kk: unknown key",
     "[kernels.a]\nfile = 'none.csv'": "kernels.a.file",
-    'state = "a\\u0000b"': "'state'.*NUL",
     '[input.where]\n"a\\u0000" = "x"': "input.where.a.*NUL",
-    "[snapshot]\ninterval = nan": "'snapshot.interval'",
     "[snapshot]\nevery = 99999999999999999999": "64",
-    "[refits]\nparams = 3": "refits.params: expected `table`, got `int`",
-    "[kafka]\nssl_password = {env = 1}": "= 1",
     "x = " + "[" * 2000 + "]" * 2000: "not TOML",
 }
 
@@ -79,63 +62,3 @@ def test_a_file_that_is_none(folder):
         (folder / "no.toml", "No such file"),
     ):
         assert states(one_line(engine("check-config", file, status=2).stderr), said)
-
-
-def test_what_can_run_is_shown(folder):
-    file = folder / "engine.toml"
-    file.write_text(
-        f"{TOPIC}listen = '[::1]:9100'\n[input]\nshard = '1/2'\n[kafka]\nacks = 'all'\nfetch_min_bytes = 2\n"
-    )
-    assert '"shard": "1/2"' in engine("check-config", file).stdout
-    file.write_text("[kafka]\nclient = 'confluent'\n'fetch.min.bytes' = 2\nssl_check_hostname = false\n")
-    assert '"confluent"' in engine("check-config", file).stdout
-
-
-ODD = [
-    '"a\\u0000"',
-    "1979-05-27",
-    "07:32:00",
-    "nan",
-    "-inf",
-    "-1",
-    "1" * 30,
-    "[]",
-    "[[1]]",
-    "{}",
-    "{a={b=1}}",
-    "true",
-    "0",
-]
-ODD += ["{env='NOT_THERE'}", "{file='/none'}", "{env=1}", "'x'", "1.5", "[1,'a']"]
-KEYS = [
-    "source",
-    "state",
-    "listen",
-    "dead_letters",
-    "accumulators",
-    "input",
-    "refits",
-    "kernels",
-    "kafka",
-    "input.columns",
-]
-KEYS += ["input.where.x", "input.labels", "input.shard", "snapshot.every", "refits.kinds", "refits.params", "kernels.a"]
-KEYS += [
-    "refits.params.spectral",
-    "refits.params.kernel_learning.features",
-    "kernels.a.file",
-    "kafka.client",
-    "log.format",
-]
-
-
-def test_odd_values_anywhere_are_one_line(tmp_path):
-    outcomes = set()
-    for key, value in itertools.product(KEYS, ODD):
-        (tmp_path / "c.toml").write_text(f"{key} = {value}\n")
-        done = engine("check-config", tmp_path / "c.toml", status=None)
-        assert done.returncode in (0, 2), (key, value, done)
-        if done.returncode:
-            one_line(done.stderr)
-        outcomes.add(done.returncode)
-    assert outcomes == {0, 2}

@@ -4,9 +4,6 @@ import json
 
 import pytest
 
-from connectors.kafka.start_offsets import ON_OFFSET_LOSS, START_MODES
-from stream_engine.counts import ACCUMULATORS
-from stream_engine.refits import REFITS
 from stream_engine.service.settings import BadSettings, SnapshotSettings
 from stream_engine.service.settings.loading import load, mapping, plain_settings, shard
 from tests.support.facts import states
@@ -30,34 +27,22 @@ def test_command_line_over_environment_over_file_over_default(tmp_path):
     "text, said",
     [
         ("[snapshot]\nevry = 1\n", "snapshot.evry"),
-        ("zzz = 1\n", "zzz: unknown key; known are source, state"),
         ("[snapshot]\nevery = -1\n", "snapshot.every: expected `int` >= 0"),
-        ("[snapshot]\nevery = 'many'\n", "snapshot.every: expected `int | null`, got `str`"),
         ("[guard]\nlevel = 'first'\n", "guard: expected `bool`, got `table`"),
-        ("guard = 'off'\n", "guard: expected `bool`, got `str`"),
-        ("refits = ['embedding']\n", "refits: expected `table`, got `list`"),
         ("source = 'a.csv'\n", "source: expected `list`, got `str`"),
-        ("[columns]\nshown = 'x'\n", "columns: unknown key"),
         ("[input]\ncolumns.near = 3\n", "input.columns[...]: expected `str`, got `int`"),
-        ("accumulators = ['adds3', 4]\n", "accumulators[1]: expected `str`, got `int`"),
         (
             "[refits.params.embedding]\nkernel = 'x'\n",
             "embedding.kernel … 'x'",
         ),
-        ("[http]\ntoken = 471100\n", "http.token: expected `str | null`, got `int`"),
         ("[http]\ntoken = 'too short'\n", "http.token: expected `str` of length >= 16"),
-        ("[refits.params.sdp_clustering]\nkk = 3\n", "refits.params.sdp_clustering.kk: unknown key"),
         ("[refits.params.sdp]\nk = 3\n", "refits.params.sdp … sdp_clustering?"),
-        ("snapshot = 3\n", "snapshot: expected `table`, got `int`"),
-        ("kernels.a = 3\n", "kernels[...]: expected `table`, got `int`"),
         ("= 3\n", "not TOML"),
-        ("[input]\nstart = 'middle'\n", "input … 'middle' … earliest, latest"),
         ("[input]\nstart = 2026-11-01T00:00:00\n", "input … '2026-11-01T00:00:00' … time zone"),
-        ("[input.start_partitions]\n't/0' = '1 May'\n", "input … '1 May'"),
         ("[kafka]\nsasl_plain_password = { env = 'NOT_THERE' }\n", "environment variable NOT_THERE, not set"),
         ("[kafka]\nssl_password = { file = '/not/there' }\n", "/not/there"),
     ],
-    ids=range(24),
+    ids=range(12),
 )
 def test_what_is_wrong_is_said_in_one_line(tmp_path, text, said):
     with pytest.raises(BadSettings) as error:
@@ -68,20 +53,6 @@ def test_what_is_wrong_is_said_in_one_line(tmp_path, text, said):
 def test_a_wrong_environment_key_is_named():
     with pytest.raises(BadSettings, match="STREAM_ENGINE__DRIFT__ENABELD: drift.enabeld"):
         load(None, {}, {"STREAM_ENGINE__DRIFT__ENABELD": "true"})
-
-
-def test_the_words_that_are_allowed_are_those_of_the_rooms():
-    for start in (*START_MODES, "2026-11-01T00:00:00Z"):
-        assert load(None, {"input.start": start}, {}).input.start == start
-    for lost in ON_OFFSET_LOSS:
-        assert load(None, {"input.on_offset_loss": lost}, {}).input.on_offset_loss == lost
-    assert load(None, {"accumulators": list(ACCUMULATORS), "refits.kinds": list(REFITS)}, {}).accumulators
-    for wrong in (
-        {"refits.kinds": ["sdp"]},
-        {"log.level": "loud"},
-    ):
-        with pytest.raises(BadSettings, match="one of"):
-            load(None, wrong, {})
 
 
 def test_secrets_reach_the_client_and_never_the_screen(tmp_path):

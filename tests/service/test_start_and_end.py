@@ -11,22 +11,15 @@ from stream_engine.service.context import Requests
 from stream_engine.service.run import run
 from stream_engine.service.settings.loading import load
 from tests.support.process import jsonl
+from tests.support.served import Lines
 
 TRIPLET = {"anchor": "a", "near": "b", "far": "c"}
 
 
-class Lines:
-    """A log that remembers what was said."""
-
-    def __init__(self):
-        self.said = []
-
-    def __getattr__(self, level):
-        return lambda event, **more: self.said.append((level, event, more))
-
-    def one(self, event):
-        (more,) = (more for _, each, more in self.said if each == event)
-        return more
+def one(log: Lines, event: str) -> dict:
+    """What was said with the only line of this event."""
+    (more,) = (more for _, each, more in log.said if each == event)
+    return more
 
 
 def of(tmp_path, **overrides):
@@ -38,7 +31,7 @@ def test_a_run_says_what_it_is_and_what_it_did(tmp_path):
     source = str(jsonl(tmp_path / "e.jsonl", [TRIPLET, TRIPLET, {"anchor": "a"}]))
     log = Lines()
     run(of(tmp_path, source=[source], kafka={"sasl_plain_password": "hunter2"}, **{"snapshot.every": 7}), log=log)
-    started, ended = log.one("run started"), log.one("run ended")
+    started, ended = one(log, "run started"), one(log, "run ended")
     assert started["sources"] == [source] and started["state"] == str(tmp_path / "state") and started["snapshot"] == 0
     expected = {"refits.kinds": (), "snapshot.every": 7, "kafka.sasl_plain_password": "***"}
     assert started["settings"] == expected and "hunter2" not in json.dumps(started, default=str)
@@ -46,7 +39,7 @@ def test_a_run_says_what_it_is_and_what_it_did(tmp_path):
     assert (ended["why"], ended["records"], ended["events"], ended["refused"])[1:] == (3, 2, 1)
     again = Lines()
     run(of(tmp_path, source=[source]), log=again)
-    assert again.one("run started")["snapshot"] == 1 and again.one("run ended")["records"] == 0
+    assert one(again, "run started")["snapshot"] == 1 and one(again, "run ended")["records"] == 0
 
 
 def test_a_run_that_fails_says_why_it_ended(tmp_path):
@@ -56,7 +49,7 @@ def test_a_run_that_fails_says_why_it_ended(tmp_path):
     log = Lines()
     with pytest.raises(SourceFailed):
         run(of(tmp_path, source=[str(source)]), log=log)
-    assert log.one("run ended")["why"].startswith(f"SourceFailed: {source} ")
+    assert one(log, "run ended")["why"].startswith(f"SourceFailed: {source} ")
 
 
 def test_the_signal_that_stopped_a_run_is_known():

@@ -223,9 +223,3 @@ def test_figures_that_anybody_wrote_are_no_harm(noted, tmp_path):
     said = engine("inspect", "--state", tmp_path).stdout
     assert ("progressive.json" in said) == noted.startswith(b"{")
     engine("inspect", "--state", tmp_path, "--json")
-
-
-def test_a_note_for_people_spells_names_as_they_are(tmp_path):
-    Store(tmp_path).note("progressive", {"object": "Löwe"})
-    assert '"Löwe"' in (tmp_path / "progressive.json").read_text(encoding="utf-8")
-    assert Store(tmp_path).noted("progressive") == {"object": "Löwe"}

@@ -50,6 +50,8 @@ GOOD, CRAFTED = 1, 2
 OF_ARTIFACTS = ("clusters", "booster", "kernel", "evidence", "workers")
 EVERY = int(os.environ.get("CRAFTED_READ_EVERY", "8"))  # of the snapshots that are accepted one is read by everything
 
+WHAT = tuple(exports.every())
+
 
 class Wrong(Exception):
     """A file that did harm."""
@@ -96,7 +98,7 @@ class State:
             self._read(Published(latest.snapshot, {}))
         return True
 
-    def _read(self, published: Published, names=tuple(exports.EXPORTS)) -> None:
+    def _read(self, published: Published, names=WHAT) -> None:
         """What readers make of it, in the order of arrival and by name."""
         for name in names:
             for ordered in (lambda: published, lambda: by_name(published)):

@@ -1,6 +1,7 @@
 """Valid states to craft wrong ones from: every accumulator, every guard, an artifact of every refit."""
 
 import json
+from functools import lru_cache
 
 import msgspec
 import numpy as np
@@ -14,6 +15,7 @@ from stream_engine.service.ingest import Ingest
 from stream_engine.state import artifact as artifacts
 from stream_engine.state import snapshot as snapshots
 from stream_engine.state.engine import Engine
+from stream_engine.state.published import Published
 from stream_engine.state.snapshot import Snapshot
 from tests.support.generators import as_batch
 
@@ -80,3 +82,16 @@ def artifacts_of(snapshot: Snapshot) -> dict[str, bytes]:
     online.learn([as_batch(np.array([[0, 1, 2], [3, 4, 5]]), 6)])
     made["online_embedding"] = online.artifact(online.kept(), snapshot, None)
     return {kind: b"".join(artifacts.encode(artifact)[0]) for kind, artifact in made.items()}
+
+
+@lru_cache(maxsize=1)
+def _files() -> tuple[bytes, dict[str, bytes]]:
+    snapshot = state()
+    return as_bytes(snapshot), artifacts_of(snapshot)
+
+
+def published() -> Published:
+    """The state with an artifact of every refit, opened anew from the same files each time."""
+    snapshot, made = _files()
+    held = {kind: artifacts.decode(data) for kind, data in made.items()}
+    return Published(snapshots.decode(snapshot), held)

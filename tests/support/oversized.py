@@ -1,15 +1,12 @@
 """Input that is small and stands for something large: each attack as the bytes that a stranger would send.
 
-`MESSAGES` are values of Kafka messages, `FILES` are files, each by the name of the attack. All are made in little
-memory, and from the same bytes every time.
+`MESSAGES` are values of Kafka messages by the name of the attack, made in little memory.
 """
 
-import gzip
 import io
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -102,35 +99,8 @@ def ranking(objects: int = 10_000) -> bytes:
     return json.dumps({"type": "ranking", "anchor": "anchor", "ranked": list(range(objects))}).encode()
 
 
-def pick(shown: int = 10_000) -> bytes:
-    """The pick with the most comparisons: half of 10,000 objects are chosen."""
-    objects = list(range(shown))
-    event = {"type": "pick", "anchor": "anchor", "shown": objects, "chosen": objects[: shown // 2]}
-    return json.dumps(event).encode()
-
-
 _ALL = (dictionary_rows, dictionary_texts, dictionary_lists, runs, views, nulls, long_array, many_lines, deep, digits)
-MESSAGES: dict[str, Callable[[], bytes]] = {make.__name__: make for make in (*_ALL, ranking, pick)}
-
-
-def _long_line(file: Any, size: int) -> None:
-    """A line of `size` bytes between two events."""
-    file.write(EVENT + b"\n")
-    for _ in range(size >> 20):
-        file.write(b"x" * (1 << 20))
-    file.write(b"\n" + EVENT + b"\n")
-
-
-def write_gzip_line(path: Path, size: int = 4 << 30) -> None:
-    """A line of gigabytes between two events, as gzip."""
-    with gzip.open(path, "wb", 1) as file:
-        _long_line(file, size)
-
-
-def write_zstd_line(path: Path, size: int = 4 << 30) -> None:
-    """The same as one zstd frame: some hundred kilobytes."""
-    with path.open("wb") as file, zstandard.ZstdCompressor(19).stream_writer(file) as writer:
-        _long_line(writer, size)
+MESSAGES: dict[str, Callable[[], bytes]] = {make.__name__: make for make in _ALL}
 
 
 def write_zstd_window(path: Path, window_log: int = 31) -> None:
@@ -140,30 +110,6 @@ def write_zstd_window(path: Path, window_log: int = 31) -> None:
         writer.write(EVENT + b"\n")
 
 
-def write_csv_line(path: Path, size: int = 1 << 30) -> None:
-    """A line of CSV of a gigabyte between two rows."""
-    piece = b"a," * (1 << 19)
-    with path.open("wb") as file:
-        file.write(b"anchor,near,far\na,b,c\n")
-        for _ in range(size >> 20):
-            file.write(piece)
-        file.write(b"\na,c,b\n")
-
-
-def write_parquet(path: Path, rows: int = 1_000_000, size: int = 1_000_000) -> None:
-    """A million rows that stand for a text of a megabyte each, and two events."""
-    table = pa.table(
-        {
-            "anchor": pa.DictionaryArray.from_arrays(
-                pa.array(np.r_[0, np.ones(rows, np.int8), 0].astype(np.int8)), pa.array(["a", "x" * size])
-            ),
-            "near": _coded(["b"], rows + 2),
-            "far": _coded(["c"], rows + 2),
-        }
-    )
-    pyarrow.parquet.write_table(table, path, compression="zstd")
-
-
 def write_arrow(path: Path, rows: int = 1_000_000_000) -> None:
     """One record batch of a billion rows in some hundred kilobytes."""
     column = pa.array(np.zeros(rows, np.int8))
@@ -171,13 +117,3 @@ def write_arrow(path: Path, rows: int = 1_000_000_000) -> None:
     with pa.ipc.new_file(path, table.schema, options=pa.ipc.IpcWriteOptions(compression="zstd")) as writer:
         for batch in table.to_batches():
             writer.write_batch(batch)
-
-
-FILES: dict[str, tuple[str, Callable[..., Any]]] = {
-    "gzip_line": ("x.jsonl.gz", write_gzip_line),
-    "zstd_line": ("x.jsonl.zst", write_zstd_line),
-    "zstd_window": ("x.jsonl.zst", write_zstd_window),
-    "csv_line": ("x.csv", write_csv_line),
-    "parquet": ("x.parquet", write_parquet),
-    "arrow": ("x.arrow", write_arrow),
-}

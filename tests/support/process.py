@@ -61,10 +61,10 @@ def process(*arguments, status: int | None = 0, stdin: bytes = b"", **more) -> D
     return done
 
 
-def started(*arguments, launcher: Iterable[str] = (), **more) -> subprocess.Popen:
-    """Start `stream-engine ARGUMENTS`, by the command `launcher` if there is one; the caller ends it."""
+def started(*arguments, **more) -> subprocess.Popen:
+    """Start `stream-engine ARGUMENTS`; the caller ends it."""
     return subprocess.Popen(
-        [*launcher, sys.executable, "-m", "stream_engine", *map(str, arguments)],
+        [sys.executable, "-m", "stream_engine", *map(str, arguments)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

@@ -8,8 +8,7 @@ from pathlib import Path
 import httpx
 from prometheus_client import CollectorRegistry
 
-from stream_engine.service.context import Heartbeat, Requests
-from stream_engine.service.http.context import HttpContext
+from stream_engine.service.context import Heartbeat, HttpContext, Requests
 from stream_engine.service.http.routes import serve_run
 from stream_engine.service.metrics import Metrics
 from stream_engine.service.settings import HttpSettings

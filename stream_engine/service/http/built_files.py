@@ -24,9 +24,9 @@ from stream_engine.data.available_memory import TooLarge
 from stream_engine.data.threads import ONE_THREAD
 from stream_engine.exports import NothingToExport
 from stream_engine.exports.files import MEDIA_TYPES
+from stream_engine.service.context import HttpContext
 from stream_engine.service.http import make_export
 from stream_engine.service.http.access import Refusals
-from stream_engine.service.http.context import HttpContext
 from stream_engine.state.published import Published
 
 MOST_BYTES = 4 << 30  # of the folder

@@ -27,9 +27,9 @@ from stream_engine.asking.queue import QuestionQueue
 from stream_engine.evaluation import LEARNED, NoModel
 from stream_engine.evaluation.questions import BadQuestion, Four, QuestionReader
 from stream_engine.formats.options import EventOptions
+from stream_engine.service.context import HttpContext
 from stream_engine.service.http.access import BadBody, Refusals, body_of
 from stream_engine.service.http.built_files import NotNow, fingerprint, later
-from stream_engine.service.http.context import HttpContext
 from stream_engine.service.http.paths import AskQuery, NearestQuery, Questions
 from stream_engine.state.published import Published
 

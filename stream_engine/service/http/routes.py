@@ -33,10 +33,10 @@ from stream_engine.exports.models import table
 from stream_engine.refits import REFITS
 from stream_engine.report.object_files import BadObjects, ObjectListing, listed, small_jpeg
 from stream_engine.service import logs
+from stream_engine.service.context import HttpContext
 from stream_engine.service.http import manual_pages
 from stream_engine.service.http.access import Refusals, TokenMiddleware
 from stream_engine.service.http.built_files import BuiltFiles, NotNow, later, send_file
-from stream_engine.service.http.context import HttpContext
 from stream_engine.service.http.listener import Listener, listen_on, warn_of_strangers
 from stream_engine.service.http.live_answers import LiveAnswers
 from stream_engine.service.http.live_page import History, LiveFigures, LivePage

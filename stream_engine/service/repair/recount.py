@@ -15,7 +15,7 @@ import numpy as np
 from msgspec import structs
 
 from connectors import STORES, Position, Source, SourceFailed, UnusableSource, open_source, split_uri
-from connectors.files.paths import expand
+from connectors.files import expand
 from connectors.files.readers import partition_of as partition_of_file
 from connectors.kafka.client import parse_address, partition_of
 from connectors.stores.objects import address_of

@@ -1,13 +1,17 @@
 """The same SDPs given to cvxpy: an interior-point method (Clarabel) for few objects, SCS for more.
 
-Slow and general; the oracle of the tests, and `solver="cvxpy"` for users. Memory and time grow like n^4 and n^6 for
-Clarabel, n^2 and n^3 an iteration for SCS.
+Slow and general: the oracle of the tests. Memory and time grow like n^4 and n^6 for Clarabel, n^2 and n^3 an iteration
+for SCS.
 """
 
 import warnings
 from typing import NamedTuple
 
 import numpy as np
+
+from stream_engine.clustering.dual_bounds import feasible, upper_bound
+from stream_engine.clustering.projection import projected
+from stream_engine.counts.spectral import centred
 
 CLARABEL_UP_TO = 60
 
@@ -66,3 +70,15 @@ def solve(
         int(problem.solver_stats.num_iters or 0),
         problem.status == cp.OPTIMAL,
     )
+
+
+def certified_gap(W: np.ndarray, k: int | None, lam: float | None, found: Reference) -> float:
+    """What an answer is worth: the gap between X, repaired to a feasible point, and the bound of its own multiplier."""
+    n, C = len(W), W - (lam or 0.0) * np.eye(len(W))
+    values, vectors = np.linalg.eigh(centred(found.X) - 2.0 / n)
+    x = projected(values[1:], k)
+    X = feasible((vectors[:, 1:] * x) @ vectors[:, 1:].T + 1.0 / n, k)
+    objective = float(np.vdot(C, X))
+    bound = min(upper_bound(C + found.multiplier, k), upper_bound(C.copy(), k))
+    penalty = (lam or 0.0) * float(np.trace(X))
+    return max(bound - objective, 0.0) / max(abs(objective + penalty), abs(penalty))
