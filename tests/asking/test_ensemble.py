@@ -6,7 +6,7 @@ from scipy.optimize import approx_fprime
 
 from stream_engine import asking
 from stream_engine.asking import ensemble, information_gain, model, uncertainty
-from stream_engine.asking.known import by_model, codes, unanswered, with_objects
+from stream_engine.asking.known import codes, unanswered, with_objects
 from stream_engine.embedding import ellipses
 from stream_engine.embedding.fit import Embedding
 from stream_engine.embedding.held_out import Answers
@@ -48,11 +48,6 @@ def test_objects_that_came_since_lie_in_the_middle_as_unsure_as_the_prior():
     assert np.array_equal(made.points[:5], points)
     vague = model.delivered(artifact(points, ridge=1e-9), with_objects(known, ["new"]).columns)
     assert np.allclose(vague.spread[5], model.WIDEST * np.eye(2))  # however weak the prior
-
-
-def test_where_there_is_no_model_it_has_no_questions():
-    rng = np.random.default_rng(0)
-    assert by_model(world(5, 30)[1], 3, 100, lambda *given: np.arange(3), rng).shape == (0, 3)
 
 
 def test_an_embedding_that_says_nothing_is_no_model():
@@ -155,20 +150,6 @@ def test_an_answer_narrows_what_it_is_about_as_a_kalman_filter_would(alpha):
     gain = joint @ g * (1 - 1 / np.sqrt(1 + information * total)) / total
     flat = away.transpose(1, 0, 2).reshape(-1, 10)
     assert np.allclose(made.away.transpose(1, 0, 2).reshape(-1, 10), flat - np.outer(flat @ g, gain))
-
-
-@pytest.mark.parametrize("alpha", ALPHAS)
-def test_an_answer_that_can_say_nothing_changes_nothing(alpha):
-    """All three in one place, or places that are certain: there is no direction in which anything could move."""
-    made = delivered(5, 2, alpha)
-    for points, spread in (
-        (np.zeros_like(made.points), made.spread),
-        (made.points, np.zeros_like(made.spread)),
-    ):
-        found = ensemble.ensemble(made._replace(points=points, spread=spread), np.arange(5), np.random.default_rng(0))
-        before, room = (found.spread.copy(), found.away.copy()), (np.empty((3, 2)), np.empty((3, 2)))
-        ensemble.narrow(found.points, found.spread, found.away, *found[3:], 3, 0, 4, *room)
-        assert np.array_equal(found.spread, before[0]) and np.array_equal(found.away, before[1])
 
 
 # ---- questions of a batch

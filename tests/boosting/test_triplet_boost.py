@@ -15,9 +15,10 @@ from stream_engine.boosting import labels, votes
 from stream_engine.boosting import rounds as boosting
 from stream_engine.boosting.codes import bytes_needed, codes_from_columns
 from stream_engine.boosting.rounds import draw
+from stream_engine.data import available_memory
 from stream_engine.data.compiled import njit
 from stream_engine.data.triplet_columns import columns_from_triplets
-from stream_engine.refits import triplet_boost
+from stream_engine.refits import CannotRefit, triplet_boost
 from stream_engine.state import artifact as artifacts
 from stream_engine.state import snapshot as snapshots
 from tests.support import generators
@@ -624,3 +625,17 @@ def test_a_cancelled_refit_stops_at_the_next_check():
 def test_unusable_arguments_are_named(arguments, sentence):
     with pytest.raises(ValueError, match=sentence):
         triplet_boost.fit(columns_from_triplets([[0, 1, 2]], 3), **arguments)
+
+
+def test_a_refit_that_cannot_fit_says_so_with_the_numbers(monkeypatch):
+    columns, _, said = taste_world()
+    numbers = r"60 objects, 3 classes, \d+ .* 50000000 .* \d+\.\d GB.*0\.001 GB"
+    # going on also starts over with all rounds, to report both errors: these count too
+    early = triplet_boost.refit(a_snapshot(columns, said), params(rounds=200_000), 0)
+    monkeypatch.setattr(available_memory, "available", lambda: 2**20)
+    with pytest.raises(CannotRefit, match=numbers):
+        triplet_boost.refit(a_snapshot(columns, said), params(rounds=50_000_000), 0)
+    monkeypatch.setattr(available_memory, "available", lambda: 2**22)
+    assert triplet_boost.refit(a_snapshot(columns, said), params(rounds=1000), 0).report["rounds"] == 1000
+    with pytest.raises(CannotRefit, match="201000 rounds.*0.01. GB.*0.0042 GB"):
+        triplet_boost.refit(a_snapshot(columns, said), params(rounds=1000, mode="continue"), 0, previous=early)

@@ -7,7 +7,8 @@ from scipy import sparse
 from sklearn.metrics import adjusted_rand_score
 
 from stream_engine import Engine, Quadruplet, Triplet
-from stream_engine.clustering import partition, similarity_of_snapshot, stability
+from stream_engine.clustering import admm, partition, similarity_of_snapshot, stability
+from stream_engine.clustering.admm import State
 from stream_engine.clustering.evidence import evidence, flipped
 from stream_engine.counts import ACCUMULATORS
 from stream_engine.counts.spectral import centred
@@ -347,3 +348,21 @@ def test_the_canonical_order_is_that_of_the_values_whatever_the_ids(seed):
     of_others = stability.canonical_order(sparse.csr_array(some.toarray()[p][:, p]))
     first = stability.canonical_order(W)
     assert np.array_equal(W[first][:, first], W[p][:, p][of_others][:, of_others])
+
+
+def test_states_come_back_by_object_id():
+    V = np.arange(9.0).reshape(3, 3)
+    V = V + V.T
+    made = artifact.Artifact(
+        "sdp_clustering",
+        "",
+        1,
+        {"similarity": "adds3"},
+        0,
+        admm.warm_arrays({2: State(V, 7.0)}, np.array([5, 1, 3])),
+        {},
+    )
+    back = admm.warm_states(made, Params(), np.array([3, 5, 1, 8]))
+    assert back == {}  # three quarters known: not enough
+    back = admm.warm_states(made, Params(), np.array([3, 5, 1]))[2]
+    assert back.rho == 7.0 and np.array_equal(back.V, V[np.ix_([2, 0, 1], [2, 0, 1])])

@@ -12,7 +12,7 @@ import pytest
 
 from stream_engine.counts.judgement_kernels import ALL
 from stream_engine.counts.judgements import Judgements
-from stream_engine.data.comparisons import Batch, Quadruplet, Triplet
+from stream_engine.data.comparisons import Batch
 from stream_engine.data.container import Corrupt
 from stream_engine.evaluation.judgement_folds import judgements_of
 from stream_engine.formats import expand_in_pieces
@@ -152,17 +152,6 @@ def test_the_threshold_falls_and_what_lies_below_it_is_whole():
                              ).complete  # fmt: skip
 
 
-def test_the_same_state_from_python_and_from_files():
-    from_python = Engine(("judgements",), guard=False)
-    from_python.learn_many(
-        [Triplet("a", "b", "c"), Quadruplet(("a", "b"), ("c", "d")), Quadruplet(("a", "b"), ("b", "c"))]
-    )
-    from_file = engine_of(decoded([PLAIN, {k: v for k, v in FOUR.items() if k != "worker"},
-                                   {"type": "quadruplet", "near": ["a", "b"], "far": ["b", "c"]}]))  # fmt: skip
-    mine, theirs = (e.accumulators["judgements"].state() for e in (from_python, from_file))
-    assert same(mine, theirs) and len(mine["hash"]) == 3
-
-
 def test_a_judgement_too_large_is_counted_however_it_comes(monkeypatch):
     ranking = {"type": "ranking", "anchor": "a", "ranked": [f"r{i}" for i in range(12)]}
     events = [PLAIN, ranking, FOUR, ranking | {"worker": "w"}, PICK]
@@ -195,16 +184,6 @@ def test_forgetting_leaves_the_hash():
     again = Engine.restore(before)
     again.learn(decoded([PICK]))
     assert 2 in judgements_of(again.snapshot()).times
-
-
-def test_merging_with_a_full_one_lowers_the_threshold():
-    events = [PLAIN | {"worker": f"w{i}"} for i in range(200)]
-    full, small = FewJudgements(), FewJudgements()
-    whole = batch_of(events)
-    full.update(batch_of(events[:197]))
-    small.update(batch_of(events[197:]))
-    small.merge(full)
-    assert same(small.state(), definition(FewJudgements, whole))
 
 
 def test_a_row_is_a_triplet_or_has_four_objects():

@@ -6,8 +6,8 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from stream_engine.evaluation import judgement_folds, probability
-from stream_engine.evaluation.probability import CountedAnswers, calibration_of, of_counts, similarity_of
+from stream_engine.evaluation import judgement_folds
+from stream_engine.evaluation.probability import CountedAnswers, of_counts, similarity_of
 from stream_engine.evaluation.similarities import matrix
 from stream_engine.exports.models import table
 from stream_engine.formats import decoder
@@ -93,18 +93,6 @@ def test_the_majority_is_of_the_answers_that_were_not_held_out(whole):
     assert got.judgement.comparisons == every.times.sum()
     assert got.judgement.accuracy == pytest.approx(right / every.times.sum()) and 0.5 < got.judgement.accuracy < 1
     assert 0 in margins and max(margins) > 0
-
-
-def test_figures_are_those_that_predict_tells_of(whole):
-    for name in ("adds3", "k1", "k2"):
-        assert of_counts(whole, 5)[name] == calibration_of(whole, name, 5)[1]
-    assert of_counts(whole, 5)["adds4"].judgement.accuracy > 0.6
-    named = whole._replace(digest="abc")
-    assert of_counts(named, 5) is of_counts(named, 5) is not of_counts(named, 6)
-    probability._remembered.clear()
-    chance = of_counts(whole, 5)["chance"].judgement
-    assert chance.accuracy == 0.5 and chance.log_loss == pytest.approx(np.log(2)) and chance.standard_error is None
-    assert chance.comparisons == of_counts(whole, 5)["majority"].judgement.comparisons  # not those of four objects
 
 
 def test_the_table_has_them_on_the_judgements_that_refits_report_on():

@@ -14,10 +14,14 @@ from stream_engine.evaluation.observer import (
     KINDS,
     MOST,
     SHARE,
+    TESTED,
     WAIT,
+    WINDOW,
     Observer,
+    Scores,
     drawn_until,
     numbers_drawn,
+    table,
 )
 from stream_engine.state.engine import Engine
 from tests.evaluation.test_observer import decoded
@@ -165,3 +169,20 @@ def test_which_are_drawn_does_not_depend_on_where_a_block_begins(at):
     np.testing.assert_array_equal(np.concatenate([part for part, _ in parts]), together)
     assert parts[-1][1] == after == numbers_drawn(at + length, 20 * SHARE, seed)[0][0]
     assert at >= ALL or together[: ALL - at].tolist() == list(range(at, ALL))
+
+
+def test_sums_do_not_depend_on_how_they_are_added_and_the_window_is_whole_parts():
+    rng = np.random.default_rng(1)
+    margin = rng.normal(size=WINDOW * 2)
+    p, kind = 1 / (1 + np.exp(-margin)), rng.integers(len(KINDS), size=len(margin))
+    totals, rolling = [], []
+    for size in (100, 250, 500):  # each divides a twentieth of the window
+        scores = Scores()
+        for part in np.split(np.arange(len(margin)), len(margin) // size):
+            scores.add(table(margin[part], p[part], kind[part]))
+        totals.append(scores.total)
+        rolling.append(scores.rolling)
+    for each in (*totals, *rolling):
+        np.testing.assert_allclose(each, totals[0] if each[..., TESTED].sum() > WINDOW else rolling[0], atol=1e-8)
+    last = slice(len(margin) - WINDOW, None)
+    np.testing.assert_allclose(rolling[0], table(margin[last], p[last], kind[last]), atol=1e-8)

@@ -1,5 +1,5 @@
-"""Reliability: equal to EM written down slowly, planted workers recovered, weights that help and do not hurt;
-forgetting as a run sees it; nothing about workers where nobody asked."""
+"""Reliability: equal to EM written down slowly, planted workers recovered, weights that help and do not hurt; nothing
+about workers where nobody asked."""
 
 import json
 import math
@@ -23,20 +23,20 @@ from tests.support.generators import planted_triplets
 from tests.support.served import served
 
 
-def decoded(triplets, n, workers=None, time=None, weight=None) -> Decoded:
+def decoded(triplets, n, workers) -> Decoded:
     """Triplets as a block, an event each; every object is named by it, unused ones too."""
     m = len(triplets)
-    names = sorted(set(workers)) if workers is not None else []
+    names = sorted(set(workers))
     number = {name: at for at, name in enumerate(names)}
-    who = np.full(m, -1) if workers is None else np.array([number[w] for w in workers])
+    who = np.array([number[w] for w in workers])
     provenance = Provenance(
         np.arange(m, dtype=np.int32),
         np.empty(0, np.int32),
         np.zeros(m, np.int8),
         who.astype(np.int32),
         names,
-        np.ones(m) if weight is None else weight,
-        np.full(m, np.nan) if time is None else time,
+        np.ones(m),
+        np.full(m, np.nan),
     )
     return Decoded(
         [f"o{i}" for i in range(n)],
@@ -129,6 +129,18 @@ def test_who_guesses_is_found(questions):
         assert abs(alone.accuracy[guesses].mean() - alone.accuracy[~guesses].mean()) < 0.5 * (
             found.accuracy[~guesses].mean() - found.accuracy[guesses].mean()
         )
+
+
+def test_nobody_is_judged_by_what_they_said_themselves():
+    """The margins of a worker's votes do not change with the worker's votes."""
+    triplets, workers, _, _ = study()
+    votes = worker_reliability.votes_of(learned(triplets, workers))
+    fold = np.arange(len(votes.names)) % 5
+    mine = votes.worker == 3
+    turned = votes._replace(n_lo=np.where(mine, votes.n_hi, votes.n_lo), n_hi=np.where(mine, votes.n_lo, votes.n_hi))
+    one, two = (worker_reliability._margins(v, fold, np.full(len(v.names), 0.9), (2,))[2] for v in (votes, turned))
+    np.testing.assert_array_equal(one[mine], two[mine])
+    assert not np.array_equal(one[~mine], two[~mine])
 
 
 def test_what_is_told_of_the_predictor_is_of_workers_who_chose_nothing():
@@ -231,9 +243,6 @@ def test_catch_trials_reach_the_record_and_nothing_else():
         [0, 1],
         [3, 0],
     ]
-
-
-# ---- forgetting as a run sees it
 
 
 def test_worker_names_go_nowhere_unasked(tmp_path):

@@ -159,32 +159,6 @@ def test_by_name_the_rows_are_the_same_in_another_order():
     assert sorted(mine, key=lambda row: row["object"]) == theirs
 
 
-def test_a_row_a_question_as_counted_by_hand():
-    published = made(2)
-    times = Counter((each.anchor, each.near, each.far) for each in said())
-    found = rows(published, "questions")
-    questions = {(a, frozenset((b, c))) for a, b, c in times}
-    assert {(row["anchor"], frozenset((row["near"], row["far"]))) for row in found} == questions
-    assert len(found) == len(questions)
-    lo_hi = exports.contents("confidence", published)["confidence"].arrays
-    ids = {name: i for i, name in enumerate(published.snapshot.objects)}
-    plain = {
-        key: (sure, foretold)
-        for *key, sure, foretold in zip(*(lo_hi[name] for name in ("anchor", "lo", "hi", "confidence", "predicted")))
-        for key in [tuple(int(i) for i in key)]
-    }
-    ties = 0
-    for row in found:
-        a, b, c = row["anchor"], row["near"], row["far"]
-        assert (int(row["n_near"]), int(row["n_far"])) == (times[a, b, c], times[a, c, b])
-        assert times[a, b, c] > times[a, c, b] or (times[a, b, c] == times[a, c, b] and b < c)
-        ties += times[a, b, c] == times[a, c, b]
-        sure, foretold = plain[ids[a], min(ids[b], ids[c]), max(ids[b], ids[c])]
-        assert float(row["confidence"]) == pytest.approx(sure)
-        assert float(row["predicted"]) == pytest.approx(foretold if ids[b] < ids[c] else 1 - foretold)
-    assert ties and any(row["n_far"] != "0" for row in found)
-
-
 def test_questions_can_be_read_again_as_answers(tmp_path):
     """anchor, near, far, n_near, n_far is what a file of votes holds."""
     published = made(2)

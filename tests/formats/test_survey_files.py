@@ -1,10 +1,13 @@
 """Every file of the corpus is read right without options, or refused with the commands of both readings."""
 
 from collections import Counter
+from random import Random
 
 import pytest
 
+from stream_engine.formats.inference import readings
 from stream_engine.formats.options import UnreadableHeader
+from stream_engine.formats.record_columns import records_of
 from stream_engine.service.inferred import answers, prepared
 from stream_engine.service.ingest import Ingest
 from stream_engine.service.settings import BadSettings
@@ -45,3 +48,15 @@ def test_a_file_is_read_right_or_refused_with_both_commands(tmp_path, name):
         return
     got, catch, refused = read(inferred.decided().settings)
     assert got == Counter(file.answers) and catch == file.catch and not refused, (inferred.said, refused[:2])
+
+
+@pytest.mark.parametrize(
+    ("column", "kinds"),
+    [("odd", ["odd_one_out"]), ("central", ["most_central"]), ("pick", ["odd_one_out", "most_central"])],
+)
+def test_an_answer_about_three_objects_is_doubtful_where_no_word_says_what_it_means(column, kinds):
+    random = Random(0)
+    shown = [random.sample([f"x{i}" for i in range(9)], 3) for _ in range(30)]
+    columns = dict(zip(("o1", "o2", "o3"), map(list, zip(*shown))))
+    found = readings(records_of(columns | {column: [random.choice(row) for row in shown]}))
+    assert [each.type for each in found] == kinds and all(bool(each.doubt) == (len(kinds) > 1) for each in found)

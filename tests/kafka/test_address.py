@@ -18,6 +18,7 @@ from tests.support.facts import states
         ("a:1/" + "t" * 250, "249"),
         ("a:1/t?partition=1", "unknown parameter 'partition'; known: partitions"),
         ("a:1/t?partitions=1,x", "got partitions '1,x'"),
+        ("a:1/t?partitions=", "got partitions ''"),
     ],
 )
 def test_bad_addresses_are_said_in_a_line(rest, expected):

@@ -188,6 +188,3 @@ def test_full_mkpoe_at_a_huge_beta_closes_its_gap_or_says_what_is_left():
     whole = sum(np.vdot(w, k) for w, k in zip(found.weights, kernels))
     whole += 1e7 / len(rows) * np.maximum(0, 1 + excess(found.gram, rows)).sum()
     assert whole == pytest.approx(found.objective, rel=1e-3)
-
-
-# --- paths that end -----------------------------------------------------------------------------------------------

@@ -1,5 +1,4 @@
-"""Objects outside a choice, placed by their own answers and by what files know of them, and all that reads such
-artifacts.
+"""Objects outside a choice, placed by their own answers and by what files know of them.
 
 References: the objective of one object by scipy, and kernels computed over all objects at once.
 """
@@ -16,7 +15,8 @@ from stream_engine.evaluation import predictor, subset
 from stream_engine.kernel_learning import auxiliary_kernels, out_of_sample
 from stream_engine.kernel_learning.auxiliary_kernels import KernelSpec
 from stream_engine.kernel_learning.out_of_sample import Answers
-from stream_engine.refits import partial_order_embedding
+from stream_engine.refits import kernel_learning, partial_order_embedding
+from stream_engine.state import artifact as artifacts
 from stream_engine.state.published import Published
 from stream_engine.state.snapshot import Snapshot, triplet_columns
 from tests.support.generators import planted_triplets
@@ -263,4 +263,22 @@ def test_auxiliary_kernels_place_what_they_know(files, form):
             )
 
 
-# --- what reads such an artifact -------------------------------------------------------------------------------------
+def test_a_warm_start_goes_by_object(world):
+    """Another choice starts from what both have: K0 of the common ones, duals of the common triplets."""
+    params = msgspec.structs.replace(KERNEL, loss="hinge", tolerance=1e-5)
+    made = artifacts.decode(b"".join(artifacts.encode(learned(params, world))[0]))
+    assert learned(params, world, made).report["iterations"] == 0
+    ids = np.array([1, 3, 5, 11, 12])
+    triplets = np.array([[0, 1, 2], [1, 2, 3], [3, 1, 2]], np.int32)
+    inputs = kernel_learning.Inputs(5, triplets, np.ones(3), auxiliary_kernels.AuxiliaryKernels([], [], []))
+    start = kernel_learning._warm_start(made, inputs, ids, "hinge")
+    K0 = made.arrays["K0"]
+    for i, a in enumerate(ids.tolist()):
+        for j, b in enumerate(ids.tolist()):
+            assert start.k0[i, j] == (K0[SOME.index(a), SOME.index(b)] if {a, b} <= {*SOME} else 0.0)
+    duals = {tuple(t): y for t, y in zip(made.arrays["triplets"].tolist(), made.arrays["dual"].tolist())}
+    assert start.dual.tolist() == [0.0, duals.get((3, 5, 11), 0.0), duals.get((11, 3, 5), 0.0)] and start.dual.any()
+    whole = learned(msgspec.structs.replace(params, objects=None), world, made)
+    assert whole.arrays["K"].shape == (N, N) and "ids" not in whole.arrays
+    back = learned(params, world, whole)
+    assert back.report["objective"] == pytest.approx(made.report["objective"], rel=2e-5)

@@ -1,4 +1,4 @@
-"""What refits say of answers that they never had is what they get on such answers; a leak would show."""
+"""What refits say of answers that they never had: nothing of these was fitted, and nothing chose by them."""
 
 import json
 

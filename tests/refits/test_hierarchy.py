@@ -7,12 +7,10 @@ import pytest
 from scipy.cluster.hierarchy import fcluster, is_valid_linkage, linkage
 from sklearn.metrics import adjusted_rand_score
 
-from stream_engine.data import available_memory
-from stream_engine.refits import CannotRefit
 from stream_engine.refits.hierarchy import METHODS, Params, refit, revenue, revenue_bound, tree
 from tests.clustering.test_spur import snapshot_of
 from tests.support.generators import planted_triplets
-from tests.support.planted_similarities import adds3, planted
+from tests.support.planted_similarities import adds3
 
 
 def under(made: np.ndarray, m: int) -> np.ndarray:
@@ -89,13 +87,3 @@ def test_a_planted_hierarchy_is_recovered_and_earns_more_than_a_random_tree():
     )
     one = refit(snapshot, Params(method="complete"), 0)
     assert one.report["method"] == "complete" and list(one.report["revenue"]) == ["complete"]
-
-
-def test_memory_and_missing_counts_are_said(monkeypatch):
-    snapshot = snapshot_of(planted(30, 3, 3.0)[0])
-    monkeypatch.setattr(available_memory, "available", lambda: 1)
-    with pytest.raises(CannotRefit, match="hierarchy.*30 objects.*2.2e-05 GB.*1e-09 GB"):
-        refit(snapshot, Params(), 0)
-    bare = snapshot._replace(arrays={})
-    with pytest.raises(CannotRefit, match="similarity adds3: "):
-        refit(bare, Params(), 0)

@@ -1,7 +1,7 @@
 """Refits over chosen objects: what is chosen, what is left of the counts, boosting of a choice, what is refused.
 
 References: an engine that heard the chosen ones' comparisons only, and plain Python. The others are placed in
-test_placing.
+tests/kernel_learning/test_out_of_sample.py.
 """
 
 import itertools

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from stream_engine.exports.object_places import ellipses_of
-from stream_engine.report import drawings
 from stream_engine.report.drawings import (
     Axis,
     Bars,
@@ -21,11 +20,10 @@ from stream_engine.report.drawings import (
     Points,
     Rules,
     Segments,
-    extent,
     ticks,
 )
-from stream_engine.report.figure_files import FORMATS, FigureStyle, Markers, draw, encoded
-from stream_engine.report.inline_svg import colour_class, svg
+from stream_engine.report.figure_files import FORMATS, Markers, draw, encoded
+from stream_engine.report.inline_svg import svg
 from stream_engine.report.labels import placed
 from stream_engine.report.learning import wilson
 
@@ -113,25 +111,10 @@ def test_a_name_takes_the_first_side_that_is_free():
     assert placed(x[:1], y[:1], np.array([120.0]), 10.0, (0.0, 100.0, 0.0, 100.0)) == []
 
 
-def test_twenty_groups_differ_by_colour_or_shape_and_ten_by_colour():
-    assert [colour_class(group) for group in (-1, 0, 9, 10)] == ["cn", "c0", "c9", "c0"]
-    assert len({(colour_class(group), drawings.shape_number(group)) for group in range(20)}) == 20
-    assert len(set(drawings.COLOURS)) == 10
-
-
 @pytest.mark.parametrize("share, n, low, high", [(0.5, 10, 0.237, 0.763), (1.0, 10, 0.722, 1.0), (0.0, 5, 0.0, 0.434)])
 def test_intervals_of_shares_stay_shares(share, n, low, high):
     """Wilson's intervals, as tables have them."""
     assert np.allclose(wilson(np.array(share), np.array(n)), (low, high), atol=5e-4)
-
-
-def test_extent_holds_every_mark_and_axes_may_say_otherwise():
-    x0, x1, y0, y1 = extent(drawing())
-    ellipses, points = every_mark()[:2]
-    assert x0 <= (points.x - ellipses.a).min() and x1 >= (points.x + ellipses.a).max()
-    assert y0 <= -1.0 and y1 >= 2.0
-    assert extent(drawing(x=Axis("", -9.0, 9.0)))[:2] == (-9.0, 9.0)
-    assert extent(drawing(marks=())) == pytest.approx((-0.06, 1.06, -0.06, 1.06))
 
 
 def test_ellipses_are_the_regions_of_95_per_cent():
@@ -200,14 +183,6 @@ def test_every_mark_of_a_page_lies_where_its_values_say():
     assert float(across.get("x")) == pytest.approx(left + wide / 2, abs=0.51) and float(across.get("y")) > top + high
     assert [numbers(each.get("d"))[0] for each in by_class["tick"]] == near(*(x(0.5 * step) for step in range(5)))
     assert [numbers(each.get("d"))[1] for each in by_class["grid"]] == near(*(y(step) for step in range(5)))
-
-
-def test_regions_are_drawn_where_they_are_asked_for():
-    marks, style = every_mark()[:2], FigureStyle(regions=True)
-    plain, with_regions = (
-        encoded(drawing(marks=marks), "svg", each).count(b"<path") for each in (style._replace(regions=False), style)
-    )
-    assert with_regions == plain + 9
 
 
 def test_pictures_stand_on_their_points_and_on_no_other_picture():

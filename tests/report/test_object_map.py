@@ -60,13 +60,6 @@ def test_a_scale_has_a_line_an_object_the_lowest_first():
     assert len(section.notes) == 1 and "95 %" in section.notes[0]
 
 
-@pytest.mark.parametrize("d", [1, 2])
-def test_where_nobody_knows_how_sure_a_place_is_that_is_said(d):
-    _, section = mapped(5, d, covariance=False)
-    assert [type(mark) for mark in section.drawings[0].marks] == [Points]
-    assert len(section.notes) == 1 and "95 %" not in section.notes[0]
-
-
 @pytest.mark.parametrize("n", [400, 401])
 def test_ellipses_are_drawn_where_they_can_be_told_apart(n):
     _, section = mapped(n, 2)

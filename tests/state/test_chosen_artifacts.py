@@ -49,7 +49,4 @@ def test_what_names_no_snapshot_is_said(store, tmp_path):
     with pytest.raises(NoSuchSnapshot, match="run"):
         Store(tmp_path / "begun").published()
     lock.release()
-    began = "run.*`stream-engine"
-    with pytest.raises(NoSuchSnapshot, match=began):
-        Store(tmp_path / "begun").published()
     Lock(tmp_path / "begun").release()  # asking has not taken it

@@ -48,18 +48,18 @@ def events(seed: int = 0, size: int = 150) -> bytes:
     return b"".join(json.dumps(line).encode() + b"\n" for line in lines)
 
 
-def learned(engine: Engine, seed: int = 0, partition: str = "t/0") -> Engine:
-    """The engine after these events."""
+def learned(engine: Engine, seed: int = 0, partition: str = "t/0", data: bytes = b"") -> Engine:
+    """The engine after these events, or after those in `data`."""
     at = engine.positions.get(partition, Position(0)).offset
-    record = Record(events(seed), partition, at, at + 1, 7, unit="message", format="json")
+    record = Record(data or events(seed), partition, at, at + 1, 7, unit="message", format="json")
     for block in Ingest(EventOptions(provenance=True), "json").blocks([record]):
         engine.learn(block.decoded, block.positions(), block.counts().total())
     return engine
 
 
-def state(guard: str = "first", by: str = "count", accumulators=tuple(ACCUMULATORS)) -> Snapshot:
+def state(guard: str = "first", by: str = "count", accumulators=tuple(ACCUMULATORS), data: bytes = b"") -> Snapshot:
     """A snapshot of an engine that has counted everything; its number is 2."""
-    engine = learned(Engine(accumulators, bool(guard), Forgetting(by, 50.0, 40.0)))
+    engine = learned(Engine(accumulators, bool(guard), Forgetting(by, 50.0, 40.0)), data=data)
     engine.counters["progressive"]["adds3"] = {"tested": 5, "correct": 3, "undecided": 1}
     engine.lost["t/0"] = 2
     engine.note("seek", partition="t/0")

@@ -1,5 +1,5 @@
-"""Solvers that are cut short, and certificates where the slack decides: a budget of iterations is held, what comes back
-is the best point with its own objective and a bound that holds, and a hair more than the slack is refused."""
+"""Solvers that are cut short: a budget of iterations is held, and what comes back is the best point with its own
+objective and a bound that holds; weights in units far from 1."""
 
 import numpy as np
 import pytest
@@ -63,9 +63,6 @@ def test_a_linear_program_holds_its_budget_and_its_bounds_close_on_the_optimum()
         for each in (learned, embedded, by_features):
             assert each.iterations <= most and (not each.converged or each.gap <= 1e-12)
         assert not embedded.converged
-
-
-# --- what is a hair beyond the slack ------------------------------------------------------------------------------
 
 
 def two_kernels(small):

@@ -1,0 +1,94 @@
+"""Every objective that is handed to a minimiser with its gradient, against finite differences, as it is handed over.
+
+A descent with half a gradient of one term ends near by, so that no test of what it finds notices. Here the product's
+own fits run, and whatever they give to `scipy.optimize.minimize` is compared at random points. The list of fits is
+complete: calls of `minimize` are searched for in the source.
+"""
+
+import ast
+import importlib
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+from stream_engine.embedding.fit import Setting, with_setting
+from stream_engine.embedding.individual import fit_weights
+from stream_engine.embedding.questions import of_rows
+from stream_engine.kernel_learning import factored, linear, metric
+from tests.conftest import ROOT
+from tests.kernel_learning.test_factored import random_problem
+from tests.support.individual_worlds import world
+
+WITHOUT = {"stream_engine.embedding.calibration": "two numbers, whose slopes scipy takes by finite differences"}
+
+
+def one_map(alpha: float = 0.0):
+    rows = np.random.default_rng(0).permuted(np.tile(np.arange(6), (60, 1)), axis=1)[:, :4]
+    worker = np.arange(60) % 3
+    return with_setting(of_rows(rows, 6, np.ones(60), worker), Setting("t-ste" if alpha else "ste", 2, 0.3))
+
+
+def weights():
+    made = world(0, people=4, each=60, n=7)
+    questions = made.answers.questions()
+    return fit_weights(questions, with_setting(questions, Setting("ste", 2, 0.3)), 3.0)
+
+
+def map_of_features():
+    rng = np.random.default_rng(0)
+    return metric.fit(rng.integers(0, 8, (30, 4)), rng.uniform(0.5, 3, 30), rng.normal(size=(8, 4)), 2, 0.5)
+
+
+def columns():
+    rng = np.random.default_rng(0)
+    linear.solve(linear.dense_map(rng.normal(size=(20, 4)), np.full(4, 0.5)), np.ones(20))
+
+
+def factors(loss: str):
+    factored.solve(random_problem(np.random.default_rng(0), loss))
+
+
+FITS = {
+    "stream_engine.embedding.fit": (one_map, lambda: one_map(1.0)),
+    "stream_engine.embedding.individual": (weights,),
+    "stream_engine.kernel_learning.metric": (map_of_features,),
+    "stream_engine.kernel_learning.linear": (columns,),
+    "stream_engine.kernel_learning.factored": (lambda: factors("ste"), lambda: factors("hinge")),
+}
+
+
+def test_every_call_of_a_minimiser_is_listed():
+    """By the name that scipy gives it: a new optimiser, or a new place, is to be compared too."""
+    found = set()
+    for path in (ROOT / "stream_engine").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "") in ("minimize", "least_squares"):
+                found.add(".".join(path.relative_to(ROOT).with_suffix("").parts))
+    assert found == FITS.keys() | WITHOUT.keys()
+
+
+@pytest.mark.parametrize("module", FITS)
+def test_the_gradient_is_the_slope_of_the_objective(module, monkeypatch):
+    compared, rng = 0, np.random.default_rng(1)
+
+    def comparing(objective, start, **more):
+        nonlocal compared
+        assert more["jac"] is True
+        found = minimize(objective, start, **more)
+        for at in (start, found.x):
+            at = at + 0.1 * rng.normal(size=at.shape)
+            at = np.abs(at) if more.get("bounds") else at
+            slope = objective(at)[1]
+            for _ in range(3):
+                along = rng.normal(size=at.shape)
+                by_hand = (objective(at + 1e-6 * along)[0] - objective(at - 1e-6 * along)[0]) / 2e-6
+                size = np.linalg.norm(slope) * np.linalg.norm(along)
+                assert abs(slope @ along - by_hand) < 1e-4 * size + 1e-6, (slope @ along, by_hand)
+                compared += 1
+        return found
+
+    monkeypatch.setattr(importlib.import_module(module), "minimize", comparing)
+    for each in FITS[module]:
+        each()
+    assert compared >= 6
