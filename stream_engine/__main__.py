@@ -6,11 +6,13 @@ Exit status: 0 done; 1 failed at run time; 2 unusable arguments or configuration
 
 import atexit
 import gc
+import os
 import sys
 
 import click
 
 from stream_engine.commands import Verbs
+from stream_engine.data.threads import ONE_THREAD
 
 OUT_OF_MEMORY = "no event was rejected; the next run resumes from the last snapshot; give it more memory"
 
@@ -88,6 +90,7 @@ def main(arguments: list[str] | None = None) -> int:
     if arguments is None:
         atexit.register(gc.freeze)  # the process ends: to look for cycles in all that was loaded is .3 s for nothing
         arguments = sys.argv[1:]
+        os.environ.update({name: one for name, one in ONE_THREAD.items() if name not in os.environ})
     debug = "--debug" in arguments
     try:
         status = cli.main([a for a in arguments if a != "--debug"], prog_name="stream-engine", standalone_mode=False)

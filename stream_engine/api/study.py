@@ -233,7 +233,7 @@ class Study:
         from stream_engine.exports import NothingToExport
         from stream_engine.exports.declarations import columns
         from stream_engine.exports.evidence import questions
-        from stream_engine.exports.naming import NameColumn
+        from stream_engine.exports.files import NameColumn
 
         try:
             arrays = questions(self.published)["questions"].arrays

@@ -29,8 +29,12 @@ OBJECT_ORDERS = ("seen", "name")
 @click.argument("what", nargs=-1)
 def command(state: str, out: str, snapshot: str, format: str, object_order: str, what: tuple[str, ...]) -> None:
     """Export results as files for NumPy, pandas, R and others: all, or those named in WHAT."""
-    for path in export(state, out, snapshot, format, what, object_order):
+    paths = export(state, out, snapshot, format, what, object_order)
+    for path in paths:
         click.echo(path)
+    if not what and any(path.stem.split(".")[0] == "evidence" for path in paths):  # it is of the same counts
+        again = f"stream-engine export --state {state} --out {out} {' '.join(sorted(exports.EVERY_QUESTION))}"
+        click.echo(f"not written, a row per question: {again}", err=True)
 
 
 def export(

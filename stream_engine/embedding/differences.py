@@ -12,8 +12,9 @@ is measured on that fold (one-sided z-tests of the mean gain of a response, p < 
 
 The shrinkage is then the best on all validation responses. Neither test uses the test set.
 
-With weights, more dimensions can help than with one map. If weights are used and the number is not given, larger
-numbers are tried while each gains more than one standard error.
+With weights, another number of dimensions can be the best one. If weights are used and the number is not given, they
+are also fitted in the smallest number that predicts within one standard error of the best with one map, and the better
+ones are used; then larger numbers are tried while each gains more than one standard error.
 """
 
 from collections.abc import Callable
@@ -87,6 +88,15 @@ def with_differences(
         return chosen, Differences(*reason)
     one = chosen.found or with_setting(questions, chosen.setting, chosen.begin, **more)
     best = differences(one, questions, held, fixed_lapse, always, progress)
+    fewer = chosen.smallest
+    if fewer is not None and fewer.setting.d < chosen.setting.d and best.losses is not None:
+        tried = differences(fewer.found, questions, held, fixed_lapse, always, progress)
+        if tried.losses is not None and tried.losses.sum() < best.losses.sum():
+            one, best, chosen = (
+                fewer.found,
+                tried,
+                chosen._replace(setting=fewer.setting, calibration=fewer.calibration),
+            )
     kernel, d, ridge = chosen.setting
     for wider in () if given_d else DIMENSIONS:
         if best.weights is None or best.weights.slopes or best.losses is None:

@@ -88,9 +88,9 @@ def radius(d: int, level: float = LEVEL) -> float:
     >>> round(radius(1), 2), round(radius(2), 2)
     (1.96, 2.45)
     """
-    from scipy.stats import chi2
+    from scipy.special import chdtri
 
-    return float(np.sqrt(chi2.ppf(level, d)))
+    return float(np.sqrt(chdtri(d, 1.0 - level)))
 
 
 def _parts(found: Embedding, rows: np.ndarray, times: np.ndarray, lapse: np.ndarray, weight: np.ndarray | None = None):

@@ -28,6 +28,7 @@ LAPSE = -2.5, 1.0  # mean and standard deviation of its logit
 STEPS, LEAST, WORK = 20_000, 6_000, 4e6  # of a chain: WORK / questions, between LEAST and STEPS
 BURN = 0.25  # share of the steps before the first draw
 DRAWS = 64
+ANY = -1e300  # below every log likelihood
 
 
 class Posterior(NamedTuple):
@@ -91,8 +92,11 @@ def posterior(questions: Questions, begin: Embedding, seed: int) -> Posterior:
 
 
 @njit(cache=True, nogil=True, fastmath=True)
-def _log_likelihood(rows, near, far, log_spread, width, middle, deviation, state, points):
-    """Of a state, whose points (n, d) it fills in, and the lapse. Products of probabilities need few logarithms."""
+def _log_likelihood(rows, near, far, log_spread, width, middle, deviation, state, points, least):
+    """Of a state, whose points (n, d) it fills in, and the lapse. Products of probabilities need few logarithms.
+
+    Every answer lowers it, so it ends where it is below `least`, with a number that is below, too.
+    """
     n, d = points.shape
     for c in range(d):
         scale = np.exp(log_spread[c] + width * state[n * d + c])
@@ -100,6 +104,8 @@ def _log_likelihood(rows, near, far, log_spread, width, middle, deviation, state
             points[i, c] = scale * state[i * d + c]
     lapse = 1.0 / (1.0 + np.exp(-(middle + deviation * state[n * d + d])))
     total, product = 0.0, 1.0
+    least -= 1e-9  # more than rounding can change
+    too_low = np.exp(min(least, 1.0))
     for q in range(len(rows)):
         i, j, k, l = rows[q, 0], rows[q, 1], rows[q, 2], rows[q, 3]
         delta = 0.0
@@ -111,9 +117,12 @@ def _log_likelihood(rows, near, far, log_spread, width, middle, deviation, state
             product *= p if near[q] == 1.0 else 1.0 - p
             if product < 1e-150:
                 total += np.log(max(product, 1e-300))
-                product = 1.0
+                product, too_low = 1.0, np.exp(min(least - total, 1.0))
         else:
             total += near[q] * np.log(max(p, 1e-300)) + far[q] * np.log(max(1.0 - p, 1e-300))
+            too_low = np.exp(min(least - total, 1.0))
+        if product < too_low:
+            break
     return total + np.log(max(product, 1e-300)), lapse
 
 
@@ -122,7 +131,7 @@ def _chain(rows, near, far, log_spread, width, middle, deviation, state, rng, st
     """Elliptical slice sampling; fills kept (s, n, d) and lapses (s,) with evenly spaced draws after `burn` steps."""
     size, draws = len(state), len(kept)
     points, ahead, aside = np.empty(kept.shape[1:]), np.empty(size), np.empty(size)
-    now, lapse = _log_likelihood(rows, near, far, log_spread, width, middle, deviation, state, points)
+    now, lapse = _log_likelihood(rows, near, far, log_spread, width, middle, deviation, state, points, ANY)
     done = 0
     for step in range(steps):
         for at in range(size):
@@ -134,8 +143,11 @@ def _chain(rows, near, far, log_spread, width, middle, deviation, state, rng, st
             cos, sin = np.cos(angle), np.sin(angle)
             for at in range(size):
                 ahead[at] = cos * state[at] + sin * aside[at]
-            then, lapse = _log_likelihood(rows, near, far, log_spread, width, middle, deviation, ahead, points)
-            if then > least or high - low < 1e-12:
+            accepted = ANY if high - low < 1e-12 else least
+            then, lapse = _log_likelihood(
+                rows, near, far, log_spread, width, middle, deviation, ahead, points, accepted
+            )
+            if then > accepted:
                 break
             low, high = (angle, high) if angle < 0.0 else (low, angle)
             angle = low + (high - low) * rng.random()

@@ -10,7 +10,7 @@ from stream_engine.data.packed_names import pack_names
 from stream_engine.data.triplet_columns import by_anchor, pair_of_entry
 from stream_engine.evaluation.judgement_folds import judgements_of
 from stream_engine.exports import Content, NothingToExport
-from stream_engine.exports.naming import NameColumn, names_array
+from stream_engine.exports.files import NameColumn, names_array
 from stream_engine.state.published import Published
 from stream_engine.state.snapshot import triplet_columns
 

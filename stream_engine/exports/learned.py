@@ -7,7 +7,7 @@ import numpy as np
 from stream_engine.clustering import BETWEEN
 from stream_engine.data.packed_names import unpack_names
 from stream_engine.exports import Content, NothingToExport
-from stream_engine.exports.naming import merges
+from stream_engine.exports.files import merges
 from stream_engine.exports.object_places import has_regions, numbers
 from stream_engine.state.artifact import Artifact, figure
 from stream_engine.state.published import Published

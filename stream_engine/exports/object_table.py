@@ -15,8 +15,8 @@ import numpy as np
 
 from stream_engine.counts.confidence import ObjectAnswers, answers_by_object
 from stream_engine.exports import Content, NothingToExport
+from stream_engine.exports.files import NameColumn
 from stream_engine.exports.learned import artifact_of, names_of
-from stream_engine.exports.naming import NameColumn
 from stream_engine.exports.object_places import ellipses_of, nearest, numbers, of_embedding, of_picture
 from stream_engine.state.published import Published
 from stream_engine.state.snapshot import triplet_columns

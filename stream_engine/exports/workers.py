@@ -5,7 +5,7 @@ import numpy as np
 from stream_engine.data.packed_names import unpack_names
 from stream_engine.evaluation.response_checks import response_checks
 from stream_engine.exports import Content, NothingToExport
-from stream_engine.exports.naming import names_array
+from stream_engine.exports.files import names_array
 from stream_engine.state.published import Published
 
 _COLUMNS = (

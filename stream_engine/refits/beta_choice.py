@@ -3,7 +3,7 @@
 Objects are held out as in McFee & Lanckriet 2011, sec. 5.1 (trained on comparisons among the rest, tested on (i, j, i,
 k) with i held out and j, k not), or judgements are. The hinge is no likelihood, so distances become probabilities by
 one slope of margins in units of the kernel's scale, fitted where it is tested; what is reported of the chosen beta uses
-that slope on answers that neither fitted it nor chose (`held_out_answers`).
+that slope on answers that neither fitted it nor chose (`kernel_refits`).
 """
 
 from typing import Any, NamedTuple
@@ -17,9 +17,8 @@ from stream_engine.kernel_learning import mkpoe
 from stream_engine.kernel_learning.constraints import Constraints, by_objects_out, constraints
 from stream_engine.kernel_learning.constraints import Split as Fold
 from stream_engine.kernel_learning.rckl import Losses
-from stream_engine.refits import CannotRefit, Progress, held_out_answers
-from stream_engine.refits.held_out_answers import Split
-from stream_engine.refits.kernel_refits import Task
+from stream_engine.refits import CannotRefit, Progress, kernel_refits
+from stream_engine.refits.kernel_refits import Split, Task
 from stream_engine.state.snapshot import Snapshot, triplet_columns
 
 ROUGH = 1e-2  # relative gap of solves that only rank betas
@@ -111,7 +110,7 @@ def _slope_of_given(task: Task, inputs: Inputs, split: Split | None) -> float | 
     if split is None or not split.can_choose:
         return None
     gram = _rough(task, inputs, split.fitting, task.params.beta)
-    return None if gram is None else held_out_answers.calibrated_slope(gram, split.choosing)
+    return None if gram is None else kernel_refits.calibrated_slope(gram, split.choosing)
 
 
 def _smallest(params: Any, inputs: Inputs) -> float | None:
@@ -167,7 +166,7 @@ def _folds(task: Task, inputs: Inputs, split: Split | None) -> tuple[list[Fold],
 
 def _attempt(params: Any, inputs: Inputs, beta: float, folds: list[Fold]) -> tuple[Attempt, float]:
     """The losses of a beta over all folds, with the one slope that fits them, and the mean GAUC."""
-    margins = [held_out_answers.margins(gram_of_test(params, inputs, beta, fold), fold.test.rows) for fold in folds]
+    margins = [kernel_refits.margins(gram_of_test(params, inputs, beta, fold), fold.test.rows) for fold in folds]
     margin, times = np.concatenate(margins), np.concatenate([fold.test.weight for fold in folds])
     unit = np.concatenate([fold.unit for fold in folds])  # an object tests in one fold only
     number = np.unique(unit, return_inverse=True)[1].reshape(-1)

@@ -7,10 +7,14 @@ log loss of held-out objects, and the reported figures come from other objects (
 those of the best model; a labelled object is predicted by a fit without its label, so that doubtful labels can be
 found. The comparisons of all objects are used; only labels are held out. Cost: the similarities, at most 15 fits of
 each setting with at most 2,000 objects each, and six fits of the best setting to all objects.
+
+Classifiers see how near every object is to each labelled one, in one similarity, and as kernel values. k1 and k2 are
+computed for the labelled objects' rows alone, the embedding for distances to them; a learned kernel and AddS come from
+their matrix. Nothing but what is said here is n by n.
 """
 
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -22,11 +26,15 @@ from stream_engine.boosting.codes import bytes_needed
 from stream_engine.boosting.fit import fit, votes_of
 from stream_engine.boosting.nested import Model, Selection
 from stream_engine.boosting.votes import shares
+from stream_engine.clustering import similarity_of_snapshot
+from stream_engine.clustering.similarity_of_snapshot import Factored
+from stream_engine.counts.spectral import dense
 from stream_engine.data import available_memory
 from stream_engine.data.triplet_columns import Columns
-from stream_engine.evaluation import hash_split, subset
-from stream_engine.refits import CannotRefit, Progress, classify_views, no_progress
-from stream_engine.refits.classify_views import LEARNED, NoView, View
+from stream_engine.embedding.of_snapshot import points
+from stream_engine.evaluation import hash_split, subset, weighted_counts
+from stream_engine.evaluation.coordinates import squared_distances
+from stream_engine.refits import CannotRefit, Progress, SolverFailed, kernel_learning, no_progress
 from stream_engine.state.artifact import Artifact, plain_params
 from stream_engine.state.artifact_schemas import CLASSIFY
 from stream_engine.state.snapshot import Snapshot, triplet_columns
@@ -34,6 +42,8 @@ from stream_engine.state.snapshot import Snapshot, triplet_columns
 KIND = "classify"
 AXES = CLASSIFY.axes
 BOOST = "triplet_boost"
+LEARNED = "learned"  # the kernel of the refit kernel_learning
+NAMES = (*similarity_of_snapshot.SIMILARITIES, LEARNED)
 LEARNED_UP_TO = 60  # maximum number of objects for `learned`, which costs most
 ALL_FOLDS_UP_TO = 300  # maximum number of labelled objects for which every fold is a test fold; above, only one is
 TRAINED_AT_MOST = 2000  # maximum number of labelled objects in training sets of the cross-validation
@@ -45,7 +55,7 @@ class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     Parameters
     ----------
     similarities : tuple of str
-        Input of nearest neighbours and support vector machines: any of `classify_views.NAMES`; `learned` is that of
+        Input of nearest neighbours and support vector machines: any of `classify.NAMES`; `learned` is that of
         the refit kernel_learning.
     neighbours : tuple of int
         Candidate numbers of nearest neighbours.
@@ -65,10 +75,23 @@ class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def __post_init__(self):
         for name in self.similarities:
-            if name not in classify_views.NAMES:
-                raise ValueError(f"similarities: got {name!r}, expected any of {', '.join(classify_views.NAMES)}")
+            if name not in NAMES:
+                raise ValueError(f"similarities: got {name!r}, expected any of {', '.join(NAMES)}")
         if not (self.rounds or (self.similarities and (self.neighbours or self.penalties))):
             raise ValueError("similarities, neighbours, penalties, rounds: got no model to try, expected at least one")
+
+
+class View(NamedTuple):
+    """One similarity, seen from the labelled objects."""
+
+    name: str
+    near: np.ndarray  # (n, L): larger is nearer
+    kernel: np.ndarray  # (n, L): for a support vector machine, see `vector_machine.prepared`
+    linked: np.ndarray  # (n, L) bool: whether anything is known of the two together
+
+
+class NoView(LookupError):
+    """A similarity that this snapshot has nothing for; one line."""
 
 
 def refit(
@@ -153,7 +176,7 @@ def _models(
                 without[name] = f"{n:,} objects, more than {LEARNED_UP_TO}"
                 continue
             try:
-                views.append(classify_views.view(snapshot, name, ids, seed))
+                views.append(view(snapshot, name, ids, seed))
             except NoView as why:
                 without[name] = str(why)
     except available_memory.TooLarge as error:
@@ -238,3 +261,55 @@ def _report(
         "models": nested.report(found),
         "without": without,
     }
+
+
+def view(snapshot: Snapshot, name: str, labelled: np.ndarray, seed: int) -> View:
+    """The view of this name on labelled objects (ids, L). Raises `NoView`, and `available_memory.TooLarge` where k1 or
+    k2 do not fit. Cost as of the similarity, memory 3 n L."""
+    if name == "embedding":
+        found = points(snapshot, seed)
+        return _of_distances(name, _squared(found.X, labelled), found.asked, labelled)
+    if name == LEARNED:
+        return _learned(snapshot, labelled, seed)
+    near = _rows(snapshot, name, labelled)
+    return View(name, near, vector_machine.prepared(near, labelled), near != 0)
+
+
+def _rows(snapshot: Snapshot, name: str, labelled: np.ndarray) -> np.ndarray:
+    """(n, L) of a similarity."""
+    statistic, form, _ = similarity_of_snapshot.recipe(name)
+    try:
+        if statistic in similarity_of_snapshot.KERNELS:
+            kernel = similarity_of_snapshot.KERNELS[statistic](weighted_counts.counts(snapshot, form), rows=labelled)
+            return np.ascontiguousarray(kernel.T)
+        W = similarity_of_snapshot.similarity(snapshot, name).W
+    except (similarity_of_snapshot.NoCounts, weighted_counts.NotKept) as error:
+        raise NoView(str(error)) from None
+    assert not isinstance(W, Factored)  # only k1 and k2 have one
+    return dense(W[:, labelled])
+
+
+def _learned(snapshot: Snapshot, labelled: np.ndarray, seed: int) -> View:
+    try:
+        made = kernel_learning.refit(snapshot, kernel_learning.Params(), seed, evaluate=False)
+    except (CannotRefit, SolverFailed) as error:
+        raise NoView(str(error)) from None
+    distances = squared_distances(np.asarray(made.arrays["K"]))[:, labelled]
+    return _of_distances(LEARNED, distances, np.ones(len(distances), bool), labelled)
+
+
+def _squared(X: np.ndarray, labelled: np.ndarray) -> np.ndarray:
+    some = X[labelled]
+    return np.maximum((X**2).sum(axis=1)[:, None] + (some**2).sum(axis=1) - 2 * X @ some.T, 0.0)
+
+
+def _of_distances(name: str, squared: np.ndarray, known: np.ndarray, labelled: np.ndarray) -> View:
+    """Of squared distances (n, L): neighbours by them, and the kernel exp(-D^2 / 2 m), m the mean among labelled ones.
+    What is not known is not linked."""
+    among = squared[labelled][np.ix_(known[labelled], known[labelled])]
+    mean = float(among.sum()) / max(len(among) * (len(among) - 1), 1) or 1.0
+    linked = known[:, None] & known[labelled]
+    near = np.where(linked, -squared, -np.inf)
+    kernel = np.where(linked, np.exp(-squared / (2 * mean)), 0.0)
+    kernel[labelled, np.arange(len(labelled))] = 1.0
+    return View(name, near, vector_machine.prepared(kernel, labelled), linked)

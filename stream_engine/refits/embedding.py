@@ -54,7 +54,7 @@ class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     Parameters
     ----------
     dimensions : int, optional
-        Number of dimensions; default: the smallest number that predicts held-out answers no worse than the best.
+        Number of dimensions; default: the number that predicts held-out answers best.
     kernel : {'ste', 't-ste'}, optional
         "ste" or "t-ste"; default: by held-out log loss.
     ridge : float, optional
@@ -368,7 +368,8 @@ def _without_regions(questions: Questions, chosen: choice.Choice, params: Params
         return f"more than {REGION_DIMENSIONS} dimensions" if chosen.interval else chosen.by
     if questions.answers < REGION_ANSWERS * int(asked_about(questions).sum()):
         return f"fewer than {REGION_ANSWERS} answers per object"
-    return None if chosen.interval[1] == d else "the number of dimensions is uncertain"
+    certain = chosen.smallest is not None and chosen.smallest.setting.d == d
+    return None if certain else "the number of dimensions is uncertain"
 
 
 def _report(

@@ -28,9 +28,8 @@ from stream_engine.kernel_learning.auxiliary_kernels import AuxiliaryKernels, Ke
 from stream_engine.kernel_learning.pair_lists import excess, share_satisfied, weighted_triplets
 from stream_engine.kernel_learning.problem import Problem
 from stream_engine.kernel_learning.rckl import Attempt, Lambdas, Losses
-from stream_engine.refits import CannotRefit, Progress, SolverFailed, held_out_answers, kernel_refits, no_progress
-from stream_engine.refits.held_out_answers import Split, TaskAnswers
-from stream_engine.refits.kernel_refits import Count, KernelParams, Positive, Task
+from stream_engine.refits import CannotRefit, Progress, SolverFailed, kernel_refits, no_progress
+from stream_engine.refits.kernel_refits import Count, KernelParams, Positive, Split, Task, TaskAnswers
 from stream_engine.state.artifact import Artifact
 from stream_engine.state.artifact_schemas import KERNEL_LEARNING
 from stream_engine.state.snapshot import Snapshot, triplet_columns
@@ -271,7 +270,7 @@ def _choose(task: Task, inputs: Inputs, split: Split | None, *, progress: Progre
     training, asked, n_grid = inputs.of(split.fitting), split.choosing, len(first.values) * len(second.values)
     if first.fixed and second.fixed:
         learned = _rough(params, training, middle, whole, None)
-        slope = held_out_answers.calibrated_slope(learned.gram, asked)
+        slope = kernel_refits.calibrated_slope(learned.gram, asked)
         return Choice(middle, [], rckl.Start(learned.k0, learned.mu), slope)
     tried: list[dict[str, float]] = []
 
@@ -280,7 +279,7 @@ def _choose(task: Task, inputs: Inputs, split: Split | None, *, progress: Progre
         learned = _rough(params, training, lambdas, whole, start)
         margin = -excess(learned.gram, asked.rows)
         slope = 1.0 if params.loss == "ste" else slope_of(margin, asked.times)
-        calibrated = held_out_answers.calibrated_slope(learned.gram, asked)
+        calibrated = kernel_refits.calibrated_slope(learned.gram, asked)
         losses = Losses(asked.by_unit(asked.times * held_out.losses(margin, slope)), asked.by_unit(asked.times))
         error = 1.0 - share_satisfied(learned.gram, asked.rows, asked.times)
         told = {"log_loss": losses.mean, "error": error, "rank": learned.rank, "gap": learned.gap}

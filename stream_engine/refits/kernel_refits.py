@@ -2,10 +2,18 @@
 
 A kernel may be learned over a subset of the objects, from what was said among them; all others can then be joined to it
 (out-of-sample extension, see `kernel_learning.out_of_sample`). Then no array is n by n but for the subset.
+
+Answers are *fitted*, they *choose* (a lambda, a beta), or they are *held out* (`evaluation.cross_fit`). Nothing that
+chose is reported, and the model that is published is fitted to all three.
+
+Probabilities are sigma(slope * margin), with margins in units of the kernel's own `margin_scale`. Fits to more and
+to fewer answers put the objects further apart and less far (a hinge asks for margins of 1 in whatever order is left),
+so a slope of bare margins that suits one suits no other.
 """
 
 import warnings
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import Annotated, Any, Literal, NamedTuple
 
 import msgspec
@@ -13,14 +21,19 @@ import numpy as np
 
 from stream_engine.data import available_memory
 from stream_engine.evaluation import coordinates as embedding
-from stream_engine.evaluation import subset
-from stream_engine.evaluation.subset import Subset
+from stream_engine.evaluation import cross_fit, held_out, judgement_folds, subset
+from stream_engine.evaluation.coordinates import margin_scale
+from stream_engine.evaluation.cross_fit import Setting
+from stream_engine.evaluation.held_out import HeldOut
+from stream_engine.evaluation.judgement_folds import CHOOSE, FIT, HELD, Evidence
+from stream_engine.evaluation.subset import Subset, renumbering
 from stream_engine.kernel_learning.auxiliary_kernels import CrossKernel
 from stream_engine.kernel_learning.out_of_sample import LEARNED, NOTHING, Extension
+from stream_engine.kernel_learning.pair_lists import excess
 from stream_engine.refits import CannotRefit, Progress
 from stream_engine.state.artifact import Artifact, plain_params
 from stream_engine.state.artifact_schemas import KERNEL_AXES
-from stream_engine.state.snapshot import Snapshot
+from stream_engine.state.snapshot import Snapshot, triplet_columns
 
 Positive = Annotated[float, msgspec.Meta(gt=0)]
 Count = Annotated[int, msgspec.Meta(ge=1)]
@@ -166,9 +179,95 @@ def _pictures(task: Task, gram: np.ndarray, extension: Extension | None) -> dict
         return embedding.pictures(gram, params.dimensions, NEIGHBOURS, before)
     ids, n = task.subset.ids, len(task.snapshot.objects)
     if extension is None:
-        known, factor = np.where(subset.renumbering(ids, n) >= 0, LEARNED, NOTHING).astype(np.int8), None
+        known, factor = np.where(renumbering(ids, n) >= 0, LEARNED, NOTHING).astype(np.int8), None
     else:
         known, factor = extension.known, extension.factor
     pictures = embedding.pictures_of_subset(gram, ids, n, params.dimensions, NEIGHBOURS, before, factor, known)
     pictures |= {"ids": ids.astype(np.int32), "known": known}
     return pictures if factor is None else pictures | {"factor": factor}
+
+
+class Split:
+    """The answers of a task over its subset, and which part each judgement is of; every field is made when asked."""
+
+    def __init__(self, restricted: Snapshot, found: Evidence, part: np.ndarray):
+        self._restricted, self.found, self._part = restricted, found, part
+
+    @cached_property
+    def choosing(self) -> Evidence:
+        """Answers that choose."""
+        return self.found.of(self._part == CHOOSE)
+
+    @cached_property
+    def outside(self) -> Snapshot:
+        """The snapshot of the subset without what is held out."""
+        return judgement_folds.without(self._restricted, self.found.of(self._part == HELD))
+
+    @cached_property
+    def fitting(self) -> Snapshot:
+        """The snapshot of the subset without what is held out and what chooses."""
+        return judgement_folds.without(self._restricted, self.found.of(self._part != FIT))
+
+    @property
+    def can_choose(self) -> bool:
+        """Whether there is something to fit and something to choose by."""
+        return bool(len(self.choosing.rows)) and _says_something(self.fitting)
+
+
+class TaskAnswers:
+    """The answers of a task over its subset, and who of them is held out; triplets alone unless `quadruplets` are
+    learned from too. `choose`: the share of the others that chooses; without `evaluate` nothing is held out."""
+
+    def __init__(self, task: Task, choose: float, quadruplets: bool = False, evaluate: bool = True):
+        whole = judgement_folds.evidence(task.snapshot, task.seed)
+        found = whole
+        if task.params.objects is not None:
+            found = whole.among(renumbering(task.subset.ids, len(task.snapshot.objects)))
+        self._restricted, self.found = task.restricted, found if quadruplets else found.of_triplets()
+        self._plan = cross_fit.plan(self.found, choose, evaluate)
+
+    def split(self, part: np.ndarray | None = None) -> Split | None:
+        """Of a part; without one that of the first group. None where holding it out leaves nothing to learn from."""
+        made = Split(self._restricted, self.found, self._plan.responses[0].part if part is None else part)
+        return made if _says_something(made.outside) else None
+
+    def evaluated(
+        self,
+        first: Setting,
+        choose: Callable[[Split | None], Setting],
+        fit: Callable[[Setting, Snapshot], tuple[np.ndarray, float] | None],
+    ) -> HeldOut | None:
+        """The figures of kernels that `fit` gives, each with the slope of its margins; `first` is the setting of the
+        first group."""
+
+        def predict(setting: Setting, out: np.ndarray) -> dict[str, np.ndarray]:
+            asked = self.found.of(out)
+            training = judgement_folds.without(self._restricted, asked)
+            made = fit(setting, training) if _says_something(training) else None
+            return {} if made is None else {"": made[1] * margins(made[0], asked.rows)}
+
+        return cross_fit.evaluated(self.found, self._plan, first, lambda part: choose(self.split(part)), predict).get(
+            ""
+        )
+
+    def report(self, figures: HeldOut | None, slope: float | None, gram: np.ndarray) -> dict[str, Any]:
+        """The fields of an artifact's report, also where there was too little to hold any out; `probability_slope` is
+        that of the bare margins of the published kernel."""
+        figures = figures or HeldOut(self.found.by, None, None, held_out.ceiling(self.found))
+        return figures._replace(slope=None if slope is None else slope / margin_scale(gram)).report()
+
+
+def _says_something(snapshot: Snapshot) -> bool:
+    """Whether there is a triplet that was not contradicted as often as it was said, or any comparison of four."""
+    columns = triplet_columns(snapshot)
+    return bool((columns.n_lo != columns.n_hi).any()) or bool(len(snapshot.section("quadruplet_counts").get("i", ())))
+
+
+def margins(gram: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """(m,) how far rows are expected, > 0 where they are, in units of `margin_scale`. O(n^2 + m)."""
+    return -excess(gram, rows) / margin_scale(gram)
+
+
+def calibrated_slope(gram: np.ndarray, asked: Evidence) -> float:
+    """The slope of margins in their units that suits these answers, which the kernel did not have."""
+    return held_out.slope_of(margins(gram, asked.rows), asked.times)

@@ -29,8 +29,7 @@ from stream_engine.kernel_learning.out_of_sample import Answers
 from stream_engine.order.implied import implied
 from stream_engine.refits import CannotRefit, Progress, beta_choice, kernel_refits, no_progress
 from stream_engine.refits.beta_choice import Choice, Inputs
-from stream_engine.refits.held_out_answers import TaskAnswers
-from stream_engine.refits.kernel_refits import Count, KernelParams, Positive, Task
+from stream_engine.refits.kernel_refits import Count, KernelParams, Positive, Task, TaskAnswers
 from stream_engine.state.artifact import Artifact
 from stream_engine.state.artifact_schemas import PARTIAL_ORDER_EMBEDDING
 from stream_engine.state.snapshot import Snapshot, triplet_columns

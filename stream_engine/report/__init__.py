@@ -22,8 +22,8 @@ from stream_engine.report.drawings import Drawing
 SECTIONS = {
     "map": "stream_engine.report.object_map:section",
     "quality": "stream_engine.report.in_words:quality",
-    "models": "stream_engine.report.model_table:section",
-    "agreement": "stream_engine.report.agreement:section",
+    "models": "stream_engine.report.in_words:models",
+    "agreement": "stream_engine.report.in_words:agreement",
     "differences": "stream_engine.report.differences:section",
     "dimensions": "stream_engine.report.interpretable:section",
     "clusters": "stream_engine.report.groups:section",

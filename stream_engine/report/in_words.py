@@ -1,4 +1,5 @@
-"""Sections without figures: data quality, what was read, how it was made, what to ask next, conflicting answers."""
+"""Sections without figures: data quality, accuracy of models, agreement, what was read, how it was made, what to ask
+next, conflicting answers."""
 
 import platform
 from collections.abc import Iterator
@@ -11,11 +12,14 @@ from stream_engine import asking
 from stream_engine.asking.known import known_from
 from stream_engine.data import installed_version
 from stream_engine.data.triplet_columns import pair_of_entry
+from stream_engine.exports.models import PEOPLE
 from stream_engine.report import Section, Table
 from stream_engine.report.findings import GAP, sentences, warnings
 from stream_engine.report.findings.facts import Facts
+from stream_engine.report.findings.models import explained
 from stream_engine.report.findings.words import listed, some
 from stream_engine.report.material import Material
+from stream_engine.state.artifact import figure
 from stream_engine.state.snapshot import triplet_columns
 
 
@@ -41,6 +45,68 @@ def _passed(facts: Facts) -> Iterator[str]:
         yield "all objects are connected by comparisons"
     if facts.beats_chance and facts.participants is not None and not facts.participants.flagged:
         yield "no participant is flagged"
+
+
+ACCURACY = "Prediction accuracy"
+NEW_PEOPLE = "accuracy, new participants"
+MODEL_HEADS = {
+    "model": "model",
+    "accuracy": "accuracy",
+    "accuracy_by_worker": NEW_PEOPLE,
+    "log_loss": "log loss",
+    "calibration_error": "calibration error",
+    "ceiling": "inter-rater agreement",
+    "ceiling_at_most": "noise ceiling",
+    "seconds": "CPU seconds",
+}
+ACCURACY_NOTES = (
+    "Accuracy: share of held-out comparisons predicted correctly. Log loss: nats per answer, 0.693 at chance; less "
+    "is better. Calibration error: mean difference between stated probabilities and observed frequencies. The test "
+    "set is never used to select a setting.",
+)
+
+
+def models(material: Material) -> Section:
+    """The best model in a sentence, all of them in a table."""
+    rows = material.facts.models
+    if not rows:
+        return Section(
+            ACCURACY,
+            "No model has been fitted yet, or there are too few answers for a test set.",
+            notes=(f"Fit one with: stream-engine refit --state {material.directory} embedding",),
+        )
+    columns = {head: [row.get(name) for row in rows] for name, head in MODEL_HEADS.items()}
+    notes = [*ACCURACY_NOTES, f"{explained(str(row['model']) for row in rows)}."]
+    if not any(value is not None for value in columns[NEW_PEOPLE]):
+        del columns[NEW_PEOPLE]
+        notes.append(f"Accuracy for new participants needs at least {PEOPLE} held-out participants.")
+    says = sentences(material.findings, "accuracy") or material.findings["accuracy"][0].text
+    return Section(ACCURACY, says, (), (Table("models", columns),), tuple(notes))
+
+
+def agreement(material: Material) -> Section:
+    """Agreement in sentences, and its figures in a table."""
+    found = material.findings
+    both = (*found["agreement"], *found["participants"])
+    says = " ".join(filter(None, (sentences(found, "agreement"), sentences(found, "participants"))))
+    gaps = tuple(each.text for each in both if each.level == GAP)
+    notes = tuple(
+        f"To list them: {each.command}" for each in found["participants"] if each.command and each.level != GAP
+    )
+    ceiling = material.facts.ceiling
+    tables: tuple[Table, ...] = ()
+    if ceiling:
+        rows = {
+            "with": ["other participants", "themselves", "noise ceiling"],
+            "share": [figure(ceiling, name) for name in ("others", "themselves", "at_most")],
+            "answers": [_whole(figure(ceiling, name)) for name in ("answers", "own_answers")] + [None],
+        }
+        tables = (Table("agreement", rows),)
+    return Section("Agreement", says or "No data yet.", (), tables, gaps + (() if material.workers else notes))
+
+
+def _whole(n: float | None) -> int | None:
+    return None if n is None else int(n)
 
 
 def read(material: Material) -> Section:

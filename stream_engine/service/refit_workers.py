@@ -15,7 +15,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import IO, Any, NamedTuple, cast
 
-_ONE_THREAD = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"), "1")
+from stream_engine.data.threads import ONE_THREAD
 
 
 class Outcome(NamedTuple):
@@ -46,7 +46,7 @@ class _RefitProcess:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            env={**os.environ, **_ONE_THREAD, **environment},
+            env={**os.environ, **ONE_THREAD, **environment},
             start_new_session=True,
         )
         self._stdout = cast(IO[bytes], self.process.stdout)  # pipes, as asked for

@@ -1,13 +1,13 @@
 """The embedding with its defaults beside cblearn's five, by response and by participant, on every set of answers.
 
-    STREAM_ENGINE_DATA=FOLDER python -m tests.benchmarks field --rivals PYTHON [--most 6000] [--only SET ...]
+    STREAM_ENGINE_DATA=FOLDER python -m tests.benchmarks field --rivals PYTHON ... [--most 6000] [--only SET ...]
 
-PYTHON is an interpreter with cblearn from PyPI (`field_rivals`). A fifth of the responses, or all responses of a fifth
-of the participants, is the test set, by a fixed seed; both fit to the same others, at most `--most` responses. Ours
-predicts the responses of participants whom it knows by their own weights. The margins of a rival have the slope and its
-number of dimensions the accuracy that are best on a fifth of the training responses. Its best method is picked by its
-test figure, for accuracy and for log loss separately. Differences are paired; their standard errors are over responses,
-or over participants. Prints a Markdown table.
+PYTHON is an interpreter with cblearn or salmon from PyPI (`field_rivals`). Responses, or participants with all of
+theirs, are dealt to five folds by a fixed seed. Each fold is the test set once; all methods fit to the same others, at
+most `--most` answers. Ours predicts the responses of participants whom it knows by their own weights. The margins of a
+rival have the slope and its number of dimensions the accuracy that are best on a fifth of the training responses. The
+best rival is picked by its test figure over all folds, for accuracy and for log loss separately. Differences are
+paired; their standard errors are over responses, or over participants. Prints a Markdown table.
 """
 
 import argparse
@@ -16,6 +16,9 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
+from collections.abc import Iterable
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
@@ -45,10 +48,10 @@ SETS = {
 UNITS = ("trial", "screen", "order")  # columns that with the participant say which answers are of one response
 # objects, dimensions, answers to fit to; as many again and more are there to be predicted
 PLANTED = {"planted, d = 2": (40, 2, 2500), "planted, d = 5": (60, 5, 6000), "planted, few answers": (30, 2, 200)}
-FRESH = 5000
+FOLDS, FRESH = 5, 5000  # splits; answers in the test set of each at most
 PARTICIPANTS = 10  # at least, to hold out by participant
-HEADS = ("set", "test", "responses", "ours", "accuracy", "best rival", "difference")
-MORE_HEADS = ("log loss", "best rival", "difference", "calibration error", "CPU s", "CPU s of the five")
+HEADS = ("set", "test", "responses", "ours (most often)", "accuracy", "rank", "best rival", "difference")
+MORE_HEADS = ("log loss", "best rival", "difference", "calibration error", "CPU s", "CPU s of all rivals")
 
 
 class Scored(NamedTuple):
@@ -103,11 +106,10 @@ def loaded(name: str) -> pd.DataFrame:
     return table[["anchor", "near", "far", "worker"]].assign(unit=table.groupby(by).ngroup())
 
 
-def split(table: pd.DataFrame, by: str, most: int) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Training and test answers."""
-    rng = np.random.default_rng(0)
-    groups = rng.permutation(table[by].unique())
-    test = table[by].isin(groups[: len(groups) // 5])
+def split(table: pd.DataFrame, by: str, most: int, fold: int) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Training and test answers of one of `FOLDS` folds."""
+    groups = np.random.default_rng(0).permutation(table[by].unique())
+    test, rng = table[by].isin(np.array_split(groups, FOLDS)[fold]), np.random.default_rng(fold)
     units = rng.permutation(table.unit[~test].unique())
     share = most / max(int((~test).sum()), 1)
     train = table[~test & table.unit.isin(units[: max(int(share * len(units)), 1)])]
@@ -180,27 +182,40 @@ def paired(one: np.ndarray, other: np.ndarray, cluster: np.ndarray) -> str:
     return f"{gap.mean():+.4f} ± {error:.4f}"
 
 
+def joined(scored: Iterable[Scored]) -> Scored:
+    """Over the test answers of all folds."""
+    return Scored(*(np.concatenate(column) for column in zip(*scored)))
+
+
 def row(name: str, by: str, told: argparse.Namespace) -> str:
     """A line of the table."""
-    most = PLANTED[name][2] if name in PLANTED else told.most
-    train, test = split(loaded(name), "unit" if by == "response" else "worker", most)
-    mine, off, seconds, chosen = ours(train, test)
-    others, taken = rivals(told.rivals, train, test, told.seconds)
-    right = max(others, key=lambda each: others[each].right.mean())
-    loss = min(others, key=lambda each: others[each].loss.mean())
+    most, table = PLANTED[name][2] if name in PLANTED else told.most, loaded(name)
+    folds = [split(table, "unit" if by == "response" else "worker", most, fold) for fold in range(told.folds)]
+    each, off, seconds, chosen = zip(*(ours(*fold) for fold in folds))
+    theirs = [[rivals(python, *fold, told.seconds) for python in told.rivals] for fold in folds]
+    made = [dict(chain.from_iterable(scored.items() for scored, _ in fold)) for fold in theirs]
+    taken = sum(spent for fold in theirs for _, spent in fold) / len(folds)
+    mine, test = joined(each), pd.concat([test for _, test in folds])
+    others = {method: joined(fold[method] for fold in made) for method in set.intersection(*map(set, made))}
+    right = max(others, key=lambda method: others[method].right.mean())
+    loss = min(others, key=lambda method: others[method].loss.mean())
+    rank = 1 + sum(other.right.mean() > mine.right.mean() for other in others.values())
     cluster = test.unit if by == "response" else test.worker
-    cells = [name, by, f"{train.unit.nunique():,}", chosen, f"{mine.right.mean():.4f}"]
+    (often, times), responses = Counter(chosen).most_common(1)[0], np.mean([train.unit.nunique() for train, _ in folds])
+    cells = [name, by, f"{responses:,.0f}", f"{often} ({times} of {len(folds)})", f"{mine.right.mean():.4f}", str(rank)]
     cells += [f"{right} {others[right].right.mean():.4f}", paired(mine.right, others[right].right, cluster)]
     cells += [f"{mine.loss.mean():.4f}", f"{loss} {others[loss].loss.mean():.4f}"]
-    cells += [paired(mine.loss, others[loss].loss, cluster), f"{off:.3f}", f"{seconds:.1f}", f"{taken:.0f}"]
+    cells += [paired(mine.loss, others[loss].loss, cluster), f"{np.mean(off):.3f}"]
+    cells += [f"{np.mean(seconds):.1f}", f"{taken:.0f}"]
     return f"| {' | '.join(cells)} |"
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Print the table."""
     parser = argparse.ArgumentParser(prog="field", description=__doc__.splitlines()[0])
-    parser.add_argument("--rivals", required=True, metavar="PYTHON", help="an interpreter with cblearn")
+    parser.add_argument("--rivals", required=True, nargs="+", metavar="PYTHON", help="interpreters with rivals")
     parser.add_argument("--most", type=int, default=6000, help="answers to fit to")
+    parser.add_argument("--folds", type=int, default=FOLDS, choices=range(1, FOLDS + 1), help="how many are tested")
     parser.add_argument("--seconds", type=int, default=30, help="for one fit of a rival")
     parser.add_argument("--only", nargs="+", default=[*SETS, *PLANTED, "planted, people differ"])
     told = parser.parse_args(arguments)

@@ -11,7 +11,7 @@ from stream_engine.boosting import nested, vector_machine
 from stream_engine.boosting.nested import Model
 from stream_engine.counts import kernels
 from stream_engine.data import available_memory
-from stream_engine.refits import CannotRefit, classify, classify_views
+from stream_engine.refits import CannotRefit, classify
 from stream_engine.state.snapshot import triplet_columns
 from tests.clustering.test_spur import snapshot_of
 from tests.support.facts import stating
@@ -173,7 +173,7 @@ def test_a_label_in_doubt_shows():
 def test_a_view_is_the_similarity_seen_from_the_labelled(name):
     snapshot, _ = world(20, 400)
     labelled = np.array([7, 2, 11])
-    seen = classify_views.view(snapshot, name, labelled, 0)
+    seen = classify.view(snapshot, name, labelled, 0)
     assert seen.near.shape == seen.kernel.shape == seen.linked.shape == (20, 3)
     if name in ("k1", "k2"):
         np.testing.assert_allclose(seen.near, getattr(kernels, name)(triplet_columns(snapshot))[:, labelled])

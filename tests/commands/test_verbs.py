@@ -1,5 +1,6 @@
 """The registry of verbs: what it says of a verb is true, and asking for help imports none."""
 
+import os
 import subprocess
 import sys
 
@@ -8,6 +9,7 @@ import pytest
 
 import stream_engine
 from stream_engine.commands import FIRST_SENTENCES, VERBS, verb
+from stream_engine.data.threads import ONE_THREAD
 from tests.conftest import ROOT
 from tests.support.process import engine, process
 
@@ -46,6 +48,7 @@ def test_help_and_version_import_no_verb():
             "stream_engine.__main__",
             "stream_engine.commands",
             "stream_engine.data",
+            "stream_engine.data.threads",
         }
         assert "numpy" not in modules
 
@@ -76,6 +79,22 @@ def test_what_reads_a_state_loads_no_compiler(tmp_path):
     ):
         modules = loaded(f"from stream_engine.__main__ import main\nassert main({list(map(str, arguments))}) == 0")
         assert not {"numba", "llvmlite", "numpy.ma", "scipy", "sklearn"} & modules, arguments
+
+
+@pytest.mark.parametrize(("given", "expected"), [("", 1), ("2", 2)])
+def test_a_command_uses_one_thread_of_linear_algebra_unless_the_environment_says_otherwise(given, expected):
+    say = """
+import sys, threadpoolctl
+from stream_engine.__main__ import main
+sys.argv = ["stream-engine", "--version"]
+assert main() == 0
+import numpy, scipy.linalg
+print({pool["num_threads"] for pool in threadpoolctl.threadpool_info() if pool["user_api"] == "blas"})
+"""
+    kept = {name: value for name, value in os.environ.items() if name not in ONE_THREAD}
+    environment = kept | ({"OPENBLAS_NUM_THREADS": given} if given else {})
+    done = subprocess.run([sys.executable, "-c", say], capture_output=True, text=True, check=True, env=environment)
+    assert done.stdout.splitlines()[-1] == str({min(expected, os.cpu_count() or 1)})
 
 
 def test_the_version_is_that_of_the_package():

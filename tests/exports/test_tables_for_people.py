@@ -171,3 +171,13 @@ def test_questions_can_be_read_again_as_answers(tmp_path):
         assert {tuple(row.values()) for row in csv.DictReader(again)} == {
             tuple(row.values()) for row in rows(made(2), "questions")
         }
+
+
+def test_an_export_of_everything_names_the_command_for_every_question(tmp_path):
+    (tmp_path / "few.jsonl").write_text('{"anchor":"a","near":"b","far":"c"}\n')
+    engine("run", tmp_path / "few.jsonl", "--state", tmp_path / "s", "--no-refits")
+    done = engine("export", "--state", tmp_path / "s", "--out", tmp_path / "o")
+    assert not list((tmp_path / "o").glob("questions*")) and not list((tmp_path / "o").glob("confidence*"))
+    command = done.stderr.splitlines()[-1].partition("stream-engine ")[2].split()
+    assert engine(*command).stdout.split() and (tmp_path / "o" / "questions.csv").exists()
+    assert "questions" not in engine(*command).stderr

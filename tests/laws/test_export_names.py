@@ -16,8 +16,7 @@ from stream_engine.commands.by_name import by_name
 from stream_engine.data.array_checks import pattern_of
 from stream_engine.exports import Content
 from stream_engine.exports.declarations import ARRAYS, LEFT_OUT, SCALARS, TABLES, Array, arrays_of, columns, declared
-from stream_engine.exports.files import encode
-from stream_engine.exports.naming import NameColumn
+from stream_engine.exports.files import NameColumn, encode
 from stream_engine.exports.object_places import numbers
 from stream_engine.refits import REFITS
 from stream_engine.state import artifact as artifacts

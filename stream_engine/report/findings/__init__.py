@@ -22,7 +22,7 @@ TOPICS = {
     "agreement": "stream_engine.report.findings.agreement:agreement",
     "participants": "stream_engine.report.findings.agreement:participants",
     "map": "stream_engine.report.findings.models:placed",
-    "differences": "stream_engine.report.findings.differences:differences",
+    "differences": "stream_engine.report.findings.agreement:differences",
     "clusters": "stream_engine.report.findings.clusters:clusters",
     "order": "stream_engine.report.findings.agreement:order",
     "gaps": "stream_engine.report.findings.data:gaps",

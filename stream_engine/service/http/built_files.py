@@ -21,6 +21,7 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, PlainTextResponse, Response
 
 from stream_engine.data.available_memory import TooLarge
+from stream_engine.data.threads import ONE_THREAD
 from stream_engine.exports import NothingToExport
 from stream_engine.exports.files import MEDIA_TYPES
 from stream_engine.service.context import HttpContext
@@ -34,7 +35,6 @@ SMALL_DOCUMENT = 64 << 20  # the same for `DOCUMENTS`, which are short whatever 
 DOCUMENTS = frozenset({"objects", "summary"})
 _LOOK = 0.1  # seconds between looks at a process
 _PRIORITY = 10  # of the process: below ingestion
-_ONE_THREAD = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"), "1")
 
 
 class NotNow(RuntimeError):
@@ -158,7 +158,7 @@ class BuiltFiles:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            env={**os.environ, **_ONE_THREAD, **self._context.secrets_for_exports},
+            env={**os.environ, **ONE_THREAD, **self._context.secrets_for_exports},
             start_new_session=True,
         )
         self._context.export_processes.add(process.pid)
