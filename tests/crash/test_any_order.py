@@ -70,16 +70,18 @@ class AnyOrder(RuleBasedStateMachine):
         self.engine.merge(other)
         self.learned(triplets)
 
-    @rule()
-    def publish(self):
-        published, _ = self.store.publish(self.engine.snapshot())
-        assert published.sequence == max(self.kept, default=0) + 1
-        self.kept[published.sequence] = sorted(self.live), list(self.names)
+    @rule(refits=st.lists(st.booleans(), min_size=1, max_size=4))
+    def publish(self, refits):
+        for with_a_refit in refits:
+            published, _ = self.store.publish(self.engine.snapshot())
+            assert published.sequence == max(self.kept, default=0) + 1
+            self.kept[published.sequence] = sorted(self.live), list(self.names)
+            if with_a_refit:
+                self.refit()
 
-    @precondition(lambda self: self.kept)
-    @rule()
     def refit(self):
-        self.store.publish_artifact(Artifact("spectral", "", max(self.kept), {}, 0, {}, {}))
+        arrays = {"labels": np.full(len(self.kept[max(self.kept)][1]), -1, np.int32), "k": np.array(1)}
+        self.store.publish_artifact(Artifact("spectral", "", max(self.kept), {}, 0, arrays, {}))
         self.made.add(max(self.kept))
 
     @rule(keep=st.integers(1, 3))
@@ -152,4 +154,4 @@ class AnyOrder(RuleBasedStateMachine):
 
 
 TestAnyOrder = AnyOrder.TestCase
-TestAnyOrder.settings = settings(max_examples=25, stateful_step_count=15, deadline=None)
+TestAnyOrder.settings = settings(max_examples=40, stateful_step_count=20, deadline=None)
