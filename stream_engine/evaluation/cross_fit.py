@@ -29,7 +29,7 @@ PARTICIPANTS, ENOUGH = 5, 100  # fewer are not held out; so many are enough, as 
 LARGEST = 0.5  # share of the responses above which a participant is never held out
 MOST = 2_000_000  # comparisons that models are fitted to over all folds, beyond the first
 NEVER = -1  # the fold of what is not held out
-CLEAR = 1.96  # corrected standard errors from one half, within which the corrected one is reported
+CLEAR = 3.0  # corrected standard errors from one half: up to there the corrected one is reported, and gates claims
 
 Setting = TypeVar("Setting")
 Choose = Callable[[np.ndarray], Setting]  # from the (U,) part of each unit: see `judgement_folds.parts`
