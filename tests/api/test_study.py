@@ -189,7 +189,7 @@ def test_objects(answers):
     few = study.objects()
     assert few["object"].tolist() == list(study.snapshot.objects) and "cluster" not in few
     assert few["answers"].sum() == 3 * 900 and few["label"].notna().sum() == 6
-    study.fit("embedding").fit("sdp_clustering")
+    study.fit("embedding", dimensions=2).fit("sdp_clustering")
     study.fit("triplet_boost")
     written = exported(study, "objects")
     told = study.objects()
