@@ -4,6 +4,7 @@ Lines are those of Python files, docstrings and blank lines included. A setting 
 refit parameter a field of a refit's `Params`, a metric an instrument of `/metrics`. `make check` shows the last line.
 """
 
+import argparse
 from collections import Counter
 from pathlib import Path
 
@@ -73,6 +74,7 @@ def weight() -> dict[str, int]:
 
 def main() -> None:
     """Print a table of rooms, and the whole in the last line."""
+    argparse.ArgumentParser(description=__doc__.splitlines()[0]).parse_args()
     lines: Counter[str] = Counter()
     files: Counter[str] = Counter()
     for name, path in modules(ROOT).items():
