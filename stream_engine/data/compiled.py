@@ -23,6 +23,7 @@ calls only when it is imported.
 
 import os
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from functools import update_wrapper
 from types import CodeType, FunctionType
@@ -106,10 +107,17 @@ def register_jitable(function: Function) -> Function:
 _JITABLE: dict[Callable, bool] = {}  # and whether numba knows
 
 
+_IMPORTING = threading.RLock()  # numba in sys.modules may still be half imported, by another thread
+
+
 def import_numba() -> None:
-    """Import numba, before anything else does; nothing is done where it was imported already."""
-    if "numba" in sys.modules:
-        return
+    """Import numba, before anything else does; nothing is done where it was imported already. For any thread."""
+    with _IMPORTING:
+        if "numba" not in sys.modules:
+            _import_numba()
+
+
+def _import_numba() -> None:
     without_coverage = "coverage" not in sys.modules and not os.environ.get("NUMBA_JIT_COVERAGE")
     if without_coverage:
         sys.modules["coverage"] = None  # type: ignore[assignment]  # Python's way to say that there is none

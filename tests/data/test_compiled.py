@@ -128,6 +128,37 @@ def test_a_constant_changed_in_a_file_without_kernels_is_seen(package):
     assert run(package)[:2] == (60, LOADED)
 
 
+def test_the_guard_of_a_changed_copy_gives_the_new_verdicts(tmp_path):
+    """`return False` at the top of the search for cycles, with a cache that is warm."""
+    package = tmp_path / "stream_engine"
+    shutil.copytree(ROOT / "stream_engine", package, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(ROOT / "connectors", tmp_path / "connectors", ignore=shutil.ignore_patterns("__pycache__"))
+    code = (
+        "import json, numpy as np\n"
+        "from stream_engine.order.partial_order import PartialOrder\n"
+        "rows = np.array([[0, 1, 0, 2], [0, 2, 0, 3], [0, 3, 0, 1]], np.int32)\n"
+        "print(json.dumps([PartialOrder().offer_rows(rows), 0, 0, None]))"
+    )
+    warm = {"NUMBA_CACHE_DIR": os.environ.get("NUMBA_CACHE_DIR") or ROOT / "stream_engine" / "__pycache__"}
+    for _ in range(2):
+        assert run(package, code, **warm)[0] == [2, 0, 0, 1]
+    search = package / "order" / "judging.py"
+    (function,) = (node for node in ast.parse(search.read_text()).body if getattr(node, "name", "") == "put_before")
+    lines = search.read_text().splitlines()
+    lines.insert(function.body[0].end_lineno, "    return False")
+    search.write_text("\n".join(lines) + "\n")
+    assert run(package, code, **warm)[0] == [3, 0, 0, 0]
+
+
+def test_settings_of_the_compiler_have_a_cache_of_their_own(package):
+    value, made, path = run(package)
+    value, made, other = run(package, NUMBA_BOUNDSCHECK=1)
+    assert (value, made) == (42, COMPILED) and other != path
+    assert run(package, NUMBA_BOUNDSCHECK=1) == (42, LOADED, other)
+    plain = "import json\nfrom stream_engine.guard.caller import twice\nprint(json.dumps([twice(40), 0, 0, None]))"
+    assert run(package, plain, NUMBA_DISABLE_JIT=1)[0] == 42
+
+
 def test_sources_that_change_while_a_process_runs_enter_no_cache(package):
     """What was imported before and after an upgrade must not be taken for either version."""
     callee = package / "formats/callee.py"
@@ -142,6 +173,21 @@ def test_sources_that_change_while_a_process_runs_enter_no_cache(package):
     callee.write_text(now)
     assert run(package)[:2] == (42, LOADED)  # saved before the upgrade
     assert run(package, CALL.replace("40", "40.0"))[:2] == (42, COMPILED)
+
+
+def test_a_kernel_outside_of_the_package_is_kept_too(package, tmp_path):
+    outside = tmp_path / "outside.py"
+    outside.write_text(
+        "from stream_engine.data.compiled import njit\nfrom stream_engine.formats.callee import with_step\n\n"
+        "@njit()\ndef twice(x):\n    return 2 * with_step(x)\n"
+    )
+    code = CALL.replace("stream_engine.guard.caller", "outside")
+    assert run(package, code)[:2] == (82, COMPILED)
+    assert run(package, code)[:2] == (82, LOADED)
+    edit(outside, "2 *", "3 *")
+    assert run(package, code)[:2] == (123, COMPILED)
+    edit(package / "formats/callee.py", "x + STEP", "x - STEP")
+    assert run(package, code)[:2] == (117, COMPILED)
 
 
 # Where it is ----------------------------------------------------------------------------------------------------------
@@ -190,6 +236,14 @@ def test_a_cache_that_can_only_be_read_is_read(package, for_everybody):
     assert run(package, floats, NUMBA_CACHE_DIR=image)[:2] == (42, LOADED)
 
 
+def test_the_caches_of_other_libraries_stay_where_they_are(package, tmp_path):
+    (tmp_path / "library.py").write_text("import numba\n\n@numba.njit(cache=True)\ndef twice(x):\n    return 2 * x\n")
+    ours_too = "from stream_engine.guard.caller import twice as ours\nours(1)\n"
+    code = ours_too + CALL.replace("stream_engine.guard.caller", "library")
+    assert run(package, code) == (80, COMPILED, tmp_path / "__pycache__")
+    assert run(package, code) == (80, LOADED, tmp_path / "__pycache__")
+
+
 # Many at once ---------------------------------------------------------------------------------------------------------
 
 TOTAL = """
@@ -227,6 +281,18 @@ def test_processes_that_fill_an_empty_cache_at_once_count_right_and_so_do_those_
     assert totals(package, cache) == [(45, LOADED)] * len(LAYOUTS)
 
 
+def test_code_for_another_signature_is_not_used(package, tmp_path):
+    write(package / "guard/total.py", TOTAL)
+    cache = tmp_path / "cache"
+    totals(package, cache)
+    files = sorted(cache.rglob("*.nbc"))
+    contents = [path.read_bytes() for path in files]
+    assert len(files) == len(LAYOUTS)
+    for path, content in zip(files, contents[1:] + contents[:1], strict=True):
+        path.write_bytes(content)
+    assert totals(package, cache) == [(45, COMPILED)] * len(LAYOUTS)
+
+
 # What is cleaned ------------------------------------------------------------------------------------------------------
 
 
@@ -258,6 +324,25 @@ def test_caches_that_nobody_uses_any_more_are_deleted(package, tmp_path):
     os.utime(path.parent, times=(time.time() - 2 * kernel_cache.HOUR,) * 2)
     assert run(package, NUMBA_CACHE_DIR=folder) == (42, LOADED, path) and not stale.exists()
     assert time.time() - path.parent.stat().st_mtime < kernel_cache.HOUR  # noted as used
+
+
+def test_many_that_start_at_once_and_one_that_still_runs(package, tmp_path):
+    """Those that start delete, all at once, the cache that another process has open; it goes on."""
+    folder = tmp_path / "cache"
+    first = "from stream_engine.guard.caller import twice\ntwice(1)\nprint(flush=True)\ninput()\n"
+    running = start(package, first + "import json\nprint(json.dumps([twice(2.5), 0, 0, None]))", NUMBA_CACHE_DIR=folder)
+    assert running.stdout.readline() == "\n"
+    (used,) = folder.iterdir()
+    edit(package / "commands/unrelated.py", "run", "export")
+    write(package / "guard/other.py", "from stream_engine.data.compiled import njit\n")  # new sources
+    for cache in (used, *(old_cache(folder, i, 0) for i in range(20))):
+        os.utime(cache, times=(0, 0))
+    started = [start(package, NUMBA_CACHE_DIR=folder) for _ in range(4)]
+    assert {ended(process)[0] for process in started} == {42}
+    assert len(caches(folder)) == 1 and not used.exists()
+    running.stdin.write("\n")
+    assert ended(running)[0] == 4.5
+    assert run(package, NUMBA_CACHE_DIR=folder)[:2] == (42, LOADED)
 
 
 # What it holds for ----------------------------------------------------------------------------------------------------

@@ -2,8 +2,10 @@
 
 import subprocess
 import sys
+import threading
 
 import numpy as np
+import pytest
 
 from stream_engine.data.compiled import Kernel, njit, register_jitable
 from stream_engine.data.hashing import mix64
@@ -60,6 +62,18 @@ def of_borrowed(arrays):
 HELD = {"applied": applied, "odd": odd, "all_of_it": all_of_it}  # stand-ins stay here
 
 
+def enclosing():
+    @njit(cache=False, inline="always")
+    def inner(x):
+        return x + 1
+
+    @njit(cache=False)
+    def outer(x):
+        return inner(inner(x))
+
+    return inner, outer
+
+
 def test_definition_and_the_functions_for_kernels_load_no_numba():
     code = (
         "import sys, numpy as np\n"
@@ -84,6 +98,12 @@ def test_what_a_kernel_names_is_in_place_before_it_is_compiled():
     assert HELD["all_of_it"].ready is all_of_it
 
 
+def test_kernels_of_an_enclosing_function():
+    inner, outer = enclosing()
+    assert [outer(x) for x in (1, 2.5)] == [3, 4.5] and not inner.signatures
+    assert outer.py_func.__closure__[0].cell_contents is inner.ready
+
+
 def test_a_stand_in_as_an_argument():
     assert HELD["applied"](HELD["odd"], 3) is True
 
@@ -93,19 +113,39 @@ def test_intrinsics_and_functions_for_kernels():
     assert of_borrowed((one, one)) == mix64(one)[0]
 
 
-def enclosing():
-    @njit(cache=False, inline="always")
-    def inner(x):
-        return x + 1
+THREADS = """
+import sys, threading
+from stream_engine.data.compiled import import_numba
 
-    @njit(cache=False)
-    def outer(x):
-        return inner(inner(x))
+def ask():
+    begin.wait()
+    import_numba()
+    from numba.core.compiler_lock import global_compiler_lock
+    imported.append(global_compiler_lock)
 
-    return inner, outer
+sys.setswitchinterval(1e-6)
+begin, imported = threading.Barrier(8), []
+threads = [threading.Thread(target=ask) for _ in range(8)]
+[each.start() for each in threads], [each.join() for each in threads]
+assert len(imported) == 8
+"""
 
 
-def test_kernels_of_an_enclosing_function():
-    inner, outer = enclosing()
-    assert [outer(x) for x in (1, 2.5)] == [3, 4.5] and not inner.signatures
-    assert outer.py_func.__closure__[0].cell_contents is inner.ready
+def test_many_threads_import_numba_first():
+    for _ in range(4):  # without a lock, one in four succeeds
+        subprocess.run([sys.executable, "-c", THREADS], check=True, cwd=ROOT)
+
+
+def test_many_threads_call_first():
+    (_, kernel), values = enclosing(), []
+    threads = [threading.Thread(target=lambda: values.append(kernel(40))) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert values == [42] * 8 and len(kernel.signatures) == 1
+
+
+def test_a_name_of_no_kernel_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="no_such_name"):
+        _ = HELD["odd"].no_such_name
