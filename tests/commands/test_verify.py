@@ -157,7 +157,8 @@ def test_damage_leftovers_and_what_was_pruned_meanwhile(state):
     engine_again = Engine.restore(store.latest().snapshot)
     store.publish(engine_again.snapshot())
     damaged = store.snapshot_path(2)
-    damaged.write_bytes(damaged.read_bytes()[:-1] + b"x")
+    *rest, last = damaged.read_bytes()
+    damaged.write_bytes(bytes([*rest, last ^ 1]))  # the last byte of a checksum may be any
     store.snapshot_path(9).symlink_to(state / "gone")
     (state / "snapshots" / ".000000000004.snapshot.99").write_bytes(b"half")
     (state / "progressive.json").write_text("{")
