@@ -31,7 +31,7 @@ from typing import NamedTuple
 import numpy as np
 
 from stream_engine.clustering.dual_bounds import feasible, upper_bound
-from stream_engine.clustering.projection import Eigen, projected
+from stream_engine.clustering.projection import SINGLE_ABOVE, Eigen, projected
 from stream_engine.data.compiled import njit
 from stream_engine.state.artifact import Artifact
 
@@ -76,10 +76,10 @@ class Anderson:
         weights = np.linalg.solve(gram, np.ones(self.count))
         weights /= weights.sum()
         if np.isfinite(weights).all() and np.abs(weights).sum() < 1e4:
-            # the latest image stays exact in float64; the rest enters as float32 differences
-            newest = (self.at - 1) % MEMORY
-            shift = weights @ self.images[: self.count] - self.images[newest]
-            image += shift.reshape(image.shape)
+            # the latest image stays exact in float64; the rest enters as float32 products, equal for (i, j) and (j, i)
+            weights[(self.at - 1) % MEMORY] -= 1.0
+            for weight, each in zip(weights.tolist(), self.images):
+                image += (weight * each).reshape(image.shape)
             self.squares = squares
 
 
@@ -242,7 +242,9 @@ class _Loop:
         self.upper = min(self.upper, upper)
         # the lower side lags by no more than what the caller's own point leaves open
         self._balance(min(abs(value - lower), max(upper - self.known, 0.5 * self.tol * size)), abs(upper - value))
-        return max(0.0, self.upper - max(self.lower, self.known)) / size
+        gap = max(0.0, self.upper - max(self.lower, self.known)) / size
+        self.eigen.single &= gap > SINGLE_ABOVE
+        return gap
 
     def _balance(self, primal: float, dual: float) -> None:
         factor = BALANCE if primal > 3 * dual else 1 / BALANCE if dual > 3 * primal else 1.0

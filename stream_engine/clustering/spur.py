@@ -30,7 +30,7 @@ from stream_engine.clustering.partition import MOST
 from stream_engine.clustering.similarity_matrix import checked
 from stream_engine.counts.spectral import top_eigenpairs
 
-SEARCH_TOL, LARGE_TOL = 1e-3, 2e-3  # of all that are compared; of more than SEARCH_UP_TO objects
+SEARCH_TOL, LARGE_TOL = 1e-3, 1e-2  # of all that are compared; of more than SEARCH_UP_TO objects
 CLEAR = 1.25  # of lambda_min: an eigenvalue above is searched for clusters whatever random answers give
 SEARCH_UP_TO = 500  # objects: every k in the range is tried; of more only those next to the spectral one
 
