@@ -172,13 +172,13 @@ def run(
     max_iterations: int,
     start: State,
     known: float = -np.inf,
-    progress: Callable[[int, float, float, float], None] | None = None,
+    progress: Callable[[int, float, float, float], bool | None] | None = None,
 ) -> Run:
     """Iterate on C (n, n), which is (W - lambda I) / scale, until (upper bound - best objective) <= tol * unit.
 
     `unit(X, objective)` is what the gap is measured against, in scaled terms. `known`: objective of a feasible point
     that the caller holds (it counts in the gap, though X here may be another). `progress(iteration, gap, objective,
-    bound)`.
+    bound)` ends the iteration where it returns True.
     """
     loop = _Loop(C, k, unit, tol, start, known)
     while loop.iteration < max_iterations:
@@ -186,9 +186,8 @@ def run(
         last = loop.iteration == max_iterations
         if loop.iteration % CHECK == 0 or last:
             gap = loop.check(last)
-            if progress:
-                progress(loop.iteration, gap, max(loop.lower, known) * scale, loop.upper * scale)
-            if gap <= tol:
+            enough = progress and progress(loop.iteration, gap, max(loop.lower, known) * scale, loop.upper * scale)
+            if gap <= tol or enough:
                 break
     return Run(
         loop.best, loop.lower * scale, loop.upper * scale, loop.factor, loop.x, State(loop.V, loop.rho), loop.iteration

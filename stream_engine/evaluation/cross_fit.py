@@ -15,7 +15,7 @@ small (Nadeau & Bengio 2003, who correct it; Bengio & Grandvalet 2004): see `_fi
 
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from itertools import chain
+from itertools import chain, takewhile
 from typing import NamedTuple, TypeVar
 
 import numpy as np
@@ -160,12 +160,13 @@ def evaluated(
     predict: Predict,
     predict_of_participants: Predict | None = None,
     fitted: bool = True,
+    stopped: Callable[[], bool] = lambda: False,
 ) -> dict[str, HeldOut]:
     """What reports say of each model. `first`: the setting of the first group of responses, chosen already; `fitted`:
-    whether models are fitted to answers, or count them."""
-    later = (choose(group.part) for group in planned.responses[1:])
+    whether models are fitted to answers, or count them; `stopped`: no further group is predicted once it is true."""
+    later = (choose(group.part) for group in takewhile(lambda _: not stopped(), planned.responses[1:]))
     by_response = crossed(found, planned.responses, chain([first], later), predict, np.arange(len(found.draw)), fitted)
-    settings = (choose(group.part) for group in planned.participants)
+    settings = (choose(group.part) for group in takewhile(lambda _: not stopped(), planned.participants))
     by_participant = crossed(
         found, planned.participants, settings, predict_of_participants or predict, found.worker, fitted
     )
