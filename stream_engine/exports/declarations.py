@@ -142,11 +142,6 @@ _COUNTED: dict[str, Arrays] = {
         ),
         "weight_kept": figure("share of the net vote weight in `kept`"),
         "canonical_weight_kept": figure("share of the net vote weight in `canonical`"),
-        "implied": figure(
-            "number of triplets implied by `kept` that were never answered, with its 95 % CI",
-            shape="3",
-        ),
-        "implied_exact": figure("whether `implied` is exact, rather than estimated from a sample"),
     },
     "questions": {
         "anchor": ids("t", "the object that the other two are compared with"),
