@@ -149,11 +149,21 @@ def test_the_sampler_does_not_degenerate_as_the_weights_shrink():
     assert np.allclose(weight.confidence, boosting.confidences(state), rtol=1e-9, atol=1e-9)
 
 
+def left_by(groups, seed, confidence):
+    """The state whose weights are those that classifiers with these confidences (n, Y) have led to."""
+    state = boosting.start(groups, seed)
+    log = -state.v * confidence
+    state.lag[:] = np.floor(log / np.log(2.0))
+    state.v[:] *= np.exp(log - state.lag * np.log(2.0))
+    boosting._refresh(state)
+    return state
+
+
 def test_negligible_weights_come_back():
     """Weights far out of range are kept by their logarithms, and count again when the others have shrunk to them."""
     groups = labels.group(labels.label_sets([0, 0, 1, 1], 4), np.arange(4))
     confidence = np.array([[2000.0, -2000.0], [0.0, 0.0], [-1990.0, 1990.0], [-5.0, 5.0]])
-    state = boosting.start(groups, 0, confidence)
+    state = left_by(groups, 0, confidence)
     check(state)
     assert 2.0**-801 <= state.v[0, 0] < 2.0**-800 and state.lag[0, 0] < -1000 and 1 <= abs(state.v[1, 0]) < 2
     assert np.allclose(boosting.confidences(state), confidence, rtol=1e-12, atol=1e-12)
@@ -195,7 +205,7 @@ def test_the_distribution_is_draw_j_then_redraw_k_until_the_labels_differ(sizes)
     n, y = sum(sizes), np.repeat(np.arange(len(sizes)), sizes)
     sets = labels.label_sets(rng.permutation(y), n)
     groups = labels.group(sets, np.arange(n))
-    state = boosting.start(groups, 11, rng.normal(0, 1.5, (n, len(sizes))))
+    state = left_by(groups, 11, rng.normal(0, 1.5, (n, len(sizes))))
     pairs = _draws(state, 200_000)
     p = state.mass / state.mass.sum()
     other = state.group[:, None] != state.group
@@ -404,7 +414,7 @@ def test_few_objects_are_all_asked_by_classifiers_that_never_had_them(monkeypatc
     assert all_learned["test_part"]["objects"] == 0 and all_learned["held_out"] == all_learned["test_part"]
     given = made.arrays["given"]
     right = []
-    for parts in labels.folds(labels.label_sets(given, 40), 0.25, 0.0, 4, np.ones(40, bool)):
+    for parts in labels.folds(labels.label_sets(given, 40), 0.25, 4, np.ones(40, bool)):
         booster = triplet_boost.fit(columns, np.where(parts == labels.TRAIN, given, -1), 800, 4)
         out = np.flatnonzero(parts == labels.TEST)
         right += (triplet_boost.predict(booster, columns, out).label == given[out]).tolist()
