@@ -115,7 +115,6 @@ def test_what_is_not_there_says_what_makes_it(published):
         "predictions",
         "spectral",
         "hierarchy",
-        "kernel_pca",
         "dimensions",
         "kernel",
         "models",

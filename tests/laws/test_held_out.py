@@ -272,9 +272,7 @@ def test_every_registered_figure_is_told():
     paths = [path for name in SOURCES for path in pooled(name, "noise")]
     assert {figure_of(path) for path in paths} == CHANCE.keys()
     assert all(any(matches(path, [each]) for name in SOURCES for path in reports(name, "noise")[0]) for each in BESIDE)
-    assert {*ESTIMATORS, "ComparisonClassifier", "ComparisonClustering", "as_stream", "triplets_as"} == {
-        *estimators.__all__
-    }
+    assert {*ESTIMATORS, "ComparisonClassifier", "ComparisonClustering", "as_stream"} == {*estimators.__all__}
 
 
 @pytest.mark.parametrize("name", ["feature_metric", "reliability"])

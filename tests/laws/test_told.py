@@ -550,11 +550,6 @@ TOLD = {
         "height": lambda w, row: w.fits["hierarchy"].linkage[row, 2],
         "objects": lambda w, row: w.fits["hierarchy"].linkage[row, 3],
     },
-    "kernel_pca": copied("kernel_pca", "coordinates mapped lambda_min")
-    | {
-        "axis_*": axis("kernel_pca", "coordinates"),
-        "eigenvalues": lambda w, at: (w.fits["kernel_pca"].coordinates[:, at] ** 2).sum(),
-    },
     "embedding": copied("embedding", "X covariance lapse")
     | {
         "asked": lambda w, o: any(o in rows for rows, _ in w.said),

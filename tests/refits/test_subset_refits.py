@@ -134,24 +134,6 @@ def test_labels_of_others_do_not_train():
     assert quiet.report["predicted"] == 30 and "outside" not in quiet.report
 
 
-def test_what_was_trained_on_stays_out_of_every_test_when_the_choice_moves():
-    """Continued from classifiers that were trained on other objects: none of these is ever held out, in two steps."""
-    params = msgspec.structs.replace(BOOST, mode="continue", rounds=1500, test=0.4)
-    one = triplet_boost.refit(labelled(), params, 1)
-    trained = set(np.flatnonzero(one.arrays["part"] == labels.TRAIN).tolist())
-    moved = msgspec.structs.replace(params, objects=tuple(f"o{i}" for i in range(60) if i % 4 < 2))
-    two = triplet_boost.refit(labelled(), moved, 1, one)
-    parts = two.arrays["part"]
-    assert {i for i in trained if i % 4 < 2} <= set(np.flatnonzero(parts == labels.TRAIN).tolist())
-    gone = {i for i in trained if i % 4 >= 2}
-    assert gone and set(np.flatnonzero(parts == labels.BEFORE).tolist()) == gone
-    assert two.report["carried_on"]["classifiers"] > 0 and two.report["carried_on"]["left_out"] > 0
-    trained |= set(np.flatnonzero(parts == labels.TRAIN).tolist())
-    three = triplet_boost.refit(labelled(), msgspec.structs.replace(params, objects=None), 1, two)
-    held = np.isin(three.arrays["part"], [labels.TEST, labels.STOP, labels.OUTSIDE])
-    assert held.any() and not trained & set(np.flatnonzero(held).tolist())
-
-
 # --- refusals, and size ----------------------------------------------------------------------------------------------
 
 
