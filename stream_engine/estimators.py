@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # the same names as in `_PUBLIC`, for type checkers and completion
     from stream_engine.api.boosting import TripletBoostClassifier
-    from stream_engine.api.cblearn_formats import triplets_as
     from stream_engine.api.clustering import ComparisonClustering
     from stream_engine.api.embedding import OrdinalEmbedding
     from stream_engine.api.online import ComparisonClassifier, as_stream
@@ -25,7 +24,6 @@ _PUBLIC = {
     "ComparisonEmbedding": "stream_engine.api.similarity",
     "ComparisonKernel": "stream_engine.api.similarity",
     "OrdinalEmbedding": "stream_engine.api.embedding",
-    "triplets_as": "stream_engine.api.cblearn_formats",
     "TripletBoostClassifier": "stream_engine.api.boosting",
 }
 __all__ = [
@@ -36,7 +34,6 @@ __all__ = [
     "OrdinalEmbedding",
     "TripletBoostClassifier",
     "as_stream",
-    "triplets_as",
 ]
 
 

@@ -125,10 +125,10 @@ def _of_rows(data: Sequence[Any]) -> Columns:
     """Triplets and quadruplets, cblearn's pair of triplets and answers, or dicts, whose columns are all fields of
     any."""
     if isinstance(data, tuple) and len(data) == 2 and all(isinstance(each, np.ndarray) for each in data):
-        from stream_engine.api.cblearn_formats import triplets_as
+        from stream_engine.api.answers import rows_of
 
         try:
-            return _of_array(np.asarray(triplets_as("list-order", data)))
+            return _of_array(rows_of(None, data))
         except ValueError as error:
             raise BadFrame(f"read: got a pair of arrays, expected cblearn's triplets and answers: {error}") from None
     if is_dicts(data):

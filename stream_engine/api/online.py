@@ -2,8 +2,7 @@
 
 x is {"anchor": a, "left": b, "right": c} (names, or whole numbers: their decimal text; other keys are ignored), y is
 True where left is nearer. What it learns goes into an `Engine`; what it says comes from an embedding that learns beside
-it, or from a similarity of that engine as it was at the last refresh, and its probability from Platt's calibration of
-the margins before they were learned.
+it, and its probability from Platt's calibration of the margins before they were learned.
 Turning a question round turns the answer round: P(a; b, c) = 1 - P(a; c, b), so the order in a data set cannot help.
 """
 
@@ -17,26 +16,18 @@ from river import base
 
 from stream_engine.data.comparisons import InvalidEvent, Triplet
 from stream_engine.embedding.online import OnlineEmbedding
-from stream_engine.evaluation import Predictor, predictor
 from stream_engine.evaluation.answer_probabilities import Calibration
 from stream_engine.state.engine import Engine
-from stream_engine.state.published import Published
-from stream_engine.state.snapshot import Snapshot
 
-SIMILARITIES = ("adds3", "k1", "k2", "online")
 _CALIBRATED_IN = 32  # answers that calibration waits for: it sees the last thousands at every step
 
 
 class ComparisonClassifier(base.Classifier):
-    """Binary classifier of comparisons with an `Engine`, available as `.engine`; for river.
+    """Binary classifier of comparisons by an embedding that is updated with each of them (`embedding.online`); for
+    river. An `Engine` counts them, available as `.engine`.
 
     Parameters
     ----------
-    similarity : {'online', 'adds3', 'k1', 'k2'}
-        "online": an embedding that is updated with every comparison (`embedding.online`), which predicts best. The
-        others are recomputed from the engine's counts after every `refresh` comparisons.
-    refresh : int
-        Number of comparisons between two such updates. AddS costs O(n^2) each time, k1 and k2 more.
     dimensions : int
         Number of dimensions of the embedding.
     seed : int
@@ -52,23 +43,17 @@ class ComparisonClassifier(base.Classifier):
     False
     """
 
-    def __init__(self, similarity: str = "online", refresh: int = 20, dimensions: int = 3, seed: int = 0):
-        if similarity not in SIMILARITIES or refresh < 1 or dimensions < 1:
-            raise ValueError(
-                f"ComparisonClassifier: got similarity {similarity!r}, refresh {refresh}, dimensions "
-                f"{dimensions}; expected one of {', '.join(SIMILARITIES)}, and both at least 1"
-            )
-        self.similarity, self.refresh, self.dimensions, self.seed = similarity, refresh, dimensions, seed
+    def __init__(self, dimensions: int = 3, seed: int = 0):
+        if dimensions < 1:
+            raise ValueError(f"ComparisonClassifier: got dimensions = {dimensions}, expected 1 or more")
+        self.dimensions, self.seed = dimensions, seed
         self.engine = Engine(("adds3", "triplet_counts"), guard=False)
-        self._embedding = OnlineEmbedding(dimensions, seed=seed) if similarity == "online" else None
-        self._waiting = 0  # comparisons since the last renewal
-        self._served: Snapshot | None = None  # what the predictor is made of
-        self._predictor: Predictor | None = None
+        self._embedding = OnlineEmbedding(dimensions, seed=seed)
         self._calibration = Calibration()
         self._margins: list[float] = []
 
     def learn_one(self, x: dict, y: Any) -> None:
-        """Count one comparison. Predictions may change at the next update.
+        """Count one comparison, and update the embedding.
 
         Parameters
         ----------
@@ -91,17 +76,8 @@ class ComparisonClassifier(base.Classifier):
         if len(self._margins) >= _CALIBRATED_IN:
             self._calibration.learn(np.array(self._margins))
             self._margins = []
-        if self._embedding is not None:
-            a, b, c = self.engine.objects.find([anchor, near, far]).tolist()
-            self._embedding.learn(np.array([[a, b, a, c]], np.int32))
-            return
-        self._waiting += 1
-        if self._waiting >= self.refresh:
-            self._waiting, self._served = 0, self.engine.snapshot()
-            self._serve()
-
-    def _serve(self) -> None:
-        self._predictor = None if self._served is None else predictor(self.similarity, Published(self._served, {}))
+        a, b, c = self.engine.objects.find([anchor, near, far]).tolist()
+        self._embedding.learn(np.array([[a, b, a, c]], np.int32))
 
     def _margin(self, *names: str) -> float:
         """Above 0 where the second is nearer to the first than the third, in units of a usual margin; 0: cannot
@@ -110,13 +86,7 @@ class ComparisonClassifier(base.Classifier):
         if min(ids) < 0:
             return 0.0
         a, b, c = ids
-        row = np.array([[a, b, a, c]])
-        if self._embedding is not None:
-            margin = float(self._embedding.margins(row)[0])
-        elif self._predictor is not None:
-            margin = float(self._predictor.margins(row)[0]) / self._predictor.scale
-        else:
-            return 0.0
+        margin = float(self._embedding.margins(np.array([[a, b, a, c]]))[0])
         return 0.0 if np.isnan(margin) else margin
 
     def predict_proba_one(self, x: dict, **kwargs: Any) -> dict[base.typing.ClfTarget, float]:
@@ -132,7 +102,7 @@ class ComparisonClassifier(base.Classifier):
         Returns
         -------
         dict of bool to float
-            `{True: P(left is nearer), False: P(right is nearer)}`; 1/2 if the similarity has no information.
+            `{True: P(left is nearer), False: P(right is nearer)}`; 1/2 if an object is new.
 
         Raises
         ------
@@ -163,13 +133,6 @@ class ComparisonClassifier(base.Classifier):
             return margin > 0
         lo, hi = sorted((left, right))
         return bool(zlib.crc32(f"{self.seed}\0{anchor}\0{lo}\0{hi}".encode()) & 1) == (left == lo)
-
-    def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"_predictor": None}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self._serve()
 
     def _unit_test_skips(self) -> set[str]:
         """river's checks that feed rows of numbers: these are no comparisons. tests/api/test_river.py runs them

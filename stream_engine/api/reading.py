@@ -64,14 +64,6 @@ def read(
         How `odd`, `central` and `chosen` identify an object: by name, by position (from 1), or by index (from 0).
     codes : mapping, optional
         Meaning of the codes of an answer, a column or a position: `{"chosen": {"f": "left", "j": "right"}}`.
-    codes : mapping, optional
-        Meaning of the codes of an answer, a column or a position: `{"chosen": {"f": "left", "j": "right"}}`.
-    codes : mapping, optional
-        Meaning of the codes of an answer, a column or a position: `{"chosen": {"f": "left", "j": "right"}}`.
-    codes : mapping, optional
-        Meaning of the codes of an answer, a column or a position: `{"chosen": {"f": "left", "j": "right"}}`.
-    codes : mapping, optional
-        Meaning of the codes of an answer, a column or a position: `{"chosen": {"f": "left", "j": "right"}}`.
     labels : mapping, table or path, optional
         Classes of objects: `{object: class}`, a table with columns object and label, or a file of labels.
     on_refused : {'warn', 'raise'}

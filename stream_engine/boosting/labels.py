@@ -1,4 +1,4 @@
-"""Labels as sets, examples as groups, and the parting of labelled objects into train, test and stop.
+"""Labels as sets, examples as groups, and the parting of labelled objects into train and test.
 
 A *label set* is what an object is known to be: one class, or several where objects are multi-label (a film and its
 genres). Examples with the same label set form a *group*; two examples can be the references of a triplet classifier
@@ -13,7 +13,7 @@ import numpy as np
 
 from stream_engine.data.hashing import GOLDEN_GAMMA, mix64
 
-UNLABELLED, TRAIN, TEST, STOP, OUTSIDE, BEFORE = range(6)  # the last two: labelled, but not in the subset
+UNLABELLED, TRAIN, TEST, OUTSIDE = 0, 1, 2, 4  # the last: labelled, but not in the subset
 
 
 class Groups(NamedTuple):
@@ -82,49 +82,32 @@ def scramble(values: np.ndarray, seed: int) -> np.ndarray:
         return mix64(z + np.uint64((seed * 0xD1B54A32D192ED03 + 0x8CB92BA72F3D8DD7) % 2**64))
 
 
-def split(
-    sets: np.ndarray,
-    test: float,
-    stop: float,
-    seed: int,
-    trained: np.ndarray | None = None,
-    inside: np.ndarray | None = None,
-) -> np.ndarray:
-    """(n,) int8 parts: of every group the floor(test * size) and floor(stop * size) members that come first by a hash
-    of their id are held out to test and to stop on; the rest are trained on, and so is everything in `trained`.
+def split(sets: np.ndarray, test: float, seed: int, inside: np.ndarray | None = None) -> np.ndarray:
+    """(n,) int8 parts: of every group the floor(test * size) members that come first by a hash of their id are held out
+    to test on; the rest are trained on, but labelled objects that are not `inside` (n,) bool (OUTSIDE).
 
-    Of labelled objects that are not `inside` (n,) bool none is trained on: OUTSIDE was never, BEFORE is in `trained`.
+    Depends on ids, labels and the seed alone, so it hardly moves as a stream goes on.
 
-    Depends on ids, labels and the seed alone, so it hardly moves as a stream goes on; `trained` (object ids) keeps what
-    earlier classifiers have seen out of the held-out objects.
-
-    >>> np.bincount(split(label_sets([0] * 10 + [1] * 5 + [-1], 16), 0.2, 0.1, seed=1), minlength=4).tolist()
-    [1, 11, 3, 1]
+    >>> np.bincount(split(label_sets([0] * 10 + [1] * 5 + [-1], 16), 0.2, seed=1), minlength=3).tolist()
+    [1, 12, 3]
     """
     parts = np.where(sets.any(axis=1), TRAIN, UNLABELLED).astype(np.int8)
-    seen = np.zeros(len(sets), bool)
-    if trained is not None:
-        seen[trained[trained < len(sets)]] = True
     if inside is not None:
-        left = (parts == TRAIN) & ~inside
-        parts[left] = np.where(seen[left], BEFORE, OUTSIDE)
+        parts[(parts == TRAIN) & ~inside] = OUTSIDE
     order = scramble(np.arange(len(sets)), seed)
     groups = group(sets, np.flatnonzero(parts == TRAIN))
     for a, b in zip(groups.start, groups.start[1:]):
         members = groups.example[a:b]
-        fresh = members[~seen[members]]
-        fresh = fresh[np.argsort(order[fresh], kind="stable")]
-        for_test, for_stop = int(test * (b - a) + 1e-9), int(stop * (b - a) + 1e-9)
-        parts[fresh[:for_test]] = TEST
-        parts[fresh[for_test : for_test + for_stop]] = STOP
+        members = members[np.argsort(order[members], kind="stable")]
+        parts[members[: int(test * (b - a) + 1e-9)]] = TEST
     return parts
 
 
-def folds(sets: np.ndarray, test: float, stop: float, seed: int, inside: np.ndarray) -> list[np.ndarray]:
+def folds(sets: np.ndarray, test: float, seed: int, inside: np.ndarray) -> list[np.ndarray]:
     """Parts (n,) int8 of round(1 / test) fits, at least two, that test every labelled object `inside` (n,) bool once,
     but the only one of its label set, which is always trained on. `split`'s order and shares, label set by label set.
 
-    >>> made = folds(label_sets([0, 0, 0, 1, 1, 1, 1, 2], 8), 0.34, 0.0, 1, np.ones(8, bool))
+    >>> made = folds(label_sets([0, 0, 0, 1, 1, 1, 1, 2], 8), 0.34, 1, np.ones(8, bool))
     >>> (np.stack(made) == TEST).sum(axis=0).tolist(), [int((parts == TEST).sum()) for parts in made]
     ([1, 1, 1, 1, 1, 1, 1, 0], [3, 2, 2])
     """
@@ -136,9 +119,7 @@ def folds(sets: np.ndarray, test: float, stop: float, seed: int, inside: np.ndar
     for a, b in zip(groups.start, groups.start[1:]):
         members = groups.example[a:b]
         members = members[np.argsort(order[members], kind="stable")]
-        number, for_stop = np.arange(b - a) % many, int(stop * (b - a) + 1e-9)
+        number = np.arange(b - a) % many
         for fold, parts in enumerate(made if b - a > 1 else []):
             parts[members[number == fold]] = TEST
-            left = np.roll(members[number != fold], -fold * for_stop)
-            parts[left[: min(for_stop, len(left) - 1)]] = STOP
     return made

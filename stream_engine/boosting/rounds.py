@@ -160,8 +160,8 @@ def state_bytes(n: int, n_labels: int) -> int:
     return n * (n_labels * 25 + 24)
 
 
-def start(groups: Groups, seed: int, f: np.ndarray | None = None) -> State:
-    """The weights before the first round, uniform, or as earlier classifiers with confidences f (n, Y) left them.
+def start(groups: Groups, seed: int) -> State:
+    """The weights before the first round, uniform.
 
     >>> from stream_engine.boosting.labels import group, label_sets
     >>> s = start(group(label_sets([0, 1, 1], 3), [0, 1, 2]), seed=0)
@@ -179,10 +179,6 @@ def start(groups: Groups, seed: int, f: np.ndarray | None = None) -> State:
     positive = np.ascontiguousarray(groups.truth[of])
     v = np.where(positive, 1.0, -1.0)
     lag = np.zeros(v.shape, np.int64)
-    if f is not None:
-        log = -v * f
-        lag = np.floor(log / np.log(2.0)).astype(np.int64)
-        v *= np.exp(log - lag * np.log(2.0))
     rng = np.array([scramble(np.array([0x7072]), seed)[0], 0, 0], np.uint64)
     state = State(
         v,

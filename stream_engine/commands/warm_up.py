@@ -81,7 +81,7 @@ def _learn(accumulators: Iterable[str], guard: bool):
 def _guard() -> None:
     from stream_engine.data.comparisons import empty_batch
     from stream_engine.data.triplet_columns import columns_from_triplets, handed_over, state_of_columns
-    from stream_engine.order.implied import implied
+    from stream_engine.order.implied import answers, order_of
     from stream_engine.order.partial_order import PartialOrder, canonical_order, transitive_reduction, weight_kept
     from stream_engine.state.engine import Engine
 
@@ -94,7 +94,7 @@ def _guard() -> None:
     handed_over(state_of_columns(columns))  # read-only, as those of a snapshot are
     kept = canonical_order(columns).kept
     weight_kept(kept, columns)
-    implied(kept)
+    answers(order_of(kept), np.array([[0, 1, 2]]))
     transitive_reduction(np.repeat(kept, 9, axis=0))  # more rows than pairs of objects: numbered through a table
 
 

@@ -238,8 +238,8 @@ def draws_again(found: Evidence) -> np.ndarray:
 
 
 def without(snapshot: Snapshot, held: Evidence) -> Snapshot:
-    """The snapshot as if these answers had never come: their counts subtracted, and what the live order kept for them
-    alone left out. Only sections that kernels and orders are learned from; ids stay. O(keys + m log keys)."""
+    """The snapshot as if these answers had never come: their counts subtracted. Only counts that kernels and orders are
+    learned from; ids stay. O(keys + m log keys)."""
     columns, arrays = triplet_columns(snapshot), dict(snapshot.arrays)
     at, forward = _entries(columns, held.rows)
     less = _subtracted(columns.n_lo, columns.n_hi, at, forward, held.times)
@@ -250,27 +250,7 @@ def without(snapshot: Snapshot, held: Evidence) -> Snapshot:
         some = n_lo + n_hi > 0
         left = {name: four[name][some] for name in "ijkl"} | {"n_lo": n_lo[some], "n_hi": n_hi[some]}
         arrays |= {f"quadruplet_counts/{name}": array for name, array in left.items()}
-    if order := snapshot.section("partial_order"):
-        kept = order["kept"]
-        arrays = {name: array for name, array in arrays.items() if not name.startswith("partial_order/")}
-        after = snapshot._replace(arrays=arrays)
-        arrays["partial_order/kept"] = kept[~_only_in(after, held.rows, anchored(kept))]
     return snapshot._replace(arrays=arrays)
-
-
-def _only_in(after: Snapshot, rows: np.ndarray, kept: np.ndarray) -> np.ndarray:
-    """(q,) bool: which of the order's comparisons are among `rows` and have no count left in `after`."""
-    n = len(after.objects)
-    said = np.isin(_codes(kept, n), _codes(rows, n))
-    columns, counted = triplet_columns(after), np.zeros(len(kept), bool)
-    at, forward = _entries(columns, kept)
-    there = at >= 0
-    counted[there] = np.where(forward[there], columns.n_lo[at[there]], columns.n_hi[at[there]]) > 0
-    if four := after.section("quadruplet_counts"):
-        at, forward = _quadruplet_entries(four, kept, n)
-        there = at >= 0
-        counted[there] = np.where(forward[there], four["n_lo"][at[there]], four["n_hi"][at[there]]) > 0
-    return np.asarray(said & ~counted)
 
 
 def anchored(rows: np.ndarray) -> np.ndarray:
@@ -283,13 +263,6 @@ def anchored(rows: np.ndarray) -> np.ndarray:
     near = np.where(((j == k) | (j == l))[:, None], rows[:, [1, 0]], rows[:, :2])
     far = np.where(((l == i) | (l == j))[:, None], rows[:, [3, 2]], rows[:, 2:])
     return np.concatenate([near, far], axis=1)
-
-
-def _codes(rows: np.ndarray, n: int) -> np.ndarray:
-    """(m,) a number for each directed comparison, the same however its pairs are written."""
-    near, far = np.sort(rows[:, :2].astype(np.int64), axis=1), np.sort(rows[:, 2:].astype(np.int64), axis=1)
-    pairs = np.stack([near[:, 0] * n + near[:, 1], far[:, 0] * n + far[:, 1]], axis=1)
-    return np.ascontiguousarray(pairs).view([("near", np.int64), ("far", np.int64)]).ravel()
 
 
 def _counted(snapshot: Snapshot, found: Evidence) -> bool:

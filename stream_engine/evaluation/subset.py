@@ -39,7 +39,7 @@ class Subset(NamedTuple):
 
 def restrict(snapshot: Snapshot, objects: int | Sequence[str] | None, quadruplets: bool = False) -> Subset:
     """The snapshot restricted to a subset (None: as it is): counts of the triplets of which all objects are in it; with
-    `quadruplets` also those counts, and the live guard's comparisons. Raises `UnknownObjects`. O(keys + objects)."""
+    `quadruplets` also those counts. Raises `UnknownObjects`. O(keys + objects)."""
     if objects is None:
         return Subset(np.arange(len(snapshot.objects)), snapshot)
     ids = ids_of(snapshot, objects, quadruplets)
@@ -51,9 +51,6 @@ def restrict(snapshot: Snapshot, objects: int | Sequence[str] | None, quadruplet
         kept = (rows >= 0).all(axis=1)
         arrays |= {f"quadruplet_counts/{key}": rows[kept, column] for column, key in enumerate("ijkl")}
         arrays |= {f"quadruplet_counts/{key}": counts[key][kept] for key in ("n_lo", "n_hi")}
-    if quadruplets and (order := snapshot.section("partial_order")):
-        rows = new_id[order["kept"]].astype(np.int32)
-        arrays["partial_order/kept"] = rows[(rows >= 0).all(axis=1)]  # part of an acyclic order is one
     names = tuple(snapshot.objects[i] for i in ids.tolist())
     return Subset(ids, snapshot._replace(objects=names, arrays=arrays))
 

@@ -37,7 +37,6 @@ EXPORTS = {
     "participants": "stream_engine.exports.workers:participants",
     "judgements": "stream_engine.exports.evidence:judgements",
     "clusters": "stream_engine.exports.learned:clusters",
-    "spectral": "stream_engine.exports.learned:spectral",
     "hierarchy": "stream_engine.exports.learned:hierarchy",
     "booster": "stream_engine.exports.object_table:booster",
     "classify": "stream_engine.exports.object_table:classify",
@@ -54,7 +53,6 @@ EXPORTS = {
 # export -> the kinds of artifacts that it is of; `kernel` has one file for each
 OF_REFITS = {
     "clusters": ("sdp_clustering",),
-    "spectral": ("spectral",),
     "hierarchy": ("hierarchy",),
     "workers": ("reliability",),
     "participants": ("embedding",),

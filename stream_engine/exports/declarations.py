@@ -142,11 +142,6 @@ _COUNTED: dict[str, Arrays] = {
         ),
         "weight_kept": figure("share of the net vote weight in `kept`"),
         "canonical_weight_kept": figure("share of the net vote weight in `canonical`"),
-        "implied": figure(
-            "number of triplets implied by `kept` that were never answered, with its 95 % CI",
-            shape="3",
-        ),
-        "implied_exact": figure("whether `implied` is exact, rather than estimated from a sample"),
     },
     "questions": {
         "anchor": ids("t", "the object that the other two are compared with"),
@@ -292,7 +287,7 @@ _BOOSTER: Arrays = {
     "part": array(
         "n",
         "iu",
-        "1 training, 2 test, 3 early stopping (by version 0.1.0), 4 not in the subset, 5 no longer used; 0 no label",
+        "1 training, 2 test, 3 early stopping (by version 0.1.0), 4 not in the subset; 0 no label",
         "predicted",
     ),
     "given_sets": array("n, bytes", "u", "all labels, as bits like `o_j`"),
@@ -384,13 +379,6 @@ _MODELS: Arrays = {
 }
 _DECLARED: dict[str, Arrays] = _COUNTED | {
     "clusters": _CLUSTERS,
-    "spectral": {
-        "labels": _label("cluster of each object; -1 means not clustered", "spectral"),
-        "k": figure("number of clusters"),
-        "objective": figure("total similarity within clusters"),
-        "eigenvalues": array("e", "f", "eigenvalues that determine k, largest first"),
-        "edge": figure("threshold for these eigenvalues; NaN if k was given"),
-    },
     "hierarchy": {
         "linkage": array("l - 1, 4", "f", "linkage matrix in SciPy's format; leaf i is `names[i]`", within="hierarchy"),
         "names": array("l", "U", "names of the leaves", within="hierarchy"),
@@ -485,11 +473,6 @@ TABLES: Mapping[str, Columns] = {
         "k": number("tested number of clusters", "i"),
         "crowding": number("density at the borders for this number of clusters"),
         "p": number("p-value against a continuum, corrected for the choice of the number"),
-    },
-    "spectral": {
-        "object": OBJECT,
-        "cluster": number("cluster, from 1, the largest first; -1 means not clustered", "i"),
-        "cluster_label": number("the same cluster by its value in `labels`", "i"),
     },
     "hierarchy": {
         "merge": number("number of the merge, from 1", "i"),

@@ -60,16 +60,6 @@ def clusters(published: Published) -> dict[str, Content]:
     return {"clusters": Content(arrays, tables, objects=tuple(names))}
 
 
-def spectral(published: Published) -> dict[str, Content]:
-    """labels (n,) int32 (-1: not clustered), k, objective, eigenvalues, edge; CSV object, cluster (counted from 1),
-    cluster_label."""
-    held = artifact_of(published, "spectral").arrays
-    arrays = {name: array for name, array in held.items() if name != "criterion"}  # of version 0.1.0
-    names = names_of(published, "spectral", len(arrays["labels"]))
-    table = {"object": names, "cluster": numbers(arrays["labels"]), "cluster_label": arrays["labels"]}
-    return {"spectral": Content(dict(arrays), {"spectral": table}, objects=tuple(names))}
-
-
 def hierarchy(published: Published) -> dict[str, Content]:
     """linkage (m - 1, 4) as scipy's, names (m,) of its leaves, their ids `leaves`, revenue, revenue_bound; CSV
     merge,left,right,height,objects, a row a merge: what it joins is an object by its name, or an earlier merge, and

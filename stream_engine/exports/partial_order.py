@@ -7,7 +7,6 @@ import numpy as np
 from stream_engine.data.container import Corrupt
 from stream_engine.exports import Content, NothingToExport
 from stream_engine.order.canonical_order import Quadruplets, Weight, is_acyclic, kept_of_votes, net_votes, weight_among
-from stream_engine.order.implied import ImpliedCount, implied
 from stream_engine.order.partial_order import transitive_reduction
 from stream_engine.state.published import OrderFile, Published
 from stream_engine.state.snapshot import Snapshot, triplet_columns
@@ -18,9 +17,7 @@ def partial_order(published: Published) -> dict[str, Content]:
 
     `canonical` is the order of the net votes of the counts alone, whatever the order of arrival. `weight_kept` and
     `canonical_weight_kept` are the fractions of the net vote weight that each keeps (of triplets, and of quadruplets
-    where they are counted). Without triplet counts these three are not there. `implied` (3,) int64: how many triplets
-    follow from the kept comparisons without having been said, and between which two numbers the truth lies (95 %);
-    `implied_exact` 0-d bool: whether all were looked at, else a sample was (see `order.implied`).
+    where they are counted). Without triplet counts these three are not there.
     """
     snapshot = published.snapshot
     state = snapshot.section("partial_order")
@@ -28,11 +25,9 @@ def partial_order(published: Published) -> dict[str, Content]:
         raise NothingToExport("this state has no partial order: guard is off")
     kept = state["kept"]
     with ThreadPoolExecutor(1) as beside:  # neither of the two needs the other, and kernels run at the same time
-        of_kept = beside.submit(_of_kept, kept)
+        reduced = beside.submit(_reduced, kept)
         from_counts = _from_counts(published, kept) if snapshot.section("triplet_counts") else {}
-    reduced, follow = of_kept.result()
-    arrays = {"implied": np.array(follow[:3], np.int64), "implied_exact": np.array(follow.exact)}
-    return {"partial_order": Content({"kept": kept, "reduced": reduced, **from_counts, **arrays})}
+    return {"partial_order": Content({"kept": kept, "reduced": reduced.result(), **from_counts})}
 
 
 def _from_counts(published: Published, kept: np.ndarray) -> dict[str, np.ndarray]:
@@ -59,12 +54,6 @@ def _canonical(rows: np.ndarray, net: np.ndarray, file: OrderFile | None) -> np.
     if file is not None:
         file.write(kept, net)
     return kept
-
-
-def _of_kept(kept: np.ndarray) -> tuple[np.ndarray, ImpliedCount]:
-    """The transitive reduction, and what follows from the kept rows without having been said."""
-    reduced = _reduced(kept)
-    return reduced, implied(kept, reduced)
 
 
 def _reduced(kept: np.ndarray) -> np.ndarray:

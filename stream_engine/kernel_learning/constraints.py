@@ -2,15 +2,13 @@
 
     raw         all answers, with multiplicities, contradictions included
     length2     without contradicted comparisons (the second line of the paper's Table 2)
-    acyclic     the comparisons kept by the live guard, in order of arrival
-    canonical   the acyclic order of a snapshot from counts alone: independent of arrival, with more of the answers
-    algorithm1  length2, then Algorithm 1 in a random order that the seed determines (the paper's own, Fig. 10)
-    *-reduced   the transitive reduction of the latter three: fewer comparisons that imply the same
+    canonical   the acyclic order of a snapshot from counts alone: independent of arrival
+    algorithm1-reduced  length2, then Algorithm 1 in a random order that the seed determines (the paper's own, Fig.
+                10), then the transitive reduction: fewer comparisons that imply the same
 
 Weights "votes": raw and length2 count every answer; an order counts the net vote of each comparison, and omits
-comparisons without a positive net vote. A reduction carries votes and margins along the paths that replace removed
-comparisons (`order.transitive_reduction`). Weights "one", as in the paper: every comparison has weight 1 and
-margin 1. Rows are near_i, near_j, far_i, far_j.
+comparisons without a positive net vote. Weights "one", as in the paper: every comparison has weight 1. Rows are near_i,
+near_j, far_i, far_j.
 
 Training and test comparisons for choosing beta with held-out objects, as in McFee & Lanckriet 2011, sec. 5.1.
 
@@ -28,18 +26,15 @@ from stream_engine.evaluation import hash_split
 from stream_engine.kernel_learning.pair_lists import triplet_rows, weighted_triplets
 from stream_engine.order.canonical_order import Quadruplets, kept_of_votes, net_votes, votes_of
 from stream_engine.order.partial_order import PartialOrder, transitive_reduction
-from stream_engine.order.transitive_reduction import reduced_with_votes
 from stream_engine.state.snapshot import Snapshot, triplet_columns
 
-ORDERS = ("acyclic", "canonical", "algorithm1")
-NAMES = ("raw", "length2", *ORDERS, *(f"{name}-reduced" for name in ORDERS))
+NAMES = ("raw", "length2", "canonical", "algorithm1-reduced")
 WEIGHTS = ("votes", "one")
 
 
 class Constraints(NamedTuple):
     rows: np.ndarray  # (m, 4) int32
     weight: np.ndarray  # (m,) float64 > 0: votes, or 1 each
-    margin: np.ndarray | float = 1.0  # (m,) float64 > 0, or one for all
 
 
 Chooser = Callable[[np.ndarray], np.ndarray]  # (m, 4) rows -> (m,) bool; the same for a comparison and its reverse
@@ -67,8 +62,7 @@ def raw(snapshot: Snapshot, keep: Chooser | None = None) -> Constraints:
 
 def of_mask(comparisons: Constraints, keep: np.ndarray) -> Constraints:
     """The comparisons of a (m,) bool mask."""
-    margin = np.broadcast_to(comparisons.margin, len(keep))[keep]
-    return Constraints(comparisons.rows[keep], comparisons.weight[keep], margin)
+    return Constraints(comparisons.rows[keep], comparisons.weight[keep])
 
 
 def weighted_quadruplets(snapshot: Snapshot) -> tuple[np.ndarray, np.ndarray]:
@@ -105,8 +99,8 @@ def constraints(
     """The constraint set of that name, made from those comparisons that `keep` chooses (all of them by default).
 
     Choosing comes before processing, as in sec. 5.2.2: what is excluded of a processed set is by construction not
-    implied by the rest, and would be a hopeless test. `seed` orders "algorithm1". Cost: its definition's; a reduction
-    O(m * nodes / 64) and less, votes carried along its paths O(nodes * what is left).
+    implied by the rest, and would be a hopeless test. `seed` orders Algorithm 1. Cost: its definition's; a reduction
+    O(m * nodes / 64) and less.
     """
     if which not in NAMES or weights not in WEIGHTS:
         raise ValueError(
@@ -115,29 +109,22 @@ def constraints(
         )
     made = _said(snapshot, which, keep, seed)
     if weights == "one":
-        rows = transitive_reduction(made.rows) if which.endswith("-reduced") else made.rows
-        return Constraints(np.array(rows, np.int32), np.ones(len(rows)))
-    made = of_mask(made, made.weight > 0)
-    if which.endswith("-reduced") and len(made.rows):
-        return Constraints(*reduced_with_votes(made.rows, made.weight))
-    return made
+        return Constraints(np.array(made.rows, np.int32), np.ones(len(made.rows)))
+    return of_mask(made, made.weight > 0)
 
 
 def _said(snapshot: Snapshot, which: str, keep: Chooser | None, seed: int) -> Constraints:
-    """The set before a reduction; weights are votes, not above 0 where no net vote is for a comparison of an order."""
+    """Weights are votes, not above 0 where no net vote is for a comparison of an order."""
     if which in ("raw", "length2"):
         said = raw(snapshot, keep)
         return said if which == "raw" else without_contradictions(said)
     columns, quadruplets = _counted(snapshot, keep)
     voted, net = net_votes(columns, quadruplets)
-    if which.startswith("canonical"):
+    if which == "canonical":
         kept = kept_of_votes(voted, net)[0]
         return Constraints(voted[kept], net[kept].astype(np.float64))
-    rows = _live(snapshot, keep) if which.startswith("acyclic") else _at_random(snapshot, keep, seed)
-    votes = votes_of(rows, voted, net).astype(np.float64)
-    if not snapshot.section("quadruplet_counts"):  # then nobody counts how often those were said that the guard keeps
-        votes[~_share_an_object(rows)] = 1.0
-    return Constraints(rows, votes)
+    rows = transitive_reduction(_at_random(snapshot, keep, seed))
+    return Constraints(rows, votes_of(rows, voted, net).astype(np.float64))
 
 
 def _counted(snapshot: Snapshot, keep: Chooser | None) -> tuple[Columns, Quadruplets]:
@@ -145,11 +132,6 @@ def _counted(snapshot: Snapshot, keep: Chooser | None) -> tuple[Columns, Quadrup
     chosen = slice(None) if keep is None else keep(rows)
     quadruplets = Quadruplets(rows[chosen], votes[chosen].astype(np.int64))
     return kept_columns(triplet_columns(snapshot), keep), quadruplets
-
-
-def _share_an_object(rows: np.ndarray) -> np.ndarray:
-    """(m,) bool: triplets."""
-    return np.asarray((rows[:, [0, 0, 1, 1]] == rows[:, [2, 3, 2, 3]]).any(axis=1))
 
 
 def _at_random(snapshot: Snapshot, keep: Chooser | None, seed: int) -> np.ndarray:
@@ -160,14 +142,6 @@ def _at_random(snapshot: Snapshot, keep: Chooser | None, seed: int) -> np.ndarra
     order = np.random.default_rng([seed, 1]).permutation(len(rows))
     guard.offer_rows(rows[order])
     return guard.kept()
-
-
-def _live(snapshot: Snapshot, keep: Chooser | None) -> np.ndarray:
-    state = snapshot.section("partial_order")
-    if not state:  # guard = false
-        return np.empty((0, 4), np.int32)
-    kept = state["kept"]
-    return kept if keep is None else kept[keep(kept)]
 
 
 class Split(NamedTuple):

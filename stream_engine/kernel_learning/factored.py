@@ -7,8 +7,8 @@ of s_p R_p' S R_p + b I before the answer is called certified. Directions below 
 still falls: they join L as new columns.
 
 STE is smooth, and y = w loss'(x). The hinge is solved by the method of multipliers (Rockafellar 1976): with
-multipliers y0 and steps r, it is replaced by max over 0 <= y <= w of y (m + x) - (y - y0)^2 / 2r, which is smooth in x;
-its maximiser y = clip(y0 + r (m + x), 0, w) becomes the next y0. Steps grow while the multipliers still move, so any
+multipliers y0 and steps r, it is replaced by max over 0 <= y <= w of y (1 + x) - (y - y0)^2 / 2r, which is smooth in x;
+its maximiser y = clip(y0 + r (1 + x), 0, w) becomes the next y0. Steps grow while the multipliers still move, so any
 weight, however large, is reached. Every point is scaled to the best multiple of itself before its objective counts:
 along a ray the objective is piecewise linear.
 
@@ -120,8 +120,8 @@ def solve(
         np.inf,
     )
     if problem.loss == "hinge":
-        share = best.certificate.bound / float(problem.weight @ np.broadcast_to(problem.margin, len(y)))
-        smoothing = _Smoothing(best.certificate.dual, STEP * max(share, 1e-9) * problem.weight / problem.margin)
+        share = best.certificate.bound / float(problem.weight.sum())
+        smoothing = _Smoothing(best.certificate.dual, STEP * max(share, 1e-9) * problem.weight)
         if dual is None:
             smoothing = smoothing._replace(center=0 * smoothing.center)
     done, enough, before = 0, FIRST * tolerance, np.full(len(y), np.inf)
@@ -163,13 +163,13 @@ def _better(best: Solution, new: Solution) -> Solution:
 
 
 def _scaled(problem: Problem, here: Solution) -> Solution:
-    """The best multiple t of a point of the hinge: its objective t C + sum w max(0, m + t x) is least where the slope
+    """The best multiple t of a point of the hinge: its objective t C + sum w max(0, 1 + t x) is least where the slope
     turns."""
     if problem.loss != "hinge":
         return here
     cost = here.certificate.objective - form.losses(problem, here.x)
     falls = here.x < 0
-    turn = np.broadcast_to(problem.margin, len(here.x))[falls] / -here.x[falls]
+    turn = 1.0 / -here.x[falls]
     pull = problem.weight[falls] * -here.x[falls]
     order = np.argsort(turn)
     slopes = cost + float(problem.weight[~falls] @ here.x[~falls]) - pull.sum() + np.cumsum(pull[order])
@@ -284,7 +284,7 @@ def _evaluated(problem: Problem, lists: PairLists, point: Point) -> Solution:
 def _slope(problem: Problem, x: np.ndarray, smoothing: _Smoothing) -> tuple[float, np.ndarray]:
     """`(losses, y)` at x, those of the hinge smoothed."""
     if problem.loss == "hinge":
-        slack, (center, step) = problem.margin + x, smoothing
+        slack, (center, step) = 1.0 + x, smoothing
         y = np.clip(center + step * slack, 0.0, problem.weight)
         away = y - center
         return float(y @ slack - 0.5 * np.sum(away * away / np.where(step > 0, step, 1.0))), y

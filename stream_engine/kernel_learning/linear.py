@@ -1,6 +1,6 @@
 """The hinge problem without PSD blocks, a linear program, by active columns, smoothing and L-BFGS-B.
 
-    min e'mu + sum_t w_t max(0, m_t + (D mu)_t)    over mu >= 0        margins m_t > 0
+    min e'mu + sum_t w_t max(0, 1 + (D mu)_t)    over mu >= 0
 
 RCKL-MKL with the hinge (Heim et al. 2014, eq. 6; a handful of columns) and the diagonal form of MKPOE (McFee &
 Lanckriet 2011, sec. 4.4; one column per kernel and object). Few columns carry weight, so the problem is solved on those
@@ -31,7 +31,6 @@ class ColumnMap(NamedTuple):
     cost: np.ndarray  # (A,) float64 > 0: e
     take: Callable[[np.ndarray], np.ndarray]  # column numbers -> (m, c) dense
     back: Callable[[np.ndarray], np.ndarray]  # y (m,) -> D'y (A,)
-    margin: np.ndarray | float = 1.0  # (m,), or one for all
 
 
 class LinearSolution(NamedTuple):
@@ -66,20 +65,20 @@ def solve(
     """
     mu = np.zeros(len(columns.cost)) if start is None else start.copy()
     active = np.flatnonzero(mu > 0)
-    held, margin = columns.take(active), np.broadcast_to(columns.margin, columns.rows)
+    held = columns.take(active)
     delta, iterations, exact = 1.0, 0, False
     best = _certify(columns, weight, mu, held @ mu[active], weight.copy(), columns.back(weight))
     for _ in range(ROUNDS):
         if best.certificate.gap <= tolerance or iterations >= max_iterations:
             break
         if exact:
-            mu[active], y = _vertex(held, weight, margin, columns.cost[active], mu[active])
+            mu[active], y = _vertex(held, weight, columns.cost[active], mu[active])
             iterations += 1
         else:
             most = min(INNER, max_iterations - iterations)
-            mu[active], used = _smoothed(held, weight, margin, columns.cost[active], mu[active], delta, most)
+            mu[active], used = _smoothed(held, weight, columns.cost[active], mu[active], delta, most)
             iterations += max(used, 1)
-            y = weight * np.clip((margin + held @ mu[active]) / delta, 0.0, 1.0)
+            y = weight * np.clip((1.0 + held @ mu[active]) / delta, 0.0, 1.0)
         x, back = held @ mu[active], columns.back(y)
         candidate = _certify(columns, weight, mu, x, y, back)
         best = _merged(best, candidate)
@@ -87,7 +86,7 @@ def solve(
         if progress(iterations, max_iterations, **told):
             break
         kept, missing = _next_active(columns.cost + back, columns.cost, mu, active)
-        rounding = _rounding(weight, margin + x, y)
+        rounding = _rounding(weight, 1.0 + x, y)
         if len(missing) == 0 or rounding > 0.5 * (candidate.certificate.objective - candidate.certificate.bound):
             delta *= 0.4
             exact |= rounding < 0.1 * tolerance * candidate.certificate.objective
@@ -98,7 +97,7 @@ def solve(
     return best._replace(iterations=iterations, converged=best.certificate.gap <= tolerance)
 
 
-def _vertex(held, weight, margin, cost, mu) -> tuple[np.ndarray, np.ndarray]:
+def _vertex(held, weight, cost, mu) -> tuple[np.ndarray, np.ndarray]:
     """`(mu, y)` of the program over the active columns by HiGHS, near a good `mu`.
 
     Only comparisons near their kink can change sides: the others are fixed, violated ones at y = w as a linear cost,
@@ -106,7 +105,7 @@ def _vertex(held, weight, margin, cost, mu) -> tuple[np.ndarray, np.ndarray]:
     in the end. The box keeps a program that has too few comparisons from running off.
     """
     c = held.shape[1]
-    slack = margin + held @ mu
+    slack = 1.0 + held @ mu
     violated = slack > 0
     free = np.zeros(len(slack), bool)
     free[np.argsort(np.abs(slack), kind="stable")[: 3 * c + 50]] = True
@@ -115,7 +114,7 @@ def _vertex(held, weight, margin, cost, mu) -> tuple[np.ndarray, np.ndarray]:
         fixed, near = violated & ~free, np.flatnonzero(free)
         program = linprog(
             np.concatenate([cost + weight[fixed] @ held[fixed], weight[near]]),
-            b_ub=-margin[near],
+            b_ub=-np.ones(len(near)),
             A_ub=hstack([csr_array(held[near]), -eye_array(len(near))]).tocsc(),
             method="highs-ds",
             bounds=[(0.0, box)] * c + [(0.0, None)] * len(near),
@@ -123,7 +122,7 @@ def _vertex(held, weight, margin, cost, mu) -> tuple[np.ndarray, np.ndarray]:
         if program.status != 0:
             raise RuntimeError(f"linear: HiGHS on {c} columns and {len(near)} comparisons: {program.message}")
         mu = np.maximum(program.x[:c], 0.0)
-        crossed = ~free & ((margin + held @ mu > 0) != violated)
+        crossed = ~free & ((1.0 + held @ mu > 0) != violated)
         if not crossed.any():
             break
         free |= crossed
@@ -136,8 +135,8 @@ def _certify(columns, weight, mu, x, y, back) -> LinearSolution:
     """The exact objective at mu and the bound of y shrunk until e + D'y >= 0."""
     over = back < -columns.cost
     s = min(1.0, float(np.min(-columns.cost[over] / back[over]))) if over.any() else 1.0
-    objective = float(columns.cost @ mu + weight @ np.maximum(0.0, columns.margin + x))
-    return LinearSolution(mu.copy(), x, Certificate(objective, float(s * (y * columns.margin).sum()), s * y), 0, False)
+    objective = float(columns.cost @ mu + weight @ np.maximum(0.0, 1.0 + x))
+    return LinearSolution(mu.copy(), x, Certificate(objective, float(s * y.sum()), s * y), 0, False)
 
 
 def _merged(best: LinearSolution, candidate: LinearSolution) -> LinearSolution:
@@ -147,7 +146,7 @@ def _merged(best: LinearSolution, candidate: LinearSolution) -> LinearSolution:
 
 
 def _rounding(weight, slack, y) -> float:
-    """How much of the gap is the rounding of the hinge: sum w h(slack) - y slack, slack = m + x."""
+    """How much of the gap is the rounding of the hinge: sum w h(slack) - y slack, slack = 1 + x."""
     return float(weight @ np.maximum(0.0, slack) - y @ slack)
 
 
@@ -160,7 +159,7 @@ def _next_active(reduced, cost, mu, active) -> tuple[np.ndarray, np.ndarray]:
     return kept, np.sort(worst)
 
 
-def _smoothed(held, weight, margin, cost, start, delta, most) -> tuple[np.ndarray, int]:
+def _smoothed(held, weight, cost, start, delta, most) -> tuple[np.ndarray, int]:
     """The minimiser over the active columns with the hinge rounded over `delta`, in units where columns have norm 1."""
     if held.shape[1] == 0:
         return start, 0
@@ -168,7 +167,7 @@ def _smoothed(held, weight, margin, cost, start, delta, most) -> tuple[np.ndarra
     scaled, scaled_cost = held * unit, cost * unit
 
     def value_and_gradient(v):
-        slack = margin + scaled @ v
+        slack = 1.0 + scaled @ v
         inside = np.clip(slack / delta, 0.0, 1.0)
         value = weight @ (inside * (slack - 0.5 * delta * inside))
         return scaled_cost @ v + value, scaled_cost + scaled.T @ (weight * inside)

@@ -1,12 +1,11 @@
 """Partial order embedding (McFee & Lanckriet 2011): LPOE, KPOE, MKPOE, full and diagonal; GNMDS is KPOE with K = I.
 
-    min  sum_p tr(W^p K^p) + beta / |C| sum_t w_t max(0, m_t + d(i, j) - d(k, l))
+    min  sum_p tr(W^p K^p) + beta / |C| sum_t w_t max(0, 1 + d(i, j) - d(k, l))
     with d(i, j) = sum_p (K^p_i - K^p_j)' W^p (K^p_i - K^p_j)
 
-over W^p PSD (full, Algorithm 4) or diagonal and non-negative (sec. 4.4). |C| = sum w, margins m_t = 1 unless said
-otherwise. With K = R R' and A = R' W R the full problem reads tr(W K) = tr A, K W K = R A R': *whitened coordinates*,
-in which the identity is the right metric for steps and LPOE (R = X, W = A) is the same program. Solved to an exact dual
-gap: `factored` (full), `linear` (diagonal).
+over W^p PSD (full, Algorithm 4) or diagonal and non-negative (sec. 4.4). |C| = sum w. With K = R R' and A = R' W R the
+full problem reads tr(W K) = tr A, K W K = R A R': *whitened coordinates*, in which the identity is the right metric for
+steps and LPOE (R = X, W = A) is the same program. Solved to an exact dual gap: `factored` (full), `linear` (diagonal).
 
 The embedding is g(x) = (N^p K^p_x)_p with W^p = N^p' N^p (eq. 9), for training objects and new ones alike.
 """
@@ -53,17 +52,16 @@ class Factor(NamedTuple):
     inverse: np.ndarray  # (r, n)
 
 
-def factor(kernel: np.ndarray, rank: int | None = None) -> Factor:
-    """The factor of a PSD kernel, without directions below 1e-9 of the largest, or beyond the `rank` largest. O(n^3).
+def factor(kernel: np.ndarray) -> Factor:
+    """The factor of a PSD kernel, without directions below 1e-9 of the largest. O(n^3).
 
     >>> factor(np.diag([4.0, 0.0, 1.0])).root.shape
     (3, 2)
     """
-    if _is_identity(kernel) and rank is None:
+    if _is_identity(kernel):
         return Factor(np.eye(len(kernel)), np.eye(len(kernel)))
     values, vectors = np.linalg.eigh((kernel + kernel.T) / 2)
-    keep = np.flatnonzero(values > SMALL * max(values[-1], 0.0))
-    keep = keep[::-1][:rank]
+    keep = np.flatnonzero(values > SMALL * max(values[-1], 0.0))[::-1]
     root = np.sqrt(values[keep])
     return Factor(np.ascontiguousarray(vectors[:, keep] * root), (vectors[:, keep] / root).T)
 
@@ -79,34 +77,30 @@ def fit(
     *,
     diagonal: bool = False,
     weight: np.ndarray | None = None,
-    margin: np.ndarray | float = 1.0,
-    rank: int | None = None,
     tolerance: float = 1e-4,
     max_iterations: int = 20000,
     progress: Callable[..., bool | None] = lambda done, total, **figures: None,
 ) -> Embedding:
     """MKPOE over (m, 4) comparisons near_i, near_j, far_i, far_j and m >= 1 kernels (n, n); KPOE for one kernel.
 
-    `weight` (m,) are votes, `margin` (m,) by how much a far pair has to be farther. `rank` keeps only the leading
-    directions of each kernel (full form): an approximation, faster by n / rank and more.
-    Stops at a relative dual gap of `tolerance`.
+    `weight` (m,) are votes. Stops at a relative dual gap of `tolerance`.
 
     >>> e = fit(np.array([[0, 1, 0, 2]]), [np.eye(3)], beta=10.0)
     >>> round(e.objective, 3), e.satisfied          # GNMDS: the far pair needs d = 1 + d(near)
     (0.577, 1.0)
     """
-    rows, weight, margin = _checked(rows, weight, margin, beta)
+    rows, weight = _checked(rows, weight, beta)
     if diagonal:
         contiguous, limits = [np.ascontiguousarray(k, dtype=float) for k in kernels], (tolerance, max_iterations)
-        return _fit_diagonal(rows, contiguous, weight, margin, limits, progress)
-    factors = [factor(np.asarray(k, float), rank) for k in kernels]
+        return _fit_diagonal(rows, contiguous, weight, limits, progress)
+    factors = [factor(np.asarray(k, float)) for k in kernels]
     roots = [None if _is_identity(f.root) else f.root for f in factors]
-    problem = _problem(rows, len(kernels[0]), roots, weight, margin)
+    problem = _problem(rows, len(kernels[0]), roots, weight)
     solved = factored.solve(problem, None, None, tolerance, max_iterations, progress)
     halves = [_turned(root) for root in solved.point.roots]
     maps = [half @ f.inverse for half, f in zip(halves, factors)]
     weights = [n_p.T @ n_p for n_p in maps]
-    return _embedding(problem, solved, maps, weights)
+    return _embedding(rows, weight, solved, maps, weights, form.gram(problem, solved.point.roots))
 
 
 def fit_linear(
@@ -116,7 +110,6 @@ def fit_linear(
     *,
     diagonal: bool = False,
     weight: np.ndarray | None = None,
-    margin: np.ndarray | float = 1.0,
     tolerance: float = 1e-4,
     max_iterations: int = 20000,
     progress: Callable[..., bool | None] = lambda done, total, **figures: None,
@@ -128,22 +121,22 @@ def fit_linear(
     >>> e.weights[0].round(3).tolist()              # d(0, 2) - d(0, 1) = 3 W >= 1
     [[0.333]]
     """
-    rows, weight, margin = _checked(rows, weight, margin, beta)
+    rows, weight = _checked(rows, weight, beta)
     features = np.ascontiguousarray(features, dtype=float)
     if not diagonal:
-        problem = _problem(rows, len(features), [features], weight, margin)
+        problem = _problem(rows, len(features), [features], weight)
         solved = factored.solve(problem, None, None, tolerance, max_iterations, progress)
         half = _turned(solved.point.roots[0])
-        return _embedding(problem, solved, [half], [half.T @ half])
+        return _embedding(rows, weight, solved, [half], [half.T @ half], form.gram(problem, solved.point.roots))
     i, j, k, l = rows.T
     columns = (features[i] - features[j]) ** 2 - (features[k] - features[l]) ** 2
-    map_of = linear.dense_map(columns, np.ones(features.shape[1]))._replace(margin=margin)
+    map_of = linear.dense_map(columns, np.ones(features.shape[1]))
     s = linear.solve(map_of, weight, tolerance, None, max_iterations, progress)
     used = np.flatnonzero(s.mu > 0)
     weighted = np.zeros((len(used), features.shape[1]))
     weighted[np.arange(len(used)), used] = np.sqrt(s.mu[used])
     coordinates = features @ weighted.T
-    return _linear_embedding(rows, weight, s, [weighted], [s.mu.copy()], coordinates @ coordinates.T)
+    return _embedding(rows, weight, s, [weighted], [s.mu.copy()], coordinates @ coordinates.T)
 
 
 def embed(embedding: Embedding, columns: Sequence[np.ndarray]) -> np.ndarray:
@@ -189,23 +182,20 @@ def smallest_beta(
     return 1.0 / worst if worst > 1e-12 else None
 
 
-def _checked(rows, weight, margin, beta) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """(m, 4) int32 rows, (m,) weights that sum to beta, and (m,) margins."""
+def _checked(rows, weight, beta) -> tuple[np.ndarray, np.ndarray]:
+    """(m, 4) int32 rows, and (m,) weights that sum to beta."""
     if not beta > 0 or len(rows) == 0:
         raise ValueError(
             f"mkpoe: got beta {beta} and {len(rows)} comparisons; expected beta > 0 and at least one comparison"
         )
-    margin = np.broadcast_to(np.asarray(margin, float), len(rows))
-    if not (margin > 0).all():
-        raise ValueError(f"mkpoe: got margin {float(margin.min())}; expected margins > 0")
     rows = np.ascontiguousarray(rows, dtype=np.int32)
     weight = np.ones(len(rows)) if weight is None else np.asarray(weight, float)
-    return rows, weight * (beta / weight.sum()), margin
+    return rows, weight * (beta / weight.sum())
 
 
-def _problem(rows, n, roots, weight, margin) -> Problem:
+def _problem(rows, n, roots, weight) -> Problem:
     p, none = len(roots), np.empty((len(rows), 0))
-    return Problem(n, rows, weight, "hinge", tuple(roots), np.ones(p), np.ones(p), none, np.empty(0), margin)
+    return Problem(n, rows, weight, "hinge", tuple(roots), np.ones(p), np.ones(p), none, np.empty(0))
 
 
 def _turned(root: np.ndarray) -> np.ndarray:
@@ -215,13 +205,13 @@ def _turned(root: np.ndarray) -> np.ndarray:
     return (vectors[:, keep] * sizes[keep]).T
 
 
-def _embedding(problem: Problem, solved: factored.Solution, maps, weights) -> Embedding:
-    gram, c = form.gram(problem, solved.point.roots), solved.certificate
+def _embedding(rows, weight, solved: factored.Solution | linear.LinearSolution, maps, weights, gram) -> Embedding:
+    c = solved.certificate
     return Embedding(
         maps,
         weights,
         gram,
-        satisfied(gram, problem.rows, problem.weight) or 0.0,
+        satisfied(gram, rows, weight) or 0.0,
         c.objective,
         c.bound,
         solved.iterations,
@@ -253,25 +243,10 @@ def diagonal_map(rows: np.ndarray, kernels: Sequence[np.ndarray]) -> linear.Colu
     return linear.ColumnMap(len(rows), np.where(cost > 0, cost, 1.0), take, back)  # K_ii = 0: the column is 0 anyway
 
 
-def _fit_diagonal(rows, kernels, weight, margin, limits, progress) -> Embedding:
+def _fit_diagonal(rows, kernels, weight, limits, progress) -> Embedding:
     n, (tolerance, most) = len(kernels[0]), limits
-    s = linear.solve(diagonal_map(rows, kernels)._replace(margin=margin), weight, tolerance, None, most, progress)
+    s = linear.solve(diagonal_map(rows, kernels), weight, tolerance, None, most, progress)
     weights = [s.mu[p * n : (p + 1) * n].copy() for p in range(len(kernels))]
     maps = [np.sqrt(w[w > 0])[:, None] * np.eye(n)[w > 0] for w in weights]
     gram = sum(((k * w) @ k for k, w in zip(kernels, weights)), np.zeros((n, n)))
-    return _linear_embedding(rows, weight, s, maps, weights, gram)
-
-
-def _linear_embedding(rows, weight, s: linear.LinearSolution, maps, weights, gram) -> Embedding:
-    c = s.certificate
-    return Embedding(
-        maps,
-        weights,
-        gram,
-        satisfied(gram, rows, weight) or 0.0,
-        c.objective,
-        c.bound,
-        s.iterations,
-        s.converged,
-        c.dual,
-    )
+    return _embedding(rows, weight, s, maps, weights, gram)

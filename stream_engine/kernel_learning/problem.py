@@ -5,8 +5,8 @@
 
 Any y in [0, w] becomes feasible when it is shrunk towards 0 (both constraints hold at 0 and are linear): one smallest
 eigenvalue a block. So every iterate carries a certificate: P(u) - D(shrunk y) bounds its distance from the optimum
-(`factored`). hinge: loss(x) = max(0, m_t + x) with a margin m_t > 0, by default 1, and loss*(q) = -m_t q. STE: loss(x)
-= log(1 + e^x), loss*(q) = q log q + (1 - q) log(1 - q).
+(`factored`). hinge: loss(x) = max(0, 1 + x), and loss*(q) = -q. STE: loss(x) = log(1 + e^x), loss*(q) = q log q + (1 -
+q) log(1 - q).
 """
 
 from typing import NamedTuple
@@ -28,7 +28,6 @@ class Problem(NamedTuple):
     block_scale: np.ndarray  # (P,) float64: s
     columns: np.ndarray  # (m, A) float64: D
     column_cost: np.ndarray  # (A,) float64 > 0: e
-    margin: np.ndarray | float = 1.0  # (m,) float64 > 0, or one for all: of the hinge
 
 
 class Certificate(NamedTuple):
@@ -60,19 +59,19 @@ def gram(problem: Problem, roots: list[np.ndarray]) -> np.ndarray:
 
 def losses(problem: Problem, x: np.ndarray) -> float:
     """sum_t w_t loss(x_t)."""
-    each = np.maximum(0.0, problem.margin + x) if problem.loss == "hinge" else np.logaddexp(0.0, x)
+    each = np.maximum(0.0, 1.0 + x) if problem.loss == "hinge" else np.logaddexp(0.0, x)
     return float(problem.weight @ each)
 
 
 def slope(problem: Problem, x: np.ndarray) -> np.ndarray:
     """(m,): w_t loss'(x_t), the dual point that belongs to x (a subgradient for the hinge)."""
-    return problem.weight * ((x > -problem.margin) if problem.loss == "hinge" else expit(x))
+    return problem.weight * ((x > -1.0) if problem.loss == "hinge" else expit(x))
 
 
 def dual_value(problem: Problem, y: np.ndarray) -> float:
     """-sum_t w_t loss*(y_t / w_t) for 0 <= y <= w."""
     if problem.loss == "hinge":
-        return float((y * problem.margin).sum())
+        return float(y.sum())
     q = y / problem.weight
     return float(problem.weight @ (entr(q) + entr(1.0 - q)))
 

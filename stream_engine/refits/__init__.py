@@ -20,7 +20,6 @@ from typing import Any, Protocol
 
 REFITS = {
     "spectral": "stream_engine.refits.spectral",
-    "kernel_pca": "stream_engine.refits.kernel_pca",
     "hierarchy": "stream_engine.refits.hierarchy",
     "reliability": "stream_engine.refits.reliability",
     "feature_metric": "stream_engine.refits.feature_metric",

@@ -65,8 +65,8 @@ def held_to(task: Task, snapshot: Snapshot) -> Constraints:
 
 def fit(params: Any, inputs: Inputs, beta: float, **limits: Any) -> mkpoe.Embedding:
     """`mkpoe.fit`, or with features `mkpoe.fit_linear`, in the form that the refit was asked for."""
-    rows, weight, margin = inputs.comparisons
-    said = {"diagonal": params.form == "diagonal", "weight": weight, "margin": margin, **limits}
+    rows, weight = inputs.comparisons
+    said = {"diagonal": params.form == "diagonal", "weight": weight, **limits}
     if inputs.features is not None:
         return mkpoe.fit_linear(rows, inputs.features, beta, **said)
     return mkpoe.fit(rows, inputs.kernels, beta, **said)
@@ -115,7 +115,7 @@ def _slope_of_given(task: Task, inputs: Inputs, split: Split | None) -> float | 
 
 def _smallest(params: Any, inputs: Inputs) -> float | None:
     """The smallest beta at which anything is learned; None where no beta learns anything."""
-    rows, weight, _ = inputs.comparisons
+    rows, weight = inputs.comparisons
     if not len(rows):
         return None
     diagonal = params.form == "diagonal"

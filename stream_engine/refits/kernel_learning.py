@@ -63,8 +63,8 @@ class Params(KernelParams, frozen=True, forbid_unknown_fields=True):
         Number of coordinates.
     objects : int or tuple of str, optional
         Use only these names, or the given number of objects with the most answers.
-    rest : {'extended', 'none', 'placed'}
-        The other objects are excluded ("none"), or added to the learned kernel ("extended"; formerly "placed").
+    rest : {'extended', 'none'}
+        The other objects are excluded ("none"), or added to the learned kernel ("extended").
     """
 
     form: Literal["t", "mkl", "ak"] = "ak"

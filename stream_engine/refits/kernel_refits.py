@@ -11,7 +11,6 @@ to fewer answers put the objects further apart and less far (a hinge asks for ma
 so a slope of bare margins that suits one suits no other.
 """
 
-import warnings
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Annotated, Any, Literal, NamedTuple
@@ -53,17 +52,12 @@ class KernelParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
     objects : int or tuple of str, optional
         Use only these names, or the given number of objects with the most answers.
     rest : {'none', 'extended'}
-        The other objects are excluded ("none"), or added to the learned kernel ("extended"; formerly "placed").
+        The other objects are excluded ("none"), or added to the learned kernel ("extended").
     """
 
     dimensions: Annotated[int, msgspec.Meta(ge=0)] = 2
     objects: Annotated[int, msgspec.Meta(ge=2)] | tuple[str, ...] | None = None
-    rest: Literal["none", "extended", "placed"] = "none"
-
-    def __post_init__(self):
-        if self.rest == "placed":
-            warnings.warn('rest="placed" is deprecated; use rest="extended"', FutureWarning, stacklevel=2)
-            msgspec.structs.force_setattr(self, "rest", "extended")
+    rest: Literal["none", "extended"] = "none"
 
 
 class Task(NamedTuple):

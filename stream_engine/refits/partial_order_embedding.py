@@ -12,7 +12,6 @@ any other object in the files of the kernels or features. Without kernels, where
 squared lengths, another object is added from its own comparisons as an anchor, with the same hinge and beta.
 """
 
-import warnings
 from collections.abc import Callable
 from functools import partial
 from typing import Any, Literal
@@ -26,7 +25,6 @@ from stream_engine.kernel_learning import auxiliary_kernels, mkpoe, out_of_sampl
 from stream_engine.kernel_learning.auxiliary_kernels import KernelSpec
 from stream_engine.kernel_learning.constraints import Constraints, raw
 from stream_engine.kernel_learning.out_of_sample import Answers
-from stream_engine.order.implied import implied
 from stream_engine.refits import CannotRefit, Progress, beta_choice, kernel_refits, no_progress
 from stream_engine.refits.beta_choice import Choice, Inputs
 from stream_engine.refits.kernel_refits import Count, KernelParams, Positive, Task, TaskAnswers
@@ -62,7 +60,7 @@ class Params(KernelParams, frozen=True, forbid_unknown_fields=True):
     beta : float, optional
         Weight of the hinge loss relative to the regularisation; default: selected from multiples of the smallest beta
         that learns anything, smallest first, until one is clearly worse, and beyond an edge while the edge is best.
-    hold_out : {'auto', 'comparisons', 'judgements', 'objects'}
+    hold_out : {'auto', 'judgements', 'objects'}
         What is held out to select beta: "objects", "judgements" (responses), or "auto": objects if there are kernels.
     tolerance : float
         Relative dual gap to reach.
@@ -72,37 +70,20 @@ class Params(KernelParams, frozen=True, forbid_unknown_fields=True):
         Number of coordinates.
     objects : int or tuple of str, optional
         Use only these names, or the given number of objects with the most answers.
-    rest : {'extended', 'none', 'placed'}
-        The other objects are excluded ("none"), or added to the learned kernel ("extended"; formerly "placed").
+    rest : {'extended', 'none'}
+        The other objects are excluded ("none"), or added to the learned kernel ("extended").
     """
 
     form: Literal["full", "diagonal"] = "full"
-    constraints: Literal[
-        "raw",
-        "length2",
-        "acyclic",
-        "canonical",
-        "algorithm1",
-        "acyclic-reduced",
-        "canonical-reduced",
-        "algorithm1-reduced",
-    ] = "canonical"
+    constraints: Literal["raw", "length2", "canonical", "algorithm1-reduced"] = "canonical"
     weights: Literal["votes", "one"] = "votes"
     kernels: dict[str, KernelSpec] = msgspec.field(default_factory=dict)
     combine: Literal["learned", "sum"] = "learned"
     features: KernelSpec | None = None
     beta: Positive | None = None
-    hold_out: Literal["auto", "objects", "judgements", "comparisons"] = "auto"
+    hold_out: Literal["auto", "objects", "judgements"] = "auto"
     tolerance: Positive = 1e-3
     max_iterations: Count = 20000
-
-    def __post_init__(self):
-        super().__post_init__()
-        if self.hold_out == "comparisons":
-            warnings.warn(
-                'hold_out="comparisons" is deprecated; use hold_out="judgements"', FutureWarning, stacklevel=2
-            )
-            msgspec.structs.force_setattr(self, "hold_out", "judgements")
 
 
 def refit(
@@ -254,7 +235,11 @@ def _artifact(
     mass = np.array([w @ np.diag(k) if w.ndim == 1 else np.vdot(w, k) for w, k in zip(solved.weights, kernels)])
     share = mass / max(mass.sum(), 1e-300)
     report = {
-        **_of_constraints(task, inputs.comparisons),
+        "form": task.params.form,
+        "constraints": task.params.constraints,
+        "weights": task.params.weights,
+        "size": len(inputs.comparisons.rows),
+        "raw_size": len(raw(task.restricted).rows),
         "beta": choice.beta,
         "smallest_beta": choice.smallest,
         "chosen_by": choice.how,
@@ -280,17 +265,3 @@ def _artifact(
         **{f"map_{p}": n_p for p, n_p in enumerate(solved.maps)},
     }
     return kernel_refits.artifact(task, solved.gram, arrays, report, extension)
-
-
-def _of_constraints(task: Task, comparisons: Constraints) -> dict[str, Any]:
-    report = {
-        "form": task.params.form,
-        "constraints": task.params.constraints,
-        "weights": task.params.weights,
-        "size": len(comparisons.rows),
-        "raw_size": len(raw(task.restricted).rows),
-    }
-    if task.params.constraints in ("raw", "length2"):  # no order: nothing follows
-        return report
-    follow = implied(comparisons.rows)
-    return report | {"implied": {"count": follow.number, "low": follow.low, "high": follow.high, "exact": follow.exact}}

@@ -19,13 +19,30 @@ from threadpoolctl import threadpool_limits
 from stream_engine.clustering import partition, similarity_of_snapshot, stability
 from stream_engine.clustering.similarity_of_snapshot import Factored, SimilarityInput
 from stream_engine.counts.spectral import top_eigenpairs
+from stream_engine.exports import Content
+from stream_engine.exports.declarations import OBJECT, array, figure, number
+from stream_engine.exports.learned import artifact_of, names_of
+from stream_engine.exports.object_places import numbers
 from stream_engine.refits import CannotRefit, Progress, no_progress
 from stream_engine.state.artifact import Artifact, plain_params
 from stream_engine.state.artifact_schemas import SPECTRAL
+from stream_engine.state.published import Published
 from stream_engine.state.snapshot import Snapshot
 
 KIND = "spectral"
 AXES = SPECTRAL.axes
+EXPORTED = {
+    "labels": array("n", "i", "cluster of each object; -1 means not clustered", within=KIND),
+    "k": figure("number of clusters"),
+    "objective": figure("total similarity within clusters"),
+    "eigenvalues": array("e", "f", "eigenvalues that determine k, largest first"),
+    "edge": figure("threshold for these eigenvalues; NaN if k was given"),
+}
+COLUMNS = {
+    "object": OBJECT,
+    "cluster": number("cluster, from 1, the largest first; -1 means not clustered", "i"),
+    "cluster_label": number("the same cluster by its value in `labels`", "i"),
+}
 MOST = 32  # maximum number of clusters if k is not set
 LAMBDA_FACTOR = 2.0  # of sqrt(c ln n / n), the threshold for the eigenvalues in this case
 
@@ -168,3 +185,13 @@ def _clusters(snapshot: Snapshot, params: Params, similarity: SimilarityInput, i
     above = int((values > edge).sum())
     gaps = values[:above] - np.append(values[1:], edge)[:above]
     return Clusters(1 + (int(np.argmax(gaps)) + 1 if above else 0), edge, values)
+
+
+def export(published: Published) -> dict[str, Content]:
+    """labels (n,) int32 (-1: not clustered), k, objective, eigenvalues, edge; CSV object, cluster (counted from 1),
+    cluster_label."""
+    held = artifact_of(published, KIND).arrays
+    arrays = {name: array for name, array in held.items() if name != "criterion"}  # of version 0.1.0
+    names = names_of(published, KIND, len(arrays["labels"]))
+    table = {"object": names, "cluster": numbers(arrays["labels"]), "cluster_label": arrays["labels"]}
+    return {KIND: Content(arrays, {KIND: table}, objects=tuple(names))}

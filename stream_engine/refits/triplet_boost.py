@@ -1,8 +1,7 @@
 """TripletBoost as a refit: a classifier of all objects, from triplet counts and the labels of some objects.
 
 Perrot & von Luxburg (2019). The labelled objects are split into a training and a test set, stratified by label set.
-Objects without a label are never references or examples, but they are predicted at every refit. Invariant: no object of
-the test set was used for training, by this refit or by the classifiers that it continues from. With a single class
+Objects without a label are never references or examples, but they are predicted at every refit. With a single class
 there is no triplet classifier: every object abstains and gets that class. Cost: about 1 microsecond per round and 2
 bytes per triplet.
 
@@ -21,8 +20,8 @@ import numpy as np
 
 from stream_engine.boosting import labels
 from stream_engine.boosting.codes import bytes_needed
-from stream_engine.boosting.fit import Booster, compacted, fit, predict, votes_of
-from stream_engine.boosting.rounds import Classifiers, state_bytes
+from stream_engine.boosting.fit import Booster, fit, predict, votes_of
+from stream_engine.boosting.rounds import state_bytes
 from stream_engine.boosting.theorems import abstention_bound, figures
 from stream_engine.boosting.votes import Predictions, decide
 from stream_engine.data import available_memory
@@ -38,7 +37,6 @@ __all__ = ["Booster", "Params", "abstention_bound", "fit", "predict", "refit"]
 
 AXES = TRIPLET_BOOST.axes
 CROSS_FIT_BELOW = 100  # test objects: cross-fit (1 / `test` more fits) below this number
-STOP_SHARE = 0.0  # share of objects for early stopping: none, run all rounds
 
 
 class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -50,8 +48,6 @@ class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         Rounds of Algorithm 1 at this refit (the paper uses 10^6).
     test : float
         Share of the objects of every label set in the test set; 0: train on all.
-    mode : {'continue', 'restart'}
-        "restart" from uniform weights, or "continue" from the classifiers of the previous artifact.
     multi_label : bool
         Read a label "a|b" as the two labels a and b.
     objects : int or tuple of str, optional
@@ -62,7 +58,6 @@ class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     rounds: Annotated[int, msgspec.Meta(ge=0, le=100_000_000)] = 100_000
     test: Annotated[float, msgspec.Meta(ge=0, le=0.9)] = 0.2
-    mode: Literal["restart", "continue"] = "restart"
     multi_label: bool = False
     objects: Annotated[int, msgspec.Meta(ge=2)] | tuple[str, ...] | None = None
     rest: Literal["none", "predicted"] = "predicted"
@@ -93,7 +88,7 @@ def refit(
     seed : int
         Random seed.
     previous : Artifact, optional
-        The previous artifact of this refit, to continue from.
+        The previous artifact of this refit, not used.
     progress : callable
         Called with the number of steps done, their total, and figures.
 
@@ -113,36 +108,22 @@ def refit(
             f"triplet_boost - no labelled object among {len(snapshot.objects)}, {len(snapshot.labels)} "
             "labels given - expected at least one - give labels with label events or --labels FILE"
         )
-    earlier = previous if params.mode == "continue" else None
-    world = _world(snapshot, params, seed, sets, classes, None if earlier is None else _trained_on(earlier))
-    behind = 0 if earlier is None else int(earlier.report["rounds"])
-    _require_memory(world, params.rounds + behind)
-    comparison: dict[str, Any] = {}
-    if earlier is None:
-        booster = _boosted(world, seed, params.rounds, None, progress)
-    else:
-        booster, comparison = _continued(world, params, seed, earlier, progress)
+    world = _world(snapshot, params, seed, sets, classes)
+    _require_memory(world, params.rounds)
+    booster = _boosted(world, seed, params.rounds, progress)
     arrays, report = _outcome(booster, world)
     arrays |= _given_sets(booster, world) if params.multi_label else {}
-    if earlier is None and 0 < report["test_part"]["objects"] < CROSS_FIT_BELOW:
+    if 0 < report["test_part"]["objects"] < CROSS_FIT_BELOW:
         report["held_out"] = _cross_fitted(world, params, seed)
-    report |= {"mode": params.mode, "multi_label": params.multi_label, "carried_on": comparison}
-    report["rounds"] += behind
+    report["multi_label"] = params.multi_label
     settings = plain_params(params)
     return Artifact("triplet_boost", snapshot.digest, snapshot.sequence, settings, seed, arrays, report)
 
 
-def _trained_on(earlier: Artifact) -> np.ndarray:
-    """Ids of the objects that an earlier booster, or one before it, was trained on."""
-    return np.flatnonzero(np.isin(earlier.arrays["part"], [labels.TRAIN, labels.BEFORE]))
-
-
-def _world(
-    snapshot: Snapshot, params: Params, seed: int, sets: np.ndarray, classes: list[str], trained
-) -> TrainingData:
+def _world(snapshot: Snapshot, params: Params, seed: int, sets: np.ndarray, classes: list[str]) -> TrainingData:
     columns, everyone = snapshots.triplet_columns(snapshot), np.arange(len(snapshot.objects))
     if params.objects is None:
-        parts = labels.split(sets, params.test, STOP_SHARE, seed, trained)
+        parts = labels.split(sets, params.test, seed)
         return TrainingData(columns, sets, classes, len(classes), parts, everyone)
     try:
         ids = subset.ids_of(snapshot, params.objects)
@@ -161,54 +142,18 @@ def _world(
     columns = subset.restrict_columns(
         columns, np.where(inside, everyone, -1), np.where(np.isin(everyone, asked), everyone, -1)
     )
-    parts = labels.split(sets, params.test, STOP_SHARE, seed, trained, inside)
+    parts = labels.split(sets, params.test, seed, inside)
     return TrainingData(columns, sets, classes, int(there.sum()), parts, asked)
 
 
-def _boosted(world: TrainingData, seed: int, rounds: int, earlier: Classifiers | None, progress: Progress) -> Booster:
+def _boosted(world: TrainingData, seed: int, rounds: int, progress: Progress) -> Booster:
     """Fit on the training part, watching the test part."""
     known = world.sets[:, : world.learned] & np.isin(world.parts, [labels.TRAIN, labels.TEST])[:, None]
     watch = np.flatnonzero(world.parts == labels.TEST)
-    return fit(world.columns, known, rounds, seed, watch=watch, earlier=earlier, progress=progress)
-
-
-def _continued(
-    world: TrainingData, params: Params, seed: int, previous: Artifact, progress: Progress
-) -> tuple[Booster, dict[str, Any]]:
-    """Go on from the previous artifact; and start over with as many rounds, to report both errors on the test part."""
-    earlier = _translated(previous, world.classes[: world.learned])
-    behind = int(previous.report["rounds"])
-    went_on = _boosted(world, seed + behind, params.rounds, earlier, progress)
-    over = _boosted(world, seed, params.rounds + behind, None, no_progress)
-    known = world.sets[:, : world.learned] & (world.parts == labels.TRAIN)[:, None]
-    before = fit(world.columns, known, 0, seed, earlier=earlier)
-    test = world._replace(asked=np.flatnonzero(world.parts == labels.TEST))
-    error = {
-        f"held_out_error_{name}": _right(_asked(booster, test)[0], test, labels.TEST)["error"]
-        for name, booster in (("continued", went_on), ("restarted", over), ("before", before))
-    }
-    left_out = len(earlier.alpha) - went_on.carried
-    origin = {"snapshot": previous.snapshot, "artifact": previous.digest}
-    carried = {"from": origin, "classifiers": went_on.carried, "left_out": left_out, "rounds": behind}
-    return went_on, error | carried
-
-
-def _translated(previous: Artifact, classes: list[str]) -> Classifiers:
-    """The previous classifiers with label sets over today's classes; classes that are gone fall out of the sets."""
-    arrays, old = previous.arrays, previous.report["classes"]
-    now = {name: c for c, name in enumerate(classes)}
-    kept = [c for c, name in enumerate(old) if name in now]
-    label_sets = []
-    for name in ("o_j", "o_k"):
-        was = np.unpackbits(arrays[name], axis=1, count=len(old), bitorder="little")
-        sets = np.zeros((len(was), len(classes)), np.uint8)
-        sets[:, [now[old[c]] for c in kept]] = was[:, kept]
-        label_sets.append(np.packbits(sets, axis=1, bitorder="little"))
-    return compacted(Classifiers(arrays["j"], arrays["k"], arrays["alpha"], *label_sets))
+    return fit(world.columns, known, rounds, seed, watch=watch, progress=progress)
 
 
 def _require_memory(world: TrainingData, rounds: int) -> None:
-    """For the longest fit of this refit: going on also starts over, with as many rounds as there are in all."""
     n, n_labels = int((world.parts == labels.TRAIN).sum()), world.learned
     objects, asked = len(world.parts), len(world.asked)
     need = (
@@ -284,9 +229,9 @@ def _figures(fits: list[TestAnswers]) -> dict[str, Any]:
 def _cross_fitted(world: TrainingData, params: Params, seed: int) -> dict[str, Any]:
     """How well objects are told by classifiers that were trained on others, every labelled one asked once."""
     fits = []
-    for parts in labels.folds(world.sets, params.test, STOP_SHARE, seed, world.parts != labels.OUTSIDE):
+    for parts in labels.folds(world.sets, params.test, seed, world.parts != labels.OUTSIDE):
         fold = world._replace(parts=parts, asked=np.flatnonzero(parts == labels.TEST))
-        booster = _boosted(fold, seed, params.rounds, None, no_progress)
+        booster = _boosted(fold, seed, params.rounds, no_progress)
         fits.append(_answered(_asked(booster, fold)[0], fold, labels.TEST))
     return _figures(fits)
 
@@ -316,7 +261,6 @@ def _outcome(booster: Booster, world: TrainingData) -> tuple[dict[str, np.ndarra
         "classes": world.classes[: world.learned],
         "rounds": booster.rounds,
         "stored": len(booster.classifiers.alpha),
-        "carried": booster.carried,
         "labelled": int((parts > 0).sum()),
         "trained_on": int(train.sum()),
         "predicted": len(world.asked),

@@ -283,15 +283,6 @@ SDP_CLUSTERING = Schema(
 SPECTRAL = Schema(
     {"labels": labels(OBJECTS), **numbers("k", "objective", "eigenvalues", "edge", "criterion")}, ("labels",)
 )
-KERNEL_PCA = Schema(
-    {
-        "coordinates": floats(OBJECTS, None),
-        "mapped": flags(OBJECTS),
-        "eigenvalues": floats(None),
-        "lambda_min": ArraySpec(("f",), None),
-    },
-    ("coordinates", "mapped", "eigenvalues"),
-)
 HIERARCHY = Schema(  # linkage: leaf t is leaves[t]
     {"leaves": ids("leaves", least=0), "linkage": ArraySpec(("f",), (None, 4)), **numbers("revenue", "revenue_bound")},
     ("leaves", "linkage"),
@@ -387,7 +378,6 @@ ONLINE_EMBEDDING = Schema({**_ONLINE, **_WEIGHTS}, tuple(_ONLINE), _online)
 SCHEMAS = {
     "sdp_clustering": SDP_CLUSTERING,
     "spectral": SPECTRAL,
-    "kernel_pca": KERNEL_PCA,
     "hierarchy": HIERARCHY,
     "reliability": RELIABILITY,
     "feature_metric": FEATURE_METRIC,

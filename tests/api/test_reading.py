@@ -16,7 +16,6 @@ import stream_engine as se
 from stream_engine.__main__ import main
 from stream_engine.api import feeding, frames
 from stream_engine.api.frames import BadFrame
-from stream_engine.estimators import triplets_as
 from stream_engine.formats import decoder
 from stream_engine.formats.options import EventOptions
 from stream_engine.state.engine import Engine
@@ -309,13 +308,12 @@ def test_what_people_hand_over():
     rows = pd.DataFrame([("a", "b", "c"), ("a", "c", "b"), ("c", "b", "a")], columns=["anchor", "near", "far"])
     wanted = bytes_of(se.read(rows))
     assert bytes_of(se.read(rows.set_index("anchor"))) == bytes_of(se.read(rows.set_index(["anchor", "far"]))) == wanted
-    order = np.array([[0, 1, 2], [0, 2, 1], [2, 1, 0]])
-    for format in ("list-boolean", "list-count"):
-        pair = se.read(triplets_as(format, order))
+    for answers in (np.array([True, False, False]), np.array([1, -1, -1])):
+        pair = se.read((np.array([[0, 1, 2], [0, 1, 2], [2, 0, 1]]), answers))
         assert sorted(pair.snapshot.objects) == ["0", "1", "2"] and len(pair) == 3
         assert pair.questions()["n_near"].sum() == 2 and pair.questions()["n_far"].sum() == 1
     with pytest.raises(frames.BadFrame, match="cblearn") as said:
-        se.read((order, np.array([1, 1])))
+        se.read((np.array([[0, 1, 2]]), np.array([1, 1])))
     assert "\n" not in str(said.value)
     with pytest.raises(frames.BadFrame, match="delimiter, encoding"):
         se.read("survey.csv", sep=";")

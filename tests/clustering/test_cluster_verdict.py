@@ -266,17 +266,6 @@ def test_answers_that_would_not_show_clear_clusters_are_no_evidence_of_a_continu
     assert line.said == CANNOT_TELL and line.p_continuum > 0.05
 
 
-def test_coins_are_told_by_their_leading_eigenvalue_at_the_level():
-    """Of 40 worlds of coins some 2 look like something; p is never below 1 / (B + 1)."""
-    found = []
-    for seed in range(40):
-        rng = np.random.default_rng(seed)
-        coins = np.array([rng.permutation(20)[:3] for _ in range(400)])
-        known = cluster_verdict.observed_answers(snapshot_of(coins, 20), np.arange(20), 0, rng)
-        found.append(cluster_verdict.p_coins(rng, known, 39))
-    assert min(found) >= 1 / 40 and sum(p <= 0.05 for p in found) <= 6 and 0.3 < np.mean(found) < 0.7
-
-
 # --- the refit -------------------------------------------------------------------------------------------------------
 
 

@@ -8,12 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stream_engine import Engine, Triplet
-from stream_engine.data.comparisons import Batch
 from stream_engine.data.triplet_columns import columns_from_triplets, pair_of_entry, state_of_columns
 from stream_engine.evaluation import cross_fit
 from stream_engine.evaluation import judgement_folds as folds
 from stream_engine.evaluation.hash_split import name_hashes
-from stream_engine.order.partial_order import PartialOrder
 from stream_engine.state.snapshot import Snapshot, triplet_columns
 from tests.support.judged_worlds import World, world
 
@@ -32,7 +30,7 @@ def once(made: World) -> World:
     return made._replace(judgements=made.judgements._replace(times=np.ones_like(made.judgements.times)))
 
 
-def counted(rows: np.ndarray, names: tuple[str, ...], order: PartialOrder | None = None) -> Snapshot:
+def counted(rows: np.ndarray, names: tuple[str, ...]) -> Snapshot:
     """A snapshot that counted these rows, in plain Python where they are quadruplets."""
     n, three = len(names), rows[:, 0] == rows[:, 2]
     columns = columns_from_triplets(rows[three][:, [0, 1, 3]], n)
@@ -44,8 +42,6 @@ def counted(rows: np.ndarray, names: tuple[str, ...], order: PartialOrder | None
     }
     arrays["quadruplet_counts/n_lo"] = np.array([said[p, q] for p, q in keys], np.int32)
     arrays["quadruplet_counts/n_hi"] = np.array([said[q, p] for p, q in keys], np.int32)
-    if order is not None:
-        arrays |= {f"partial_order/{key}": array for key, array in order.state().items()}
     return Snapshot(1, {}, names, {}, {}, {"guard": "first"}, arrays)
 
 
@@ -64,22 +60,15 @@ def counts(snapshot: Snapshot) -> dict[tuple[int, ...], int]:
 @given(st.integers(0, 10_000), st.sampled_from([0.0, 0.4]))
 @settings(max_examples=40, deadline=None)
 def test_counts_without_some_judgements_are_a_recount_of_the_others(seed, quadruplets):
-    """Triplets and quadruplets of the judgements that stay, in canonical form; the order keeps what others said too."""
+    """Triplets and quadruplets of the judgements that stay, in canonical form."""
     made = world(seed, n=6, screens=25, shown=4, quadruplets=quadruplets, repeats=0.3)
     found, rng = evidence(made), np.random.default_rng(seed)
     out = rng.random(len(found.draw)) < rng.choice([0.2, 0.8, 1.0])
-    order = PartialOrder()
-    rows = made.rows()
-    three = rows[:, 0] == rows[:, 2]
-    order.offer(Batch(rows[three][:, [0, 1, 3]], rows[~three], np.zeros((~three).sum(), np.int64), 6))
-    whole = counted(rows, made.names, order)
+    whole = counted(made.rows(), made.names)
     after = folds.without(whole, found.of(out))
     again = counted(np.repeat(found.rows, found.times.astype(int) * ~out[found.unit], axis=0), made.names)
     for name, array in again.arrays.items():
         assert np.array_equal(after.arrays[name], array), name
-    left = {(*sorted(r[:2]), *sorted(r[2:])) for r in counts(again)}
-    kept = {(*sorted(r[:2]), *sorted(r[2:])) for r in order.kept().tolist()}
-    assert {(*sorted(r[:2]), *sorted(r[2:])) for r in after.arrays["partial_order/kept"].tolist()} == kept & left
 
 
 @given(st.integers(0, 10_000))

@@ -28,10 +28,9 @@ PUBLIC = {
         "OrdinalEmbedding",
         "TripletBoostClassifier",
         "as_stream",
-        "triplets_as",
     ),
     "stream_engine.testing": ("check_accumulator", "check_format", "check_refit"),
-    "connectors": ("Position", "Record", "Source", "Sink", "SourceFailed", "SinkUnavailable", "UnusableSource"),
+    "connectors": ("Position", "Record", "Source", "SourceFailed", "SinkUnavailable", "UnusableSource"),
 }
 
 

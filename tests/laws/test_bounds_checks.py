@@ -39,7 +39,6 @@ FILES = (
     "order/test_canonical_order.py",
     "order/test_transitive_reduction.py",
     "order/test_implied.py",
-    "order/test_carried_votes.py",
     "evaluation/test_kernels.py",
     "evaluation/test_landmark_designs.py",
     "boosting/test_triplet_boost.py",

@@ -11,7 +11,7 @@ import pytest
 
 from stream_engine.data.comparisons import interleaved
 from stream_engine.data.triplet_columns import columns_from_triplets
-from stream_engine.order.canonical_order import Quadruplets, net_votes
+from stream_engine.order.canonical_order import Quadruplets, net_votes, votes_of
 from stream_engine.order.graph import create_nodes, in_order
 from stream_engine.order.hash_tables import key_columns
 from stream_engine.order.pair_rows import numbered
@@ -189,3 +189,12 @@ def test_nothing_and_only_contradictions(rows):
     found = canonical_order(columns_from_triplets(rows, 3))
     assert found.kept.shape == (0, 4) and found.order.shape == (0, 2)
     assert found.weight == (0, 0) and found.weight.fraction == 1.0
+
+
+def test_net_votes_of_each_row():
+    """Rows that were voted for, against, tied or never asked, in an order and without any."""
+    columns = columns_from_triplets(np.array([[0, 1, 2]] * 3 + [[0, 2, 1], [1, 2, 0], [1, 0, 2], [2, 1, 0]]), 4)
+    rows, net = net_votes(columns)  # the counts of {1; 0, 2} tie
+    asked = np.array([[0, 1, 0, 2], [0, 1, 0, 3], [0, 1, 1, 2], [0, 2, 0, 1], [1, 2, 0, 2], [2, 3, 0, 3]], np.int32)
+    assert votes_of(asked, rows, net).tolist() == [2, 0, 0, 0, 1, 0]
+    assert votes_of(asked[:0], rows, net).tolist() == [] and not votes_of(asked, rows[:0], net[:0]).any()

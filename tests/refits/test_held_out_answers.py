@@ -2,7 +2,6 @@
 
 import json
 
-import msgspec
 import numpy as np
 import pytest
 
@@ -122,12 +121,3 @@ def test_a_subset_reports_on_answers_among_itself():
     kept = judgements_of(whole)
     assert 0 < made.report["error"] < 0.5 and made.report["held_out"] == "judgements"
     assert made.report["held_out_comparisons"] == inside[kept.rows].all(axis=1).sum() < len(kept.rows)
-
-
-def test_params_are_remembered_under_their_old_names():
-    with pytest.warns(FutureWarning, match="judgements"):
-        old = msgspec.convert({"hold_out": "comparisons"}, partial_order_embedding.Params)
-    assert old.hold_out == "judgements"
-    assert (
-        partial_order_embedding.refit(snapshot_of(events(8, 60)), old, 0).report["chosen_by"] == "held-out judgements"
-    )

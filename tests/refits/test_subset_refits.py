@@ -17,7 +17,6 @@ from stream_engine.data import available_memory
 from stream_engine.data.comparisons import Quadruplet, Triplet
 from stream_engine.data.triplet_columns import columns_from_triplets
 from stream_engine.evaluation import subset
-from stream_engine.order.partial_order import PartialOrder
 from stream_engine.refits import CannotRefit, kernel_learning, partial_order_embedding, triplet_boost
 from stream_engine.state.engine import Engine
 from stream_engine.state.snapshot import Snapshot, frozen
@@ -66,15 +65,6 @@ def test_the_counts_of_a_part_are_those_of_who_heard_nothing_else(seed, inside):
         for key in wanted:
             np.testing.assert_array_equal(found[key], wanted[key], err_msg=key)
             assert found[key].dtype == wanted[key].dtype
-
-
-def test_the_live_order_of_a_part_is_what_it_kept_among_them():
-    snapshot, inside = heard(small(4), guard=True), (0, 2, 3, 5)
-    kept = PartialOrder.from_state(snapshot.section("partial_order")).kept()
-    part = subset.restrict(snapshot, tuple(NAMES[i] for i in inside), quadruplets=True)
-    again = PartialOrder.from_state(part.snapshot.section("partial_order")).kept()
-    expected = [[inside.index(i) for i in row] for row in kept.tolist() if {*row} <= {*inside}]
-    assert again.tolist() == expected and 0 < len(expected) < len(kept)
 
 
 @pytest.mark.parametrize("quadruplets", [False, True])
@@ -144,33 +134,7 @@ def test_labels_of_others_do_not_train():
     assert quiet.report["predicted"] == 30 and "outside" not in quiet.report
 
 
-def test_what_was_trained_on_stays_out_of_every_test_when_the_choice_moves():
-    """Continued from classifiers that were trained on other objects: none of these is ever held out, in two steps."""
-    params = msgspec.structs.replace(BOOST, mode="continue", rounds=1500, test=0.4)
-    one = triplet_boost.refit(labelled(), params, 1)
-    trained = set(np.flatnonzero(one.arrays["part"] == labels.TRAIN).tolist())
-    moved = msgspec.structs.replace(params, objects=tuple(f"o{i}" for i in range(60) if i % 4 < 2))
-    two = triplet_boost.refit(labelled(), moved, 1, one)
-    parts = two.arrays["part"]
-    assert {i for i in trained if i % 4 < 2} <= set(np.flatnonzero(parts == labels.TRAIN).tolist())
-    gone = {i for i in trained if i % 4 >= 2}
-    assert gone and set(np.flatnonzero(parts == labels.BEFORE).tolist()) == gone
-    assert two.report["carried_on"]["classifiers"] > 0 and two.report["carried_on"]["left_out"] > 0
-    trained |= set(np.flatnonzero(parts == labels.TRAIN).tolist())
-    three = triplet_boost.refit(labelled(), msgspec.structs.replace(params, objects=None), 1, two)
-    held = np.isin(three.arrays["part"], [labels.TEST, labels.STOP, labels.OUTSIDE])
-    assert held.any() and not trained & set(np.flatnonzero(held).tolist())
-
-
 # --- refusals, and size ----------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("module", [kernel_learning, partial_order_embedding])
-def test_the_old_word_for_an_extension_is_still_read(module):
-    with pytest.warns(FutureWarning, match="extended"):
-        assert msgspec.convert({"objects": 9, "rest": "placed"}, module.Params).rest == "extended"
-    with pytest.warns(FutureWarning, match="extended"):
-        assert module.Params(objects=9, rest="placed") == module.Params(objects=9, rest="extended")
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 from stream_engine.exports.models import table
 from stream_engine.report import SECTIONS, page
 from stream_engine.report.dendrogram import draw
-from stream_engine.report.material import MOST, kernel_pca, material
+from stream_engine.report.material import MOST, material
 from stream_engine.report.page import tiles
 from tests.support.facts import states
 from tests.support.reported import answers, held, names, published
@@ -201,13 +201,6 @@ def test_of_many_objects_a_sample_is_shown_and_said(tmp_path):
     made = page.sections(read)
     assert any(states(note, f"{MOST:,} … {len(read.names):,}") for note in made["objects"].notes)
     assert len(made["objects"].tables[0].columns["object"]) == MOST
-
-
-def test_kernel_pca_gives_back_the_centred_gram_matrix():
-    points = np.random.default_rng(4).normal(size=(15, 3))
-    found = kernel_pca(points @ points.T, 3)
-    centred = points - points.mean(axis=0)
-    assert np.allclose(found @ found.T, centred @ centred.T)
 
 
 def test_a_dendrogram_has_every_leaf_and_every_merge():

@@ -36,7 +36,6 @@ def good(kind):
     return {
         "sdp_clustering": ({"labels": labels}, {}),
         "spectral": ({"labels": labels}, {}),
-        "kernel_pca": ({"coordinates": np.zeros((N, 2)), "mapped": flags, "eigenvalues": np.ones(2)}, {}),
         "hierarchy": ({"leaves": np.array([3, 0, 1, 2]), "linkage": MERGED}, {}),
         "reliability": (
             {**workers, "accuracy": np.ones(2), "weight": np.ones(2)}
@@ -168,10 +167,6 @@ REFUSED = {
     "spectral": [
         ("labels", {"labels": np.array([-1, 2**31, 0, 0])}),
         ("labels", {"labels": np.zeros(N)}),
-    ],
-    "kernel_pca": [
-        ("coordinates", {"coordinates": np.full((N, 2), np.inf)}),
-        ("mapped", {"mapped": np.zeros(N - 1, bool)}),
     ],
     "hierarchy": [
         ("leaves", {"leaves": np.array([3, 0, 1, 0])}),

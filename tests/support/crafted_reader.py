@@ -173,8 +173,7 @@ def _predict(published: Published, kind: str) -> None:
 def again(snapshot: Snapshot, kind: str, published: Published) -> None:
     """The refit goes on from the artifact."""
     module = refit_module(kind)
-    more = {"mode": "continue"} if kind == "triplet_boost" else {}
-    params = msgspec.convert({**worlds.QUICK.get(kind, {}), **more}, module.Params)
+    params = msgspec.convert(worlds.QUICK.get(kind, {}), module.Params)
     allowed(lambda: module.refit(snapshot, params, 0, published.artifacts[kind]))
 
 

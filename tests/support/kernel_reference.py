@@ -34,8 +34,8 @@ def rckl(triplets, n, kernels, form, loss, lambda1, lambda2, weight=None, solver
     return problem.value, total.value, None if mu is None else mu.value
 
 
-def mkpoe(rows, kernels, beta, diagonal, weight=None, margin=1.0, solver="CLARABEL"):
-    """Objective of Algorithm 4 in W^p with margins (m,)."""
+def mkpoe(rows, kernels, beta, diagonal, weight=None, solver="CLARABEL"):
+    """Objective of Algorithm 4 in W^p."""
     import cvxpy as cp
 
     n, weight = len(kernels[0]), np.ones(len(rows)) if weight is None else weight
@@ -53,7 +53,7 @@ def mkpoe(rows, kernels, beta, diagonal, weight=None, margin=1.0, solver="CLARAB
             near, far = kernel[i] - kernel[j], kernel[k] - kernel[l]
             outer = np.einsum("ta,tb->tab", near, near) - np.einsum("ta,tb->tab", far, far)
             x = x + outer.reshape(len(rows), -1) @ cp.vec(w, order="C")
-    problem = cp.Problem(cp.Minimize(cost + beta / weight.sum() * (weight @ cp.pos(margin + x))), held)
+    problem = cp.Problem(cp.Minimize(cost + beta / weight.sum() * (weight @ cp.pos(1.0 + x))), held)
     problem.solve(solver=solver)
     return problem.value
 
@@ -137,7 +137,7 @@ def excess_of(problem, roots, mu):
 def objective_of(problem, point):
     """The objective of the common form from its definition."""
     x = excess_of(problem, *point)
-    loss = np.maximum(0, problem.margin + x) if problem.loss == "hinge" else np.logaddexp(0, x)
+    loss = np.maximum(0, 1.0 + x) if problem.loss == "hinge" else np.logaddexp(0, x)
     trace = sum(c * (root**2).sum() for c, root in zip(problem.trace_cost, point.roots))
     return trace + problem.column_cost @ point.mu + problem.weight @ loss
 
