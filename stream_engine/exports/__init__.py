@@ -47,7 +47,6 @@ EXPORTS = {
     "feature_metric": "stream_engine.exports.learned:feature_metric",
     "models": "stream_engine.exports.models:models",
     "evidence": "stream_engine.exports.evidence:evidence",
-    "confidence": "stream_engine.exports.evidence:confidence",
     "questions": "stream_engine.exports.evidence:questions",
 }
 # export -> the kinds of artifacts that it is of; `kernel` has one file for each
@@ -77,7 +76,7 @@ ON_REQUEST = frozenset({"workers", "participants", "judgements"})
 # for which the reliability of workers is estimated each time: written only when named
 FITTED_ANEW = frozenset({"adds3_trusted", "triplet_counts_trusted"})
 # a row for each question that was asked, gigabytes of many: written only when named
-EVERY_QUESTION = frozenset({"questions", "confidence"})
+EVERY_QUESTION = frozenset({"questions"})
 ONLY_NAMED = ON_REQUEST | FITTED_ANEW | EVERY_QUESTION
 
 

@@ -7,6 +7,7 @@ import numpy as np
 from stream_engine.clustering import BETWEEN
 from stream_engine.data.packed_names import unpack_names
 from stream_engine.exports import Content, NothingToExport
+from stream_engine.exports.declarations import LEFT_OUT
 from stream_engine.exports.files import merges
 from stream_engine.exports.object_places import has_regions, numbers
 from stream_engine.state.artifact import Artifact, figure
@@ -87,7 +88,8 @@ def kernel(published: Published) -> dict[str, Content]:
 
 
 def _kernel(published: Published, artifact: Artifact) -> Content:
-    arrays = {"method": np.array(artifact.kind)} | {name: np.asarray(held) for name, held in artifact.arrays.items()}
+    arrays = {"method": np.array(artifact.kind)}
+    arrays |= {name: np.asarray(a) for name, a in artifact.arrays.items() if name not in LEFT_OUT[artifact.kind]}
     mixed = _auxiliary(artifact)
     if "mu" in arrays and len(mixed) == len(arrays["mu"]):
         arrays["auxiliary"] = np.array(mixed, np.str_)
@@ -181,6 +183,6 @@ def _weights(published: Published, artifact: Artifact) -> dict[str, dict]:
     if artifact.params.get("form") != "diagonal" or artifact.params.get("features") or "W" not in artifact.arrays:
         return {}
     weights = artifact.arrays["W"]
-    names = ["sum"] if artifact.params.get("combine") == "sum" else _auxiliary(artifact) or ["identity"]
+    names = _auxiliary(artifact) or ["identity"]
     objects = _learned(published, artifact) or names_of(published, artifact.kind, weights.shape[1])
     return {"kernel_weights": {"object": list(objects), **dict(zip(names, weights, strict=True))}}

@@ -184,12 +184,9 @@ def _classified(artifact: Artifact) -> None:
 
 def _kernel(artifact: Artifact) -> None:
     arrays, report = artifact.arrays, artifact.report
-    n = len(arrays["ids"]) if "ids" in arrays else len(arrays["neighbours"])
     if "ids" in arrays:
         _expect("known" in arrays, "ids: expected an array `known`, too")
         check_rising("ids", arrays["ids"])
-    if "linkage" in arrays:
-        _merges("linkage", arrays["linkage"], n)
     check_figures(report)
     mu, kernels = report.get("mu"), report.get("kernels")
     if artifact.kind == "kernel_learning" or mu is not None:
@@ -238,14 +235,12 @@ KERNEL_AXES: Axes = {
     "K": floats(SUBSET, SUBSET),
     "mu": floats(None),
     "coordinates": floats(OBJECTS, None),
-    "neighbours": ids(OBJECTS, None),
-    "linkage": ArraySpec(("f",), (None, 4), values="merges"),
     "ids": ids(SUBSET, least=0),
     "known": whole(OBJECTS, least=0, below=3),
     "factor": floats(OBJECTS, None),
     **numbers("objective", "satisfied", "explained"),
 }
-_KERNEL = ("K", "coordinates", "neighbours")
+_KERNEL = ("K", "coordinates")
 KERNEL_LEARNING = Schema(
     {**KERNEL_AXES, "K0": floats(SUBSET, SUBSET), "triplets": ids("triplets", 3), "dual": floats("triplets")},
     (*_KERNEL, "K0", "mu", "triplets", "dual"),

@@ -25,7 +25,7 @@ def moved(*by):
 
 
 def kernel(**more):
-    places = {"K": np.eye(N), "coordinates": np.zeros((N, 2)), "neighbours": np.zeros((N, 3), TINY), "linkage": MERGED}
+    places = {"K": np.eye(N), "coordinates": np.zeros((N, 2))}
     return {**places, **more}
 
 
@@ -108,7 +108,6 @@ SETS = np.zeros((0, 1), np.uint8)
 NO_VOTERS = {"j": np.zeros(0, TINY), "k": np.zeros(0, TINY), "alpha": np.zeros(0), "o_j": SETS, "o_k": SETS}
 WARM = {"warm_ids": np.array([0, 2, 3]), "warm_k": np.array([2, 3]), "warm_rho": np.ones(2), "warm_v": np.zeros((2, 6))}
 SOME = {"ids": np.array([0, 2, 3]), "known": np.array([1, 0, 1, 2]), "K": np.eye(3), "K0": np.eye(3)}
-SOME |= {"linkage": np.array([[0, 1, 0.5, 2], [2, 3, 0.7, 3]])}
 NO_RING = {"ring": np.zeros((0, 4), TINY), "ring_worker": np.zeros(0, WHOLE)}
 NO_RING |= {"numbers": np.array([0, 0, (1 << 60) - 1, N])}
 WEIGHTED = {"weights": np.ones((3, 2)), "information": np.ones((3, 2)), "weighting": np.array([3.0, 0.0, 1.0])}
@@ -142,7 +141,7 @@ READ = {
     ],
     "kernel_learning": [
         (SOME,),
-        ({"neighbours": np.array([[-1, N - 1]] * N), "factor": np.zeros((N, 3))}, {"mu": {}}),
+        ({"factor": np.zeros((N, 3))}, {"mu": {}}),
         ({"triplets": np.array([[0, 1, 3]]), "dual": np.ones(1), "mu": np.zeros(2)}, {"accuracy": 1.0}),
     ],
     "partial_order_embedding": [
@@ -208,10 +207,7 @@ REFUSED = {
         ("ids", {**SOME, "known": None}),
         ("ids", {**SOME, "ids": np.array([0, 3, 2])}),
         ("K|ids|K0", {**SOME, "ids": np.array([0, 2])}),
-        ("linkage", {**SOME, "linkage": MERGED}),
         ("known", {"known": np.array([0, 1, 3, 0])}),
-        ("linkage", {"linkage": MERGED[:2]}),
-        ("neighbours", {"neighbours": np.full((N, 1), N)}),
         ("i|j|k|w|dual|alpha", {"dual": np.ones(1)}),
         ("mu", {}, {"mu": [1.0]}),
     ],
