@@ -16,7 +16,7 @@ WHOLE_FLOAT = r"(-?[1-9][0-9]{0,15}|0)\.0"  # the text of an integer from a colu
 MAX_VOTES = 1_000_000  # of one question, in each direction: they are in memory together
 MOST_FLOAT = 1e16  # whole floats up to here are written with all their digits
 _ZONELESS = re.compile(
-    r"([0-9]{4}-[0-9]{2}-[0-9]{2})[T ]([0-9]{2}:[0-9]{2}:[0-9]{2})(\.[0-9]{1,9})?(Z|[+-][0-9]{2}(:?[0-9]{2})?)?"
+    r"([0-9]{4}-[0-9]{2}-[0-9]{2})[Tt ]([0-9]{2}:[0-9]{2}:[0-9]{2})(\.[0-9]{1,9})?([Zz]|[+-][0-9]{2}(:?[0-9]{2})?)?"
 )
 _NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
 _WHOLE_FLOAT = re.compile(WHOLE_FLOAT)
@@ -197,7 +197,7 @@ def number_of(value: Any, text: bool) -> float | None:
 def _rfc3339(value: str) -> float | None:
     if zoneless := _ZONELESS.fullmatch(value):
         day, clock, parts, zone, minutes = zoneless.groups()
-        zone = "Z" if zone in (None, "Z") else f"{zone[:3]}:{minutes[-2:] if minutes else '00'}"
+        zone = "Z" if zone in (None, "Z", "z") else f"{zone[:3]}:{minutes[-2:] if minutes else '00'}"
         value = f"{day}T{clock}{(parts or '')[:7]}{zone}"
     leap = _LEAP_SECOND.fullmatch(value)  # RFC 3339, sec. 5.6: a minute may have a second 60
     try:

@@ -9,7 +9,6 @@ import pytest
 
 from stream_engine.data.comparisons import Triplet
 from stream_engine.formats import FORMATS, decoder
-from stream_engine.formats.arrow_events import TEXT_CELLS
 from stream_engine.formats.arrow_events import Decoder as ArrowDecoder
 from stream_engine.formats.csv_events import Decoder as CsvDecoder
 from stream_engine.formats.json_events import Decoder as JsonDecoder
@@ -150,61 +149,6 @@ def test_an_unknown_format_lists_the_known_ones():
 
 
 # ---- limits, numbers, times ------------------------------------------------------------------------------------------
-
-
-NUMBERS = [
-    "0",
-    "1",
-    ".5",
-    "-1",
-    "1e3",
-    "1e400",
-    "nan",
-    "inf",
-    "0x10",
-    "1_0",
-    " 1",
-    "1 ",
-    "",
-    "1e",
-    "1,5",
-    "\u0661",
-    "1.7976931348623157e308",
-]
-TIMES = [
-    "2024-05-01T12:00:00Z",
-    "2024-05-01t12:00:00.123456789z",
-    "2024-05-01 12:00:00+02:00",
-    "2024-05-01T12:00:00",
-    "2024-05-01",
-    "2016-12-31T23:59:60Z",
-    "2024-13-01T00:00:00Z",
-    "0001-01-01T00:00:00Z",
-    "2024-05-01T12:00:00-23:59",
-    "yesterday",
-    *NUMBERS,
-]
-
-
-@pytest.mark.parametrize("field, values", [("weight", NUMBERS), ("time", TIMES)])
-def test_numbers_as_text_are_read_alike_alone_and_in_company(field, values):
-    """pyarrow's quick cast and the definition accept the same texts with the same values."""
-    header = f"anchor,near,far,{field}\n".encode()
-    options = EventOptions(provenance=True)
-    rows = [f'a,b,c,"{value}"\n' for value in values]
-    together = CsvDecoder(options)("".join(rows).encode(), header)
-    alone = [CsvDecoder(options)(row.encode(), header) for row in rows]
-    assert [r.index for r in together.rejected] == [i for i, one in enumerate(alone) if one.rejected]
-    one_by_one = np.concatenate([getattr(one.provenance, field) for one in alone])
-    np.testing.assert_array_equal(getattr(together.provenance, field), one_by_one)
-    rows = [{"anchor": "a", "near": "b", "far": "c", field: value} for value in values]
-    text = ArrowDecoder(options)(pa.RecordBatch.from_pylist(rows).replace_schema_metadata(TEXT_CELLS))
-    assert [r[:1] + r[2:4] for r in text.rejected] == [r[:1] + r[2:4] for r in together.rejected]
-    accepted = [value for value, one in zip(values, alone, strict=True) if not one.rejected]
-    for value in accepted:
-        assert value == "" or field == "time" or float(value) >= 0
-    assert {"nan", "inf", "0x10", "1_0", "1e400", "\u0661"} & set(accepted) == set()
-    assert {" 1", "1 "} <= set(accepted)  # spaces around a cell are no part of it
 
 
 def test_times_are_epoch_seconds_everywhere():
