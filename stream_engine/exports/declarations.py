@@ -221,7 +221,6 @@ LEFT_OUT = {
         **dict.fromkeys(("worker_*", "utf8", "offsets"), "about participants; see the export `participants`"),
         **dict.fromkeys(("draws", "draw_lapse"), "draws from the posterior, over which predictions are averaged"),
     },
-    "feature_metric": dict.fromkeys(("utf8", "offsets"), "replaced by `names`"),
 }
 
 
@@ -385,11 +384,6 @@ _DECLARED: dict[str, Arrays] = _COUNTED | {
         "asked": array("n", "b", "whether the object has answers; the others are at 0", within="dimensions"),
         **_DIMENSION_QUALITY,
     },
-    "feature_metric": {
-        "points": array("n, d", "f", "coordinates of every object that has features", within="feature_metric"),
-        "compared": array("n", "b", "whether the object has comparisons", within="feature_metric"),
-        "map": array("d, f", "f", "linear map from standardised features to coordinates"),
-    },
     "booster": _BOOSTER,
     "classify": _CLASSIFY,
     "predictions": _PREDICTIONS,
@@ -500,11 +494,6 @@ TABLES: Mapping[str, Columns] = {
         "share": number("share of the sum of all weights"),
         **_DIMENSION_QUALITY,
         "objects": text("the objects with the largest weights, separated by semicolons"),
-    },
-    "feature_metric": {
-        "object": OBJECT,
-        "compared": number("whether it has comparisons", "b"),
-        "axis_*": number("its coordinates"),
     },
     "kernel_weights": {
         "object": OBJECT,

@@ -5,7 +5,6 @@ from typing import Any
 import numpy as np
 
 from stream_engine.clustering import BETWEEN
-from stream_engine.data.packed_names import unpack_names
 from stream_engine.exports import Content, NothingToExport
 from stream_engine.exports.declarations import LEFT_OUT
 from stream_engine.exports.files import merges
@@ -148,18 +147,6 @@ def dimensions(published: Published) -> dict[str, Content]:
     quality["objects"] = ["; ".join(names[i] for i in each if column[i] > 0) for each, column in zip(top, weights.T)]
     tables = {"dimensions": {"object": names, "asked": arrays["asked"], **columns}, "dimension_quality": quality}
     return {"dimensions": Content(dict(arrays), tables, objects=tuple(names))}
-
-
-def feature_metric(published: Published) -> dict[str, Content]:
-    """points (N, d) float64: where every object that has features lies, compared (N,) bool: whether anybody compared
-    it; map (d, D) of the standardised features, where the form has one; CSV object,compared,axis_1 ... axis_d."""
-    artifact = artifact_of(published, "feature_metric")
-    points, compared = np.asarray(artifact.arrays["points"]), np.asarray(artifact.arrays["compared"])
-    names = unpack_names(artifact.arrays["utf8"], artifact.arrays["offsets"])
-    arrays = {name: np.asarray(array) for name, array in artifact.arrays.items() if name not in ("utf8", "offsets")}
-    axes = {f"axis_{number + 1}": points[:, number] for number in range(points.shape[1])}
-    table = {"object": list(names), "compared": compared, **axes}
-    return {"feature_metric": Content(arrays, {"feature_metric": table}, objects=tuple(names))}
 
 
 def _learned(published: Published, artifact: Artifact) -> tuple[str, ...] | None:

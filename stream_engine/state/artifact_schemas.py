@@ -146,12 +146,6 @@ def _embedding(artifact: Artifact) -> None:
         )
 
 
-def _feature_metric(artifact: Artifact) -> None:
-    check_names("object", artifact.arrays["utf8"], artifact.arrays["offsets"], least=1, most=None, rising=False)
-    check_figures(artifact.report)
-    _positive(artifact.report, "probability_slope")
-
-
 def _classes(report: Mapping[str, Any], name: str) -> int:
     classes = report.get(name, [])
     right = isinstance(classes, list) and all(isinstance(each, str) for each in classes)
@@ -296,16 +290,6 @@ RELIABILITY = Schema(
     ("utf8", "offsets", "accuracy", "weight", *_COUNTED),
     _named,
 )
-FEATURE_METRIC = Schema(
-    {  # a row an object of the table
-        **_NAMES,
-        "points": floats("names", None),
-        "compared": flags("names"),
-        "map": floats(None, None),
-    },
-    ("utf8", "offsets", "points", "compared"),
-    _feature_metric,
-)
 _SEEN = ("predicted", "score", "margin", "abstained", "part", "given")
 TRIPLET_BOOST = Schema(
     {
@@ -375,7 +359,6 @@ SCHEMAS = {
     "spectral": SPECTRAL,
     "hierarchy": HIERARCHY,
     "reliability": RELIABILITY,
-    "feature_metric": FEATURE_METRIC,
     "triplet_boost": TRIPLET_BOOST,
     "classify": CLASSIFY,
     "kernel_learning": KERNEL_LEARNING,

@@ -550,7 +550,6 @@ TOLD = {
         "objects": lambda w, row: "; ".join(w.names[i] for i in np.argsort(-w.fits["dimensions"].X[:, row])),
         **{name: of_fit("dimensions", name) for name in ("reproducibility", "importance", "importance_error")},
     },
-    "feature_metric": copied("feature_metric", "points compared map") | {"axis_*": axis("feature_metric", "points")},
     "booster": copied(
         "triplet_boost",
         "j k alpha o_j o_k predicted given score abstained margin part bound log_bound curve_rounds train_error "

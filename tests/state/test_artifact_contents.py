@@ -42,10 +42,6 @@ def good(kind):
             | dict.fromkeys(SCHEMAS["reliability"].required[4:], np.zeros(2, WHOLE)),
             {},
         ),
-        "feature_metric": (
-            {**pack_names(["a", "b"]), "points": np.zeros((2, 3)), "compared": np.zeros(2, bool)},
-            {"probability_slope": 1.0},
-        ),
         "triplet_boost": (
             dict.fromkeys(("predicted", "given"), labels)
             | dict.fromkeys(("score", "margin"), np.zeros(N))
@@ -98,7 +94,7 @@ def test_the_smallest_of_each_kind_is_read_and_lacks_nothing(kind):
         with pytest.raises(Corrupt, match="expected") as caught:
             checked(kind, {name: None})
         assert name in str(caught.value)
-    if "reliability" not in kind and kind != "feature_metric" and kind != "hierarchy":
+    if "reliability" not in kind and kind != "hierarchy":
         with pytest.raises(Corrupt, match="4 objects.*3"):
             checked(kind, n=3)
 
@@ -127,9 +123,6 @@ READ = {
     ],
     "reliability": [
         (pack_names(["", "v"]),),  # somebody who gave no name
-    ],
-    "feature_metric": [
-        ({}, {"probability_slope": 0.0}),
     ],
     "triplet_boost": [
         ({}, {"rounds": (1 << 48) - 1}),
@@ -184,10 +177,6 @@ REFUSED = {
         ("worker", {**pack_names(["v", "u"])}),
         ("i|j|k|w|dual|alpha", {"i": np.zeros(2, TINY), "j": np.zeros(2, TINY), "w": np.zeros(1)}),
         ("i|j|w", {"i": np.array(0), "j": np.array(1)}),
-    ],
-    "feature_metric": [
-        ("probability_slope", {}, {"probability_slope": -1e-9}),
-        ("object", pack_names(["a", "a"])),
     ],
     "triplet_boost": [
         ("classes", {}, {"classes": ["x", 1]}),
