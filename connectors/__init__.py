@@ -1,8 +1,8 @@
 """Bytes and positions in, bytes out. Connectors know nothing about the content, except where a CSV record ends.
 
 A *source* returns records in order, each with the position after it. An engine that stores this position together with
-the effect of the record, and reopens the source there, neither misses nor repeats anything. A *sink* accepts bytes and
-reports when they are durable. One file per connector, registered here by URI scheme.
+the effect of the record, and reopens the source there, neither misses nor repeats anything. One file per connector,
+registered here by URI scheme.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -218,41 +218,6 @@ class DeadLetter(NamedTuple):
     key: bytes | None = None
 
 
-class Sink(Protocol):
-    """Accepts dead letters. Those appended before `flush` returned survive a crash."""
-
-    def append(self, letters: list[DeadLetter]) -> None:
-        """Accept dead letters.
-
-        Parameters
-        ----------
-        letters : list of DeadLetter
-            The dead letters.
-
-        Raises
-        ------
-        SinkUnavailable
-            If they cannot be written now; they are kept, and the same call may succeed later.
-        """
-
-    def flush(self) -> Any:
-        """Make all appended dead letters durable.
-
-        Returns
-        -------
-        JSON value
-            The position to store in the snapshot that relies on it.
-
-        Raises
-        ------
-        SinkUnavailable
-            If that is currently impossible: nothing is lost, but nothing must be published.
-        """
-
-    def close(self) -> None:
-        """Close the sink."""
-
-
 class Table(Protocol):
     """Rows by name, kept somewhere else; the callable takes (rest, options). All raise `SinkUnavailable`."""
 
@@ -293,10 +258,6 @@ SOURCES = {
     "http": "connectors.stores.source:Http",
 }
 STORES = ("s3", "gs", "https", "http")  # what is read as local files are
-SINKS = {
-    "file": "connectors.files.dead_letters:DeadLetterFile",
-    "kafka": "connectors.kafka.dead_letter_sink:KafkaDeadLetters",
-}
 TABLES = {
     "kafka": "connectors.kafka.written_topics:TableTopic",
     "jsonl": "connectors.files.table_file:TableFile",
@@ -312,7 +273,7 @@ def resolve(name: str, registry: Mapping[str, str]) -> Any:
 
 
 def split_uri(uri: str) -> tuple[str, str]:
-    """`(scheme, rest)` of a source or sink argument; a plain path is a file and `-` is standard input.
+    """`(scheme, rest)` of an argument; a plain path is a file and `-` is standard input.
 
     >>> split_uri("data/*.csv.gz"), split_uri("-"), split_uri("kafka://h:9092/t")
     (('file', 'data/*.csv.gz'), ('stdin', '-'), ('kafka', 'h:9092/t'))

@@ -30,7 +30,8 @@ _CRC = b',"crc":"'  # cannot stand inside a JSON string, where a quote has a bac
 
 
 class DeadLetterFile:
-    """A `Sink`. `position` is what `flush` returned for the snapshot that is resumed.
+    """Where rejected events are written; those appended before `flush` returned survive a crash. `position` is what
+    `flush` returned for the snapshot that is resumed.
 
     If the folder has less than that, `lost` says what is missing, and writing continues in a new segment. A line goes
     to the next segment once the current one has reached `segment_bytes`, which depends only on the dead letters:
@@ -147,9 +148,6 @@ class DeadLetterFile:
         self._written = segment, length + size
         self._waiting_bytes -= size
         del self._waiting[: len(lines)]
-
-    def close(self) -> None:
-        """Letters since the last `flush` belong to records after it; they are written when those are read again."""
 
 
 # ---- segments and positions

@@ -101,11 +101,6 @@ def _readable(pieces: Iterator[_Piece]) -> Iterator[_Piece]:
         raise Unreadable(_line(error)) from error
 
 
-def stream_rows(file: BinaryIO) -> Iterator[Rows]:
-    """The batches of an Arrow IPC stream that is read once, such as standard input. Raises `Unreadable`."""
-    return _rows_from(_messages(file, None, []), 0, None)
-
-
 def _line(error: Exception) -> str:
     return str(error).strip().partition("\n")[0] or type(error).__name__
 
@@ -205,22 +200,20 @@ class _Before:
         return self._check
 
 
-def _messages(file: BinaryIO, in_file: bool | None, notices: list[str]) -> Iterator[_Piece]:
-    """`(first row, batch, check value of all bytes to its end)`; `in_file`: inside an IPC file (True), a file of
-    its own (False), unseekable (None)."""
+def _messages(file: BinaryIO, in_file: bool, notices: list[str]) -> Iterator[_Piece]:
+    """`(first row, batch, check value of all bytes to its end)`; `in_file`: inside an IPC file, else a file of its
+    own."""
     from pyarrow import ipc
 
-    first, before = 0, (lambda place: 0) if in_file is None else _Before(file)
+    first, before = 0, _Before(file)
     with ipc.open_stream(file) as reader:
         try:
             _ = reader.schema.names
         except UnicodeDecodeError as error:
             raise _nameless(error) from error
         for batch in reader:
-            yield first, batch, before(0 if in_file is None else file.tell())
+            yield first, batch, before(file.tell())
             first += batch.num_rows
-    if in_file is None:
-        return
     file.seek(-len(_MAGIC if in_file else _END), os.SEEK_END)
     end = file.read()
     if in_file and end != _MAGIC:

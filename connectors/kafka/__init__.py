@@ -1,1 +1,1 @@
-"""Kafka as a source and as a sink, by kafka-python or confluent-kafka."""
+"""Kafka as a source and as a table of results, by kafka-python."""

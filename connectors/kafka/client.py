@@ -1,10 +1,6 @@
-"""What the Kafka source asks of a client library, so that kafka-python and confluent-kafka are interchangeable.
+"""What all of the Kafka connectors say: addresses, options under kafka-python's names, how far reading is, and what can
+go wrong.
 
-A client is opened by a thread (`open`, `look_for_topic`, `ranges`, `assign` may wait for the network) and then used by
-the thread that polls.
-
-Addresses and options: options carry the names of the client's library: kafka-python's (`security_protocol`,
-`ssl_cafile`, ...), or with the client "confluent" librdkafka's (`security.protocol`, `ssl.ca.location`, ...).
 Invariant: no message that leaves the Kafka connectors holds the value of a secret option (`scrubbed`).
 """
 
@@ -12,7 +8,7 @@ import contextlib
 import re
 import threading
 from collections.abc import Callable, Collection, Iterable, Mapping
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 from urllib.parse import parse_qsl
 
 from connectors import Record, UnusableSource
@@ -105,7 +101,7 @@ def known_to(defaults: Mapping[str, Any], others: Mapping[str, Any], options: Ma
     {'acks': 'all'}
     """
     if unknown := [key for key in options if key not in defaults and key not in others]:
-        raise UnusableSource(f"kafka options: unknown {', '.join(sorted(unknown))}; the names are kafka-python's")
+        raise UnusableSource(f"kafka options: unknown {', '.join(sorted(unknown))}; expected kafka-python's names")
     return {key: value for key, value in options.items() if key in defaults}
 
 
@@ -119,32 +115,6 @@ def one_of(what: str, got: str, choices: tuple[str, ...]) -> str:
 def listed(partitions: Collection[int]) -> str:
     """Partition numbers for people."""
     return ",".join(map(str, sorted(partitions)))
-
-
-def kafka_python_options(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Those options that are kafka-python's: with the client "confluent", names with dots are librdkafka's.
-
-    >>> kafka_python_options({"client": "confluent", "ssl_cafile": "ca.pem", "ssl.ca.location": "ca.pem"})
-    {'ssl_cafile': 'ca.pem'}
-    """
-    confluent = options.get("client") == "confluent"
-    return {key: value for key, value in options.items() if key != "client" and not (confluent and "." in key)}
-
-
-def librdkafka_options(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Those options that are librdkafka's, whose names have dots. Raises `UnusableSource` where there are others alone:
-    they would say nothing to it.
-
-    >>> librdkafka_options({"ssl.ca.location": "ca.pem", "ssl_cafile": "ca.pem"})
-    {'ssl.ca.location': 'ca.pem'}
-    """
-    named = {key: value for key, value in options.items() if "." in key or key == "debug"}
-    if options and not named:
-        raise UnusableSource(
-            f"kafka options: got {', '.join(sorted(options))} with the client confluent, expected librdkafka's names, "
-            "as security.protocol (quoted in TOML); kafka-python's names are used for dead-letter topics only"
-        )
-    return named
 
 
 class BrokerUnavailable(RuntimeError):
@@ -189,53 +159,12 @@ class Progress(NamedTuple):
     end: int
 
 
-class Client(Protocol):
-    """One connection to one topic, made from an `Address`, options and a format. Offsets are per partition number."""
-
-    def open(self) -> None:
-        """Reach the cluster. Raises `BrokerUnavailable`, `Refused`; then nothing of it is left open."""
-
-    def topic_mark(self) -> int:
-        """A check value of the topic's id, 0 where the broker gives none; a topic made anew has another."""
-
-    def partitions(self) -> frozenset[int]:
-        """The topic's partitions as last heard of, without waiting for the network; none: the topic is unknown."""
-
-    def look_for_topic(self) -> frozenset[int]:
-        """The topic's partitions, asked of the broker now. Raises `BrokerUnavailable`, `Refused`."""
-
-    def ranges(self, partitions: Collection[int]) -> dict[int, Range]:
-        """What can be read now. Raises `BrokerUnavailable`, `Refused`."""
-
-    def offsets_at(self, times: Mapping[int, int]) -> dict[int, int]:
-        """The first offset of each partition with a message of that time (milliseconds since 1970) or later; nothing
-        for a partition without one. Raises `BrokerUnavailable`, `Refused`."""
-
-    def assign(self, offsets: Mapping[int, int]) -> None:
-        """Read these partitions from these offsets, besides those assigned before."""
-
-    def poll(self, timeout: float, limit: int) -> dict[int, list[Record]]:
-        """At most `limit` records, in order within a partition. Raises `OffsetsLost`, `ClientFailed`, `Refused`."""
-
-    def progress(self) -> dict[int, Progress]:
-        """How far reading got, from what is known here; no request is sent."""
-
-    def connected(self) -> bool:
-        """True while a broker of the cluster is connected."""
-
-    def commit(self, offsets: Mapping[int, int]) -> None:
-        """Tell the consumer group, without waiting for the answer."""
-
-    def close(self) -> None:
-        """Within seconds, whatever state the broker is in."""
-
-
 CLOSE_SECONDS = 2.0
 
 
 def close_within(close: Callable[[], object], seconds: float = CLOSE_SECONDS) -> None:
-    """Close a client, and leave it to itself when that takes longer: both libraries can wait on a network thread for
-    answers of a broker that is gone, and nothing that is promised depends on their last words."""
+    """Close a client, and leave it to itself when that takes longer: the library can wait on its network thread for
+    answers of a broker that is gone, and nothing that is promised depends on its last words."""
 
     def closed() -> None:
         with contextlib.suppress(Exception):  # of a client that nobody uses any more

@@ -1,4 +1,8 @@
-"""The Kafka source's client on kafka-python (>= 3.0.9; 3.0.7 and 3.0.8 could stop returning records silently)."""
+"""The Kafka source's client on kafka-python (>= 3.0.9; 3.0.7 and 3.0.8 could stop returning records silently).
+
+It is opened by a thread (`open`, `look_for_topic`, `ranges`, `offsets_at`, `assign` may wait for the network) and then
+used by the thread that polls. Offsets are per partition number.
+"""
 
 import time
 import zlib
@@ -39,7 +43,7 @@ Answer = TypeVar("Answer")
 
 
 class KafkaPython:
-    """A `Client`: one KafkaConsumer with its partitions assigned by hand."""
+    """One KafkaConsumer with its partitions assigned by hand, made from an `Address`, options and a format."""
 
     consumer: KafkaConsumer  # once it is open
 
@@ -59,13 +63,8 @@ class KafkaPython:
         self._names: dict[int, str] = {}
         self._mark = 0
 
-    @staticmethod
-    def check(options: Mapping[str, Any]) -> None:
-        """Raises `UnusableSource` for an option that the library does not know."""
-        consumer_options(options)
-
     def open(self) -> None:
-        """Reach a broker and learn about the topic; see `Client`."""
+        """Reach a broker and learn about the topic. Raises `BrokerUnavailable`, `Refused`: nothing is open then."""
         try:
             self.consumer = self._consumer()
         except BaseException:
@@ -85,33 +84,34 @@ class KafkaPython:
             raise Refused(f"{type(error).__name__}: {error}") from error
 
     def topic_mark(self) -> int:
-        """A number of the topic's id, 0 where the broker has none."""
+        """A check value of the topic's id, 0 where the broker has none; a topic made anew has another."""
         topic_id = self._network.topic_id(self._address.topic)
         return zlib.crc32(topic_id.bytes) if topic_id is not None and topic_id.int else 0
 
     def partitions(self) -> frozenset[int]:
-        """Those that the topic has now."""
+        """Those that the topic has, as last heard of; none where it is unknown."""
         return self._network.partitions(self._address.topic)
 
     def look_for_topic(self) -> frozenset[int]:
-        """The partitions of the topic; none where it does not exist."""
+        """The partitions of the topic, asked of the broker now; none where it does not exist. Raises as `open`."""
         return frozenset(_ask(lambda: self.consumer.partitions_for_topic(self._address.topic)))
 
     def ranges(self, partitions: Collection[int]) -> dict[int, Range]:
-        """The first and the next offset of each partition."""
+        """The first and the next offset of each partition. Raises as `open`."""
         places = [TopicPartition(self._address.topic, partition) for partition in partitions]
         first = _ask(lambda: self.consumer.beginning_offsets(places, ANSWER_MS))
         end = _ask(lambda: self.consumer.end_offsets(places, ANSWER_MS))
         return {place.partition: Range(first[place], end[place]) for place in places}
 
     def offsets_at(self, times: Mapping[int, int]) -> dict[int, int]:
-        """The first offset of each partition at a time or later."""
+        """The first offset of each partition with a message of that time (milliseconds since 1970) or later; nothing
+        for a partition without one. Raises as `open`."""
         places = {TopicPartition(self._address.topic, partition): moment for partition, moment in times.items()}
         found = _ask(lambda: self.consumer.offsets_for_times(places, ANSWER_MS)) if places else {}
         return {place.partition: at.offset for place, at in found.items() if at is not None}
 
     def assign(self, offsets: Mapping[int, int]) -> None:
-        """Read these partitions from these offsets on."""
+        """Read these partitions from these offsets on, besides those assigned before."""
         self._mark = self.topic_mark()
         for partition in offsets:
             self._assigned[partition] = TopicPartition(self._address.topic, partition)
@@ -122,7 +122,8 @@ class KafkaPython:
             self.consumer.seek(self._assigned[partition], offset)
 
     def poll(self, timeout: float, limit: int) -> dict[int, list[Record]]:
-        """Records by partition that came within `timeout` seconds, at most `limit`."""
+        """Records by partition that came within `timeout` seconds, at most `limit`. Raises `OffsetsLost`,
+        `ClientFailed`, `Refused`."""
         return {number: self._records(number, found) for number, found in self._messages(timeout, limit).items()}
 
     def _messages(self, timeout: float, limit: int) -> dict[int, list[Any]]:
@@ -184,7 +185,7 @@ class KafkaPython:
         return record._replace(value=value, format=format, problem=problem, too_large=True)
 
     def progress(self) -> dict[int, Progress]:
-        """How far each partition is, and how far it reaches."""
+        """How far each partition is, and how far it reaches, from what is known here."""
         progress = {}
         for partition, place in self._assigned.items():
             following, end = self.consumer.position(place, timeout_ms=0), self.consumer.highwater(place)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from connectors import UnusableSource
-from connectors.kafka.client import kafka_python_options, parse_address
+from connectors.kafka.client import parse_address
 
 
 class Message(NamedTuple):
@@ -51,7 +51,7 @@ def send(
         raise UnusableSource(f"produce: got rate {rate}, expected more than 0")
     began = time.monotonic()
     items = size = count = 0
-    with Sender(address, kafka_python_options(options or {}), patience) as sender:
+    with Sender(address, dict(options or {}), patience) as sender:
         for message in messages:
             if rate is not None:
                 time.sleep(max(0.0, began + items / rate - time.monotonic()))

@@ -26,14 +26,12 @@ says so once. A missing topic is told at once.
 
 import time
 from collections.abc import Collection, Mapping
-from importlib import import_module
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from connectors import LostRecords, Position, Record, Source, SourceFailed, UnusableSource
 from connectors.kafka.client import (
     BrokerUnavailable,
-    Client,
     ClientFailed,
     OffsetsLost,
     Progress,
@@ -67,10 +65,9 @@ from connectors.kafka.start_offsets import (
     starting_points,
 )
 
-CLIENTS = {
-    "kafka-python": "connectors.kafka.kafka_python_client:KafkaPython",
-    "confluent": "connectors.kafka.confluent_client:Confluent",
-}
+if TYPE_CHECKING:  # it loads the library, which only a run with a topic needs
+    from connectors.kafka.kafka_python_client import KafkaPython
+
 MAX_POLL_RECORDS = 20_000
 POLL_BYTES = 32 << 20  # what one poll may bring, roughly: the next limit follows the size of the last records
 PATIENCE = 5  # fresh clients in a row without a single record before their failures stop the source
@@ -82,9 +79,9 @@ _LOOK = 1.0  # seconds between looks at connection and partitions
 class KafkaSource(Source):
     """A `Source` of messages. See the module for what it promises.
 
-    `options` are the client's, under the names of its library; a `client` among them wins over the argument. `start` is
-    for the first start only, when no position of the topic is known: "earliest", "latest" or a time such as
-    "2026-11-01T00:00Z"; "none" refuses to guess. `start_partitions` ("topic/number": the same) says it of a partition.
+    `options` are kafka-python's, under its names. `start` is for the first start only, when no position of the topic is
+    known: "earliest", "latest" or a time such as "2026-11-01T00:00Z"; "none" refuses to guess. `start_partitions`
+    ("topic/number": the same) says it of a partition.
     `on_offset_loss` says what to do when a stored offset is not there any more: "fail" or "earliest". `partitions` or
     `shard` = (i, n), the partitions p with p % n == i, take a part of the topic. `format` is that of every value; by
     default each value says whether it is an Arrow stream, else JSON. A topic that does not exist for `topic_seconds` is
@@ -103,7 +100,6 @@ class KafkaSource(Source):
         partitions: Collection[int] | None = None,
         shard: tuple[int, int] | None = None,
         format: str | None = None,
-        client: str = "kafka-python",
         topic_seconds: float = 30.0,
         stall_seconds: float = 120.0,
     ):
@@ -117,7 +113,6 @@ class KafkaSource(Source):
             start_of(start), {number: start_of(text) for number, text in numbered if number is not None}
         )
         self._on_loss = one_of("on_offset_loss", on_offset_loss, ON_OFFSET_LOSS)
-        self._make = _client_class(self._options.pop("client", client))  # [kafka] client = "confluent"
         self._format, self._topic_seconds, self._stall_seconds = format, topic_seconds, stall_seconds
         self._stored = self._of_the_topic(positions)
         if not self._stored:
@@ -246,7 +241,7 @@ class KafkaSource(Source):
         return False
 
     def _connecting(self, pause: float) -> Connecting:
-        return Connecting(OpeningThread(self._make(self.address, self._options, self._format), self._assign), pause)
+        return Connecting(OpeningThread(_client(self.address, self._options, self._format), self._assign), pause)
 
     def _connected(self, state: Connecting, seconds: float) -> bool:
         """Whether the attempt is over; what it met is raised or noted here, in the thread that polls."""
@@ -416,13 +411,13 @@ class KafkaSource(Source):
 
     # ---- where to begin
 
-    def _assign(self, client: Client) -> StartingPoints:
+    def _assign(self, client: "KafkaPython") -> StartingPoints:
         """Find the topic and decide where to begin; in the thread that opens, so it changes nothing of the source."""
         mine = self._find_partitions(client)
         start = EARLIEST if self._stored else self._start
         return self._starting_points(client, client.ranges(mine), client.topic_mark(), start=start)
 
-    def _find_partitions(self, client: Client) -> frozenset[int]:
+    def _find_partitions(self, client: "KafkaPython") -> frozenset[int]:
         """The partitions to read. Raises `TopicMissing`, `UnusableSource`, `SourceFailed`."""
         if not (numbers := client.look_for_topic()):
             raise TopicMissing
@@ -443,7 +438,7 @@ class KafkaSource(Source):
 
     def _starting_points(
         self,
-        client: Client,
+        client: "KafkaPython",
         ranges: Mapping[int, Range],
         mark: int,
         *,
@@ -480,23 +475,21 @@ class KafkaSource(Source):
 
 
 def check_options(options: Mapping[str, Any]) -> None:
-    """Ask the library that will get the options of the [kafka] section, before there is a broker. Raises
-    `UnusableSource` for what it does not know, and for a library that is not installed."""
+    """Raise `UnusableSource` for an option of the [kafka] section that the library does not know."""
+    from connectors.kafka.kafka_python_internals import consumer_options
+
     given = dict(options)
     _most(given.pop("max_poll_records", MAX_POLL_RECORDS))
-    _client_class(given.pop("client", "kafka-python")).check(given)
+    consumer_options(given)
+
+
+def _client(*given: Any) -> "KafkaPython":
+    from connectors.kafka.kafka_python_client import KafkaPython
+
+    return KafkaPython(*given)
 
 
 def _most(records: Any) -> int:
     if not isinstance(records, int) or records < 1:
         raise UnusableSource(f"kafka max_poll_records: got {records!r}, expected a whole number of at least 1")
     return records
-
-
-def _client_class(name: str) -> Any:
-    module, _, attribute = CLIENTS[one_of("client", name, tuple(CLIENTS))].partition(":")
-    try:
-        return getattr(import_module(module), attribute)
-    except ImportError as error:
-        package = "confluent-kafka" if name == "confluent" else name
-        raise UnusableSource(f"kafka client {name}: {error}; pip install {package}") from error

@@ -6,17 +6,20 @@ A client is opened in a thread, so that who polls keeps its timeout while a brok
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from connectors import SourceFailed, UnusableSource
-from connectors.kafka.client import CLOSE_SECONDS, Client
+from connectors.kafka.client import CLOSE_SECONDS
 from connectors.kafka.start_offsets import StartingPoints
+
+if TYPE_CHECKING:  # it loads the library
+    from connectors.kafka.kafka_python_client import KafkaPython
 
 
 class Opened(NamedTuple):
     """A client that reads, and from where on."""
 
-    client: Client
+    client: "KafkaPython"
     start: StartingPoints
 
 
@@ -26,7 +29,7 @@ class OpeningThread:
     `assign(client)` assigns the partitions and says where reading begins; it may wait for the network.
     """
 
-    def __init__(self, client: Client, assign: Callable[[Client], StartingPoints]):
+    def __init__(self, client: "KafkaPython", assign: Callable[["KafkaPython"], StartingPoints]):
         self._client, self._assign = client, assign
         self._outcome: Opened | Exception | None = None  # once the thread is over
         self._is_ended = False
@@ -97,7 +100,7 @@ class Waiting:
 class Reading:
     """A client with its partitions assigned. Times are monotonic seconds."""
 
-    client: Client
+    client: "KafkaPython"
     moved: float  # when records came, or no broker was connected: silence of an absent broker is no stall
     looked: float  # when connection and partitions were looked after
     gone_since: float | None = None  # since when partitions that are read are not in the topic any more
@@ -114,7 +117,7 @@ class Failed:
 class FailedReading(Failed):
     """The same while reading; the client is still there to tell the group what is published."""
 
-    client: Client
+    client: "KafkaPython"
 
 
 @dataclass(frozen=True)

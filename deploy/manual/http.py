@@ -19,8 +19,6 @@ COLLECT = {
     "/pause": 'POST `{"paused": true}` or false: stop asking, or continue',
     "/links": "links for participants. CSV",
     "/participants.csv": "number of answers per participant. CSV",
-    "/questions.json": "questions for jsPsych",
-    "/questions.csv": "questions for PsychoPy",
     "/collected/{name}": "a file of the study, as stored",
     "/download": "all data of the study, as a ZIP",
     "/predict": "POST, for the owner: as a run answers it. JSON",

@@ -4,37 +4,20 @@ All that was given while a sync was under way is written and synced together by 
 to be durable is written and not synced. Invariant: a line whose future has given True is in the file whatever happens
 afterwards (not synced: unless the power goes); one whose future has raised may be there or not,
 and `lines` says which. What a kill left of a last line is cut off when the log is opened.
-
-Where the answers of a study are kept: DIR/collect/answers.jsonl, or with `--log` a Kafka topic of their own.
-
-A study keeps to the one that it began with: DIR/collect/log names its topic.
-
-Lines that are made durable in groups, by one thread: all that was given while one group was under way is the next.
-
-What the lines are kept in (a file: `LineLog`; a Kafka topic: `TopicLog`) says what `_commit` does.
-
-A Kafka topic as the log of answers, which other engines and programs may follow too.
-
-A group is a transaction: its futures give True when it is committed by all in-sync replicas. While the broker is away
-what was given waits. Where the outcome of a transaction is not known, the topic is opened anew, which
-decides it, and read: what is there is told, what is not is written again. So each line is on the topic once.
 """
 
 import os
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from concurrent.futures import Future
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
-from connectors import SinkUnavailable, UnusableSource
-from connectors.disk import Disk, make_folders, write_whole
-from connectors.kafka.client import BrokerUnavailable, Refused, parse_address
-from connectors.kafka.written_topics import LinesTopic
-from stream_engine.service.settings import BadSettings
+from connectors import UnusableSource
+from connectors.disk import Disk, make_folders
 
 LONG = 5.0  # seconds in which any group is durable where nothing is wrong
 
@@ -51,28 +34,41 @@ class PendingLine(NamedTuple):
     synced: bool
 
 
-class GroupCommit:
-    """`name` is what messages call it. A subclass sets up its place, and then calls `_begin`."""
+_PIECE = 1 << 20  # bytes that are looked at together for the end of the last whole line
 
-    patience: float | None = None  # seconds that `close` waits; None: as long as it takes
 
-    def __init__(self, name: str):
-        self.name = name
-        self.problem = ""  # why it takes no more
+class LineLog:
+    """A file of lines with one thread that writes. `size` is how many bytes of it were written whole: all of them are
+    durable once a line that is to be synced is. `problem`: why it takes no more."""
+
+    def __init__(self, path: Path, disk: Disk | None = None, at_least: int = 0):
+        """Open the log, made when it is missing; a torn last line goes. Raises OSError.
+
+        Where a reader is `at_least` so many bytes on, it has read what a power cut then took before it was durable:
+        empty lines fill the gap, so that no later line lies where that reader has been."""
+        self.path, self._disk, self.problem = path, disk or Disk(), ""
+        make_folders(self._disk, path.parent)
+        if not self._disk.exists(path):
+            self._disk.append(path, [])
+            self._disk.fsync_dir(path.parent)
+        self.torn = _cut_torn_line(self._disk, path)
+        self.gap = max(at_least - self._disk.size(path), 0)
+        if self.gap:
+            self._disk.append(path, [b"\n" * self.gap])
+        self._disk.fsync(path)
+        self.size = self._disk.size(path)
         self._since: float | None = None  # when the group that is under way began
         self._waiting: list[PendingLine] = []
         self._wake, self._end = threading.Condition(), False
-        self._thread = threading.Thread(target=self._run, name=f"log {name}", daemon=True)
+        self._thread = threading.Thread(target=self._run, name=f"log {path}", daemon=True)
+        self._thread.start()
 
     @property
     def delay(self) -> str:
         """Why what was given has to wait for longer than it ever should, or ""."""
         since = self._since
         waited = 0.0 if since is None else time.monotonic() - since
-        return f"{self.name}: no write was durable for {waited:.0f} s" if waited > LONG else ""
-
-    def _begin(self) -> None:
-        self._thread.start()
+        return f"{self.path}: no write was durable for {waited:.0f} s" if waited > LONG else ""
 
     def append(self, line: bytes, synced: bool = True) -> Future:
         """Add a line (without its end). The future gives True once it is durable, or with `synced` false once it is
@@ -81,18 +77,18 @@ class GroupCommit:
         given = PendingLine(line, Future(), synced)
         with self._wake:
             if self.problem or self._end:
-                given.done.set_exception(LogBroken(self.problem or f"{self.name}: closed"))
+                given.done.set_exception(LogBroken(self.problem or f"{self.path}: closed"))
             else:
                 self._waiting.append(given)
                 self._wake.notify()
         return given.done
 
     def close(self) -> None:
-        """Write what was given, and end the thread; what cannot be written now is left after some seconds."""
+        """Write what was given, and end the thread."""
         with self._wake:
             self._end = True
             self._wake.notify()
-        self._thread.join(self.patience)
+        self._thread.join()
 
     def _run(self) -> None:
         while True:
@@ -105,51 +101,8 @@ class GroupCommit:
             try:
                 self._commit(batch)
             except Exception as error:  # nobody may wait for what no thread will write
-                self._break(f"{self.name}: {type(error).__name__}: {error}; restart `collect`", batch)
+                self._break(f"{self.path}: {type(error).__name__}: {error}; restart `collect`", batch)
             self._since = None
-
-    def lines(self) -> Iterator[bytes]:
-        """All lines that are there now, without their ends."""
-        raise NotImplementedError
-
-    def _commit(self, batch: list[PendingLine]) -> None:
-        """Give every future of the batch its result."""
-        raise NotImplementedError
-
-    def _break(self, problem: str, batch: list[PendingLine]) -> None:
-        with self._wake:
-            self.problem = problem
-            batch, self._waiting = batch + self._waiting, []
-        for each in batch:
-            if not each.done.done():
-                each.done.set_exception(LogBroken(problem))
-
-
-_PIECE = 1 << 20  # bytes that are looked at together for the end of the last whole line
-
-
-class LineLog(GroupCommit):
-    """A file of lines with one thread that writes. `size` is how many bytes of it were written whole: all of them are
-    durable once a line that is to be synced is."""
-
-    def __init__(self, path: Path, disk: Disk | None = None, at_least: int = 0):
-        """Open the log, made when it is missing; a torn last line goes. Raises OSError.
-
-        Where a reader is `at_least` so many bytes on, it has read what a power cut then took before it was durable:
-        empty lines fill the gap, so that no later line lies where that reader has been."""
-        super().__init__(str(path))
-        self.path, self._disk = path, disk or Disk()
-        make_folders(self._disk, path.parent)
-        if not self._disk.exists(path):
-            self._disk.append(path, [])
-            self._disk.fsync_dir(path.parent)
-        self.torn = _cut_torn_line(self._disk, path)
-        self.gap = max(at_least - self._disk.size(path), 0)
-        if self.gap:
-            self._disk.append(path, [b"\n" * self.gap])
-        self._disk.fsync(path)
-        self.size = self._disk.size(path)
-        self._begin()
 
     def _commit(self, batch: list[PendingLine]) -> None:
         try:
@@ -194,6 +147,14 @@ class LineLog(GroupCommit):
         """All whole lines."""
         return lines_of(self.path)
 
+    def _break(self, problem: str, batch: list[PendingLine]) -> None:
+        with self._wake:
+            self.problem = problem
+            batch, self._waiting = batch + self._waiting, []
+        for each in batch:
+            if not each.done.done():
+                each.done.set_exception(LogBroken(problem))
+
 
 def lines_of(path: Path) -> Iterator[bytes]:
     """The whole lines of a log, without their ends; nothing where there is no file."""
@@ -224,40 +185,6 @@ class _Id(msgspec.Struct):
     id: str
 
 
-def answer_log(folder: Path, uri: str | None, options: Mapping[str, Any], at_least: int = 0) -> GroupCommit:
-    """The log of the study in DIR/collect, `folder`, opened. Raises `BadSettings`: it has another one;
-    `UnusableSource`, `SinkUnavailable`, OSError."""
-    file, note = folder / "answers.jsonl", folder / "log"
-    before = note.read_text("utf-8").strip() if note.exists() else ""
-    if uri is None:
-        if before:
-            raise BadSettings(
-                f"--log: got none, expected kafka://HOST:PORT/{before}, which has the answers of this study"
-            )
-        return LineLog(file, at_least=at_least)
-    topic = topic_of(uri)
-    if before and before != topic:
-        raise BadSettings(f"--log {uri}: got topic {topic}, expected {before}, which has the answers of this study")
-    if not before and file.exists() and file.stat().st_size:
-        raise BadSettings(f"--log {uri}: the answers of this study are in {file}; omit --log, or use a new --state")
-    log = TopicLog(uri, options)
-    if not before:
-        write_whole(Disk(), note, [topic.encode()])
-    return log
-
-
-def topic_of(uri: str) -> str:
-    """The topic of kafka://host:port/topic. Raises `BadSettings` for another kind of log, `UnusableSource`.
-
-    >>> topic_of("kafka://broker:9092/answers")
-    'answers'
-    """
-    kind, found, rest = uri.partition("://")
-    if not found or kind != "kafka":
-        raise BadSettings(f"--log: got {uri!r}, expected kafka://HOST:PORT/TOPIC")
-    return parse_address(rest).topic
-
-
 def of_study(lines: Iterable[bytes], study: str, where: str) -> Iterator[bytes]:
     """The lines, each of which is an answer of this study. Raises `UnusableSource`."""
     decode = msgspec.json.Decoder(_Id).decode
@@ -272,86 +199,3 @@ def of_study(lines: Iterable[bytes], study: str, where: str) -> Iterator[bytes]:
                     f"{where}: holds {line[:60]!r}, which is not an answer of this study; expected a log of its own"
                 )
         yield line
-
-
-PAUSES = (0.2, 5.0)  # seconds between attempts to reach a broker, doubling
-
-
-class TopicLog(GroupCommit):
-    """`uri`: kafka://host:port[,host:port]/topic, `options` those of the [kafka] section."""
-
-    patience = 10.0
-
-    def __init__(self, uri: str, options: Mapping[str, Any]):
-        """Raises `UnusableSource`, and `SinkUnavailable` where no broker answers."""
-        self._topic = LinesTopic(uri, options)
-        super().__init__(str(self._topic.address))
-        self.topic = self._topic.address.topic
-        try:
-            self._topic.open()
-            self._topic.skip()
-        except Refused as error:
-            raise UnusableSource(f"{error}; check the [kafka] options") from error
-        except BrokerUnavailable as error:
-            raise SinkUnavailable(f"{error}; check the broker, then restart `collect`") from error
-        self._begin()
-
-    @property
-    def missing(self) -> int:
-        """Messages that the topic does not hold any more."""
-        return self._topic.missing
-
-    def lines(self) -> Iterator[bytes]:
-        """All lines that are on the topic. Raises `SinkUnavailable`, `UnusableSource`."""
-        try:
-            yield from self._topic.all_lines()
-        except Refused as error:
-            raise UnusableSource(str(error)) from error
-        except BrokerUnavailable as error:
-            raise SinkUnavailable(str(error)) from error
-
-    def close(self) -> None:
-        """Within seconds."""
-        super().close()
-        self._topic.close()
-
-    def _commit(self, batch: list[PendingLine]) -> None:
-        left = batch
-        while left:
-            try:
-                self._topic.write([each.line for each in left])
-            except Refused as error:
-                self._break(f"{error}; then restart `collect`", batch)
-                return
-            except BrokerUnavailable:
-                left = self._settled(left)
-                continue
-            for each in left:
-                each.done.set_result(True)
-            return
-
-    def _settled(self, batch: list[PendingLine]) -> list[PendingLine]:
-        """Those of a batch that are not on the topic, once that is known; none where the log is broken."""
-        ours, there, pause = {each.line for each in batch}, set[bytes](), PAUSES[0]
-        while not self._end:
-            try:
-                self._topic.open()
-                for line in self._topic.lines():
-                    there.add(line)
-            except (Refused, UnusableSource) as error:
-                self._break(f"{error}; then restart `collect`", batch)
-                return []
-            except BrokerUnavailable:
-                with self._wake:
-                    self._wake.wait_for(lambda: self._end, pause)
-                pause = min(2 * pause, PAUSES[1])
-                continue
-            if there - ours:
-                self._break(f"{self.name}: another process writes to this topic; stop one of them", batch)
-                return []
-            for each in batch:
-                if each.line in there:
-                    each.done.set_result(True)
-            return [each for each in batch if each.line not in there]
-        self._break(f"{self.name}: stopped before the broker came back", batch)
-        return []

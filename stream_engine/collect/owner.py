@@ -20,9 +20,8 @@ from starlette.responses import HTMLResponse, JSONResponse, Response, StreamingR
 from connectors.disk import Disk, write_whole
 from stream_engine.collect import archive
 from stream_engine.collect.access import Access, Gatekeeper, refusal
-from stream_engine.collect.archive import as_csv, as_jspsych
 from stream_engine.collect.children import Forward
-from stream_engine.collect.line_log import GroupCommit
+from stream_engine.collect.line_log import LineLog
 from stream_engine.collect.participant_service import Logs, ParticipantService
 from stream_engine.collect.sessions import Rejection
 from stream_engine.collect.stimuli import LARGEST, TEXT, Stimuli, check_media, check_text
@@ -72,8 +71,6 @@ class Owner:
             ("/metrics", self._metrics, ["GET"]),
             ("/links", self._links, ["GET"]),
             ("/participants.csv", self._participants, ["GET"]),
-            ("/questions.json", self._jspsych, ["GET"]),
-            ("/questions.csv", self._psychopy, ["GET"]),
             ("/collected/{name}", self._collected, ["GET"]),
             ("/download", self._download, ["GET"]),
             ("/objects/{name}", self._object, ["PUT"]),
@@ -173,20 +170,6 @@ class Owner:
         ]
         return head, rows
 
-    async def _jspsych(self, request: Request) -> Response:
-        return await self._exported(request, as_jspsych, "application/json")
-
-    async def _psychopy(self, request: Request) -> Response:
-        return await self._exported(request, as_csv, "text/csv; charset=utf-8")
-
-    async def _exported(self, request: Request, write: Callable[..., bytes], media: str) -> Response:
-        """?n=100: questions for an experiment elsewhere; nobody here is asked them because of it."""
-        n = request.query_params.get("n", "100")
-        if not n.isdigit() or not 1 <= int(n) <= 10_000:
-            return refusal(Rejection("not_an_answer", f"n: got {n[:20]!r}, expected 1 to 10000"))
-        made = self._people.exported(int(n))
-        return Response(write(made, self._stimuli), media_type=media)
-
     async def _collected(self, request: Request) -> Response:
         """The logs as they are now, up to the last durable line."""
         logs, name = self._files(), request.path_params["name"]
@@ -195,7 +178,7 @@ class Owner:
         headers = {"Content-Disposition": f'attachment; filename="{name}"'}
         return StreamingResponse(archive.lines(logs[name].lines()), media_type="application/x-ndjson", headers=headers)
 
-    def _files(self) -> dict[str, GroupCommit]:
+    def _files(self) -> dict[str, LineLog]:
         return {f"{name}.jsonl": log for name, log in self._logs._asdict().items()}
 
     async def _download(self, request: Request) -> Response:

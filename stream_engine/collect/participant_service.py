@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from stream_engine.collect.access import Access
-from stream_engine.collect.line_log import GroupCommit, LineLog, LogBroken
+from stream_engine.collect.line_log import LineLog, LogBroken
 from stream_engine.collect.sessions import AcceptedAnswer, ParticipantSession, Rejection, Sessions, accept
 from stream_engine.collect.study import CATCH, REPEAT, Consent, Screen, Study, new_id
 
@@ -150,7 +150,7 @@ _encode = msgspec.json.Encoder().encode
 class Logs(NamedTuple):
     """The answers, which the engine follows; what was asked; what was refused."""
 
-    answers: GroupCommit
+    answers: LineLog
     sessions: LineLog
     refused: LineLog
 
@@ -233,17 +233,6 @@ class ParticipantService:
         await _all(written)
         self.counts["asked"] += len(written)
         return {"questions": [each.public() for each in screens], **self.progress(worker, person, ended)}
-
-    def exported(self, n: int) -> list[Screen]:
-        """Up to n questions for an experiment elsewhere; nobody here is asked them because of it."""
-        person, now, made = ParticipantSession(), self._clock(), []
-        for _ in range(n):
-            try:
-                made.append(self.pool.screen("", person, now))
-            except NothingLeft:
-                break
-            person.seen.add(made[-1].key())
-        return made
 
     def progress(self, worker: str, person: ParticipantSession, ended: str = "") -> dict[str, Any]:
         """How far a participant is, with their completion code when they have done all. Catch trials count like other

@@ -1,9 +1,8 @@
 """The whole: what a study keeps on disk, its two child processes, its HTTP side; until SIGTERM or SIGINT.
 
-DIR/collect holds `answers.jsonl`, which the engine follows, or `log`, which names the Kafka topic that it follows
-instead; `sessions.jsonl`, `refused.jsonl`, `secret` and `lock`; the rest of DIR is an ordinary state. One process owns
-it. What the logs hold is the study: the state follows from it, and is counted anew from the log where it was made at
-another place.
+DIR/collect holds `answers.jsonl`, which the engine follows, `sessions.jsonl`, `refused.jsonl`, `secret` and `lock`; the
+rest of DIR is an ordinary state. One process owns it. What the logs hold is the study: the state follows from it, and
+is counted anew from the log where it was made at another place.
 """
 
 import os
@@ -25,7 +24,7 @@ from connectors.disk import Disk, FolderInUse, FolderLock, write_whole
 from connectors.files.readers import partition_of
 from stream_engine.collect.access import Access, Gatekeeper, Origins
 from stream_engine.collect.children import Child, Forward, QuestionRequests
-from stream_engine.collect.line_log import LineLog, TopicLog, answer_log, of_study
+from stream_engine.collect.line_log import LineLog, of_study
 from stream_engine.collect.owner import PAUSED, Owner
 from stream_engine.collect.page.words import words_of
 from stream_engine.collect.participant_service import Logs, ParticipantService, Question, QuestionPool
@@ -67,7 +66,6 @@ class Place(NamedTuple):
     allow_origins: tuple[str, ...] = ()  # pages that may ask and answer here
     study: str | None = None  # the study's file, of which a copy is kept
     words: str | None = None  # the file of the page's own words, likewise
-    log: str | None = None  # kafka://HOST:PORT/TOPIC, where the answers are kept instead of DIR/collect/answers.jsonl
 
 
 def collect(place: Place, study: Study, log: FilteringBoundLogger, say: Callable[[str], None]) -> None:
@@ -89,9 +87,9 @@ def collect(place: Place, study: Study, log: FilteringBoundLogger, say: Callable
             if given is not None:
                 write_whole(Disk(), folder / name, [Path(given).read_bytes()])
         access = Access(folder)
-        logs = _logs(place, settings.kafka, log)
+        logs = _logs(place.state, log)
         stack.callback(logs.close)
-        answers = of_study(logs.answers.lines(), access.study, logs.answers.name)
+        answers = of_study(logs.answers.lines(), access.study, str(logs.answers.path))
         sessions = restored(answers, logs.sessions.lines())
         pool = QuestionPool(study, stimuli.names, access.study)
         people = ParticipantService(study, access, sessions, pool, logs)
@@ -137,7 +135,7 @@ class _Engine:
         with socket.create_server(("127.0.0.1", 0)) as free:
             self.port = free.getsockname()[1]
         overrides: dict[str, Any] = {
-            "source": [self._place.log or str(self._answers)],
+            "source": [str(self._answers)],
             "state": str(self._place.state),
             "follow": True,
             "listen": f"127.0.0.1:{self.port}",
@@ -146,8 +144,6 @@ class _Engine:
         }
         if self._pictures is not None:
             overrides["http.objects"] = str(self._pictures)
-        if self._place.log is not None:
-            overrides["input.start"] = "earliest"
         if self._place.config is None:
             overrides["snapshot.interval"] = 15.0
         again = made_elsewhere(self._place.state, self._answers)
@@ -224,22 +220,22 @@ def _tend(
         engine.child.stop(SHUTDOWN)
 
 
-def _logs(place: Place, kafka: Mapping[str, Any], log: FilteringBoundLogger) -> Logs:
-    """The logs of a study, what a crash has left of them repaired. Raises as `answer_log` does."""
-    folder = place.state / "collect"
-    read = _positions(place.state).get(partition_of(str(folder / "answers.jsonl")), Position(0)).offset
-    answers = answer_log(folder, place.log, kafka, at_least=read)
-    logs = Logs(answers, *(LineLog(folder / f"{name}.jsonl") for name in ("sessions", "refused")))
+def _logs(state: Path, log: FilteringBoundLogger) -> Logs:
+    """The logs of a study, what a crash has left of them repaired. Raises OSError."""
+    folder = state / "collect"
+    answers = folder / "answers.jsonl"
+    read = _positions(state).get(partition_of(str(answers)), Position(0)).offset
+    logs = Logs(
+        LineLog(answers, at_least=read), *(LineLog(folder / f"{name}.jsonl") for name in ("sessions", "refused"))
+    )
     for each in logs:
-        if isinstance(each, LineLog) and (each.torn or each.gap):
+        if each.torn or each.gap:
             log.warning(
                 "the log ends with an incomplete line, after a crash",
                 file=str(each.path),
                 cut=each.torn,
                 filled=each.gap,
             )
-    if isinstance(answers, TopicLog) and answers.missing:
-        log.warning("the topic has deleted answers; set its retention.ms to -1", n=answers.missing)
     return logs
 
 

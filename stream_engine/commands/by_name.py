@@ -96,10 +96,6 @@ def _renumbered(
     """One array, its axes in the order of `objects` and `subset` (old places), its ids by `rank` (old id -> new)."""
     if spoken.values == "ids":
         array = np.where(array >= 0, rank[array], array).astype(array.dtype)
-    elif spoken.values == "merges":
-        array, place = array.copy(), _ranks(subset)
-        leaf = array[:, :2] < len(subset)  # larger numbers are earlier merges
-        array[:, :2][leaf] = place[array[:, :2][leaf].astype(np.int64)]
     for number, axis in enumerate((spoken.axes or ())[: array.ndim]):
         if axis in (OBJECTS, SUBSET):
             array = np.take(array, objects if axis == OBJECTS else subset, number)

@@ -33,9 +33,6 @@ from stream_engine.commands import state_option
 @click.option(
     "--config", metavar="FILE", help="TOML configuration file of the engine, as for `run`, including [http] and [log]."
 )
-@click.option(
-    "--log", metavar="URI", help="Topic that stores the answers instead of a file in DIR: kafka://HOST:PORT/TOPIC."
-)
 @click.option("--prefix", default="", metavar="/PATH", help="Prefix of all paths, if the proxy does not strip it.")
 @click.option("--behind-proxy", is_flag=True, help="Take client addresses from the proxy's X-Forwarded-For header.")
 @click.option(
@@ -52,7 +49,6 @@ def command(
     study: str | None,
     words: str | None,
     config: str | None,
-    log: str | None,
     prefix: str,
     behind_proxy: bool,
     allow_origin: tuple[str, ...],
@@ -73,5 +69,5 @@ def command(
     logs.configure(settings.log.format, settings.log.level)
     origins = tuple(checked_origin(each) for each in allow_origin)
     study, words = serve.as_before(study, state, serve.STUDY), serve.as_before(words, state, serve.WORDS)
-    place = serve.Place(objects, Path(state), listen, config, prefix, behind_proxy, seed, origins, study, words, log)
+    place = serve.Place(objects, Path(state), listen, config, prefix, behind_proxy, seed, origins, study, words)
     serve.collect(place, load(study), structlog.get_logger(), lambda line: click.echo(line))

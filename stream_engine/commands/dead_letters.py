@@ -14,7 +14,7 @@ from typing import Any
 
 import click
 
-from connectors import DeadLetter, UnusableSource
+from connectors import DeadLetter
 from connectors.files.dead_letters import StoredLine
 from connectors.files.readers import LineNumbers
 from stream_engine.data.comparisons import REASONS
@@ -45,13 +45,7 @@ def command() -> None:
 
 
 def _opened(state: str, dead_letters: str | None) -> tuple[Snapshot, Path]:
-    folder = dead_letters or str(Path(state) / "dead_letters")
-    if "://" in folder:
-        raise UnusableSource(
-            f"--dead-letters: got {folder}, expected a folder; DIR/dead_letters also holds what was sent to a topic, "
-            "and `stream-engine run` can read that topic"
-        )
-    return Store(state).named("latest"), Path(folder)
+    return Store(state).named("latest"), Path(dead_letters) if dead_letters else Path(state) / "dead_letters"
 
 
 @command.command("list")

@@ -23,7 +23,7 @@ from stream_engine.state.store import Lock, Store
 
 _ELSEWHERE = (
     "Older snapshots and all artifacts were removed; the next run fits its models again. Delete the data yourself "
-    "from backups, exports, logs, sources and dead-letter topics"
+    "from backups, exports, logs and sources"
 )
 
 

@@ -75,8 +75,8 @@ def _option(*names: str, key: str, **more: Any) -> Callable[[Any], Any]:
 @_option(
     "--dead-letters",
     key="dead_letters",
-    metavar="TARGET",
-    help="Where to keep rejected events: a folder instead of DIR/dead_letters, or also a topic (kafka://...).",
+    metavar="FOLDER",
+    help="Folder of rejected events. Default: DIR/dead_letters.",
 )
 @_option(
     "--max-reject-ratio",

@@ -31,7 +31,7 @@ def command(state: str, dead_letters: str | None, starts: tuple[str, ...], **giv
     """Check every snapshot, artifact and dead letter; with SOURCE..., also recount and report differences."""
     begun = dict(_start(text) for text in starts)
     settings = settings_of(given) if given["source"] or given["config"] or given["input__labels"] else None
-    wrong = _print(check_state(state, dead_letters or _folder(settings)))
+    wrong = _print(check_state(state, dead_letters or (settings.dead_letters if settings else None)))
     if settings and (settings.source or settings.input.labels):
         snapshot = Store(state).latest().snapshot
         if snapshot is None:
@@ -48,12 +48,6 @@ def _start(text: str) -> tuple[str, int]:
     if not name or not offset.isdecimal():
         raise click.UsageError(f"--from: got {text!r}, expected PARTITION=OFFSET such as votes/0=1200")
     return name, int(offset)
-
-
-def _folder(settings: Any) -> str | None:
-    """The folder of dead letters that a configuration names."""
-    target = settings.dead_letters if settings else None
-    return target if target and "://" not in target else None
 
 
 def _print(findings: Any) -> int:

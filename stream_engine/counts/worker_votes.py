@@ -129,12 +129,6 @@ class WorkerVotes(Accumulator):
             self._worker, self._tallies = {}, np.zeros((len(TALLIES), 0), np.int64)
             self._add(state)
 
-    def add_nobodys(self, events: int) -> None:
-        """Count so many events of nobody in particular, whose votes are in triplet counts."""
-        if events:
-            nobody = self._ids([""])
-            self._tallies[0, nobody] += events
-
     @property
     def workers(self) -> list[str]:
         """The workers that were named, in the order in which they came."""

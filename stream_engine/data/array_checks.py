@@ -43,7 +43,7 @@ class ArraySpec(NamedTuple):
     least: float | None = None
     below: float | str | None = None
     finite: bool = False
-    values: str = ""  # "ids", "labels", "merges": how to update them if objects are renumbered
+    values: str = ""  # "ids", "labels": how to update them if objects are renumbered
     unless: str = ""  # a parameter of the refit: if it is set, the array has any shape
     fewer: bool = False  # it may have fewer axes
 

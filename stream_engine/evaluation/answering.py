@@ -34,11 +34,7 @@ class Answering:
             self._model, self._as_whom = model(published, name), ""
         else:
             self._model, self._as_whom = _as_participant(published, name, participant)
-        self._rows = _rows_by_name(self._model, published)
-        self._other: tuple[Model, Rows] | None = None  # by features: also of objects that nobody compared
-        if name is None and "feature_metric" in published.artifacts:
-            other = model(published, "feature_metric")
-            self._other = other, _rows_by_name(other, published)
+        self._rows = _rows_by_name(published)
 
     @property
     def name(self) -> str:
@@ -46,20 +42,12 @@ class Answering:
         return self._model.name
 
     def answers(self, names: Sequence[Four]) -> Answers:
-        """P(d(i, j) < d(k, l) is said) of each question; by the features' model where it alone knows an object.
-        O(m)."""
+        """P(d(i, j) < d(k, l) is said) of each question. O(m)."""
         chosen = self._model
         p, by = chosen.probability(self._rows(names)), np.array([chosen.name] * len(names), object)
-        if self._other is not None and np.isnan(p).any():
-            other, rows = self._other
-            q = other.probability(rows(names))
-            by[np.isnan(p) & ~np.isnan(q)] = other.name
-            p = np.where(np.isnan(p), q, p)
         unknown, loss = int(np.isnan(p).sum()), chosen.log_loss
         told = "" if loss is None else f" (held-out log loss {loss:.3f})"
         about = f"{len(names):,} questions predicted by {chosen.name}{told}{self._as_whom}"
-        if others := int((by != chosen.name).sum()):
-            about += f", {others:,} of them (with objects unknown to it) by feature_metric"
         if unknown:
             about += f"; {unknown:,} without p: an object is unknown, or the model does not predict this kind"
         return Answers(p, by, about)
@@ -89,10 +77,9 @@ def _as_participant(published: Published, name: str | None, participant: str) ->
     return chosen._replace(probability=given, log_loss=loss), f" as participant {participant} ({whose})"
 
 
-def _rows_by_name(chosen: Model, published: Published) -> Rows:
-    """Names of questions -> (m, 4) rows of the numbers that a model knows its objects by; pairs that share an object
-    have that first in both."""
-    number = {name: i for i, name in enumerate(chosen.names or published.snapshot.objects)}
+def _rows_by_name(published: Published) -> Rows:
+    """Names of questions -> (m, 4) rows of the objects' ids; pairs that share an object have that first in both."""
+    number = {name: i for i, name in enumerate(published.snapshot.objects)}
 
     def rows(names: Sequence[Four]) -> np.ndarray:
         ids = np.array([[number.get(name, -1) for name in four] for four in names], np.int32).reshape(-1, 4)

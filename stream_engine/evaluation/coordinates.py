@@ -1,4 +1,4 @@
-"""From a Gram matrix to what people look at: coordinates, nearest neighbours, a dendrogram.
+"""From a Gram matrix to coordinates that people look at.
 
 Works on any kernel, learned or counted. Coordinates are kernel PCA, rotated onto earlier coordinates where there are
 some (orthogonal Procrustes, no scaling), so that a picture of a growing stream does not flip between snapshots.
@@ -105,32 +105,6 @@ def aligned(points: np.ndarray, before: np.ndarray, common: tuple[np.ndarray, np
     return points @ turn + 0.0
 
 
-def nearest(gram: np.ndarray, k: int) -> np.ndarray:
-    """(n, min(k, n - 1)) int32: the nearest other objects of each, nearest first, ties by lower id. O(n^2 log n).
-
-    >>> nearest(np.array([[0.0, 0, 0], [0, 1, 2], [0, 2, 4]]), 1).tolist()      # points 0, 1, 2 on a line
-    [[1], [0], [1]]
-    """
-    d = squared_distances(gram)
-    np.fill_diagonal(d, np.inf)
-    return np.argsort(d, axis=1, kind="stable")[:, : min(k, max(0, len(d) - 1))].astype(np.int32)
-
-
-def complete_linkage(gram: np.ndarray) -> np.ndarray:
-    """(n - 1, 4) float64 dendrogram in scipy's format, heights are distances (not squared); (0, 4) for fewer than 2
-    objects.
-
-    >>> complete_linkage(np.array([[0.0, 0, 0], [0, 1, 3], [0, 3, 9]])).tolist()   # points 0, 1, 3
-    [[0.0, 1.0, 1.0, 2.0], [2.0, 3.0, 3.0, 3.0]]
-    """
-    if len(gram) < 2:
-        return np.empty((0, 4))
-    from scipy.cluster.hierarchy import linkage
-    from scipy.spatial.distance import squareform
-
-    return linkage(squareform(np.sqrt(squared_distances(gram)), checks=False), "complete")
-
-
 class PreviousMap(NamedTuple):
     """Coordinates of an earlier artifact: `points` (m, d), of which the rows `ids` (increasing) mean something."""
 
@@ -146,68 +120,33 @@ def earlier(arrays: Mapping[str, np.ndarray]) -> PreviousMap | None:
     return PreviousMap(points, np.flatnonzero(arrays["known"]) if "known" in arrays else np.arange(len(points)))
 
 
-def pictures(gram: np.ndarray, dimensions: int, k: int, before: PreviousMap | None = None) -> dict[str, np.ndarray]:
-    """What an artifact stores of a kernel for looking at: `coordinates` (turned onto `before`, whose objects are the
-    first ones), `explained`, `neighbours` and `linkage`. O(n^2 log n) and more."""
-    axes = kernel_pca(gram, dimensions)
-    return {
-        "coordinates": _turned(axes.points, np.arange(len(gram)), before),
-        "explained": axes.explained,
-        "neighbours": nearest(gram, k),
-        "linkage": complete_linkage(gram),
-    }
-
-
-def pictures_of_subset(
+def coordinates(
     gram: np.ndarray,
     ids: np.ndarray,
     n: int,
     dimensions: int,
-    k: int,
     before: PreviousMap | None = None,
     factor: np.ndarray | None = None,
     known: np.ndarray | None = None,
 ) -> dict[str, np.ndarray]:
-    """The same of a kernel over a subset, the objects `ids` of n.
+    """What an artifact stores of a kernel over the objects `ids` of n for looking at: `coordinates` (n, d), turned onto
+    `before`, 0 where nothing is known, and `explained`.
 
-    `coordinates` (n, d) and `neighbours` (n, k) have a row for each of the n, zeros and -1 where nothing is known;
-    neighbours are of the subset; `linkage` is over it, its leaf t being ids[t]. With a `factor` (n, r) of all that are
-    `known` (n,), nonzero, the others lie on the same axes (least squares where the factor is shorter than the kernel).
-    O(n'^2 log n' + n n' r), in blocks.
+    With a `factor` (n, r) of all that are `known` (n,), nonzero, the others lie on the same axes (least squares where
+    the factor is shorter than the kernel). O(n'^3 + n r d), in blocks.
     """
-    axes, near = kernel_pca(gram, dimensions), nearest(gram, k)
-    points, neighbours = np.zeros((n, dimensions)), np.full((n, near.shape[1]), -1, np.int32)
-    points[ids], neighbours[ids], all_known = axes.points, ids[near], ids
+    axes, points, placed = kernel_pca(gram, dimensions), np.zeros((n, dimensions)), ids
+    points[ids] = axes.points
     if factor is not None and known is not None:
-        all_known = np.flatnonzero(known)
-        rest = np.setdiff1d(all_known, ids)
-        _extend(points, neighbours, axes.points, ids, factor, rest)
-    return {
-        "coordinates": _turned(points, all_known, before),
-        "explained": axes.explained,
-        "neighbours": neighbours,
-        "linkage": complete_linkage(gram),
-    }
-
-
-def _extend(
-    points: np.ndarray,
-    neighbours: np.ndarray,
-    learned: np.ndarray,
-    ids: np.ndarray,
-    factor: np.ndarray,
-    rest: np.ndarray,
-) -> None:
-    """Fill the rows `rest` of points and neighbours from a factor whose rows `ids` have the points `learned`."""
-    landmarks = factor[ids].astype(float)
-    middle = landmarks.mean(axis=0)
-    onto = np.linalg.lstsq(landmarks - middle, learned, rcond=None)[0]
-    for begin in range(0, len(rest), BLOCK):
-        block = rest[begin : begin + BLOCK]
-        rows = factor[block].astype(float)
-        points[block] = (rows - middle) @ onto
-        d = (landmarks**2).sum(axis=1) - 2 * rows @ landmarks.T  # up to |row|^2, which orders nothing
-        neighbours[block] = ids[np.argsort(d, axis=1, kind="stable")[:, : neighbours.shape[1]]]
+        placed = np.flatnonzero(known)
+        rest = np.setdiff1d(placed, ids)
+        landmarks = factor[ids].astype(float)
+        middle = landmarks.mean(axis=0)
+        onto = np.linalg.lstsq(landmarks - middle, axes.points, rcond=None)[0]
+        for begin in range(0, len(rest), BLOCK):
+            block = rest[begin : begin + BLOCK]
+            points[block] = (factor[block] - middle) @ onto
+    return {"coordinates": _turned(points, placed, before), "explained": axes.explained}
 
 
 def _turned(points: np.ndarray, ids: np.ndarray, before: PreviousMap | None) -> np.ndarray:

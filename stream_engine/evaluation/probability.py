@@ -4,7 +4,6 @@
                                answers the mean of that over draws (`embedding.posterior`)
     kernel_learning            sigma(slope Delta), Delta the difference of squared distances; slope Platt's, fitted by
     partial_order_embedding    the refit on judgements that it held out; where none are, 1 for STE, a likelihood
-    feature_metric             the same over the features' objects, also those that nobody compared
     adds3, k1, k2              sigma(w . phi(margin)): Platt's logistic fit of `calibration`, on held-out judgements
 
 A model made by a refit has its figures in the artifact's report. Those that are nothing but counts are made when they
@@ -57,7 +56,6 @@ class Model(NamedTuple):
     name: str
     probability: Probability
     log_loss: float | None = None
-    names: tuple[str, ...] | None = None  # of its objects, by number; None: the snapshot's
 
 
 def model(published: Published, name: str | None = None) -> Model:
@@ -79,7 +77,7 @@ def model(published: Published, name: str | None = None) -> Model:
                 )
             )
         return found
-    found = best(published) or _learned(published, "feature_metric") or _made(published, "adds3")
+    found = best(published) or _made(published, "adds3")
     if found is None:
         raise NoModel("no model in this state gives probabilities; next: `stream-engine refit --state DIR embedding`")
     return found
@@ -87,7 +85,7 @@ def model(published: Published, name: str | None = None) -> Model:
 
 def best(published: Published) -> Model | None:
     """Of the artifacts that give probabilities the one with the least held-out log loss; None where there is none."""
-    made = [each for name in LEARNED if name != "feature_metric" and (each := _learned(published, name))]
+    made = [each for name in LEARNED if (each := _learned(published, name))]
     return min(made, key=lambda each: np.inf if each.log_loss is None else each.log_loss, default=None)
 
 
@@ -99,8 +97,6 @@ def _learned(published: Published, name: str) -> Model | None:
     artifact = published.artifacts.get(name)
     if artifact is None:
         return None
-    if name == "feature_metric":
-        return _of_features(artifact)
     if name == "embedding":
         given = of_embedding(artifact)
     else:
@@ -110,23 +106,6 @@ def _learned(published: Published, name: str) -> Model | None:
             return None
         given = sigmoid_of(predictor, slope)
     return Model(name, given, figure(artifact.report, "log_loss"))
-
-
-def _of_features(artifact: Artifact) -> Model:
-    """Of all objects that have features, by their own numbers; its log loss is on objects that it never met."""
-    points, names = (
-        np.asarray(artifact.arrays["points"]),
-        unpack_names(*(artifact.arrays[n] for n in ("utf8", "offsets"))),
-    )
-    slope = float(artifact.report["probability_slope"])
-
-    def given(rows: np.ndarray) -> np.ndarray:
-        p, known = np.full(len(rows), np.nan), ((rows >= 0) & (rows < len(points))).all(axis=1)
-        i, j, k, l = (points[column] for column in rows[known].T)
-        p[known] = expit(slope * (((k - l) ** 2).sum(axis=1) - ((i - j) ** 2).sum(axis=1)))
-        return p
-
-    return Model(artifact.kind, given, figure(artifact.report, "log_loss"), names)
 
 
 def _slope(artifact: Artifact) -> float | None:

@@ -44,10 +44,8 @@ EXPORTS = {
     "kernel": "stream_engine.exports.learned:kernel",
     "embedding": "stream_engine.exports.learned:embedding",
     "dimensions": "stream_engine.exports.learned:dimensions",
-    "feature_metric": "stream_engine.exports.learned:feature_metric",
     "models": "stream_engine.exports.models:models",
     "evidence": "stream_engine.exports.evidence:evidence",
-    "confidence": "stream_engine.exports.evidence:confidence",
     "questions": "stream_engine.exports.evidence:questions",
 }
 # export -> the kinds of artifacts that it is of; `kernel` has one file for each
@@ -57,7 +55,6 @@ OF_REFITS = {
     "workers": ("reliability",),
     "participants": ("embedding",),
     "dimensions": ("dimensions",),
-    "feature_metric": ("feature_metric",),
     "booster": ("triplet_boost",),
     "classify": ("classify",),
     "embedding": ("embedding",),
@@ -77,7 +74,7 @@ ON_REQUEST = frozenset({"workers", "participants", "judgements"})
 # for which the reliability of workers is estimated each time: written only when named
 FITTED_ANEW = frozenset({"adds3_trusted", "triplet_counts_trusted"})
 # a row for each question that was asked, gigabytes of many: written only when named
-EVERY_QUESTION = frozenset({"questions", "confidence"})
+EVERY_QUESTION = frozenset({"questions"})
 ONLY_NAMED = ON_REQUEST | FITTED_ANEW | EVERY_QUESTION
 
 

@@ -20,7 +20,6 @@ KINDS = {"i": "integer", "u": "integer", "f": "float", "b": "boolean", "U": "tex
 VALUES = {
     "ids": "ids of objects; -1 means none",
     "classes": "indices into `classes`; -1 means none",
-    "merges": "a linkage matrix in SciPy's format, whose leaves are indices along axis s",
 }
 SCALARS = "scalars"  # NAME.scalars.json: the figures of an export, where its other arrays are tables
 
@@ -48,7 +47,7 @@ class Array(NamedTuple):
     @property
     def names_objects(self) -> bool:
         """Whether nobody could read it without the objects' names."""
-        return self.values in ("ids", "merges") or any({"n", "s"} & set(axes) for axes in self.alternatives())
+        return self.values == "ids" or any({"n", "s"} & set(axes) for axes in self.alternatives())
 
     @property
     def type(self) -> str:
@@ -152,11 +151,6 @@ _COUNTED: dict[str, Arrays] = {
         "confidence": array("t", "f", "probability that the majority is right, given these answers"),
         "predicted": array("t", "f", "probability that `near` is nearer, predicted by AddS-3 from all other answers"),
     },
-    "confidence": {
-        **_KEY,
-        "confidence": array("t", "f", "probability that the majority is right, given the answers to this question", ""),
-        "predicted": array("t", "f", "probability that lo is nearer, predicted from all other answers", ""),
-    },
     "evidence": {
         "answers": array("n", "i", "number of comparisons with the object"),
         "as_anchor": array("n", "i", "number of triplets with the object as anchor"),
@@ -164,7 +158,6 @@ _COUNTED: dict[str, Arrays] = {
         "contradicted": array("n", "i", "number of answers that disagree with the majority for their question"),
         "agreement": array("n", "f", "share of its answers that all other answers predict; 1/2 if there are none"),
         "cluster_stability": array("n", "f", "`stability` of `clusters`"),
-        "right_*": array("n", "f", "share of the answers about it that this model predicts correctly"),
     },
     "workers": {
         "worker": array("w", "U", "name of the participant"),
@@ -219,12 +212,15 @@ _COUNTED: dict[str, Arrays] = {
 LEFT_OUT = {
     "sdp_clustering": {"warm_*": "state from which the solver resumes", "level_*": "written by version 0.1.0"},
     "spectral": {"criterion": "written by version 0.1.0"},
+    **dict.fromkeys(
+        ("kernel_learning", "partial_order_embedding"),
+        dict.fromkeys(("neighbours", "linkage"), "written by version 0.1.0"),
+    ),
     "reliability": dict.fromkeys(("i", "j", "w", "squares"), "a weighted AddS-3; see the export `adds3_trusted`"),
     "embedding": {
         **dict.fromkeys(("worker_*", "utf8", "offsets"), "about participants; see the export `participants`"),
         **dict.fromkeys(("draws", "draw_lapse"), "draws from the posterior, over which predictions are averaged"),
     },
-    "feature_metric": dict.fromkeys(("utf8", "offsets"), "replaced by `names`"),
 }
 
 
@@ -327,10 +323,6 @@ _KERNEL: Arrays = {
     "satisfied": figure("share of the comparisons that K satisfies"),
     "explained": figure("share of the variance on each axis of the map", shape="d | "),
     "coordinates": array("n, d", "f", "coordinates of the map: kernel PCA of K"),
-    "neighbours": ids("n, j", "nearest objects of each object, nearest first"),
-    "linkage": Array(
-        "s - 1, 4", "f", "linkage matrix in SciPy's format over the rows of K", "linkage", values="merges"
-    ),
     "ids": ids("s", "objects that K covers, if not all", "subset"),
     "known": array("n", "iu", "0: no data; 1: learned; 2: added by its auxiliary kernels"),
     "factor": array("n, f", "f", "F with K ≈ FF', over all objects"),
@@ -391,11 +383,6 @@ _DECLARED: dict[str, Arrays] = _COUNTED | {
         "standard_error": array("n, d", "f", "standard error of each weight, all others given"),
         "asked": array("n", "b", "whether the object has answers; the others are at 0", within="dimensions"),
         **_DIMENSION_QUALITY,
-    },
-    "feature_metric": {
-        "points": array("n, d", "f", "coordinates of every object that has features", within="feature_metric"),
-        "compared": array("n", "b", "whether the object has comparisons", within="feature_metric"),
-        "map": array("d, f", "f", "linear map from standardised features to coordinates"),
     },
     "booster": _BOOSTER,
     "classify": _CLASSIFY,
@@ -507,11 +494,6 @@ TABLES: Mapping[str, Columns] = {
         "share": number("share of the sum of all weights"),
         **_DIMENSION_QUALITY,
         "objects": text("the objects with the largest weights, separated by semicolons"),
-    },
-    "feature_metric": {
-        "object": OBJECT,
-        "compared": number("whether it has comparisons", "b"),
-        "axis_*": number("its coordinates"),
     },
     "kernel_weights": {
         "object": OBJECT,

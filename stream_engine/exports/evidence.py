@@ -1,4 +1,4 @@
-"""Confidence in every answered question, evidence for every object, and accuracy of every artifact for every object.
+"""Every answered question with the confidence in its answers, and evidence for every object.
 
 Whole judgements, with who gave them and when: what was kept for splits that keep together what belongs together.
 """
@@ -20,23 +20,6 @@ def _columns(published: Published):
     if not len(columns.anchor):
         raise NothingToExport("this state has no triplet counts; add triplet_counts to `accumulators`")
     return columns
-
-
-def confidence(published: Published) -> dict[str, Content]:
-    """Rows as in triplet_counts: anchor, lo, hi, and `confidence` (P that the majority of its answers is right, from
-    these answers alone; 1/2 at a tie) and `predicted` (P that lo is nearer, from all other answers). See
-    `counts.confidence`."""
-    columns = _columns(published)
-    pair = pair_of_entry(columns)
-    rows = {
-        "anchor": columns.anchor,
-        "lo": columns.lo[pair],
-        "hi": columns.hi[pair],
-        "confidence": majority(columns.n_lo, columns.n_hi),
-        "predicted": predicted(left_one_out(columns), columns.n_lo, columns.n_hi),
-    }
-    order = by_anchor(columns)
-    return {"confidence": Content({name: np.asarray(column)[order] for name, column in rows.items()})}
 
 
 def questions(published: Published) -> dict[str, Content]:
@@ -66,10 +49,7 @@ def questions(published: Published) -> dict[str, Content]:
 
 def evidence(published: Published) -> dict[str, Content]:
     """A row for each object: answers, as_anchor, questions, contradicted, agreement (see `counts.confidence`); with
-    clusters also `cluster_stability`; `right_KIND` for each artifact that predicts: the share of the answers about the
-    object that it gets right (ties half; 1/2 where there are none). CSV with the names."""
-    if published.as_seen:  # an older artifact predicts by the numbers that objects had; rows are put in order after it
-        return _ordered(evidence(published.as_seen)["evidence"], published)
+    clusters also `cluster_stability`. CSV with the names."""
     columns = _columns(published)
     snapshot = published.snapshot
     counted = answers_by_object(columns, snapshot.section("quadruplet_counts") or None)
@@ -80,37 +60,7 @@ def evidence(published: Published) -> dict[str, Content]:
         stability = clusters.arrays["stability"]
         arrays["cluster_stability"] = np.zeros(len(snapshot.objects))
         arrays["cluster_stability"][: len(stability)] = stability
-    arrays |= {f"right_{kind}": _right(columns, published, kind) for kind in _predicting(published)}
     return {"evidence": Content(arrays, {"evidence": {"object": list(snapshot.objects), **arrays}})}
-
-
-def _predicting(published: Published) -> list[str]:
-    from stream_engine.evaluation import PREDICTORS
-
-    return [kind for kind in published.artifacts if kind in PREDICTORS]
-
-
-def _ordered(content: Content, published: Published) -> dict[str, Content]:
-    row = {name: i for i, name in enumerate(published.as_seen.snapshot.objects)}
-    arrays = {key: array[[row[name] for name in published.snapshot.objects]] for key, array in content.arrays.items()}
-    return {"evidence": Content(arrays, {"evidence": {"object": list(published.snapshot.objects), **arrays}})}
-
-
-def _right(columns, published: Published, kind: str) -> np.ndarray:
-    """(n,) share of the answers about each object that an artifact gets right."""
-    from stream_engine.evaluation import predictor
-
-    n, pair = columns.n_objects, pair_of_entry(columns)
-    members = np.stack([columns.anchor, columns.lo[pair], columns.anchor, columns.hi[pair]], axis=1)
-    predicts = predictor(kind, published)
-    margin = predicts.margins(members) if predicts else np.full(len(members), np.nan)
-    predicted_at_all = ~np.isnan(margin)
-    n_lo, n_hi = (np.where(predicted_at_all, votes, 0) for votes in (columns.n_lo, columns.n_hi))
-    right = np.where(margin > 0, n_lo, np.where(margin < 0, n_hi, (n_lo + n_hi) / 2))
-    agreed, given = (
-        sum(np.bincount(members[:, side], weights, n) for side in (0, 1, 3)) for weights in (right, n_lo + n_hi)
-    )
-    return np.where(given > 0, agreed / np.maximum(given, 1), 0.5)
 
 
 def judgements(published: Published) -> dict[str, Content]:

@@ -152,8 +152,6 @@ def _undeclared(array: np.ndarray, n: int) -> Array:
 def _columns(key: str, array: np.ndarray, entry: Array, about: Mapping[str, Sequence[str]]) -> dict[str, Any]:
     """An array as columns, that of the objects first where its first axis runs over them."""
     first, second = (*entry.axes(array.ndim), "", "")[:2]
-    if entry.values == "merges":
-        return dict(merges(array, about["s"]))
     columns: dict[str, Any] = {_head(about["n"]): list(about[first])} if first in ("n", "s") else {}
     of = about.get({"ids": "n", "classes": "y"}.get(entry.values, ""))
     if array.ndim == 1 and first == "s" and entry.values == "ids":

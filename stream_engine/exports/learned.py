@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 
 from stream_engine.clustering import BETWEEN
-from stream_engine.data.packed_names import unpack_names
 from stream_engine.exports import Content, NothingToExport
+from stream_engine.exports.declarations import LEFT_OUT
 from stream_engine.exports.files import merges
 from stream_engine.exports.object_places import has_regions, numbers
 from stream_engine.state.artifact import Artifact, figure
@@ -87,7 +87,8 @@ def kernel(published: Published) -> dict[str, Content]:
 
 
 def _kernel(published: Published, artifact: Artifact) -> Content:
-    arrays = {"method": np.array(artifact.kind)} | {name: np.asarray(held) for name, held in artifact.arrays.items()}
+    arrays = {"method": np.array(artifact.kind)}
+    arrays |= {name: np.asarray(a) for name, a in artifact.arrays.items() if name not in LEFT_OUT[artifact.kind]}
     mixed = _auxiliary(artifact)
     if "mu" in arrays and len(mixed) == len(arrays["mu"]):
         arrays["auxiliary"] = np.array(mixed, np.str_)
@@ -148,18 +149,6 @@ def dimensions(published: Published) -> dict[str, Content]:
     return {"dimensions": Content(dict(arrays), tables, objects=tuple(names))}
 
 
-def feature_metric(published: Published) -> dict[str, Content]:
-    """points (N, d) float64: where every object that has features lies, compared (N,) bool: whether anybody compared
-    it; map (d, D) of the standardised features, where the form has one; CSV object,compared,axis_1 ... axis_d."""
-    artifact = artifact_of(published, "feature_metric")
-    points, compared = np.asarray(artifact.arrays["points"]), np.asarray(artifact.arrays["compared"])
-    names = unpack_names(artifact.arrays["utf8"], artifact.arrays["offsets"])
-    arrays = {name: np.asarray(array) for name, array in artifact.arrays.items() if name not in ("utf8", "offsets")}
-    axes = {f"axis_{number + 1}": points[:, number] for number in range(points.shape[1])}
-    table = {"object": list(names), "compared": compared, **axes}
-    return {"feature_metric": Content(arrays, {"feature_metric": table}, objects=tuple(names))}
-
-
 def _learned(published: Published, artifact: Artifact) -> tuple[str, ...] | None:
     """Names of the objects that K is over; None: of all."""
     if "ids" not in artifact.arrays:
@@ -181,6 +170,6 @@ def _weights(published: Published, artifact: Artifact) -> dict[str, dict]:
     if artifact.params.get("form") != "diagonal" or artifact.params.get("features") or "W" not in artifact.arrays:
         return {}
     weights = artifact.arrays["W"]
-    names = ["sum"] if artifact.params.get("combine") == "sum" else _auxiliary(artifact) or ["identity"]
+    names = _auxiliary(artifact) or ["identity"]
     objects = _learned(published, artifact) or names_of(published, artifact.kind, weights.shape[1])
     return {"kernel_weights": {"object": list(objects), **dict(zip(names, weights, strict=True))}}

@@ -13,7 +13,6 @@ The other files are shared by the formats:
     table_events    columns of text, integers and lists to events
     event_columns   names to numbers, pieces of events in row order
     event_block     pieces of events to `Decoded`
-    joined_blocks   consecutive blocks to one
     expand          events to comparisons, and messages about invalid events
 
 A fast path may be uncertain about an event and leave it to `validate`; it must never accept one that `validate`
@@ -47,9 +46,8 @@ class Decoder(Protocol):
         event.
 
         The result is the same as decoding them one by one, but the fixed cost of a block is paid only once: a factor of
-        a hundred for messages of one event. A decoder without a faster way uses `joined_blocks.one_by_one`. Rejected
-        events keep the locations in their own values. Values that are too many for one block are left for the next
-        call: `Decoded.values` says how many were decoded, at least one.
+        a hundred for messages of one event. Rejected events keep the locations in their own values. What does not fit
+        into one block is left for the next call: `Decoded.values` says how many values were decoded, at least one.
 
         >>> values = [b'{"anchor": "a", "near": "b", "far": "c"}', b'{"anchor": "a"}']
         >>> both, refused_in = decoder("json", EventOptions()).many(values)

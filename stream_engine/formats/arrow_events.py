@@ -11,7 +11,7 @@ message, so that the fixed cost of a table is shared.
 """
 
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -25,7 +25,6 @@ from stream_engine.formats.arrow_bounds import check_stream, check_written_out
 from stream_engine.formats.arrow_columns import arrow_table, plain_value, stripped
 from stream_engine.formats.event_block import MAX_UNKNOWN, Block, nothing, unreadable
 from stream_engine.formats.event_fields import LIST_SEPARATOR, PAIR_COLUMNS, QUADRUPLET, EventFields, fields_of
-from stream_engine.formats.joined_blocks import joined
 from stream_engine.formats.options import Bounds, EventOptions, OverBound, raise_if_out_of_memory
 from stream_engine.formats.table_events import read_table
 from stream_engine.formats.wide_columns import wide_questions
@@ -59,30 +58,15 @@ class Decoder:
             return unreadable(raw, f"not a readable Arrow stream: {_first_line(error)}", self.options.provenance)
 
     def many(self, values: Sequence["pa.RecordBatch | bytes | None"]) -> tuple[Decoded, list[int]]:
-        """Decode many values at once; also returns the value of each rejected event, see `formats.Decoder`. The
-        values together do not exceed the size limit of one."""
-        parts: list[Decoded] = []
-        refused_in: list[int] = []
-        taken = size = 0
-        for first, tables, of_run in _runs(values, self.options.bounds):
-            if parts and (size + of_run > self.options.bounds.max_bytes or parts[-1].rest):
-                break
-            taken, size = first + max(1, len(tables)), size + of_run
-            part = self._together(tables) if len(tables) > 1 else None
-            if part is not None:
-                part, numbers = _rows_within(part, [table.num_rows for table in tables])
-                parts.append(part)
-                refused_in += [first + number for number in numbers]
-                continue
-            # a single value, or one is invalid: decode each separately
-            for number in range(first, taken):
-                parts.append(self(values[number]))
-                refused_in += [number] * len(parts[-1].rejected)
-                if parts[-1].rest:
-                    taken = number + 1
-                    break
-        done = joined(parts) if len(parts) != 1 else parts[0]
-        return done._replace(values=taken) if taken < len(values) else done, refused_in
+        """Decode the first values that can be read as one table, or the first alone; also returns the value of each
+        rejected event, see `formats.Decoder`. Together they do not exceed the size limit of one."""
+        tables = _run(values, self.options.bounds)
+        part = self._together(tables) if len(tables) > 1 else None
+        if part is None:
+            part = self(values[0])
+            return part._replace(values=1), [0] * len(part.rejected)
+        part, numbers = _rows_within(part, [table.num_rows for table in tables])
+        return part._replace(values=len(tables)), numbers
 
     def _together(self, tables: list[pa.Table]) -> Decoded | None:
         """Tables of one schema as one table; None if that is impossible."""
@@ -162,28 +146,18 @@ def _rows_within(part: Decoded, sizes: list[int]) -> tuple[Decoded, list[int]]:
     return part._replace(rejected=rejected), numbers
 
 
-def _runs(
-    values: Sequence["pa.RecordBatch | bytes | None"], bounds: Bounds
-) -> Iterator[tuple[int, list[pa.Table], int]]:
-    """Consecutive values of one schema up to the size limit of one value: the number of the first, their tables,
-    their bytes. A value that cannot be opened is returned alone, without a table."""
-    first = size = 0
+def _run(values: Sequence["pa.RecordBatch | bytes | None"], bounds: Bounds) -> list[pa.Table]:
+    """The tables of the first values that have one schema, up to the size limit of one value; none where the first
+    cannot be opened."""
     run: list[pa.Table] = []
-    for number, value in enumerate(values):
+    size = 0
+    for value in values:
         opened = _opened_if_readable(value, bounds)
-        if run and not (
-            opened and _alike(opened.table.schema, run[0].schema) and size + opened.size <= bounds.max_bytes
-        ):
-            yield first, run, size
-            run, size = [], 0
-        if opened is None:
-            yield number, [], 0
-        else:
-            first = first if run else number
-            run.append(opened.table)
-            size += opened.size
-    if run:
-        yield first, run, size
+        size += opened.size if opened else 0
+        if not opened or (run and not (_alike(opened.table.schema, run[0].schema) and size <= bounds.max_bytes)):
+            break
+        run.append(opened.table)
+    return run
 
 
 def _opened_if_readable(value: "pa.RecordBatch | bytes | None", bounds: Bounds) -> _Opened | None:

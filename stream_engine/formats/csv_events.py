@@ -35,7 +35,6 @@ from stream_engine.data.csv_grammar import (
 from stream_engine.formats.arrow_columns import arrow_table, stripped
 from stream_engine.formats.event_block import MAX_UNKNOWN, Block, nothing, unreadable
 from stream_engine.formats.event_fields import PACE, TRIPLET, VOTES, EventFields, fields_of
-from stream_engine.formats.joined_blocks import one_by_one
 from stream_engine.formats.json_places import is_utf8
 from stream_engine.formats.options import EventOptions, UnreadableHeader
 from stream_engine.formats.table_events import read_table
@@ -195,15 +194,13 @@ class Decoder:
         return block.decoded(reading.locate, frozenset(self.unknown))
 
     def many(self, values: Sequence[bytes | None]) -> tuple[Decoded, list[int]]:
-        """Decode consecutive values, each a complete table with its header; a value whose header lacks required
-        columns is rejected as one event. See `formats.Decoder`."""
-        return one_by_one(self._message, values)
-
-    def _message(self, value: bytes | None) -> Decoded:
+        """Decode the first of these values, a complete table with its header, which is rejected as one event if it
+        lacks required columns. See `formats.Decoder`."""
         try:
-            return self(value)
+            done = self(values[0])
         except UnreadableHeader as error:
-            return unreadable(value or b"", str(error), self.options.provenance)
+            done = unreadable(values[0] or b"", str(error), self.options.provenance)
+        return done._replace(values=1), [0] * len(done.rejected)
 
     def _read_header(self, header: bytes) -> Layout:
         if header != self._header or self._layout is None:

@@ -46,7 +46,6 @@ _ALL_SHAPES = [shape for shapes in SHAPES.values() for shape in shapes]
 # How text tables (CSV) write values other than a single name.
 LIST_SEPARATOR = "|"
 PAIR_COLUMNS = {shape.name: (f"{shape.name}_i", f"{shape.name}_j") for shape in _ALL_SHAPES if shape.size == 2}
-LIST_FIELDS = tuple(dict.fromkeys(s.name for s in _ALL_SHAPES if s.is_list and s.name not in PAIR_COLUMNS))
 NULLABLE_FIELDS = tuple(shape.name for shape in _ALL_SHAPES if shape.nullable)
 
 

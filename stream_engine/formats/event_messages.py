@@ -1,21 +1,18 @@
 """Records of events as messages for a topic, with one or more events each: what `stream-engine produce` sends.
 
-Lines of JSON are sent unchanged, even invalid ones. Rows of CSV, Parquet and Arrow become JSON objects, or stay columns
-(`encoding="arrow"`: one Arrow IPC stream per message). Invariant: the messages hold the events of the records in order,
-and decode to the same events as the records.
+Lines of JSON are sent unchanged, even invalid ones; rows of CSV, Parquet and Arrow as columns (`encoding="arrow"`: one
+Arrow IPC stream per message), lines too if they fit into columns. Invariant: the messages hold the events of the
+records in order, and decode to the same events as the records.
 """
 
 import io
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from itertools import islice
-from math import isfinite
 from typing import Any
 
 from connectors import Record, UnusableSource
 from connectors.kafka.produce import Message
 from stream_engine.data.csv_grammar import column_names, delimiter_of, header_line
-from stream_engine.formats.event_fields import LIST_FIELDS, LIST_SEPARATOR, NULLABLE_FIELDS, PAIR_COLUMNS, SHAPES
-from stream_engine.formats.field_values import name_text, number_of
 
 ENCODINGS = ("json", "arrow")
 
@@ -25,7 +22,7 @@ class EventMessages:
 
     Each message holds `batch` events: JSON lines, or with `encoding="arrow"` an Arrow IPC stream (these do not span two
     records, so some are shorter). Over-long lines and CSV rows of the wrong width are skipped. Raises `UnusableSource`,
-    also during iteration: for a block that does not fit into columns.
+    also during iteration: for a block that does not fit into columns, or rows that are to be lines.
 
     >>> lines = Record(b'{"anchor": "a", "near": "b", "far": "c"}\\n\\n{"anchor"\\n', "f.jsonl", 0, 52)
     >>> [message.value for message in EventMessages([lines])]
@@ -58,10 +55,11 @@ class EventMessages:
 
     def _lines(self) -> Iterator[bytes]:
         for record in self._whole():
-            if record.format == "json":
-                yield from (line for line in map(bytes.strip, record.value.split(b"\n")) if line)
-            else:
-                yield from _objects(self._table(record), _event_of_cells if record.format == "csv" else _event)
+            if record.format != "json":
+                raise UnusableSource(
+                    f"{record.partition}: got rows of a table, expected lines of JSON; --encoding arrow"
+                )
+            yield from (line for line in map(bytes.strip, record.value.split(b"\n")) if line)
 
     def _arrow(self) -> Iterator[Message]:
         for record in self._whole():
@@ -111,57 +109,6 @@ class EventMessages:
         read = pa.csv.ReadOptions(use_threads=False, column_names=names)
         table = pa.csv.read_csv(io.BytesIO(rows), read, parse, convert)
         return table.replace_schema_metadata(TEXT_CELLS)
-
-
-def _objects(table: Any, event: Callable[[dict[str, Any]], dict[str, Any]]) -> Iterator[bytes]:
-    """The rows of a table as JSON objects, with lists and pairs as in JSON events."""
-    import msgspec
-
-    encode = msgspec.json.Encoder().encode
-    for some in table.to_batches(max_chunksize=10_000):
-        for row in some.to_pylist():
-            yield encode(event(row))
-
-
-def _event_of_cells(row: dict[str, str]) -> dict[str, Any]:
-    """One row of CSV as an event.
-
-    An empty cell is an absent value, but an empty name if the event type requires a name. Surrounding spaces are
-    removed, and "16.0" in a column of floats is 16.
-
-    >>> _event_of_cells({"anchor": "a", "near": "b", "far": "", "shown": "", "weight": "1e3", "time": ""})
-    {'anchor': 'a', 'near': 'b', 'far': '', 'weight': 1000.0}
-    >>> _event_of_cells({"type": "pick", "anchor": "a", "shown": "b|c", "chosen": "b", "label": "", "worker": ""})
-    {'type': 'pick', 'anchor': 'a', 'shown': ['b', 'c'], 'chosen': ['b'], 'label': None}
-    """
-    row = {key: name_text(cell.strip(" \t"), text=True) or "" for key, cell in row.items()}
-    needed = {shape.name for shape in SHAPES.get(row.get("type") or "triplet", ())}
-    event: dict[str, Any] = {key: cell for key, cell in row.items() if cell or key in needed}
-    for key in LIST_FIELDS:
-        if key in event:
-            names = event[key].split(LIST_SEPARATOR) if event[key] else []
-            event[key] = [name_text(name.strip(" \t"), text=True) for name in names]
-    for key in ("weight", "time"):
-        number = number_of(event.get(key), text=True)
-        if number is not None and isfinite(number):  # invalid numbers stay as they are and are rejected
-            event[key] = number
-    return _event(event | {key: row[key] or None for key in NULLABLE_FIELDS if key in row})
-
-
-def _event(row: dict[str, Any]) -> dict[str, Any]:
-    """One row as an event.
-
-    >>> _event({"type": "pick", "anchor": "a", "shown": ["b", "c"], "chosen": ["b"], "label": None, "worker": None})
-    {'type': 'pick', 'anchor': 'a', 'shown': ['b', 'c'], 'chosen': ['b'], 'label': None}
-    >>> _event({"near_i": "a", "near_j": "b", "far_i": "c", "far_j": "d"})
-    {'near': ['a', 'b'], 'far': ['c', 'd']}
-    """
-    # an empty cell says null where a field may be null, and is no field elsewhere
-    event = {key: value for key, value in row.items() if value is not None or key in NULLABLE_FIELDS}
-    for key, columns in PAIR_COLUMNS.items():
-        if all(column in event for column in columns):
-            event[key] = [event.pop(column) for column in columns]
-    return event
 
 
 def _stream(table: Any) -> bytes:

@@ -22,7 +22,6 @@ from stream_engine.formats.event_block import MAX_UNKNOWN, Block, nothing, unrea
 from stream_engine.formats.event_columns import Pool
 from stream_engine.formats.event_fields import Filter, fields_of
 from stream_engine.formats.field_values import MISSING, time_of
-from stream_engine.formats.joined_blocks import one_by_one
 from stream_engine.formats.json_places import ERRORS, EventSpans, is_utf8, lines_of, places_of, too_many_elements
 from stream_engine.formats.json_scan import (
     ABSENT,
@@ -189,8 +188,12 @@ class Decoder:
     def many(self, values: Sequence[bytes | None]) -> tuple[Decoded, list[int]]:
         """Many values at once, and for every refusal which value it was in; see `formats.Decoder`. No more of them than
         hold `events_at_once`, or one."""
-        if any(value and value[:4] == ARROW_STREAM for value in values):
-            return one_by_one(self, values)
+        arrow = [(value or b"")[:4] == ARROW_STREAM for value in values]
+        if any(arrow):  # up to where the other kind begins
+            alike = next((n for n, each in enumerate(arrow) if each != arrow[0]), len(values))
+            decode = self._arrow_decoder() if arrow[0] else self
+            done, refused_in = decode.many(values[:alike])
+            return done._replace(values=done.values or alike), refused_in
         try:
             texts = self._few_enough([value or b"" for value in values])
             text, starts = b"".join(texts), [0, *accumulate(map(len, texts))]

@@ -155,28 +155,6 @@ def across(specs: Mapping[str, KernelSpec], objects: Sequence[str], ids: np.ndar
     return kernels
 
 
-def summed(kernels: Sequence[CrossKernel]) -> CrossKernel:
-    """The unweighted sum of kernels (McFee & Lanckriet 2011, eq. 7): each adds what its file has about an object.
-
-    >>> one = CrossKernel(np.array([True, True]), lambda ids: np.ones((2, len(ids))))
-    >>> both = summed([one, CrossKernel(np.array([True, False]), lambda ids: np.ones((2, len(ids))))])
-    >>> both.known.tolist(), both.columns(np.array([0, 1])).tolist()
-    ([True, True], [[2.0, 1.0], [2.0, 1.0]])
-    """
-
-    def columns(ids: np.ndarray) -> np.ndarray:
-        total: np.ndarray | float = 0.0
-        for each in kernels:
-            there = each.known[ids]
-            found = each.columns(ids[there])
-            part = np.zeros((len(found), len(ids)))
-            part[:, there] = found
-            total = total + part
-        return np.asarray(total)
-
-    return CrossKernel(np.logical_or.reduce([each.known for each in kernels]), columns)
-
-
 def _across(values, spec: KernelSpec, mine: MatchedRows, rest: MatchedRows, size: int, n: int) -> CrossKernel:
     own, figures = _kernel_of(values, mine.rows, spec)
     scale = len(mine.known) / (float(np.trace(own)) * size)  # as in `join`: a mean diagonal of 1, then unit trace

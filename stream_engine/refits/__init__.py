@@ -22,7 +22,6 @@ REFITS = {
     "spectral": "stream_engine.refits.spectral",
     "hierarchy": "stream_engine.refits.hierarchy",
     "reliability": "stream_engine.refits.reliability",
-    "feature_metric": "stream_engine.refits.feature_metric",
     "triplet_boost": "stream_engine.refits.triplet_boost",
     "classify": "stream_engine.refits.classify",
     "dimensions": "stream_engine.refits.dimensions",

@@ -151,7 +151,7 @@ def _folds(task: Task, inputs: Inputs, split: Split | None) -> tuple[list[Fold],
     """What to train and to test on, and in words how it was held out; judgements where objects leave nothing."""
     params = task.params
     outside = task.restricted if split is None else split.outside
-    if params.hold_out == "objects" or (params.hold_out == "auto" and inputs.names != ["identity"]):
+    if inputs.names != ["identity"]:
         voted = net_triplets(triplet_columns(outside))
         folds = by_objects_out(outside, params.constraints, voted, FOLDS, task.seed, params.weights)
         if folds:

@@ -129,7 +129,7 @@ def refit(
     Returns
     -------
     Artifact
-        Arrays: Over a subset, `ids` (n,) are the objects of K and K0; coordinates, neighbours and `known` (0: nothing,
+        Arrays: Over a subset, `ids` (n,) are the objects of K and K0; coordinates and `known` (0: nothing,
         1: learned, 2: joined) have one row per object of the snapshot, and so has `factor` F if rest is "extended".
 
     Raises

@@ -19,8 +19,7 @@ import msgspec
 import numpy as np
 
 from stream_engine.data import available_memory
-from stream_engine.evaluation import coordinates as embedding
-from stream_engine.evaluation import cross_fit, held_out, judgement_folds, subset
+from stream_engine.evaluation import coordinates, cross_fit, held_out, judgement_folds, subset
 from stream_engine.evaluation.coordinates import margin_scale
 from stream_engine.evaluation.cross_fit import Setting
 from stream_engine.evaluation.held_out import HeldOut
@@ -38,7 +37,6 @@ Positive = Annotated[float, msgspec.Meta(gt=0)]
 Count = Annotated[int, msgspec.Meta(ge=1)]
 
 AXES = KERNEL_AXES
-NEIGHBOURS = 5  # number of neighbours listed for each object
 DIRECTIONS = 32  # number of directions in the factor of an extension, the largest ones (O(DIRECTIONS^3) an object)
 
 
@@ -147,7 +145,7 @@ def artifact(
     report: dict[str, Any],
     extension: Extension | None,
 ) -> Artifact:
-    """What was learned, with the pictures of its kernel; of a subset also who was learned over and who was joined to
+    """What was learned, with coordinates of its kernel; of a subset also who was learned over and who was joined to
     it."""
     if task.params.objects is not None:
         report |= {"objects": len(task.snapshot.objects), "chosen": len(task.subset.ids)}
@@ -158,27 +156,26 @@ def artifact(
         task.snapshot.sequence,
         plain_params(task.params),
         task.seed,
-        arrays | _pictures(task, gram, extension),
+        arrays | _coordinates(task, gram, extension),
         report,
     )
 
 
-def _pictures(task: Task, gram: np.ndarray, extension: Extension | None) -> dict[str, np.ndarray]:
-    """Coordinates, neighbours and dendrogram; of a subset also `ids`, `known` and, where others were joined,
-    `factor`."""
+def _coordinates(task: Task, gram: np.ndarray, extension: Extension | None) -> dict[str, np.ndarray]:
+    """Coordinates; of a subset also `ids`, `known` and, where others were joined, `factor`."""
     params, before = task.params, None
     if task.previous is not None:
-        before = embedding.earlier(task.previous.arrays)
-    if params.objects is None:
-        return embedding.pictures(gram, params.dimensions, NEIGHBOURS, before)
+        before = coordinates.earlier(task.previous.arrays)
     ids, n = task.subset.ids, len(task.snapshot.objects)
+    if params.objects is None:
+        return coordinates.coordinates(gram, ids, n, params.dimensions, before)
     if extension is None:
         known, factor = np.where(renumbering(ids, n) >= 0, LEARNED, NOTHING).astype(np.int8), None
     else:
         known, factor = extension.known, extension.factor
-    pictures = embedding.pictures_of_subset(gram, ids, n, params.dimensions, NEIGHBOURS, before, factor, known)
-    pictures |= {"ids": ids.astype(np.int32), "known": known}
-    return pictures if factor is None else pictures | {"factor": factor}
+    made = coordinates.coordinates(gram, ids, n, params.dimensions, before, factor, known)
+    made |= {"ids": ids.astype(np.int32), "known": known}
+    return made if factor is None else made | {"factor": factor}
 
 
 class Split:

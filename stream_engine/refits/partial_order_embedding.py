@@ -53,15 +53,11 @@ class Params(KernelParams, frozen=True, forbid_unknown_fields=True):
         "votes" (a comparison counts its net votes, "raw" and "length2" every answer), or the paper's "one".
     kernels : dict
         Name -> file and kind; none: K = I, which is GNMDS.
-    combine : {'learned', 'sum'}
-        W for each kernel ("learned", eq. 8: K_4), or one for their unweighted "sum" (eq. 7: K_1).
     features : dict, optional
         LPOE on one file of features, in place of kernels.
     beta : float, optional
         Weight of the hinge loss relative to the regularisation; default: selected from multiples of the smallest beta
         that learns anything, smallest first, until one is clearly worse, and beyond an edge while the edge is best.
-    hold_out : {'auto', 'judgements', 'objects'}
-        What is held out to select beta: "objects", "judgements" (responses), or "auto": objects if there are kernels.
     tolerance : float
         Relative dual gap to reach.
     max_iterations : int
@@ -78,10 +74,8 @@ class Params(KernelParams, frozen=True, forbid_unknown_fields=True):
     constraints: Literal["raw", "length2", "canonical", "algorithm1-reduced"] = "canonical"
     weights: Literal["votes", "one"] = "votes"
     kernels: dict[str, KernelSpec] = msgspec.field(default_factory=dict)
-    combine: Literal["learned", "sum"] = "learned"
     features: KernelSpec | None = None
     beta: Positive | None = None
-    hold_out: Literal["auto", "objects", "judgements"] = "auto"
     tolerance: Positive = 1e-3
     max_iterations: Count = 20000
 
@@ -148,8 +142,6 @@ def _check(task: Task, comparisons: Constraints, decided: int) -> None:
         raise CannotRefit(
             f"{KIND}: got both kernels and features; expected one of them (features: LPOE, kernels: MKPOE)"
         )
-    if params.combine == "sum" and not params.kernels:
-        raise CannotRefit(f"{KIND}: got combine 'sum' and no kernels; expected two kernels or more to sum")
     kernel_refits.require_subset_to_extend(task)
     if len(comparisons.rows) == 0:
         counted = task.restricted.counters.get("comparisons", 0)
@@ -172,14 +164,7 @@ def _inputs(task: Task, comparisons: Constraints) -> Inputs:
     if not params.kernels:
         return Inputs(comparisons, ["identity"], [np.eye(len(names))], None, [])
     helpers = auxiliary_kernels.load(params.kernels, names, everyone)
-    if params.combine == "sum":
-        return Inputs(comparisons, ["sum"], [sum_kernel(helpers.kernels)], None, helpers.report)
     return Inputs(comparisons, helpers.names, helpers.kernels, None, helpers.report)
-
-
-def sum_kernel(kernels: list[np.ndarray]) -> np.ndarray:
-    """(n, n): the unweighted sum of kernels (eq. 7)."""
-    return np.sum(kernels, axis=0)
 
 
 def _extension(task: Task, inputs: Inputs, beta: float, solved: mkpoe.Embedding) -> out_of_sample.Extension | None:
@@ -198,7 +183,6 @@ def _extension(task: Task, inputs: Inputs, beta: float, solved: mkpoe.Embedding)
         fixed = inputs.features @ solved.maps[0].T
     else:
         across = auxiliary_kernels.across(params.kernels, objects, ids)
-        across = [auxiliary_kernels.summed(across)] if params.combine == "sum" else across
         fixed = mkpoe.embed(solved, inputs.kernels)
     rows, has_row = kernel_refits.rows_from_files(across, solved.maps if across else [], len(objects))
     votes = _votes(params, beta / float(inputs.comparisons.weight.sum()))

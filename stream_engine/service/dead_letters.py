@@ -1,6 +1,6 @@
-"""Dead letters: rejected events are written to every sink before their neighbours are learned.
+"""Dead letters: rejected events are written to their folder before their neighbours are learned.
 
-A full sink applies backpressure: its dead letters wait, and the stream waits with them. When the folder exceeds its
+A full disk applies backpressure: dead letters wait, and the stream waits with them. When the folder exceeds its
 limit, the oldest segments are removed. A snapshot records the decision and the count; the removal happens once that
 snapshot is durable, in this process or the next one, so the count is always exact.
 """
@@ -12,7 +12,7 @@ from concurrent.futures import Executor
 from pathlib import Path
 from typing import Any
 
-from connectors import SINKS, DeadLetter, Sink, SinkUnavailable, resolve, split_uri
+from connectors import DeadLetter, SinkUnavailable
 from connectors.disk import Disk
 from connectors.files.dead_letters import (
     SEGMENT_BYTES,
@@ -33,6 +33,7 @@ from stream_engine.state.engine import Engine
 
 ENCODING = "--encoding"  # named by the message about a row in another encoding
 ENOUGH = 100  # events of an input from which on the rejected share indicates a wrong format
+WHAT = "dead letters"  # what a stream that cannot write them waits for
 _PIECE = 8 << 20
 
 
@@ -48,31 +49,24 @@ def letters_of(
 
 
 def folder_of(settings: Settings, directory: Path) -> Path:
-    """The folder of a state's dead letters; it exists even if there is a dead-letter topic."""
-    scheme, rest = split_uri(settings.dead_letters or "")
-    return Path(rest) if rest and scheme == "file" else directory / "dead_letters"
+    """The folder of a state's dead letters."""
+    return Path(settings.dead_letters) if settings.dead_letters else directory / "dead_letters"
 
 
-def opened_sinks(settings: Settings, directory: Path, stored: Mapping[str, Any]) -> dict[str, Sink]:
-    """The sinks of dead letters by scheme: the folder, and the topic if there is one. `stored` holds the sinks'
-    positions in the snapshot."""
+def opened_file(settings: Settings, directory: Path, stored: Mapping[str, Any]) -> DeadLetterFile:
+    """The folder of dead letters, opened at the position in `stored`, the sinks of the snapshot."""
     keep = settings.dead_letters_keep_bytes
     size = min(SEGMENT_BYTES, keep // 4) if keep else SEGMENT_BYTES  # whole segments are removed
-    folder = folder_of(settings, directory)
-    opened: dict[str, Sink] = {"file": DeadLetterFile(folder, stored.get("file", 0), segment_bytes=size)}
-    scheme, rest = split_uri(settings.dead_letters or "")
-    if rest and scheme != "file":
-        opened[scheme] = resolve(scheme, SINKS)(rest, stored.get(scheme), options=settings.kafka)
-    return opened
+    return DeadLetterFile(folder_of(settings, directory), stored.get("file", 0), segment_bytes=size)
 
 
 class DeadLetters:
-    """The sinks of one run by scheme, and the number of rejected events of each input. `keep_bytes` limits the folder
-    (0: no limit)."""
+    """The folder of one run's dead letters, and the number of rejected events of each input. `keep_bytes` limits the
+    folder (0: no limit)."""
 
     def __init__(
         self,
-        sinks: Mapping[str, Sink],
+        file: DeadLetterFile,
         max_reject_ratio: float,
         health: SourceHealth,
         context: Context,
@@ -83,19 +77,17 @@ class DeadLetters:
         self.first = ""  # first rejected event of this run: location and reason
         self.not_utf8 = 0  # rows of this run that were rejected because of their encoding
         self._keep_bytes = keep_bytes
-        self._sinks, self.max_ratio = sinks, max_reject_ratio
+        self._file, self.max_ratio = file, max_reject_ratio
         self._health, self._requests, self._log = health, context.requests, context.log
         self._refused: dict[str, int] = {}  # input -> events rejected in this run
         self._seen: dict[str, int] = {}  # input -> events seen in this run
         self._logged: set[str] = set()  # inputs whose first rejected event was logged
 
     def keep(self, block: Block, last_snapshot: int) -> None:
-        """Write a block's dead letters to every sink. Raises `RunFailed` if too many events of an input were
-        rejected."""
+        """Write a block's dead letters. Raises `RunFailed` if too many events of an input were rejected."""
         letters = block.dead_letters
         if letters:
-            for name, sink in self._sinks.items():
-                self._append(name, sink, letters)
+            self._append(letters)
             self.not_utf8 += sum(ENCODING in letter.message for letter in letters)
         record = block.records[0]
         where = unit_of(record).input_of(record.partition)
@@ -130,43 +122,37 @@ class DeadLetters:
                 f"read) and run again{more if last_snapshot else ''}"
             )
 
-    def _append(self, name: str, sink: Sink, letters: list[DeadLetter]) -> None:
-        """Write dead letters to a sink; wait until it accepts them, or until a stop is requested."""
+    def _append(self, letters: list[DeadLetter]) -> None:
+        """Write dead letters; wait until the disk accepts them, or until a stop is requested."""
         patience, began = 0.0, time.monotonic()
         while True:
             try:
-                sink.append(letters)
+                self._file.append(letters)
                 break
             except SinkUnavailable as error:
-                letters = []  # the sink has them; nothing is published before it is flushed
+                letters = []  # they are kept; nothing is published before it is flushed
                 if self._requests.stop:
                     return
                 if not patience:
-                    self._log.error("cannot write dead letters, waiting", sink=name, problem=str(error))
+                    self._log.error("cannot write dead letters, waiting", problem=str(error))
                 patience = min(5.0, patience + 0.5)
                 next_attempt = time.monotonic() + patience
                 while not self._requests.stop and time.monotonic() < next_attempt:
                     time.sleep(POLL_SECONDS)
-                    self._health.held_up(_named(name), began)
-        self._health.goes_on(_named(name))
+                    self._health.held_up(WHAT, began)
+        self._health.goes_on(WHAT)
 
     def flush(self, executor: Executor, remembered: MutableMapping[str, Any], counts: MutableMapping[str, int]) -> None:
-        """Make all dead letters durable. Writes to `remembered` the sinks' positions that the snapshot must hold, and
-        to `counts` the number of dead letters to remove once it is published. Raises `SinkUnavailable`, `OSError`."""
-        for name, sink in self._sinks.items():
-            flushed = executor.submit(sink.flush)
-            self._health.wait_for(_named(name), flushed)
-            remembered[name] = flushed.result()
-        if isinstance(file := self._sinks.get("file"), DeadLetterFile):
-            decided = executor.submit(self._limit, file, remembered, counts)
-            self._health.wait_for(_named("file"), decided)
-            decided.result()
+        """Make all dead letters durable. Writes to `remembered` the position that the snapshot must hold, and to
+        `counts` the number of dead letters to remove once it is published. Raises `SinkUnavailable`, `OSError`."""
+        flushed = executor.submit(self._flush, remembered, counts)
+        self._health.wait_for(WHAT, flushed)
+        flushed.result()
 
-    def _limit(
-        self, file: DeadLetterFile, remembered: MutableMapping[str, Any], counts: MutableMapping[str, int]
-    ) -> None:
-        """Choose the oldest segments for removal; never the one that is being written."""
-        sizes, _ = limit_folder(file, self._keep_bytes, remembered, counts)
+    def _flush(self, remembered: MutableMapping[str, Any], counts: MutableMapping[str, int]) -> None:
+        """The same; then choose the oldest segments for removal, never the one that is being written."""
+        remembered["file"] = self._file.flush()
+        sizes, _ = limit_folder(self._file, self._keep_bytes, remembered, counts)
         for path, letters in sizes.items():
             self._log.warning(
                 "dead letters exceed dead_letters_keep_bytes; the next snapshot removes the oldest",
@@ -177,8 +163,7 @@ class DeadLetters:
     def published(self, remembered: Mapping[str, Any]) -> None:
         """Remove what a snapshot counts as removed, now that it is durable. Never fails."""
         try:
-            if isinstance(file := self._sinks.get("file"), DeadLetterFile):
-                remove_segments(file, remembered)
+            remove_segments(self._file, remembered)
         except OSError as error:  # tried again after the next one
             self._log.warning("could not remove dead letters above the limit", problem=str(error))
 
@@ -187,8 +172,8 @@ class DeadLetters:
 
         At least 1. Too many if old segments were moved away by hand, or if dead letters of merged states are elsewhere.
         """
-        file = self._sinks.get("file")
-        if not isinstance(file, DeadLetterFile) or not file.lost:
+        file = self._file
+        if not file.lost:
             return
         counts = engine.counters["dead_letters"]
         there = sum(1 for _ in letters_of(engine.sinks, file.directory, file.disk))
@@ -226,7 +211,3 @@ def remove_segments(file: DeadLetterFile, remembered: Mapping[str, Any]) -> None
     for segment in segments_in(file.directory, file.disk) if before > 1 else []:
         if segment < before:
             file.disk.remove(os.path.join(file.directory, segment_name(segment)))
-
-
-def _named(sink: str) -> str:
-    return f"dead letters ({sink})"

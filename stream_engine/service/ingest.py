@@ -234,21 +234,24 @@ class Ingest:
         return size <= self.block_bytes and one_format and not self._in_flight.suspected
 
     def _together(self, records: list[Record]) -> Iterator[Block]:
-        """Messages as one block, or as several if they are too large together or if decoding fails."""
+        """Messages as one block, or as several if they do not fit into one or if decoding fails. Where only some were
+        taken, no more than twice as many are tried next: O(messages) however they are cut."""
+        most = len(records)
         while records:
-            self._in_flight.begins(records, alone=len(records) == 1)
+            some = records[:most]
+            self._in_flight.begins(some, alone=len(some) == 1)
             try:
-                decoded, refused_in = self._decoder(self._format or records[0].format).many(list(map(_VALUE, records)))
+                decoded, refused_in = self._decoder(self._format or some[0].format).many(list(map(_VALUE, some)))
             except Exception as error:
-                message, half = failure_of(error), len(records) // 2
-                if not half:
-                    yield self._refused(records[0], "decoder_failed", message)
-                    return
-                self._in_flight.begins_again()
-                yield from self._together(records[:half])
-                records = records[half:]
+                message, most = failure_of(error), len(some) // 2
+                if most:
+                    self._in_flight.begins_again()
+                else:
+                    yield self._refused(some[0], "decoder_failed", message)
+                    records, most = records[1:], 1
                 continue
-            done = records if decoded.values is None else records[: decoded.values]
+            done = some if decoded.values is None else some[: decoded.values]
+            most = 2 * len(done)
             letters = [
                 letter
                 for number, rejected in zip(refused_in, decoded.rejected)

@@ -30,7 +30,7 @@ from stream_engine.data.comparisons import Batch
 from stream_engine.order.partial_order import Verdicts
 from stream_engine.service import ingest
 from stream_engine.service.context import Context
-from stream_engine.service.dead_letters import DeadLetters, opened_sinks
+from stream_engine.service.dead_letters import DeadLetters, opened_file
 from stream_engine.service.ingest import Block, InFlight
 from stream_engine.service.prediction_monitor import PredictionMonitor
 from stream_engine.service.settings import Settings
@@ -181,8 +181,7 @@ class GuardStage:
 
 @dataclass(frozen=True, slots=True)
 class Learning:
-    """The engine, the guard's thread, the sinks of rejected events, and the predictors that are tested before
-    learning."""
+    """The engine, the guard's thread, the dead letters, and the predictors that are tested before learning."""
 
     engine: Engine
     judging: GuardStage
@@ -250,14 +249,12 @@ def open_learning(
     context: Context,
     stack: ExitStack,
 ) -> Learning:
-    """Open the sinks of dead letters and the guard's thread; `stack` closes them."""
-    sinks = opened_sinks(settings, directory, engine.sinks)
-    for sink in sinks.values():
-        stack.callback(sink.close)
+    """Open the folder of dead letters and the guard's thread; `stack` closes it."""
+    file = opened_file(settings, directory, engine.sinks)
     lines = LineNumbers(settings.input.format, text_layout_of(settings))
     stack.callback(lines.close)
     keep_bytes = settings.dead_letters_keep_bytes
-    dead_letters = DeadLetters(sinks, settings.input.max_reject_ratio, health, context, keep_bytes, lines)
+    dead_letters = DeadLetters(file, settings.input.max_reject_ratio, health, context, keep_bytes, lines)
     dead_letters.published(engine.sinks)
     judging = GuardStage(engine, beside=cpus() > 1 and not in_flight.suspected)
     stack.callback(judging.close)

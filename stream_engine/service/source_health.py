@@ -1,9 +1,9 @@
 """Whether the sources of a run are reachable and make progress, even while the stream waits for a disk or a broker.
 
 A stall (work without progress) sets a metric and is logged, and so is its end. Each partition is checked separately
-(one may have a hanging transaction or no leader), and so is whatever blocks the whole stream (a disk or a dead-letter
-topic that accepts no data). The main loop waits for work in other threads (a snapshot, a flush of dead letters) here,
-so that lag, stalls and readiness stay current however slow the disk is.
+(one may have a hanging transaction or no leader), and so is whatever blocks the whole stream (a disk that accepts no
+data). The main loop waits for work in other threads (a snapshot, a flush of dead letters) here, so that lag, stalls and
+readiness stay current however slow the disk is.
 """
 
 import time

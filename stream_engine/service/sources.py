@@ -12,7 +12,7 @@ from typing import Any
 
 from msgspec import structs
 
-from connectors import SINKS, SOURCES, STORES, Position, Source, UnusableSource, open_source, resolve, split_uri
+from connectors import SOURCES, STORES, Position, Source, UnusableSource, open_source, resolve, split_uri
 from connectors.files import check_readable, expand, named_twice
 from connectors.files.line_blocks import TextLayout, text_layout
 from connectors.files.readers import Sizes, kind_of
@@ -137,13 +137,8 @@ def check_runnable(settings: Settings) -> None:
         kind_of(settings.input.labels, None)
     elif settings.input.labels_columns:
         raise BadSettings("input.labels_columns: no effect without a file of labels (input.labels)")
-    if settings.dead_letters:
-        scheme, rest = split_uri(settings.dead_letters)
-        resolve(scheme, SINKS)
-        if scheme == "kafka":
-            parse_address(rest)
-        elif Path(rest).exists() and not Path(rest).is_dir():
-            raise BadSettings(f"dead_letters: {rest} is not a folder; name an existing folder, or a new one")
+    if settings.dead_letters and ("://" in settings.dead_letters or Path(settings.dead_letters).is_file()):
+        raise BadSettings(f"dead_letters: got {settings.dead_letters}, expected a folder, existing or new")
     if settings.kafka:
         from connectors.kafka.source import check_options
 

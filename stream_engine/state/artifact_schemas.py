@@ -146,12 +146,6 @@ def _embedding(artifact: Artifact) -> None:
         )
 
 
-def _feature_metric(artifact: Artifact) -> None:
-    check_names("object", artifact.arrays["utf8"], artifact.arrays["offsets"], least=1, most=None, rising=False)
-    check_figures(artifact.report)
-    _positive(artifact.report, "probability_slope")
-
-
 def _classes(report: Mapping[str, Any], name: str) -> int:
     classes = report.get(name, [])
     right = isinstance(classes, list) and all(isinstance(each, str) for each in classes)
@@ -184,12 +178,9 @@ def _classified(artifact: Artifact) -> None:
 
 def _kernel(artifact: Artifact) -> None:
     arrays, report = artifact.arrays, artifact.report
-    n = len(arrays["ids"]) if "ids" in arrays else len(arrays["neighbours"])
     if "ids" in arrays:
         _expect("known" in arrays, "ids: expected an array `known`, too")
         check_rising("ids", arrays["ids"])
-    if "linkage" in arrays:
-        _merges("linkage", arrays["linkage"], n)
     check_figures(report)
     mu, kernels = report.get("mu"), report.get("kernels")
     if artifact.kind == "kernel_learning" or mu is not None:
@@ -238,14 +229,12 @@ KERNEL_AXES: Axes = {
     "K": floats(SUBSET, SUBSET),
     "mu": floats(None),
     "coordinates": floats(OBJECTS, None),
-    "neighbours": ids(OBJECTS, None),
-    "linkage": ArraySpec(("f",), (None, 4), values="merges"),
     "ids": ids(SUBSET, least=0),
     "known": whole(OBJECTS, least=0, below=3),
     "factor": floats(OBJECTS, None),
     **numbers("objective", "satisfied", "explained"),
 }
-_KERNEL = ("K", "coordinates", "neighbours")
+_KERNEL = ("K", "coordinates")
 KERNEL_LEARNING = Schema(
     {**KERNEL_AXES, "K0": floats(SUBSET, SUBSET), "triplets": ids("triplets", 3), "dual": floats("triplets")},
     (*_KERNEL, "K0", "mu", "triplets", "dual"),
@@ -300,16 +289,6 @@ RELIABILITY = Schema(
     },
     ("utf8", "offsets", "accuracy", "weight", *_COUNTED),
     _named,
-)
-FEATURE_METRIC = Schema(
-    {  # a row an object of the table
-        **_NAMES,
-        "points": floats("names", None),
-        "compared": flags("names"),
-        "map": floats(None, None),
-    },
-    ("utf8", "offsets", "points", "compared"),
-    _feature_metric,
 )
 _SEEN = ("predicted", "score", "margin", "abstained", "part", "given")
 TRIPLET_BOOST = Schema(
@@ -380,7 +359,6 @@ SCHEMAS = {
     "spectral": SPECTRAL,
     "hierarchy": HIERARCHY,
     "reliability": RELIABILITY,
-    "feature_metric": FEATURE_METRIC,
     "triplet_boost": TRIPLET_BOOST,
     "classify": CLASSIFY,
     "kernel_learning": KERNEL_LEARNING,

@@ -402,8 +402,7 @@ class Engine:
         """Add the counts of another engine that read other partitions.
 
         Objects are united by name, accumulators are summed, the kept comparisons of the other guard are offered to this
-        one, and labels are united (for an object with two labels, this engine's stays). If only one engine keeps votes
-        of participants, the sum has them if the other one read no participants' names.
+        one, and labels are united (for an object with two labels, this engine's stays).
 
         Parameters
         ----------
@@ -413,21 +412,18 @@ class Engine:
         Raises
         ------
         OverlappingStates
-            If both engines read the same partition.
+            If both engines read the same partition, or keep different statistics.
         """
         both = sorted(self.positions.keys() & other.positions.keys())
         if both:
             raise OverlappingStates(f"both states have read {', '.join(both)}; their events would count twice")
-        if merging.without_optional(self.settings()) != merging.without_optional(other.settings()):
+        if self.settings() != other.settings():
             raise OverlappingStates(f"states of different kinds: {self.settings()} and {other.settings()}")
-        if self.accumulators.keys() != other.accumulators.keys():
-            agreed = merging.agreed(self.accumulators, other.accumulators, self.counters, other.counters)
-            self.accumulators = {name: agreed[name] for name in ACCUMULATORS if name in agreed}
         merging.all_mergeable(self.accumulators)
         theirs = merging.all_mergeable(other.accumulators)
         new_id = self.objects.ids(other.objects.names)
         try:
-            self._add(lambda name: (theirs[name] if name in theirs else empty(name)).state(), new_id)
+            self._add(lambda name: theirs[name].state(), new_id)
         except TooManyCounts as error:
             raise OverlappingStates(f"the states cannot be summed: {error}") from None
         if self.guard and other.guard:

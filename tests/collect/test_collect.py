@@ -263,30 +263,6 @@ def test_objects_come_while_people_answer(collecting, tmp_path):
         assert get(f"{study.base}/{path}").status_code == 404
 
 
-def test_questions_for_other_experiments_are_read_back(collecting, tmp_path):
-    study = collecting(config=NO_REFITS)
-    trials = study.owner("/questions.json?n=20").json()
-    assert len(trials) == 20 and trials[0]["choices"] == [trials[0]["data"]["left"], trials[0]["data"]["right"]]
-    with (tmp_path / "jspsych.csv").open("w", newline="") as file:  # as jsPsych writes it
-        writer = csv.DictWriter(file, ["trial_type", "rt", "response", *trials[0]["data"]])
-        writer.writeheader()
-        more = {"trial_type": "html-button-response", "rt": 812, "response": 1}
-        writer.writerows(trial["data"] | more for trial in trials)
-    rows = list(csv.DictReader(io.StringIO(study.owner("/questions.csv?n=20").text)))
-    assert len(rows) == 20 and len({row["id"] for row in rows}) == 20
-    with (tmp_path / "psychopy.csv").open("w", newline="") as file:
-        writer = csv.DictWriter(file, [*rows[0], "key_resp.keys"])
-        writer.writeheader()
-        writer.writerows(row | {"key_resp.keys": "2"} for row in rows)
-    engine("run", tmp_path / "jspsych.csv", "--state", tmp_path / "a", "--no-refits")
-    options = ["--type", "pick", "--columns", "shown=left|right,chosen=key_resp.keys", "--answers-by", "position"]
-    engine("run", tmp_path / "psychopy.csv", *options, "--state", tmp_path / "b", "--no-refits")
-    assert Store(tmp_path / "a").newest().counters["kinds"] == {"pick": 20}
-    for state in ("a", "b"):
-        counters = Store(tmp_path / state).newest().counters
-        assert counters["events"] == 20 and not counters["rejected"]
-
-
 def test_behind_a_proxy_with_a_prefix(collecting):
     study = collecting("--prefix", "/study", "--behind-proxy", config=NO_REFITS)
     assert f"{study.base}/study/ask" in study.said.read_text()

@@ -123,8 +123,6 @@ def test_what_cannot_be_done_is_said_in_one_line(inputs, tmp_path):
     assert "snapshot" in one_line(gone.stderr) and not (tmp_path / "none").exists()
     assert "--state" in one_line(engine("dead-letters", "list", status=2).stderr)
     engine("run", inputs[0], "--state", state, *RUN)
-    topic = engine("dead-letters", "list", "--state", state, "--dead-letters", "kafka://h:1/t", status=2)
-    assert "folder" in one_line(topic.stderr)
 
 
 def test_a_lost_folder_is_counted_and_ends_nothing(inputs, tmp_path):

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from connectors import SINKS, DeadLetter, UnusableSource, resolve
+from connectors import DeadLetter, UnusableSource
 from connectors.disk import Disk
 from connectors.files.dead_letters import (
     DeadLetterFile,
@@ -60,14 +60,13 @@ def test_every_byte_of_an_event_comes_back(value, key, partition, message):
 
 def test_positions_cut_back_what_came_later(tmp_path):
     directory = tmp_path / "state" / "dead_letters"  # neither is there yet
-    sink = resolve("file", SINKS)(directory)
+    sink = DeadLetterFile(directory)
     assert sink.flush() == 0 and not directory.exists()
     sink.append([letter(0), letter(1, b"\xff")])
     position = sink.flush()
     sink.append([letter(2)])
     assert sink.flush() > position == (directory / "000001.jsonl").read_bytes().index(b"\n", 200) + 1
     sink.append([letter(3)])  # never flushed
-    sink.close()
     again = DeadLetterFile(directory, position)
     assert [each["offset"] for each in lines(directory)] == [0, 10]
     again.append([letter(2)])

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from stream_engine.counts import DEFAULT_ACCUMULATORS
-from stream_engine.counts.judgements import Judgements
 from stream_engine.counts.removal import COUNTS, TRIPLET
 from stream_engine.counts.worker_votes import WorkerVotes, holds_nobody, names_of
 from stream_engine.data.comparisons import Batch, Decoded, Triplet
@@ -121,33 +120,9 @@ def test_a_state_that_holds_nobodys_votes_twice_goes_on_without():
     assert same(resumed.accumulators["worker_votes"].state(), engine_of(batches).snapshot().section("worker_votes"))
 
 
-@pytest.mark.parametrize("mine_keeps", [True, False])
-def test_one_of_two_states_keeps_no_votes(mine_keeps, monkeypatch):
-    def both(named_with: bool, named_without: bool, without=WITHOUT) -> tuple[Engine, Engine]:
-        keeps, lacks = engine_of(blocks(1, named_with)), engine_of(blocks(2, named_without), without)
-        return (keeps, lacks) if mine_keeps else (lacks, keeps)
-
-    one, other = both(True, False)
-    one.merge(other)
-    right = engine_of(blocks(1) + blocks(2, named=False)).snapshot()
-    assert votes(one.snapshot()) == votes(right) and list(one.accumulators) == list(DEFAULT_ACCUMULATORS)
-    kept, whole = one.snapshot().section("worker_votes"), right.section("worker_votes")
-    assert np.array_equal(kept["events"], whole["events"])
-
-    one, other = both(False, True)
-    one.merge(other)
-    assert list(one.accumulators) == list(WITHOUT)
-
-    one, other = both(True, True)
-    with pytest.raises(OverlappingStates, match=r"4.*\('.'\)"):
-        one.merge(other)
-    one, other = both(True, False, OLDER)
+def test_states_with_and_without_votes_are_not_merged():
     with pytest.raises(OverlappingStates, match="different kinds"):
-        one.merge(other)
-    monkeypatch.setattr(Judgements, "complete", False)
-    one, other = both(True, False)
-    with pytest.raises(OverlappingStates, match="judgements"):
-        one.merge(other)
+        engine_of(blocks(1)).merge(engine_of(blocks(2), WITHOUT))
 
 
 def test_a_state_stays_as_it_was_made_and_without_votes_if_named_so():

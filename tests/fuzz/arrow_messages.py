@@ -11,6 +11,7 @@ from tests.fuzz.events import some_event
 from tests.fuzz.mutations import flipped, kept_case
 from tests.fuzz.reading import alike, chance, outcome, seen
 from tests.support.event_worlds import essence
+from tests.support.joined_blocks import all_of
 
 TRUSTED = False
 FIELDS = ["type", "anchor", "near", "far", "objects", "odd", "central", "shown", "chosen", "ranked", "object", "label"]
@@ -95,7 +96,7 @@ def check(data: bytes) -> str:
     rows = _rows(data, done)
     assert seen(done) == (1 if rows is None else rows)
     others = [data, b"", data] if rng.random() < 0.5 else [data, data]
-    both, refused_in = Decoder(options).many(others)
+    both, refused_in = all_of(Decoder(options), others)
     assert sum(both.events.values()) == 2 * sum(done.events.values()) and both.filtered == 2 * done.filtered
     assert [r for n, r in zip(refused_in, both.rejected, strict=True) if n == 0] == done.rejected
     assert essence(both)[0] == done.names

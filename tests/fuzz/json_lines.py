@@ -4,7 +4,6 @@ import json
 from random import Random
 
 from stream_engine.data.comparisons import Decoded
-from stream_engine.formats.joined_blocks import joined
 from stream_engine.formats.json_events import Decoder
 from stream_engine.formats.json_places import places_of
 from stream_engine.formats.options import EventOptions
@@ -12,6 +11,7 @@ from tests.fuzz.events import some_event
 from tests.fuzz.mutations import damaged, kept_case
 from tests.fuzz.reading import alike, blocks_of, chance, outcome, pieces_of, put_together, seen
 from tests.support.event_worlds import essence
+from tests.support.joined_blocks import all_of, joined
 
 TRUSTED = True
 TOKENS = [
@@ -121,7 +121,7 @@ def _items(value: bytes) -> int:
 
 
 def _as_messages(values: list[bytes], options: EventOptions) -> None:
-    done, refused_in = Decoder(options).many(values)
+    done, refused_in = all_of(Decoder(options), values)
     parts = list(map(Decoder(options), values))
     assert essence(done) == essence(joined(parts))
     assert list(zip(refused_in, done.rejected, strict=True)) == [

@@ -20,13 +20,13 @@ from connectors import Record
 from connectors.arrow_headers import size_of_stream
 from connectors.kafka.client import sniff
 from stream_engine.formats import decoder, expand_in_pieces
-from stream_engine.formats.joined_blocks import joined
 from stream_engine.formats.options import Bounds, EventOptions
 from stream_engine.service.ingest import Ingest
 from stream_engine.state.engine import Engine
 from tests.conftest import ROOT
 from tests.support import oversized
 from tests.support.facts import states
+from tests.support.joined_blocks import joined
 from tests.support.oversized import EVENT
 from tests.support.process import ENVIRONMENT, engine
 
@@ -47,7 +47,7 @@ import json, resource, sys
 from pathlib import Path
 from connectors import Record
 from connectors.kafka.client import sniff
-from stream_engine.formats.joined_blocks import joined
+from tests.support.joined_blocks import joined
 from stream_engine.formats.options import EventOptions
 from stream_engine.service.ingest import Ingest
 

@@ -22,7 +22,6 @@ from tests.support.process import ENVIRONMENT, engine, one_line
 SETTINGS = """
 source = ["dummy://numbers"]
 accumulators = ["adds3", "triplet_counts", "dummy_accumulator"]
-dead_letters = "dummy://{sink}"
 [refits]
 kinds = ["dummy_refit"]
 [refits.params.dummy_refit]
@@ -42,7 +41,7 @@ def with_dummies(folder: Path, *arguments) -> subprocess.CompletedProcess:
 def folder(tmp_path_factory) -> Path:
     """A folder with a state that a run over the dummy source has made, its refit included."""
     folder = tmp_path_factory.mktemp("growth")
-    (folder / "settings.toml").write_text(SETTINGS.format(sink=folder / "letters.txt"))
+    (folder / "settings.toml").write_text(SETTINGS)
     done = with_dummies(folder, "run", "--config", folder / "settings.toml", "--state", folder / "state")
     assert done.returncode == 0, done.stderr
     return folder
@@ -53,12 +52,11 @@ def registered(monkeypatch):
     dummies.register(monkeypatch.setitem)
 
 
-def test_run_decodes_counts_refits_and_keeps_dead_letters(folder):
+def test_run_decodes_counts_and_refits(folder):
     state = json.loads(engine("inspect", "--state", folder / "state", "--json").stdout)
     assert state["summary"]["triplets"] == 3 and state["summary"]["rejected"] == {"missing_field": 1}
     assert state["artifacts"]["dummy_refit"]["report"] == {"objects": 5, "after": False}
     assert state["artifacts"]["dummy_refit"]["params"] == {"least": 2}
-    assert (folder / "letters.txt").read_text() == "missing_field\n"
     assert "dummy_refit (snapshot" in engine("inspect", "--state", folder / "state").stdout
 
 

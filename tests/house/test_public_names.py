@@ -30,7 +30,7 @@ PUBLIC = {
         "as_stream",
     ),
     "stream_engine.testing": ("check_accumulator", "check_format", "check_refit"),
-    "connectors": ("Position", "Record", "Source", "Sink", "SourceFailed", "SinkUnavailable", "UnusableSource"),
+    "connectors": ("Position", "Record", "Source", "SourceFailed", "SinkUnavailable", "UnusableSource"),
 }
 
 

@@ -10,7 +10,6 @@ from tests.support.facts import stating
 
 REGISTRIES = {
     "connectors.SOURCES": connectors.SOURCES,
-    "connectors.SINKS": connectors.SINKS,
     "formats.FORMATS": formats.FORMATS,
     "counts.ACCUMULATORS": counts.ACCUMULATORS,
     "refits.REFITS": refits.REFITS,

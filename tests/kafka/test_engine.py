@@ -1,11 +1,10 @@
-"""The whole engine on a real broker: exactly once through kills, shards and merge, dead letters, outages."""
+"""The whole engine on a real broker: exactly once through kills, shards and merge, outages."""
 
 import json
 
 import pytest
 
 from tests.kafka.exactly_once import trial
-from tests.support.kafka_reading import on_topic
 from tests.support.process import engine, jsonl, records, started, stopped, summary, until
 
 pytestmark = pytest.mark.kafka
@@ -61,29 +60,6 @@ def test_messages_of_every_kind(broker, new_topic, send, tmp_path):
     assert found["rejected"] == {"not_parseable": 1} and list(found["positions"].values()) == [7]
     send(topic, GOOD[:1])
     consumed(tmp_path / "s", 8, uri)  # goes on where the state ends, without options
-
-
-def test_dead_letter_topic_beside_the_file(broker, new_topic, send, tmp_path):
-    topic, dead = new_topic(), new_topic()
-    send(topic, [GOOD[0], (b"key", b"{bad"), b'{"anchor": "a"}'])
-    uri = f"kafka://{broker.bootstrap}"
-    consumed(
-        tmp_path / "s",
-        3,
-        f"{uri}/{topic}",
-        "--start",
-        "earliest",
-        "--dead-letters",
-        f"{uri}/{dead}",
-        "--max-reject-ratio",
-        "1",
-    )
-    letters = on_topic(broker.bootstrap, dead)
-    assert [letter.value for letter in letters] == [b"{bad", b'{"anchor": "a"}'] and letters[0].key is not None
-    headers = {key.rpartition(".")[2]: value.decode() for key, value in letters[1].headers}
-    assert headers["topic"] == topic and headers["offset"] == "2"
-    assert "missing_field" in headers.values()
-    assert len((tmp_path / "s" / "dead_letters" / "000001.jsonl").read_text().splitlines()) == 2
 
 
 def test_the_readmes_commands(broker, new_topic, tmp_path):

@@ -13,7 +13,7 @@ EVENT = b'{"anchor": "a", "near": "b", "far": "c"}'
 
 
 def test_the_password_stays_secret(own_broker, new_topic, send, tmp_path):
-    topic, dead = new_topic(), new_topic()
+    topic = new_topic()
     send(topic, [EVENT, b"{bad"])
     secret = tmp_path / "password"
     secret.write_text(PASSWORD + "\n")
@@ -30,8 +30,6 @@ def test_the_password_stays_secret(own_broker, new_topic, send, tmp_path):
         "0.2",
         "--max-reject-ratio",
         "1",
-        "--dead-letters",
-        f"kafka://{own_broker.secure_bootstrap}/{dead}",
         config=config,
     )
     try:

@@ -91,7 +91,7 @@ def open_source(monkeypatch):
 
     def make(script, stored=None, **more):
         left = list(script)
-        monkeypatch.setattr(kafka_source, "_client_class", lambda name: lambda *given: Unopened(left.pop(0)))
+        monkeypatch.setattr(kafka_source, "_client", lambda *given: Unopened(left.pop(0)))
         sources.append(KafkaSource("h:1/t", stored or {}, start="earliest", **more))
         return sources[-1]
 

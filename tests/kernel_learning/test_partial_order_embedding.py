@@ -334,27 +334,6 @@ def test_any_beta_publishes_its_best_iterate_and_says_if_it_is_not_certified(aux
         assert not report["certified"] and report["iterations"] <= 40 and made.arrays["K"].any()
 
 
-def test_the_sum_kernel_is_one_kernel(aux):
-    """combine = "sum" is KPOE with the sum of the kernels (eq. 7); new objects join by the same sum."""
-    _, triplets, specs = aux
-    snapshot = reference.snapshot_of(triplets, 24)
-    made = poe.refit(snapshot, poe.Params(kernels=specs, combine="sum", beta=300.0), 0)
-    kernels = auxiliary_kernels.load(specs, snapshot.objects).kernels
-    held = constraints(snapshot, "canonical")
-    alone = mkpoe.fit(held.rows, [kernels[0] + kernels[1]], 300.0, weight=held.weight, tolerance=1e-3)
-    assert made.report["mu"] == {"sum": 1.0} and made.arrays["W"].shape == (1, 24, 24)
-    np.testing.assert_allclose(made.arrays["K"], alone.gram, atol=1e-9 * np.abs(alone.gram).max())
-    beside = poe.refit(snapshot, poe.Params(form="diagonal", kernels=specs, combine="sum", beta=300.0), 0)
-    assert beside.arrays["W"].shape == (1, 24) and beside.report["mu"] == {"sum": 1.0}
-    part = poe.refit(snapshot, poe.Params(kernels=specs, combine="sum", beta=300.0, objects=12, rest="extended"), 0)
-    assert (part.arrays["known"] == 2).sum() == 12 and np.abs(part.arrays["factor"]).sum(axis=1).all()
-    across = auxiliary_kernels.summed(auxiliary_kernels.across(specs, snapshot.objects, part.arrays["ids"]))
-    points = part.arrays["map_0"] @ across.columns(np.arange(24))
-    np.testing.assert_allclose(
-        part.arrays["factor"] @ part.arrays["factor"].T, points.T @ points, atol=1e-3 * np.abs(points.T @ points).max()
-    )
-
-
 def test_too_few_to_hold_any_out():
     made = poe.refit(reference.snapshot_of(np.array([[0, 1, 2]]), 3), poe.Params(), 0)
     assert made.report["chosen_by"].startswith("too few comparisons") and made.arrays["satisfied"] == 1.0

@@ -141,7 +141,7 @@ def test_refit_finds_the_planted_kernel_and_fills_the_contract(tmp_path):
     made = kernel_learning.refit(
         snapshot, params, 0, None, lambda done, total, **figures: said.append((done, total, figures))
     )
-    assert {"K", "mu", "objective", "satisfied", "K0", "coordinates", "neighbours", "linkage"} <= made.arrays.keys()
+    assert {"K", "mu", "objective", "satisfied", "K0", "coordinates"} <= made.arrays.keys()
     fresh = triplet_rows(planted_triplets(np.random.default_rng(99), points, 5000))
     assert satisfied(made.arrays["K"], fresh) > 0.85
     assert made.report["gap"] <= 1e-4 and made.report["rank_K0"] < 20

@@ -137,7 +137,7 @@ def test_tables_have_names_in_place_of_ids_and_lose_nothing(what, format, publis
             first = (*entry.axes(array.ndim), "")[0]
             if first in ("n", "s"):
                 assert text(table["object"]) == (names if first == "n" else subset).tolist(), key
-            if entry.values == "merges" or (entry.values == "ids" and first == "s"):
+            if entry.values == "ids" and first == "s":
                 continue
             columns = [name for name in table.column_names if name not in ("object", "_object")]
             width = int(np.prod(array.shape[1:]))
@@ -196,7 +196,6 @@ def said(value) -> str:
 
 
 BY_ID = {  # tables whose rows or columns go by ids, not by what they say of objects, with the reason
-    "confidence": "lo is the one with the lower id",
     **dict.fromkeys((what for what in exports.every() if what.startswith("triplet_counts")), "likewise"),
     "partial_order": "the first of a pair is the one with the lower id; ties of the canonical order go by ids",
     "hierarchy": "equal heights are merged by ids",
@@ -248,7 +247,6 @@ def test_every_refit_has_an_export_and_every_array_of_it_is_declared_or_left_out
             entry = declared(what, array)
             assert entry is not None, f"{what}: {array} of {kind}"
             assert (entry.values == "ids") == (spoken.values == "ids"), (what, array)
-            assert entry.values != "merges" or spoken.values in ("merges", "labels")
             axes = entry.axes(len(spoken.axes)) if spoken.axes else ()
             for axis, letter in zip(spoken.axes or (), axes):
                 assert axis not in said or letter == said[axis], (what, array)

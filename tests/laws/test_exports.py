@@ -123,7 +123,6 @@ def test_what_is_not_there_says_what_makes_it(published):
         "adds3_trusted",
         "triplet_counts_weighted",
         "evidence",
-        "confidence",
     ):
         with pytest.raises(NothingToExport):
             exports.contents(what, bare)

@@ -17,7 +17,6 @@ from stream_engine.data.comparisons import EVENT_TYPES, Triplet
 from stream_engine.formats import FORMATS, decoder
 from stream_engine.formats.arrow_events import Decoder as ArrowDecoder
 from stream_engine.formats.csv_events import Decoder as CsvDecoder
-from stream_engine.formats.joined_blocks import joined
 from stream_engine.formats.json_events import Decoder as JsonDecoder
 from stream_engine.formats.options import EventOptions
 from tests.formats.examples import examples_of
@@ -34,6 +33,7 @@ from tests.support.event_worlds import (
     some_events,
 )
 from tests.support.facts import states
+from tests.support.joined_blocks import all_of, joined
 
 PLAIN = EventOptions()
 QUICK = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -347,7 +347,7 @@ def test_a_byte_order_mark_is_text_but_at_the_start_of_a_file():
 
 def test_a_message_whose_header_cannot_serve_is_one_refused_event():
     good = b"anchor,near,far\na,b,c\n"
-    done, refused_in = CsvDecoder(PLAIN).many([good, b"\xef\xbb\xbf", b"a,b\n1,2\n", b"x" * 200_000, good])
+    done, refused_in = all_of(CsvDecoder(PLAIN), [good, b"\xef\xbb\xbf", b"a,b\n1,2\n", b"x" * 200_000, good])
     assert refused_in == [1, 2, 3] and len(done.triplets) == 2
     assert [one.reason for one in done.rejected] == ["not_parseable"] * 3
     assert "anchor, near, far" in done.rejected[1].message
@@ -414,7 +414,7 @@ def test_many_messages_are_one_block(seed, options):
         values = [values[i] for i in rng.permutation(len(values))]
     if seed == 3:
         values.insert(7, ipc_of(arrow_of(events[:9])))
-    done, refused_in = JsonDecoder(options).many(values)
+    done, refused_in = all_of(JsonDecoder(options), values)
     parts = [JsonDecoder(options)(value) for value in values]
     assert essence(done) == essence(joined(parts)) and done.empty == sum(not value for value in values)
     found = list(zip(refused_in, done.rejected, strict=True))
@@ -422,7 +422,7 @@ def test_many_messages_are_one_block(seed, options):
     if seed == 0:  # but for the places of refusals, these are the lines of one block
         assert except_places(done) == except_places(JsonDecoder(options)(b"\n".join(values)))
     batches = [arrow_of(events[at : at + 30]) for at in (0, 30, 60)]
-    whole, _ = ArrowDecoder(options).many(batches)
+    whole, _ = all_of(ArrowDecoder(options), batches)
     assert except_places(whole) == except_places(ArrowDecoder(options)(arrow_of(events)))
     assert joined([]).names == []
 
@@ -455,7 +455,7 @@ def test_many_arrow_messages_are_one_block(seed, options):
             *values[:3],
         ]
         values = [values[i] for i in rng.permutation(len(values))]
-    done, refused_in = ArrowDecoder(options).many(values)
+    done, refused_in = all_of(ArrowDecoder(options), values)
     parts = [ArrowDecoder(options)(value) for value in values]
     assert essence(done) == essence(joined(parts)) and done.empty == sum(not value for value in values)
     assert list(zip(refused_in, done.rejected, strict=True)) == [
@@ -490,7 +490,7 @@ def test_refusals_leave_nothing_for_the_collector():
         for decode, value, header, alone in cases:
             assert len(decode(value, header).rejected) == 1
             if alone:  # without a header, as messages are
-                assert decode.many([value] * 2)[1] == [0, 1]
+                assert all_of(decode, [value] * 2)[1] == [0, 1]
         assert gc.collect() == 0
     finally:
         gc.unfreeze()

@@ -15,7 +15,7 @@ from scipy.optimize import minimize
 from stream_engine.embedding.fit import Setting, with_setting
 from stream_engine.embedding.individual import fit_weights
 from stream_engine.embedding.questions import of_rows
-from stream_engine.kernel_learning import factored, linear, metric
+from stream_engine.kernel_learning import factored, linear
 from tests.conftest import ROOT
 from tests.kernel_learning.test_factored import random_problem
 from tests.support.individual_worlds import world
@@ -35,11 +35,6 @@ def weights():
     return fit_weights(questions, with_setting(questions, Setting("ste", 2, 0.3)), 3.0)
 
 
-def map_of_features():
-    rng = np.random.default_rng(0)
-    return metric.fit(rng.integers(0, 8, (30, 4)), rng.uniform(0.5, 3, 30), rng.normal(size=(8, 4)), 2, 0.5)
-
-
 def columns():
     rng = np.random.default_rng(0)
     linear.solve(linear.dense_map(rng.normal(size=(20, 4)), np.full(4, 0.5)), np.ones(20))
@@ -52,7 +47,6 @@ def factors(loss: str):
 FITS = {
     "stream_engine.embedding.fit": (one_map, lambda: one_map(1.0)),
     "stream_engine.embedding.individual": (weights,),
-    "stream_engine.kernel_learning.metric": (map_of_features,),
     "stream_engine.kernel_learning.linear": (columns,),
     "stream_engine.kernel_learning.factored": (lambda: factors("ste"), lambda: factors("hinge")),
 }

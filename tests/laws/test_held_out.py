@@ -33,7 +33,7 @@ from stream_engine.evaluation.probability import of_counts
 from stream_engine.evaluation.worker_reliability import REPORTED
 from stream_engine.formats import decoder
 from stream_engine.formats.options import EventOptions
-from stream_engine.refits import REFITS, beta_choice, feature_metric, refit_module
+from stream_engine.refits import REFITS, beta_choice, refit_module
 from stream_engine.report import learning
 from stream_engine.report.material import material
 from stream_engine.state.engine import Engine
@@ -275,24 +275,12 @@ def test_every_registered_figure_is_told():
     assert {*ESTIMATORS, "ComparisonClassifier", "ComparisonClustering", "as_stream"} == {*estimators.__all__}
 
 
-@pytest.mark.parametrize("name", ["feature_metric", "reliability"])
-def test_answers_that_are_held_out_move_nothing_but_their_figure(name, tmp_path):
-    """These are turned round: what chose is as it was, and what was right is wrong. Of answers that name a new object
-    the anchor's place, too, is told by others alone."""
-    one = world("places", 0)
-    if name == "reliability":
-        out = object_folds(name_hashes([f"w{i}" for i in range(WORKERS)], 0), REPORTED)[one.who] == REPORTED - 1
-        figure = "predictor_agreement"
-    else:
-        fold = object_folds(name_hashes([f"o{i}" for i in range(N)], 0), feature_metric.REPORTED)
-        out = (fold == feature_metric.REPORTED - 1)[one.rows].any(axis=1)
-        figure = "accuracy"
+def test_answers_that_are_held_out_move_nothing_but_their_figure():
+    """These are turned round: what chose is as it was, and what was right is wrong."""
+    one, figure = world("places", 0), "predictor_agreement"
+    out = object_folds(name_hashes([f"w{i}" for i in range(WORKERS)], 0), REPORTED)[one.who] == REPORTED - 1
     rows = np.where(out[:, None], one.rows[:, [0, 2, 1]], one.rows)
-    table = np.random.default_rng(1).normal(size=(N, 6)) + one.place @ np.random.default_rng(2).normal(size=(2, 6))
-    text = "\n".join(f"o{i}," + ",".join(map(str, row)) for i, row in enumerate(table.tolist()))
-    (tmp_path / "features.csv").write_text(f"object,{','.join('abcdef')}\n{text}\n")
-    features = {"features": {"file": str(tmp_path / "features.csv"), "kind": "linear"}, "forms": ("metric",)}
-    tell = refitted(name, **(features if name == "feature_metric" else {}))
+    tell = refitted("reliability")
     then, now = tell(one), tell(one._replace(snapshot=learned(rows, one.who, 0 * one.who)))
     assert 0 < out.mean() < 1 and then[figure] != 0.5
     assert now[figure] == pytest.approx(1 - then[figure]) and now.get("tried") == then.get("tried")

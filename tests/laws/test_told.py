@@ -169,15 +169,6 @@ class World:
             right += n_lo if m > 0 else n_hi if m < 0 else (n_lo + n_hi) / 2
         return right / of if of else 0.5
 
-    def nearer(self, a: str, lo: str, hi: str) -> float:
-        x = self.fits["embedding"].X
-        a, lo, hi = (x[self.row[name]] for name in (a, lo, hi))
-        return float(((a - hi) ** 2).sum() - ((a - lo) ** 2).sum())
-
-    def together(self, a: str, lo: str, hi: str) -> float:
-        label = {name: self.fits["sdp_clustering"].labels[self.row[name]] for name in self.names}
-        return float(label[a] == label[lo]) - float(label[a] == label[hi])
-
     def by_kernel(self, kind: str):
         fit = self.fits[kind]
         ids = fit.ids.tolist()
@@ -206,15 +197,6 @@ class World:
         apart = (diagonal[:, None] + diagonal - 2 * fit.K).round(9)
         kept = [apart[row[i], row[j]] < apart[row[k], row[l]] for i, j, k, l in fit.constraints.tolist()]
         return float(np.mean(kept))
-
-    def nearest_by_kernel(self, kind: str, name: str, rank: int) -> int:
-        fit = self.fits[kind]
-        ids, x = fit.ids.tolist(), self.row[name]
-        if x not in ids:
-            return -1
-        apart = fit.K.diagonal()[:, None] + fit.K.diagonal() - 2 * fit.K
-        order = [ids[i] for i in np.argsort(apart[ids.index(x)], kind="stable") if ids[i] != x]
-        return order[rank] if rank < len(order) else -1
 
     def own(self, worker: str) -> Counter:
         return Counter(rows for rows, event in self.triplets if event.get("worker", "") == worker)
@@ -444,7 +426,6 @@ TOLD = {
     },
     "k1": {"K": lambda w, a, b: w.k(1, a, b)},
     "k2": {"K": lambda w, a, b: w.k(2, a, b)},
-    "confidence": KEYS | CONFIDENCE,
     "questions": KEYS
     | CONFIDENCE
     | {
@@ -456,9 +437,6 @@ TOLD = {
         "as_anchor": lambda w, o: sum(rows[0] == o for rows, _ in w.triplets),
         "questions": lambda w, o: len(w.about(o)) + sum(any(o in p for p in q) for q in w.quadruplet_questions()),
         "cluster_stability": of_fit("sdp_clustering", "stability"),
-        "right_embedding": lambda w, o: w.right(o, w.nearer),
-        "right_sdp_clustering": lambda w, o: w.right(o, w.together),
-        **{f"right_{kind}": lambda w, o, kind=kind: w.right(o, w.by_kernel(kind)) for kind in KERNELS},
     },
     "objects": ANSWERS
     | {
@@ -573,7 +551,6 @@ TOLD = {
         "objects": lambda w, row: "; ".join(w.names[i] for i in np.argsort(-w.fits["dimensions"].X[:, row])),
         **{name: of_fit("dimensions", name) for name in ("reproducibility", "importance", "importance_error")},
     },
-    "feature_metric": copied("feature_metric", "points compared map") | {"axis_*": axis("feature_metric", "points")},
     "booster": copied(
         "triplet_boost",
         "j k alpha o_j o_k predicted given score abstained margin part bound log_bound curve_rounds train_error "
@@ -603,12 +580,9 @@ TOLD = {
         },
     },
     **{
-        stem: copied(
-            kind, "K K0 W map_0 coordinates dual known linkage mu objective triplets constraints ids explained"
-        )
+        stem: copied(kind, "K K0 W map_0 coordinates dual known mu objective triplets constraints ids explained")
         | {
             "method": lambda w, kind=kind: kind,
-            "neighbours": lambda w, o, rank, kind=kind: w.nearest_by_kernel(kind, o, rank),
             "satisfied": lambda w, kind=kind: w.satisfied(kind) if kind == "kernel_learning" else w.constraints_kept(),
             "auxiliary": lambda w, at: "identity",
         }
@@ -652,7 +626,7 @@ def test_every_array_is_told_as_it_is_defined(what, published, world):
         if "lo" in heads:  # by anchor, then by the other two, in the order of ids
             rows = [tuple(map(world.row.get, key)) for key in keys]
             assert rows == sorted(rows) and {*keys} <= world.questions().keys() and len({*keys}) == len(keys)
-        if what in ("confidence", "triplet_counts"):
+        if what == "triplet_counts":
             assert {*keys} == world.questions().keys()
         if what == "questions":
             wanted = {(a, *((lo, hi) if (n, lo) > (m, hi) else (hi, lo))) if n != m else (a, *sorted((lo, hi)))

@@ -12,14 +12,6 @@ EXCLUDED = {
         "subset_of_objects": "it is about workers, and every answer tells of them",
         "subset_of_objects_of_poor_snapshots": "it is about workers, and every answer tells of them",
     },
-    "feature_metric": {
-        "renamed_objects": "objects are held out by a hash of names: ids and arrival do not matter",
-        "permuted_ids": "a search that is not convex ends a little elsewhere; see tests/refits/test_feature_metric.py",
-        "previous_artifact": "each fit is made from the features alone",
-        "axes_are_declared": "its rows are the objects of the table, which has names of its own",
-        "subset_of_objects": "its objects are those of the table",
-        "subset_of_objects_of_poor_snapshots": "its objects are those of the table",
-    },
     "triplet_boost": {
         "permuted_ids": "references are drawn by number; with the same pairs it holds, see test_triplet_boost"
     },

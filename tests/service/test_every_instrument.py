@@ -31,6 +31,7 @@ from stream_engine.service.http.access import REASONS as REFUSALS
 from stream_engine.service.metrics import Metrics
 from stream_engine.service.run import run
 from stream_engine.service.settings import loading as configuration
+from stream_engine.state.engine import Engine
 from stream_engine.state.store import Store
 from tests.formats.json_examples import REJECTS
 from tests.service.test_prediction_monitor import events as drifting_events
@@ -250,7 +251,10 @@ def of_deeds(driven: Driven, folder: Path, monkeypatch) -> None:
     engine("forget", "--state", state, "--object", "gone")
     with source.open("a") as file:
         file.write(f"{TRIPLET}\n" * 3)
-    engine("seek", "--state", state, source, "+2")
+    moved = Engine.restore(Store(state).newest())
+    moved.lost[str(source)] = 2
+    moved.note("seek", partition=str(source))
+    Store(state).publish(moved.snapshot())
     shutil.rmtree(state / "dead_letters")
     again, _ = ran(state, [source, other], **rule)
     counters = Store(state).latest().snapshot.counters

@@ -1,4 +1,4 @@
-"""The pieces of a run where a disk or a sink does not do as it is told."""
+"""The pieces of a run where a disk does not do as it is told."""
 
 import time
 
@@ -7,6 +7,7 @@ from prometheus_client import CollectorRegistry
 
 from connectors import DeadLetter, Record, SinkUnavailable
 from connectors.disk import Disk
+from connectors.files.dead_letters import DeadLetterFile
 from stream_engine import Engine, Triplet
 from stream_engine.formats.options import EventOptions
 from stream_engine.service import source_health
@@ -34,10 +35,11 @@ class FullDisk(Disk):
         super().write_new(path, chunks)
 
 
-class BusySink:
-    """Keeps what it is given, and refuses so many times to say that it has."""
+class BusyFile(DeadLetterFile):
+    """Keeps in memory what it is given, and refuses so many times to say that it has."""
 
     def __init__(self, refusals: int):
+        super().__init__("no-such-folder")
         self.refusals, self.letters = refusals, []
 
     def append(self, letters: list[DeadLetter]) -> None:
@@ -46,21 +48,16 @@ class BusySink:
             self.refusals -= 1
             raise SinkUnavailable("full")
 
-    def flush(self) -> int:
-        return len(self.letters)
-
-    def close(self) -> None: ...
-
 
 class World:
     """An engine with what the pieces of its run share."""
 
-    def __init__(self, sinks, max_reject_ratio=0.5):
+    def __init__(self, file, max_reject_ratio=0.5):
         self.engine, self.requests, self.log = Engine(), Requests(), Lines()
         self.metrics = Metrics(CollectorRegistry())
         self.context = Context(self.metrics, self.log, self.requests)
         self.health = SourceHealth(self.engine, self.context)
-        self.dead_letters = DeadLetters(sinks, max_reject_ratio, self.health, self.context)
+        self.dead_letters = DeadLetters(file, max_reject_ratio, self.health, self.context)
 
     def said(self, field: str) -> list[dict]:
         """The fields of the log lines that have this one."""
@@ -74,7 +71,7 @@ def block_of(lines: list[bytes]):
 
 
 def test_a_full_disk_is_told_and_the_next_snapshot_is_due(tmp_path):
-    disk, world = FullDisk(), World({"file": BusySink(0)})
+    disk, world = FullDisk(), World(BusyFile(0))
     monitor = PredictionMonitor(DriftSettings(), world.metrics, world.log)
     publisher = SnapshotPublisher(
         world.engine,
@@ -110,27 +107,27 @@ def test_a_full_disk_is_told_and_the_next_snapshot_is_due(tmp_path):
         monitor.close()
 
 
-def test_a_full_sink_holds_the_stream_up_until_it_can_take_more(monkeypatch):
+def test_a_full_disk_holds_the_stream_up_until_it_can_take_more(monkeypatch):
     monkeypatch.setattr(source_health, "STALL_SECONDS", 0.1)
-    sink = BusySink(1)
-    world = World({"topic": sink})
+    file = BusyFile(1)
+    world = World(file)
     began = time.monotonic()
     world.dead_letters.keep(block_of([b'{"anchor": "a"}']), 0)
     assert time.monotonic() - began > 0.4
-    assert [letter.reason for letter in sink.letters] == ["missing_field"]  # once, although it was asked twice
-    assert [more["sink"] for more in world.said("sink")] == ["topic"]
-    assert {more["where"] for more in world.said("where")} == {"dead letters (topic)"}
+    assert [letter.reason for letter in file.letters] == ["missing_field"]  # once, although it was asked twice
+    assert [more["problem"] for more in world.said("problem")] == ["full"]
+    assert {more["where"] for more in world.said("where")} == {"dead letters"}
 
 
 def test_a_request_to_stop_ends_the_waiting():
-    world = World({"topic": BusySink(1000)})
+    world = World(BusyFile(1000))
     world.requests.stop = True
     world.dead_letters.keep(block_of([b'{"anchor": "a"}']), 0)
     assert world.health.not_ready() == "stopping"
 
 
 def test_too_many_refusals_end_the_run():
-    world = World({"file": BusySink(0)})
+    world = World(BusyFile(0))
     good, bad = b'{"anchor": "a", "near": "b", "far": "c"}', b'{"anchor": "a"}'
     world.dead_letters.keep(block_of([bad] * 99), 4)  # too few to judge
     world.dead_letters.keep(block_of([good] * 100), 4)

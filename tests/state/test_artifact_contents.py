@@ -25,7 +25,7 @@ def moved(*by):
 
 
 def kernel(**more):
-    places = {"K": np.eye(N), "coordinates": np.zeros((N, 2)), "neighbours": np.zeros((N, 3), TINY), "linkage": MERGED}
+    places = {"K": np.eye(N), "coordinates": np.zeros((N, 2))}
     return {**places, **more}
 
 
@@ -41,10 +41,6 @@ def good(kind):
             {**workers, "accuracy": np.ones(2), "weight": np.ones(2)}
             | dict.fromkeys(SCHEMAS["reliability"].required[4:], np.zeros(2, WHOLE)),
             {},
-        ),
-        "feature_metric": (
-            {**pack_names(["a", "b"]), "points": np.zeros((2, 3)), "compared": np.zeros(2, bool)},
-            {"probability_slope": 1.0},
         ),
         "triplet_boost": (
             dict.fromkeys(("predicted", "given"), labels)
@@ -98,7 +94,7 @@ def test_the_smallest_of_each_kind_is_read_and_lacks_nothing(kind):
         with pytest.raises(Corrupt, match="expected") as caught:
             checked(kind, {name: None})
         assert name in str(caught.value)
-    if "reliability" not in kind and kind != "feature_metric" and kind != "hierarchy":
+    if "reliability" not in kind and kind != "hierarchy":
         with pytest.raises(Corrupt, match="4 objects.*3"):
             checked(kind, n=3)
 
@@ -108,7 +104,6 @@ SETS = np.zeros((0, 1), np.uint8)
 NO_VOTERS = {"j": np.zeros(0, TINY), "k": np.zeros(0, TINY), "alpha": np.zeros(0), "o_j": SETS, "o_k": SETS}
 WARM = {"warm_ids": np.array([0, 2, 3]), "warm_k": np.array([2, 3]), "warm_rho": np.ones(2), "warm_v": np.zeros((2, 6))}
 SOME = {"ids": np.array([0, 2, 3]), "known": np.array([1, 0, 1, 2]), "K": np.eye(3), "K0": np.eye(3)}
-SOME |= {"linkage": np.array([[0, 1, 0.5, 2], [2, 3, 0.7, 3]])}
 NO_RING = {"ring": np.zeros((0, 4), TINY), "ring_worker": np.zeros(0, WHOLE)}
 NO_RING |= {"numbers": np.array([0, 0, (1 << 60) - 1, N])}
 WEIGHTED = {"weights": np.ones((3, 2)), "information": np.ones((3, 2)), "weighting": np.array([3.0, 0.0, 1.0])}
@@ -129,9 +124,6 @@ READ = {
     "reliability": [
         (pack_names(["", "v"]),),  # somebody who gave no name
     ],
-    "feature_metric": [
-        ({}, {"probability_slope": 0.0}),
-    ],
     "triplet_boost": [
         ({}, {"rounds": (1 << 48) - 1}),
         ({"o_j": np.zeros((3, 2), np.uint8), "o_k": np.zeros((3, 2), np.uint8)}, {"classes": list("abcdefghi")}),
@@ -142,7 +134,7 @@ READ = {
     ],
     "kernel_learning": [
         (SOME,),
-        ({"neighbours": np.array([[-1, N - 1]] * N), "factor": np.zeros((N, 3))}, {"mu": {}}),
+        ({"factor": np.zeros((N, 3))}, {"mu": {}}),
         ({"triplets": np.array([[0, 1, 3]]), "dual": np.ones(1), "mu": np.zeros(2)}, {"accuracy": 1.0}),
     ],
     "partial_order_embedding": [
@@ -186,10 +178,6 @@ REFUSED = {
         ("i|j|k|w|dual|alpha", {"i": np.zeros(2, TINY), "j": np.zeros(2, TINY), "w": np.zeros(1)}),
         ("i|j|w", {"i": np.array(0), "j": np.array(1)}),
     ],
-    "feature_metric": [
-        ("probability_slope", {}, {"probability_slope": -1e-9}),
-        ("object", pack_names(["a", "a"])),
-    ],
     "triplet_boost": [
         ("classes", {}, {"classes": ["x", 1]}),
         ("rounds", {}, {"rounds": 1 << 48}),
@@ -208,10 +196,7 @@ REFUSED = {
         ("ids", {**SOME, "known": None}),
         ("ids", {**SOME, "ids": np.array([0, 3, 2])}),
         ("K|ids|K0", {**SOME, "ids": np.array([0, 2])}),
-        ("linkage", {**SOME, "linkage": MERGED}),
         ("known", {"known": np.array([0, 1, 3, 0])}),
-        ("linkage", {"linkage": MERGED[:2]}),
-        ("neighbours", {"neighbours": np.full((N, 1), N)}),
         ("i|j|k|w|dual|alpha", {"dual": np.ones(1)}),
         ("mu", {}, {"mu": [1.0]}),
     ],

@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 
 import connectors
-from connectors import DeadLetter, Position
+from connectors import Position
 from stream_engine import counts, exports, formats, refits
 from stream_engine.counts.adds_similarity import AddS3
 from stream_engine.data.array_checks import ArraySpec
@@ -29,7 +29,6 @@ DUMMIES = (
     (counts.ACCUMULATORS, "dummy_accumulator", f"{__name__}:DummyAccumulator"),
     (formats.FORMATS, "dummy_format", f"{__name__}:DummyDecoder"),
     (connectors.SOURCES, "dummy", f"{__name__}:source"),
-    (connectors.SINKS, "dummy", f"{__name__}:DummySink"),
 )
 NAMES = ("pear", "apple", "fig", "date", "kiwi")  # in the order of their first appearance, which is not that of names
 LINES = b"pear apple fig\ndate kiwi pear\nnonsense\napple fig kiwi\n"
@@ -106,21 +105,3 @@ def _as_json(value: bytes | None) -> bytes:
 def source(rest: str, positions: Mapping[str, Position], *, format: str | None = None) -> MemorySource:
     """The same lines, always."""
     return MemorySource(rest, positions, items=[LINES], format="dummy_format")
-
-
-class DummySink:
-    """Dead letters as lines of a file, which is named in the URI."""
-
-    def __init__(self, rest: str, stored: object, options: object = None):
-        self.path, self.letters = rest, []
-
-    def append(self, letters: list[DeadLetter]) -> None:
-        self.letters += letters
-
-    def flush(self) -> int:
-        with open(self.path, "a") as file:
-            file.writelines(f"{letter.reason}\n" for letter in self.letters)
-        self.letters = []
-        return 0
-
-    def close(self) -> None: ...

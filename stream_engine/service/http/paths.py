@@ -158,11 +158,6 @@ READ = {
     "/nearest": Operation("`?object=NAME&k=5`: the nearest objects in the embedding. JSON", Nearest, NearestQuery),
     "/ask": Operation("`?n=10&participant=NAME`: the questions to ask next. JSON", AskedQuestions, AskQuery),
     "/openapi.json": Operation("these paths, as an OpenAPI document. JSON", _Json),
-    "/docs": Operation("redirects to `/docs/`, this manual. HTML", HTML),
-    "/docs/": Operation("index of the manual. HTML", HTML),
-    "/docs/{page:path}": Operation(
-        "a page of the manual, such as `/docs/reference/settings`; append `.md` for Markdown", HTML
-    ),
     "/progressive": Operation("progressive validation: accuracy of predictions before each update. JSON", _Json),
 }
 ADMIN = {
@@ -188,8 +183,7 @@ def document(admin: bool) -> dict[str, Any]:
     paths: dict[str, Any] = {}
     for path, one in operations.items():
         method = "post" if one.body or path in ADMIN else "get"
-        bare = path.replace(":path", "")
-        paths[bare] = {method: _operation(bare, one, schema_of, components)}
+        paths[path] = {method: _operation(path, one, schema_of, components)}
     for each in operations.values():
         if each.query:
             components.pop(each.query.__name__, None)  # its fields are parameters

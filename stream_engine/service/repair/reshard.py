@@ -18,7 +18,7 @@ from connectors.disk import Disk, make_folders
 from connectors.files.dead_letters import DeadLetterFile, check_folder
 from stream_engine.service.dead_letters import letters_of
 from stream_engine.service.repair.recount import empty_like
-from stream_engine.service.repair.seek import CannotMove, unit_of
+from stream_engine.service.repair.seek import is_of_a_topic
 from stream_engine.state.engine import Engine, OverlappingStates
 from stream_engine.state.snapshot import Snapshot
 from stream_engine.state.store import NoSuchSnapshot, Store
@@ -85,10 +85,7 @@ def topic_and_number(name: str) -> tuple[str, int] | None:
     >>> topic_and_number("votes/3"), topic_and_number("/data/a.jsonl/3")
     (('votes', 3), None)
     """
-    try:
-        if unit_of(name) != "message":
-            return None
-    except CannotMove:
+    if not is_of_a_topic(name):
         return None
     topic, _, number = name.rpartition("/")
     return topic, int(number)

@@ -189,7 +189,7 @@ class Settings(_Section, frozen=True):
     follow: bool = False  # whether to keep reading files as they grow
     listen: str | None = None  # address of the HTTP server, HOST:PORT; not set: no server
     memory_gb: Annotated[float, Meta(gt=0)] | None = None  # memory limit of the process and its refits
-    dead_letters: str | None = None  # folder of rejected events (default DIR/dead_letters), or an additional topic
+    dead_letters: str | None = None  # folder of rejected events; not set: DIR/dead_letters
     dead_letters_keep_bytes: _Count = 10_000_000_000  # size limit of the folder; the oldest are removed; 0: none
     accumulators: tuple[AccumulatorName, ...] = DEFAULT_ACCUMULATORS  # statistics of a new state
     guard: bool = True  # whether to maintain the partial order; must not change for a state

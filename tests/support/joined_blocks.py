@@ -1,7 +1,7 @@
 """Consecutive blocks as one block: the same as decoding their values together. O(names + comparisons)."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Any
 
@@ -11,20 +11,18 @@ from stream_engine.data.comparisons import EVENT_TYPES, Decoded, Kinds, Provenan
 from stream_engine.formats.event_block import nothing
 from stream_engine.formats.event_columns import Pool
 
-EVENTS_AT_ONCE = 1 << 18
 
-
-def one_by_one(decode: Callable[[Any], Decoded], values: Sequence[Any]) -> tuple[Decoded, list[int]]:
-    """`many` for a decoder without a faster way: decode values one by one; also returns the value of each rejected
-    event."""
+def all_of(decoder: Any, values: Sequence[Any]) -> tuple[Decoded, list[int]]:
+    """All values by `many`, however few it takes at a time; also returns the value of each rejected event."""
     parts: list[Decoded] = []
-    events = 0
-    for value in values:
-        parts.append(decode(value))
-        events += sum(parts[-1].events.values()) + len(parts[-1].rejected)
-        if parts[-1].rest or events > EVENTS_AT_ONCE:
-            break
-    return joined(parts)._replace(values=len(parts)), [n for n, part in enumerate(parts) for _ in part.rejected]
+    refused_in: list[int] = []
+    at = 0
+    while at < len(values):
+        part, found = decoder.many(values[at:])
+        parts.append(part)
+        refused_in += [at + n for n in found]
+        at += len(values) - at if part.values is None else part.values
+    return joined(parts), refused_in
 
 
 class _Chained:
