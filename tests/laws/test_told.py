@@ -25,14 +25,14 @@ NAMES = [*"dacbfe", "g h", "é"]
 HALF_LIFE, WINDOW = 50.0, 40  # of `state`
 
 
-def events() -> list[dict]:
+def events(names=NAMES, size: int = 200, people: int = 4, wrong: float = 0.2) -> list[dict]:
     """Triplets alone and with votes, picks, odd ones out, quadruplets, labels and catch trials, by people and nobody,
     with and without weights, times, response times and samplers."""
     rng, made = np.random.default_rng(5), []
-    place = dict(zip(NAMES, rng.permutation(len(NAMES))))
-    for number in range(200):
-        a, b, c, d = (str(name) for name in rng.permutation(NAMES)[:4])
-        near, far = (b, c) if (abs(place[a] - place[b]) < abs(place[a] - place[c])) ^ (rng.random() < 0.2) else (c, b)
+    place = dict(zip(names, rng.permutation(len(names))))
+    for number in range(size):
+        a, b, c, d = (str(name) for name in rng.permutation(names)[:4])
+        near, far = (b, c) if (abs(place[a] - place[b]) < abs(place[a] - place[c])) ^ (rng.random() < wrong) else (c, b)
         triplet = {"anchor": a, "near": near, "far": far}
         shown = [str(name) for name in rng.permutation([b, c, d])]
         event = [
@@ -45,7 +45,7 @@ def events() -> list[dict]:
             {"type": "label", "object": a, "label": f"class {place[a] % 2}"},
         ][number % 7]
         if rng.random() < 0.8:
-            event = event | {"worker": f"w{number % 4}", "time": 1000.0 + number // 2, "weight": float(number % 3)}
+            event = event | {"worker": f"w{number % people}", "time": 1000.0 + number // 2, "weight": float(number % 3)}
         if rng.random() < 0.8:
             event = event | {"sampler": ["random", "model"][number % 2], "milliseconds": int(rng.integers(200, 2000))}
         made.append(event)
@@ -72,6 +72,7 @@ class World:
 
     def __init__(self, published: Published, made: list[dict]):
         self.events = made
+        self.people = sorted({event["worker"] for event in made if "worker" in event})
         self.names = list(published.snapshot.objects)
         self.row = {name: i for i, name in enumerate(self.names)}
         self.said = [(rows, event) for event in made for rows in said(event)]
@@ -239,7 +240,7 @@ class World:
 
     def expected(self, worker: str) -> list[float]:
         """The share of answers that is expected at each position: of chance, or of the others where that is more."""
-        others = [place for each in PEOPLE if each != worker for place in self.places(each)]
+        others = [place for each in self.people if each != worker for place in self.places(each)]
         return [max(1 / 3, others.count(place) / len(others)) for place in range(3)]
 
     def position(self, worker: str) -> tuple[int, float, float]:
@@ -260,12 +261,12 @@ class World:
 
     def p_fast(self, worker: str) -> float:
         own = np.array(self.timed(worker))
-        return float(stats.binom.sf((own <= 0.3).sum() - 1, len(own), 0.1))
+        return float(stats.binom.sf((own < 0.3).sum() - 1, len(own), 0.1))
 
     def holm(self, p, worker: str) -> float:
         if worker == "":
             return 1.0
-        order = sorted(PEOPLE, key=p)
+        order = sorted(self.people, key=p)
         return min(1.0, max((len(order) - at) * p(who) for at, who in enumerate(order[: order.index(worker) + 1])))
 
     def classes(self) -> list[str]:
@@ -462,7 +463,7 @@ TOLD = {
         **copied("reliability", "accuracy"),
         "weight": lambda w, who: max(0, 2 * w.fits["reliability"].accuracy[w.workers.index(who)] - 1),
         "response_time": lambda w, who: pytest.approx(np.median(w.timed(who)), rel=0.1) if who else np.nan,
-        "under_300_ms": lambda w, who: np.mean(np.array(w.timed(who)) <= 0.3) if who else np.nan,
+        "under_300_ms": lambda w, who: np.mean(np.array(w.timed(who)) < 0.3) if who else np.nan,
         "position": lambda w, who: w.position(who)[0] + 1 if who else 0,
         "positions": lambda w, who: 3 if who else 0,
         "position_share": lambda w, who: w.position(who)[1] if who else np.nan,

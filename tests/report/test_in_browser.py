@@ -110,28 +110,49 @@ def test_the_map_zooms_and_moves_by_keyboard_and_stays_in_its_frame(opened):
     assert page.inner_text("#about-name") == last
 
 
-def test_other_axes_and_other_maps_move_the_points(opened):
+def test_points_lie_where_the_axes_say_on_every_map(opened):
+    """On the screen: one unit is as long to the right as upwards, larger values lie further right and up, and regions
+    turn as their covariances do."""
     page = opened.page
-
-    def places():
-        return page.locator("#map-svg use").evaluate_all(
-            "all => all.map(e => e.getAttribute('x') + ' ' + e.getAttribute('y'))"
-        )
-
-    picture = places()
+    maps = page.evaluate("JSON.parse(document.getElementById('data').textContent).maps")
     options = page.locator("#map-of option").all_inner_texts()
-    assert options[:2] == ["picture", "embedding"] and "AddS-3 (kernel PCA)" in options
-    page.select_option("#map-of", label="embedding")
-    first = places()
-    page.select_option("#map-y", label="3")
-    second = places()
-    assert first != second and picture != first and "axis 3" in page.text_content("#map-svg .ly")
-    page.select_option("#map-of", label="AddS-3 (kernel PCA)")
-    assert places() != second and "AddS-3" in page.text_content("#map-svg .lx")
+    assert options[:2] == ["picture", "embedding"] == [each["name"] for each in maps[:2]]
+    assert "AddS-3 (kernel PCA)" in options
     frame = page.locator("#map-svg .frame").bounding_box()
-    for box in page.locator("#map-svg use").all()[:10]:
-        where = box.bounding_box()
-        assert frame["x"] - 8 <= where["x"] <= frame["x"] + frame["width"] + 8
+    seen = set()
+    for number, first, second in [
+        (0, 0, 1),
+        (1, 0, 1),
+        (1, 2, 0),
+        (1, 1, 2),
+        *((n, 0, 1) for n in range(2, len(maps))),
+    ]:
+        page.select_option("#map-of", label=maps[number]["name"])
+        page.select_option("#map-x", label=str(first + 1))
+        page.select_option("#map-y", label=str(second + 1))
+        assert f"axis {second + 1}" in page.text_content("#map-svg .ly")
+        assert maps[number]["name"] in page.text_content("#map-svg .lx")
+        boxes = page.locator("#map-svg use:not(.away)").evaluate_all(
+            "all => all.map(e => [+e.dataset.i, e.getBoundingClientRect()]).map(([i, r]) => "
+            "[i, r.x + r.width / 2, r.y + r.height / 2])"
+        )
+        at, x, y = (np.array(column) for column in zip(*boxes))
+        told = np.array([maps[number]["axes"][axis] for axis in (first, second)], float)[:, at.astype(int)]
+        across, upwards = (np.polyfit(told[0], x, 1), np.polyfit(told[1], -y, 1))
+        assert across[0] > 0 and upwards[0] == pytest.approx(across[0], rel=0.02)
+        assert np.abs(np.polyval(across, told[0]) - x).max() < 3 and np.abs(np.polyval(upwards, told[1]) + y).max() < 3
+        assert (x > frame["x"] - 8).all() and (x < frame["x"] + frame["width"] + 8).all() and len(at) == 30
+        seen.add(tuple(np.round(x)))
+    assert len(seen) == len(maps) + 2
+    page.select_option("#map-of", label="embedding")
+    turned = page.locator("#map-svg ellipse").evaluate_all(
+        "all => all.map(e => [+e.dataset.i, +e.getAttribute('transform').match(/rotate\\((.*)\\)/)[1]])"
+    )
+    for i, angle in turned:
+        (p, q, r) = (maps[1]["covariance"][int(i)][at] for at in (0, 1, 3))
+        turn = -np.degrees(np.arctan2(2 * q, p - r)) / 2  # of the longer axis; of what is nearly round, none
+        if np.hypot(2 * q, p - r) > 0.1 * (p + r):
+            assert abs((angle - turn + 90) % 180 - 90) < 8, (i, angle, turn)
 
 
 def test_ellipses_follow_the_axes(opened):

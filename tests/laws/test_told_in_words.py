@@ -1,0 +1,362 @@
+"""What findings and the report's tables say is told once more from the raw events, by definitions that share nothing
+with the product, of a small and of a larger study.
+
+`SAID` has for each finding its figures and the numbers of its sentence in their order; `SHOWN` for each table of the
+report its columns. A finding, a figure or a column without a definition, and without a word in `ELSEWHERE`, fails.
+"""
+
+import json
+import re
+from collections import Counter, defaultdict
+
+import msgspec
+import numpy as np
+import pytest
+
+from stream_engine.refits import refit_module
+from stream_engine.report import SECTIONS, maker
+from stream_engine.report.material import material
+from stream_engine.report.page import data
+from stream_engine.state.published import Published
+from tests.laws import test_told
+from tests.laws.test_told import TOLD, World, events, same
+from tests.support.crafted_worlds import QUICK, state
+
+NUMBER = re.compile(r"(?<![\w.])-?(?:\d[\d,]*(?:\.\d+)?|\.\d+)")
+
+
+FITS = ("reliability", "embedding", "sdp_clustering", "dimensions", "hierarchy")
+WRONG = [{"anchor": "o1", "near": "o1", "far": "o3"}] * 3
+
+
+def larger() -> list[dict]:
+    """Of fourteen objects by twelve people, one of whom answers the opposite in triplets; three more events compare an
+    object with itself, and ten answers are recorded twice."""
+    made = events([f"o{i}" for i in range(14)], 2000, 12, 0.02)
+    for number, event in enumerate(made):
+        if event.get("worker") == "w3" and "type" not in event:
+            made[number] = event | {"near": event["far"], "far": event["near"]}
+    return made + [event for event in made if event.get("type") == "pick" and "time" in event][:10]
+
+
+@pytest.fixture(scope="module", params=["small", "larger"])
+def world(request) -> World:
+    made, wrong = (events(), []) if request.param == "small" else (larger(), WRONG)
+    snapshot, fits = state(data="\n".join(map(json.dumps, made + wrong)).encode()), {}
+    for kind in FITS:
+        module = refit_module(kind)
+        fits[kind] = module.refit(snapshot, msgspec.convert(QUICK.get(kind, {}), module.Params), 0)
+    found = World(Published(snapshot, fits), made)
+    found.material, found.wrong = material(Published(snapshot, fits), workers=True), len(wrong)
+    return found
+
+
+def appearances(w: World) -> float:
+    return sum(len({*rows}) for rows, _ in w.said) / len(w.names)
+
+
+def kinds(w: World) -> list[int]:
+    return [n for _, n in sorted(Counter(event.get("type", "triplet") for event in w.events).items())]
+
+
+def both(w: World) -> list[tuple[float, float]]:
+    """The votes each way of questions about three objects that were answered both ways."""
+    return [votes for votes in w.questions().values() if min(votes)]
+
+
+def answers(w: World):
+    """Of each question: how often each answer was given by whom; nobody is somebody else each time."""
+    found: dict = defaultdict(Counter)
+    for number, ((i, j, k, l), event) in enumerate(w.said):
+        near, far = frozenset((i, j)), frozenset((k, l))
+        found[frozenset((near, far))][near, event.get("worker", number)] += 1
+    return found.values()
+
+
+def agreeing(w: World, own: bool) -> tuple[float, int]:
+    """How often an answer is that of most of the others, or of one's own others, and of how many; ties one half."""
+    right = of = 0.0
+    for said in answers(w):
+        for (near, who), times in said.items():
+            if own and not isinstance(who, str):
+                continue
+            rest = {key: n for key, n in said.items() if (key[1] == who) == own}
+            net = sum(n if key[0] == near else -n for key, n in rest.items()) - own
+            if sum(rest.values()) - own > 0:
+                right, of = right + times * (1.0 if net > 0 else 0.5 if net == 0 else 0.0), of + times
+    return right / of, int(of)
+
+
+def at_most(w: World) -> float:
+    """(1 + sqrt(2 a - 1)) / 2 for the share a of pairs of two people's answers to a question that agree, of questions
+    by their answers."""
+    agree = total = 0.0
+    for said in answers(w):
+        pairs = [(n * m, one[0] == two[0]) for one, n in said.items() for two, m in said.items() if one[1] != two[1]]
+        if of := sum(n for n, _ in pairs):
+            agree += sum(said.values()) * sum(n for n, alike in pairs if alike) / of
+            total += sum(said.values())
+    return (1 + max(2 * agree / total - 1, 0) ** 0.5) / 2
+
+
+def report(kind: str, *path: str):
+    def told(w):
+        value = w.fits[kind].report
+        for name in path:
+            value = value[name]
+        return value
+
+    return told
+
+
+def against_others(w: World, who: str) -> float:
+    """The share of answers about three objects that AddS-3 of all other people's answers foretells, ties one half."""
+    own, right = w.own(who), 0.0
+    mine = defaultdict(float)
+    for (a, near, far), times in own.items():
+        for x, y, sign in ((a, near, 1), (near, a, 1), (a, far, -1), (far, a, -1)):
+            mine[x, y] += sign * times
+    for (a, near, far), times in own.items():
+        others = [w.similarity[""][a, each] - mine[a, each] for each in (near, far)]
+        right += times * (1.0 if others[0] > others[1] else 0.5 if others[0] == others[1] else 0.0)
+    return right / sum(own.values())
+
+
+def interval(w: World, who: str, side: int) -> float:
+    n = min(sum(w.own(who).values()), len(w.answered(who)))
+    z, p = 1.96, against_others(w, who)
+    middle, half = p + z * z / (2 * n), z * (p * (1 - p) / n + z * z / (4 * n * n)) ** 0.5
+    return (middle + side * half) / (1 + z * z / n)
+
+
+def bound(w: World, sign: int) -> float:
+    accuracy, error = (report("embedding", name)(w) for name in ("accuracy", "standard_error"))
+    return 100 * min(1.0, max(0.0, accuracy + sign * 1.96 * error))
+
+
+def differ(name: str):
+    return report("embedding", "individual_differences", name)
+
+
+def contradicted(w: World) -> float:
+    return sum(min(votes) for votes in both(w)) / len(w.triplets)
+
+
+VERDICTS = ("duplicate", "contradiction", "cycle")
+TESTED = ("p_coins", "p_continuum", "crowding", "dimensions", "answers", "drawn", "clearest")
+HELD = {name: report("embedding", name) for name in ("accuracy", "standard_error")}
+HELD |= {"model": lambda w: "embedding", "held_out": report("embedding", "held_out_comparisons")}
+SAID = {  # finding -> (its figures, the numbers of its sentence in their order)
+    "read": (
+        {"events": lambda w: len(w.events), "objects": lambda w: len(w.names), "comparisons": lambda w: len(w.said)},
+        lambda w: [len(w.events), *kinds(w), len(w.names), len(w.said), int(appearances(w))],
+    ),
+    "rejected": (
+        {"events": lambda w: w.wrong, "not_distinct": lambda w: w.wrong},
+        lambda w: [w.wrong, 100 * w.wrong / (w.wrong + len(w.events)), w.wrong],
+    ),
+    "accuracy": (HELD, lambda w: [100 * HELD["accuracy"](w), HELD["held_out"](w), 95, bound(w, -1), bound(w, 1), 50]),
+    "chance_level": (HELD, lambda w: [HELD["held_out"](w), 100 * HELD["accuracy"](w), 95, bound(w, -1), bound(w, 1)]),
+    "noise_ceiling": (
+        {"at_most": at_most},
+        lambda w: [100 * at_most(w), 100 * (at_most(w) - HELD["accuracy"](w))],
+    ),
+    "inter_rater_agreement": (
+        {"share": lambda w: agreeing(w, False)[0], "answers": lambda w: agreeing(w, False)[1]},
+        lambda w: [100 * agreeing(w, False)[0], agreeing(w, False)[1]],
+    ),
+    "test_retest_agreement": ({"share": lambda w: agreeing(w, True)[0]}, lambda w: [100 * agreeing(w, True)[0]]),
+    "conflicting_answers": (
+        {"questions": lambda w: len(both(w)), "ties": lambda w: sum(a == b for a, b in both(w)), "share": contradicted},
+        lambda w: [len(both(w)), sum(a == b for a, b in both(w)), 100 * contradicted(w)],
+    ),
+    "participants": (
+        {"participants": lambda w: len(w.people), "flagged": lambda w: 0},
+        lambda w: [len(w.people)],
+    ),
+    "participants_flagged": (
+        {"participants": lambda w: len(w.people), "flagged": lambda w: len(flagged(w))},
+        lambda w: [len(flagged(w)), len(w.people), 100 * len(flagged(w)) / len(w.people), *causes(w)],
+    ),
+    "duplicates": ({"answers": lambda w: 10}, lambda w: [10]),
+    "map": ({"dimensions": lambda w: 2}, lambda w: [2]),
+    "map_gated": ({"dimensions": lambda w: 2}, lambda w: []),
+    "clusters_gated": ({}, lambda w: []),
+    "differences_untested": ({}, lambda w: []),
+    "no_differences": (
+        {name: differ(name) for name in ("participants", "gain", "standard_error", "p_value")},
+        lambda w: [len(w.people), *(differ(name)(w) for name in ("gain", "standard_error", "p_value"))],
+    ),
+    "clusters": (
+        {"k": report("sdp_clustering", "k")}
+        | {name: report("sdp_clustering", "verdict_test", name) for name in TESTED},
+        lambda w: [p] if (p := report("sdp_clustering", "verdict_test", "p_continuum")(w)) else [len(w.names), 12],
+    ),
+    "partial_order": (
+        {"kept": lambda w: len(w.order()), "accepted": lambda w: len(w.order())}
+        | {name: lambda w, name=name: guard(w)[name] for name in VERDICTS},
+        lambda w: [len(w.order()), *(guard(w)[name] for name in VERDICTS)],
+    ),
+}
+
+
+def guard(w: World) -> Counter:
+    """What the order does with each comparison: kept, said before, the opposite of one that is kept, or a cycle."""
+    verdicts, kept, after = Counter(), set(), defaultdict(set)
+    for i, j, k, l in (rows for rows, _ in w.said):
+        near, far = frozenset((i, j)), frozenset((k, l))
+        if (near, far) in kept or (far, near) in kept:
+            verdicts["duplicate" if (near, far) in kept else "contradiction"] += 1
+        elif near in test_told.reached([(a, b) for a, bs in after.items() for b in bs], far):
+            verdicts["cycle"] += 1
+        else:
+            kept.add((near, far))
+            after[near].add(far)
+    return verdicts
+
+
+def why(w: World, who: str) -> list[str]:
+    """Why somebody is flagged; who agrees little with others here does so beyond doubt."""
+    found = []
+    if against_others(w, who) < 0.55 and len(w.people) > 4:
+        found.append("chance")
+    if w.fits["embedding"].worker_lapse[w.people.index(who)] > 0.5 and HELD["accuracy"](w) > 0.5:
+        found.append("random")
+    found += ["position"] * bool(w.holm(lambda each: w.position(each)[2], who) <= 0.01)
+    found += ["run"] * bool(w.holm(w.p_run, who) <= 0.01) + ["fast"] * bool(w.holm(w.p_fast, who) <= 0.01)
+    return found
+
+
+def flagged(w: World) -> list[str]:
+    return [who for who in w.people if why(w, who)]
+
+
+def causes(w: World) -> list[int]:
+    found = Counter(each for who in w.people for each in why(w, who))
+    return [n for name in ("chance", "random", "position", "run", "fast") for n in [found[name]] if n]
+
+
+ELSEWHERE = {  # tables of what only a fit knows, and of texts
+    "models": "test_told.py", "dimension-quality": "test_told.py", "dimension-objects": "test_told.py",
+    "dendrogram": "tests/report/test_sections.py", "methods": "texts", "settings": "texts", "versions": "texts",
+    "crowding": "copied", "SPUR": "copied", "between": "test_told.py",
+}  # fmt: skip
+
+
+def members(w: World, row: int) -> list[str]:
+    labels = w.fits["sdp_clustering"].labels
+    return [name for name in w.names if w.cluster("sdp_clustering", labels[w.row[name]]) == row + 1]
+
+
+def stable(w: World, row: int) -> list[float]:
+    return [w.fits["sdp_clustering"].stability[w.row[name]] for name in members(w, row)]
+
+
+def often(share: float, answers: int) -> float | None:
+    return share if answers >= 100 else None
+
+
+READ = {
+    "events": lambda w: len(w.events), "rejected events": lambda w: w.wrong, "filtered events": lambda w: 0,
+    "events without a comparison": lambda w: 0, "comparisons": lambda w: len(w.said),
+    "comparisons of three objects": lambda w: len(w.triplets), "comparisons of four objects": lambda w: len(w.four),
+    "distinct questions": lambda w: len(w.questions()),
+    "distinct answers to them": lambda w: sum(n > 0 for n in w.votes[""].values()),
+    "objects": lambda w: len(w.names), "objects with a label": lambda w: len(w.labels()),
+}  # fmt: skip
+SHOWN = {
+    "read": {"what": lambda w, row: list(READ)[row], "number": lambda w, row: [*READ.values()][row](w)},
+    "rejected": {"reason": lambda w, row: "not_distinct", "events": lambda w, row: w.wrong},
+    "agreement": {
+        "with": lambda w, row: ["other participants", "themselves", "noise ceiling"][row],
+        "share": lambda w, row: [agreeing(w, False)[0], often(*agreeing(w, True)), at_most(w)][row],
+        "answers": lambda w, row: [agreeing(w, False)[1], agreeing(w, True)[1], None][row],
+    },
+    "guard": {
+        "verdict": lambda w, row: ["accepted", *VERDICTS][row],
+        "comparisons": lambda w, row: [len(w.order()), *(guard(w)[each] for each in VERDICTS)][row],
+    },
+    "clusters": {
+        "cluster": lambda w, row: row + 1,
+        "objects": lambda w, row: len(members(w, row)),
+        "among them": lambda w, row: " and ".join(", ".join(members(w, row)).rsplit(", ", 1)),
+        "stability": lambda w, row: np.mean(stable(w, row)),
+        "between": lambda w, row: sum(each < 0.9 for each in stable(w, row)),
+    },
+    "both_ways": {
+        "answers": lambda w, a, near, far: w.votes[""][a, near, far],
+        "opposite answers": lambda w, a, near, far: w.votes[""][a, far, near],
+    },
+    "objects": {
+        **{head: TOLD["objects"][head] for head in ("answers", "contradicted", "agreement", "cluster", "label")},
+        **{f"axis {at + 1}": TOLD["objects"][name] for at, name in enumerate("xy")},
+        "nearest three": lambda w, o: ", ".join(w.nearest(o, rank) for rank in (1, 2, 3)),
+    },
+    "workers": {
+        **{head: TOLD["workers"][head] for head in ("agreed", "disagreed", "repeats", "contradictions", "weight")},
+        "median seconds": TOLD["workers"]["response_time"],
+        "under 300 ms": TOLD["workers"]["under_300_ms"],
+        "share at it": TOLD["workers"]["position_share"],
+        "longest run": TOLD["workers"]["longest_run"],
+        "position": lambda w, who: f"{w.position(who)[0] + 1} of 3",
+        "responses": lambda w, who: len(w.answered(who)),
+        "accuracy against others": against_others,
+        "from": lambda w, who: interval(w, who, -1),
+        "to": lambda w, who: interval(w, who, 1),
+        "lapse rate": lambda w, who: (
+            w.fits["embedding"].worker_lapse[w.people.index(who)] if w.material.facts.beats_chance else None
+        ),
+        "flagged because": lambda w, who: bool(why(w, who)),
+        "duplicates": lambda w, who: sum(event.get("worker") == who for event in w.events[-10:]),
+    },
+}
+ROW = {"objects": ("object",), "workers": ("worker",), "both_ways": ("anchor", "nearer", "farther")}  # what it is about
+
+
+def test_every_finding_is_as_it_is_defined(world):
+    """Its figures, and each number of its sentence to the digits that are shown."""
+    for finding in (each for topic in world.material.findings.values() for each in topic):
+        figures, numbers = SAID[finding.what]
+        known = {name: value for name in figures if (value := figures[name](world)) is not None}
+        assert finding.figures.keys() == known.keys(), finding
+        for name, told in finding.figures.items():
+            assert same(told, known[name]), (finding.what, name, told, known[name])
+        told = [
+            text.replace(",", "").rstrip(".") for text in NUMBER.findall(re.sub(r"AddS-\d|300 ms", "", finding.text))
+        ]
+        wanted = numbers(world)
+        assert len(told) == len(wanted), (finding.text, wanted)
+        for text, value in zip(told, wanted):
+            unit = 10.0 ** -len(text.partition(".")[2])
+            assert abs(float(text) - value) <= 0.51 * unit or float(text) == float(f"{value:.2g}"), (
+                finding.text,
+                wanted,
+            )
+
+
+def test_every_table_is_as_it_is_defined(world):
+    made = [maker(name)(world.material) for name in SECTIONS if name not in ("learning", "next")]
+    tables = {table.name: table.columns for section in made if section for table in section.tables}
+    for name in tables.keys() - ELSEWHERE:
+        columns = {head: list(values) for head, values in tables[name].items()}
+        rows = list(zip(*(columns.pop(head) for head in ROW.get(name, ()))))
+        for head, values in columns.items():
+            for row, found in zip(rows or zip(range(len(values))), values, strict=True):
+                found = bool(found) if head == "flagged because" else found
+                wanted = SHOWN[name][head](world, *row)
+                assert same(found, wanted), (name, head, row, found, wanted)
+    assert {*tables["objects"]["object"]} == {*world.names} and np.diff(tables["objects"]["answers"]).min() >= 0
+    least = sorted((min(votes) for votes in both(world)), reverse=True)[:20]
+    assert tables["both_ways"]["opposite answers"] == least
+
+
+def test_the_page_holds_every_axis_of_the_map(world):
+    """To four digits, with the upper triangles of the covariances to three."""
+    held, fit = json.loads(data(world.material, {}, {})), world.fits["embedding"]
+    (shown,) = (each for each in held["maps"] if each["name"] == "embedding")
+    assert held["names"] == world.names and np.allclose(np.array(shown["axes"]).T, fit.X, rtol=1e-3)
+    upper = np.triu_indices(fit.X.shape[1])
+    covariance = np.array([each[upper] for each in fit.covariance])
+    assert "covariance" not in shown or np.allclose(shown["covariance"], covariance, rtol=1e-2)
+    labels = world.fits["sdp_clustering"].labels.tolist()
+    assert held["cluster"] == [world.cluster("sdp_clustering", label) - 1 for label in labels]
