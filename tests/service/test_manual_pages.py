@@ -14,6 +14,7 @@ HREF = re.compile(r'href="([^"]*)"')
 
 
 APPLICATION = Starlette(routes=manual_pages.routes())
+PAGES = {name.removesuffix(".md") for name in manual_pages.served() if name.endswith(".md")}
 
 
 def get(path: str) -> httpx.Response:
@@ -35,11 +36,11 @@ def test_the_index_is_found_and_names_every_page():
         reached.add(name)
         links = HREF.findall(manual_pages.rendered(name))
         at = {posixpath.normpath(posixpath.join(posixpath.dirname(name), link.partition("#")[0])) for link in links}
-        left |= (at & manual_pages.pages().keys()) - reached
-    assert reached == manual_pages.pages().keys() and {"files", "reference/settings", "DESIGN"} <= named
+        left |= (at & PAGES) - reached
+    assert reached == PAGES and {"files", "reference/settings", "DESIGN"} <= named
 
 
-@pytest.mark.parametrize("name", manual_pages.pages())
+@pytest.mark.parametrize("name", sorted(PAGES))
 def test_a_page_is_served_and_its_links_lead_somewhere(name):
     page = get(f"/docs/{name}")
     assert page.status_code == 200 and page.headers["content-security-policy"].startswith("default-src 'none'")
@@ -55,7 +56,7 @@ def test_a_page_is_served_and_its_links_lead_somewhere(name):
             assert not anchor or f'id="{anchor}"' in found.text, href
     source = get(f"/docs/{name}.md")
     assert source.headers["content-type"].startswith("text/markdown")
-    assert source.text == manual_pages.pages()[name].read_text(encoding="utf-8")
+    assert source.text == manual_pages.served()[f"{name}.md"].read_text(encoding="utf-8")
 
 
 def test_a_picture_is_served_where_its_page_shows_it():
@@ -67,17 +68,17 @@ def test_a_picture_is_served_where_its_page_shows_it():
     assert "script-src" not in picture.headers["content-security-policy"]
     shown = {
         posixpath.join(posixpath.dirname(name), each)
-        for name in manual_pages.pages()
+        for name in PAGES
         for each in re.findall(r'<img src="([^"]*)"', manual_pages.rendered(name))
     }
-    assert shown == manual_pages.pictures().keys()
+    assert shown == {name for name in manual_pages.served() if name.endswith(".svg")}
 
 
 def test_the_list_for_programs_leads_to_every_page():
     listed = get("/docs/llms.txt")
     assert listed.status_code == 200 and listed.headers["content-type"].startswith("text/plain")
     named = re.findall(r"\]\(([^)]*)\.md\)", listed.text)
-    assert sorted(named) == sorted(manual_pages.pages().keys() - manual_pages.LOOSE.keys())
+    assert sorted(named) == sorted(PAGES - {"DESIGN"})
     assert get(f"/docs/{named[0]}.md").status_code == 200
 
 
@@ -88,6 +89,6 @@ def test_nothing_else_is_served(asked):
 
 def test_html_in_a_page_is_shown_and_not_obeyed(monkeypatch, tmp_path):
     (tmp_path / "bad.md").write_text("# <b>x</b>\n<script>alert(1)</script>\n[a](javascript:alert(1)) [b](gone.md)\n")
-    monkeypatch.setattr(manual_pages, "pages", lambda: {"bad": tmp_path / "bad.md"})
+    monkeypatch.setattr(manual_pages, "served", lambda: {"bad.md": tmp_path / "bad.md"})
     made = manual_pages.rendered.__wrapped__("bad")
     assert "<script" not in made and "<b>" not in made and 'href="javascript' not in made and "gone" not in made
