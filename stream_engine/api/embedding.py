@@ -4,7 +4,6 @@ It fits triplets and comparisons of four objects, answers new ones with probabil
 the objects lie, one row each, whatever comparisons it gets.
 """
 
-from functools import partial
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -14,8 +13,7 @@ from stream_engine.api.answers import RandomState, answers_of, rows_of, seed_of,
 from stream_engine.api.learned_objects import LearnedObjects
 from stream_engine.data.packed_names import unpack_names
 from stream_engine.embedding.fit import KERNELS
-from stream_engine.evaluation.answer_probabilities import probabilities
-from stream_engine.evaluation.probability import of_draws
+from stream_engine.evaluation.probability import of_embedding, of_participant
 from stream_engine.refits import embedding
 
 
@@ -164,8 +162,7 @@ class OrdinalEmbedding(LearnedObjects):
         self.worker_lapse_ = dict(zip(workers, artifact.arrays["worker_lapse"].tolist()))
         weights = artifact.arrays.get("worker_weights")
         self.participant_weights_ = {} if weights is None else dict(zip(workers, weights))
-        held = artifact.arrays
-        self._draws = (held["draws"], held["draw_lapse"]) if "draws" in held else None
+        self._artifact = artifact
         self.ridge_, self.kernel_name_ = self.report_["ridge"], self.report_["kernel"]
         return self
 
@@ -189,7 +186,7 @@ class OrdinalEmbedding(LearnedObjects):
         for name in () if groups is None else np.unique(np.asarray(groups)):
             of = np.flatnonzero(np.asarray(groups) == name)
             if str(name) in self.worker_lapse_:
-                p[of] = self._answer(_safe_indexing(X, of), partial(self._own_probability, str(name)), 0.5)
+                p[of] = self._answer(_safe_indexing(X, of), of_participant(self._artifact, str(name))[0], 0.5)
         return np.stack([1.0 - p, p], axis=1)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> float:
@@ -216,23 +213,11 @@ class OrdinalEmbedding(LearnedObjects):
         p = self.predict_proba(rows_of(self, X, y), groups)[:, 1]
         return float(np.average((p > 0.5) + (p == 0.5) / 2, weights=sample_weight))
 
-    def _own_probability(self, name: str, rows: np.ndarray) -> np.ndarray:
-        weights = self.participant_weights_.get(name)
-        points, scale = self.embedding_, self.report_["scale"]
-        if weights is not None:
-            points, scale = points * np.sqrt(weights), self.report_["individual_differences"]["scale"]
-        lapse = self.worker_lapse_[name]
-        if self._draws is not None and weights is None:
-            return of_draws(self._draws[0], np.ones(len(points), bool), lapse)(rows)
-        return probabilities(points, rows, lapse, self.alpha_, scale=scale)
-
     def _learned(self) -> np.ndarray:
         return self.embedding_
 
     def _probability(self, rows: np.ndarray) -> np.ndarray:
-        if self._draws is not None:
-            return of_draws(self._draws[0], np.ones(len(self.embedding_), bool), self._draws[1])(rows)
-        return probabilities(self.embedding_, rows, self.lapse_, self.alpha_, scale=self.report_["scale"])
+        return of_embedding(self._artifact)(rows)
 
     def _margin(self, rows: np.ndarray) -> np.ndarray:
         return self._probability(rows) - 0.5

@@ -7,10 +7,11 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from stream_engine import asking
 from stream_engine.api.feeding import Learning, RejectedRow
 from stream_engine.api.frames import frame
-from stream_engine.clustering import BETWEEN
 from stream_engine.counts.worker_votes import names_of
 from stream_engine.refits import REFITS, refit_module
 from stream_engine.report.findings.words import some
@@ -305,22 +306,15 @@ class Study:
             frequent cluster), between (whether it is between clusters, by its stability), and the verdict, the same in
             every row: "3 clusters", "no clusters: a continuum" (groups are then parts of it) or "cannot tell".
         """
-        from stream_engine.exports.object_places import numbers
+        from stream_engine.exports.learned import cluster_table
 
         artifact = self._artifact("sdp_clustering") if k is None else self._other("sdp_clustering", k=k)
-        labels = numbers(artifact.arrays["labels"]).tolist()
-        columns = {
-            "object": list(self.snapshot.objects)[: len(labels)],
-            "cluster": [each if each >= 0 else None for each in labels],
-        }
-        if (stability := artifact.arrays.get("stability")) is not None and len(stability) == len(labels):
-            columns["stability"] = [float(each) if each == each else None for each in stability]
-            if (second := artifact.arrays.get("second")) is not None and len(second) == len(labels):
-                of = numbers(artifact.arrays["labels"], second)
-                columns["second"] = [each if each >= 0 else None for each in of.tolist()]
-                columns["between"] = [label >= 0 and each < BETWEEN for label, each in zip(labels, stability.tolist())]
-        if "verdict" in artifact.report:
-            columns["verdict"] = [artifact.report["verdict"]] * len(labels)
+        columns = cluster_table(artifact, list(self.snapshot.objects))
+        del columns["cluster_label"]
+        for name in {"cluster", "second"} & columns.keys():
+            columns[name] = np.ma.masked_less(columns[name], 0)
+        if "stability" in columns:
+            columns["stability"] = np.ma.masked_invalid(columns["stability"])
         return self._frame(columns)
 
     def workers(self) -> Any:

@@ -186,7 +186,7 @@ def choose(
     draws: np.ndarray,
     all_folds_up_to: int,
     train_at_most: int,
-    progress: Callable[..., None],
+    progress: Callable[..., bool | None],
 ) -> Selection:
     """The best of the models for objects `ids` (L,) with `labels` (L,); `draws` (L,) decide the folds.
 

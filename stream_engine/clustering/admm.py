@@ -31,7 +31,7 @@ from typing import NamedTuple
 import numpy as np
 
 from stream_engine.clustering.dual_bounds import feasible, upper_bound
-from stream_engine.clustering.projection import Eigen, projected
+from stream_engine.clustering.projection import SINGLE_ABOVE, Eigen, projected
 from stream_engine.data.compiled import njit
 from stream_engine.state.artifact import Artifact
 
@@ -76,10 +76,10 @@ class Anderson:
         weights = np.linalg.solve(gram, np.ones(self.count))
         weights /= weights.sum()
         if np.isfinite(weights).all() and np.abs(weights).sum() < 1e4:
-            # the latest image stays exact in float64; the rest enters as float32 differences
-            newest = (self.at - 1) % MEMORY
-            shift = weights @ self.images[: self.count] - self.images[newest]
-            image += shift.reshape(image.shape)
+            # the latest image stays exact in float64; the rest enters as float32 products, equal for (i, j) and (j, i)
+            weights[(self.at - 1) % MEMORY] -= 1.0
+            for weight, each in zip(weights.tolist(), self.images):
+                image += (weight * each).reshape(image.shape)
             self.squares = squares
 
 
@@ -172,13 +172,13 @@ def run(
     max_iterations: int,
     start: State,
     known: float = -np.inf,
-    progress: Callable[[int, float, float, float], None] | None = None,
+    progress: Callable[[int, float, float, float], bool | None] | None = None,
 ) -> Run:
     """Iterate on C (n, n), which is (W - lambda I) / scale, until (upper bound - best objective) <= tol * unit.
 
     `unit(X, objective)` is what the gap is measured against, in scaled terms. `known`: objective of a feasible point
     that the caller holds (it counts in the gap, though X here may be another). `progress(iteration, gap, objective,
-    bound)`.
+    bound)` ends the iteration where it returns True.
     """
     loop = _Loop(C, k, unit, tol, start, known)
     while loop.iteration < max_iterations:
@@ -186,9 +186,8 @@ def run(
         last = loop.iteration == max_iterations
         if loop.iteration % CHECK == 0 or last:
             gap = loop.check(last)
-            if progress:
-                progress(loop.iteration, gap, max(loop.lower, known) * scale, loop.upper * scale)
-            if gap <= tol:
+            enough = progress and progress(loop.iteration, gap, max(loop.lower, known) * scale, loop.upper * scale)
+            if gap <= tol or enough:
                 break
     return Run(
         loop.best, loop.lower * scale, loop.upper * scale, loop.factor, loop.x, State(loop.V, loop.rho), loop.iteration
@@ -242,7 +241,9 @@ class _Loop:
         self.upper = min(self.upper, upper)
         # the lower side lags by no more than what the caller's own point leaves open
         self._balance(min(abs(value - lower), max(upper - self.known, 0.5 * self.tol * size)), abs(upper - value))
-        return max(0.0, self.upper - max(self.lower, self.known)) / size
+        gap = max(0.0, self.upper - max(self.lower, self.known)) / size
+        self.eigen.single &= gap > SINGLE_ABOVE
+        return gap
 
     def _balance(self, primal: float, dual: float) -> None:
         factor = BALANCE if primal > 3 * dual else 1 / BALANCE if dual > 3 * primal else 1.0

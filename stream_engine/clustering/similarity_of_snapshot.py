@@ -79,7 +79,9 @@ def factor(columns: Columns, which: str) -> sp.csc_array:
     return landmark_designs.features2(columns, marks) if len(marks) else kernels.features2(columns)
 
 
-def clustered(W: Factored, k: int, seed: int, refine: bool, progress: Callable[..., None]) -> tuple[np.ndarray, float]:
+def clustered(
+    W: Factored, k: int, seed: int, refine: bool, progress: Callable[..., bool | None]
+) -> tuple[np.ndarray, float]:
     """Labels (n,) of k clusters and their value sum_a B_aa / n_a, of k-means on k - 1 eigenvectors of HKH; `refine`:
     and of k-means on F from there, where that is better. O(entries) for F with few features, and k-means.
 

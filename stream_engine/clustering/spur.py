@@ -30,7 +30,7 @@ from stream_engine.clustering.partition import MOST
 from stream_engine.clustering.similarity_matrix import checked
 from stream_engine.counts.spectral import top_eigenpairs
 
-SEARCH_TOL, LARGE_TOL = 1e-3, 2e-3  # of all that are compared; of more than SEARCH_UP_TO objects
+SEARCH_TOL, LARGE_TOL = 1e-3, 1e-2  # of all that are compared; of more than SEARCH_UP_TO objects
 CLEAR = 1.25  # of lambda_min: an eigenvalue above is searched for clusters whatever random answers give
 SEARCH_UP_TO = 500  # objects: every k in the range is tried; of more only those next to the spectral one
 
@@ -65,11 +65,12 @@ def spur(
     max_iterations: int = 3000,
     seed: int = 0,
     starts: Mapping[int, State] | None = None,
-    progress: Callable[..., None] | None = None,
+    progress: Callable[..., bool | None] | None = None,
 ) -> Choice:
     """Select the number of clusters with SPUR.
 
-    The search ends at the first k whose criterion exceeds `early_exit`. Each k starts from its own partition and dual,
+    The search ends at the first k whose criterion exceeds `early_exit`, or where `progress` returns True: with the k
+    that were solved, or the best point of the first one. Each k starts from its own partition and dual,
     which is closer to its optimum than the solution of the previous k, until the criterion decreases: from there on,
     the previous solution is closer. The programs of the search are solved to a gap of `SEARCH_TOL`, the selected one to
     `tol`. For fewer than 4 objects, k is the rounded trace of SDP-lambda.
@@ -133,7 +134,7 @@ def spur(
             )
         if seen and seen.k > 1 and n > SEARCH_UP_TO:
             return _downwards(solve_sdp, seen, lam, early_exit, tol, starts, tell)
-        at_lam = solve_sdp(lam=lam, tol=search_tol, start=starts.get(0), progress=tell.stage(0))
+        at_lam = solve_sdp(lam=lam, tol=search_tol, start=starts.get(0), progress=tell.stage(0, 2))
         rank = int(np.rint(at_lam.trace))
         if n < 4:
             return _small(solve_sdp, min(max(rank, 1), n), at_lam, lam, tol)
@@ -144,14 +145,17 @@ def spur(
         for k in range(low, high + 1):
             falling = len(tried) > 1 and tried[-1] < tried[-2]
             start = starts.get(k, solutions[-1].state if falling else None)
-            solutions.append(solve_sdp(k=k, tol=search_tol, start=start, progress=tell.stage(k)))
-            tried.append(solutions[-1].criterion(k))
-            if tried[-1] > early_exit:
+            solution = solve_sdp(k=k, tol=search_tol, start=start, progress=tell.stage(k, high - k))
+            if tell.stopped and solutions:
+                break
+            solutions.append(solution)
+            tried.append(solution.criterion(k))
+            if tried[-1] > early_exit or tell.stopped:
                 break
         best = int(np.argmax(tried))
         k, solution = low + best, solutions[best]
         spent = at_lam.iterations + sum(s.iterations for s in solutions)
-        if tol < SEARCH_TOL and solution.gap > tol:
+        if tol < SEARCH_TOL and solution.gap > tol and not tell.stopped:
             solution = solve_sdp(k=k, tol=tol, start=solution.state, progress=tell.stage(k))
             spent += solution.iterations
     margin = float(tried[best] - max(tried[:best] + tried[best + 1 :])) if len(tried) > 1 else None
@@ -172,9 +176,13 @@ def _downwards(
     """The choice among k = spectral k, one less, ... 2, as long as the criterion rises."""
     solutions: dict[int, Solution] = {}
     for k in range(seen.k, 1, -1):
-        solutions[k] = solve_sdp(k=k, tol=max(tol, LARGE_TOL), start=starts.get(k), progress=tell.stage(k))
-        now, before = solutions[k].criterion(k), solutions[k + 1].criterion(k + 1) if k < seen.k else -1.0
-        if now > early_exit or now < before:
+        tol_k, progress = max(tol, LARGE_TOL), tell.stage(k, int(k == seen.k > 2))
+        solution = solve_sdp(k=k, tol=tol_k, start=starts.get(k), progress=progress)
+        if tell.stopped and solutions:
+            break
+        solutions[k] = solution
+        now, before = solution.criterion(k), solutions[k + 1].criterion(k + 1) if k < seen.k else -1.0
+        if now > early_exit or now < before or tell.stopped:
             break
     tried = sorted(solutions)
     criterion = np.array([solutions[k].criterion(k) for k in tried])
@@ -224,14 +232,23 @@ def _clusters_at(W, lam: float, solve_sdp: Callable[..., Solution]) -> int:
 
 
 class _Told:
-    """Progress of one solve at a time, with the k it is about."""
+    """Progress of one solve after the other, as iterations of all of them. `stopped`: whoever listens has enough."""
 
-    def __init__(self, progress: Callable[..., None] | None):
-        self.progress = progress
+    def __init__(self, progress: Callable[..., bool | None] | None):
+        self.progress, self.stopped, self._before, self._now = progress, False, 0, 0
 
-    def stage(self, k: int) -> Callable[..., None] | None:
-        """The progress callback of the solve with k clusters (0: of SDP-lambda); None where nobody listens."""
+    def stage(self, k: int, more: int = 0) -> Callable[..., bool] | None:
+        """The progress callback of the solve with k clusters (0: of SDP-lambda), after which about so many more are to
+        come; None where nobody listens."""
         progress = self.progress
         if progress is None:
             return None
-        return lambda done, total, **figures: progress(done, total, k=k, **figures)
+        self._before += self._now
+        self._now = 0
+
+        def tell(done: int, total: int, **figures: float) -> bool:
+            self._now = done
+            self.stopped |= bool(progress(self._before + done, self._before + total * (1 + more), k=k, **figures))
+            return self.stopped
+
+        return tell

@@ -6,11 +6,13 @@ import json
 import os
 import resource
 import select
+import signal
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import click
@@ -21,7 +23,7 @@ from stream_engine.commands import snapshot_option, state_option
 from stream_engine.commands.input_options import apply_exclusion, exclusion_options
 from stream_engine.commands.inspect import aligned, short
 from stream_engine.data import available_memory
-from stream_engine.refits import REFITS, CannotRefit, refit_module
+from stream_engine.refits import ENDS_EARLY, REFITS, CannotRefit, refit_module
 from stream_engine.service.logs import Bars
 from stream_engine.service.settings import BadSettings
 from stream_engine.service.settings import loading as configuration
@@ -132,7 +134,9 @@ def refit(state: str, kind: str, which: str, params: dict[str, Any], seed: int, 
     began = time.process_time()
     with Bars() as bars, threadpool_limits(1):
         try:
-            artifact = refit_module(kind).refit(snapshot, checked, seed, previous, _progress(shown, kind, bars))
+            asked = _interrupted(shown) if kind in ENDS_EARLY else threading.Event()
+            progress = _progress(shown, kind, bars, asked)
+            artifact = refit_module(kind).refit(snapshot, checked, seed, previous, progress)
         except CannotRefit:
             if shown == "json":
                 print(json.dumps({"impossible": True}), flush=True)
@@ -171,22 +175,39 @@ def _end_with_the_reader() -> None:
     os._exit(1)
 
 
-def _progress(shown: str, kind: str, bars: Bars) -> Callable[..., None]:
-    """A progress callback that shows something at most a few times a second."""
+def _interrupted(shown: str) -> threading.Event:
+    """Set by SIGINT (Ctrl-C): the refit then ends with the best so far. A second one ends the command; not that of a
+    run, which ends its refits itself."""
+    asked = threading.Event()
+
+    def ask(number: int, frame: FrameType | None) -> None:
+        asked.set()
+        if shown != "json":
+            click.echo("stopping with the best so far; Ctrl-C again to end without a result", err=True)
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, ask)
+    return asked
+
+
+def _progress(shown: str, kind: str, bars: Bars, stop: threading.Event) -> Callable[..., bool]:
+    """A progress callback that shows something at most a few times a second; True once `stop` is set."""
     shown_at = 0.0
 
-    def progress(done: float, total: float, **figures: Any) -> None:
+    def progress(done: float, total: float, **figures: Any) -> bool:
         """`done` of `total` steps, and figures of the solver (objective, gap, ...) by name."""
         nonlocal shown_at
         now = time.monotonic()
         if shown == "none" or (now - shown_at < 0.2 and done < total):
-            return
+            return stop.is_set()
         shown_at = now
         if shown == "json":
             sys.stdout.write(json.dumps({"done": done, "total": total, **figures}, default=float) + "\n")
             sys.stdout.flush()
         else:
             bars.show(kind, done, total, figures)
+        return stop.is_set()
 
     return progress
 

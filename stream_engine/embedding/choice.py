@@ -77,9 +77,10 @@ def choose(
     d: int | None = None,
     ridge: float | None = None,
     fixed_lapse: bool = False,
-    progress: Callable[..., None] = lambda done, total, **figures: None,
+    progress: Callable[..., bool | None] = lambda done, total, **figures: None,
 ) -> Choice:
-    """The setting whose fit to `questions` predicts `held` best. O(20 q d iterations)."""
+    """The setting whose fit to `questions` predicts `held` best, of those tried until `progress` returned True.
+    O(20 q d iterations)."""
     most = max(questions.n_objects - 1, 1)
     if kernel is not None and d is not None and ridge is not None:
         return Choice(Setting(kernel, d, ridge), "given", [], ())
@@ -90,7 +91,7 @@ def choose(
     ridges = [ridge] if ridge is not None else _ridges(questions)
     first = d if d is not None else min(FIRST, most)
     paths = sorted((search.path(each, first, ridges) for each in ([kernel] if kernel else KERNELS)), key=_loss)
-    if d is None:
+    if d is None and not search.stopped:
         search.dimensions(paths, most)
         if ridge is None and search.best().setting.d != first:
             search.beside(search.best())
@@ -113,7 +114,7 @@ def larger(
     questions: Questions,
     held: Answers,
     fixed_lapse: bool = False,
-    progress: Callable[..., None] = lambda done, total, **figures: None,
+    progress: Callable[..., bool | None] = lambda done, total, **figures: None,
 ) -> Choice:
     """A choice that was made with some of the questions, in more dimensions where all of them support it: each next
     number is tried with all while it predicts better by more than one standard error. O(q d iterations) a fit."""
@@ -123,7 +124,7 @@ def larger(
     near = Trial(chosen.setting, 0.0, np.empty(0), chosen.found, None, chosen.calibration)
     best = search.attempt(chosen.setting, near)
     for d in LARGER:
-        if chosen.setting.d < d < questions.n_objects:
+        if chosen.setting.d < d < questions.n_objects and not search.stopped:
             tried = search.attempt(chosen.setting._replace(d=d), best)
             if _no_worse(best, tried, 1.0):
                 break
@@ -152,12 +153,13 @@ def _ridges(questions: Questions) -> list[float]:
 
 class _Search:
     def __init__(
-        self, questions: Questions, held: Answers, fixed: bool, progress: Callable[..., None], given_ridge: bool
+        self, questions: Questions, held: Answers, fixed: bool, progress: Callable[..., bool | None], given_ridge: bool
     ) -> None:
         self.questions, self.held, self.progress, self.given_ridge = questions, held, progress, given_ridge
         self.more: dict[str, Any] = {"fixed_lapse": fixed, "tolerance": LOOSE}
         self.most = ENOUGH if len(questions.rows) > MANY else 1000
         self.tried: list[Trial] = []
+        self.stopped = False  # by whoever listens to the progress
         self.unit = np.unique(held.unit, return_inverse=True)[1].reshape(-1)
 
     def attempt(self, setting: Setting, near: Trial | None = None) -> Trial:
@@ -181,14 +183,14 @@ class _Search:
         losses = unit_losses(probability(calibration.scale * delta, lapse), self.held, self.unit)
         done = Trial(setting, float(losses.sum() / self.held.times.sum()), losses, found, wide, calibration)
         self.tried.append(done)
-        self.progress(len(self.tried), len(self.tried) + 1, log_loss=done.log_loss)
+        self.stopped |= bool(self.progress(len(self.tried), len(self.tried) + 1, log_loss=done.log_loss))
         return done
 
     def path(self, kernel: str, d: int, ridges: list[float]) -> Trial:
         """The best of ever smaller ridges."""
         best = last = self.attempt(Setting(kernel, d, ridges[0]))
         worse, ridge = 0, ridges[0]
-        while len(ridges) > 1 and worse <= WITHOUT and ridge > BEYOND:
+        while len(ridges) > 1 and worse <= WITHOUT and ridge > BEYOND and not self.stopped:
             at = int(np.searchsorted(-np.array(ridges), -ridge)) + 1
             ridge = ridges[at] if at < len(ridges) else ridge * ridges[-1] / ridges[-2]
             last = self.attempt(Setting(kernel, d, ridge), last)
@@ -223,11 +225,11 @@ class _Search:
                 for ridge in self._ridges_in(d, each.setting.ridge)
             ]
             done += smaller
-            if not any(_no_worse(each, firsts[0], FAR) for each in smaller):
+            if self.stopped or not any(_no_worse(each, firsts[0], FAR) for each in smaller):
                 break
         best = min(done, key=_loss)
         for d in sizes:
-            if d > first and best.setting.d == max(each.setting.d for each in done):
+            if not self.stopped and d > first and best.setting.d == max(each.setting.d for each in done):
                 done.append(self.attempt(firsts[0].setting._replace(d=d), best))
                 best = min(done, key=_loss)
 

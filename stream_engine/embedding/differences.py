@@ -79,7 +79,7 @@ def with_differences(
     given_d: bool = False,
     fixed_lapse: bool = False,
     always: bool = False,
-    progress: Callable[..., None] = lambda done, total, **figures: None,
+    progress: Callable[..., bool | None] = lambda done, total, **figures: None,
 ) -> tuple[Choice, Differences]:
     """The choice of one map, tested against weights; if these are used, with the number of dimensions and the
     calibration that suit them. `questions` are the training, `held` the validation set of the choice."""
@@ -136,7 +136,7 @@ def differences(
     held: Answers,
     fixed_lapse: bool = False,
     always: bool = False,
-    progress: Callable[..., None] = lambda done, total, **figures: None,
+    progress: Callable[..., bool | None] = lambda done, total, **figures: None,
 ) -> Differences:
     """Compare weights with the embedding of one map that was fitted to the same questions. `always`: use weights
     whatever the test says."""

@@ -48,7 +48,7 @@ def dimensions_at_least(
     ridge: float = USUAL.ridge,
     most: int = MOST,
     level: float = LEVEL,
-    progress: Callable[..., None] = lambda done, total, **figures: None,
+    progress: Callable[..., bool | None] = lambda done, total, **figures: None,
     **more: Any,
 ) -> Dimensions:
     """The number of dimensions that the answers show. `fold` (m,) int of `folds_of`. Deterministic; the first number of

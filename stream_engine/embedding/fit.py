@@ -69,7 +69,7 @@ def fit(
     fixed_lapse: bool = False,
     tolerance: float = 1e-6,
     max_iterations: int = 1000,
-    progress: Callable[..., None] = lambda done, total, **figures: None,
+    progress: Callable[..., bool | None] = lambda done, total, **figures: None,
 ) -> Embedding:
     """Points in d dimensions. `start` (n, any number of columns): where to begin, by default `starts.directions`, or
     for many questions `minibatch.descend`; `lapse` (n_workers,): likewise; with `fixed_lapse` it stays there, by

@@ -14,7 +14,8 @@ small (Nadeau & Bengio 2003, who correct it; Bengio & Grandvalet 2004): see `_fi
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from itertools import chain
+from concurrent.futures import ThreadPoolExecutor
+from itertools import chain, takewhile
 from typing import NamedTuple, TypeVar
 
 import numpy as np
@@ -100,14 +101,20 @@ def crossed(
     cluster: np.ndarray,
     fitted: bool = True,
 ) -> dict[str, Figures]:
-    """The figures of each model that `predict` gives log odds of. `settings`: one a group, made when it is needed;
-    `cluster` (U,): what standard errors are over; `fitted`: see `_figures`."""
+    """The figures of each model that `predict` gives log odds of. `settings`: one a group, made when it is needed,
+    while another thread predicts the groups before, one fold after the other; `cluster` (U,): what standard errors are
+    over; `fitted`: see `_figures`."""
     told: dict[str, list[tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]]] = {}
-    for group, setting in zip(groups, settings):
-        for out in group.folds:
-            asked = found.of(out)
-            for name, margin in (predict(setting, out) if len(asked.rows) else {}).items():
-                told.setdefault(name, []).append((margin, asked.times, cluster[asked.unit], asked.rows))
+    with ThreadPoolExecutor(1, "folds") as beside:
+        predicted = [
+            (asked, beside.submit(predict, setting, out))
+            for group, setting in zip(groups, settings)
+            for out in group.folds
+            if len((asked := found.of(out)).rows)
+        ]
+    for asked, ahead in predicted:
+        for name, margin in ahead.result().items():
+            told.setdefault(name, []).append((margin, asked.times, cluster[asked.unit], asked.rows))
     made = {name: [np.concatenate(column) for column in zip(*each)] for name, each in told.items()}
     return {
         name: _figures(margin, times, units, rows, len(told[name]) if fitted else 0)
@@ -153,12 +160,13 @@ def evaluated(
     predict: Predict,
     predict_of_participants: Predict | None = None,
     fitted: bool = True,
+    stopped: Callable[[], bool] = lambda: False,
 ) -> dict[str, HeldOut]:
     """What reports say of each model. `first`: the setting of the first group of responses, chosen already; `fitted`:
-    whether models are fitted to answers, or count them."""
-    later = (choose(group.part) for group in planned.responses[1:])
+    whether models are fitted to answers, or count them; `stopped`: no further group is predicted once it is true."""
+    later = (choose(group.part) for group in takewhile(lambda _: not stopped(), planned.responses[1:]))
     by_response = crossed(found, planned.responses, chain([first], later), predict, np.arange(len(found.draw)), fitted)
-    settings = (choose(group.part) for group in planned.participants)
+    settings = (choose(group.part) for group in takewhile(lambda _: not stopped(), planned.participants))
     by_participant = crossed(
         found, planned.participants, settings, predict_of_participants or predict, found.worker, fitted
     )

@@ -1,17 +1,21 @@
 """Predictors made of artifacts: the blocks of a clustering, the distances of learned kernels."""
 
+from collections.abc import Callable
+from itertools import repeat
+
 import numpy as np
 
 from stream_engine.data.mapped_arrays import blocks
 from stream_engine.data.symmetric_matrices import DENSE_LIMIT
 from stream_engine.evaluation import Margins, Predictor
-from stream_engine.evaluation.answer_probabilities import log_odds, probabilities
+from stream_engine.evaluation.answer_probabilities import STE, log_odds, probabilities
 from stream_engine.evaluation.coordinates import squared_distances
 from stream_engine.evaluation.similarities import by_similarity
 from stream_engine.evaluation.subset import renumbering
-from stream_engine.state.artifact import figure
+from stream_engine.state.artifact import Artifact, figure
 from stream_engine.state.published import Published
 
+Probability = Callable[[np.ndarray], np.ndarray]
 LINEAR_LIMIT = 1 << 31  # objects of a model that holds nothing for pairs of them
 
 
@@ -53,22 +57,45 @@ def partial_order_embedding(published: Published) -> Predictor | None:
 
 
 def embedding(published: Published) -> Predictor | None:
-    """Log odds by the points and the lapse of somebody unknown: P(answer) = 1 / (1 + exp(-margin)). NaN about objects
-    that nothing was asked about."""
-    points, asked = (_array(published, "embedding", name, LINEAR_LIMIT) for name in ("X", "asked"))
-    if points is None or asked is None:
+    """Log odds of the embedding's probabilities, for somebody unknown. NaN about objects that nothing was asked
+    about."""
+    if _array(published, "embedding", "X", LINEAR_LIMIT) is None:
         return None
-    artifact = published.artifacts["embedding"]
-    lapse, alpha, n = float(artifact.arrays["lapse"]), float(artifact.report["alpha"]), len(points)
-    scale = figure(artifact.report, "scale") or 1.0
+    given = of_embedding(published.artifacts["embedding"])
+    return Predictor(lambda rows: log_odds(given(rows)))
 
-    def margins(rows: np.ndarray) -> np.ndarray:
-        known = np.minimum(rows, n - 1)
-        margin = log_odds(probabilities(points, known, lapse, alpha, scale=scale))
-        margin[((rows >= n) | ~asked[known]).any(axis=1)] = np.nan
-        return margin
 
-    return Predictor(margins)
+def of_embedding(artifact: Artifact) -> Probability:
+    """By an artifact of the refit `embedding`."""
+    points, asked = np.asarray(artifact.arrays["X"]), np.asarray(artifact.arrays["asked"], bool)
+    lapse, alpha = float(artifact.arrays["lapse"]), float(artifact.report["alpha"])
+    if "draws" in artifact.arrays:
+        return of_draws(artifact.arrays["draws"], asked, artifact.arrays["draw_lapse"])
+    return of_points(points, asked, lapse, alpha, figure(artifact.report, "scale") or 1.0)
+
+
+def of_points(points: np.ndarray, asked: np.ndarray, lapse: float, alpha: float, scale: float = 1.0) -> Probability:
+    """By the embedding's formula over points (n, d); NaN about objects that were never `asked` (n,) about. O(m d)."""
+
+    def given(rows: np.ndarray) -> np.ndarray:
+        p = np.full(len(rows), np.nan)
+        inside = np.flatnonzero(((rows >= 0) & (rows < len(points))).all(axis=1))
+        known = inside[asked[rows[inside]].all(axis=1)]
+        p[known] = probabilities(points, rows[known], lapse, alpha, scale=scale)
+        return p
+
+    return given
+
+
+def of_draws(draws: np.ndarray, asked: np.ndarray, lapse: np.ndarray | float) -> Probability:
+    """By the mean over draws (s, n, d) of an embedding's points, with lapse rates (s,) or one; NaN about objects that
+    were never `asked` (n,) about. O(s m d)."""
+    lapses = np.broadcast_to(lapse, len(draws))
+
+    def given(rows: np.ndarray) -> np.ndarray:
+        return np.mean([of_points(*each)(rows) for each in zip(draws, repeat(asked), lapses, repeat(STE))], axis=0)
+
+    return given
 
 
 def _distances(published: Published, kind: str) -> Predictor | None:

@@ -21,7 +21,6 @@ million answers about 3,000 objects, and less for fewer; above `KEYS` nothing is
 """
 
 from collections.abc import Callable, Sequence
-from itertools import repeat
 from typing import NamedTuple
 
 import numpy as np
@@ -31,10 +30,17 @@ from stream_engine.counts import kernels
 from stream_engine.data.packed_names import unpack_names
 from stream_engine.data.symmetric_matrices import DENSE_LIMIT
 from stream_engine.evaluation import LEARNED, NoModel, Predictor, cross_fit, judgement_folds
-from stream_engine.evaluation.answer_probabilities import STE, Calibration, calibrated, probabilities
+from stream_engine.evaluation.answer_probabilities import Calibration, calibrated
 from stream_engine.evaluation.held_out import Figures, HeldOut
 from stream_engine.evaluation.judgement_folds import HELD, Evidence, asked_fairly, draws_again
-from stream_engine.evaluation.learned import kernel_learning, partial_order_embedding
+from stream_engine.evaluation.learned import (
+    Probability,
+    kernel_learning,
+    of_draws,
+    of_embedding,
+    of_points,
+    partial_order_embedding,
+)
 from stream_engine.evaluation.similarities import by_similarity, matrix, only, repeats
 from stream_engine.state.artifact import Artifact, figure
 from stream_engine.state.published import Published
@@ -44,8 +50,6 @@ COUNTED = ("adds3", "k1", "k2")
 MODELS = (*LEARNED, *COUNTED)
 INNER, ENOUGH = 5, 2_500  # folds that calibrate, until so many judgements have
 SURE = 1e-12  # a probability is never nearer to 0 or 1
-
-Probability = Callable[[np.ndarray], np.ndarray]
 
 
 class Model(NamedTuple):
@@ -114,15 +118,6 @@ def _slope(artifact: Artifact) -> float | None:
     return 1.0 if told is None and artifact.report.get("loss") == "ste" else told
 
 
-def of_embedding(artifact: Artifact) -> Probability:
-    """By an artifact of the refit `embedding`."""
-    points, asked = np.asarray(artifact.arrays["X"]), np.asarray(artifact.arrays["asked"], bool)
-    lapse, alpha = float(artifact.arrays["lapse"]), float(artifact.report["alpha"])
-    if "draws" in artifact.arrays:
-        return of_draws(artifact.arrays["draws"], asked, artifact.arrays["draw_lapse"])
-    return of_points(points, asked, lapse, alpha, figure(artifact.report, "scale") or 1.0)
-
-
 class Participant(NamedTuple):
     """What the embedding knows about one participant."""
 
@@ -164,30 +159,6 @@ def _weights_since(artifact: Artifact, name: str, online: Artifact | None) -> np
     names = unpack_names(online.arrays["utf8"], online.arrays["offsets"])
     row = names.index(name) + 1 if name in names else 0
     return np.asarray(online.arrays["weights"])[row] if 0 < row < len(online.arrays["weights"]) else None
-
-
-def of_points(points: np.ndarray, asked: np.ndarray, lapse: float, alpha: float, scale: float = 1.0) -> Probability:
-    """By the embedding's formula over points (n, d); NaN about objects that were never `asked` (n,) about. O(m d)."""
-
-    def given(rows: np.ndarray) -> np.ndarray:
-        p = np.full(len(rows), np.nan)
-        inside = np.flatnonzero(((rows >= 0) & (rows < len(points))).all(axis=1))
-        known = inside[asked[rows[inside]].all(axis=1)]
-        p[known] = probabilities(points, rows[known], lapse, alpha, scale=scale)
-        return p
-
-    return given
-
-
-def of_draws(draws: np.ndarray, asked: np.ndarray, lapse: np.ndarray | float) -> Probability:
-    """By the mean over draws (s, n, d) of an embedding's points, with lapse rates (s,) or one; NaN about objects that
-    were never `asked` (n,) about. O(s m d)."""
-    lapses = np.broadcast_to(lapse, len(draws))
-
-    def given(rows: np.ndarray) -> np.ndarray:
-        return np.mean([of_points(*each)(rows) for each in zip(draws, repeat(asked), lapses, repeat(STE))], axis=0)
-
-    return given
 
 
 def sigmoid_of(predictor: Predictor, slope: float) -> Probability:

@@ -39,17 +39,8 @@ def clusters(published: Published) -> dict[str, Content]:
     }  # the solver's state is no result; levels are of version 0.1.0
     labels = arrays["labels"]
     names = names_of(published, "sdp_clustering", len(labels))
-    tables: dict[str, dict[str, Any]] = {
-        "clusters": {"object": names, "cluster": numbers(labels), "cluster_label": labels}
-    }
-    if "stability" in arrays:
-        tables["clusters"]["stability"] = arrays["stability"]
-    if "second" in arrays:
-        tables["clusters"]["second"] = numbers(labels, arrays["second"])
-    if "stability" in arrays:
-        tables["clusters"]["between"] = (labels >= 0) & (arrays["stability"] < BETWEEN)
+    tables: dict[str, dict[str, Any]] = {"clusters": cluster_table(artifact, names)}
     if "verdict" in artifact.report:
-        tables["clusters"]["verdict"] = [artifact.report["verdict"]] * len(labels)  # who reads this file alone knows it
         row = {"verdict": artifact.report["verdict"], "k": int(held["k"])}
         told = [name for name in ("p_coins", "p_continuum", "crowding") if name in held and held[name].ndim == 0]
         row |= {name: float(held[name]) for name in told}
@@ -58,6 +49,23 @@ def clusters(published: Published) -> dict[str, Content]:
     if all(column is not None and column.shape == held["tested_k"].shape for column in columns.values()):
         tables["cluster_numbers"] = columns
     return {"clusters": Content(arrays, tables, objects=tuple(names))}
+
+
+def cluster_table(artifact: Artifact, names: list[str]) -> dict[str, Any]:
+    """Columns object, cluster counted from 1, cluster_label as in the array; where they were computed stability, second
+    and between; and the verdict in each row, so that who reads this table alone knows it."""
+    labels = artifact.arrays["labels"]
+    stability, second = (artifact.arrays.get(name) for name in ("stability", "second"))
+    table: dict[str, Any] = {"object": names[: len(labels)], "cluster": numbers(labels), "cluster_label": labels}
+    if stability is not None:
+        table["stability"] = stability
+    if second is not None:
+        table["second"] = numbers(labels, second)
+    if stability is not None:
+        table["between"] = (labels >= 0) & (stability < BETWEEN)
+    if "verdict" in artifact.report:
+        table["verdict"] = [artifact.report["verdict"]] * len(labels)
+    return table
 
 
 def hierarchy(published: Published) -> dict[str, Content]:

@@ -1,11 +1,11 @@
-"""The table in an auxiliary file: names in row order, and numbers or one column of text.
+"""The table in an auxiliary file: names in row order, and numbers.
 
 .npy and .npz through numpy (never pickle), .csv and .parquet through pyarrow. Every problem is one `BadKernel` line.
 """
 
 import json
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 from zipfile import BadZipFile
 
 import numpy as np
@@ -26,8 +26,7 @@ NO_FILE = (
 class KernelSpec(Struct, frozen=True, forbid_unknown_fields=True):
     """One auxiliary kernel: a `file` (.npy, .npz, .csv or .parquet), and how to read it.
 
-    `kind`: "kernel" (a kernel matrix), or a kernel computed from features: "linear" x'y; "rbf" exp(-gamma |x - y|^2);
-    "chi2" exp(-gamma sum (x - y)^2 / (x + y)); "cosine"; "tfidf" (cosine of TF-IDF, from counts or one column of text).
+    `kind`: "kernel" (a kernel matrix), or a kernel computed from features: "linear" x'y; "rbf" exp(-gamma |x - y|^2).
     `gamma`: by default 1 / median distance. `key`: the CSV/Parquet column of object names (default: the first).
     `columns`: which of the other columns to use (default: all). `objects`: for .npy/.npz, a file with the names in row
     order (.json list, or one per line); an .npz can have an array `objects` instead; without either, rows are the
@@ -35,7 +34,7 @@ class KernelSpec(Struct, frozen=True, forbid_unknown_fields=True):
     """
 
     file: str
-    kind: Literal["kernel", "linear", "rbf", "chi2", "cosine", "tfidf"] = "kernel"
+    kind: Literal["kernel", "linear", "rbf"] = "kernel"
     gamma: Annotated[float, Meta(gt=0)] | None = None
     key: str | None = None
     columns: tuple[str, ...] | None = None
@@ -44,10 +43,10 @@ class KernelSpec(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Table(NamedTuple):
-    """The content of a file: object names in row order (None: the snapshot's), and numbers or one column of text."""
+    """The content of a file: object names in row order (None: the snapshot's), and numbers."""
 
     names: list[str] | None
-    values: Any  # (r, c) float64, or a list of r texts
+    values: np.ndarray  # (r, c) float64
 
 
 def read_table(spec: KernelSpec) -> Table:
@@ -118,8 +117,6 @@ def _read_columns(path: Path, spec: KernelSpec) -> Table:
     if missing:
         raise BadKernel(f"no column {missing[0]!r}; got columns {', '.join(table.column_names[:20])}")
     names = [str(x) for x in table[key].to_pylist()]
-    if spec.kind == "tfidf" and len(wanted) == 2 and pa.types.is_string(table[wanted[1]].type):
-        return Table(names, [text or "" for text in table[wanted[1]].to_pylist()])
     for column in wanted[1:]:
         kind = table[column].type
         if not (

@@ -195,10 +195,8 @@ def load_features(
     """
     try:
         table = read_table(spec)
-        if isinstance(table.values, list) or spec.kind != "linear":
-            raise BadKernel(
-                f"got kind {spec.kind!r}; features are taken as they are, expected kind 'linear' and numbers"
-            )
+        if spec.kind != "linear":
+            raise BadKernel(f"got kind {spec.kind!r}; features are taken as they are, expected kind 'linear'")
         joined = matched(table, False, objects, every)
     except BadKernel as error:
         raise BadKernel(f"{name} ({Path(spec.file).name}): {error}") from None
@@ -214,8 +212,6 @@ def load_features(
 
 def _check_finite(values, names: list[str], square: bool) -> None:
     """No infinities; no NaN, except rows of features that are empty altogether (an object without this information)."""
-    if isinstance(values, list):
-        return
     bad = ~np.isfinite(values)
     if not square:
         bad &= ~(np.isnan(values).all(axis=1, keepdims=True) & (values.shape[1] > 0))
@@ -228,8 +224,6 @@ def _check_finite(values, names: list[str], square: bool) -> None:
 
 
 def _empty_rows(values) -> np.ndarray:
-    if isinstance(values, list):
-        return np.array([not text.strip() for text in values], bool)
     return np.isnan(values).all(axis=1) if values.shape[1] else np.ones(len(values), bool)
 
 
@@ -262,67 +256,31 @@ def check_kernel(kernel: np.ndarray) -> None:
         )
 
 
-def _kernel_of(values, rows: np.ndarray, spec: KernelSpec) -> tuple[np.ndarray, dict[str, Any]]:
+def _kernel_of(values: np.ndarray, rows: np.ndarray, spec: KernelSpec) -> tuple[np.ndarray, dict[str, Any]]:
     """The kernel between the rows `rows`, and the figures of its making."""
-    from sklearn.feature_extraction.text import TfidfTransformer, TfidfVectorizer
     from sklearn.metrics import pairwise
 
-    if spec.kind == "kernel":
-        return values[np.ix_(rows, rows)], {}
-    if isinstance(values, list):
-        try:
-            return pairwise.cosine_similarity(TfidfVectorizer().fit_transform([values[r] for r in rows])), {}
-        except ValueError as error:
-            raise BadKernel(f"no words to weigh: {error}") from None
-    x = _counted(values[rows], spec)
-    if spec.kind == "linear":
-        return x @ x.T, {}
-    if spec.kind == "cosine":
-        return _unit_diagonal(pairwise.cosine_similarity(x)), {}
-    if spec.kind == "tfidf":
-        return _unit_diagonal(pairwise.cosine_similarity(TfidfTransformer().fit_transform(x))), {}
-    d = pairwise.euclidean_distances(x, squared=True) if spec.kind == "rbf" else -pairwise.additive_chi2_kernel(x)
-    gamma = spec.gamma if spec.gamma is not None else _median_heuristic(d)
+    if spec.kind != "rbf":
+        return _kernel_between(values, rows, rows, spec, 0.0), {}
+    gamma = spec.gamma
+    if gamma is None:
+        gamma = _median_heuristic(pairwise.euclidean_distances(values[rows], squared=True))
     if not gamma > 0:
         raise BadKernel(f"got gamma {gamma}; expected > 0")
-    return np.exp(-gamma * d), {"gamma": float(gamma)}
+    return _kernel_between(values, rows, rows, spec, gamma), {"gamma": float(gamma)}
 
 
-def _kernel_between(values, rows: np.ndarray, others: np.ndarray, spec: KernelSpec, gamma: float) -> np.ndarray:
-    """(len(rows), len(others)) float64: the kernel of `_kernel_of(values, rows, spec)`, from its rows to other ones;
-    words and terms are weighed as they are among `rows`; `gamma` is the one that was used there, if any."""
-    from sklearn.feature_extraction.text import TfidfTransformer, TfidfVectorizer
+def _kernel_between(
+    values: np.ndarray, rows: np.ndarray, others: np.ndarray, spec: KernelSpec, gamma: float
+) -> np.ndarray:
+    """(len(rows), len(others)) float64: the kernel from these rows to other ones."""
     from sklearn.metrics import pairwise
 
     if spec.kind == "kernel":
         return values[np.ix_(rows, others)]
-    if isinstance(values, list):
-        weigh = TfidfVectorizer().fit([values[r] for r in rows])
-        return pairwise.cosine_similarity(*(weigh.transform([values[r] for r in each]) for each in (rows, others)))
-    x, y = (_counted(values[each], spec) for each in (rows, others))
-    if spec.kind == "linear":
-        return x @ y.T
-    if spec.kind == "cosine":
-        return np.asarray(pairwise.cosine_similarity(x, y))
-    if spec.kind == "tfidf":
-        weigh = TfidfTransformer().fit(x)
-        return np.asarray(pairwise.cosine_similarity(weigh.transform(x), weigh.transform(y)))
-    d = pairwise.euclidean_distances(x, y, squared=True) if spec.kind == "rbf" else -pairwise.additive_chi2_kernel(x, y)
-    return np.exp(-gamma * d)
-
-
-def _counted(x: np.ndarray, spec: KernelSpec) -> np.ndarray:
-    """The same, if it is what the kind takes."""
-    if spec.kind in ("chi2", "tfidf") and x.min(initial=0.0) < 0:
-        raise BadKernel(f"got {x.min():.4g}; {spec.kind} expects counts or frequencies, none below 0")
-    return x
-
-
-def _unit_diagonal(kernel: np.ndarray) -> np.ndarray:
-    """A row of zeros has no direction: its own entry becomes 1, like an object without information."""
-    kernel = np.asarray(kernel)
-    kernel[np.diag_indices(len(kernel))] = 1.0
-    return kernel
+    x = values[rows]
+    y = x if others is rows else values[others]
+    return x @ y.T if spec.kind == "linear" else np.exp(-gamma * pairwise.euclidean_distances(x, y, squared=True))
 
 
 def _median_heuristic(d: np.ndarray) -> float:

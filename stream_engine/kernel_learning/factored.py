@@ -94,12 +94,12 @@ def solve(
     dual: np.ndarray | None = None,
     tolerance: float = 1e-4,
     max_iterations: int = 20000,
-    progress: Callable[..., None] = lambda done, total, **figures: None,
+    progress: Callable[..., bool | None] = lambda done, total, **figures: None,
 ) -> Solution:
     """Minimise a problem, from `start` and perhaps a dual point; done when the relative gap is proven <= `tolerance`.
 
-    Cut short by `max_iterations` of L-BFGS, or where rounding ends the progress, it gives the best point with the best
-    bound, and `converged` is False.
+    Cut short by `max_iterations` of L-BFGS, by a `progress` that returns True, or where rounding ends the progress, it
+    gives the best point with the best bound, and `converged` is False.
 
     >>> rows, none = np.array([[0, 1, 0, 2]], np.int32), np.empty((1, 0))
     >>> gnmds = Problem(3, rows, np.array([1e6]), "hinge", (None,), np.ones(1), np.ones(1), none, np.empty(0))
@@ -129,8 +129,9 @@ def solve(
         y = _slope(problem, here.x, smoothing)[1]
         found = _dual(problem, lists, y)
         best = _bounded(problem, lists, best, found.s * y, tolerance)
-        progress(min(done, max_iterations), max_iterations, gap=best.gap, objective=best.certificate.objective)
-        if best.gap <= tolerance or done >= max_iterations or enough < LEAST:
+        told = {"gap": best.gap, "objective": best.certificate.objective}
+        stopped = progress(min(done, max_iterations), max_iterations, **told)
+        if best.gap <= tolerance or done >= max_iterations or enough < LEAST or stopped:
             break
         if done:
             moved = _moved(problem, y, smoothing)

@@ -54,7 +54,7 @@ def solve(
     tolerance: float = 1e-4,
     start: np.ndarray | None = None,
     max_iterations: int = 20000,
-    progress: Callable[..., None] = lambda done, total, **figures: None,
+    progress: Callable[..., bool | None] = lambda done, total, **figures: None,
 ) -> LinearSolution:
     """Minimise the problem above; done when the relative exact gap is <= `tolerance`, or with the best point and the
     best bound after `max_iterations` of L-BFGS-B, where a program for HiGHS counts as one.
@@ -82,7 +82,9 @@ def solve(
         x, back = held @ mu[active], columns.back(y)
         candidate = _certify(columns, weight, mu, x, y, back)
         best = _merged(best, candidate)
-        progress(iterations, max_iterations, gap=best.certificate.gap, objective=best.certificate.objective)
+        told = {"gap": best.certificate.gap, "objective": best.certificate.objective}
+        if progress(iterations, max_iterations, **told):
+            break
         kept, missing = _next_active(columns.cost + back, columns.cost, mu, active)
         rounding = _rounding(weight, 1.0 + x, y)
         if len(missing) == 0 or rounding > 0.5 * (candidate.certificate.objective - candidate.certificate.bound):

@@ -79,7 +79,7 @@ def fit(
     weight: np.ndarray | None = None,
     tolerance: float = 1e-4,
     max_iterations: int = 20000,
-    progress: Callable[..., None] = lambda done, total, **figures: None,
+    progress: Callable[..., bool | None] = lambda done, total, **figures: None,
 ) -> Embedding:
     """MKPOE over (m, 4) comparisons near_i, near_j, far_i, far_j and m >= 1 kernels (n, n); KPOE for one kernel.
 
@@ -112,7 +112,7 @@ def fit_linear(
     weight: np.ndarray | None = None,
     tolerance: float = 1e-4,
     max_iterations: int = 20000,
-    progress: Callable[..., None] = lambda done, total, **figures: None,
+    progress: Callable[..., bool | None] = lambda done, total, **figures: None,
 ) -> Embedding:
     """LPOE, Algorithm 2: W (D, D) over features (n, D) with tr W as the regulariser; new objects embed by their
     features.

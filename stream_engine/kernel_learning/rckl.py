@@ -116,7 +116,7 @@ def fit(
     start: Start | None = None,
     tolerance: float = 1e-4,
     max_iterations: int = 20000,
-    progress: Callable[..., None] = lambda done, total, **figures: None,
+    progress: Callable[..., bool | None] = lambda done, total, **figures: None,
 ) -> Learned:
     """Learn a kernel from (m, 3) triplets over n objects and auxiliary kernels (n, n) of unit trace.
 

@@ -31,6 +31,8 @@ REFITS = {
     "partial_order_embedding": "stream_engine.refits.partial_order_embedding",
 }
 
+ENDS_EARLY = {"sdp_clustering", "embedding", "partial_order_embedding"}  # where progress returns True
+
 
 class CannotRefit(ValueError):
     """The snapshot does not hold what this refit needs; the message is one line: what, got, expected, next step."""
@@ -41,9 +43,11 @@ class SolverFailed(RuntimeError):
 
 
 class Progress(Protocol):
-    """Told now and then how far a refit has come, with figures that the refit knows by then."""
+    """Told now and then how far a refit has come, with figures that the refit knows by then.
 
-    def __call__(self, done: int, total: int, **figures: Any) -> None: ...
+    True asks the refit to end with the best that it has; those in `ENDS_EARLY` do."""
+
+    def __call__(self, done: int, total: int, **figures: Any) -> bool | None: ...
 
 
 def refit_module(name: str) -> ModuleType:

@@ -7,6 +7,7 @@ objective is used. All answers count, with their multiplicities, including those
 cost O(m d) an iteration.
 """
 
+from threading import Event
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -40,6 +41,7 @@ AXES = EMBEDDING.axes
 REQUIRED = EMBEDDING.required
 SEARCHED = 300_000  # answers that a setting is searched with at most,
 SEARCHED_EACH = 200  # or so many an object; the ridge is a prior, and does not depend on how many there are
+TRIED = 30  # fits that a choice takes, until one has shown how many
 LEAST = 20  # minimum number of answers for a lapse rate per participant; others share one
 REGION_DIMENSIONS, REGION_ANSWERS = 3, 75  # at most, and answers an object at least, for regions that cover
 TOLERANCE = 1e-7  # relative improvement of the objective at which a fit stops
@@ -131,27 +133,36 @@ def refit(
         _check(snapshot, found)
         more = {"fixed_lapse": params.lapse == "none"}
         people: list[Differences] = []
+        plan = cross_fit.plan(found.units, validation_share, evaluate)
+        stopped, fits, expected = Event(), 0, TRIED * (len(plan.responses) + len(plan.participants))
+
+        def tell(done: int, total: int, **figures: Any) -> bool:
+            nonlocal fits
+            fits += 1
+            if progress(fits, max(expected, fits + 1), **figures):
+                stopped.set()
+            return stopped.is_set()
 
         def choose(part: np.ndarray) -> choice.Choice:
             searched = found.some(found.of(part, FIT), max(SEARCHED, SEARCHED_EACH * len(snapshot.objects)))
             training, held, every = _known(searched).questions(), found.of(part, CHOOSE), found.of(part, FIT)
-            made = choice.choose(
-                training, held, params.kernel, params.dimensions, params.ridge, progress=progress, **more
-            )
+            made = choice.choose(training, held, params.kernel, params.dimensions, params.ridge, progress=tell, **more)
             if params.dimensions is None and len(searched.rows) < len(every.rows):
                 training = _known(every).questions()
-                made = choice.larger(made, training, held, progress=progress, **more)
+                made = choice.larger(made, training, held, progress=tell, **more)
             if params.participants == "alike":
                 return made
             always, given_d = params.participants == "weights", params.dimensions is not None
-            made, tested = with_differences(made, training, held, given_d, always=always, progress=progress, **more)
+            made, tested = with_differences(made, training, held, given_d, always=always, progress=tell, **more)
             people.append(tested)
             return made
 
-        plan = cross_fit.plan(found.units, validation_share, evaluate)
         chosen = choose(plan.responses[0].part)
+        expected = fits * (len(plan.responses) + len(plan.participants))
         tested = _Tested(found, more, params, seed)
-        figures = cross_fit.evaluated(found.units, plan, chosen, choose, tested.response, tested.participant)
+        figures = cross_fit.evaluated(
+            found.units, plan, chosen, choose, tested.response, tested.participant, stopped=stopped.is_set
+        )
         answers = _known(found.answers)
         questions = answers.questions()
         begin = (*(tested.points or chosen.begin), *_earlier(previous, len(snapshot.objects)))
@@ -159,10 +170,9 @@ def refit(
         fitted = with_setting(questions, chosen.setting, begin, **more, **limits)
         own = _weighted(questions, fitted, chosen, **more, **limits)
         fitted = fitted if own is None else own.embedding
-        progress(1, 1, log_likelihood=fitted.log_likelihood)
         report = _report(snapshot, found, questions, chosen, figures, fitted) | {"settings": tested.settings}
         if not params.dimensions:
-            report |= dimensions.report_of(found, answers, chosen, seed, progress=progress, **more)
+            report |= dimensions.report_of(found, answers, chosen, seed, progress=tell, **more)
             report["dimensions_interval"] = list(chosen.interval) if chosen.interval else None
         arrays = {**_arrays(found, questions, chosen, fitted), **_covariance(found, answers, fitted, own, **more)}
         drawn = _drawn(questions, fitted, own, params, seed)
@@ -190,6 +200,7 @@ def refit(
             right = figures[PICTURE].judgement if PICTURE in figures else None
             report["picture"] = shown._asdict() | {"accuracy": right.accuracy if right else None}
             del report["picture"]["points"]
+    progress(1, 1, log_likelihood=fitted.log_likelihood)
     return Artifact(KIND, snapshot.digest, snapshot.sequence, plain_params(params), seed, arrays, report)
 
 

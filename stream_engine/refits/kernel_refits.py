@@ -114,8 +114,8 @@ def require_subset_to_extend(task: Task) -> None:
 def last_solve(progress: Progress, solves: int) -> Progress:
     """The progress of the last of so many solves, told by its iterations."""
 
-    def tell(done: int, total: int, **figures: Any) -> None:
-        progress(solves - 1, solves, iteration=done, **figures)
+    def tell(done: int, total: int, **figures: Any) -> bool | None:
+        return progress(solves - 1, solves, iteration=done, **figures)
 
     return tell
 

@@ -21,6 +21,7 @@ from stream_engine.state.exclusion import excluded_of
 from stream_engine.state.snapshot import Snapshot
 
 OF_LABELS = ("triplet_boost", "classify")  # default refits that learn from labels
+PATIENCE = 10.0  # seconds for a solver to end with the best so far
 TOLD = ("accuracy", "standard_error", "log_loss", "calibration_error")  # of held-out responses, in the log
 
 
@@ -154,9 +155,9 @@ class RefitSchedule:
         return figures | ({"note": artifact.report["note"]} if artifact.report.get("note") else {})
 
     def finish(self, progress: Bars | None, meanwhile: Callable[[list[str]], None] | None = None) -> None:
-        """Wait for the refits of the final snapshot; a request to stop cancels them. Refits of an older snapshot are
-        cancelled, because they would be repeated immediately. `meanwhile` is called when one ends and others are still
-        running, with their kinds."""
+        """Wait for the refits of the final snapshot; a request to stop ends them, those that can with the best so
+        far. Refits of an older snapshot are cancelled, because they would be repeated immediately. `meanwhile` is
+        called when one ends and others are still running, with their kinds."""
         self._waits_for_end = False
         newest = self._published.newest
         if newest is not None:
@@ -173,6 +174,10 @@ class RefitSchedule:
             if progress:
                 progress.refits(self._workers.progress())
         if self._requests.stop:
+            asked, until = set(self._workers.interrupt()), time.monotonic() + PATIENCE
+            while asked & set(self.running()) and time.monotonic() < until:
+                time.sleep(0.05)
+                self.collect()
             for kind in self._workers.cancel():
                 self._log.info("refit cancelled", refit=kind)
 

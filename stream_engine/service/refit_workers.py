@@ -7,6 +7,7 @@ slower.
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -16,6 +17,7 @@ from types import MappingProxyType
 from typing import IO, Any, NamedTuple, cast
 
 from stream_engine.data.threads import ONE_THREAD
+from stream_engine.refits import ENDS_EARLY
 
 
 class Outcome(NamedTuple):
@@ -143,6 +145,13 @@ class RefitProcesses:
     def progress(self) -> dict[str, dict[str, Any]]:
         """The last report of each running refit: done, total and figures of its own."""
         return {kind: worker.progress for kind, worker in self.running.items()}
+
+    def interrupt(self) -> list[str]:
+        """Ask refits that can to end with the best so far; returns their kinds."""
+        kinds = [kind for kind, worker in self.running.items() if kind in ENDS_EARLY and worker.progress]
+        for kind in kinds:
+            self.running[kind].process.send_signal(signal.SIGINT)
+        return kinds
 
     def cancel(self, patience: float = 3.0, before: int | None = None) -> list[str]:
         """Cancel all refits, or those of snapshots older than `before`; returns their kinds."""

@@ -36,6 +36,7 @@ from stream_engine.service.inferred import examples, prepared
 from stream_engine.service.ingest import FAILURES
 from stream_engine.service.learning import take_loss
 from stream_engine.service.logs import Bars
+from stream_engine.service.memory import one_heap
 from stream_engine.service.metrics import Metrics
 from stream_engine.service.open_run import OpenRun, open_run
 from stream_engine.service.result_line import before, findings_of, result_line
@@ -188,6 +189,7 @@ def run(
         raise BadSettings("source: not given; name a file, a glob, - or kafka://HOST:PORT/TOPIC")
     check_publish(settings.publish, settings.kafka)
     directory = Path(settings.state)
+    one_heap()
     compiles = _nothing_is_compiled()  # before the first line is read, by a kernel
     inferred = prepared(settings)
     started = time.monotonic()

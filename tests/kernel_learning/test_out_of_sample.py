@@ -142,8 +142,7 @@ def test_the_others_are_placed_by_the_refits_own_objective(params, tolerance, wo
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory):
-    """Features of all objects but o2 (chosen) and o9 (not), a kernel of all, words, and features in the order of
-    ids."""
+    """Features of all objects but o2 (chosen) and o9 (not), a kernel of all, and features in the order of ids."""
     folder = tmp_path_factory.mktemp("files")
     there = [i for i in range(N) if i not in (2, 9)]
     counts = np.random.default_rng(1).integers(0, 9, (N, 3)).astype(float)
@@ -152,8 +151,6 @@ def files(tmp_path_factory):
     np.savez(folder / "counts.npz", objects=np.array((*NAMES, "nobody")), X=np.append(counts, [[1, 1, 1]], axis=0))
     np.savez(folder / "gram.npz", objects=np.array(NAMES), K=gram)
     np.save(folder / "rows.npy", POINTS)
-    words = ["red apple", "green apple", "red car", "blue car", "green tree"]
-    (folder / "words.csv").write_text("object,words\n" + "".join(f"o{i},{words[i % 5]}\n" for i in range(N)))
     return folder, counts
 
 
@@ -161,45 +158,28 @@ SPECS = {
     "kernel": "gram.npz",
     "linear": "points.npz",
     "rbf": "counts.npz",
-    "chi2": "counts.npz",
-    "cosine": "counts.npz",
-    "tfidf": "counts.npz",
-    "words": "words.csv",
     "ids": "rows.npy",
 }
 
 
 @pytest.mark.parametrize("what", SPECS)
 def test_columns_of_others_are_those_of_the_same_kernel(files, what):
-    """Of kinds that look at two objects only: the entries of the kernel of all, in the scale of the chosen ones'
-    kernel. TF-IDF weighs words as they are among the chosen: by sklearn on these. The files say nothing of o9, and 0
-    of o2."""
-    from sklearn.feature_extraction.text import TfidfTransformer, TfidfVectorizer
-
-    folder, counts = files
-    kind = {"words": "tfidf", "ids": "rbf"}.get(what, what)
-    spec = KernelSpec(str(folder / SPECS[what]), kind, gamma=0.3 if kind in ("rbf", "chi2") else None)
+    """The entries of the kernel of all, in the scale of the chosen ones' kernel. The files say nothing of o9, and 0 of
+    o2."""
+    folder, _ = files
+    kind = {"ids": "rbf"}.get(what, what)
+    spec = KernelSpec(str(folder / SPECS[what]), kind, gamma=0.3 if kind == "rbf" else None)
     mine = auxiliary_kernels.load({"a": spec}, [NAMES[i] for i in SOME], NAMES)
     (across,) = auxiliary_kernels.across({"a": spec}, NAMES, np.array(SOME))
     assert across.known.tolist() == [not (what == "linear" and i in (2, 9)) for i in range(N)]
     others = np.array([i for i in OTHERS if across.known[i]])
     found = across.columns(others)
     assert mine.report[0]["unknown"] == (SPECS[what] == "counts.npz")
-    if kind == "tfidf":
-        if what == "words":
-            lines = [line.split(",")[1] for line in (folder / "words.csv").read_text().splitlines()[1:]]
-            weigh = TfidfVectorizer().fit([lines[i] for i in SOME])
-            one, two = (weigh.transform([lines[i] for i in rows]).toarray() for rows in (SOME, others))
-        else:
-            weigh = TfidfTransformer().fit(counts[list(SOME)])
-            one, two = (weigh.transform(counts[list(rows)]).toarray() for rows in (SOME, others))
-        expected = one @ two.T / len(SOME)
-    else:
-        whole = auxiliary_kernels.load({"a": spec}, NAMES).kernels[0]
-        inside = whole[np.ix_(SOME, SOME)]
-        expected = whole[np.ix_(SOME, others)] * (
-            mine.kernels[0][0, 1] / inside[0, 1] if what != "linear" else mine.kernels[0][0, 2] / inside[0, 2]
-        )
+    whole = auxiliary_kernels.load({"a": spec}, NAMES).kernels[0]
+    inside = whole[np.ix_(SOME, SOME)]
+    expected = whole[np.ix_(SOME, others)] * (
+        mine.kernels[0][0, 1] / inside[0, 1] if what != "linear" else mine.kernels[0][0, 2] / inside[0, 2]
+    )
     np.testing.assert_allclose(found, expected, atol=1e-12)
     assert found.shape == (8, len(others)) and (what != "linear" or not found[1].any())
 

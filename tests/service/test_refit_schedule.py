@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from stream_engine.refits import REFITS
+from stream_engine.refits import ENDS_EARLY, REFITS
 from stream_engine.service.context import Context, Requests
 from stream_engine.service.memory import Memory
 from stream_engine.service.metrics import Metrics
@@ -41,6 +41,10 @@ class FakeWorkers:
         for kind in kinds:
             del self.running[kind]
         return kinds
+
+    def interrupt(self):
+        self.ending += [kind for kind in self.running if kind in ENDS_EARLY]
+        return list(self.ending)
 
     def progress(self):
         return {}
@@ -160,6 +164,16 @@ def test_a_request_to_stop_starts_nothing():
     world.requests.stop = True
     world.schedule.finish(None)
     assert world.workers.started == []
+
+
+def test_a_request_to_stop_takes_what_the_refits_have_so_far():
+    world, renewed = World(["spectral", "embedding"]), []
+    world.published.renew_artifacts = lambda: renewed.append(True)
+    world.publish(1)
+    world.requests.stop = True
+    world.schedule.finish(None)
+    assert world.workers.started == [("spectral", 1), ("embedding", 1)]
+    assert renewed == [True] and not world.workers.running
 
 
 def test_without_memory_nothing_is_started():
