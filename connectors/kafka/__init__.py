@@ -1,1 +1,1 @@
-"""Kafka as a source and as a table of results, by kafka-python."""
+"""Kafka as a source and as a table of results, by kafka-python; the source also by confluent-kafka."""

@@ -1,5 +1,5 @@
-"""What all of the Kafka connectors say: addresses, options under kafka-python's names, how far reading is, and what can
-go wrong.
+"""What all of the Kafka connectors say: addresses, options under the names of their library, how far reading is, and
+what can go wrong.
 
 Invariant: no message that leaves the Kafka connectors holds the value of a secret option (`scrubbed`).
 """
@@ -93,14 +93,18 @@ def scrubbed(text: object, options: Mapping[str, Any]) -> str:
 
 
 def known_to(defaults: Mapping[str, Any], others: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, Any]:
-    """Those options that `defaults` names; one that only `others` name belongs to another client of the same section.
+    """Those options that `defaults` names; one that only `others` name belongs to another client of the same section,
+    as does with `client` = "confluent" one with a dot.
 
     Raises `UnusableSource` for an option that neither names.
 
-    >>> known_to({"acks": 1}, {"group_id": None}, {"acks": "all", "group_id": "g"})
+    >>> known_to({"acks": 1}, {"group_id": None}, {"acks": "all", "group_id": "g", "client": "kafka-python"})
+    {'acks': 'all'}
+    >>> known_to({"acks": 1}, {}, {"acks": "all", "group.id": "g", "client": "confluent"})
     {'acks': 'all'}
     """
-    if unknown := [key for key in options if key not in defaults and key not in others]:
+    theirs = {"client", *(key for key in options if "." in key and options.get("client") == "confluent")}
+    if unknown := [key for key in options if key not in defaults and key not in others and key not in theirs]:
         raise UnusableSource(f"kafka options: unknown {', '.join(sorted(unknown))}; expected kafka-python's names")
     return {key: value for key, value in options.items() if key in defaults}
 
@@ -163,8 +167,8 @@ CLOSE_SECONDS = 2.0
 
 
 def close_within(close: Callable[[], object], seconds: float = CLOSE_SECONDS) -> None:
-    """Close a client, and leave it to itself when that takes longer: the library can wait on its network thread for
-    answers of a broker that is gone, and nothing that is promised depends on its last words."""
+    """Close a client, and leave it to itself when that takes longer: both libraries can wait on a network thread for
+    answers of a broker that is gone, and nothing that is promised depends on their last words."""
 
     def closed() -> None:
         with contextlib.suppress(Exception):  # of a client that nobody uses any more

@@ -46,6 +46,7 @@ class KafkaPython:
     """One KafkaConsumer with its partitions assigned by hand, made from an `Address`, options and a format."""
 
     consumer: KafkaConsumer  # once it is open
+    check = staticmethod(consumer_options)
 
     def __init__(self, address: Address, options: Mapping[str, Any], format: str | None):
         self._address, self._format, self._network = address, format, Network()

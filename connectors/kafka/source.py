@@ -27,10 +27,11 @@ says so once. A missing topic is told at once.
 import time
 from collections.abc import Collection, Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from connectors import LostRecords, Position, Record, Source, SourceFailed, UnusableSource
+from connectors import LostRecords, Position, Record, Source, SourceFailed, UnusableSource, resolve
 from connectors.kafka.client import (
+    Address,
     BrokerUnavailable,
     ClientFailed,
     OffsetsLost,
@@ -46,6 +47,7 @@ from connectors.kafka.client import (
     scrubbed,
 )
 from connectors.kafka.source_states import (
+    Client,
     Closed,
     Connecting,
     Failed,
@@ -65,9 +67,10 @@ from connectors.kafka.start_offsets import (
     starting_points,
 )
 
-if TYPE_CHECKING:  # it loads the library, which only a run with a topic needs
-    from connectors.kafka.kafka_python_client import KafkaPython
-
+CLIENTS = {
+    "kafka-python": "connectors.kafka.kafka_python_client:KafkaPython",
+    "confluent": "connectors.kafka.confluent_client:Confluent",
+}
 MAX_POLL_RECORDS = 20_000
 POLL_BYTES = 32 << 20  # what one poll may bring, roughly: the next limit follows the size of the last records
 PATIENCE = 5  # fresh clients in a row without a single record before their failures stop the source
@@ -79,9 +82,9 @@ _LOOK = 1.0  # seconds between looks at connection and partitions
 class KafkaSource(Source):
     """A `Source` of messages. See the module for what it promises.
 
-    `options` are kafka-python's, under its names. `start` is for the first start only, when no position of the topic is
-    known: "earliest", "latest" or a time such as "2026-11-01T00:00Z"; "none" refuses to guess. `start_partitions`
-    ("topic/number": the same) says it of a partition.
+    `options` have kafka-python's names, or librdkafka's with `client` = "confluent" among them. `start` is for the
+    first start only, when no position of the topic is known: "earliest", "latest" or a time such as
+    "2026-11-01T00:00Z"; "none" refuses to guess. `start_partitions` ("topic/number": the same) says it of a partition.
     `on_offset_loss` says what to do when a stored offset is not there any more: "fail" or "earliest". `partitions` or
     `shard` = (i, n), the partitions p with p % n == i, take a part of the topic. `format` is that of every value; by
     default each value says whether it is an Arrow stream, else JSON. A topic that does not exist for `topic_seconds` is
@@ -411,13 +414,13 @@ class KafkaSource(Source):
 
     # ---- where to begin
 
-    def _assign(self, client: "KafkaPython") -> StartingPoints:
+    def _assign(self, client: Client) -> StartingPoints:
         """Find the topic and decide where to begin; in the thread that opens, so it changes nothing of the source."""
         mine = self._find_partitions(client)
         start = EARLIEST if self._stored else self._start
         return self._starting_points(client, client.ranges(mine), client.topic_mark(), start=start)
 
-    def _find_partitions(self, client: "KafkaPython") -> frozenset[int]:
+    def _find_partitions(self, client: Client) -> frozenset[int]:
         """The partitions to read. Raises `TopicMissing`, `UnusableSource`, `SourceFailed`."""
         if not (numbers := client.look_for_topic()):
             raise TopicMissing
@@ -438,7 +441,7 @@ class KafkaSource(Source):
 
     def _starting_points(
         self,
-        client: "KafkaPython",
+        client: Client,
         ranges: Mapping[int, Range],
         mark: int,
         *,
@@ -475,18 +478,23 @@ class KafkaSource(Source):
 
 
 def check_options(options: Mapping[str, Any]) -> None:
-    """Raise `UnusableSource` for an option of the [kafka] section that the library does not know."""
-    from connectors.kafka.kafka_python_internals import consumer_options
-
-    given = dict(options)
-    _most(given.pop("max_poll_records", MAX_POLL_RECORDS))
-    consumer_options(given)
+    """Raise `UnusableSource` for an option of the [kafka] section that the client does not know, and for a client that
+    is not installed."""
+    _most(options.get("max_poll_records", MAX_POLL_RECORDS))
+    _client_class(options).check(options)
 
 
-def _client(*given: Any) -> "KafkaPython":
-    from connectors.kafka.kafka_python_client import KafkaPython
+def _client(address: Address, options: Mapping[str, Any], format: str | None) -> Client:
+    return _client_class(options)(address, options, format)
 
-    return KafkaPython(*given)
+
+def _client_class(options: Mapping[str, Any]) -> type[Client]:
+    name = one_of("client", options.get("client", "kafka-python"), tuple(CLIENTS))
+    try:
+        found: type[Client] = resolve(name, CLIENTS)
+    except ImportError as error:
+        raise UnusableSource(f"kafka client {name}: {error}; pip install confluent-kafka") from error
+    return found
 
 
 def _most(records: Any) -> int:

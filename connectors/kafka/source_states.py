@@ -6,20 +6,23 @@ A client is opened in a thread, so that who polls keeps its timeout while a brok
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from connectors import SourceFailed, UnusableSource
 from connectors.kafka.client import CLOSE_SECONDS
 from connectors.kafka.start_offsets import StartingPoints
 
-if TYPE_CHECKING:  # it loads the library
+if TYPE_CHECKING:  # they load their libraries, which only a run with a topic needs
+    from connectors.kafka.confluent_client import Confluent
     from connectors.kafka.kafka_python_client import KafkaPython
+
+Client: TypeAlias = "KafkaPython | Confluent"
 
 
 class Opened(NamedTuple):
     """A client that reads, and from where on."""
 
-    client: "KafkaPython"
+    client: Client
     start: StartingPoints
 
 
@@ -29,7 +32,7 @@ class OpeningThread:
     `assign(client)` assigns the partitions and says where reading begins; it may wait for the network.
     """
 
-    def __init__(self, client: "KafkaPython", assign: Callable[["KafkaPython"], StartingPoints]):
+    def __init__(self, client: Client, assign: Callable[[Client], StartingPoints]):
         self._client, self._assign = client, assign
         self._outcome: Opened | Exception | None = None  # once the thread is over
         self._is_ended = False
@@ -100,7 +103,7 @@ class Waiting:
 class Reading:
     """A client with its partitions assigned. Times are monotonic seconds."""
 
-    client: "KafkaPython"
+    client: Client
     moved: float  # when records came, or no broker was connected: silence of an absent broker is no stall
     looked: float  # when connection and partitions were looked after
     gone_since: float | None = None  # since when partitions that are read are not in the topic any more
@@ -117,7 +120,7 @@ class Failed:
 class FailedReading(Failed):
     """The same while reading; the client is still there to tell the group what is published."""
 
-    client: "KafkaPython"
+    client: Client
 
 
 @dataclass(frozen=True)

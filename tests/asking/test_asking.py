@@ -11,7 +11,7 @@ from scipy.stats import chisquare
 
 from stream_engine import asking
 from stream_engine.__main__ import main
-from stream_engine.asking import landmark, landmark_k2
+from stream_engine.asking import coverage, landmark, landmark_k2
 from stream_engine.asking.known import (
     CannotAsk,
     Knowledge,
@@ -277,3 +277,11 @@ def test_bad_input_is_one_clear_line(arguments, status, line, state, capfd):
     said = capfd.readouterr()
     assert said.out == "" and len(said.err.splitlines()) == 1
     assert re.search(line, said.err)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_coverage_knows_what_it_has_just_shown(seed):
+    """Of a batch that asks about each object once, all are shown beside the others about as often."""
+    rows = coverage.ask(with_objects(nothing_known(), [f"o{i}" for i in range(30)]), 30, np.random.default_rng(seed))
+    assert sorted(rows[:, 0].tolist()) == list(range(30))
+    assert np.ptp(np.bincount(rows[:, 1:].ravel(), minlength=30)) <= 2

@@ -201,13 +201,13 @@ def starting(folder: Path, quick: bool) -> Iterator[dict]:
 
 
 def kafka() -> list[dict]:
-    """The rows of tests/benchmarks/kafka.py or one that says why they are left out."""
+    """The rows of tests/benchmarks/kafka.py for both clients, or one that says why they are left out."""
     from tests.benchmarks import kafka as stage
     from tests.support.kafka_broker import BrokerMissing
 
     try:
         with stage.broker() as bootstrap:
-            return stage.rows(bootstrap, False)
+            return [*stage.rows(bootstrap, "kafka-python", False), *stage.rows(bootstrap, "confluent", False)]
     except (BrokerMissing, OSError, subprocess.SubprocessError) as error:
         return [row(STAGE, "Kafka: left out", None, "", notes=str(error))]
 

@@ -3,8 +3,9 @@
 import pytest
 
 from connectors import Position, UnusableSource, open_source
-from connectors.kafka.client import Range, parse_address, scrubbed
-from connectors.kafka.source import check_options
+from connectors.kafka.client import Range, known_to, parse_address, scrubbed
+from connectors.kafka.confluent_client import librdkafka_options
+from connectors.kafka.source import CLIENTS, check_options
 from connectors.kafka.start_offsets import offset_loss
 from tests.support.facts import states
 
@@ -32,6 +33,7 @@ def test_good_addresses():
     assert str(address) == "kafka://[::1]:9092,b.example:1/a.b_c-1"
 
 
+@pytest.mark.parametrize("client", CLIENTS)
 @pytest.mark.parametrize(
     "more, expected",
     [
@@ -43,9 +45,10 @@ def test_good_addresses():
         ({"start": "none"}, "choose start = earliest or latest"),
     ],
 )
-def test_arguments_are_checked_before_connecting(more, expected):
+def test_arguments_are_checked_before_connecting(client, more, expected):
     with pytest.raises(UnusableSource) as error:
-        open_source("kafka://127.0.0.1:1/t", {"u/0": Position(1)}, **{"start": "earliest"} | more)
+        given = {"start": "earliest", "options": {"client": client}} | more
+        open_source("kafka://127.0.0.1:1/t", {"u/0": Position(1)}, **given)
     assert states(str(error.value), expected)
 
 
@@ -62,10 +65,18 @@ def test_secrets_are_taken_out_of_what_is_said():
     assert scrubbed("p1 p2\n p3 socks5://u:p4@h p5 user", options) == "*** *** *** *** *** user"
 
 
-def test_options_have_the_librarys_names():
+def test_each_library_gets_its_own_names():
+    both = {"client": "confluent", "security.protocol": "SSL", "security_protocol": "SSL", "group.id": "g"}
+    assert known_to({"security_protocol": ""}, {}, both) == {"security_protocol": "SSL"}
+    assert librdkafka_options(both) == {"security.protocol": "SSL", "group.id": "g"}
+    check_options(both)
+    check_options({"client": "confluent", "max_poll_records": 10})
     check_options({"security_protocol": "SSL", "group_id": "g", "acks": "all", "max_poll_records": 10})
     for wrong in (
-        {"client": "confluent"},  # of version 0.1.0
+        {"client": "confluent", "security_protocol": "SSL"},  # would connect without encryption
+        {"client": "confluent", "no.such.option": 1},
+        {"client": "kafka-python", "group.id": "g"},
+        {"client": "nonsense"},
         {"group.id": "g"},
         {"no_such_option": 1},
         {"max_poll_records": 0},

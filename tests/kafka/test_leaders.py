@@ -10,7 +10,7 @@ from kafka.errors import KafkaError
 
 from connectors.kafka.source import KafkaSource
 from tests.kafka.conftest import patiently
-from tests.support.kafka_reading import SECONDS, read
+from tests.support.kafka_reading import SECONDS, named_for, read
 from tests.support.process import records, started, stopped, summary, until
 
 pytestmark = pytest.mark.kafka
@@ -82,18 +82,23 @@ def test_leaders_elected_and_killed_in_the_middle(three_brokers, tmp_path):
         "--snapshot-interval",
         "0.2",
     )
-    source, found = KafkaSource(uri, {}, start="earliest", options=FAST), list()
+    sources = {
+        client: KafkaSource(uri, {}, start="earliest", options=named_for(client, FAST))
+        for client in ("kafka-python", "confluent")
+    }
+    found: dict[str, list] = {client: [] for client in sources}
     writer = Writer(bootstrap)
     writer.start()
     try:
 
         def read_on(count: int) -> None:
             """So many records more from each source, partition 0 among them."""
-            ends = time.monotonic() + SECONDS
-            before = sum(r.partition == f"{TOPIC}/0" for r in found)
-            while sum(r.partition == f"{TOPIC}/0" for r in found) - before < count:
-                assert time.monotonic() < ends, source.notices()
-                found.extend(source.poll(0.1))
+            for client, source in sources.items():
+                ends = time.monotonic() + SECONDS
+                before = sum(r.partition == f"{TOPIC}/0" for r in found[client])
+                while sum(r.partition == f"{TOPIC}/0" for r in found[client]) - before < count:
+                    assert time.monotonic() < ends, (client, source.notices())
+                    found[client] += source.poll(0.1)
 
         read_on(100)
         admin.alter_partition_reassignments({TopicPartition(TOPIC, 0): [3, 1, 2]})  # the same three, another first
@@ -107,21 +112,24 @@ def test_leaders_elected_and_killed_in_the_middle(three_brokers, tmp_path):
         writer.enough.set()
         writer.join(120)
         assert not writer.failures, writer.failures[:1]
-        found += read(source, writer.written - len(found))
-        assert source.poll(0.3) == [] and source.ready()
+        for client, source in sources.items():
+            found[client] += read(source, writer.written - len(found[client]))
+            assert source.poll(0.3) == [] and source.ready()
         until(lambda: records(tmp_path / "s") == writer.written, 120, "all records in the engine")
     finally:
         writer.enough.set()
         writer.join(120)
         admin.close()
-        source.close()
+        for source in sources.values():
+            source.close()
         said = stopped(engine)
     assert engine.returncode == 0, said
     per_partition = {0: (writer.written + 1) // 2, 1: writer.written // 2}
-    for partition, n in per_partition.items():
-        mine = [r for r in found if r.partition == f"{TOPIC}/{partition}"]
-        assert [r.offset for r in mine] == list(range(n))
-        assert [json.loads(r.value)["id"] for r in mine] == list(range(n))
+    for client, got in found.items():
+        for partition, n in per_partition.items():
+            mine = [r for r in got if r.partition == f"{TOPIC}/{partition}"]
+            assert [r.offset for r in mine] == list(range(n)), client
+            assert [json.loads(r.value)["id"] for r in mine] == list(range(n)), client
     counted = summary(tmp_path / "s")
     assert counted["comparisons"] == writer.written and counted["rejected"] == {}
     assert counted["positions"] == {f"{TOPIC}/{p}": n for p, n in per_partition.items()}

@@ -14,7 +14,7 @@ from kafka import KafkaProducer
 from connectors import SourceFailed
 from connectors.kafka.source import PATIENCE, KafkaSource
 from tests.kafka.conftest import collect_sockets
-from tests.support.kafka_reading import positions, read, until
+from tests.support.kafka_reading import named_for, positions, read, until
 
 pytestmark = pytest.mark.kafka
 FAST = {
@@ -26,16 +26,19 @@ FAST = {
 }
 
 
+CLIENTS = "kafka-python", "confluent"
+
+
 @pytest.fixture
 def open_source(own_broker):
     made = []
 
-    def make(topic, options=None):
+    def make(topic, client, options=None):
         source = KafkaSource(
             f"{own_broker.bootstrap}/{topic}",
             {},
             start="earliest",
-            options={**FAST, **(options or {})},
+            options=named_for(client, {**FAST, **(options or {})}),
         )
         made.append(source)
         return source
@@ -64,7 +67,8 @@ def running_again(own_broker):
         own_broker.start()
 
 
-def test_killed_and_restarted_in_the_middle_loses_and_repeats_nothing(own_broker, new_topic, open_source):
+@pytest.mark.parametrize("client", CLIENTS)
+def test_killed_and_restarted_in_the_middle_loses_and_repeats_nothing(own_broker, new_topic, open_source, client):
     topic = new_topic(2)
     total, half = 4000, threading.Event()
 
@@ -84,7 +88,7 @@ def test_killed_and_restarted_in_the_middle_loses_and_repeats_nothing(own_broker
                 time.sleep(0.01)
         producer.close(timeout=60)
 
-    source = open_source(topic, {"max_poll_records": 100})
+    source = open_source(topic, client, {"max_poll_records": 100})
     writer = threading.Thread(target=write)
     writer.start()
     records, notices = read(source, 200), []
@@ -118,7 +122,7 @@ def test_down_at_the_start(own_broker, new_topic, send, open_source):
     topic = new_topic()
     send(topic, [b"x"])
     own_broker.stop()
-    sources = [open_source(topic)]
+    sources = [open_source(topic, client) for client in CLIENTS]
     for source in sources:
         notices = first_notices(source)
         assert len(notices) == 1
@@ -139,13 +143,13 @@ def test_down_at_the_start(own_broker, new_topic, send, open_source):
 def test_closes_within_seconds_while_the_broker_is_down(own_broker, new_topic, send, open_source):
     topic = new_topic()
     send(topic, [b"x"])
-    sources = [open_source(topic, {"group_id": "g"})]
+    sources = [open_source(topic, client, {"group_id": "g"}) for client in CLIENTS]
     read_before = [read(source, 1) for source in sources]
     own_broker.kill()
     for source, records in zip(sources, read_before):
         until(partial(is_away, source), source)
         source.published(positions(records))  # a commit that nobody will answer
-    sources += [open_source(topic)]
+    sources += [open_source(topic, client) for client in CLIENTS]
     for source in sources:
         source.poll(0.3)
         began = time.monotonic()
@@ -164,7 +168,7 @@ def test_a_damaged_batch_stops_with_its_place(own_broker, new_topic, send, open_
     content[content.index(b"damaged")] ^= 0xFF
     segment.write_bytes(content)
     own_broker.start()
-    for source in [open_source(topic)]:
+    for source in [open_source(topic, client) for client in CLIENTS]:
         assert [r.value for r in read(source, 2)] == [b"good", b"also good"]
         said = rf"{PATIENCE} .*{topic}/0@{bad}.*(?i:crc).*delete-records"
         with pytest.raises(SourceFailed, match=said):
@@ -173,12 +177,13 @@ def test_a_damaged_batch_stops_with_its_place(own_broker, new_topic, send, open_
         assert len(source.notices()) == PATIENCE
 
 
-def test_big_messages_are_asked_for_in_small_numbers(new_topic, send, open_source):
+@pytest.mark.parametrize("client", CLIENTS)
+def test_big_messages_are_asked_for_in_small_numbers(new_topic, send, open_source, client):
     topic = new_topic()
     values = [struct.pack(">I", i) + bytes(8 << 20) for i in range(12)]  # 8 MiB each, some kB on the wire
     small = {"compression_type": "gzip", "max_request_size": 16 << 20, "batch_size": 1}
     send(topic, values, **small)
-    source = open_source(topic)
+    source = open_source(topic, client)
     first = read(source, 1)
     sizes = []
     records = list(first)

@@ -1,4 +1,4 @@
-"""The topic source against the real broker.
+"""The topic source against the real broker, with both client libraries.
 
 What can be caught here: a message lost, repeated or out of order over restarts, transactions and lost offsets; a jump
 without a word; a secret in a message. What cannot: what only several brokers do (leader moves, unclean elections).
@@ -15,7 +15,7 @@ from connectors.kafka.source import KafkaSource
 from tests.kafka.conftest import collect_sockets
 from tests.support.facts import states, stating
 from tests.support.kafka_broker import PASSWORD
-from tests.support.kafka_reading import idle, positions, read, until
+from tests.support.kafka_reading import idle, named_for, positions, read, until
 from tests.support.process import until as eventually
 
 pytestmark = pytest.mark.kafka
@@ -27,8 +27,13 @@ FAST = {
 }
 
 
+@pytest.fixture(params=["kafka-python", "confluent"])
+def client(request) -> str:
+    return request.param
+
+
 @pytest.fixture
-def open_source(broker):
+def open_source(broker, client):
     """`open_source(topic, positions, **options of the source)`; closed at the end of the test."""
     made = []
 
@@ -37,7 +42,7 @@ def open_source(broker):
             rest or f"{broker.bootstrap}/{topic}",
             stored or {},
             start=start,
-            options={**FAST, **(options or {})},
+            options=named_for(client, {**FAST, **(options or {})}),
             **more,
         )
         made.append(source)
@@ -107,7 +112,7 @@ def test_latest_begins_at_the_end_and_an_unread_partition_keeps_its_start(new_to
     assert [r.value for r in read(again, 1) + idle(again, 0.1)] == [b"later"]
 
 
-def test_a_start_at_a_time_skips_what_is_older_by_partition_and_only_once(broker, new_topic, open_source):
+def test_a_start_at_a_time_skips_what_is_older_by_partition_and_only_once(broker, new_topic, open_source, client):
     topic, begin = new_topic(3), 1_790_000_000_000
     producer = KafkaProducer(bootstrap_servers=broker.bootstrap)
     for partition in range(3):
@@ -179,11 +184,13 @@ def test_deleted_offsets_stop_or_are_told(admin, new_topic, send, open_source):
 
 
 @pytest.mark.parametrize("policy", ["fail", "earliest"])
-def test_offsets_deleted_under_a_running_source(admin, new_topic, send, open_source, policy):
+def test_offsets_deleted_under_a_running_source(admin, new_topic, send, open_source, client, policy):
     topic = new_topic()
     send(topic, [b"%d" % i * 50_000 for i in range(10)])  # one record a batch, one batch a fetch: little is read ahead
     small = {"max_poll_records": 1, "max_partition_fetch_bytes": 1000}
-    source = open_source(topic, on_offset_loss=policy, options=small)
+    source = open_source(
+        topic, on_offset_loss=policy, options=small | ({"queued.min.messages": 1} if client == "confluent" else {})
+    )
     records = read(source, 1)
     admin.delete_records({TopicPartition(topic, 0): 10})
     send(topic, [b"ten", b"eleven"])

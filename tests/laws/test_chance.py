@@ -26,7 +26,6 @@ from stream_engine.embedding.participant_groups import participant_groups
 from stream_engine.evaluation import cross_fit, held_out, judgement_folds, participants, response_checks
 from stream_engine.evaluation.probability import CountedAnswers
 from stream_engine.exports import object_places, object_table
-from stream_engine.order import implied
 from stream_engine.refits import cluster_verdict, triplet_boost
 from stream_engine.refits import dimensions as interpretable
 from stream_engine.report.findings import facts, models
@@ -71,7 +70,6 @@ STATISTICS = {  # file:function -> in which tables below it is, or what else it 
     "evaluation/response_checks.py:response_checks": "NULLS",
     "evaluation/response_checks.py:_positions": "NULLS",
     "exports/object_places.py:ellipses_of": "quantiles",
-    "order/implied.py:wilson": "INTERVALS",
     "refits/cluster_verdict.py:p_coins": "NULLS",
     "refits/cluster_verdict.py:p_value": BY_ANOTHER,
     "report/findings/facts.py:best": "NULLS",
@@ -316,7 +314,6 @@ def of_dimensions(rng):
 
 INTERVALS = {
     "of shares": of_shares(lambda k, n: participants.wilson(np.array(k / n), np.array(n))),
-    "of shares, implied": of_shares(implied.wilson),
     "of answers": of_answers,
     "of responses": of_responses,
     "of fits": of_fits,

@@ -71,7 +71,10 @@ def every_stage() -> Lines:
     """Whole commands, all rows."""
     asked = {name: whole(f"ask --strategy {name}, 200,000, n = 10,000").ours for name in STRATEGIES}
     inspect = whole(f"inspect, {ONE}")
-    kafka = [_ratio(whole(f"{topic}, kafka-python, engine")) for topic in ("single, 200,000 events", *LARGER)]
+    kafka = [
+        [_ratio(whole(f"{topic}, {client}, engine")) for topic in ("single, 200,000 events", *LARGER)]
+        for client in ("kafka-python", "confluent")
+    ]
     return [
         [
             *(whole(case).ours for case in (JSONL, PARQUET, ARROW)),
@@ -87,7 +90,7 @@ def every_stage() -> Lines:
         [whole(f"refit {kind}, n = 400, 9,000").ours for kind in ("kernel_learning", "partial_order_embedding")],
         [whole(FIRST).ours, whole(COLD).ours],
         [whole("demo").ours],
-        kafka,
+        *kafka,
     ]
 
 

@@ -6,7 +6,7 @@ import sys
 
 from tests.support.process import ENVIRONMENT
 
-HEAVY = ("cvxpy", "matplotlib", "sklearn", "river", "kafka", "openpyxl", "uvicorn", "pyspark")
+HEAVY = ("cvxpy", "matplotlib", "sklearn", "river", "kafka", "confluent_kafka", "openpyxl", "uvicorn", "pyspark")
 PROGRAM = f"""
 import json, sys
 from stream_engine.__main__ import main

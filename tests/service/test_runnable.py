@@ -13,7 +13,7 @@ REFUSED = {  # settings -> what is said
     "listen = 'nonsense'": "listen: got 'nonsense', expected HOST:PORT",
     "[http]\ntls_certificate = 'none.pem'\ntls_key = 'none.key'": "http.tls_certificate, http.tls_key: got .*none.pem",
     TOPIC + "[kafka]\nnonsense = 1": "unknown nonsense",
-    TOPIC + "[kafka]\nclient = 'confluent'": "unknown client",
+    TOPIC + "[kafka]\nclient = 'confluent'\nsecurity_protocol = 'none'": "got security_protocol",
     TOPIC + "[kafka]\nmax_poll_records = 0": "1",
     "source = ['kafka://h:1/v?partitions=0']\n[input]\nshard = '0/2'": "one",
     "source = ['pulsar://h/votes']": "unknown scheme 'pulsar'",

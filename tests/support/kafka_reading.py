@@ -1,7 +1,7 @@
 """Reading a source in tests: until so many records are there, with a deadline instead of a sleep."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from kafka import KafkaConsumer, TopicPartition
 from kafka.consumer.fetcher import ConsumerRecord
@@ -9,6 +9,28 @@ from kafka.consumer.fetcher import ConsumerRecord
 from connectors import Position, Record, Source
 
 SECONDS = 600.0  # only a failure takes so long
+
+
+LIBRDKAFKA = {
+    "metadata_max_age_ms": "topic.metadata.refresh.interval.ms",
+    "fetch_max_wait_ms": "fetch.wait.max.ms",
+    "max_partition_fetch_bytes": "max.partition.fetch.bytes",
+    "reconnect_backoff_max_ms": "reconnect.backoff.max.ms",
+    "request_timeout_ms": "socket.timeout.ms",
+    "group_id": "group.id",
+    "security_protocol": "security.protocol",
+    "sasl_mechanism": "sasl.mechanism",
+    "sasl_plain_username": "sasl.username",
+    "sasl_plain_password": "sasl.password",
+    "ssl_cafile": "ssl.ca.location",
+    "no_such_option": "no.such.option",
+}
+
+
+def named_for(client: str, options: Mapping[str, object]) -> dict[str, object]:
+    """Options that tests give under kafka-python's names, as the client's library calls them."""
+    names = LIBRDKAFKA if client == "confluent" else {}
+    return {"client": client, **{names.get(key, key): value for key, value in options.items()}}
 
 
 def read(source: Source, count: int, seconds: float = SECONDS) -> list[Record]:

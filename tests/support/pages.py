@@ -36,11 +36,6 @@ _COMMAND = re.compile(r"^(\$ )?(stream-engine|python -m|pip|make|curl|docker) ")
 _SHELL = re.compile(r"[|&;<>*?`$]|^[A-Z_]+=")
 
 
-def slug(heading: str) -> str:
-    """The anchor of a heading, as GitHub makes it."""
-    return re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-")
-
-
 class Block(NamedTuple):
     """A block of a page: its kind, its text."""
 

@@ -158,6 +158,11 @@ READ = {
     "/nearest": Operation("`?object=NAME&k=5`: the nearest objects in the embedding. JSON", Nearest, NearestQuery),
     "/ask": Operation("`?n=10&participant=NAME`: the questions to ask next. JSON", AskedQuestions, AskQuery),
     "/openapi.json": Operation("these paths, as an OpenAPI document. JSON", _Json),
+    "/docs": Operation("redirects to `/docs/`, this manual. HTML", HTML),
+    "/docs/": Operation("index of the manual. HTML", HTML),
+    "/docs/{page:path}": Operation(
+        "a page of the manual, such as `/docs/reference/settings`; append `.md` for Markdown", HTML
+    ),
     "/progressive": Operation("progressive validation: accuracy of predictions before each update. JSON", _Json),
 }
 ADMIN = {
@@ -183,7 +188,8 @@ def document(admin: bool) -> dict[str, Any]:
     paths: dict[str, Any] = {}
     for path, one in operations.items():
         method = "post" if one.body or path in ADMIN else "get"
-        paths[path] = {method: _operation(path, one, schema_of, components)}
+        bare = path.replace(":path", "")
+        paths[bare] = {method: _operation(bare, one, schema_of, components)}
     for each in operations.values():
         if each.query:
             components.pop(each.query.__name__, None)  # its fields are parameters

@@ -1,4 +1,4 @@
-"""What a run serves: probes, metrics, exports, live answers, the live page; and with `http.admin_token`
+"""What a run serves: probes, metrics, exports, live answers, the live page, the manual; and with `http.admin_token`
 what can be asked of it. `paths` declares each of these paths.
 
 /object and /object/picture: the picture and the text of one object, for the live page; /object without
@@ -34,6 +34,7 @@ from stream_engine.refits import REFITS
 from stream_engine.report.object_files import BadObjects, ObjectListing, listed, small_jpeg
 from stream_engine.service import logs
 from stream_engine.service.context import HttpContext
+from stream_engine.service.http import manual_pages
 from stream_engine.service.http.access import Refusals, TokenMiddleware
 from stream_engine.service.http.built_files import BuiltFiles, NotNow, later, send_file
 from stream_engine.service.http.listener import Listener, listen_on, warn_of_strangers
@@ -193,6 +194,7 @@ def _readable(context: HttpContext, settings: HttpSettings, refusals: Refusals, 
         *LiveAnswers(context, refusals).routes(),
         *page.routes(),
         *ObjectPictures(pictures).routes(),
+        *manual_pages.routes(),
     ]
 
 

@@ -2,8 +2,8 @@
 
 from collections import Counter
 
+from stream_engine.service.http.manual_pages import slug
 from tests.benchmarks.papers.rows import VERDICTS, Paper, Row
-from tests.support.pages import slug
 
 HEADS = ("where", "what", "the paper", "here", "agrees when", "verdict", "why", "made")
 ABOUT = (

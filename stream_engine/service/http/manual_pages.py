@@ -1,0 +1,107 @@
+"""`/docs`: the manual that is shipped with the package, as pages of HTML, and each as Markdown (`/docs/files.md`);
+`/docs/llms.txt` lists them.
+
+Pages are made when they are asked for and kept. What stands in them as HTML is shown, not obeyed; they have no script.
+"""
+
+import html
+import os.path
+import posixpath
+import re
+from functools import cache, partial
+from importlib.resources import files
+from pathlib import Path
+
+from markdown_it import MarkdownIt
+from starlette.requests import Request
+from starlette.responses import FileResponse, HTMLResponse, PlainTextResponse, RedirectResponse, Response
+from starlette.routing import Route
+
+PACKAGE = Path(__file__).parents[2]
+DOCS = PACKAGE / "docs"
+TYPES = {".md": "text/markdown", ".svg": "image/svg+xml", ".txt": "text/plain"}
+HEADERS = {
+    "Content-Security-Policy": "default-src 'none'; img-src 'self'; style-src 'unsafe-inline'; base-uri 'none'; "
+    "form-action 'none'; frame-ancestors 'none'",
+    "Cache-Control": "no-cache",
+}
+_OWN_STYLE = """
+main { padding-bottom: 4rem; } pre { overflow-x: auto; background: var(--panel); padding: .75rem; }
+code { background: var(--panel); padding: 0 .2em; } pre code { padding: 0; } li { max-width: 46rem; }
+table { border-collapse: collapse; display: block; overflow-x: auto; }
+img { max-width: 100%; background: #fff; }
+th, td { border: 1px solid var(--line); padding: .2rem .5rem; text-align: left; vertical-align: top; }
+"""
+
+
+def routes() -> list[Route]:
+    """What an application serves."""
+    return [Route("/docs", _to_index), Route("/docs/", _page), Route("/docs/{page:path}", _page)]
+
+
+async def _to_index(request: Request) -> Response:
+    return RedirectResponse("docs/")  # relative: a proxy may have put a prefix before it
+
+
+async def _page(request: Request) -> Response:
+    asked = request.path_params.get("page") or "index"
+    if file := served().get(asked):
+        return FileResponse(file, media_type=TYPES[file.suffix], headers=HEADERS)
+    if f"{asked}.md" in served():
+        return HTMLResponse(rendered(asked), headers=HEADERS)
+    return PlainTextResponse(f"no such page: {asked[:100]}; /docs/ lists them\n", 404)
+
+
+@cache
+def served() -> dict[str, Path]:
+    """Every file by its path below `/docs/`, such as `reference/settings.md`: nothing else is served."""
+    below = {path.relative_to(DOCS).as_posix(): path for path in sorted(DOCS.rglob("*")) if path.suffix in TYPES}
+    return below | {"DESIGN.md": PACKAGE / "DESIGN.md"}
+
+
+@cache
+def rendered(name: str) -> str:
+    """A page as HTML. Its links to other pages are relative; those to files outside the manual are left as text."""
+    text = served()[f"{name}.md"].read_text(encoding="utf-8")
+    body = MarkdownIt("commonmark", {"html": False}).enable("table").render(text)
+    body = re.sub(r"<(h\d)>(.*)</\1>", _heading, body)
+    body = re.sub(r'<a href="([^"]*)">(.*?)</a>', partial(_link, name), body, flags=re.DOTALL)
+    title, to_index = text.partition("\n")[0].strip("# "), "../" * name.count("/") + "./"
+    style = (files("stream_engine.report") / "page.css").read_text(encoding="utf-8") + _OWN_STYLE
+    head = (
+        '<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>{html.escape(title)}</title><style>{style}</style>"
+    )
+    links = (
+        f'<a href="{to_index}">The manual</a> · <a href="{to_index}../">The live page</a> · '
+        f'<a href="{to_index}{name}.md">This page as Markdown</a>'
+    )
+    top = f'<header><nav aria-label="Manual">{links}</nav></header>'
+    return f'<!doctype html><html lang="en"><head>{head}</head><body>{top}<main>{body}</main></body></html>'
+
+
+def slug(heading: str) -> str:
+    """The anchor of a heading, as GitHub makes it.
+
+    >>> slug("What can be `asked` of a run?")
+    'what-can-be-asked-of-a-run'
+    """
+    return re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-")
+
+
+def _heading(found: re.Match[str]) -> str:
+    tag, told = found.groups()
+    return f'<{tag} id="{slug(html.unescape(re.sub("<[^>]*>", "", told)))}">{told}</{tag}>'
+
+
+def _link(name: str, found: re.Match[str]) -> str:
+    """A link of a page as it is served; one to a file that is not becomes its text."""
+    path, sharp, anchor = found[1].partition("#")
+    if "://" in path or not path:
+        return found[0]
+    file = Path(os.path.normpath(served()[f"{name}.md"].parent / path))
+    aim = next((each for each, other in served().items() if other == file), None)
+    if aim is None:
+        return found[2]
+    aim = posixpath.relpath(aim.removesuffix(".md"), posixpath.dirname(name) or ".")
+    return f'<a href="{aim}{sharp}{anchor}">{found[2]}</a>'
