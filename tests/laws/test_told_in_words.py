@@ -95,7 +95,7 @@ def at_most(w: World) -> float | None:
         pairs = [(n * m, one[0] == two[0]) for one, n in said.items() for two, m in said.items() if one[1] != two[1]]
         if of := sum(n for n, _ in pairs):
             agree.append(sum(n for n, alike in pairs if alike) / of)
-            weight.append(sum(said.values()) / 1.0)
+            weight.append(sum(said.values()))
     a = np.average(agree, weights=weight)
     error = 1.96 * np.sqrt(sum((w * (each - a)) ** 2 for each, w in zip(agree, weight))) / sum(weight)
     low, best, high = ((1 + min(max(2 * each - 1, 0), 1) ** 0.5) / 2 for each in (a - error, a, a + error))
