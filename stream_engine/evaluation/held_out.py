@@ -15,6 +15,7 @@ from stream_engine.evaluation.judgement_folds import Evidence
 
 BINS = 10  # of calibration, of equal width from 1/2 to 1
 FEW = 100  # answers to questions that somebody else answered, below which no ceiling is said
+SURE = 0.05  # half a 95 % interval of the ceiling for one answer for everybody, above which it is not said
 CLUSTERS = 5  # below which no standard error is said: of fewer, the spread says little, and of one nothing
 
 
@@ -187,7 +188,7 @@ def _majority(net: np.ndarray) -> np.ndarray:
 
 def _at_most(n_lo: np.ndarray, n_hi: np.ndarray, own_agreeing: np.ndarray, own_pairs: np.ndarray) -> float | None:
     """`Ceiling.at_most` of (K,) comparisons with their answers each way; `own_...` are ordered pairs of answers of one
-    worker (each answer with itself among them), which say nothing of two people.
+    worker (each answer with itself among them), which say nothing of two people. None where it is not known to `SURE`.
 
     >>> given = np.full(10, 10.0)
     >>> round(_at_most(np.full(10, 8.0), np.full(10, 2.0), given, given) or 0, 3)  # of 90 pairs of two, 58 agree
@@ -199,8 +200,11 @@ def _at_most(n_lo: np.ndarray, n_hi: np.ndarray, own_agreeing: np.ndarray, own_p
     if answers[asked].sum() < FEW:
         return None
     agree = (n_lo**2 + n_hi**2 - own_agreeing)[asked] / pairs[asked]
-    mean = float(answers[asked] @ agree / answers[asked].sum())
-    return (1.0 + float(np.sqrt(max(2.0 * mean - 1.0, 0.0)))) / 2.0
+    weight = answers[asked] / answers[asked].sum()
+    mean = float(weight @ agree)
+    error = 1.96 * float(np.sqrt(weight**2 @ (agree - mean) ** 2))
+    low, best, high = (0.5 + 0.5 * np.sqrt(np.clip(2.0 * (mean + e) - 1.0, 0.0, 1.0)) for e in (-error, 0.0, error))
+    return float(best) if high - low <= 2.0 * SURE else None
 
 
 def _agreement(group: np.ndarray, n_lo: np.ndarray, n_hi: np.ndarray) -> tuple[float | None, int]:

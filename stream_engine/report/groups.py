@@ -56,7 +56,8 @@ def section(material: Material) -> Section:
         columns["stability"] = [float(np.mean(stability[labels == k])) for k in range(len(sizes))]
     if "second" in artifact.arrays and stability is not None:
         columns["between"] = [int((stability[labels == k] < BETWEEN).sum()) for k in range(len(sizes))]
-    note = report.get("note") or ""
+    gated = (each.text for each in material.findings["clusters"] if each.what == "clusters_gated")
+    note = next(gated, report.get("note") or "").removesuffix(".")
     says = f"{note[:1].upper()}{note[1:]}. " if note else ""
     says += f"The partition assigns {some(int(sizes.sum()), 'object')} to {some(len(sizes), 'group')}{_stable(report)}."
     tables = [Table("clusters", columns, about=STABILITY if stability is not None else "")]

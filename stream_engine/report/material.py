@@ -71,7 +71,7 @@ class Material(NamedTuple):
     names: tuple[str, ...]
     shown: np.ndarray
     answers: ObjectAnswers
-    cluster: np.ndarray  # (n,) int, 0 the largest, which texts call 1; -1: in none
+    cluster: np.ndarray  # (n,) int, 0 the largest, which texts call 1; -1: in none, or they cannot be assessed
     maps: tuple[ObjectCoordinates, ...]  # where objects lie, by the embedding first, then by other similarities
     by_object: bool  # whether `answers` has all answers: those of four objects are not always kept by object
     workers: bool  # whether anything may be said about single workers
@@ -120,11 +120,10 @@ def material(
     if n > MOST:
         shown = np.sort(np.argsort(name_hashes(names, 0), kind="stable")[:MOST])
     answers, by_object = _answers(snapshot)
-    cluster = np.full(n, -1)
-    if (held := published.artifacts.get("sdp_clustering")) is not None:
+    cluster, facts = np.full(n, -1), Facts(published, directory)
+    if (held := published.artifacts.get("sdp_clustering")) is not None and facts.clusters_assessed:
         labels = held.arrays["labels"]
         cluster[: len(labels)] = by_size(labels)
-    facts = Facts(published, directory)
     return Material(
         published,
         facts,

@@ -132,7 +132,7 @@ def legend(material: Material, ids: np.ndarray) -> tuple[tuple[int, str], ...]:
 def _groups(material: Material) -> str:
     """What may be believed of the colours, where that is not what they seem to say."""
     verdict = _verdict(material)
-    if verdict in ("", CLUSTERS):
+    if verdict in ("", CLUSTERS) or (material.cluster < 0).all():
         return ""
     found = (
         "the groups are parts of a continuum"

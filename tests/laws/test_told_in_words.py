@@ -87,16 +87,19 @@ def agreeing(w: World, own: bool) -> tuple[float, int]:
     return right / of, int(of)
 
 
-def at_most(w: World) -> float:
+def at_most(w: World) -> float | None:
     """(1 + sqrt(2 a - 1)) / 2 for the share a of pairs of two people's answers to a question that agree, of questions
-    by their answers."""
-    agree = total = 0.0
+    by their answers; unknown where its 95 % interval is wider than .1."""
+    agree, weight = [], []
     for said in answers(w):
         pairs = [(n * m, one[0] == two[0]) for one, n in said.items() for two, m in said.items() if one[1] != two[1]]
         if of := sum(n for n, _ in pairs):
-            agree += sum(said.values()) * sum(n for n, alike in pairs if alike) / of
-            total += sum(said.values())
-    return (1 + max(2 * agree / total - 1, 0) ** 0.5) / 2
+            agree.append(sum(n for n, alike in pairs if alike) / of)
+            weight.append(sum(said.values()))
+    a = np.average(agree, weights=weight)
+    error = 1.96 * np.sqrt(sum((w * (each - a)) ** 2 for each, w in zip(agree, weight))) / sum(weight)
+    low, best, high = ((1 + min(max(2 * each - 1, 0), 1) ** 0.5) / 2 for each in (a - error, a, a + error))
+    return best if high - low <= 0.1 else None
 
 
 def report(kind: str, *path: str):

@@ -34,6 +34,8 @@ def test_sets_that_were_never_compared_have_frames_of_their_own():
     of, found, _, made = screen(survey_cases.two_sets(), k=3)
     assert wrong(found) == {"disconnected"} and found["disconnected"].figures["sizes"] == [30, 20]
     assert "clusters" not in found and found["clusters_gated"]
+    assert (of.cluster == -1).all() and not any("continuum" in note for note in made["map"].notes)
+    assert made["clusters"].says.startswith("Clusters cannot be assessed")
     drawn = [{mark.names for mark in drawing.marks if hasattr(mark, "names")} for drawing in made["map"].drawings]
     names = [set(*each) for each in drawn]
     assert [len(each) for each in names] == [30, 20] and not names[0] & names[1]

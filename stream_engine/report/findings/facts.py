@@ -104,6 +104,11 @@ class Facts:
         """Whether no object is known to be in another set than the rest."""
         return self.sets is None or self.sets.max(initial=0) == 0
 
+    @property
+    def clusters_assessed(self) -> bool:
+        """Whether clusters may be shown: a model beats chance, as far as is known, and the objects are connected."""
+        return self.connected and self.beats_chance is not False
+
     @cached_property
     def participants(self) -> ParticipantChecks | None:
         """Every named participant with the checks of their answers; None where events name nobody."""
