@@ -49,7 +49,6 @@ def consume(disk, promises: list, events: int = len(EVENTS), directory: str = "/
             published, _ = store.publish(engine.snapshot())
             promises.append(published.sequence)
             store.prune(KEEP)
-    sink.close()
     return engine
 
 

@@ -62,6 +62,7 @@ STATISTICS = {  # file:function -> in which tables below it is, or what else it 
     "embedding/participant_groups.py:participant_groups": "NULLS",
     "embedding/sparse_fit.py:standard_errors": BY_ANOTHER,
     "evaluation/cross_fit.py:_half_width": CUT,
+    "evaluation/held_out.py:_at_most": CUT,
     "evaluation/held_out.py:_standard_error": "INTERVALS",
     "evaluation/participants.py:wilson": "INTERVALS",
     "evaluation/participants.py:checked": BY_ANOTHER,
