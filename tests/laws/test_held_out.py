@@ -1,7 +1,7 @@
-"""Every figure of how well something foretells is of answers, or labels, that neither fitted nor chose.
+"""Every figure of how well something predicts is of answers, or labels, that neither fitted nor chose.
 
 `SOURCES` are all paths that report such figures; each report is searched for them by name, and one that neither
-`CHANCE` nor `BESIDE` registers fails. Each runs in worlds where nothing can be foretold: answers are coins (`noise`),
+`CHANCE` nor `BESIDE` registers fails. Each runs in worlds where nothing can be predicted: answers are coins (`noise`),
 or each coin is told twice in one session (`copied`) or in another one by the same participant (`again`: for figures of
 participants who were never heard), and labels are shuffled everywhere, also where answers tell of places (`places`: for
 figures of labels). A figure of what was fitted is far above chance, one of what chose the best of several a little:
