@@ -8,6 +8,7 @@ on all addresses needs: kubelets and Prometheus ask for the address of a pod. Th
 import asyncio
 import base64
 import binascii
+import contextlib
 import hmac
 import ipaddress
 import socket
@@ -139,17 +140,35 @@ class TokenMiddleware:
 
 
 class HostMiddleware:
-    """The ASGI application `inner` for requests that name this server, its answers with `HEADERS`."""
+    """The ASGI application `inner` for requests that name this server, its answers with `HEADERS`.
+
+    A body is taken before the answer, whoever did not want it: a client that reads the answer first would send its
+    next request on a connection that is about to close. Where it does not end in `REST` seconds, the answer says so.
+    """
 
     def __init__(self, inner: ASGIApp, hosts: Hosts, refusals: Refusals):
         self._inner, self._hosts, self._refusals = inner, hosts, refusals
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        more = True
+
+        async def receive_some() -> Message:
+            nonlocal more
+            message = await receive()
+            more = message.get("more_body", False)
+            return message
+
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
                 for name, value in HEADERS.items():
                     headers.setdefault(name, value)
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(REST):
+                        while more:
+                            await receive_some()
+                if more:
+                    headers["Connection"] = "close"
             await send(message)
 
         answer, host = self._inner, Headers(scope=scope).get("host")
@@ -160,11 +179,12 @@ class HostMiddleware:
                 421,
             )
         try:
-            await answer(scope, receive, send_with_headers)
+            await answer(scope, receive_some, send_with_headers)
         except asyncio.CancelledError:  # only the end of the server cancels, after it has cut the connection
             return
 
 
+REST = 1.0  # seconds that what is left of a body may take before an answer
 SECONDS = 15.0  # for any body; as long as a silent connection has
 SLOWEST = 64 << 10  # bytes a second for what is larger
 

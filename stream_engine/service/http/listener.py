@@ -18,7 +18,6 @@ import threading
 import time
 from contextlib import ExitStack
 
-import h11
 import uvicorn
 from starlette.types import ASGIApp
 from structlog.typing import FilteringBoundLogger
@@ -124,9 +123,7 @@ class Connection(H11Protocol):
         return self.cycle is not None and not self.cycle.response_complete
 
     def on_response_complete(self) -> None:
-        """uvicorn's; what is left of a request that was answered early is not read, the connection ends."""
-        if self.conn.their_state not in (h11.DONE, h11.MUST_CLOSE, h11.CLOSED) and not self.transport.is_closing():
-            self.transport.close()
+        """uvicorn's; the wait for the next request begins."""
         self.waiting_since = time.monotonic()
         super().on_response_complete()
 
