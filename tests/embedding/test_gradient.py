@@ -27,26 +27,6 @@ def test_the_likelihood_is_the_formula(d, lapses, alpha):
     np.testing.assert_allclose(p, reference.likelihood(points, asked.rows, LAPSES[lapses][asked.worker], alpha))
 
 
-@pytest.mark.parametrize("alpha", [0.0, 2.0])
-@pytest.mark.parametrize("lapses", LAPSES)
-def test_the_gradient_is_that_of_finite_differences(lapses, alpha):
-    rng, asked, lapse = np.random.default_rng(1), reference.questions(2), LAPSES[lapses]
-    points = rng.normal(size=(7, 2))
-    loss = loss_of(asked, alpha)
-    _, slope, lapse_slope = loss(points, lapse)
-    step = 1e-6
-    for place in np.ndindex(points.shape):
-        moved = [points.copy(), points.copy()]
-        moved[0][place] += step
-        moved[1][place] -= step
-        by_hand = (loss(moved[0], lapse)[0] - loss(moved[1], lapse)[0]) / (2 * step)
-        assert slope[place] == pytest.approx(by_hand, rel=1e-5, abs=1e-5)
-    for worker in range(4):
-        moved = [lapse + step * (np.arange(4) == worker) * sign for sign in (2, 1)]
-        by_hand = (loss(points, moved[0])[0] - loss(points, moved[1])[0]) / step
-        assert lapse_slope[worker] == pytest.approx(by_hand, rel=1e-3, abs=1e-3)
-
-
 def test_two_threads_are_one(monkeypatch):
     """Two halves, however they run, add to what a single pass gives, and always to the same bits."""
     asked, points = reference.questions(3, m=3000, n=40), np.random.default_rng(3).normal(size=(40, 2))

@@ -18,25 +18,6 @@ from tests.support.individual_worlds import split, world
 
 
 @pytest.mark.parametrize("alpha", [0.0, 2.0])
-def test_the_gradient_is_that_of_finite_differences(alpha):
-    made = world(0, people=4, each=60, n=7)
-    questions = made.answers.questions()
-    loss, rng = weighted_loss(questions, alpha), np.random.default_rng(1)
-    at = [rng.normal(size=(7, 2)), rng.normal(size=(5, 2)) * [[0], [1], [1], [1], [1]], rng.uniform(0.05, 0.5, 5)]
-    slopes = loss(*at)[1:]
-    for of, values in enumerate(at):
-        for place in np.ndindex(values.shape):
-            if of == 1 and place[0] == 0:
-                assert slopes[1][place] == 0.0  # the group's weights are 1
-                continue
-            moved = [[each.copy() for each in at] for _ in range(2)]
-            for sign, each in zip((1, -1), moved, strict=True):
-                each[of][place] += sign * 1e-6
-            by_hand = (loss(*moved[0])[0] - loss(*moved[1])[0]) / 2e-6
-            assert slopes[of][place] == pytest.approx(by_hand, rel=1e-5, abs=1e-5)
-
-
-@pytest.mark.parametrize("alpha", [0.0, 2.0])
 def test_weights_of_1_are_one_map(alpha):
     made = world(1, people=5, each=100)
     questions, lapse = made.answers.questions(), np.full(6, 0.1)

@@ -98,28 +98,6 @@ def test_no_judgement_or_worker_is_on_both_sides(seed):
             assert out and -1 not in out and not out & set(worker[~held].tolist())
 
 
-def test_a_planted_leak_shows():
-    """Comparisons of one judgement on both sides: a split of counts tears nearly every judgement, ours none."""
-    made = once(world(5, n=80, screens=150, repeats=0.0))
-    kept, whole = made.judgements, counted(made.rows(), made.names)
-    said = [{tuple(row) for row in kept.rows[kept.judgement == number].tolist()} for number in range(150)]
-    assert Counter(row for rows in said for row in rows).most_common(1)[0][1] == 1  # nothing was said twice
-
-    def torn(found: folds.Evidence, part: np.ndarray) -> int:
-        """How many judgements are held out and trained on."""
-        held = {tuple(row) for row in found.of(part > folds.FIT).rows.tolist()}
-        training = counts(folds.without(whole, found.of(part > folds.FIT))).keys()
-        return sum(bool(rows & held) and bool(rows & training) for rows in said)
-
-    by_counts, found = folds.evidence(whole, 0), evidence(made)
-    assert by_counts.by == "comparisons" and torn(by_counts, part_of(by_counts)) > 100
-    assert torn(found, part_of(found)) == 0
-    leaking = found._replace(unit=np.arange(len(found.rows)), draw=np.random.default_rng(0).random(len(found.rows)))
-    alone = np.full(len(found.rows), -1, np.int32)
-    leaking = leaking._replace(worker=alone)
-    assert torn(leaking, part_of(leaking)) > 120
-
-
 def test_equal_answers_of_people_without_a_name_are_held_out_one_by_one(monkeypatch):
     """Nine people say near and three say far: both sides lose their share, so that the majority stays what it is."""
     lines = [(f"a{i}", f"b{i}", f"c{i}") for i in range(60)]

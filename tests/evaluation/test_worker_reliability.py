@@ -10,7 +10,6 @@ from scipy.stats import spearmanr
 
 from stream_engine import exports
 from stream_engine.commands.export import export
-from stream_engine.counts import kernels
 from stream_engine.data.comparisons import Decoded, Provenance
 from stream_engine.evaluation import weighted_counts, worker_reliability
 from stream_engine.formats import decoder
@@ -99,22 +98,6 @@ def test_em_is_em():
         np.testing.assert_allclose(found.accuracy, [slow[name] for name in votes.names], rtol=1e-9)
 
 
-def test_records_equal_a_plain_count():
-    triplets, workers, _, _ = study(n=5, workers=4, each=30)
-    votes = worker_reliability.votes_of(learned(triplets, workers, 5))
-    record = worker_reliability.records(votes)
-    said = [((a, min(b, c), max(b, c)), 1 if b < c else -1, w) for (a, b, c), w in zip(triplets.tolist(), workers)]
-    for at, name in enumerate(votes.names):
-        own = [(key, d) for key, d, w in said if w == name]
-        others = {key: sum(d for k, d, w in said if k == key and w != name) for key, _ in own}
-        assert record.comparisons[at] == len(own)
-        assert record.agreed[at] == sum(d * others[key] > 0 for key, d in own)
-        assert record.disagreed[at] == sum(d * others[key] < 0 for key, d in own)
-        assert record.repeats[at] == len(own) - len(others)
-        assert record.contradictions[at] == sum(min(own.count((key, 1)), own.count((key, -1))) for key in others)
-    assert record.contradictions.sum() > 0
-
-
 @pytest.mark.parametrize("questions", [120, None], ids=["repeated questions", "hardly any repeated"])
 def test_who_guesses_is_found(questions):
     triplets, workers, accuracy, _ = study(questions=questions, n=20 if questions else 60)
@@ -143,56 +126,11 @@ def test_nobody_is_judged_by_what_they_said_themselves():
     assert not np.array_equal(one[~mine], two[~mine])
 
 
-def test_what_is_told_of_the_predictor_is_of_workers_who_chose_nothing():
-    """Where all answers are coins half is right. The agreement that chose a rank of five is more; that of unheard
-    workers is not."""
-    chose, told = [], []
-    for seed in range(25):
-        triplets = np.array([np.random.default_rng([seed, i]).permutation(8)[:3] for i in range(240)])
-        votes = worker_reliability.votes_of(learned(triplets, [f"w{i % 12}" for i in range(240)], 8))
-        chose.append(worker_reliability.estimate(votes).predicted)
-        told.append(worker_reliability.of_unheard(votes))
-    assert all(each.clusters == 2 and each.comparisons == 40 for each in told)
-    error = 0.5 / np.sqrt(25 * 40)
-    assert np.mean(chose) > 0.53 and abs(np.mean([each.accuracy for each in told]) - 0.5) < 3 * error
-
-
-def test_workers_reported_on_are_in_nothing_that_is_reported():
-    """Turned round, their votes turn the figure round: nothing that it was made of moved."""
+def test_of_few_workers_or_without_a_predictor_nothing_is_told_of_it():
     triplets, workers, _, _ = study(spammers=0.0)
-    votes = worker_reliability.votes_of(learned(triplets, workers))
-    fold = worker_reliability.object_folds(worker_reliability.name_hashes(votes.names, 3), worker_reliability.REPORTED)
-    out = fold[votes.worker] == worker_reliability.REPORTED - 1
-    turned = votes._replace(n_lo=np.where(out, votes.n_hi, votes.n_lo), n_hi=np.where(out, votes.n_lo, votes.n_hi))
-    one, two = (worker_reliability.of_unheard(each, 3) for each in (votes, turned))
-    assert one.accuracy > 0.75 and one.clusters == 8 and one.standard_error > 0
-    assert two.accuracy == pytest.approx(1 - one.accuracy, abs=1e-12)
-    assert one.comparisons == (votes.n_lo + votes.n_hi)[out].sum()
-    assert worker_reliability.of_unheard(votes, 3, rank=0) is None
+    assert worker_reliability.of_unheard(worker_reliability.votes_of(learned(triplets, workers)), 3, rank=0) is None
     few = worker_reliability.votes_of(learned(triplets[:40], [f"w{i % 4}" for i in range(40)]))
     assert worker_reliability.of_unheard(few) is None
-
-
-def test_weighted_statistics_equal_a_plain_count():
-    triplets, workers, _, _ = study(n=6, workers=5, each=30)
-    votes = worker_reliability.votes_of(learned(triplets, workers, 6))
-    of_name = {name: 0.5 + at for at, name in enumerate(votes.names)}
-    weight = np.array([of_name[name] for name in votes.names])[votes.worker]
-    w, n_lo = np.zeros((6, 6)), {}
-    for (a, b, c), name in zip(triplets.tolist(), workers):
-        for other, step in ((b, 1), (c, -1)):
-            w[a, other] += step * of_name[name]
-            w[other, a] += step * of_name[name]
-        key = min(b, c), max(b, c), a
-        n_lo[key] = n_lo.get(key, 0.0) + (b < c) * of_name[name]
-    np.testing.assert_allclose(worker_reliability.adds_matrix(votes, weight).toarray(), w, atol=1e-9)
-    columns = worker_reliability.counts(votes, weight)
-    pair = np.repeat(np.arange(len(columns.lo)), np.diff(columns.start))
-    found = dict(
-        zip(zip(columns.lo[pair].tolist(), columns.hi[pair].tolist(), columns.anchor.tolist()), columns.n_lo.tolist())
-    )
-    assert found == pytest.approx(n_lo)
-    kernels.k1(columns)  # the kernels take float counts
 
 
 def held_out(snapshot, how, points, seed=9):

@@ -10,14 +10,12 @@ from functools import lru_cache
 import numpy as np
 import pytest
 
-from deploy.manual import exports as manual_page
 from stream_engine import exports
 from stream_engine.commands.by_name import by_name
 from stream_engine.data.array_checks import pattern_of
 from stream_engine.exports import Content
-from stream_engine.exports.declarations import ARRAYS, LEFT_OUT, SCALARS, TABLES, Array, arrays_of, columns, declared
+from stream_engine.exports.declarations import ARRAYS, LEFT_OUT, SCALARS, TABLES, Array, columns, declared
 from stream_engine.exports.files import NameColumn, encode
-from stream_engine.exports.object_places import numbers
 from stream_engine.refits import REFITS
 from stream_engine.state import artifact as artifacts
 from stream_engine.state.artifact_schemas import OBJECTS, SUBSET, schema_of
@@ -160,32 +158,6 @@ def text(column) -> list[str]:
     return ["" if value is None else str(value) for value in column.to_pylist()]
 
 
-def test_what_stands_in_a_table_made_by_hand_stands_there(everything):
-    """The same values under some head, or as names."""
-    for stem, (what, content) in everything.items():
-        for key, array in content.arrays.items():
-            entry = declared(what, key)
-            if not entry.within or key in ("worker", "names") or key.startswith(("worker_", "sampler_")):
-                continue
-            assert entry.within in content.tables, (stem, key)
-            table = content.tables[entry.within]
-            if entry.shape == "g" or what == "hierarchy":
-                continue  # a row a judgement, where the table has one a comparison; merges, tested beside the others
-            columns = [np.asarray(getattr(column, "ids", column)) for column in table.values()]
-            if (stem, key) == ("clusters", "second"):  # people count clusters from 1, the largest first
-                array = numbers(content.arrays["labels"], array)
-            wanted = list(array.reshape(len(array), int(np.prod(array.shape[1:]))).T)
-            assert all(any(equal(column, one) for column in columns) for one in wanted), (stem, key)
-
-
-def equal(a: np.ndarray, b: np.ndarray) -> bool:
-    if a.shape != b.shape:
-        return False
-    if a.dtype == object:
-        a = np.array([np.nan if value is None else value for value in a.tolist()])
-    return np.array_equal(a, b, equal_nan=a.dtype.kind == b.dtype.kind == "f")
-
-
 def rows_of(table, heads) -> list[tuple]:
     return sorted(tuple(map(said, row)) for row in zip(*(table[head].to_pylist() for head in heads)))
 
@@ -324,16 +296,6 @@ def test_an_object_called_object_and_one_with_a_long_name():
     assert table.column_names == ["_object", "object", "b"] and table["object"].to_pylist() == [0, 2]
     held = np.load(io.BytesIO(encode("adds3", content, "npz", ("a\0", "b"))["adds3.npz"]))
     assert bytes(held["names_utf8"]) == b"a\0b" and held["names_offsets"].tolist() == [0, 2, 3]
-
-
-def test_the_page_of_the_manual_is_made_of_the_code():
-    assert manual_page.PAGE.read_text() == manual_page.page(), "python -m deploy.manual"
-    page = manual_page.page()
-    for what in exports.every():
-        assert f"\n### {what}\n" in page
-        assert all(f"`{array}` (" in page for array in arrays_of(what))
-    for table in TABLES:
-        assert f"\n### Table {table}" in page and all(f"- `{head}` " in page for head in columns(table))
 
 
 @pytest.mark.parametrize(

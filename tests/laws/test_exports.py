@@ -8,7 +8,7 @@ import pyarrow.parquet
 import pytest
 
 from stream_engine import exports
-from stream_engine.data.comparisons import Quadruplet, Triplet
+from stream_engine.data.comparisons import Triplet
 from stream_engine.exports import Content, NothingToExport
 from stream_engine.exports.files import FORMATS, MEDIA_TYPES, encode
 from stream_engine.state.engine import Engine
@@ -82,17 +82,6 @@ def test_predictions_are_the_best_ones_whichever_export_writes_them(published):
         assert list(table["predicted"]) == [classes[i] for i in artifact.arrays["predicted"].tolist()]
 
 
-def test_the_canonical_order_keeps_more_than_the_order_of_arrival(published):
-    arrays = exports.contents("partial_order", published)["partial_order"].arrays
-    assert 0 < arrays["weight_kept"] <= arrays["canonical_weight_kept"] <= 1
-    engine = Engine(("triplet_counts", "quadruplet_counts"))
-    engine.learn_many(
-        [Quadruplet(("a", "b"), ("c", "d"))] * 2 + [Quadruplet(("c", "d"), ("a", "b")), Triplet("a", "b", "c")]
-    )
-    counted = exports.contents("partial_order", Published(engine.snapshot(), {}))["partial_order"].arrays
-    assert counted["canonical"].tolist() == [[0, 1, 0, 2], [0, 1, 2, 3]] and counted["canonical_weight_kept"] == 1
-
-
 def test_similarities_above_the_dense_limit_come_sparse(published):
     from stream_engine.exports import similarities
 
@@ -132,24 +121,3 @@ def test_arrays_that_nobody_declared_become_one_table_each_and_figures_one_docum
     made = encode("x", Content({"a": np.arange(3), "b": np.ones((2, 4)), "c": np.array(7)}), "csv", ())
     assert set(made) == {"x.a.csv", "x.b.csv", "x.scalars.json"}
     assert read("x.csv", made["x.b.csv"]).num_columns == 4
-
-
-def test_similarities_and_summary_equal_a_plain_count():
-    rng = np.random.default_rng(3)
-    said = [tuple(rng.permutation(5)[:3].tolist()) for _ in range(80)]
-    engine = Engine()
-    engine.learn_many([Triplet(*(NAMES[i] for i in triplet)) for triplet in said])
-    alone = Published(engine.snapshot(), {})
-    ids = {name: i for i, name in enumerate(alone.snapshot.objects)}
-    w = np.zeros((5, 5), int)
-    for a, b, c in ([ids[NAMES[i]] for i in triplet] for triplet in said):
-        w[a, b] += 1
-        w[b, a] += 1
-        w[a, c] -= 1
-        w[c, a] -= 1
-    for what in ("adds3", "adds4"):
-        np.testing.assert_array_equal(exports.contents(what, alone)[what].arrays["W"], w)
-    found = exports.contents("summary", alone)["summary"].value
-    both = {(a, *sorted((b, c))) for a, b, c in said if (a, c, b) in said}
-    assert found["unique_triplets"] == len(set(said)) and found["contradicting_pairs"] == len(both) > 0
-    assert found["contradicting_triplets"] == sum(min(said.count((a, b, c)), said.count((a, c, b))) for a, b, c in both)

@@ -29,10 +29,10 @@ def one_map(alpha: float = 0.0):
     return with_setting(of_rows(rows, 6, np.ones(60), worker), Setting("t-ste" if alpha else "ste", 2, 0.3))
 
 
-def weights():
+def weights(kernel: str):
     made = world(0, people=4, each=60, n=7)
     questions = made.answers.questions()
-    return fit_weights(questions, with_setting(questions, Setting("ste", 2, 0.3)), 3.0)
+    return fit_weights(questions, with_setting(questions, Setting(kernel, 2, 0.3)), 3.0)
 
 
 def columns():
@@ -46,7 +46,7 @@ def factors(loss: str):
 
 FITS = {
     "stream_engine.embedding.fit": (one_map, lambda: one_map(1.0)),
-    "stream_engine.embedding.individual": (weights,),
+    "stream_engine.embedding.individual": (lambda: weights("ste"), lambda: weights("t-ste")),
     "stream_engine.kernel_learning.linear": (columns,),
     "stream_engine.kernel_learning.factored": (lambda: factors("ste"), lambda: factors("hinge")),
 }

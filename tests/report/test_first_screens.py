@@ -48,25 +48,6 @@ def test_sets_that_were_never_compared_have_frames_of_their_own():
     assert found["picture"].figures["accuracy"] > 0.75
 
 
-def test_careless_participants_are_flagged_each_with_a_reason():
-    """Without them, the answers of the others are predicted better; nobody else is flagged."""
-    made = survey_cases.fitted(survey_cases.careless(), k=3)
-    of = survey_cases.of(made)
-    found = {each.what: each for topic in of.findings.values() for each in topic}
-    checks = of.facts.participants
-    reasons = dict(zip(checks.names, checks.reasons))
-    assert {name for name, why in reasons.items() if why} == {"S03", "S07", "S11"}
-    assert all("chance level" in reasons[name] for name in ("S03", "S07", "S11"))
-    assert "300 ms" in reasons["S07"] and "300 ms" not in reasons["S03"] + reasons["S11"]
-    assert wrong(found) == {"participants_flagged"} and found["participants_flagged"].figures["flagged"] == 3
-    fewer = made.exclude("S03", "S07", "S11").fit("embedding")
-    report = fewer.details("embedding")
-    assert report["accuracy"] > made.details("embedding")["accuracy"] + 0.05
-    assert report["excluded"]["before"]["accuracy"] == made.details("embedding")["accuracy"]
-    said = {each.what: each for each in survey_cases.of(fewer).findings["excluded"]}
-    assert said["excluded"].figures["names"] == ["S03", "S07", "S11"]
-
-
 def test_a_continuum_is_told_from_clusters():
     _, found, figures, _ = screen(survey_cases.no_structure())
     assert not wrong(found) and found["clusters"].figures["p_continuum"] > 0.05

@@ -89,25 +89,6 @@ def test_who_sees_it_differently_is_told_without_names_unless_they_are_asked_for
     np.testing.assert_allclose(people["slope"], weights[:9].mean(axis=1))
 
 
-def test_of_random_answers_the_first_screen_claims_nothing(tmp_path):
-    """The reason stands before the map; no check of participants has passed; no count of another model's answers."""
-    rng = np.random.default_rng(0)
-    events = []
-    for number in range(1500):
-        anchor, near, far = (f"o{i}" for i in rng.permutation(12)[:3])
-        events.append({"anchor": anchor, "near": near, "far": far, "worker": f"w{number % 20}"})
-    of = material(published(tmp_path, events))
-    made = page.sections(of)
-    assert of.facts.beats_chance is False and made["map"].caution
-    body = page.html(of, made)
-    assert body.index(made["map"].says) < body.index('id="map-plot"')
-    assert not any("flagged" in note for note in made["quality"].notes)
-    shown = {tile.head: tile for tile in tiles(of)}
-    assert "chance" in shown["Predicted correctly"].note and "p =" not in shown["Clusters"].note
-    own = of.facts.report(of.facts.best["model"]).get("held_out_comparisons")
-    assert of.facts.held_out == (own or 0)
-
-
 def test_every_figure_has_a_table_beside_it(study):
     made = sections(study, workers=True)
     of = {
@@ -121,17 +102,6 @@ def test_every_figure_has_a_table_beside_it(study):
     merges = made["dendrogram"].tables[0].columns
     assert len(merges["at"]) == 23 and merges["at"] == sorted(merges["at"])
     assert f" {merges['branch'][0]} and {merges['joins'][0]} " in made["dendrogram"].says
-
-
-def test_answers_of_four_objects_are_told_by_object(tmp_path):
-    made = sections(published(tmp_path, FEW["quadruplets only"], "--no-refits"))
-    rows = made["objects"].tables[0].columns
-    said = dict.fromkeys(rows["object"], 0)
-    for event in FEW["quadruplets only"]:
-        for name in event["near"] + event["far"]:
-            said[name] += 1
-    assert dict(zip(rows["object"], rows["answers"])) == said
-    assert [table.name for table in made["contradictions"].tables] == ["guard"]
 
 
 def test_nothing_about_single_workers_unless_asked_for(study):
@@ -148,17 +118,6 @@ def test_the_learning_curve_ends_at_the_figures_of_the_report(study):
     assert columns["accuracy"][-1] == pytest.approx(report["accuracy"], abs=0.01)
     assert columns["answers fitted"] == sorted(columns["answers fitted"])
     assert columns["accuracy"][-1] > columns["accuracy"][0] - 0.05
-
-
-def test_questions_answered_equally_often_are_told_apart(tmp_path):
-    """Of a tie either half is in the minority: 2 of 8 answers here, of one tie and of one that is 3 to 1."""
-    said = [("b", "c", 3), ("c", "b", 1), ("b", "d", 1), ("d", "b", 1), ("c", "d", 2)]
-    events = [{"anchor": "a", "near": near, "far": far} for near, far, times in said for _ in range(times)]
-    made = sections(published(tmp_path, events, "--no-refits"))
-    (both, guard) = made["contradictions"].tables
-    assert both.columns["answers"] == [3, 1] and both.columns["opposite answers"] == [1, 1]
-    assert dict(zip(*guard.columns.values()))["accepted"] == 3
-    assert made["contradictions"].says.startswith("2 questions") and "25.0 %" in made["contradictions"].says
 
 
 FEW = {

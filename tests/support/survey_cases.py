@@ -83,16 +83,6 @@ def coin(rng: np.random.Generator, number: int) -> int:
     return int(rng.random() < 0.5)
 
 
-def always_left(rng: np.random.Generator, number: int) -> int:
-    """A side bias: the left one in 95 of 100."""
-    return int(rng.random() < 0.05)
-
-
-def in_turns(rng: np.random.Generator, number: int) -> int:
-    """Straight-lining: left and right in turns."""
-    return number % 2
-
-
 def all_guess() -> Events:
     """Thirty participants who answer at random."""
     people = {f"S{number:02}": coin for number in range(30)}
@@ -102,18 +92,6 @@ def all_guess() -> Events:
 def two_sets() -> Events:
     """Two sets of objects that are never compared with each other."""
     return study(np.random.default_rng(2).normal(size=(50, 5)), 3000, sets=(30, 20))
-
-
-def careless() -> Events:
-    """One side-biased, one too fast, one straight-lining participant among fifteen."""
-    people = {"S03": always_left, "S07": coin, "S11": in_turns}
-    points = np.random.default_rng(3).normal(size=(24, 2))
-    return study(points, 1800, 15, careless=people, seconds={"S07": 0.2})
-
-
-def planted(seed: int = 0) -> Events:
-    """1,800 answers about points in the plane, each question of many objects."""
-    return study(np.random.default_rng(4).normal(size=(40, 2)), 1800, noise=2.0, seed=seed)
 
 
 def no_structure() -> Events:
