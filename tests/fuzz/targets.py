@@ -19,7 +19,6 @@ TARGETS = {
     "csv": Share("tests.fuzz.csv_files", 180, 900),
     "arrow": Share("tests.fuzz.arrow_messages", 110, 700),
     "packed": Share("tests.fuzz.packed_files", 80, 400),
-    "snapshot": Share("tests.fuzz.snapshots", 45, 300),
     "parquet": Share("tests.fuzz.parquet_files", 25, 150),
     "formats": Share("tests.fuzz.formats_alike", 20, 90),
     "argv": Share("tests.fuzz.command_lines", 4, 50),

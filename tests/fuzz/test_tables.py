@@ -1,4 +1,4 @@
-"""A minute of fuzzing, second half: CSV files, tables, compressed files, snapshots, command lines."""
+"""A minute of fuzzing, second half: CSV files, tables, compressed files, command lines."""
 
 import subprocess
 
@@ -22,7 +22,7 @@ def test_nothing_fails(name):
 
 def test_nothing_fails_or_dies_in_a_child(tmp_path):
     """Targets whose inputs reach compiled code of others, in processes of their own."""
-    for name in ("arrow", "parquet", "snapshot"):
+    for name in ("arrow", "parquet"):
         inputs = str(TARGETS[name].in_tests)
         arguments = ["--target", name, "--inputs", inputs, "--keep", str(tmp_path)]
         done = subprocess.run(
