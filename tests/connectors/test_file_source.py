@@ -91,17 +91,6 @@ def test_a_line_over_the_limit_is_one_problem_in_bounded_memory(tmp_path):
     assert [r.value for r in drain(FileSource(path, positions))] == [b"2\n"]
 
 
-def test_a_quote_that_never_closes_costs_its_line_only(tmp_path):
-    path = written(tmp_path / "x.csv", b'a,b\n1,2\n3,"4\n5,6\n7,8')
-    assert [(r.value, r.problem) for r in drain(FileSource(path, {}))] == [
-        (b"1,2\n", ""),
-        (b'3,"4\n5,6\n7,8', ""),  # a decoder refuses the first of these lines
-    ]
-    records = drain(FileSource(path, {}, max_item_bytes=6))
-    assert [r.value for r in records] == [b"1,2\n", b'3,"4\n', b"5,6\n", b"7,8"]
-    assert ["6 bytes" in r.problem for r in records] == [False, True, False, False]
-
-
 @pytest.mark.parametrize(
     "data, expected",
     [

@@ -116,13 +116,6 @@ def test_what_was_replaced_while_nobody_looked_is_said_and_read_anew(log, conten
     source.close()
 
 
-def test_a_position_that_fits_is_gone_on_from(log):
-    source = follow(log, {str(log): Position(4, zlib.crc32(b"1\n2\n"))})
-    append(log, b"\n")
-    assert now(source) == [b"half\n"] and source.notices() == []
-    source.close()
-
-
 def test_a_rewrite_that_leaves_size_and_time_as_they_were_is_seen_all_the_same(log):
     """Two writes within one tick of a file system's clock: until a file has settled, its first bytes are looked at."""
     source = follow(log)

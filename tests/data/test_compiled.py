@@ -128,28 +128,6 @@ def test_a_constant_changed_in_a_file_without_kernels_is_seen(package):
     assert run(package)[:2] == (60, LOADED)
 
 
-def test_the_guard_of_a_changed_copy_gives_the_new_verdicts(tmp_path):
-    """`return False` at the top of the search for cycles, with a cache that is warm."""
-    package = tmp_path / "stream_engine"
-    shutil.copytree(ROOT / "stream_engine", package, ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.copytree(ROOT / "connectors", tmp_path / "connectors", ignore=shutil.ignore_patterns("__pycache__"))
-    code = (
-        "import json, numpy as np\n"
-        "from stream_engine.order.partial_order import PartialOrder\n"
-        "rows = np.array([[0, 1, 0, 2], [0, 2, 0, 3], [0, 3, 0, 1]], np.int32)\n"
-        "print(json.dumps([PartialOrder().offer_rows(rows), 0, 0, None]))"
-    )
-    warm = {"NUMBA_CACHE_DIR": os.environ.get("NUMBA_CACHE_DIR") or ROOT / "stream_engine" / "__pycache__"}
-    for _ in range(2):
-        assert run(package, code, **warm)[0] == [2, 0, 0, 1]
-    search = package / "order" / "judging.py"
-    (function,) = (node for node in ast.parse(search.read_text()).body if getattr(node, "name", "") == "put_before")
-    lines = search.read_text().splitlines()
-    lines.insert(function.body[0].end_lineno, "    return False")
-    search.write_text("\n".join(lines) + "\n")
-    assert run(package, code, **warm)[0] == [3, 0, 0, 0]
-
-
 def test_settings_of_the_compiler_have_a_cache_of_their_own(package):
     value, made, path = run(package)
     value, made, other = run(package, NUMBA_BOUNDSCHECK=1)
@@ -173,21 +151,6 @@ def test_sources_that_change_while_a_process_runs_enter_no_cache(package):
     callee.write_text(now)
     assert run(package)[:2] == (42, LOADED)  # saved before the upgrade
     assert run(package, CALL.replace("40", "40.0"))[:2] == (42, COMPILED)
-
-
-def test_a_kernel_outside_of_the_package_is_kept_too(package, tmp_path):
-    outside = tmp_path / "outside.py"
-    outside.write_text(
-        "from stream_engine.data.compiled import njit\nfrom stream_engine.formats.callee import with_step\n\n"
-        "@njit()\ndef twice(x):\n    return 2 * with_step(x)\n"
-    )
-    code = CALL.replace("stream_engine.guard.caller", "outside")
-    assert run(package, code)[:2] == (82, COMPILED)
-    assert run(package, code)[:2] == (82, LOADED)
-    edit(outside, "2 *", "3 *")
-    assert run(package, code)[:2] == (123, COMPILED)
-    edit(package / "formats/callee.py", "x + STEP", "x - STEP")
-    assert run(package, code)[:2] == (117, COMPILED)
 
 
 # Where it is ----------------------------------------------------------------------------------------------------------
@@ -281,18 +244,6 @@ def test_processes_that_fill_an_empty_cache_at_once_count_right_and_so_do_those_
     assert totals(package, cache) == [(45, LOADED)] * len(LAYOUTS)
 
 
-def test_code_for_another_signature_is_not_used(package, tmp_path):
-    write(package / "guard/total.py", TOTAL)
-    cache = tmp_path / "cache"
-    totals(package, cache)
-    files = sorted(cache.rglob("*.nbc"))
-    contents = [path.read_bytes() for path in files]
-    assert len(files) == len(LAYOUTS)
-    for path, content in zip(files, contents[1:] + contents[:1], strict=True):
-        path.write_bytes(content)
-    assert totals(package, cache) == [(45, COMPILED)] * len(LAYOUTS)
-
-
 # What is cleaned ------------------------------------------------------------------------------------------------------
 
 
@@ -379,35 +330,3 @@ def test_every_file_that_kernels_take_names_from_is_part_of_the_key():
 
 
 # How numba is loaded --------------------------------------------------------------------------------------------------
-
-LOADED_WITH = """
-import sys
-from stream_engine.data.compiled import njit
-
-@njit(cache=False)
-def product(a, b):
-    return a @ b
-
-@njit(cache=False)
-def one(x):
-    return x + 1
-
-one(1)
-print(sorted({"coverage", "scipy.linalg"} & set(sys.modules)))
-import coverage, numpy as np
-print(product(np.full((2, 3), 2.0), np.full((3, 2), 5.0)).tolist(), "scipy.linalg" in sys.modules)
-"""
-
-
-def test_the_first_kernel_loads_no_scipy_and_one_that_multiplies_matrices_does(tmp_path):
-    (tmp_path / "program.py").write_text(LOADED_WITH)
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("COV")}
-    done = subprocess.run(
-        [sys.executable, "program.py"],
-        cwd=tmp_path,
-        env={**environment, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert done.stdout.splitlines() == ["[]", "[[30.0, 30.0], [30.0, 30.0]] True"]

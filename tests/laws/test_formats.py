@@ -10,8 +10,6 @@ import json
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from stream_engine.data.comparisons import EVENT_TYPES, Triplet
 from stream_engine.formats import FORMATS, decoder
@@ -36,7 +34,6 @@ from tests.support.facts import states
 from tests.support.joined_blocks import all_of, joined
 
 PLAIN = EventOptions()
-QUICK = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 def examples(which):
@@ -224,118 +221,6 @@ def test_json_lines_stand_for_themselves(seed, where):
     parts = [b"\n".join(lines[a:b]) + b"\n" for a, b in zip([0, *cuts], [*cuts, len(lines)]) if b > a]
     decode = JsonDecoder(options)
     assert put_together((decode(part), len(part)) for part in parts) == alone
-
-
-def test_two_wrong_lines_never_make_one_right():
-    """`decode_lines` alone takes a value over two lines and two values on one; together they would balance."""
-    good = b'{"anchor":"a","near":"b","far":"c"}'
-    for pair in (
-        [good + b" " + good, good[:10], good[10:]],
-        [good + good, b'{"x":{}', b"{}}"],
-        [b'{"x":[{}', b'{}],"anchor":"a","near":"b","far":"c"}', good + good],
-    ):
-        value = b"\n".join([good, *pair, good])
-        done = JsonDecoder(PLAIN)(value)
-        assert [r.index for r in done.rejected] == [1, 2, 3] and len(done.triplets) == 2
-
-
-def test_a_line_that_is_not_plain_harms_only_its_part():
-    """Parts before and after it are decoded at once, rows and places stay those of the whole."""
-    good, odd = b'{"anchor":"a","near":"b","far":"c"}', b'{"anchor":"a","near":"a","extra":1}'
-    for at in range(20):
-        lines = [good] * 20
-        lines[at] = odd
-        done = JsonDecoder(PLAIN)(b"\r\n".join(lines) + b"\r\n")
-        (refused,) = done.rejected
-        assert (refused.index, refused.start, refused.value) == (at, at * (len(good) + 2), odd)
-        assert done.triplets.tolist() == [[0, 1, 2]] * 19
-
-
-def mangled():
-    """Lines of events with a few bytes changed, dropped or doubled."""
-    new = st.sampled_from(
-        [
-            b"",
-            b'"',
-            b"{",
-            b"}",
-            b"[",
-            b"]",
-            b",",
-            b":",
-            b"\\",
-            b"1",
-            b"null",
-            b"\xff",
-            b"\xc3\xa9",
-            b" ",
-            b"\x00",
-            b"e",
-            b"-",
-            b'"x":1,',
-            b"\t",
-            b"|",
-        ]
-    )
-    return st.tuples(st.integers(0, 10**6), st.lists(st.tuples(st.integers(0, 10**6), new), max_size=6))
-
-
-def apply(text, edits):
-    for place, new in edits:
-        place %= len(text) + 1
-        text = text[:place] + new + text[place + (place % 3 > 0) :]
-    return text
-
-
-@QUICK
-@given(
-    mangled(),
-    st.sampled_from(
-        [
-            PLAIN,
-            EventOptions(type="triplet"),
-            EventOptions(type="pick"),
-            EventOptions(where={"worker": "u"}),
-            EventOptions(columns={"near": ("chosen",), "worker": ("near",)}),
-        ]
-    ),
-)
-def test_fast_paths_accept_what_the_definition_accepts(mangle, options):
-    seed, edits = mangle
-    value = apply(b"\n".join(json.dumps(e, ensure_ascii=False).encode() for e in some_events(seed, 8)), edits)
-    options = options._replace(provenance=True)
-    fast, slow = JsonDecoder(options)(value), JsonDecoder(options, fast=False)(value)
-    assert essence(fast) == essence(slow)
-    assert [r[1:] for r in fast.rejected] == [r[1:] for r in slow.rejected]
-    assert fast.unknown_fields == slow.unknown_fields
-
-
-@QUICK
-@given(mangled())
-def test_csv_rows_stand_for_themselves(mangle):
-    """Without quotes a block decodes to what its lines decode to; lines that cannot be read harm no other."""
-    seed, edits = mangle
-    header, rows = csv_of(some_events(seed, 8))
-    rows = apply(rows, [(place, b"," if new == b'"' else new) for place, new in edits])
-    lines = rows.splitlines(keepends=True)
-    whole = CsvDecoder(EventOptions())(rows, header)
-    alone = put_together((CsvDecoder(PLAIN)(line, header), len(line)) for line in lines)
-    assert put_together([(whole, 0)]) == alone
-    for one in whole.rejected:
-        assert rows[one.start : one.start + len(one.value)] == one.value
-
-
-@QUICK
-@given(mangled())
-def test_csv_with_quotes_reads_as_pyarrow_does(mangle):
-    """Rows told apart by our scanner are the rows that pyarrow sees; every byte of a refused row is kept."""
-    seed, edits = mangle
-    header, rows = csv_of(some_events(seed, 8))
-    rows = apply(rows.replace(b",", b'","', 5), edits)
-    done = CsvDecoder(PLAIN)(rows, header)
-    for one in done.rejected:
-        assert rows[one.start : one.start + len(one.value)] == one.value
-    assert len(done.rejected) + sum(done.events.values()) <= rows.count(b"\n") + rows.count(b"\r") + 1
 
 
 def test_a_byte_order_mark_is_text_but_at_the_start_of_a_file():

@@ -26,10 +26,8 @@ from stream_engine.order.partial_order import PartialOrder
 from stream_engine.service.ingest import Ingest
 from stream_engine.spark.driver import OutInUse, owned
 from stream_engine.spark.job_arguments import job_of
-from stream_engine.spark.task_counts import counter_rows, partition_counter
 from stream_engine.state.engine import Engine
 from stream_engine.state.spark_deltas import COUNTS
-from tests.laws.test_formats import examples
 from tests.support import spark_written
 from tests.support.event_worlds import some_event
 from tests.support.facts import states, stating
@@ -118,28 +116,6 @@ def test_the_last_label_of_a_partition_holds(tmp_path):
     batches = [[[say(0, "a", "x"), say(1, "b", "x"), say(2, "a", "y")]], [[say(3, "b", None), say(4, "c", "z")]]]
     made, _ = through_deltas(tmp_path, batches)
     assert made.labels == {"a": "y", "c": "z"} and made.counters["labels"] == 5
-
-
-@pytest.mark.parametrize("format, example", [*examples("ACCEPTS"), *examples("REJECTS")])
-def test_the_corpus_of_every_format_passes_through_a_task(format, example):
-    """The same verdict, counts and reasons as in one process, for every example of what is valid and what is not."""
-    unit = "byte" if isinstance(example.value, bytes | None) else "row"
-    record = Record(example.value, "t/0", 7, 8, format=format, unit=unit, header=example.header)
-    mine = Engine(COUNTS, False)
-    (block,) = Ingest(example.options, format).blocks([record])
-    mine.learn(block.decoded, {}, block.counts().total())
-    rows = spark_written.summed(
-        partition_counter(spark_written.job(Path("."), example.options, format), lambda _, given: given)([[record]])
-    )
-    counters = spark_written.rows_of(rows, "counters")
-    assert sorted(tuple(row.values()) for row in counters) == sorted(counter_rows(mine.counters))
-    refused = [{**row, "count": None} for row in spark_written.rows_of(rows, "rejected")]
-    assert sorted(refused, key=repr) == sorted(
-        ({**letter._asdict(), "count": None} for letter in block.dead_letters), key=repr
-    )
-    w = {(row["i"], row["j"]): row["w"] for row in spark_written.rows_of(rows, "adds4")}
-    state, names = mine.accumulators["adds4"].state(), mine.objects.names
-    assert w == {tuple(sorted((names[i], names[j]))): x for i, j, x in zip(*(state[k].tolist() for k in "ijw"))}
 
 
 def test_the_guard_is_offered_net_votes_in_the_order_of_names(tmp_path):
