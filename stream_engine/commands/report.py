@@ -59,7 +59,7 @@ def command(
 ) -> None:
     """Write a self-contained HTML report of a state, or of SOURCE..., which it first reads as `run` does.
 
-    Of SOURCE..., the page is written when the first refit ends, and again after the others. Ctrl-C ends it with what is
+    Of SOURCE..., the page is written when the map is there, and again after longer refits. Ctrl-C ends it with what is
     there.
     """
     if bool(state) == bool(source):
@@ -123,7 +123,9 @@ def report(
 def _write_so_far(
     state: str, out: str, workers: bool, objects: str | None, style: FigureStyle, running: list[str]
 ) -> None:
-    """Write the page with the refits that have ended, so that nobody waits for one result to see another."""
+    """Write the page with the refits that have ended, so that nobody waits for the clusters to see the map."""
+    if "embedding" in running:
+        return
     report(state, out, "latest", None, workers, objects, "DIR", style)
     structlog.get_logger().info("report written; it is written again when these end", page=out, refits=running)
 

@@ -9,7 +9,9 @@ kept:
 
     P(near) = mean over draws of  lapse / 2 + (1 - lapse) sigma(Delta)
 
-O(steps q d); steps fall with the questions. Deterministic by seed.
+With e^D of each pair's squared distance D, sigmoid(Delta) = e^D_far / (e^D_far + e^D_near): a chain takes as many
+exponentials as there are different pairs. O(steps (p d + m)) for p pairs and m answers; steps fall with the questions.
+Deterministic by seed.
 """
 
 from typing import NamedTuple
@@ -29,6 +31,15 @@ STEPS, LEAST, WORK = 20_000, 6_000, 4e6  # of a chain: WORK / questions, between
 BURN = 0.25  # share of the steps before the first draw
 DRAWS = 64
 ANY = -1e300  # below every log likelihood
+FARTHEST = 700.0  # squared distance that larger ones count as: the prior has nothing there, and e^D is finite
+
+
+class _Answers(NamedTuple):
+    """Answers by the pairs that they are about."""
+
+    pairs: np.ndarray  # (p, 2): each once
+    near: np.ndarray  # (m,): the number of the nearer pair of each answer
+    far: np.ndarray  # (m,)
 
 
 class Posterior(NamedTuple):
@@ -75,9 +86,7 @@ def posterior(questions: Questions, begin: Embedding, seed: int) -> Posterior:
     steps = int(np.clip(WORK / max(len(questions.rows), 1), LEAST, STEPS))
     kept, lapse = np.empty((DRAWS, n, axes)), np.empty(DRAWS)
     _chain(
-        questions.rows,
-        questions.near,
-        questions.far,
+        *_by_pair(questions),
         np.log(SPREAD),
         WIDTH,
         *LAPSE,
@@ -91,9 +100,37 @@ def posterior(questions: Questions, begin: Embedding, seed: int) -> Posterior:
     return Posterior(kept.astype(np.float32), lapse)
 
 
+def _by_pair(questions: Questions) -> _Answers:
+    turned = questions.rows[:, [2, 3, 0, 1]]
+    rows = [
+        np.repeat(each, times.astype(int), 0)
+        for each, times in ((questions.rows, questions.near), (turned, questions.far))
+    ]
+    pairs, number = np.unique(np.sort(np.concatenate(rows).reshape(-1, 2)), axis=0, return_inverse=True)
+    near, far = np.ascontiguousarray(number.reshape(-1, 2).T)
+    return _Answers(pairs, near, far)
+
+
+@njit(cache=True, nogil=True)
+def _exponentials(x, powers):
+    """e^x in place for 0 <= x <= `FARTHEST`, to 1e-13, four at a time where `np.exp` takes one: 2^k times a polynomial
+    (Taylor) of the rest. Adding 1.5 2^52 rounds k into the low bits, which are then shifted to the exponent."""
+    shift = 6755399441055744.0
+    for at in range(len(x)):
+        powers[at] = x[at] * 1.4426950408889634 + shift
+        f = x[at] - (powers[at] - shift) * 0.6931471805599453
+        tail = 1 / 5040 + f * (1 / 40320 + f * (1 / 362880 + f * (1 / 3628800 + f / 39916800)))
+        x[at] = 1.0 + f * (1.0 + f * (1 / 2 + f * (1 / 6 + f * (1 / 24 + f * (1 / 120 + f * (1 / 720 + f * tail))))))
+    bits = powers.view(np.int64)
+    for at in range(len(x)):
+        bits[at] = (bits[at] + 1023) << 52
+    for at in range(len(x)):
+        x[at] *= powers[at]
+
+
 @njit(cache=True, nogil=True, fastmath=True)
-def _log_likelihood(rows, near, far, log_spread, width, middle, deviation, state, points, least):
-    """Of a state, whose points (n, d) it fills in, and the lapse. Products of probabilities need few logarithms.
+def _log_likelihood(pairs, near, far, log_spread, width, middle, deviation, state, points, room, least):
+    """Of a state, whose points (n, d) it fills in, and the lapse; `room` (2, p). Products need few logarithms.
 
     Every answer lowers it, so it ends where it is below `least`, with a number that is below, too.
     """
@@ -102,36 +139,36 @@ def _log_likelihood(rows, near, far, log_spread, width, middle, deviation, state
         scale = np.exp(log_spread[c] + width * state[n * d + c])
         for i in range(n):
             points[i, c] = scale * state[i * d + c]
+    grown = room[0]
+    for p in range(len(pairs)):
+        i, j = pairs[p, 0], pairs[p, 1]
+        distance = 0.0
+        for c in range(d):
+            u = points[i, c] - points[j, c]
+            distance += u * u
+        grown[p] = min(distance, FARTHEST)
+    _exponentials(grown, room[1])
     lapse = 1.0 / (1.0 + np.exp(-(middle + deviation * state[n * d + d])))
     total, product = 0.0, 1.0
     least -= 1e-9  # more than rounding can change
     too_low = np.exp(min(least, 1.0))
-    for q in range(len(rows)):
-        i, j, k, l = rows[q, 0], rows[q, 1], rows[q, 2], rows[q, 3]
-        delta = 0.0
-        for c in range(d):
-            u, v = points[i, c] - points[j, c], points[k, c] - points[l, c]
-            delta += v * v - u * u
-        p = 0.5 * lapse + (1.0 - lapse) / (1.0 + np.exp(-min(max(delta, -500.0), 500.0)))
-        if near[q] + far[q] == 1.0:
-            product *= p if near[q] == 1.0 else 1.0 - p
-            if product < 1e-150:
-                total += np.log(max(product, 1e-300))
-                product, too_low = 1.0, np.exp(min(least - total, 1.0))
-        else:
-            total += near[q] * np.log(max(p, 1e-300)) + far[q] * np.log(max(1.0 - p, 1e-300))
-            too_low = np.exp(min(least - total, 1.0))
+    for q in range(len(near)):
+        closer, farther = grown[near[q]], grown[far[q]]
+        product *= 0.5 * lapse + (1.0 - lapse) * farther / (farther + closer)
+        if product < 1e-150:
+            total += np.log(max(product, 1e-300))
+            product, too_low = 1.0, np.exp(min(least - total, 1.0))
         if product < too_low:
             break
     return total + np.log(max(product, 1e-300)), lapse
 
 
 @njit(cache=True, nogil=True)
-def _chain(rows, near, far, log_spread, width, middle, deviation, state, rng, steps, burn, kept, lapses):
+def _chain(pairs, near, far, log_spread, width, middle, deviation, state, rng, steps, burn, kept, lapses):
     """Elliptical slice sampling; fills kept (s, n, d) and lapses (s,) with evenly spaced draws after `burn` steps."""
     size, draws = len(state), len(kept)
-    points, ahead, aside = np.empty(kept.shape[1:]), np.empty(size), np.empty(size)
-    now, lapse = _log_likelihood(rows, near, far, log_spread, width, middle, deviation, state, points, ANY)
+    points, ahead, aside, room = np.empty(kept.shape[1:]), np.empty(size), np.empty(size), np.empty((2, len(pairs)))
+    now, lapse = _log_likelihood(pairs, near, far, log_spread, width, middle, deviation, state, points, room, ANY)
     done = 0
     for step in range(steps):
         for at in range(size):
@@ -145,7 +182,7 @@ def _chain(rows, near, far, log_spread, width, middle, deviation, state, rng, st
                 ahead[at] = cos * state[at] + sin * aside[at]
             accepted = ANY if high - low < 1e-12 else least
             then, lapse = _log_likelihood(
-                rows, near, far, log_spread, width, middle, deviation, ahead, points, accepted
+                pairs, near, far, log_spread, width, middle, deviation, ahead, points, room, accepted
             )
             if then > accepted:
                 break

@@ -22,6 +22,7 @@ from stream_engine.state.snapshot import Snapshot
 
 OF_LABELS = ("triplet_boost", "classify")  # default refits that learn from labels
 PATIENCE = 10.0  # seconds for a solver to end with the best so far
+LULL = 3.0  # seconds without an end, about as long as a page takes to write: then what has ended is shown
 TOLD = ("accuracy", "standard_error", "log_loss", "calibration_error")  # of held-out responses, in the log
 
 
@@ -157,20 +158,24 @@ class RefitSchedule:
     def finish(self, progress: Bars | None, meanwhile: Callable[[list[str]], None] | None = None) -> None:
         """Wait for the refits of the final snapshot; a request to stop ends them, those that can with the best so
         far. Refits of an older snapshot are cancelled, because they would be repeated immediately. `meanwhile` is
-        called when one ends and others are still running, with their kinds."""
+        called with the kinds of those that still run, `LULL` seconds after one ended."""
         self._waits_for_end = False
         newest = self._published.newest
         if newest is not None:
             for kind in self._workers.cancel(before=newest.snapshot.sequence):
                 self._log.info("refit cancelled: the final snapshot is newer", refit=kind)
         self.start_due()
+        ended: float | None = None
         while self._workers.running and not self._requests.stop:
             time.sleep(0.05)
             self._heartbeat.tick()
             before = self.running()
             self.collect()
-            if meanwhile and self.running() and not set(before) <= set(self.running()):
+            if not set(before) <= set(self.running()):
+                ended = time.monotonic()
+            if meanwhile and ended and self.running() and time.monotonic() - ended > LULL:
                 meanwhile(self.running())
+                ended = None
             if progress:
                 progress.refits(self._workers.progress())
         if self._requests.stop:

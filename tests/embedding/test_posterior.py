@@ -15,11 +15,23 @@ from tests.support import embedding_reference as reference
 from tests.support.generators import planted_triplets
 
 
+def model(questions, state, points):
+    answers = room._by_pair(questions)
+    return (*answers, np.log(SPREAD), WIDTH, *LAPSE, state, points, np.empty((2, len(answers.pairs))))
+
+
+def test_exponentials_are_those_of_numpy():
+    x = np.concatenate([[0.0, 1e-12, room.FARTHEST], np.random.default_rng(0).uniform(0.0, room.FARTHEST, 997)])
+    found = x.copy()
+    room._exponentials(found, np.empty_like(x))
+    np.testing.assert_allclose(found, np.exp(x), rtol=2e-13)
+
+
 def test_the_likelihood_is_the_formula():
     rows, times, _ = reference.world(3, n=6, m=40)
     questions = of_rows(rows, 6, times)
     state, points = np.random.default_rng(0).normal(size=6 * 5 + 6), np.empty((6, 5))
-    found, lapse = room._log_likelihood(*questions[:3], np.log(SPREAD), WIDTH, *LAPSE, state, points, room.ANY)
+    found, lapse = room._log_likelihood(*model(questions, state, points), room.ANY)
     assert lapse == pytest.approx(expit(LAPSE[0] + LAPSE[1] * state[-1]))
     np.testing.assert_allclose(points, state[:30].reshape(6, 5) * np.array(SPREAD) * np.exp(WIDTH * state[30:35]))
     assert found == pytest.approx(-reference.loss(points, questions, np.array([lapse]), 0.0))
@@ -29,10 +41,10 @@ def test_the_likelihood_ends_early_only_below_the_least_that_is_asked_for():
     rows, times, _ = reference.world(3, n=6, m=40)
     questions = of_rows(rows, 6, times)
     state, points = np.random.default_rng(0).normal(size=6 * 5 + 6), np.empty((6, 5))
-    model = (*questions[:3], np.log(SPREAD), WIDTH, *LAPSE, state, points)
-    whole = room._log_likelihood(*model, room.ANY)
-    assert all(room._log_likelihood(*model, whole[0] - below) == whole for below in (1e-6, 1.0, 1e4))
-    ended = [room._log_likelihood(*model, whole[0] + above)[0] - whole[0] for above in (1e-6, 0.3 * -whole[0], 1e4)]
+    given = model(questions, state, points)
+    whole = room._log_likelihood(*given, room.ANY)
+    assert all(room._log_likelihood(*given, whole[0] - below) == whole for below in (1e-6, 1.0, 1e4))
+    ended = [room._log_likelihood(*given, whole[0] + above)[0] - whole[0] for above in (1e-6, 0.3 * -whole[0], 1e4)]
     assert 0.0 <= ended[0] < 1e-6 and 0.0 < ended[1] < 0.3 * -whole[0] and ended[2] > ended[1]
 
 

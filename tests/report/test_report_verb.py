@@ -52,6 +52,8 @@ def test_the_page_is_there_while_refits_are_still_running(tmp_path, monkeypatch)
     def slow(settings, bars, meanwhile):
         real(settings, bars)
         if meanwhile:
+            meanwhile(["embedding"])
+            assert not out.exists(), "a page without a map was shown"
             meanwhile(["sdp_clustering"])
         pages.append(out.read_text() if meanwhile else None)
 
