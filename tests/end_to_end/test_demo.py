@@ -13,7 +13,7 @@ from tests.support.reported import held
 def test_the_demo_ends_with_a_page_that_is_true(tmp_path, monkeypatch):
     """With fewer digits than are shipped: the refits take most of the time."""
     monkeypatch.setattr(demo, "PER_DIGIT", 8)
-    monkeypatch.setattr(demo, "COMPARISONS", 100_000)
+    monkeypatch.setattr(demo, "COMPARISONS", 30_000)
     page = engine("demo", "--state", tmp_path / "demo").stdout
     for line in (
         "objects",

@@ -8,6 +8,7 @@ report its columns. A finding, a figure or a column without a definition, and wi
 import json
 import re
 from collections import Counter, defaultdict
+from functools import cache
 
 import msgspec
 import numpy as np
@@ -64,15 +65,17 @@ def both(w: World) -> list[tuple[float, float]]:
     return [votes for votes in w.questions().values() if min(votes)]
 
 
+@cache
 def answers(w: World):
     """Of each question: how often each answer was given by whom; nobody is somebody else each time."""
     found: dict = defaultdict(Counter)
     for number, ((i, j, k, l), event) in enumerate(w.said):
         near, far = frozenset((i, j)), frozenset((k, l))
         found[frozenset((near, far))][near, event.get("worker", number)] += 1
-    return found.values()
+    return [*found.values()]
 
 
+@cache
 def agreeing(w: World, own: bool) -> tuple[float, int]:
     """How often an answer is that of most of the others, or of one's own others, and of how many; ties one half."""
     right = of = 0.0
@@ -87,6 +90,7 @@ def agreeing(w: World, own: bool) -> tuple[float, int]:
     return right / of, int(of)
 
 
+@cache
 def at_most(w: World) -> float | None:
     """(1 + sqrt(2 a - 1)) / 2 for the share a of pairs of two people's answers to a question that agree, of questions
     by their answers; unknown where its 95 % interval is wider than .1."""
@@ -203,6 +207,7 @@ SAID = {  # finding -> (its figures, the numbers of its sentence in their order)
 }
 
 
+@cache
 def guard(w: World) -> Counter:
     """What the order does with each comparison: kept, said before, the opposite of one that is kept, or a cycle."""
     verdicts, kept, after = Counter(), set(), defaultdict(set)
@@ -218,6 +223,7 @@ def guard(w: World) -> Counter:
     return verdicts
 
 
+@cache
 def why(w: World, who: str) -> list[str]:
     """Why somebody is flagged; who agrees little with others here does so beyond doubt."""
     found = []
