@@ -30,7 +30,6 @@ COMMANDS = {
         for name in (
             "field",
             "kafka",
-            "people",
         )
     },
 }

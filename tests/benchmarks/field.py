@@ -11,6 +11,7 @@ paired; their standard errors are over responses, or over participants. Prints a
 """
 
 import argparse
+import gzip
 import os
 import subprocess
 import sys
@@ -31,7 +32,6 @@ from stream_engine.evaluation.probability import of_participant
 from stream_engine.refits import embedding
 from stream_engine.state.engine import Engine
 from stream_engine.state.snapshot import Snapshot
-from tests.benchmarks.people import answers
 from tests.support.individual_worlds import world
 
 SETS = {
@@ -89,6 +89,22 @@ def people_who_differ() -> pd.DataFrame:
     made = world(0, people=12, each=300, d=3, n=30).answers
     columns = dict(zip(("anchor", "near", "far"), made.rows[:, [0, 1, 3]].T))
     return pd.DataFrame({**columns, "worker": [f"p{who}" for who in made.worker], "unit": made.unit})
+
+
+def answers(path: Path) -> pd.DataFrame:
+    """Columns anchor, near, far, worker, unit and, where the authors split, test; catch trials are left out."""
+    with gzip.open(path, "rt") if path.suffix == ".gz" else open(path) as file:
+        table = pd.read_csv(file)
+    if "sampleAlg" in table:
+        table = table[table.sampleAlg != "check"].rename(columns={"worker_id": "worker"})
+        far = table.Left.where(table.Left != table.Answer, table.Right)
+        table = table.assign(anchor=table.Center, near=table.Answer, far=far, test=table.sampleSet == "test")
+    if "is_catch" in table:
+        table = table[table.is_catch == 0]
+    table = table[(table.near != table.far) & (table.near != table.anchor) & (table.far != table.anchor)]
+    table = table.reset_index(drop=True).astype({"worker": str})
+    names = ["anchor", "near", "far", "worker", *(["test"] if "test" in table else [])]
+    return table[names].assign(unit=table.groupby(["worker", "order"]).ngroup() if "order" in table else table.index)
 
 
 def loaded(name: str) -> pd.DataFrame:
