@@ -1,19 +1,16 @@
 """HTTP under load, on a real `stream-engine run --follow --listen`: what readers, silent connections and SIGTERM cost.
 
-    python -m tests.hardening.http_load [--objects 4700] [--readers 12] [--idle 1000] [--silent 1100] [--requests 1000]
+    python -m tests.hardening.http_load [--objects 4700] [--readers 12] [--idle 1000] [--requests 1000]
 
 Readers download one export at once while idle sockets are open and the three probes are asked, one request a
-connection as a kubelet does; then the engine gets SIGTERM in the middle of downloads; then a second engine with 1,024
-descriptors gets silent connections for ten seconds. `--code FOLDER` runs another checkout's engine, for comparison.
+connection as a kubelet does; then the engine gets SIGTERM in the middle of downloads.
 """
 
 import argparse
 import http.client
 import json
-import os
 import random
 import resource
-import signal
 import socket
 import subprocess
 import sys
@@ -27,8 +24,8 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from tests.conftest import ROOT
-from tests.support.process import ENVIRONMENT, jsonl, until
+from tests.support.process import jsonl, until
+from tests.support.running_engine import Engine
 
 PROBES = ("/metrics", "/healthz", "/readyz")
 
@@ -41,47 +38,24 @@ def events(objects: int) -> Iterator[dict]:
             yield {"anchor": f"o{anchor}", "near": near, "far": far}
 
 
-class Engine:
-    """A running engine on one file; `said` is its log."""
+class Loaded(Engine):
+    """A running engine on one file."""
 
-    def __init__(self, folder: Path, objects: int, code: Path = ROOT, descriptors: int | None = None):
-        folder.mkdir()
+    def __init__(self, folder: Path, objects: int):
         file = jsonl(folder / "events.jsonl", events(objects))
-        self.said = folder / "said"
-        options = [
-            "--follow",
-            "--no-refits",
-            "--listen",
-            "127.0.0.1:0",
-            "--snapshot-interval",
-            "1",
-            "--log-format",
-            "json",
-        ]
-        with self.said.open("w") as said:
-            self.process = subprocess.Popen(
-                [sys.executable, "-m", "stream_engine", "run", file, "--state", folder / "state", *options],
-                stdout=said,
-                stderr=said,
-                cwd=code,
-                env=ENVIRONMENT | {"PYTHONPATH": str(code)},
-                preexec_fn=descriptors and (lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (descriptors,) * 2)),
-            )
-        lines = until(
-            lambda: [line for line in self.said.read_text().splitlines() if '"address"' in line], what="its address"
-        )
-        host, _, port = json.loads(lines[0])["address"].rpartition(":")
-        self.address = host, int(port)
+        super().__init__(folder, str(file), "--follow", config="[snapshot]\ninterval = 1.0\n")
+        host, _, port = self.address.rpartition(":")
+        self.place = host, int(port)
         until(lambda: self.records() == 13 * (objects - 6), what="the snapshot")
 
     def records(self) -> int:
         """How many the newest snapshot has seen."""
-        status, body = self.get("/snapshot")
+        status, body = self.asked("/snapshot")
         return json.loads(body)["records"] if status == 200 else 0
 
-    def get(self, path: str, timeout: float = 60) -> tuple[int, bytes]:
+    def asked(self, path: str) -> tuple[int, bytes]:
         """Status and body, over a connection of its own."""
-        connection = http.client.HTTPConnection(*self.address, timeout=timeout)
+        connection = http.client.HTTPConnection(*self.place, timeout=60)
         try:
             connection.request("GET", path)
             answer = connection.getresponse()
@@ -95,13 +69,6 @@ class Engine:
         for pid in family:
             family += [int(n) for path in Path(f"/proc/{pid}/task").glob("*/children") for n in _text(path).split()]
         return sum(_pss(pid) for pid in family)
-
-    def terminated(self) -> str:
-        """Seconds from SIGTERM to the exit, and its status."""
-        began = time.monotonic()
-        self.process.send_signal(signal.SIGTERM)
-        self.process.wait(120)
-        return f"{time.monotonic() - began:.1f} (status {self.process.returncode})"
 
 
 def _text(path: Path) -> str:
@@ -120,11 +87,11 @@ def _pss(pid: int) -> int:
 
 
 @contextmanager
-def silent(engine: Engine, count: int) -> Iterator[Callable[[], int]]:
+def silent(engine: Loaded, count: int) -> Iterator[Callable[[], int]]:
     """So many connections that say nothing; what is called tells how many are still open."""
     opened = []
     for _ in range(count):
-        opened.append(socket.create_connection(engine.address, timeout=5))
+        opened.append(socket.create_connection(engine.place, timeout=5))
         opened[-1].setblocking(False)
 
     def still_open() -> int:
@@ -159,11 +126,11 @@ print(answer.status, size, digest.hexdigest())
 """
 
 
-def readers(engine: Engine, count: int, path: str) -> list[subprocess.Popen]:
+def readers(engine: Loaded, count: int, path: str) -> list[subprocess.Popen]:
     """Processes that download a file and say status, size and digest."""
     return [
         subprocess.Popen(
-            [sys.executable, "-I", "-S", "-c", READER, engine.address[0], str(engine.address[1]), path],
+            [sys.executable, "-I", "-S", "-c", READER, engine.place[0], str(engine.place[1]), path],
             stdout=subprocess.PIPE,
             text=True,
         )
@@ -174,7 +141,7 @@ def readers(engine: Engine, count: int, path: str) -> list[subprocess.Popen]:
 class Watched:
     """The most memory in use while it is entered, beyond what was in use before."""
 
-    def __init__(self, engine: Engine):
+    def __init__(self, engine: Loaded):
         self._engine, self.before, self.growth = engine, engine.memory(), 0
         self._end = threading.Event()
         self._thread = threading.Thread(target=self._watch)
@@ -192,24 +159,24 @@ class Watched:
             self.growth = max(self.growth, self._engine.memory() - self.before)
 
 
-def probed(engine: Engine, requests: int, busy: Callable[[], bool]) -> dict[str, list[float]]:
+def probed(engine: Loaded, requests: int, busy: Callable[[], bool]) -> dict[str, list[float]]:
     """Seconds of each request, the probes in turn: so many of each, and more for as long as `busy`."""
     seconds: dict[str, list[float]] = {path: [] for path in PROBES}
     while busy() or len(seconds[PROBES[0]]) < requests:
         for path in PROBES:
             began = time.monotonic()
-            status, _ = engine.get(path)
+            status, _ = engine.asked(path)
             seconds[path].append(time.monotonic() - began)
             assert status == 200, (path, status)
         time.sleep(0.002)
     return seconds
 
 
-def under_downloads(engine: Engine, path: str, count: int, idle: int, requests: int) -> None:
+def under_downloads(engine: Loaded, path: str, count: int, idle: int, requests: int) -> None:
     """Readers, idle sockets and probes at once."""
     with silent(engine, idle) as still_open, Watched(engine) as watched:
         began = time.monotonic()
-        engine.get("/healthz")
+        engine.asked("/healthz")
         row("first answer behind them all", f"{time.monotonic() - began:.2f} s")
         began = time.monotonic()
         running = readers(engine, count, path)
@@ -229,20 +196,6 @@ def under_downloads(engine: Engine, path: str, count: int, idle: int, requests: 
     row("memory before, growth", f"{watched.before / 1e6:.0f} MB, {watched.growth / 1e6:.0f} MB")
 
 
-def among_silent(engine: Engine, count: int, seconds: float) -> None:
-    """Silent connections for some seconds, against few descriptors."""
-    size = os.path.getsize(engine.said)
-    with silent(engine, count):
-        end = time.monotonic() + seconds
-        try:
-            times = np.concatenate([*probed(engine, 10, lambda: time.monotonic() < end).values()])
-            row("probes amid silent connections, p99", f"{np.percentile(times, 99) * 1000:.1f} ms")
-        except OSError as error:
-            row("probes amid silent connections", error)
-    row("log during it", f"{os.path.getsize(engine.said) - size:,} bytes")
-    row("SIGTERM, seconds to the exit", engine.terminated())
-
-
 def row(what: str, value: object) -> None:
     """One line of the table."""
     print(f"| {what} | {value} |", flush=True)
@@ -255,28 +208,28 @@ def main(arguments: list[str] | None = None) -> None:
         ("objects", 4700),
         ("readers", 12),
         ("idle", 1000),
-        ("silent", 1100),
         ("requests", 1000),
     ):
         parser.add_argument(f"--{name}", type=int, default=default)
-    parser.add_argument("--seconds", type=float, default=10.0, help="of silent connections")
     parser.add_argument("--path", default="/export/k1.csv")
-    parser.add_argument("--code", type=Path, default=ROOT)
     given = parser.parse_args(arguments)
     resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
     print("| what | measured |\n|---|---|")
     with TemporaryDirectory() as folder:
-        engine = Engine(Path(folder, "a"), given.objects, given.code)
+        engine = Loaded(Path(folder), given.objects)
         under_downloads(engine, given.path, given.readers, given.idle, given.requests)
         running = readers(engine, given.readers, given.path)
         for each in running:
             assert each.stdout.readline() == "begun\n"
-        row("SIGTERM amid downloads, seconds to the exit", engine.terminated())
+        began = time.monotonic()
+        engine.stop()
+        row("SIGTERM amid downloads, seconds to the exit", f"{time.monotonic() - began:.1f}")
         for each in running:
             each.kill()
             each.communicate()
-        row("traceback in the log", "Traceback" in engine.said.read_text() or '"exception"' in engine.said.read_text())
-        among_silent(Engine(Path(folder, "b"), 50, given.code, descriptors=1024), given.silent, given.seconds)
+        said = engine.said.read_text()
+        row("traceback in the log", "Traceback" in said or '"exception"' in said)
+        row("log", f"{len(said):,} bytes")
 
 
 if __name__ == "__main__":
