@@ -168,19 +168,6 @@ def test_the_artifact_holds_what_the_contract_names(world):
     assert all(done <= total for done, total in told)
 
 
-def test_the_same_twice_and_the_same_under_other_names_and_orders(world):
-    triplets = world[0]
-    first = refit(snapshot_of(triplets), Params(test=19), 3)
-    chunks = [b"".join(artifact.encode(refit(snapshot_of(triplets), Params(test=19), 3))[0]) for _ in range(2)]
-    assert chunks[0] == chunks[1] == b"".join(artifact.encode(first)[0])
-    rng = np.random.default_rng(0)
-    shuffled = snapshot_of(triplets[rng.permutation(len(triplets))])
-    other = refit(shuffled, Params(test=19), 3)
-    a, b = by_name(snapshot_of(triplets), first), by_name(shuffled, other)
-    assert adjusted_rand_score([a[o] for o in a], [b[o] for o in a]) == 1
-    assert float(first.arrays["objective"]) == pytest.approx(float(other.arrays["objective"]), rel=1e-12)
-
-
 def test_objects_without_evidence_are_left_out_not_guessed(world):
     names = [f"o{i}" for i in range(60)] + ["x", "y", "z"]
     cancelled = np.array([[60, 61, 62], [60, 62, 61]])  # said both ways: nothing is known about these three

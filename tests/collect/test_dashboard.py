@@ -8,7 +8,7 @@ import pytest
 from PIL import Image
 
 from tests.collect.test_collect import read_by_the_engine
-from tests.collect.test_page import barriers
+from tests.report.conftest import barriers
 from tests.support.collecting import COMPILING, post
 from tests.support.process import until
 

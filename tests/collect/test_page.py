@@ -6,6 +6,7 @@ import json
 import pytest
 from PIL import Image
 
+from tests.report.conftest import barriers
 from tests.support.process import until
 
 pytestmark = pytest.mark.browser
@@ -49,13 +50,6 @@ def looked(page) -> None:
     """Wait for the only question."""
     page.wait_for_selector("#trial:visible")
     page.wait_for_timeout(300)
-
-
-def barriers(page) -> list[str]:
-    from axe_playwright_python.sync_playwright import Axe
-
-    found = Axe().run(page).response["violations"]
-    return [f"{e['id']}: {e['nodes'][0]['html'][:200]}" for e in found if e["impact"] in ("serious", "critical")]
 
 
 @pytest.mark.parametrize("width, scheme", [(390, "dark"), (1280, "light")])

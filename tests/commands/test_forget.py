@@ -12,7 +12,6 @@ from tests.support.process import engine, jsonl, one_line, summary
 OBJECTS = [f"thing-{i}" for i in range(12)]
 GONE = "thing-1"  # "thing-10" and "thing-11" are others
 WORKERS = ["ada", "bob", "cy"]
-SKIP = ("partial_order/", "worker_votes/events")
 ALL = "adds3, adds4, triplet_counts, quadruplet_counts, worker_votes, window, triplet_counts_decayed"
 
 

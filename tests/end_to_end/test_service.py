@@ -5,14 +5,12 @@ import os
 import random
 import signal
 import time
-import urllib.error
-import urllib.request
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from tests.support.process import engine, jsonl, one_line, process, signalled, started, stopped, summary, until
+from tests.support.running_engine import Engine
 
 
 def stream(rng: random.Random, size: int, objects: int = 12) -> list:
@@ -87,69 +85,26 @@ def test_killed_at_random_and_restarted_until_the_end_equals_uninterrupted(tmp_p
         assert whole[name] == killed[name], name
 
 
-def test_followed_file_scraped_asked_and_stopped(tmp_path):
+def test_a_followed_file_is_read_on_and_a_signal_asks_for_a_snapshot(tmp_path):
     events = jsonl(tmp_path / "events.jsonl", [{"anchor": "a", "near": "b", "far": "c"}] * 10)
-    state = tmp_path / "state"
-    process = started(
-        "run",
-        events,
-        "--state",
-        state,
-        "--follow",
-        "--listen",
-        "127.0.0.1:0",
-        "--snapshot-interval",
-        "0",
-        "--snapshot-every",
-        "0",
-        "--no-refits",
-        "--log-format",
-        "json",
-    )
+    config = "[snapshot]\nevery = 0\ninterval = 0\n"
+    running = Engine(tmp_path, str(events), "--follow", config=config)
     try:
-        address = json.loads(process.stderr.readline())["address"]
-
-        def get(path: str) -> tuple[int, bytes]:
-            try:
-                with urllib.request.urlopen(f"http://{address}{path}", timeout=120) as answer:
-                    return answer.status, answer.read()
-            except urllib.error.HTTPError as error:
-                with error:
-                    return error.code, error.read()
-
-        def comparisons() -> float:
-            text = get("/metrics")[1].decode()
-            return sum(
-                float(line.split()[-1])
-                for line in text.splitlines()
-                if line.startswith("stream_engine_comparisons_total{")
-            )
-
-        until(lambda: comparisons() == 10, what="ten comparisons")
-        assert get("/healthz")[0] == 200 and get("/snapshot")[0] == 404
-        until(lambda: get("/readyz")[0] == 200, what="readiness")
+        until(lambda: running.figure("comparisons_total{") == 10, what="ten comparisons")
         with events.open("a") as file:
             file.write('{"anchor": "a", "near": "c", "far": "b"}\n{"anchor": "c", "near"')
             file.flush()
-            until(lambda: comparisons() == 11, what="the appended line")
-            signalled(process, signal.SIGUSR1)
-            found = until(lambda: get("/snapshot")[0] == 200 and json.loads(get("/snapshot")[1]), what="a snapshot")
-            assert found["comparisons"] == 11 and found["contradicting_pairs"] == 1 and found["rejected"] == {}
+            until(lambda: running.figure("comparisons_total{") == 11, what="the appended line")
+            assert newest(running.state) == 0
+            signalled(running.process, signal.SIGUSR1)
+            until(lambda: newest(running.state) == 1, what="a snapshot")
+            assert summary(running.state)["comparisons"] == 11
             file.write(': "a", "far": "b"}\n')
             file.flush()
-            until(lambda: comparisons() == 12, what="the completed line")
-        status, body = get("/export/adds3.npz")
-        (tmp_path / "w.npz").write_bytes(body)
-        assert status == 200 and np.load(tmp_path / "w.npz")["W"].sum() == 0
-        assert get("/export/nothing.npz")[0] == 404 and get("/export/booster.npz")[0] == 404 and get("/else")[0] == 404
-        request = urllib.request.Request(f"http://{address}/snapshot", method="POST", data=b"")
-        with pytest.raises(urllib.error.HTTPError, match="405") as refused:
-            urllib.request.urlopen(request, timeout=120)
-        refused.value.close()
+            until(lambda: running.figure("comparisons_total{") == 12, what="the completed line")
     finally:
-        stopped(process)
-    assert process.returncode == 0
-    assert summary(state)["comparisons"] == 12
+        running.stop()
+    assert summary(running.state)["comparisons"] == 12
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

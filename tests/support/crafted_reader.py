@@ -17,7 +17,6 @@ import tempfile
 import traceback
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import numpy as np
@@ -130,10 +129,6 @@ class State:
         if kind in REFITS and self._accepted % EVERY == 0:
             again(self.good, kind, published)
         return True
-
-
-def _reports(published: Published) -> dict[str, Any]:
-    return {kind: {"snapshot": a.sequence, "report": a.report} for kind, a in published.artifacts.items()}
 
 
 def allowed(read: Callable[[], object]) -> None:

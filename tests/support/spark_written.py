@@ -35,15 +35,6 @@ def summed(rows: Iterable[pa.RecordBatch]) -> pa.Table:
     return made.rename_columns([*KEY, *SUMMED])
 
 
-def rows_of(rows: pa.Table, part: str) -> list[dict[str, object]]:
-    """The rows of a part, each by the meaning of its columns."""
-    return [
-        {meaning: row[column] for meaning, column in COLUMNS[part].items()}
-        for row in rows.to_pylist()
-        if row["part"] == part
-    ]
-
-
 def write(out: Path, number: int, rows: pa.Table) -> None:
     """A batch in the job's layout, two files a part."""
     (out / "delta" / f"batch={number}").mkdir(parents=True)
