@@ -12,7 +12,7 @@ from stream_engine.formats.options import EventOptions
 from stream_engine.spark.driver import Deltas
 from stream_engine.spark.job_arguments import Job
 from stream_engine.spark.task_counts import partition_counter
-from stream_engine.state.spark_deltas import COLUMNS, KEY, SUMMED, table_of
+from stream_engine.state.spark_deltas import KEY, SUMMED, table_of
 
 DEFAULT = EventOptions()
 
