@@ -484,6 +484,7 @@ class Study:
             The written files, and notes about them.
         """
         from stream_engine.report.figure_files import style_of
+        from stream_engine.report.findings.facts import Commands
         from stream_engine.report.writing import write
 
         style = style_of(figure_width, font, font_size)
@@ -494,7 +495,7 @@ class Study:
         if workers and self._workers_named():
             self._artifact("reliability")
         folder, beside = (None if each is None else Path(each) for each in (figures, pictures))
-        return write(self.published, Path(out), None, folder, workers, beside, self._directory, style)
+        return write(self.published, Path(out), None, folder, workers, beside, Commands(self._directory), style)
 
     def save(self, directory: str | Path) -> Path:
         """Save the snapshot and all fits as a state directory, for the command line and for `read`.

@@ -139,11 +139,12 @@ def compiling() -> Iterator[None]:
 
 def write_report(published: Published, state: Path, seed: int) -> Path:
     """The page that shows it all, with a picture of each digit."""
+    from stream_engine.report.findings.facts import Commands
     from stream_engine.report.writing import write
 
     objects = pictures(seed, state / "pictures")
     noted = Store(state).noted("progressive")
-    return write(published, state / "report.html", noted, objects=objects, directory=str(state)).page
+    return write(published, state / "report.html", noted, objects=objects, commands=Commands(str(state))).page
 
 
 def numbers(published: Published) -> np.ndarray:

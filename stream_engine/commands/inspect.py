@@ -18,7 +18,7 @@ from stream_engine.data.packed_names import unpack_names
 from stream_engine.evaluation.judgement_folds import judgements_of
 from stream_engine.exports.models import COUNTS_TOLD
 from stream_engine.report.findings import Finding, findings, warnings
-from stream_engine.report.findings.facts import Facts
+from stream_engine.report.findings.facts import Commands, Facts
 from stream_engine.report.findings.models import explained
 from stream_engine.report.findings.words import percent
 from stream_engine.state.snapshot import Snapshot
@@ -51,7 +51,7 @@ def inspect(state: str) -> dict[str, Any]:
     """Every figure of a state by name: the summary, the kept snapshots, refits with their reports, models, findings."""
     store = Store(state)
     published = store.published()
-    facts = Facts(published, str(store.directory), store.noted(COUNTS_TOLD))
+    facts = Facts(published, Commands(str(store.directory)), store.noted(COUNTS_TOLD))
     found = findings(facts)
     return {
         "state": str(store.directory),

@@ -1,5 +1,7 @@
 """`stream-engine report`: a page that shows what a state, or a file of answers, says."""
 
+import shlex
+import sys
 import tempfile
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -13,6 +15,7 @@ import structlog
 from stream_engine.commands import snapshot_option
 from stream_engine.commands.input_options import apply_exclusion, exclusion_options, input_options, settings_of
 from stream_engine.report.figure_files import ONE_COLUMN, BadStyle, FigureStyle, style_of
+from stream_engine.report.findings.facts import Commands
 from stream_engine.report.object_files import BadObjects
 from stream_engine.service import logs
 from stream_engine.state.store import Store
@@ -73,18 +76,18 @@ def command(
     except BadStyle as error:
         raise click.UsageError(str(error)) from None
     with ExitStack() as stack:
-        kept = state
+        commands = Commands(state or "DIR", "" if state else shlex.join(["stream-engine", *sys.argv[1:]]))
         try:
             if not state:
                 state = stack.enter_context(tempfile.TemporaryDirectory(prefix="report-"))
-                so_far = None if exclude or include else partial(_write_so_far, state, out, workers, objects, style)
-                _run(Path(state), {**given, "source": source}, so_far)
+                so_far = partial(_so_far, state, out, workers, objects, style, commands)
+                _run(Path(state), {**given, "source": source}, None if exclude or include else so_far)
             if exclude or include:
                 from stream_engine.commands.refit import fit_again
 
                 apply_exclusion(Store(state), exclude, include)
                 fit_again(Store(state), snapshot)
-            told = report(state, out, snapshot, figures, workers, objects, kept or "DIR", style)
+            told = report(state, out, snapshot, figures, workers, objects, commands, style)
         except BadObjects as error:
             raise click.UsageError(f"--objects {error}") from None
     click.echo(told)
@@ -97,10 +100,10 @@ def report(
     figures: str | None,
     workers: bool,
     objects: str | None,
-    called: str | None = None,
+    commands: Commands,
     style: FigureStyle = ONE_COLUMN,
 ) -> str:
-    """Write the page of a state, which its commands call `called`; says in lines where it is."""
+    """Write the page of a state; says in lines where it is."""
     from stream_engine.report.writing import write  # it loads scipy and the templates, which --help does without
 
     store = Store(state)
@@ -111,7 +114,7 @@ def report(
         Path(figures) if figures else None,
         workers,
         Path(objects) if objects else None,
-        called or str(store.directory),
+        commands,
         style,
     )
     lines = [f"{written.page}  {written.size / 1000:,.0f} kB; open it in a browser"]
@@ -120,13 +123,19 @@ def report(
     return "\n".join([*lines, *written.notes])
 
 
-def _write_so_far(
-    state: str, out: str, workers: bool, objects: str | None, style: FigureStyle, running: list[str]
+def _so_far(
+    state: str,
+    out: str,
+    workers: bool,
+    objects: str | None,
+    style: FigureStyle,
+    commands: Commands,
+    running: list[str],
 ) -> None:
     """Write the page with the refits that have ended, so that nobody waits for the clusters to see the map."""
     if "embedding" in running:
         return
-    report(state, out, "latest", None, workers, objects, "DIR", style)
+    report(state, out, "latest", None, workers, objects, commands, style)
     structlog.get_logger().info("report written; it is written again when these end", page=out, refits=running)
 
 

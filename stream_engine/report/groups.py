@@ -37,7 +37,7 @@ def section(material: Material) -> Section:
         return Section(
             TITLE,
             "There is no clustering yet.",
-            notes=(f"Fit one with: stream-engine refit --state {material.directory} sdp_clustering",),
+            notes=(f"Fit one with: stream-engine refit --state {material.facts.commands.state} sdp_clustering",),
         )
     report, labels = artifact.report, by_size(artifact.arrays["labels"])
     sizes = np.bincount(labels[labels >= 0]) if (labels >= 0).any() else np.empty(0, int)

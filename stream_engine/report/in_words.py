@@ -73,7 +73,7 @@ def models(material: Material) -> Section:
         return Section(
             ACCURACY,
             "No model has been fitted yet, or there are too few answers for a test set.",
-            notes=(f"Fit one with: stream-engine refit --state {material.directory} embedding",),
+            notes=(f"Fit one with: stream-engine refit --state {material.facts.commands.state} embedding",),
         )
     columns = {head: [row.get(name) for row in rows] for name, head in MODEL_HEADS.items()}
     notes = [*ACCURACY_NOTES, f"{explained(str(row['model']) for row in rows)}."]
@@ -219,7 +219,7 @@ def what_next(material: Material) -> Section:
     answers = material.answers.answers
     if len(answers) < 3:
         return Section(NEXT, "Questions need at least three objects.")
-    says, note = _advice(material), f"stream-engine ask --state {material.directory} --n 100"
+    says, note = _advice(material), f"stream-engine ask --state {material.facts.commands.state} --n 100"
     if len(answers) > LARGEST:
         return Section(NEXT, says, notes=(note,))
     try:

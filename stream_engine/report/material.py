@@ -24,7 +24,7 @@ from stream_engine.exports.object_places import (
     of_supported,
 )
 from stream_engine.report.findings import Findings, findings
-from stream_engine.report.findings.facts import Facts
+from stream_engine.report.findings.facts import NOWHERE, Commands, Facts
 from stream_engine.state.artifact import Artifact
 from stream_engine.state.published import Published
 from stream_engine.state.snapshot import Snapshot, triplet_columns
@@ -75,7 +75,6 @@ class Material(NamedTuple):
     maps: tuple[ObjectCoordinates, ...]  # where objects lie, by the embedding first, then by other similarities
     by_object: bool  # whether `answers` has all answers: those of four objects are not always kept by object
     workers: bool  # whether anything may be said about single workers
-    directory: str  # of the state, for commands that a person may type
 
     @property
     def summary(self) -> dict[str, Any]:
@@ -111,7 +110,10 @@ class Material(NamedTuple):
 
 
 def material(
-    published: Published, progressive: dict[str, Any] | None = None, workers: bool = False, directory: str = "DIR"
+    published: Published,
+    progressive: dict[str, Any] | None = None,
+    workers: bool = False,
+    commands: Commands = NOWHERE,
 ) -> Material:
     """What the page is made of. O(n + keys log keys)."""
     snapshot, names = published.snapshot, tuple(published.snapshot.objects)
@@ -120,7 +122,7 @@ def material(
     if n > MOST:
         shown = np.sort(np.argsort(name_hashes(names, 0), kind="stable")[:MOST])
     answers, by_object = _answers(snapshot)
-    cluster, facts = np.full(n, -1), Facts(published, directory)
+    cluster, facts = np.full(n, -1), Facts(published, commands)
     if (held := published.artifacts.get("sdp_clustering")) is not None and facts.clusters_assessed:
         labels = held.arrays["labels"]
         cluster[: len(labels)] = by_size(labels)
@@ -136,7 +138,6 @@ def material(
         tuple(maps(published, answers.answers == 0)),
         by_object,
         workers,
-        directory,
     )
 
 

@@ -25,7 +25,7 @@ def section(material: Material) -> Section:
         return Section(
             TITLE,
             "There is no map yet: no embedding was fitted.",
-            notes=(f"Fit one with: stream-engine refit --state {material.directory} embedding",),
+            notes=(f"Fit one with: stream-engine refit --state {material.facts.commands.state} embedding",),
         )
     known = np.isfinite(places.points[material.shown]).all(axis=1)
     ids = material.shown[known]

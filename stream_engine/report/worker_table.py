@@ -69,7 +69,7 @@ def section(material: Material) -> Section | None:
 def _command(material: Material, names: list[str]) -> str:
     """The command that excludes these participants."""
     out = " ".join(f"--exclude {shlex.quote(f'participant={name}')}" for name in names)
-    return f"stream-engine report --state {material.directory} {out}"
+    return f"{material.facts.commands.report} {out}"
 
 
 def _reliability(material: Material, names: list[str]) -> dict:

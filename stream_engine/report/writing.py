@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from connectors.disk import Disk, write_whole
 from stream_engine.report import CannotWrite, Section, object_files, page
 from stream_engine.report.figure_files import FORMATS, NO_PICTURES, ONE_COLUMN, FigureStyle, encoded
+from stream_engine.report.findings.facts import NOWHERE, Commands
 from stream_engine.report.material import material
 from stream_engine.state.published import Published
 
@@ -30,13 +31,13 @@ def write(
     figures: Path | None = None,
     workers: bool = False,
     objects: Path | None = None,
-    directory: str = "DIR",
+    commands: Commands = NOWHERE,
     style: FigureStyle = ONE_COLUMN,
 ) -> Report:
     """Write the page to `out`, and its figures as SVG, PDF and PNG into the folder `figures`.
 
     Raises `object_files.BadObjects`, `CannotWrite`."""
-    read = material(published, progressive, workers, directory)
+    read = material(published, progressive, workers, commands)
     known = object_files.ObjectFiles({}, {}, 0)
     if objects is not None:
         known = object_files.read(objects, {read.names[i] for i in read.shown.tolist()})
@@ -57,9 +58,11 @@ def write(
     return Report(out, len(written), beside, tuple(notes))
 
 
-def write_body(published: Published, folder: Path, progressive: dict[str, Any], workers: bool, directory: str) -> None:
+def write_body(
+    published: Published, folder: Path, progressive: dict[str, Any], workers: bool, commands: Commands
+) -> None:
     """Write `page.html`, what a page that is there already is filled with; figures are links to figures/NAME.pdf."""
-    read = material(published, progressive, workers, directory)
+    read = material(published, progressive, workers, commands)
     sections = page.sections(read)
     papers = {drawing.name: f"figures/{drawing.name}.pdf" for each in sections.values() for drawing in each.drawings}
     (folder / "page.html").write_text(page.body(read, sections, papers), encoding="utf-8")

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from connectors import split_uri
 from stream_engine.exports.models import COUNTS_TOLD
 from stream_engine.report.findings import Findings, findings, warnings
-from stream_engine.report.findings.facts import Facts
+from stream_engine.report.findings.facts import Commands, Facts
 from stream_engine.service.dead_letters import folder_of
 from stream_engine.service.open_run import OpenRun
 from stream_engine.service.resumed import as_arguments
@@ -138,7 +138,7 @@ def findings_of(run: OpenRun) -> Findings:
     newest = run.publishing.published.newest
     if newest is None or not run.settings.refits.wanted or not newest.artifacts:
         return {}
-    return findings(Facts(newest, str(run.settings.state), Store(run.directory).noted(COUNTS_TOLD)))
+    return findings(Facts(newest, Commands(str(run.settings.state)), Store(run.directory).noted(COUNTS_TOLD)))
 
 
 def _next(run: OpenRun) -> str:

@@ -48,7 +48,7 @@ def participants(facts: Facts) -> Iterator[Finding]:
         text = (
             f"{count(found.flagged)} of {some(people, 'participant')} ({share}) {were} flagged: {_why(found.reasons)}."
         )
-        command = f"stream-engine report --state {facts.directory} --workers --out report.html"
+        command = f"{facts.commands.report} --workers"
         yield Finding("participants_flagged", text, figures, command, WARNING)
     else:
         text = (

@@ -24,7 +24,7 @@ def gaps(facts: Facts) -> Iterator[Finding]:
         return
     for kind, what in (("embedding", "There is no map"), ("sdp_clustering", "There is no clustering")):
         if kind not in artifacts:
-            command = f"stream-engine refit --state {facts.directory} {kind}"
+            command = f"stream-engine refit --state {facts.commands.state} {kind}"
             yield Finding(f"no_{kind}", f"{what}.", command=command, level=GAP)
     if old := [kind for kind, artifact in artifacts.items() if artifact.sequence < summary["snapshot"]]:
         text = f"Fitted to an earlier snapshot, without the newest answers: {', '.join(old)}."
@@ -85,7 +85,7 @@ def read(facts: Facts) -> Iterator[Finding]:
         reasons = [f"{count(n)} {reason.replace('_', ' ')}" for reason, n in summary["rejected"].items()]
         share = percent(rejected / (events + rejected))
         text = f"{some(rejected, 'event was', 'events were')} rejected ({share}): {listed(reasons)}."
-        command = f"stream-engine dead-letters show --state {facts.directory}"
+        command = f"stream-engine dead-letters show --state {facts.commands.state}"
         yield Finding("rejected", text, {"events": rejected, **summary["rejected"]}, command, WARNING)
     if summary["unknown_fields"]:
         text = f"Unused columns: {listed(sorted(summary['unknown_fields']))}."
@@ -100,12 +100,12 @@ def excluded(facts: Facts) -> Iterator[Finding]:
         text = f"{some(len(names), 'participant')} {are} excluded: {listed(list(names))}."
         changes = [change for kind in ("embedding", "sdp_clustering") for change in _changes(facts.report(kind))]
         text += f" Compared with the fit {_before(facts)}: {'; '.join(changes)}." if changes else ""
-        command = f"stream-engine report --state {facts.directory} --include participant={names[0]}"
+        command = f"{facts.commands.report} --include participant={names[0]}"
         yield Finding("excluded", text, {"names": list(names)}, command)
     old = [kind for kind, artifact in artifacts.items() if excluded_of(artifact) != names]
     if old:
         text = f"Fitted with other participants than are included now: {', '.join(old)}."
-        command = f"stream-engine refit --state {facts.directory} {old[0]}"
+        command = f"stream-engine refit --state {facts.commands.state} {old[0]}"
         yield Finding("fitted_with_others", text, {"refits": len(old)}, command, GAP)
 
 

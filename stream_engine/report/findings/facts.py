@@ -5,7 +5,7 @@ from functools import cached_property
 from math import hypot
 from statistics import NormalDist
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,14 +21,34 @@ BASELINES = ("majority", "chance")
 LEVEL = 0.01  # of the one-sided test that a model beats chance, over all models together: it gates map and clusters
 
 
+class Commands(NamedTuple):
+    """How a person asks further: the state, and the report command that was typed where it read SOURCE... itself."""
+
+    state: str = "DIR"
+    typed: str = ""
+
+    @property
+    def report(self) -> str:
+        """The command that makes the page, for further options."""
+        return self.typed or f"stream-engine report --state {self.state}"
+
+
+NOWHERE = Commands()
+
+
 class Facts:
-    """`directory`: of the state, for commands; `noted`: what counts alone predict, as the last refit noted it.
+    """`commands`: for what a person may do next; `noted`: what counts alone predict, as the last refit noted it.
 
     Everything is computed when it is first asked for. Cost: O(questions), and a second where `noted` is not there.
     """
 
-    def __init__(self, published: Published, directory: str = "DIR", noted: Mapping[str, Any] = MappingProxyType({})):
-        self.published, self.directory, self._noted = published, directory, noted
+    def __init__(
+        self,
+        published: Published,
+        commands: Commands = NOWHERE,
+        noted: Mapping[str, Any] = MappingProxyType({}),
+    ):
+        self.published, self.commands, self._noted = published, commands, noted
 
     @cached_property
     def summary(self) -> dict[str, Any]:

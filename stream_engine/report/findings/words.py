@@ -15,9 +15,11 @@ def count(n: float) -> str:
 def percent(share: float | None, digits: int = 1) -> str:
     """A share in per cent; "unknown" where it is None.
 
-    >>> percent(0.8437), percent(None)
-    ('84.4 %', 'unknown')
+    >>> percent(0.8437), percent(None), percent(1e-5)
+    ('84.4 %', 'unknown', '< 0.1 %')
     """
+    if share and 100.0 * share < 0.5 * 10.0**-digits:
+        return f"< {10.0**-digits:.{digits}f} %"
     return "unknown" if share is None else f"{100.0 * share:.{digits}f} %"
 
 

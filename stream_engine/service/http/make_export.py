@@ -29,10 +29,11 @@ def write_files(published: Published, what: str, format: str, folder: Path) -> N
 def write_page(published: Published, progressive: dict, what: str, format: str, folder: Path, state: str) -> None:
     """Write a part of the report into a folder: `page.html`, or its figures as SVG and PDF."""
     from stream_engine.report import writing  # it loads scipy, matplotlib and the templates
+    from stream_engine.report.findings.facts import Commands
 
     workers = format == FORMATS_OF_PAGES[1]
     if what == PAGE:
-        writing.write_body(published, folder, progressive, workers, state)
+        writing.write_body(published, folder, progressive, workers, Commands(state))
     else:
         writing.write_figures(published, folder, progressive, workers)
 
