@@ -1,11 +1,15 @@
 """One file, the environment and the command line: precedence, and a clear sentence for everything that is wrong."""
 
 import json
+import re
 
 import pytest
+from msgspec.structs import fields
 
-from stream_engine.service.settings import BadSettings, SnapshotSettings
+from stream_engine.refits import CannotRefit, refit_module
+from stream_engine.service.settings import BadSettings, Settings, SnapshotSettings
 from stream_engine.service.settings.loading import load, mapping, plain_settings, shard
+from stream_engine.state.engine import Engine
 from tests.support.facts import states
 
 
@@ -48,6 +52,15 @@ def test_what_is_wrong_is_said_in_one_line(tmp_path, text, said):
     with pytest.raises(BadSettings) as error:
         load(written(tmp_path, text), {}, {})
     assert states(str(error.value), said) and "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("kind", ["embedding", "kernel_learning", "dimensions", "reliability"])
+def test_a_refit_without_counts_names_a_key_of_the_settings(kind):
+    module = refit_module(kind)
+    with pytest.raises(CannotRefit) as caught:
+        module.refit(Engine(("adds3",), guard=False).snapshot(), module.Params(), 0)
+    named = re.findall("`(.*?)`", str(caught.value))
+    assert named and set(named) <= {field.encode_name for field in fields(Settings)}
 
 
 def test_a_wrong_environment_key_is_named():
