@@ -33,6 +33,9 @@ def test_nothing_in_it(tmp_path, name, data):
     assert found["comparisons"] == 0 and found["objects"] == 0 and found["rejected"] == {}
     paths = engine("export", "--state", tmp_path / "s", "--out", tmp_path / "out").stdout
     assert "summary.json" in paths and "adds3.npz" in paths and "k1.npz" in paths
+    for verb in (("preview",), ("report", "--out", tmp_path / "r.html")):
+        assert name in one_line(engine(*verb, tmp_path / name, status=1).stderr)
+    assert not (tmp_path / "r.html").exists()
 
 
 def test_another_format_stops_the_engine_and_loses_nothing(tmp_path):
