@@ -146,4 +146,6 @@ def findings_of(run: OpenRun) -> Findings:
 
 
 def _next(run: OpenRun) -> str:
+    if not run.learning.engine.objects:
+        return "check the sources and --where, as no answer was read"
     return f"stream-engine report --state {run.settings.state} --out report.html"
