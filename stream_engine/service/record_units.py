@@ -183,6 +183,8 @@ class Messages(Unit):
         >>> [record] = Messages().bounded(Record(b"x" * 9, "t/0", 4, 5, unit="message"), Bounds(max_bytes=8))
         >>> record.problem
         'the message holds 9 bytes; the limit is 8 (input.max_message_bytes)'
+        >>> record.value  # of a larger one, the first `SHOWN` bytes
+        b'xxxxxxxxx'
         """
         if len(record.value) > bounds.max_bytes:
             problem = too_many_bytes("the message", len(record.value), bounds)

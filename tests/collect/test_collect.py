@@ -31,7 +31,7 @@ def counted_by_the_engine(study) -> dict:
 
 def test_from_names_to_a_map_exactly_once_and_everything_to_take_along(collecting, tmp_path):
     study = collecting(study="[quota]\nperson = 30\n", config=FAST)
-    people = [Participant(study.base, f"w{n}", first_shown) for n in range(6)]
+    people, before = [Participant(study.base, f"w{n}", first_shown) for n in range(6)], time.time()
 
     def take_part(person: Participant) -> None:
         with httpx.Client(timeout=120) as http:
@@ -58,6 +58,10 @@ def test_from_names_to_a_map_exactly_once_and_everything_to_take_along(collectin
     assert [json.loads(line) for line in study.owner("/collected/answers.jsonl").text.splitlines()] == log
     rows = list(csv.DictReader(io.StringIO(study.owner("/participants.csv").text)))
     assert {row["worker"]: (row["answers"], row["code"]) for row in rows} == {p.worker: ("30", p.code) for p in people}
+    for row in rows:  # from the first question that was sent to the last answer
+        answered = [each["time"] for each in log if each["worker"] == row["worker"]]
+        assert before - 1 < float(row["first"]) < min(answered)
+        assert float(row["latest"]) == pytest.approx(max(answered), abs=0.002)
     study.stop()
     counters = counted_by_the_engine(study)
     assert counters["events"] == counters["comparisons"] == 180 and not counters["rejected"]

@@ -150,7 +150,8 @@ def test_where_there_is_nothing_to_ask_about_it_is_said_in_one_line(tmp_path, fi
     folder_of(tmp_path, {file: body})
     with pytest.raises(BadStimuli) as error:
         Stimuli(tmp_path / file)
-    assert re.fullmatch(said, str(error.value).replace(str(tmp_path / file), "PATH"))
+    told = str(error.value).replace(str(tmp_path / file), "PATH")
+    assert re.fullmatch(said, told) and told.count("--objects") == 1
 
 
 def test_no_folder_and_an_empty_one(tmp_path):

@@ -322,3 +322,22 @@ def test_online_nothing_breaks_its_numbers():
     assert not OnlineEmbedding(2).take(
         PublishedFit(np.full((3, 2), np.inf), np.ones(3, bool), 0.1, {}, 0.0, 0.0, 1.0, 3.0), 0
     )
+
+
+@pytest.mark.parametrize("alpha", [0.0, 1.0])
+def test_the_information_of_answers_is_the_squared_slope_of_each_object(alpha):
+    points, rows = np.random.default_rng(0).normal(size=(6, 2)), np.array([[0, 1, 0, 2], [3, 4, 5, 0]], np.int32)
+    sums, times, lapse = np.zeros(6), np.zeros(6), np.full(2, 0.1)
+    online_step.information(
+        rows, np.zeros(2, np.int32), lapse, points, np.ones((1, 2)), np.zeros((1, 2)), False, alpha, sums, times
+    )
+    expected = np.zeros(6)
+    for row in rows:
+        for i in set(row.tolist()):
+            for c in range(2):
+                aside = points.astype(complex)
+                aside[i, c] += 1e-30j
+                slope = np.log(reference.likelihood(aside, [row], [0.1], alpha)[0]).imag / 1e-30
+                expected[i] += slope**2 / 2
+    np.testing.assert_allclose(sums, expected)
+    assert times.tolist() == [2, 1, 1, 1, 1, 1]

@@ -85,6 +85,7 @@ def test_paused_resumed_snapshot_and_refit(tmp_path, monkeypatch):
         until(lambda: run.metric('refit_seconds_count{refit="spectral"}') == 1, what="the refit, though refits are off")
         run.admin.post("/admin/resume")
         until(lambda: run.metric('comparisons_total{kind="triplet"}') == 11, what="what came meanwhile")
+        until(lambda: run.metric("guard_verdicts_total") == 11, what="its verdict, before a snapshot")
         assert run.http.get("/readyz").status_code == 200 and run.metric("paused") == 0
         assert run.admin.post("/admin/log-level?level=debug").json() == {"level": "debug"}
         run.admin.post("/admin/snapshot")
