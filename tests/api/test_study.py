@@ -1,6 +1,7 @@
 """`Study`: what it says is what refits, exports and the report say; it comes in the frames that were read."""
 
 import io
+import warnings
 
 import matplotlib
 
@@ -158,6 +159,34 @@ def test_predictions(study, tmp_path):
         study.predict([nearer, ("a", "a", "b")])
     with pytest.raises(NoModel, match="kernel_learning"):
         study.predict([nearer], "kernel_learning")
+
+
+def test_a_participant_is_known_by_name_or_number(answers):
+    """Frames hold names as integers too; what is not known of somebody is said, not passed over."""
+    number = {f"w{each}": 70 + each for each in range(5)}
+    few = answers[:2].assign(worker=[90, 90])
+    study = se.read(pd.concat([answers.assign(worker=answers.worker.map(number)), few], ignore_index=True))
+    question = [("object 0", "object 3", "object 1")]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        group, guesser = study.predict(question), study.predict(question, participant=74)
+        for same in ("74", 74.0, np.int64(74)):
+            assert study.predict(question, participant=same).equals(guesser)
+    assert not guesser["p"].equals(group["p"])
+    for unknown, says in (
+        ("7", "did you mean 7"),
+        ("bob", "6 participants are named"),
+        (90, "'90' has too few answers"),
+    ):
+        with pytest.warns(UserWarning, match=f"^predict: by the group's weights: [^\n]*{says}"):
+            assert study.predict(question, participant=unknown)["p"].equals(study.predict(question, "embedding")["p"])
+    fewer = study.exclude(74, "73")
+    assert fewer.published.excluded == ("73", "74") and fewer.include(73).published.excluded == ("74",)
+    with pytest.warns(UserWarning, match="'74' is excluded"):
+        fewer.predict(question, participant=74)
+    for what in (study.exclude, fewer.include, lambda given: study.predict(question, participant=given)):
+        with pytest.raises(ValueError, match=r"got the participant 1.5 \(float\), expected text or an integer"):
+            what(1.5)
 
 
 def test_questions(study, answers):
