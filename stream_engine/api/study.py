@@ -283,9 +283,15 @@ class Study:
         -------
         Map
             Coordinates with their uncertainty; `Map.plot` draws them.
+
+        Raises
+        ------
+        ValueError
+            If d is not a positive integer, or if the answers are not sufficient (`CannotRefit`).
         """
         from stream_engine.api.object_map import Map
 
+        d = _count("map: d", d)
         held = self._artifact("embedding")
         if d is None or held.arrays["X"].shape[1] == d or (d == 2 and "picture" in held.arrays):
             return Map(self._material(embedding=held), self.frames, flat=d == 2)
@@ -306,9 +312,15 @@ class Study:
             share of random halves of the responses that assign the object to this cluster), second (the next most
             frequent cluster), between (whether it is between clusters, by its stability), and the verdict, the same in
             every row: "3 clusters", "no clusters: a continuum" (groups are then parts of it) or "cannot tell".
+
+        Raises
+        ------
+        ValueError
+            If k is not a positive integer, or if the answers are not sufficient (`CannotRefit`).
         """
         from stream_engine.exports.learned import cluster_table
 
+        k = _count("clusters: k", k)
         artifact = self._artifact("sdp_clustering") if k is None else self._other("sdp_clustering", k=k)
         columns = cluster_table(artifact, list(self.snapshot.objects))
         del columns["cluster_label"]
@@ -627,3 +639,12 @@ def _participant(what: str, given: Any) -> str:
     if (name := name_of(given)) is None:
         raise BadFrame(f"{what}: got the participant {given!r} ({type(given).__name__}), expected text or an integer")
     return name
+
+
+def _count(what: str, given: Any) -> int | None:
+    """A number of something, or None. Raises ValueError."""
+    if given is None:
+        return None
+    if not isinstance(given, int | np.integer) or isinstance(given, bool) or given < 1:
+        raise ValueError(f"{what}: got {given!r}, expected an integer from 1, or None")
+    return int(given)

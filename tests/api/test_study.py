@@ -60,6 +60,12 @@ def test_what_is_asked_for_is_fitted_once_and_kept(answers):
     assert study.map(1).d == 1 and first.d == artifact.arrays["X"].shape[1] and study.fitted == ("embedding",)
     assert study.fit("embedding", dimensions=1).published.artifacts["embedding"].arrays["X"].shape == (12, 1)
     assert study.details("embedding")["kernel"] in ("ste", "t-ste")
+    assert study.map(np.int64(1)).d == 1
+    for d in (0, -1, 1.5, True, "two"):
+        with pytest.raises(ValueError, match=f"^map: d: got {d!r}, expected an integer from 1, or None$"):
+            study.map(d)
+    with pytest.raises(ValueError, match="^clusters: k: got 0, expected"):
+        study.clusters(0)
 
 
 def test_clusters_are_those_of_the_refit(study):
@@ -153,6 +159,8 @@ def test_predictions(study, tmp_path):
     assert study.predict(file, encoding="latin-1", **options)["p"].tolist() == [*told["p"], told["p"][0]]
     with pytest.raises(ValueError, match="got encoding, "):
         study.predict([nearer], encoding="latin-1")
+    with pytest.raises(ValueError, match="^modell: unknown argument; did you mean model"):
+        study.predict([nearer], modell="adds3")
     with pytest.warns(UserWarning, match=stating("1 … 3 … 2 … anchor")):
         assert study.predict([nearer, unknown, ("a", "a", "b")])["p"].isna().tolist() == [False, True, True]
     with pytest.raises(ValueError, match=stating("1 … anchor 'a', left 'a'")):
