@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from connectors import split_uri
 from stream_engine.exports.models import COUNTS_TOLD
 from stream_engine.report.findings import Findings, findings, warnings
-from stream_engine.report.findings.facts import Commands, Facts
+from stream_engine.report.findings.facts import FEW, Commands, Facts
 from stream_engine.service.dead_letters import folder_of
 from stream_engine.service.open_run import OpenRun
 from stream_engine.service.resumed import as_arguments
@@ -129,7 +129,7 @@ def _fitted(run: OpenRun, failed: Mapping[str, str]) -> str:
 
 
 def _accuracy(report: Mapping[str, Any]) -> str:
-    found = figure(report, "accuracy")
+    found = figure(report, "accuracy") if (figure(report, "held_out_comparisons") or FEW) >= FEW else None
     return "" if found is None else f" (accuracy {found:.3f})"
 
 

@@ -137,7 +137,9 @@ def install(python: Path, what: str) -> None:
 
 
 def test_it_works_where_there_is_no_checkout(release, tmp_path):
-    """An empty environment, a survey and the same as a spreadsheet, a page."""
+    """An empty environment, a survey and the same as a spreadsheet, a page. Compiled code of the same sources is taken
+    from the checkout."""
+    kept = {"NUMBA_CACHE_DIR": os.environ.get("NUMBA_CACHE_DIR", str(ROOT / "stream_engine" / "__pycache__"))}
     said(sys.executable, "-m", "venv", "venv", cwd=tmp_path)
     python = tmp_path / "venv" / "bin" / "python"
     install(python, f"{release}[excel]")
@@ -149,10 +151,19 @@ def test_it_works_where_there_is_no_checkout(release, tmp_path):
     said(python, "-c", book + "b.save('survey.xlsx')", cwd=tmp_path)
     for survey in ("survey.csv", "survey.xlsx"):
         state = tmp_path / survey.replace(".", "-")
-        said(engine, "run", survey, "--state", state, *(["--no-refits"] if "xlsx" in survey else []), cwd=tmp_path)
-        said(engine, "export", "--state", state, "--out", state, cwd=tmp_path)
+        said(
+            engine,
+            "run",
+            survey,
+            "--state",
+            state,
+            *(["--no-refits"] if "xlsx" in survey else []),
+            cwd=tmp_path,
+            **kept,
+        )
+        said(engine, "export", "--state", state, "--out", state, cwd=tmp_path, **kept)
         assert json.loads((state / "summary.json").read_text())["events"] == 20
-    said(engine, "report", "--state", tmp_path / "survey-csv", "--out", "page.html", cwd=tmp_path)
+    said(engine, "report", "--state", tmp_path / "survey-csv", "--out", "page.html", cwd=tmp_path, **kept)
     assert "lemon" in (tmp_path / "page.html").read_text()
     asked = "import stream_engine as se; print(se.read([('a', 'b', 'c')]), se.__file__)"
     assert str(tmp_path / "venv") in said(python, "-c", asked, cwd=tmp_path)

@@ -129,6 +129,11 @@ def against_others(w: World, who: str) -> float:
     return right / sum(own.values())
 
 
+def of_all_others(w: World, who: str) -> float:
+    size = {each: sum(w.own(each).values()) for each in w.people if each != who}
+    return sum(against_others(w, each) * n for each, n in size.items()) / sum(size.values())
+
+
 def interval(w: World, who: str, side: int) -> float:
     n = min(sum(w.own(who).values()), len(w.answered(who)))
     z, p = 1.96, against_others(w, who)
@@ -163,7 +168,10 @@ SAID = {  # finding -> (its figures, the numbers of its sentence in their order)
         lambda w: [w.wrong, 100 * w.wrong / (w.wrong + len(w.events)), w.wrong],
     ),
     "accuracy": (HELD, lambda w: [100 * HELD["accuracy"](w), HELD["held_out"](w), 95, bound(w, -1), bound(w, 1), 50]),
-    "chance_level": (HELD, lambda w: [HELD["held_out"](w), 100 * HELD["accuracy"](w), 95, bound(w, -1), bound(w, 1)]),
+    "chance_level": (
+        HELD,
+        lambda w: [HELD["held_out"](w), 1, 100 * HELD["accuracy"](w), 95, bound(w, -1), bound(w, 1)],
+    ),
     "noise_ceiling": (
         {"at_most": at_most},
         lambda w: [100 * at_most(w), 100 * (at_most(w) - HELD["accuracy"](w))],
@@ -192,7 +200,7 @@ SAID = {  # finding -> (its figures, the numbers of its sentence in their order)
     "differences_untested": ({}, lambda w: []),
     "no_differences": (
         {name: differ(name) for name in ("participants", "gain", "standard_error", "p_value")},
-        lambda w: [len(w.people), *(differ(name)(w) for name in ("gain", "standard_error", "p_value"))],
+        lambda w: [len(w.people), *(differ(name)(w) for name in ("gain", "standard_error", "p_value")), 1],
     ),
     "clusters": (
         {"k": report("sdp_clustering", "k")}
@@ -229,7 +237,8 @@ def why(w: World, who: str) -> list[str]:
     found = []
     if against_others(w, who) < 0.55 and len(w.people) > 4:
         found.append("chance")
-    if w.fits["embedding"].worker_lapse[w.people.index(who)] > 0.5 and HELD["accuracy"](w) > 0.5:
+    lapse = w.fits["embedding"].worker_lapse[w.people.index(who)]
+    if lapse > 0.5 and HELD["accuracy"](w) > 0.5 and interval(w, who, 1) < of_all_others(w, who):
         found.append("random")
     found += ["position"] * bool(w.holm(lambda each: w.position(each)[2], who) <= 0.01)
     found += ["run"] * bool(w.holm(w.p_run, who) <= 0.01) + ["fast"] * bool(w.holm(w.p_fast, who) <= 0.01)
