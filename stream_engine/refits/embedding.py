@@ -208,7 +208,7 @@ def _check(snapshot: Snapshot, found: Evidence) -> None:
     if len(found.answers.rows) == 0:
         raise CannotRefit(
             f"{KIND}: got 0 comparisons of {len(snapshot.objects)} objects; expected at least one, next: add "
-            "triplet_counts (or worker_votes, quadruplet_counts) to `counts` and read comparisons"
+            "triplet_counts (or worker_votes, quadruplet_counts) to `accumulators` and read comparisons"
         )
 
 

@@ -94,7 +94,11 @@ def _why(run: OpenRun, refused: Mapping[str, int]) -> str:
     ordered = sorted(refused.items(), key=lambda each: (-each[1], each[0]))
     reasons = ", ".join(f"{n:,} {reason}" for reason, n in ordered)
     first = f"; first: {run.learning.dead_letters.first}" if run.learning.dead_letters.first else ""
-    return f" ({reasons}{first}; all in {folder_of(run.settings, run.directory)})"
+    counters, folder = run.learning.engine.counters, folder_of(run.settings, run.directory)
+    lost = sum(counters["dead_letters"].get(name, 0) for name in ("removed", "lost"))
+    here = sum(counters["rejected"].values()) - lost
+    kept = f"the last {here:,} in {folder}, {lost:,} are removed" if lost else f"all in {folder}"
+    return f" ({reasons}{first}; {kept})"
 
 
 def _not_read(run: OpenRun) -> str:
@@ -142,4 +146,6 @@ def findings_of(run: OpenRun) -> Findings:
 
 
 def _next(run: OpenRun) -> str:
+    if not run.learning.engine.objects:
+        return "check the sources and --where, as no answer was read"
     return f"stream-engine report --state {run.settings.state} --out report.html"
