@@ -5,6 +5,7 @@ Exit status: 0 done; 1 failed at run time; 2 unusable arguments or configuration
 """
 
 import atexit
+import errno
 import gc
 import os
 import sys
@@ -15,6 +16,11 @@ from stream_engine.commands import Verbs
 from stream_engine.data.threads import ONE_THREAD
 
 OUT_OF_MEMORY = "no event was rejected; the next run resumes from the last snapshot; give it more memory"
+NEXT_STEPS = {
+    errno.EROFS: "mount that disk for writing, or name a folder elsewhere",
+    errno.EACCES: "change the permissions, or name a folder elsewhere",
+    errno.ENOSPC: "free space there, or name a folder on another disk",
+}
 
 
 def _print_version(ctx: click.Context, parameter: click.Parameter, asked: bool) -> None:
@@ -107,6 +113,8 @@ def main(arguments: list[str] | None = None) -> int:
         text = error.format_message() if isinstance(error, click.ClickException) else str(error)
         if isinstance(error, MemoryError):
             text = f"out of memory{f' ({text})' if text else ''}: {OUT_OF_MEMORY}"
+        if isinstance(error, OSError) and error.filename is not None and error.errno in NEXT_STEPS:
+            text = f"{error.filename}: {error.strerror}; {NEXT_STEPS[error.errno]}"
         click.echo(f"stream-engine: {' '.join(text.split())}", err=True)
         return status
 

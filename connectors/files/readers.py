@@ -33,6 +33,10 @@ KINDS = {
     ".avro": "avro",
 }
 SHEET = ".xlsx"  # a workbook is read as a CSV file that is packed otherwise
+WORKBOOKS = {
+    b"PK\x03\x04": "a workbook (or another ZIP archive)",
+    b"\xd0\xcf\x11\xe0": "a workbook of Excel 97 to 2003",
+}
 AVRO = ".avro"  # and an Avro file as one of JSON lines
 
 
@@ -165,7 +169,7 @@ class TextReader:
 
 
 def opened_text(path: str, kind: Kind) -> ByteStream:
-    """The text of a file as UTF-8. Raises `OSError`, `UnusableSource`."""
+    """The text of a file as UTF-8. Raises `OSError`, `Unreadable`, `UnusableSource`."""
     if kind.compression == SHEET:
         from connectors.files.documents import Sheet
 
@@ -174,6 +178,11 @@ def opened_text(path: str, kind: Kind) -> ByteStream:
         from connectors.avro import Container
 
         return Container(path)
+    if not kind.compression:
+        with open(path, "rb") as file:
+            begin = file.read(4)
+        if begin in WORKBOOKS:
+            raise Unreadable(f"got {WORKBOOKS[begin]}, expected text; name it with the suffix .xlsx, or save it as CSV")
     stream = as_utf8(open_stream(path, kind.compression), kind.layout.encoding)
     return Document(stream) if kind.is_document else stream
 

@@ -8,6 +8,7 @@ import contextlib
 import re
 import threading
 from collections.abc import Callable, Collection, Iterable, Mapping
+from difflib import get_close_matches
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl
 
@@ -105,7 +106,10 @@ def known_to(defaults: Mapping[str, Any], others: Mapping[str, Any], options: Ma
     """
     theirs = {"client", *(key for key in options if "." in key and options.get("client") == "confluent")}
     if unknown := [key for key in options if key not in defaults and key not in others and key not in theirs]:
-        raise UnusableSource(f"kafka options: unknown {', '.join(sorted(unknown))}; expected kafka-python's names")
+        told = ", ".join(f"kafka.{key}" for key in sorted(unknown))
+        near = [name for key in unknown for name in get_close_matches(key.replace(".", "_"), {*defaults, *others}, 1)]
+        meant = f"; did you mean {', '.join(near)}?" if near else ""
+        raise UnusableSource(f"{told}: unknown option{meant}; expected kafka-python's names")
     return {key: value for key, value in options.items() if key in defaults}
 
 

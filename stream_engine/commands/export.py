@@ -44,7 +44,7 @@ def export(
 
     `object_order`: "seen" numbers objects as they first appeared, "name" as their names sort.
 
-    What is named and not there is an error; what is not named and not there is excluded.
+    What is named and not there is an error, once the others are written; what is not named and not there is excluded.
     """
     every = exports.every()
     unknown = [name for name in what if name not in every]
@@ -56,18 +56,21 @@ def export(
 
         published = by_name(published)
     Path(out).mkdir(parents=True, exist_ok=True)
-    paths = []
+    paths: list[Path] = []
+    lacking = []
     for name in what or [name for name in every if name not in exports.ONLY_NAMED]:
         try:
             contents = exports.contents(name, published)
-        except exports.NothingToExport:
-            if what:
-                raise
+        except exports.NothingToExport as error:
+            lacking.append(f"{name}: {error}")
             continue
         for stem, content in contents.items():
             for file, write in files.writers(stem, content, format, published.snapshot.objects).items():
                 paths.append(Path(out) / file)
                 write_whole(Disk(), paths[-1], partial(_fill, write), durable=False)
+    if what and lacking:
+        others = f" (written: {', '.join(map(str, paths))})" if paths else ""
+        raise exports.NothingToExport("; ".join(lacking) + others)
     return paths
 
 

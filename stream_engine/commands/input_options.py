@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from connectors import SourceFailed
 from stream_engine.data.comparisons import EVENT_TYPES
 from stream_engine.formats import INPUT_FORMATS
 from stream_engine.formats.event_fields import where_of
@@ -127,6 +128,13 @@ def settings_of(given: Mapping[str, Any], **more: Any) -> Settings:
     }
     sources = {"source": list(given["source"]) or None}
     return configuration.load(given["config"], overrides_of(chosen) | sources | more)
+
+
+def no_answers(source: Sequence[str], excluded: int = 0) -> SourceFailed:
+    """What to say of sources without a single answer."""
+    told = f"got 0 answers, {excluded:,} rows excluded" if excluded else "got 0 answers"
+    next_step = "check --where and catch trials" if excluded else "check that these are the files with the answers"
+    return SourceFailed(f"{', '.join(source)}: {told}, expected at least one; next: {next_step}")
 
 
 _WHAT = "participant=NAME|@FILE"

@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from stream_engine.commands.input_options import input_options, settings_of
+from stream_engine.commands.input_options import input_options, no_answers, settings_of
 
 
 @click.command("preview")
@@ -26,6 +26,8 @@ def command(events: int, as_json: bool, **given: Any) -> None:
     if not given["source"]:
         raise click.UsageError("Missing argument 'SOURCE...': name a file.")
     found = preview(settings_of(given), events)
+    if not (found.events or found.refused or found.filtered or found.readings):
+        raise no_answers(given["source"])
     where = ", ".join(given["source"])
     click.echo(json.dumps(vars(found), indent=1, ensure_ascii=False) if as_json else as_text(found, where))
     if found.readings or (found.refused and not found.events):

@@ -13,7 +13,13 @@ import click
 import structlog
 
 from stream_engine.commands import snapshot_option
-from stream_engine.commands.input_options import apply_exclusion, exclusion_options, input_options, settings_of
+from stream_engine.commands.input_options import (
+    apply_exclusion,
+    exclusion_options,
+    input_options,
+    no_answers,
+    settings_of,
+)
 from stream_engine.report.figure_files import ONE_COLUMN, BadStyle, FigureStyle, style_of
 from stream_engine.report.findings.facts import Commands
 from stream_engine.report.object_files import BadObjects
@@ -82,6 +88,9 @@ def command(
                 state = stack.enter_context(tempfile.TemporaryDirectory(prefix="report-"))
                 so_far = partial(_so_far, state, out, workers, objects, style, commands)
                 _run(Path(state), {**given, "source": source}, None if exclude or include else so_far)
+                read = Store(state).published().snapshot.counters
+                if not read["events"]:
+                    raise no_answers(source, read["filtered"])
             if exclude or include:
                 from stream_engine.commands.refit import fit_again
 

@@ -62,15 +62,20 @@ def _print(findings: Any) -> int:
 def _told(found: Recount, sequence: int) -> list[Finding]:
     what = f"recount of snapshot {sequence:012d}"
     findings = [Finding("sources", WRONG, problem) for problem in found.problems]
-    findings += [Finding(what, WRONG, line) for line in found.differing]
-    if not findings:
-        equal = "to the last byte" if found.same_bytes else "in everything that does not depend on the order of arrival"
-        findings.append(Finding(what, OK, f"{found.records:,} records give an equal state {equal}"))
+    if found.problems and not found.records:  # the sources are others: whatever was counted differs
+        return findings
     if found.differing and found.deeds:
         text = f"manual changes, which are not in the sources: {', '.join(found.deeds)}"
         if any(deed.startswith("reshard") for deed in found.deeds):
             text += "; after reshard without sources the counts are in shard-0: merge all new states and verify that"
         findings.append(Finding(what, NOTE, text))
+        rest = f"{found.differing[0]}; {len(found.differing) - 1:,} more counters and arrays differ"
+        findings.append(Finding(what, WRONG, rest if len(found.differing) > 1 else found.differing[0]))
+    else:
+        findings += [Finding(what, WRONG, line) for line in found.differing]
+    if not findings:
+        equal = "to the last byte" if found.same_bytes else "in everything that does not depend on the order of arrival"
+        findings.append(Finding(what, OK, f"{found.records:,} records give an equal state {equal}"))
     if not found.one_order:
         text = "several partitions or an earlier guard policy: the partial order was checked, not recounted"
         findings.append(Finding(what, NOTE, text))

@@ -5,11 +5,15 @@
    flagged whose accuracy cannot be distinguished from one half (95 % Wilson interval) and is below that of all others
    together. "The opposite" is said where it is below one half. Both by exact one-sided binomial tests, corrected over
    participants (`response_checks.holm`).
-2. Catch trials: half of at least two failed.
-3. Lapse rate above one half in the embedding, where the embedding predicts better than chance.
+2. Catch trials: half of them failed, and more than somebody fails who slips in one of ten (exact binomial test at .05,
+   which one of two does not pass).
+3. Lapse rate above one half in the embedding, where the embedding predicts better than chance, unless the accuracy
+   against everybody else is compatible with that of all others (95 % Wilson interval).
 4. One position, straight lines, answers within 300 ms: see `response_checks`.
 
 Responses count as independent, their comparisons do not: n of an interval is at most the number of responses.
+
+How many who only guess the first check would notice is said beside its result: with few answers each, few.
 """
 
 from typing import NamedTuple
@@ -19,11 +23,19 @@ import numpy as np
 from stream_engine.counts.adds_similarity import pair_sums
 from stream_engine.data.packed_names import unpack_names
 from stream_engine.data.triplet_columns import net_vote, pair_of_entry
-from stream_engine.evaluation.response_checks import LEAST, LEVEL, ResponseChecks, at_most, holm, response_checks
+from stream_engine.evaluation.response_checks import (
+    LEAST,
+    LEVEL,
+    ResponseChecks,
+    at_least,
+    at_most,
+    holm,
+    response_checks,
+)
 from stream_engine.state.published import Published
 from stream_engine.state.snapshot import triplet_columns
 
-CATCH_TRIALS = 2  # of which half must be failed
+SLIPS, SLIPPED = 0.1, 0.05  # of the test that somebody failed more catch trials than attentive people do
 LAPSE = 0.5  # share of random answers above which somebody mostly guesses
 MOST = 4_000_000  # rows of votes that are looked at
 
@@ -40,6 +52,9 @@ class ParticipantChecks(NamedTuple):
     failed: np.ndarray
     lapse: np.ndarray  # (p,) float64
     responding: ResponseChecks  # how they answer
+    noticed: (
+        float | None
+    )  # of participants who only guess, the share that the accuracy would show; None: none is checked
     reasons: tuple[str, ...]  # why somebody is flagged, "" where not
 
     @property
@@ -84,7 +99,9 @@ def checked(published: Published, model_beats_chance: bool) -> ParticipantChecks
         )
         random = (low <= 0.5) & below & (others - 1.96 * np.sqrt(0.25 / total[named].sum()) > 0.5)
     lapse = _lapse(published, names) if model_beats_chance else np.full(len(names), np.nan)
-    caught = (passed + failed >= CATCH_TRIALS) & (2 * failed >= passed + failed)
+    slipped = at_least(failed, passed + failed, np.full(len(names), SLIPS))
+    caught = (failed > 0) & (2 * failed >= passed + failed) & (slipped <= SLIPPED)
+    guesses = (lapse > LAPSE) & ~(high >= others)
     reasons = []
     for i in range(len(names)):
         why = []
@@ -93,7 +110,7 @@ def checked(published: Published, model_beats_chance: bool) -> ParticipantChecks
             why.append(f"answers {level} (others predict {accuracy[i]:.0%})")
         if caught[i]:
             why.append(f"failed {failed[i]} of {passed[i] + failed[i]} catch trials")
-        if lapse[i] > LAPSE:
+        if guesses[i]:
             why.append(f"lapse rate {lapse[i]:.2f}")
         reasons.append(why)
     kept = np.flatnonzero(named)
@@ -108,8 +125,34 @@ def checked(published: Published, model_beats_chance: bool) -> ParticipantChecks
         failed[kept],
         lapse[kept],
         responding,
+        _noticed(n[tested], others[tested]),
         tuple("; ".join(reasons[i] + responding.reasons(row)) for row, i in enumerate(kept.tolist())),
     )
+
+
+def _noticed(n: np.ndarray, others: np.ndarray) -> float | None:
+    """The mean probability that a participant who only guesses is told from others, at the strictest corrected level.
+    Of n answers, so many as are too few for others, and not too many for a coin (see `checked`)."""
+    if not len(n):
+        return None
+    noticed = 0.0
+    for answers, share in zip(n.tolist(), others.tolist()):
+        right = np.arange(answers + 1)
+        few = (_up_to(answers, share) <= LEVEL / len(n)) & (wilson(right / answers, np.array(float(answers)))[0] <= 0.5)
+        noticed += float(_up_to(answers, 0.5)[few].max(initial=0.0))
+    return noticed / len(n)
+
+
+def _up_to(n: int, share: float) -> np.ndarray:
+    """(n + 1,) the probability that at most k = 0 ... n of n independent trials succeed. O(n).
+
+    >>> _up_to(2, 0.5).tolist()
+    [0.25, 0.75, 1.0]
+    """
+    k, logs = np.arange(n + 1.0), np.append(0.0, np.cumsum(np.log(np.arange(1.0, n + 1.0))))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        log = logs[-1] - logs - logs[::-1] + k * np.log(share) + (n - k) * np.log1p(-share)
+    return np.minimum(np.cumsum(np.exp(np.nan_to_num(log, nan=0.0))), 1.0)
 
 
 def _right(published: Published, votes: dict[str, np.ndarray], people: int) -> tuple[np.ndarray, np.ndarray]:

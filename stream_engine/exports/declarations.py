@@ -156,7 +156,11 @@ _COUNTED: dict[str, Arrays] = {
         "as_anchor": array("n", "i", "number of triplets with the object as anchor"),
         "questions": array("n", "i", "number of distinct questions"),
         "contradicted": array("n", "i", "number of answers that disagree with the majority for their question"),
-        "agreement": array("n", "f", "share of its answers that all other answers predict; 1/2 if there are none"),
+        "agreement": array(
+            "n",
+            "f",
+            "share of its answers that the answers to other questions predict (AddS-3); 1/2 if there are none",
+        ),
         "cluster_stability": array("n", "f", "`stability` of `clusters`"),
     },
     "workers": {
@@ -407,7 +411,7 @@ TABLES: Mapping[str, Columns] = {
         "contradicted": number(
             "number of answers that disagree with the majority for their question (ties count half)", "i"
         ),
-        "agreement": number("share of its answers that all other answers predict"),
+        "agreement": number("share of its answers that the answers to other questions predict (AddS-3)"),
         "cluster": number("cluster (refit `sdp_clustering`), from 1, the largest first; empty if none", "i"),
         "cluster_label": number("the same cluster by its value in `labels` of the export `clusters`", "i"),
         "stability": number("share of random halves of the responses that assign it to its cluster"),

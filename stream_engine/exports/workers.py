@@ -28,8 +28,7 @@ def workers(published: Published) -> dict[str, Content]:
     answer, see `evaluation.response_checks`: NaN, and 0 for integers, where positions or times are unknown."""
     if "reliability" not in published.artifacts:
         raise NothingToExport(
-            "no reliability artifact in this state; include worker_votes in `accumulators` and run `stream-engine "
-            "refit --state DIR reliability`"
+            "no reliability artifact in this state; run `stream-engine refit --state DIR reliability`"
         )
     arrays = published.artifacts["reliability"].arrays
     names = unpack_names(arrays["utf8"], arrays["offsets"])
@@ -55,7 +54,7 @@ def participants(published: Published) -> dict[str, Content]:
     artifact = published.artifacts.get("embedding")
     if artifact is None or not len(artifact.arrays["worker_lapse"]):
         raise NothingToExport(
-            "no embedding with participants in this state; include worker_votes or judgements in `counts`, name "
+            "no embedding with participants in this state; include worker_votes or judgements in `accumulators`, name "
             "participants in the answers, and run `stream-engine refit --state DIR embedding`"
         )
     arrays = artifact.arrays

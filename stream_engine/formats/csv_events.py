@@ -6,7 +6,8 @@ near_i, near_j, far_i, far_j, and an empty cell is an absent value (an empty nam
 separated as the header shows and may be quoted (see `csv_grammar`). A row is rejected as not parseable if its number of
 fields differs from the header's, if it is not UTF-8, or if it opens a quote that is never closed; its neighbours are
 read as if it were absent, and the result does not depend on block boundaries. A header that lacks required columns
-raises `UnreadableHeader`: no row of that table could be accepted. O(bytes).
+raises `UnreadableHeader`: no row of that table could be accepted. Numbers may have a decimal comma where the delimiter
+is another character. O(bytes).
 
 `layout_of` the header line of a table: how many columns there are, which are read, and whether any are missing.
 """
@@ -18,6 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv
 
 from stream_engine.data.comparisons import Decoded, InvalidEvent
@@ -34,7 +36,8 @@ from stream_engine.data.csv_grammar import (
 )
 from stream_engine.formats.arrow_columns import arrow_table, stripped
 from stream_engine.formats.event_block import MAX_UNKNOWN, Block, nothing, unreadable
-from stream_engine.formats.event_fields import PACE, TRIPLET, VOTES, EventFields, fields_of
+from stream_engine.formats.event_fields import COMPARED, PACE, TRIPLET, VOTES, EventFields, fields_of
+from stream_engine.formats.field_values import DECIMAL_COMMA
 from stream_engine.formats.json_places import is_utf8
 from stream_engine.formats.options import EventOptions, UnreadableHeader
 from stream_engine.formats.table_events import read_table
@@ -49,6 +52,17 @@ class Layout(NamedTuple):
     columns: dict[str, int]  # input field -> position, of the fields that are read
     unknown: frozenset[str]
     questions: list[tuple[EventFields, dict[str, str]]]  # of each row, and what of them the header says
+
+    def numbers(self) -> set[str]:
+        """The columns that are read as numbers alone."""
+        numbers: set[str] = set()
+        others: set[str] = set()
+        for fields, _ in self.questions:
+            numbers |= {fields.optional[name] for name in ("weight", "time", *PACE)}
+            numbers |= {each.source for each in fields.where if each.comparison in COMPARED}
+            others |= {each.source for each in fields.where if each.comparison not in COMPARED}
+            others |= {name for kind in fields.kinds for field in fields.by_kind[kind] for name in field.inputs}
+        return (numbers & self.columns.keys()) - others
 
 
 def layout_of(header: bytes, options: EventOptions) -> Layout:
@@ -187,6 +201,8 @@ class Decoder:
         block = Block(self.options.provenance, self.options.catch_by_anchor)
         reading = _Rows(value[begin:] if begin else value, begin, layout)
         table, row = reading.table(layout, block)
+        if b"," in value and (layout.delimiter != ord(",") or b'"' in value):
+            self._read_commas(table, layout)
         floats = b"." in value and b".0" in value  # one byte is looked for ten times as fast as two
         for fields, constants in layout.questions:
             columns = table | {name: pa.repeat(text, len(row)) for name, text in constants.items()}
@@ -201,6 +217,16 @@ class Decoder:
         except UnreadableHeader as error:
             done = unreadable(values[0] or b"", str(error), self.options.provenance)
         return done._replace(values=1), [0] * len(done.rejected)
+
+    def _read_commas(self, table: dict[str, pa.Array], layout: Layout) -> None:
+        """Write decimal commas as points. Between commas, "1,234" may be a thousand as well: response times with a
+        comma that is not read are named beside the unknown columns."""
+        for name in sorted(layout.numbers()) if layout.delimiter != ord(",") else ():
+            table[name] = pc.replace_substring_regex(table[name], DECIMAL_COMMA, r"\1.\2")
+        times = {fields.optional[name] for fields, _ in layout.questions for name in PACE}
+        for name in sorted(times & table.keys()):
+            if len(self.unknown) < MAX_UNKNOWN and pc.any(pc.match_substring(table[name], ",")).as_py():
+                self.unknown[f"{name} where its numbers have commas"] = None
 
     def _read_header(self, header: bytes) -> Layout:
         if header != self._header or self._layout is None:

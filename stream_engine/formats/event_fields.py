@@ -66,7 +66,7 @@ class EventField(NamedTuple):
         return self.shape.is_list and len(self.inputs) == 1
 
 
-_COMPARED = {"<=": operator.le, ">=": operator.ge, "<": operator.lt, ">": operator.gt}
+COMPARED = {"<=": operator.le, ">=": operator.ge, "<": operator.lt, ">": operator.gt}
 
 
 class Filter(NamedTuple):
@@ -87,8 +87,8 @@ class Filter(NamedTuple):
         >>> [keeps("x", "!=", ("a", "")).tolist(), keeps("x", ">", ("2",)).tolist()]
         [[False, True, False], [False, True, False]]
         """
-        if self.comparison in _COMPARED:
-            return _COMPARED[self.comparison](numbers(), float(self.wanted[0]))
+        if self.comparison in COMPARED:
+            return COMPARED[self.comparison](numbers(), float(self.wanted[0]))
         found = absent & ("" in self.wanted and self.comparison == "!=")
         for text in self.wanted:
             found = found | equal(text)
@@ -115,9 +115,9 @@ def filter_of(key: str, wanted: str) -> Filter:
     """
     source = key.rstrip("!=<> ")
     comparison = key[len(source) :].strip().removeprefix("==")
-    if comparison not in ("", "!=", *_COMPARED):
+    if comparison not in ("", "!=", *COMPARED):
         raise UnusableOptions(f"--where {key}={wanted}: {comparison!r} is no comparison; known: = != < <= > >=")
-    if comparison in _COMPARED:
+    if comparison in COMPARED:
         try:
             float(wanted)
         except ValueError:

@@ -18,6 +18,7 @@ MOST_FLOAT = 1e16  # whole floats up to here are written with all their digits
 _ZONELESS = re.compile(
     r"([0-9]{4}-[0-9]{2}-[0-9]{2})[Tt ]([0-9]{2}:[0-9]{2}:[0-9]{2})(\.[0-9]{1,9})?([Zz]|[+-][0-9]{2}(:?[0-9]{2})?)?"
 )
+DECIMAL_COMMA = r"^([+-]?[0-9]+),([0-9]+([eE][+-]?[0-9]+)?)$"
 _NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
 _WHOLE_FLOAT = re.compile(WHOLE_FLOAT)
 _LEAP_SECOND = re.compile(r"(.{17})60(.*)", re.DOTALL)

@@ -10,6 +10,7 @@ Layouts that are read so: docs/files.md. Each is in tests/formats/survey_files.p
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
@@ -44,6 +45,7 @@ from stream_engine.formats.roles import (
 
 LEAST_FIT = 0.98  # share of the questions that a reading must make sense of
 LEAST_ALIKE = 0.2  # share of the values that columns of objects have in common
+MOST_VALUES = 5  # of a column that are named
 OWN = {"type", "near_i", "near_j", "far_i", "far_j", "n_near", "n_far"}
 
 
@@ -91,6 +93,28 @@ def readings(records: Records, where: Mapping[str, str] = {}) -> list[Reading]:
             for found in _readings(records.kept(kept))
         ]
     return _readings(records)
+
+
+def unmatched(records: Records, where: Mapping[str, str]) -> str:
+    """Why records that could be read are not: `where` keeps none of them; "" for other records.
+
+    >>> from stream_engine.formats.record_columns import records_of
+    >>> rows = {"who": ["S1"], "Target": ["cat"], "Left": ["dog"], "Right": ["owl"], "Choice": ["owl"]}
+    >>> unmatched(records_of(rows), {"who": "S9"})
+    'none of the first 1 rows has who=S9; next: --where with a value that the column has: who (S1)'
+    """
+    if not records.size or _matching(records, where).size or not any(each.type for each in readings(records)):
+        return ""
+    sources = [filter_of(key, wanted).source for key, wanted in where.items()]
+    some = [
+        f"{name} ({', '.join(islice(dict.fromkeys(filter(None, records.columns[name].texts)), MOST_VALUES))})"
+        for name in sources
+        if name in records.columns
+    ]
+    return (
+        f"none of the first {records.size:,} rows has {_shown(where)}; next: --where with a value that the column has: "
+        f"{', '.join(some)}"
+    )
 
 
 def _readings(records: Records) -> list[Reading]:

@@ -3,13 +3,14 @@
 `answer_of`: how an answer says which of the objects shown was chosen: by name, position, index or a code of its own.
 """
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from statistics import median
 from typing import NamedTuple
 
 from stream_engine.formats.event_fields import PACE, place_of
-from stream_engine.formats.field_values import number_of
+from stream_engine.formats.field_values import DECIMAL_COMMA, number_of
 from stream_engine.formats.options import FIRST_OF
 from stream_engine.formats.record_columns import Column, Records, words_of
 
@@ -90,7 +91,7 @@ def _objects(group: Sequence[Column], words: set[str]) -> bool:
 
 
 def _is_fraction(text: str) -> bool:
-    whole, point, rest = text.partition(".")
+    whole, point, rest = text.replace(",", ".").partition(".")
     return bool(point) and whole.lstrip("-").isdecimal() and rest.isdecimal()
 
 
@@ -123,7 +124,8 @@ def response_times(records: Records) -> tuple[str, Column, str] | None:
         said = "rt" in column.words or called == "latency" or any(each in called for each in RESPONSE_TIMES)
         if not said or set(name) & set(",|="):
             continue
-        values = [number_of(text, text=True) for text in column.texts if text is not None]
+        texts = [re.sub(DECIMAL_COMMA, r"\1.\2", text) for text in column.texts if text is not None]
+        values = [number_of(text, text=True) for text in texts]
         numbers = [value for value in values if value is not None and value >= 0.0]
         if not numbers or len(numbers) < LEAST_NUMBERS * len(values) or 2 * len(values) < records.size:
             continue

@@ -261,7 +261,19 @@ def _clusters(
 def _told(heard: Verdict) -> str:
     """The sentence about clusters."""
     p = f"{_p(heard.p_continuum)} against a continuum, corrected for the choice among 2 to {heard.tested.k[-1]}"  # type: ignore[union-attr]
-    return f"{heard.said} ({p})"
+    return f"{heard.said} ({p}){_borderline(heard)}"
+
+
+def _borderline(heard: Verdict) -> str:
+    """What is added where the 95 % interval of p, which is counted in simulations, includes `LEVEL`; not where
+    none of them was as clear."""
+    p, drawn = heard.p_continuum, heard.drawn
+    unsure = p > 1.5 / (drawn + 1) and abs(p - LEVEL) < 1.96 * np.sqrt(p * (1 - p) / drawn)
+    return (
+        f"; this is borderline: p is known from {drawn} simulations, and another seed may decide otherwise"
+        if unsure
+        else ""
+    )
 
 
 def _p(p: float) -> str:
@@ -275,7 +287,8 @@ def _no_clusters(heard: Verdict, seen_anyway: bool) -> Verdict:
     if not seen_anyway:
         why = f"{heard.answers:,} answers are too few to show even clear clusters ({p})"
         return heard._replace(said=CANNOT_TELL, note=f"cannot tell clusters from a continuum: {why}")
-    note = f"no clusters: the answers are compatible with a continuum ({p}); the groups are parts of it"
+    note = f"no clusters detected: the answers are compatible with a continuum ({p}); the groups are parts of it"
+    note += _borderline(heard)
     return heard._replace(said=CONTINUUM, note=note)
 
 

@@ -96,7 +96,7 @@ def refit(
     if not len(every.rows):
         raise CannotRefit(
             f"{KIND}: got 0 triplets of {len(snapshot.objects)} objects; expected at least one, next: add "
-            "triplet_counts to `counts` and read triplets or odd-one-out responses"
+            "triplet_counts to `accumulators` and read triplets or odd-one-out responses"
         )
     share = min(SHARE, ENOUGH / len(every.rows))
     test, validation = (every.of((low <= every.draw) & (every.draw < low + share)) for low in (0.0, share))

@@ -208,7 +208,7 @@ def _check(snapshot: Snapshot, found: Evidence) -> None:
     if len(found.answers.rows) == 0:
         raise CannotRefit(
             f"{KIND}: got 0 comparisons of {len(snapshot.objects)} objects; expected at least one, next: add "
-            "triplet_counts (or worker_votes, quadruplet_counts) to `counts` and read comparisons"
+            "triplet_counts (or worker_votes, quadruplet_counts) to `accumulators` and read comparisons"
         )
 
 
@@ -378,7 +378,7 @@ def _without_regions(questions: Questions, chosen: choice.Choice, params: Params
     if chosen.interval is None or d > REGION_DIMENSIONS:
         return f"more than {REGION_DIMENSIONS} dimensions" if chosen.interval else chosen.by
     if questions.answers < REGION_ANSWERS * int(asked_about(questions).sum()):
-        return f"fewer than {REGION_ANSWERS} answers per object"
+        return f"there are fewer than {REGION_ANSWERS} times as many answers as objects"
     certain = chosen.smallest is not None and chosen.smallest.setting.d == d
     return None if certain else "the number of dimensions is uncertain"
 

@@ -190,7 +190,11 @@ def _check(task: Task, triplets: np.ndarray, decided: int) -> None:
     if len(triplets) == 0:
         raise CannotRefit(
             f"kernel_learning: got 0 triplets{among}; expected at least one, next: "
-            + ("choose more objects, or others" if among else "add triplet_counts to `counts` and read comparisons")
+            + (
+                "choose more objects, or others"
+                if among
+                else "add triplet_counts to `accumulators` and read comparisons"
+            )
         )
     if decided == 0:
         raise CannotRefit(

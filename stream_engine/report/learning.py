@@ -49,15 +49,12 @@ def section(material: Material) -> Section:
         return Section(TITLE, few, notes=_drift(material))
     last, before = steps[-1].figures, steps[-2].figures
     gain, unsure = last.accuracy - before.accuracy, last.standard_error or 0.0
-    half, whole = "half of the answers", "all answers"
-    if material.summary["comparisons"] > MOST:  # a sample: its sizes, not a share of what there is
-        half, whole = (f"{count(step.answers)} answers" for step in steps[-2:])
-        whole += " (the maximum for this curve)"
+    fewer, more = (f"{count(step.answers)} answers" for step in steps[-2:])
     says = (
-        f"Fitted to {half}, the embedding predicts {percent(before.accuracy)} of held-out answers correctly; fitted "
-        f"to {whole}, {percent(last.accuracy)}: "
+        f"Fitted to {fewer}, the embedding predicts {percent(before.accuracy)} of held-out answers correctly; fitted "
+        f"to {more}, {percent(last.accuracy)}: "
     )
-    if gain > max(0.005, unsure):
+    if gain > max(0.005, 1.96 * unsure):
         says += "more answers would help."
     elif gain < 0.005 and unsure < 0.01:
         says += "more answers of this kind would hardly help."

@@ -37,7 +37,7 @@ def section(material: Material) -> Section:
 
 ABOUT = (
     "Contradicted: number of answers that disagree with the majority for their question (ties count half). "
-    "Agreement: share of the object's answers that all other answers predict."
+    "Agreement: share of the object's answers that the answers to other questions predict (AddS-3)."
 )
 
 

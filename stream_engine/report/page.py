@@ -67,7 +67,7 @@ def _accuracy(found: dict[str, Finding]) -> Tile:
         return Tile(head, "unknown", "too few answers, or no model was fitted")
     share, error = known.figures["accuracy"], known.figures["standard_error"]
     if known.what == "chance_level":
-        return Tile(head, percent(share), f"not better than chance ({interval(share, error)})")
+        return Tile(head, percent(share), f"not significantly better than chance ({interval(share, error)})")
     ceiling = found.get("noise_ceiling")
     most = f"; noise ceiling {percent(ceiling.figures['at_most'])}" if ceiling else ""
     return Tile(head, percent(share), f"{interval(share, error)}; chance 50 %{most}")

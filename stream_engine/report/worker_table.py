@@ -59,7 +59,8 @@ def section(material: Material) -> Section | None:
     flagged = [columns["worker"][i] for i in range(found.flagged)]
     says = f"{some(len(found.names), 'participant')} answered. "
     flags = f"{some(len(flagged), 'is', 'are')} flagged: {listed(flagged)}."
-    says += flags if flagged else "No participant is flagged."
+    unknown = "No model predicts the answers better than chance, so that guessing cannot be assessed."
+    says += flags if flagged else unknown if material.facts.beats_chance is False else "No participant is flagged."
     known = np.sort(found.lapse[np.isfinite(found.lapse)])[::-1]
     drawings = (_lapses(known),) if len(known) > 1 else ()
     notes = (f"To exclude participants (reversible): {_command(material, flagged)}",) if flagged else ()

@@ -26,6 +26,7 @@ from connectors.files.dead_letters import (
 from connectors.files.readers import LineNumbers, place
 from stream_engine.service.context import Context, RunFailed
 from stream_engine.service.ingest import Block
+from stream_engine.service.logs import RateLimit
 from stream_engine.service.record_units import unit_of
 from stream_engine.service.settings import Settings
 from stream_engine.service.source_health import POLL_SECONDS, SourceHealth
@@ -81,6 +82,7 @@ class DeadLetters:
         self._health, self._requests, self._log = health, context.requests, context.log
         self._refused: dict[str, int] = {}  # input -> events rejected in this run
         self._seen: dict[str, int] = {}  # input -> events seen in this run
+        self._limit = RateLimit()
         self._logged: set[str] = set()  # inputs whose first rejected event was logged
 
     def keep(self, block: Block, last_snapshot: int) -> None:
@@ -152,12 +154,13 @@ class DeadLetters:
     def _flush(self, remembered: MutableMapping[str, Any], counts: MutableMapping[str, int]) -> None:
         """The same; then choose the oldest segments for removal, never the one that is being written."""
         remembered["file"] = self._file.flush()
-        sizes, _ = limit_folder(self._file, self._keep_bytes, remembered, counts)
-        for path, letters in sizes.items():
+        removed, _ = limit_folder(self._file, self._keep_bytes, remembered, counts)
+        if removed and self._limit.due(WHAT):
             self._log.warning(
-                "dead letters exceed dead_letters_keep_bytes; the next snapshot removes the oldest",
-                segment=path,
-                letters=letters,
+                "dead letters exceed dead_letters_keep_bytes; snapshots remove the oldest",
+                first_segment=next(iter(removed)),
+                letters=sum(removed.values()),
+                removed_in_total=counts["removed"],
             )
 
     def published(self, remembered: Mapping[str, Any]) -> None:

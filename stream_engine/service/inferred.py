@@ -24,7 +24,7 @@ from connectors.files import expand
 from connectors.files.readers import LineNumbers, Sizes, kind_of, open_reader, place
 from stream_engine.data.comparisons import Decoded
 from stream_engine.evaluation.questions import BadQuestion, QuestionReader, Questions
-from stream_engine.formats.inference import Reading, preferences, readings
+from stream_engine.formats.inference import Reading, preferences, readings, unmatched
 from stream_engine.formats.options import UnreadableHeader, UnusableOptions
 from stream_engine.formats.record_columns import Records, header_rows, records_of
 from stream_engine.service.ingest import Ingest
@@ -95,7 +95,8 @@ def prepared(settings: Settings) -> PreparedSettings:
             told = ", or ".join(f"{command_of(each)} ({'; '.join(examples(each, 1))})" for each in read)
             problem = f"{settings.source[0]}: {found[0].doubt}; nothing was read. Say which: {told}"
             return PreparedSettings(settings, True, found[0].evidence, "", found[0].doubt, tuple(read), problem)
-    if why := preferences(first_records(settings)):
+    records = first_records(settings)
+    if why := preferences(records) or unmatched(records, events.where):
         return PreparedSettings(settings, problem=f"{settings.source[0]}: {why}")
     return PreparedSettings(settings)
 

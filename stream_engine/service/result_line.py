@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from connectors import split_uri
 from stream_engine.exports.models import COUNTS_TOLD
 from stream_engine.report.findings import Findings, findings, warnings
-from stream_engine.report.findings.facts import Commands, Facts
+from stream_engine.report.findings.facts import FEW, Commands, Facts
 from stream_engine.service.dead_letters import folder_of
 from stream_engine.service.open_run import OpenRun
 from stream_engine.service.resumed import as_arguments
@@ -94,7 +94,11 @@ def _why(run: OpenRun, refused: Mapping[str, int]) -> str:
     ordered = sorted(refused.items(), key=lambda each: (-each[1], each[0]))
     reasons = ", ".join(f"{n:,} {reason}" for reason, n in ordered)
     first = f"; first: {run.learning.dead_letters.first}" if run.learning.dead_letters.first else ""
-    return f" ({reasons}{first}; all in {folder_of(run.settings, run.directory)})"
+    counters, folder = run.learning.engine.counters, folder_of(run.settings, run.directory)
+    lost = sum(counters["dead_letters"].get(name, 0) for name in ("removed", "lost"))
+    here = sum(counters["rejected"].values()) - lost
+    kept = f"the last {here:,} in {folder}, {lost:,} are removed" if lost else f"all in {folder}"
+    return f" ({reasons}{first}; {kept})"
 
 
 def _not_read(run: OpenRun) -> str:
@@ -129,7 +133,7 @@ def _fitted(run: OpenRun, failed: Mapping[str, str]) -> str:
 
 
 def _accuracy(report: Mapping[str, Any]) -> str:
-    found = figure(report, "accuracy")
+    found = figure(report, "accuracy") if (figure(report, "held_out_comparisons") or FEW) >= FEW else None
     return "" if found is None else f" (accuracy {found:.3f})"
 
 
@@ -142,4 +146,6 @@ def findings_of(run: OpenRun) -> Findings:
 
 
 def _next(run: OpenRun) -> str:
+    if not run.learning.engine.objects:
+        return "check the sources and --where, as no answer was read"
     return f"stream-engine report --state {run.settings.state} --out report.html"

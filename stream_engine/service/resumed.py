@@ -9,6 +9,7 @@ states for other shares.
 The options by which a state reads its input: inferred or said once, remembered, and never contradicted silently.
 """
 
+import json
 from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 from shlex import quote
@@ -246,13 +247,26 @@ def restored(settings: Settings, snapshot: Snapshot | None, allocation: Allocati
     former = snapshot.settings["guard"] in FORMER
     made = {**snapshot.settings, **({"guard": POLICY} if former else {})}
     if made != fresh.settings():
+        before, now = _as_settings(made), _as_settings(fresh.settings())
+        changed = [key for key in before | now if before.get(key) != now.get(key)]
+        told = [f"{key} = {before.get(key, 'not set')}, got {now.get(key, 'not set')}" for key in changed]
         raise BadSettings(
-            f"{settings.state}: created with {snapshot.settings}, requested {fresh.settings()}; use the same "
-            "settings, or another --state"
+            f"{settings.state}: created with {'; '.join(told)}; use the same settings, or another --state"
         )
     engine = Engine.restore(snapshot, allocation)
     engine.share = agreed_share(settings, engine.share, engine.positions)
     return engine
+
+
+def _as_settings(made: Mapping[str, Any]) -> dict[str, str]:
+    """The settings of a state by their keys, as they are written in the configuration.
+
+    >>> _as_settings({"accumulators": ["adds3"], "guard": None, "forgetting": {"by": "time"}})
+    {'accumulators': '["adds3"]', 'guard': 'false', 'forgetting.by': '"time"'}
+    """
+    forgetting = {f"forgetting.{key}": value for key, value in made.get("forgetting", {}).items()}
+    plain = {**made, "guard": made["guard"] is not None} | forgetting
+    return {key: json.dumps(value) for key, value in plain.items() if key != "forgetting"}
 
 
 def accumulators_in_use(settings: Settings, snapshot: Snapshot | None) -> tuple[str, ...]:

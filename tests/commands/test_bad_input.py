@@ -1,8 +1,10 @@
 """Bad input as a user meets it: one clear line, the right exit status, nothing lost."""
 
+import errno
 import json
 import os
 import resource
+import socket
 
 import pytest
 
@@ -33,6 +35,9 @@ def test_nothing_in_it(tmp_path, name, data):
     assert found["comparisons"] == 0 and found["objects"] == 0 and found["rejected"] == {}
     paths = engine("export", "--state", tmp_path / "s", "--out", tmp_path / "out").stdout
     assert "summary.json" in paths and "adds3.npz" in paths and "k1.npz" in paths
+    for verb in (("preview",), ("report", "--out", tmp_path / "r.html")):
+        assert name in one_line(engine(*verb, tmp_path / name, status=1).stderr)
+    assert not (tmp_path / "r.html").exists()
 
 
 def test_another_format_stops_the_engine_and_loses_nothing(tmp_path):
@@ -53,6 +58,29 @@ def test_a_file_that_two_sources_name(tmp_path):
         assert "e.jsonl" in line
     engine("run", events, "--state", tmp_path / "s", "--no-refits")
     assert summary(tmp_path / "s")["comparisons"] == 1
+
+
+def test_a_workbook_by_the_name_of_a_table(tmp_path):
+    (tmp_path / "e.csv").write_bytes(b"PK\x03\x04\x14\x00\r\x00,\n")
+    assert states(one_line(engine("preview", tmp_path / "e.csv", status=1).stderr), "e.csv … workbook … .xlsx")
+
+
+@pytest.mark.parametrize("number", [errno.EROFS, errno.EACCES, errno.ENOSPC])
+def test_a_disk_that_takes_nothing_is_told_with_a_next_step(monkeypatch, tmp_path, number):
+    def fails(*arguments, **more):
+        raise OSError(number, os.strerror(number), str(tmp_path / "lock"))
+
+    monkeypatch.setattr("stream_engine.service.run.open_run", fails)
+    said = one_line(engine("run", jsonl(tmp_path / "e.jsonl", [GOOD]), "--state", tmp_path / "s", status=1).stderr)
+    assert states(said, f"{tmp_path / 'lock'}: {os.strerror(number)}; … folder") and "Errno" not in said
+
+
+def test_a_port_that_another_process_uses(tmp_path):
+    lines = jsonl(tmp_path / "e.jsonl", [GOOD])
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        where = f"127.0.0.1:{taken.getsockname()[1]}"
+        said = one_line(engine("run", lines, "--state", tmp_path / "s", "--listen", where, status=1).stderr)
+    assert states(said, f"listen … {where} … {os.strerror(errno.EADDRINUSE)}") and "Errno" not in said
 
 
 def test_unreadable(tmp_path):
@@ -128,7 +156,7 @@ def test_a_state_of_a_newer_version(tmp_path):
 def test_a_state_made_with_other_settings(tmp_path):
     lines, _ = grown(tmp_path)
     said = one_line(engine("run", lines, "--state", tmp_path / "s", "--guard", "off", status=2).stderr)
-    assert "'guard': None" in said and "another --state" in said
+    assert states(said, "guard = true … false … another --state") and "{" not in said
 
 
 def test_labels_for_unknown_objects_wait(tmp_path):

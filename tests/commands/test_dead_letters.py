@@ -158,6 +158,9 @@ def test_the_limit_is_said_and_kept(tmp_path):
     contents = listed(state)
     assert contents["removed"] > 0 and contents["letters"] + contents["removed"] == 400
     assert sum(path.stat().st_size for path in (state / "dead_letters").iterdir()) <= 20_000 + 6000
+    assert said.count("removed_in_total") == 1
+    last = said.splitlines()[-1]
+    assert f"{contents['removed']:,} are removed" in last and f"{contents['letters']:,} in {state}" in last
     engine("verify", "--state", state)
 
 

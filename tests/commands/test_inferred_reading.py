@@ -30,6 +30,12 @@ def test_preview_shows_evidence_examples_and_a_command_that_does_the_same(tmp_pa
     assert summary(tmp_path / "said")["comparisons"] == summary(tmp_path / "s")["comparisons"] == len(TRIALS)
 
 
+def test_a_filter_without_a_match_names_values_of_its_column(tmp_path):
+    path = written(tmp_path / "data.csv", "PsychoPy, arrow keys")
+    said = one_line(engine("preview", path, "--where", "participant=nobody", status=2).stderr)
+    assert "participant=nobody" in said and TRIALS[0].who in said and "missing" not in said
+
+
 def test_two_readings_are_listed_and_nothing_is_read(tmp_path):
     path = written(tmp_path / "data.csv", "0 or 1, but only 1 was answered")
     said = one_line(engine("run", path, "--state", tmp_path / "s", status=2).stderr)

@@ -76,24 +76,6 @@ def test_every_format_gives_the_same(state, tmp_path, name, into):
     assert [row["left"] for row in rows] == ["1", "4", "nobody"]
 
 
-def test_pairs_are_questions_too(state, tmp_path):
-    """Two pairs, in every way they are written; those that share an object are the triplet's question."""
-    lines = [
-        {"near": ["0", "1"], "far": ["2", "5"]},
-        {"near": [1, 0], "far": [0, 4]},
-        {"anchor": 0, "near": 1, "far": 4},
-    ]
-    engine("predict", "--state", state, jsonl(tmp_path / "q.jsonl", lines), "--out", tmp_path / "p.jsonl")
-    pairs, shared, triplet = rows_of(tmp_path / "p.jsonl")
-    assert pairs["p"] > 0.8 and shared["p"] == pytest.approx(triplet["p"])
-    engine("predict", "--state", state, tmp_path / "q.jsonl", "--out", tmp_path / "k.jsonl", "--model", "k1")
-    none, by_pairs, by_triplet = rows_of(tmp_path / "k.jsonl")
-    assert none["p"] is None and by_pairs["p"] == by_triplet["p"] > 0.5
-    (tmp_path / "q.csv").write_text("near_i,near_j,far_i,far_j\n0,1,2,5\n1,0,0,4\n")
-    engine("predict", "--state", state, tmp_path / "q.csv", "--out", tmp_path / "p.csv")
-    assert [row["p"] for row in rows_of(tmp_path / "p.csv")] == pytest.approx([pairs["p"], shared["p"]])
-
-
 def test_what_ask_writes_can_be_predicted(state, tmp_path):
     asked = {"id": "2f", "type": "pick", "anchor": "0", "shown": ["1", "4"]}
     path = jsonl(tmp_path / "q.jsonl", [asked, {"anchor": "0", "left": "1", "right": "4"}])
@@ -164,11 +146,9 @@ def test_an_event_that_asks_several_questions_has_a_row_for_each(state, tmp_path
         ),
         ("q.jsonl", b'\n{"anchor": "a", "left": "b"}', "line 2"),
         ("q.jsonl", b"{", "line 1: not JSON"),
-        ("q.jsonl", b'{"near": ["a", "b"], "far": ["b", "a"]}', "pairs"),
         ("q.csv", b"anchor,left,right\n1,2\n", "line 2 … 2 fields"),
         ("q.parquet", b"junk", "q.parquet: "),
         ("q.doc", b"", "'.doc'"),
-        ("q.jsonl", b'{"type": "duel", "anchor": "a"}', "type … 'duel'"),
     ],
 )
 def test_a_bad_file_is_one_line_and_writes_nothing(state, tmp_path, name, content, expected):

@@ -189,8 +189,17 @@ def test_what_cannot_be_verified_is_one_line(state, tmp_path):
     assert "again" in one_line(engine("verify", "--state", state, "-", status=2).stderr)
     other = jsonl(tmp_path / "other.jsonl", lines(1, 3))
     said = engine("verify", "--state", state, other, status=1).stdout
-    assert "a.jsonl" in said
+    assert "a.jsonl" in said and said.count("WRONG") == 1
     assert "expected PARTITION=OFFSET" in one_line(engine("verify", "--state", state, "--from", "x", status=2).stderr)
+
+
+def test_a_state_that_forgot_names_the_reason_before_it_counts_what_differs(tmp_path):
+    rows = [{"anchor": "a", "near": "b", "far": "c", "worker": worker} for worker in ("w1", "w2", "w2")]
+    events, state = jsonl(tmp_path / "e.jsonl", rows), tmp_path / "s"
+    engine("run", events, "--state", state, "--no-refits")
+    engine("forget", "--state", state, "--worker", "w2")
+    said = engine("verify", "--state", state, events, status=1).stdout
+    assert states(said, "note   recount … forget … WRONG  recount … more") and said.count("WRONG") == 1
 
 
 NOT_COVERED = ("lock",)

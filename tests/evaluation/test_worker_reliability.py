@@ -183,6 +183,14 @@ def test_catch_trials_reach_the_record_and_nothing_else():
     ]
 
 
+def test_an_export_that_is_not_there_does_not_keep_the_others_back(tmp_path):
+    triplets, workers, _, _ = study()
+    Store(tmp_path / "s").publish(learned(triplets, [f"person-{w}" for w in workers]))
+    with pytest.raises(exports.NothingToExport, match="workers: .* refit .* reliability"):
+        export(str(tmp_path / "s"), str(tmp_path / "out"), "latest", "csv", ("workers", "objects"))
+    assert (tmp_path / "out" / "objects.csv").is_file()
+
+
 def test_worker_names_go_nowhere_unasked(tmp_path):
     triplets, workers, _, _ = study()
     snapshot = learned(triplets, [f"person-{w}" for w in workers])

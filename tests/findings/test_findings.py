@@ -6,12 +6,14 @@ import networkx
 import numpy as np
 import pyarrow as pa
 import pytest
+from scipy.stats import binom
 
 import stream_engine
+from stream_engine.evaluation import participants
 from stream_engine.evaluation.connection import components
-from stream_engine.evaluation.participants import checked
+from stream_engine.evaluation.participants import checked, wilson
 from stream_engine.report.findings import TOPICS, findings, sentences, warnings
-from stream_engine.report.findings.facts import Facts
+from stream_engine.report.findings.facts import Commands, Facts
 from tests.support.facts import states
 
 
@@ -38,7 +40,7 @@ def responses(
 
 
 def known(made: stream_engine.Study) -> dict:
-    return findings(Facts(made.published, "S"))
+    return findings(Facts(made.published, Commands("S")))
 
 
 def what(found: dict) -> set[str]:
@@ -68,15 +70,28 @@ def test_honest_participants_are_flagged_in_no_more_studies_than_the_level():
     assert studies <= 6
 
 
+def test_the_share_of_guessers_that_would_be_noticed_is_that_of_simulated_ones():
+    """One of twelve who answers as often as the others, and tosses a coin: flagged at the corrected level."""
+    rng, of, people = np.random.default_rng(0), 0.78, 12
+    for n in (25, 60, 150):
+        told = participants._noticed(np.full(people, n), np.full(people, of))
+        right = rng.binomial(n, 0.5, 20_000)
+        p = binom.cdf(right, n, of) * people <= 0.01
+        assert told == pytest.approx(np.mean(p & (wilson(right / n, np.full(len(right), n))[0] <= 0.5)), abs=0.015)
+    assert participants._noticed(np.zeros(0, int), np.zeros(0)) is None
+
+
 def test_failed_catch_trials_flag():
     events = responses(np.random.default_rng(2), {f"p{i}": 60 for i in range(6)})
     wrong = [{"anchor": "o0", "near": "o1", "far": "o2", "worker": "p1", "ok": False}] * 2
     right = [{"anchor": "o0", "near": "o1", "far": "o2", "worker": "p2", "ok": True}] * 2
+    slip = [{"anchor": "o0", "near": "o1", "far": "o2", "worker": "p3", "ok": ok} for ok in (True, False)]
     plain = [{**event, "ok": None} for event in events]
-    found = checked(study([*plain, *wrong, *right], columns={"catch": "ok"}).published, False)
+    found = checked(study([*plain, *wrong, *right, *slip], columns={"catch": "ok"}).published, False)
     row = dict(zip(found.names, zip(found.passed.tolist(), found.failed.tolist(), found.reasons)))
     assert row["p1"][:2] == (0, 2) and states(row["p1"][2], "2 … 2")
     assert row["p2"][:2] == (2, 0) and row["p2"][2] == ""
+    assert row["p3"][:2] == (1, 1) and row["p3"][2] == "", "one slip"
 
 
 def test_a_good_study_has_its_figures_and_no_warning():

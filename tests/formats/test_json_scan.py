@@ -146,18 +146,6 @@ def test_a_message_of_too_many_lines_is_refused_beside_others():
     assert refused_in == [] and done.events == {"triplet": 19}
 
 
-def test_mixed_blocks():
-    """Lines of all looks, odd lines, arrays and documents on lines, in any order."""
-    rng, used = np.random.default_rng(2), Decoder(OPTIONS)
-    array = b'[{"anchor":"a","near":"b","far":"d"}, 5,{"anchor":"a"} ]'
-    for _ in range(150):
-        looks = [LOOKS[i][0] for i in rng.integers(9, size=3)]
-        lines = [some_line(rng, looks[int(rng.integers(3))]) for _ in range(int(rng.integers(1, 30)))]
-        for _ in range(int(rng.integers(4))):
-            lines.insert(int(rng.integers(len(lines) + 1)), rng.choice([array, b"{", *ODD[:8]]))
-        check(b"\n".join(lines), OPTIONS, used)
-
-
 NUMBERS = ["0", "00", "-0", "-1", "1", "999999999999999", "9999999999999999", "1e3", "0.1", "0.30000000000000004", "1.",
            "123456789012.345", "5.e1", "1.10", "0.000000000000001", "NaN", "Infinity", "1_0", "+1", ""]  # fmt: skip
 

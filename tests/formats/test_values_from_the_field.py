@@ -16,6 +16,8 @@ from stream_engine.formats.arrow_events import Decoder as ArrowDecoder
 from stream_engine.formats.csv_events import Decoder as CsvDecoder
 from stream_engine.formats.json_events import Decoder as JsonDecoder
 from stream_engine.formats.options import EventOptions
+from stream_engine.formats.record_columns import records_of
+from stream_engine.formats.roles import response_times
 
 NO = "refused"
 TIMES = {  # text -> seconds since 1970-01-01T00:00:00Z
@@ -196,3 +198,24 @@ def test_numbers_of_json_are_themselves(field, fast):
     texts = [text for text in CORPUS[field] if NUMBER.fullmatch(text)]
     found = told(as_numbers(field, texts, fast), field, len(texts))
     assert len(texts) > 3 and found == [CORPUS[field][text] for text in texts]
+
+
+@pytest.mark.parametrize("fast", [True, False])
+@pytest.mark.parametrize("delimiter", [";", "\t"])
+def test_a_decimal_comma_is_read_where_the_delimiter_is_another_character(delimiter, fast):
+    rows = [["anchor", "near", "far", "weight", "seconds"], ["A,1", "B,1", "C,1", "2,5", "8,728"], [*"ABC", "1", "0,4"]]
+    done = CsvDecoder(OPTIONS._replace(where={"seconds>": "0.5"}), fast)("\n".join(map(delimiter.join, rows)).encode())
+    assert (list(done.names), done.filtered, done.rejected) == (["A,1", "B,1", "C,1"], 1, [])
+    assert (done.provenance.weight.tolist(), done.provenance.seconds.tolist()) == ([2.5], [8.728])
+    assert not done.unknown_fields
+
+
+@pytest.mark.parametrize("text", ["anchor,near,far,seconds\nA,B,C,{}\n", "anchor;near;far;seconds\nA;B;C;{}\n"])
+def test_response_times_whose_commas_are_ambiguous_are_named(text):
+    done = CsvDecoder(OPTIONS)(text.format('"1,234,567"').encode())
+    assert done.events == {"triplet": 1} and [name.split()[0] for name in done.unknown_fields] == ["seconds"]
+
+
+def test_a_column_of_decimal_commas_is_recognised_as_response_times():
+    found = response_times(records_of({"Target": ["a", "b"], "RT (s)": ["8,728", "2,969"]}))
+    assert found is not None and (found[0], found[1].name) == ("seconds", "RT (s)")

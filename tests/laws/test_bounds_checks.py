@@ -66,7 +66,6 @@ TESTS = (
     "argsort",
     "n_squared",
     "every_cut",
-    "batching_changes",
     "long_chains",
     "denser_worlds",
     "arrival_order",

@@ -13,6 +13,7 @@ from functools import cache
 import msgspec
 import numpy as np
 import pytest
+from scipy.stats import binom
 
 from stream_engine.refits import refit_module
 from stream_engine.report import SECTIONS, maker
@@ -129,9 +130,33 @@ def against_others(w: World, who: str) -> float:
     return right / sum(own.values())
 
 
+def of_all_others(w: World, who: str) -> float:
+    size = {each: sum(w.own(each).values()) for each in w.people if each != who}
+    return sum(against_others(w, each) * n for each, n in size.items()) / sum(size.values())
+
+
+def size(w: World, who: str) -> int:
+    return min(sum(w.own(who).values()), len(w.answered(who)))
+
+
+def noticed(w: World) -> float:
+    """Of those who only guess, the share whose right answers are too few for the others and not too many for a coin."""
+    checked, found = [who for who in w.people if size(w, who) >= 10], 0.0
+    for who in checked:
+        n, others = size(w, who), of_all_others(w, who)
+        few = [
+            k for k in range(n + 1) if binom.cdf(k, n, others) <= 0.01 / len(checked) and wilson(k / n, n, -1) <= 0.5
+        ]
+        found += binom.cdf(max(few), n, 0.5) if few else 0.0
+    return found / len(checked)
+
+
 def interval(w: World, who: str, side: int) -> float:
-    n = min(sum(w.own(who).values()), len(w.answered(who)))
-    z, p = 1.96, against_others(w, who)
+    return wilson(against_others(w, who), size(w, who), side)
+
+
+def wilson(p: float, n: int, side: int) -> float:
+    z = 1.96
     middle, half = p + z * z / (2 * n), z * (p * (1 - p) / n + z * z / (4 * n * n)) ** 0.5
     return (middle + side * half) / (1 + z * z / n)
 
@@ -163,7 +188,10 @@ SAID = {  # finding -> (its figures, the numbers of its sentence in their order)
         lambda w: [w.wrong, 100 * w.wrong / (w.wrong + len(w.events)), w.wrong],
     ),
     "accuracy": (HELD, lambda w: [100 * HELD["accuracy"](w), HELD["held_out"](w), 95, bound(w, -1), bound(w, 1), 50]),
-    "chance_level": (HELD, lambda w: [HELD["held_out"](w), 100 * HELD["accuracy"](w), 95, bound(w, -1), bound(w, 1)]),
+    "chance_level": (
+        HELD,
+        lambda w: [HELD["held_out"](w), 1, 100 * HELD["accuracy"](w), 95, bound(w, -1), bound(w, 1)],
+    ),
     "noise_ceiling": (
         {"at_most": at_most},
         lambda w: [100 * at_most(w), 100 * (at_most(w) - HELD["accuracy"](w))],
@@ -183,7 +211,7 @@ SAID = {  # finding -> (its figures, the numbers of its sentence in their order)
     ),
     "participants_flagged": (
         {"participants": lambda w: len(w.people), "flagged": lambda w: len(flagged(w))},
-        lambda w: [len(flagged(w)), len(w.people), 100 * len(flagged(w)) / len(w.people), *causes(w)],
+        lambda w: [len(flagged(w)), len(w.people), 100 * len(flagged(w)) / len(w.people), *causes(w), 100 * noticed(w)],
     ),
     "duplicates": ({"answers": lambda w: 10}, lambda w: [10]),
     "map": ({"dimensions": lambda w: 2}, lambda w: [2]),
@@ -192,7 +220,7 @@ SAID = {  # finding -> (its figures, the numbers of its sentence in their order)
     "differences_untested": ({}, lambda w: []),
     "no_differences": (
         {name: differ(name) for name in ("participants", "gain", "standard_error", "p_value")},
-        lambda w: [len(w.people), *(differ(name)(w) for name in ("gain", "standard_error", "p_value"))],
+        lambda w: [len(w.people), *(differ(name)(w) for name in ("gain", "standard_error", "p_value")), 1],
     ),
     "clusters": (
         {"k": report("sdp_clustering", "k")}
@@ -229,7 +257,8 @@ def why(w: World, who: str) -> list[str]:
     found = []
     if against_others(w, who) < 0.55 and len(w.people) > 4:
         found.append("chance")
-    if w.fits["embedding"].worker_lapse[w.people.index(who)] > 0.5 and HELD["accuracy"](w) > 0.5:
+    lapse = w.fits["embedding"].worker_lapse[w.people.index(who)]
+    if lapse > 0.5 and HELD["accuracy"](w) > 0.5 and interval(w, who, 1) < of_all_others(w, who):
         found.append("random")
     found += ["position"] * bool(w.holm(lambda each: w.position(each)[2], who) <= 0.01)
     found += ["run"] * bool(w.holm(w.p_run, who) <= 0.01) + ["fast"] * bool(w.holm(w.p_fast, who) <= 0.01)

@@ -179,16 +179,6 @@ def test_resumed_equals_uninterrupted_at_every_cut():
             assert same_state(captured(), state), "what was captured changed with the guard"
 
 
-def test_batching_changes_nothing():
-    batch = dense_batch(np.random.default_rng(3), 5, 200)
-    rows, one = interleaved(batch), PartialOrder()
-    for row in rows:
-        one.judge_rows(row[None])
-    whole = PartialOrder()
-    assert sum(whole.offer(batch)) == len(rows)
-    assert same_state(one.state(), whole.state())
-
-
 def test_nodes_found_ahead_change_nothing():
     """New pairs all along, in blocks longer than those whose nodes are found at once: not even the live sequence is
     another than that of comparisons one by one, though tables and pools grow in the midst of a block."""

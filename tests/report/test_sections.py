@@ -40,7 +40,7 @@ def test_a_study_has_every_section_and_its_own_numbers(study):
     flagged = [name for name, reason in zip(people["worker"], people["flagged because"]) if reason]
     assert flagged == ["w9"] and people["worker"][0] == "w9" and "w9" in made["workers"].says
     assert states(made["quality"].notes[0], "1 … 10 ") and "w9" not in made["quality"].notes[0]
-    assert "report --state DIR --workers --out report.html" in sections(study)["agreement"].notes[-1]
+    assert "report --state DIR --workers" in sections(study)["agreement"].notes[-1]
     rows = made["objects"].tables[0].columns
     assert sorted(rows["object"]) == sorted(names(24))
     assert rows["answers"] == sorted(rows["answers"])

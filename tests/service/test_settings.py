@@ -1,11 +1,15 @@
 """One file, the environment and the command line: precedence, and a clear sentence for everything that is wrong."""
 
 import json
+import re
 
 import pytest
+from msgspec.structs import fields
 
-from stream_engine.service.settings import BadSettings, SnapshotSettings
+from stream_engine.refits import CannotRefit, refit_module
+from stream_engine.service.settings import BadSettings, Settings, SnapshotSettings
 from stream_engine.service.settings.loading import load, mapping, plain_settings, shard
+from stream_engine.state.engine import Engine
 from tests.support.facts import states
 
 
@@ -27,7 +31,7 @@ def test_command_line_over_environment_over_file_over_default(tmp_path):
     "text, said",
     [
         ("[snapshot]\nevry = 1\n", "snapshot.evry"),
-        ("[snapshot]\nevery = -1\n", "snapshot.every: expected `int` >= 0"),
+        ("[snapshot]\nevery = -1\n", "snapshot.every: expected `int` >= 0, got -1"),
         ("[guard]\nlevel = 'first'\n", "guard: expected `bool`, got `table`"),
         ("source = 'a.csv'\n", "source: expected `list`, got `str`"),
         ("[input]\ncolumns.near = 3\n", "input.columns[...]: expected `str`, got `int`"),
@@ -35,19 +39,32 @@ def test_command_line_over_environment_over_file_over_default(tmp_path):
             "[refits.params.embedding]\nkernel = 'x'\n",
             "embedding.kernel … 'x'",
         ),
-        ("[http]\ntoken = 'too short'\n", "http.token: expected `str` of length >= 16"),
+        ("[http]\ntoken = 'too short'\n", "http.token: expected `str` of length >= 16, got '***'"),
+        ("[snapshot]\ninterval = -5\n", "snapshot.interval: … 0.0, got -5"),
         ("[refits.params.sdp]\nk = 3\n", "refits.params.sdp … sdp_clustering?"),
         ("= 3\n", "not TOML"),
         ("[input]\nstart = 2026-11-01T00:00:00\n", "input … '2026-11-01T00:00:00' … time zone"),
-        ("[kafka]\nsasl_plain_password = { env = 'NOT_THERE' }\n", "environment variable NOT_THERE, not set"),
+        (
+            "[kafka]\nsasl_plain_password = { env = 'NOT_THERE' }\n",
+            "kafka.sasl_plain_password: … NOT_THERE, not set",
+        ),
         ("[kafka]\nssl_password = { file = '/not/there' }\n", "/not/there"),
     ],
-    ids=range(12),
+    ids=range(13),
 )
 def test_what_is_wrong_is_said_in_one_line(tmp_path, text, said):
     with pytest.raises(BadSettings) as error:
         load(written(tmp_path, text), {}, {})
     assert states(str(error.value), said) and "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("kind", ["embedding", "kernel_learning", "dimensions", "reliability"])
+def test_a_refit_without_counts_names_a_key_of_the_settings(kind):
+    module = refit_module(kind)
+    with pytest.raises(CannotRefit) as caught:
+        module.refit(Engine(("adds3",), guard=False).snapshot(), module.Params(), 0)
+    named = re.findall("`(.*?)`", str(caught.value))
+    assert named and set(named) <= {field.encode_name for field in fields(Settings)}
 
 
 def test_a_wrong_environment_key_is_named():

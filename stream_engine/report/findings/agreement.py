@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
+from stream_engine.evaluation.participants import ParticipantChecks
 from stream_engine.evaluation.response_checks import LEAST
 from stream_engine.report.findings import GAP, WARNING, Finding
 from stream_engine.report.findings.facts import Facts
@@ -15,6 +16,8 @@ from stream_engine.report.findings.words import count, p_value, percent, some
 from stream_engine.state.artifact import figure
 from stream_engine.state.snapshot import triplet_columns
 
+SMALL = 0.005  # of the accuracy, below which differences between participants are called small
+SURELY = 60  # repeated answers, of which somebody who gives the same one in 95 % of cases gives another one surely
 FEWEST = 5  # participants, below which flags are not counted: a count could identify a person
 
 
@@ -49,13 +52,20 @@ def participants(facts: Facts) -> Iterator[Finding]:
             f"{count(found.flagged)} of {some(people, 'participant')} ({share}) {were} flagged: {_why(found.reasons)}."
         )
         command = f"{facts.commands.report} --workers"
-        yield Finding("participants_flagged", text, figures, command, WARNING)
+        yield Finding("participants_flagged", text + _power(found), figures, command, WARNING)
     else:
         text = (
             f"No participant was flagged as guessing ({count(judged)} of {count(people)} gave enough answers to be "
             "checked)."
         )
-        yield Finding("participants", text, figures | {"checked": judged})
+        yield Finding("participants", text + _power(found), figures | {"checked": judged})
+
+
+def _power(found: ParticipantChecks) -> str:
+    """How many guessers the comparison with others would notice."""
+    if found.noticed is None:
+        return ""
+    return f" Of participants who only guess, about {percent(found.noticed, 0)} would be noticed by their accuracy."
 
 
 def _why(reasons: tuple[str, ...]) -> str:
@@ -91,6 +101,10 @@ def agreement(facts: Facts) -> Iterator[Finding]:
     if own is not None:
         text = f"The same participant, asked again, gives the same answer in {percent(own)}."
         yield Finding("test_retest_agreement", text, {"share": own})
+        again = figure(found, "own_answers")
+        if own == 1.0 and again is not None and again >= SURELY:
+            text = f"All {count(again)} repeated answers are the same: rows may have been recorded more than once."
+            yield Finding("only_same_answers", text, {"answers": again}, level=WARNING)
     if not summary["triplets"]:
         return
     columns = triplet_columns(facts.published.snapshot)
@@ -137,9 +151,8 @@ def differences(facts: Facts) -> Iterator[Finding]:
     test = f"gain in log loss {gain:.3f}, SE {error:.3f}; p {'< .001' if p < 0.001 else '= ' + p_value(p)}"
     if figure(report, "shrinkage") is None:
         text = f"No individual differences were found between {some(int(people), 'participant')}: weights of their own "
-        yield Finding(
-            "no_differences", text + f"do not predict held-out answers better than one map ({test}).", figures
-        )
+        text += f"do not predict held-out answers significantly better than one map ({test}; tested at the 1 % level)."
+        yield Finding("no_differences", text, figures)
         return
     how = "how sharply they distinguish" if report.get("slopes") else "how much each axis counts for them"
     text = f"Participants differ in {how} ({test}; {some(int(people), 'participant')})."
@@ -147,7 +160,7 @@ def differences(facts: Facts) -> Iterator[Finding]:
     if own is not None and one is not None:
         own_what = "slopes" if report.get("slopes") else "weights"
         text += f" With {own_what} of their own, {percent(own)} of their held-out answers are predicted correctly; "
-        text += f"with one map for everybody, {percent(one)}."
+        text += f"with one map for everybody, {percent(one)}" + ("." if own - one >= SMALL else ": a small difference.")
     yield Finding("differences", text, figures | {"accuracy": own, "accuracy_of_one_map": one})
     groups, groups_p = figure(report, "groups", "count"), figure(report, "groups", "p_value")
     if groups is not None and groups_p is not None and people >= FEWEST:

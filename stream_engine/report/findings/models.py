@@ -64,11 +64,13 @@ def accuracy(facts: Facts) -> Iterator[Finding]:
         yield Finding("accuracy", text, figures)
     else:
         text = (
-            f"No model predicts {of} better than chance: {name} predicts {percent(share)} correctly "
-            f"({interval(share, error)}). The map, clusters and dimensions are not interpretable yet. Check that the "
-            "columns state which object was chosen, or collect more answers."
+            f"No model predicts {of} significantly better than chance (one-sided test at the 1 % level, corrected for "
+            f"the number of models): {name} predicts {percent(share)} correctly ({interval(share, error)}). The map, "
+            "clusters and dimensions are not interpretable yet. Collect more answers"
         )
-        yield Finding("chance_level", text, figures, CHECK_COLUMNS, WARNING)
+        promising = share - 1.96 * (error or 0.0) > 0.5
+        text += "." if promising else ", or check that the columns state which object was chosen."
+        yield Finding("chance_level", text, figures, "" if promising else CHECK_COLUMNS, WARNING)
     if (most := best["ceiling_at_most"]) is not None and facts.beats_chance:
         left = most - share
         text = f"The noise ceiling for a model without individual differences is {percent(most)}"

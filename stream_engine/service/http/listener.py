@@ -10,6 +10,7 @@ import contextlib
 import email.utils
 import fcntl
 import ipaddress
+import os
 import socket
 import ssl
 import struct
@@ -85,7 +86,11 @@ def _listening_socket(where: str) -> socket.socket:
             family=socket.AF_INET6 if ":" in host else socket.AF_INET,
         )
     except (OSError, ValueError, OverflowError) as error:
-        raise OSError(f"cannot listen on {where}: {error}; expected HOST:PORT, free and ours") from None
+        why = os.strerror(error.errno) if isinstance(error, OSError) and error.errno else error
+        raise OSError(
+            f"listen: cannot use {where} ({why}); name an address of this machine and a port that no other process "
+            "uses, as HOST:PORT"
+        ) from None
 
 
 def tls_context(certificate: str | None, key: str | None) -> ssl.SSLContext | None:

@@ -33,7 +33,18 @@ def converted(given: Mapping[str, Any], struct: type[Struct], where: str, at: st
     try:
         return msgspec.convert(given, struct, strict=False)
     except msgspec.ValidationError as error:
-        raise BadSettings(": ".join(filter(None, (where, in_one_line(error, struct, at))))) from None
+        told = f"{in_one_line(error, struct, at)}{_got(error, given)}"
+        raise BadSettings(": ".join(filter(None, (where, told)))) from None
+
+
+def _got(error: msgspec.ValidationError, given: Any) -> str:
+    """The number or the word that was given, where the message has its type or bound alone; never a secret."""
+    what, _, path = str(error).partition(" - at `$")
+    keys = re.findall(r"[^.\[\]`]+|\.\.\.", path)
+    for key in keys:
+        given = given.get(key) if isinstance(given, Mapping) else None
+    told = isinstance(given, (str, int, float)) and what.startswith("Expected") and ", got `" not in what
+    return f", got {hidden(given, keys[-1])!r}" if told and not isinstance(given, Secret) else ""
 
 
 def in_one_line(error: msgspec.ValidationError, struct: type[Struct], at: str = "") -> str:
@@ -136,7 +147,7 @@ def load(path: str | None, overrides: Mapping[str, Any], environment: Mapping[st
     check_values(tree, where)
     for section in ("kafka", "http", "schema_registry", "signing"):
         if section in tree:
-            tree[section] = revealed(tree[section], where, environment)
+            tree[section] = revealed(tree[section], f"{where}: {section}", environment)
     signing = tree.get("signing")
     if isinstance(signing, dict) and not isinstance(signing.get("key"), Secret | None):
         raise BadSettings(f'{where}: signing.key: expected {{ env = "NAME" }} or {{ file = "PATH" }}')
@@ -309,7 +320,7 @@ def revealed(value: Any, where: str, environment: Mapping[str, str]) -> Any:
         except OSError as error:
             raise BadSettings(f"{where}: a secret is to come from {name}: {error.strerror}") from None
     if isinstance(value, dict):
-        return {key: revealed(each, where, environment) for key, each in value.items()}
+        return {key: revealed(each, f"{where}.{key}", environment) for key, each in value.items()}
     return value
 
 
