@@ -89,7 +89,8 @@ class CatchTrial(_Section, frozen=True):
 
     def __post_init__(self):
         if self.right not in self.shown or len({*self.shown, self.anchor}) != len(self.shown) + 1:
-            raise ValueError("catch: expected distinct objects, with the right one among those shown")
+            got = f"anchor {self.anchor!r}, shown {', '.join(self.shown)}, right {self.right!r}"
+            raise ValueError(f"got {got}; expected distinct objects, with the right one among those shown")
 
 
 class Catching(_Section, frozen=True):
@@ -145,7 +146,7 @@ def load(path: str | None) -> Study:
     except OSError as error:
         raise BadSettings(f"--study {path}: {error.strerror}") from None
     except msgspec.ValidationError as error:
-        raise BadSettings(f"--study {path}: {in_one_line(error, Study)}") from None
+        raise BadSettings(f"--study {path}: {in_one_line(error, Study).removeprefix('settings: ')}") from None
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise BadSettings(f"--study {path}: {error}") from None
 

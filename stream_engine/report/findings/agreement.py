@@ -51,7 +51,8 @@ def participants(facts: Facts) -> Iterator[Finding]:
         text = (
             f"{count(found.flagged)} of {some(people, 'participant')} ({share}) {were} flagged: {_why(found.reasons)}."
         )
-        command = f"{facts.commands.report} --workers"
+        listed = "--workers" in facts.commands.typed
+        command = "" if listed else f"{facts.commands.report} --workers"
         yield Finding("participants_flagged", text + _power(found), figures, command, WARNING)
     else:
         text = (
