@@ -10,16 +10,19 @@ Objects are names (text) or whole numbers, any of them; `objects_` lists those t
 """
 
 import warnings
+from numbers import Integral, Real
 from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_array, validate_data
 
 from stream_engine.data.comparisons import Decoded, InvalidEvent, Kinds, Provenance, canonical_quadruplet
 from stream_engine.state.engine import Engine
 from stream_engine.state.snapshot import Snapshot
 
+COUNT, POSITIVE = Interval(Integral, 1, None, closed="left"), Interval(Real, 0, None, closed="neither")
 RandomState = int | np.random.RandomState | None
 COLUMNS = (
     ("anchor", "near", "far"),
@@ -50,6 +53,8 @@ def rows_of(estimator: Any, X: Any, y: Any = None, reset: bool = False) -> np.nd
     if isinstance(X, tuple) and len(X) == 2 and y is None:
         X, y = X
     X = _picked(X)
+    if isinstance(X, np.ndarray) and X.dtype == object and X.ndim == 2 and X.size:
+        X = values_of(X)  # before scikit-learn, which cannot compare the NA of pandas
     X = check_array(X, dtype=None) if estimator is None else validate_data(estimator, X, reset=reset, dtype=None)
     if X.shape[1] not in (3, 4):
         raise ValueError(f"X has {X.shape[1]} features, but comparisons have 3 (anchor, b, c) or 4 (i, j, k, l)")
@@ -67,13 +72,19 @@ def rows_of(estimator: Any, X: Any, y: Any = None, reset: bool = False) -> np.nd
 
 
 def _picked(X: Any) -> Any:
-    """Of a frame that has them, the columns of a comparison, without their names: near and far in `fit` may be left and
-    right in `predict`. Anything else as it is."""
+    """Of a frame the columns of a comparison, without their names: near and far in `fit` may be left and right in
+    `predict`. A frame whose columns are only numbered, and anything else, as it is. Raises ValueError for other
+    columns, since their order says nothing."""
     names = getattr(X, "column_names", getattr(X, "columns", ()))
     names = names if hasattr(X, "__dataframe__") or hasattr(X, "__arrow_c_stream__") else ()
     wanted = next((list(columns) for columns in COLUMNS if {*columns} <= {*map(str, names)}), None)
+    if wanted is None and [*map(str, names)] != [*map(str, range(len(names)))]:
+        raise ValueError(
+            f"X: got columns {', '.join(map(str, names))}, expected {'; or '.join(map(', '.join, COLUMNS))}. Rename "
+            "them, or pass an array"
+        )
     if wanted is None:
-        return X
+        return np.asarray(X) if len(names) else X
     return np.asarray(X.select(wanted) if hasattr(X, "column_names") else X[wanted])
 
 
@@ -206,11 +217,24 @@ def weights_of(sample_weight: Any, m: int) -> np.ndarray | None:
     return given.astype(np.int64)
 
 
-def snapshot_of(answers: Answers, accumulators: tuple[str, ...], groups: Any = None) -> Snapshot:
+def groups_of(groups: Any, m: int) -> np.ndarray | None:
+    """The participant of each row of X, as text. Raises ValueError.
+
+    >>> groups_of([7, "ann"], 2).tolist(), groups_of(None, 5)
+    (['7', 'ann'], None)
+    """
+    if groups is None:
+        return None
+    given = np.asarray(groups)
+    if given.shape != (m,):
+        raise ValueError(f"groups: got shape {given.shape}, expected ({m},), the participant of each row of X")
+    return given.astype(np.str_)
+
+
+def snapshot_of(answers: Answers, accumulators: tuple[str, ...], groups: np.ndarray | None = None) -> Snapshot:
     """What an engine knows after these comparisons; object i has the name str(objects[i]) and the id i. `groups`: who
-    gave the answer of each row of X. Raises ValueError."""
-    of_worker = groups is not None
-    engine = Engine((*accumulators, "worker_votes") if of_worker else accumulators, guard=False)
+    gave the answer of each row of X (`groups_of`)."""
+    engine = Engine(accumulators if groups is None else (*accumulators, "worker_votes"), guard=False)
     engine.learn(
         Decoded(
             [str(each) for each in answers.objects.tolist()],
@@ -220,20 +244,16 @@ def snapshot_of(answers: Answers, accumulators: tuple[str, ...], groups: Any = N
             [],
             {},
             [],
-            **(_who(answers, groups) if of_worker else {}),
+            **({} if groups is None else _who(answers, groups)),
         )
     )
     return engine.snapshot()
 
 
-def _who(answers: Answers, groups: Any) -> dict[str, Any]:
+def _who(answers: Answers, groups: np.ndarray) -> dict[str, Any]:
     """Provenance of each answer: the row of X it comes from is its event."""
-    given = np.asarray(groups)
-    rows = int(max(answers.of_triplet.max(initial=-1), answers.of_quadruplet.max(initial=-1))) + 1
-    if given.ndim != 1 or len(given) < rows:
-        raise ValueError(f"groups: got shape {given.shape}, expected the participant of each row of X")
-    names, worker = np.unique(given.astype(np.str_), return_inverse=True)
-    e, kind = len(given), np.zeros(len(given), np.int8)
+    names, worker = np.unique(groups, return_inverse=True)
+    e, kind = len(groups), np.zeros(len(groups), np.int8)
     of = answers.of_triplet.astype(np.int32), answers.of_quadruplet.astype(np.int32)
     told = Provenance(*of, kind, worker.astype(np.int32), names.tolist(), np.ones(e), np.full(e, np.nan))
     return {"provenance": told, "kinds": Kinds(*of, kind)}

@@ -8,15 +8,18 @@ Boosting gives votes, not probabilities: after many rounds their sum over all ro
 is a fit of its own, to votes about objects that the voters had not learned from.
 """
 
-from typing import Any, Self
+from numbers import Integral
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils._param_validation import Interval, Options
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from stream_engine.api.answers import (
+    COUNT,
     RandomState,
     answers_of,
     found_in,
@@ -78,6 +81,13 @@ class TripletBoostClassifier(ClassifierMixin, BaseEstimator):
     ['x', 'y']
     """
 
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "triplets": "no_validation",
+        "rounds": [COUNT],
+        "folds": [Options(Integral, {0}), Interval(Integral, 2, None, closed="left")],
+        "random_state": ["random_state"],
+    }
+
     def __init__(
         self, triplets: Any = None, rounds: int = 10_000, *, folds: int = 5, random_state: RandomState = 0
     ) -> None:
@@ -109,13 +119,7 @@ class TripletBoostClassifier(ClassifierMixin, BaseEstimator):
         ValueError
             For invalid input.
         """
-        if (
-            isinstance(self.folds, bool)
-            or not isinstance(self.folds, int | np.integer)
-            or self.folds == 1
-            or self.folds < 0
-        ):
-            raise ValueError(f"TripletBoostClassifier: got folds = {self.folds!r}, expected 0 or at least 2")
+        self._validate_params()
         X, y = validate_data(self, X, y, dtype=None)
         check_classification_targets(y)
         if self.triplets is None:

@@ -1,11 +1,22 @@
 """Clustering of objects from comparisons, in scikit-learn's conventions: the refit `sdp_clustering`."""
 
-from typing import Any, Self
+from numbers import Real
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClusterMixin
+from sklearn.utils._param_validation import Interval
 
-from stream_engine.api.answers import RandomState, answers_of, rows_of, seed_of, snapshot_of, weights_of, with_names
+from stream_engine.api.answers import (
+    COUNT,
+    RandomState,
+    answers_of,
+    rows_of,
+    seed_of,
+    snapshot_of,
+    weights_of,
+    with_names,
+)
 from stream_engine.refits import sdp_clustering
 
 
@@ -51,6 +62,15 @@ class ComparisonClustering(ClusterMixin, BaseEstimator):
     [0, 0, 0, 1, 1, 1]
     """
 
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "n_clusters": [COUNT, None],
+        "similarity": [str],
+        "tol": [Interval(Real, 0, 1, closed="neither")],
+        "max_iterations": [COUNT],
+        "n_objects": [COUNT, None],
+        "random_state": ["random_state"],
+    }
+
     def __init__(
         self,
         n_clusters: int | None = None,
@@ -93,6 +113,7 @@ class ComparisonClustering(ClusterMixin, BaseEstimator):
         ValueError
             For invalid input, and if clustering is impossible (`CannotRefit`).
         """
+        self._validate_params()
         rows = rows_of(self, X, y, reset=True)
         answers = answers_of(rows, self.n_objects, weights_of(sample_weight, len(rows)))
         auto = "adds4" if len(answers.quadruplets) else "adds3"

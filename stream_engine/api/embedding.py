@@ -4,12 +4,23 @@ It fits triplets and comparisons of four objects, answers new ones with probabil
 the objects lie, one row each, whatever comparisons it gets.
 """
 
-from typing import Any, Literal, Self
+from numbers import Real
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-from sklearn.utils import _safe_indexing
+from sklearn.utils._param_validation import Interval, StrOptions
 
-from stream_engine.api.answers import RandomState, answers_of, rows_of, seed_of, snapshot_of, weights_of
+from stream_engine.api.answers import (
+    COUNT,
+    POSITIVE,
+    RandomState,
+    answers_of,
+    groups_of,
+    rows_of,
+    seed_of,
+    snapshot_of,
+    weights_of,
+)
 from stream_engine.api.learned_objects import LearnedObjects
 from stream_engine.data.packed_names import unpack_names
 from stream_engine.embedding.fit import KERNELS
@@ -77,6 +88,19 @@ class OrdinalEmbedding(LearnedObjects):
     ((4, 1), True)
     """
 
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "n_components": [COUNT, None],
+        "kernel": [StrOptions(set(KERNELS)), None],
+        "ridge": [POSITIVE, None],
+        "lapse": ["boolean"],
+        "participants": [StrOptions({"test", "weights", "alike"})],
+        "held_out": [Interval(Real, 0, 1, closed="left")],
+        "tolerance": [Interval(Real, 0, None, closed="left")],
+        "max_iterations": [COUNT],
+        "n_objects": [COUNT, None],
+        "random_state": ["random_state"],
+    }
+
     def __init__(
         self,
         n_components: int | None = 2,
@@ -126,16 +150,10 @@ class OrdinalEmbedding(LearnedObjects):
         ValueError
             For invalid input, and if the fit is impossible (`CannotRefit`).
         """
+        self._validate_params()
         rows = rows_of(self, X, y, reset=True)
         answers = answers_of(rows, self.n_objects, weights_of(sample_weight, len(rows)))
-        if self.n_components is not None and self.n_components < 1:
-            raise ValueError(f"OrdinalEmbedding: got n_components = {self.n_components}, expected 1 or more, or None")
-        if self.kernel not in (None, *KERNELS):
-            raise ValueError(f"OrdinalEmbedding: got kernel {self.kernel!r}, expected {', '.join(KERNELS)} or None")
-        if self.participants not in ("test", "weights", "alike"):
-            raise ValueError(
-                f"OrdinalEmbedding: got participants = {self.participants!r}, expected 'test', 'weights' or 'alike'"
-            )
+        who = groups_of(groups, len(rows))
         by_lapse: Literal["worker", "all", "none"] = "none" if not self.lapse else "all" if groups is None else "worker"
         params = embedding.Params(
             dimensions=self.n_components,
@@ -144,7 +162,7 @@ class OrdinalEmbedding(LearnedObjects):
             lapse=by_lapse,
             participants=self.participants if by_lapse == "worker" else "alike",
         )
-        snapshot = snapshot_of(answers, ("triplet_counts", "quadruplet_counts"), groups)
+        snapshot = snapshot_of(answers, ("triplet_counts", "quadruplet_counts"), who)
         artifact = embedding.refit(
             snapshot,
             params,
@@ -183,10 +201,12 @@ class OrdinalEmbedding(LearnedObjects):
             Probabilities in the order of `classes_`; 0.5 for unknown objects.
         """
         p = super().predict_proba(X)[:, 1]
-        for name in () if groups is None else np.unique(np.asarray(groups)):
-            of = np.flatnonzero(np.asarray(groups) == name)
-            if str(name) in self.worker_lapse_:
-                p[of] = self._answer(_safe_indexing(X, of), of_participant(self._artifact, str(name))[0], 0.5)
+        if (who := groups_of(groups, len(p))) is not None:
+            rows = rows_of(self, X)
+            for name in np.unique(who).tolist():
+                if name in self.worker_lapse_:
+                    of = np.flatnonzero(who == name)
+                    p[of] = self._answer(rows[of], of_participant(self._artifact, name)[0], 0.5)
         return np.stack([1.0 - p, p], axis=1)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> float:

@@ -220,12 +220,22 @@ def _text(name: str, row: int, value: Any) -> str:
     >>> _text("near", 0, 16), _text("near", 1, 16.0), _text("near", 2, "b")
     ('16', '16', 'b')
     """
+    if (text := name_of(value)) is None:
+        raise _wrong(name, row, value, "a name: text or an integer")
+    return text
+
+
+def name_of(value: Any) -> str | None:
+    """A name as text, also where a whole number stands for it; None for anything else.
+
+    >>> name_of("b"), name_of(np.int64(16)), name_of(16.0), name_of(1.5), name_of(True)
+    ('b', '16', '16', None, None)
+    """
+    value = value.item() if isinstance(value, np.generic) else value
     if isinstance(value, str):
         return value
     whole = isinstance(value, (int, float)) and not isinstance(value, bool) and value == value // 1
-    if not whole:
-        raise _wrong(name, row, value, "a name: text or an integer")
-    return str(int(value))
+    return str(int(value)) if whole else None
 
 
 def _list(name: str, row: int, value: Any) -> list[str | None]:

@@ -20,6 +20,7 @@ from stream_engine.formats.record_columns import Records, records_of
 if TYPE_CHECKING:
     from stream_engine.service.settings import Settings
 
+ARGUMENTS = ("type", "columns", "where", "answers_by")  # that `read` and `predict` have
 LAYOUT = ("delimiter", "encoding", "header", "skip_rows", "format")  # how files of text are laid out
 
 
@@ -43,10 +44,13 @@ def options_of(
     )
 
 
-def check_layout(layout: Mapping[str, Any], paths: Sequence[str] | None) -> None:
-    """Raise `BadFrame` for what says nothing about the layout of files, or where there are no files."""
+def check_layout(layout: Mapping[str, Any], paths: Sequence[str] | None, *more: str) -> None:
+    """Raise `BadFrame` for what says nothing about the layout of files, or where there are no files. `more`: other
+    arguments that may be meant."""
     if unknown := [name for name in layout if name not in LAYOUT]:
-        raise BadFrame(f"got {unknown[0]}, expected one of {', '.join(LAYOUT)}")
+        from stream_engine.service.settings.loading import nearest
+
+        raise BadFrame(f"{unknown[0]}: unknown argument{nearest(unknown[0], (*ARGUMENTS, *more, *LAYOUT))}")
     if layout and paths is None:
         raise BadFrame(f"got {', '.join(layout)}, which describe text files; got no file")
 
@@ -134,7 +138,7 @@ def questions_in(data: Any, options: EventOptions, layout: Mapping[str, Any]) ->
     """The questions of a table, of rows or of files, read by the options of events; a table's rows count from 0.
     Raises `BadFrame`, `BadQuestion`."""
     paths = paths_in(data)
-    check_layout(layout, paths)
+    check_layout(layout, paths, "model", "participant")
     if paths is not None:
         from stream_engine.service.inferred import read
 

@@ -100,7 +100,7 @@ def read(
     options = options_of(type, columns, where, answers_by, codes)
     fields_of(options)  # raises for options that fit nothing
     paths = paths_in(data)
-    check_layout(layout, paths)
+    check_layout(layout, paths, "codes", "labels", "on_refused", "frames", "seed")
     if paths is not None and len(paths) == 1 and os.path.isdir(paths[0]):
         return Study(Store(paths[0]).published(), seed=seed, frames=frame_library(frames, ""), directory=paths[0])
     if paths is not None:

@@ -5,14 +5,18 @@ All answer new comparisons (`predict`, `predict_proba`, `score`), and their `tra
 KernelPCA(kernel="precomputed"))` draws a map.
 """
 
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
+from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from stream_engine.api.answers import (
+    COUNT,
+    POSITIVE,
     RandomState,
     answers_of,
+    groups_of,
     only_triplets,
     rows_of,
     seed_of,
@@ -75,6 +79,12 @@ class ComparisonKernel(_OfKernel):
     [1.0, 1.0, 0.0, 0.0]
     """
 
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "kernel": [StrOptions({"embedding", "k1", "k2"})],
+        "n_objects": [COUNT, None],
+        "random_state": ["random_state"],
+    }
+
     def __init__(
         self,
         kernel: Literal["embedding", "k1", "k2"] = "embedding",
@@ -110,14 +120,14 @@ class ComparisonKernel(_OfKernel):
         ValueError
             For invalid input, and if the fit is impossible (`CannotRefit`).
         """
-        if self.kernel not in ("embedding", "k1", "k2"):
-            raise ValueError(f"ComparisonKernel: got kernel {self.kernel!r}, expected embedding, k1 or k2")
+        self._validate_params()
         rows = rows_of(self, X, y, reset=True)
         answers = answers_of(rows, self.n_objects, weights_of(sample_weight, len(rows)))
+        who = groups_of(groups, len(rows))
         self.objects_, self.classes_ = answers.objects, np.array([-1, 1])
         seed = seed_of(self.random_state)
         if self.kernel == "embedding":
-            snapshot = snapshot_of(answers, ("triplet_counts", "quadruplet_counts"), groups)
+            snapshot = snapshot_of(answers, ("triplet_counts", "quadruplet_counts"), who)
             artifact = embedding_refit.refit(snapshot, embedding_refit.Params(), seed, evaluate=False)
             self.kernel_ = artifact.arrays["X"] @ artifact.arrays["X"].T
             self._model: Artifact | Calibration = artifact
@@ -199,6 +209,16 @@ class ComparisonEmbedding(_OfKernel):
     ((4, 1), [1])
     """
 
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "n_components": [COUNT, None],
+        "loss": [StrOptions({"ste", "hinge"})],
+        "lambda1": [POSITIVE, None],
+        "tolerance": [POSITIVE],
+        "max_iterations": [COUNT],
+        "n_objects": [COUNT, None],
+        "random_state": ["random_state"],
+    }
+
     def __init__(
         self,
         n_components: int | None = 2,
@@ -242,6 +262,7 @@ class ComparisonEmbedding(_OfKernel):
         SolverFailed
             If the tolerance is not reached.
         """
+        self._validate_params()
         rows = rows_of(self, X, y, reset=True)
         answers = answers_of(rows, self.n_objects, weights_of(sample_weight, len(rows)))
         only_triplets(answers, "the embedding")

@@ -11,7 +11,7 @@ import numpy as np
 
 from stream_engine import asking
 from stream_engine.api.feeding import Learning, RejectedRow
-from stream_engine.api.frames import frame
+from stream_engine.api.frames import BadFrame, frame, name_of
 from stream_engine.counts.worker_votes import names_of
 from stream_engine.refits import REFITS, refit_module
 from stream_engine.report.findings.words import some
@@ -136,12 +136,12 @@ class Study:
         )
         return self
 
-    def exclude(self, *participants: str) -> "Study":
+    def exclude(self, *participants: str | int) -> "Study":
         """A new study without the answers of these participants; this one remains unchanged.
 
         Parameters
         ----------
-        *participants : str
+        *participants : str or int
             Names, as in the column of participants.
 
         Returns
@@ -158,8 +158,9 @@ class Study:
         from stream_engine.state.exclusion import check_known, without
 
         whole = self._whole or self
-        check_known(participants, whole.snapshot, "exclude")
-        names = tuple(sorted({*self.published.excluded, *participants}))
+        more_names = [_participant("exclude", each) for each in participants]
+        check_known(more_names, whole.snapshot, "exclude")
+        names = tuple(sorted({*self.published.excluded, *more_names}))
         if not names:
             return self
         fewer = Published(without(whole.snapshot, names), {}, excluded=names)
@@ -168,12 +169,12 @@ class Study:
         made._whole = whole
         return made
 
-    def include(self, *participants: str) -> "Study":
+    def include(self, *participants: str | int) -> "Study":
         """Add excluded participants again; without arguments, all of them.
 
         Parameters
         ----------
-        *participants : str
+        *participants : str or int
             Names of excluded participants.
 
         Returns
@@ -186,12 +187,12 @@ class Study:
         ValueError
             If one of them is not excluded.
         """
-        names = self.published.excluded
-        if strangers := sorted(set(participants) - set(names)):
+        names, back = self.published.excluded, {_participant("include", each) for each in participants}
+        if strangers := sorted(back - set(names)):
             raise ValueError(f"include: {strangers[0]!r} is not excluded; excluded are {', '.join(names) or 'none'}")
         if self._whole is None:
             return self
-        left = set(names) - set(participants) if participants else set()
+        left = set(names) - back if back else set()
         return self._whole.exclude(*left) if left else self._whole
 
     def details(self, kind: str) -> dict[str, Any]:
@@ -282,9 +283,15 @@ class Study:
         -------
         Map
             Coordinates with their uncertainty; `Map.plot` draws them.
+
+        Raises
+        ------
+        ValueError
+            If d is not a positive integer, or if the answers are not sufficient (`CannotRefit`).
         """
         from stream_engine.api.object_map import Map
 
+        d = _count("map: d", d)
         held = self._artifact("embedding")
         if d is None or held.arrays["X"].shape[1] == d or (d == 2 and "picture" in held.arrays):
             return Map(self._material(embedding=held), self.frames, flat=d == 2)
@@ -305,9 +312,15 @@ class Study:
             share of random halves of the responses that assign the object to this cluster), second (the next most
             frequent cluster), between (whether it is between clusters, by its stability), and the verdict, the same in
             every row: "3 clusters", "no clusters: a continuum" (groups are then parts of it) or "cannot tell".
+
+        Raises
+        ------
+        ValueError
+            If k is not a positive integer, or if the answers are not sufficient (`CannotRefit`).
         """
         from stream_engine.exports.learned import cluster_table
 
+        k = _count("clusters: k", k)
         artifact = self._artifact("sdp_clustering") if k is None else self._other("sdp_clustering", k=k)
         columns = cluster_table(artifact, list(self.snapshot.objects))
         del columns["cluster_label"]
@@ -351,7 +364,7 @@ class Study:
         model: str | None = None,
         *,
         type: str | None = None,
-        participant: str | None = None,
+        participant: str | int | None = None,
         columns: Mapping[str, str | Sequence[str]] | None = None,
         where: Mapping[str, Any] | None = None,
         answers_by: str = "name",
@@ -368,8 +381,9 @@ class Study:
             A model of `models()`; by default the best one.
         type : str, optional
             Type of every event, as in `read`.
-        participant : str, optional
-            Whose answers to predict, by the embedding; by default those of a new participant.
+        participant : str or int, optional
+            Whose answers to predict, by the embedding; by default those of a new participant. A warning says if the
+            embedding knows nothing of them.
         columns : mapping, optional
             Name(s) of the column(s) for each field, as in `read`.
         where : mapping, optional
@@ -393,12 +407,15 @@ class Study:
         from stream_engine.api.options import options_of, questions_in
         from stream_engine.evaluation.answering import answered
 
+        whose = None if participant is None else _participant("predict", participant)
         rows, names, note = questions_in(questions, options_of(type, columns, where, answers_by), layout)
         if note:
             warnings.warn(note, stacklevel=2)
-        if model is None or model == "embedding" or participant is not None:
+        if model is None or model == "embedding" or whose is not None:
             self._artifact("embedding")
-        found = answered(self.published, names, model, participant)
+        found = answered(self.published, names, model, whose)
+        if whose is not None and found.as_group:
+            warnings.warn(self._as_group(whose), stacklevel=2)
         fields = list(dict.fromkeys(field for row in rows for field in row))
         answers: dict[str, Any] = {field: [row.get(field) for row in rows] for field in fields}
         answers["p"] = [None if p != p else p for p in found.p.tolist()]
@@ -531,6 +548,19 @@ class Study:
             lock.release()
         return folder
 
+    def _as_group(self, participant: str) -> str:
+        """Why the predictions of this participant are the group's."""
+        from stream_engine.state.exclusion import BadExclusion, check_known
+
+        prefix = "predict: by the group's weights"
+        if participant in self.published.excluded:
+            return f"{prefix}: participant {participant!r} is excluded"
+        try:
+            check_known([participant], self.snapshot, prefix)
+        except BadExclusion as error:
+            return str(error)
+        return f"{prefix}: participant {participant!r} has too few answers for weights or a lapse rate of their own"
+
     def _workers_named(self) -> bool:
         votes = self.snapshot.section("worker_votes")
         return bool(votes) and any(names_of(votes))
@@ -602,3 +632,19 @@ class Study:
         }
         cells = "".join(f"<tr><th>{head}</th><td>{escape(text)}</td></tr>" for head, text in rows.items() if text)
         return f"<table><caption>Study</caption>{cells}</table>"
+
+
+def _participant(what: str, given: Any) -> str:
+    """The name of a participant as `read` has it. Raises `BadFrame`."""
+    if (name := name_of(given)) is None:
+        raise BadFrame(f"{what}: got the participant {given!r} ({type(given).__name__}), expected text or an integer")
+    return name
+
+
+def _count(what: str, given: Any) -> int | None:
+    """A number of something, or None. Raises ValueError."""
+    if given is None:
+        return None
+    if not isinstance(given, int | np.integer) or isinstance(given, bool) or given < 1:
+        raise ValueError(f"{what}: got {given!r}, expected an integer from 1, or None")
+    return int(given)

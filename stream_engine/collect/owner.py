@@ -106,7 +106,7 @@ class Owner:
         """Where the study stands, all of it; only `since_start` is of this process: requests that it refused, answers
         that it was sent again."""
         people, quota = self._people, self._people.study.quota
-        everybody = people.sessions.people.values()
+        everybody = people.sessions.participants().values()
         ended = [people.ended(each) for each in everybody]
         said = {
             "study": self._access.study,
@@ -148,7 +148,7 @@ class Owner:
         return _csv(("worker", "link"), rows)
 
     async def _participants(self, request: Request) -> Response:
-        """One row a participant."""
+        """One row for everybody who was sent a question."""
         return _csv(*self._people_table())
 
     def _people_table(self) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
@@ -166,7 +166,7 @@ class Owner:
                 people.ended(each),
                 people.progress(worker, each).get("code", ""),
             )
-            for worker, each in people.sessions.people.items()
+            for worker, each in people.sessions.participants().items()
         ]
         return head, rows
 
@@ -229,7 +229,7 @@ class _Figures(Collector):
         for what, n in people.counts.items():
             counted.add_metric([what], n)
         figures = {
-            "collect_people": ("Participants who received questions.", len(people.sessions.people)),
+            "collect_people": ("Participants who received questions.", len(people.sessions.participants())),
             "collect_waiting": ("Unanswered questions.", len(people.sessions.open)),
             "collect_ready": ("Model-chosen questions in the queue.", len(people.pool.ready)),
             "collect_answers_counted": ("Answers in the log.", people.sessions.total),

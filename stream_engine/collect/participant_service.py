@@ -201,6 +201,7 @@ class ParticipantService:
 
     async def questions(self, worker: str, n: int, again: bool) -> dict[str, Any]:
         """n questions for a person; with `again` those that he was sent and has not answered, where there are some.
+        Where there are none, `why` says so, unless the study has ended for him.
 
         Raises `Rejection`."""
         now, person = self._clock(), self.sessions.person(worker)
@@ -232,7 +233,10 @@ class ParticipantService:
             self._tell_maker(screen)
         await _all(written)
         self.counts["asked"] += len(written)
-        return {"questions": [each.public() for each in screens], **self.progress(worker, person, ended)}
+        said = {"questions": [each.public() for each in screens], **self.progress(worker, person, ended)}
+        if not screens and not ended:
+            said["why"] = f"{waiting} questions are unanswered, and no others are left; get them again with again=1"
+        return said
 
     def progress(self, worker: str, person: ParticipantSession, ended: str = "") -> dict[str, Any]:
         """How far a participant is, with their completion code when they have done all. Catch trials count like other

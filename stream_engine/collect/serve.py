@@ -32,7 +32,7 @@ from stream_engine.collect.question_maker import MakerSettings, Reply, Request
 from stream_engine.collect.routes import Routes
 from stream_engine.collect.sessions import restored
 from stream_engine.collect.stimuli import Stimuli, keep, stored_objects
-from stream_engine.collect.study import Study
+from stream_engine.collect.study import Study, check_objects
 from stream_engine.data.container import Corrupt
 from stream_engine.service.context import Requests
 from stream_engine.service.http.access import Refusals
@@ -76,6 +76,7 @@ def collect(place: Place, study: Study, log: FilteringBoundLogger, say: Callable
         requests = Requests()
         stack.enter_context(requests.from_signals())
         stimuli = Stimuli(stored_objects(folder / "objects") if place.objects is None else place.objects)
+        check_objects(study, stimuli.shown, place.study)
         settings = configuration.load(place.config, {})
         try:
             stack.callback(FolderLock(folder).release)

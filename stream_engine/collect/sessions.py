@@ -43,6 +43,11 @@ class ParticipantSession:
     first: float = 0.0  # when he was asked for the first time
     latest: float = 0.0  # when he answered last
 
+    @property
+    def takes_part(self) -> bool:
+        """Whether he was sent a question: who only saw the consent form, or declined, was not."""
+        return bool(self.first or self.latest)
+
 
 class Sessions:
     """All people of a study. Used by one thread."""
@@ -53,6 +58,10 @@ class Sessions:
         self.answered: dict[str, str] = {}  # id -> worker
         self.given_up: set[str] = set()  # ids that were answered too late, or never
         self.total = 0  # answers, without catch trials
+
+    def participants(self) -> dict[str, ParticipantSession]:
+        """Everybody who takes part, by worker."""
+        return {worker: each for worker, each in self.people.items() if each.takes_part}
 
     def person(self, worker: str) -> ParticipantSession:
         """Of that name, made when new."""

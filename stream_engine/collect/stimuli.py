@@ -60,7 +60,7 @@ class Stimuli:
     """The objects of a study in the order in which they came. Any thread may read; one looks for more."""
 
     def __init__(self, path: str | os.PathLike[str]):
-        """Raises `BadStimuli`: nothing there, or fewer than 3 objects."""
+        """Raises `BadStimuli`: nothing there, an object listed twice, or fewer than 3 objects."""
         self.path = Path(path)
         self.names: list[str] = []
         self.shown: dict[str, Stimulus] = {}
@@ -71,6 +71,8 @@ class Stimuli:
         self._looked = 0.0
         if not self.path.exists():
             raise BadStimuli(f"--objects {path}: does not exist; expected a folder or a file")
+        if self.folder is None:
+            self._check_distinct()
         self.look()
         if len(self.names) < 3:
             some = "".join(f"; {where}: {why}" for where, why in list(self.passed_over.items())[:3])
@@ -80,6 +82,15 @@ class Stimuli:
     def folder(self) -> Path | None:
         """Where a new file would become an object; None where a table or a list of names says what there is."""
         return self.path if self.path.is_dir() else None
+
+    def _check_distinct(self) -> None:
+        """Raise `BadStimuli` where a list or a table names an object twice: a name may be mistyped."""
+        first: dict[str, str] = {}
+        for where, name, _ in self._found():
+            if name and name in first:
+                said = f"got {name!r} again, as in {first[name]}; expected each object once"
+                raise BadStimuli(f"--objects {self.path}: {where}: {said}")
+            first[name] = where
 
     def look(self) -> list[str]:
         """Take up objects that have come; returns their names. Nothing changes for those that were there."""

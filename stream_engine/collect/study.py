@@ -9,7 +9,8 @@ study is told from one to a question that was never asked.
 
 import secrets
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -18,6 +19,7 @@ from msgspec import Meta, Struct
 
 from stream_engine.asking import BY_MODEL, DEFAULT, RANDOM_SHARE, STRATEGIES
 from stream_engine.service.settings import BadSettings
+from stream_engine.service.settings.loading import in_one_line
 
 _Count = Annotated[int, Meta(ge=0)]
 _Positive = Annotated[int, Meta(ge=1)]
@@ -87,14 +89,15 @@ class CatchTrial(_Section, frozen=True):
 
     def __post_init__(self):
         if self.right not in self.shown or len({*self.shown, self.anchor}) != len(self.shown) + 1:
-            raise ValueError("catch: expected distinct objects, with the right one among those shown")
+            got = f"anchor {self.anchor!r}, shown {', '.join(self.shown)}, right {self.right!r}"
+            raise ValueError(f"got {got}; expected distinct objects, with the right one among those shown")
 
 
 class Catching(_Section, frozen=True):
     """Frequency of catch trials, and the consequence of failing them."""
 
     every: _Count = 15  # answers between two catch trials; 0: none
-    most_failed: _Count = 0  # exclude participants who fail more; 0: no limit
+    most_failed: _Count = 0  # participants who fail more get no more questions; 0: no limit
 
 
 class Access(_Section, frozen=True):
@@ -127,6 +130,11 @@ class Study(_Section, frozen=True):
                     f"catch: got anchor {trial.anchor!r} and {len(trial.shown)} shown, expected for type "
                     f"{self.asking.type} {'an anchor and at least 2' if wanted else 'no anchor and 3'}"
                 )
+        if self.catching.most_failed and not (self.catch and self.catching.every):
+            raise ValueError(
+                f"catching.most_failed: got {self.catching.most_failed} without catch trials, expected a table "
+                "[[catch]], and every above 0"
+            )
 
 
 def load(path: str | None) -> Study:
@@ -137,8 +145,27 @@ def load(path: str | None) -> Study:
         return msgspec.convert(tomllib.loads(Path(path).read_text("utf-8")), Study)
     except OSError as error:
         raise BadSettings(f"--study {path}: {error.strerror}") from None
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
+    except msgspec.ValidationError as error:
+        raise BadSettings(f"--study {path}: {in_one_line(error, Study).removeprefix('settings: ')}") from None
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise BadSettings(f"--study {path}: {error}") from None
+
+
+def check_objects(study: Study, objects: Collection[str], path: str | None) -> None:
+    """Raise `BadSettings` where the study, from the file at `path`, cannot be about these objects: one line."""
+    where = f"--study {path}: "
+    for trial in study.catch:
+        for name in filter(None, (trial.anchor, *trial.shown)):
+            if name not in objects:
+                near = get_close_matches(name, objects, 1)
+                meant = f"did you mean {near[0]!r}?" if near else f"expected one of the {len(objects):,} of --objects"
+                raise BadSettings(f"{where}catch: there is no object {name!r}; {meant}")
+    most = len(objects) - 1  # beside the anchor
+    if study.asking.shown > most:
+        raise BadSettings(
+            f"{where}asking.shown: got {study.asking.shown}, expected at most {most}: there are {len(objects)} "
+            "objects, one of which is the anchor"
+        )
 
 
 REPEAT, CATCH = "repeat", "catch"  # samplers of their own, beside those of the room `asking`

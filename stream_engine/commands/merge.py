@@ -4,7 +4,7 @@ or with `--into N` the states of N shares (`service.repair.reshard`).
 Accumulators are summed and names united exactly; the guard is order-dependent, so the kept comparisons of one are
 offered to the other (acyclic again, but not what one arrival order would have kept). The states are taken in the order
 of their first partition, so the result does not depend on the order in which they are named, and merging the same
-states again changes nothing.
+states again changes nothing. A participant who is excluded in one of the states is excluded in the sum.
 """
 
 from collections.abc import Iterable
@@ -28,7 +28,8 @@ def command(states: tuple[str, ...], out: str, into: int | None) -> None:
     """Sum states that read disjoint partitions, or redistribute them over N shards.
 
     The sum equals the state of a single process. With --into, STATE... is a complete set of shards, and the new states
-    are OUT/shard-0, OUT/shard-1, and so on.
+    are OUT/shard-0, OUT/shard-1, and so on. A participant who is excluded in one of the states is excluded in all new
+    ones.
     """
     if into is not None:
         _redistribute(states, into, Path(out).absolute())
@@ -38,6 +39,7 @@ def command(states: tuple[str, ...], out: str, into: int | None) -> None:
         f"snapshot {merged.sequence} of {out}: {merged.counters['comparisons']:,} comparisons over "
         f"{len(merged.objects):,} objects from {len(set(states))} states" + ("" if new else "; it existed already")
     )
+    _say_excluded(Store(out).excluded())
 
 
 def merge(states: Iterable[str], out: str) -> tuple[Snapshot, bool]:
@@ -45,7 +47,8 @@ def merge(states: Iterable[str], out: str) -> tuple[Snapshot, bool]:
 
     Raises NoSuchSnapshot, Corrupt, StateInUse, OverlappingStates.
     """
-    snapshots = [_newest(state) for state in dict.fromkeys(states)]
+    states = tuple(dict.fromkeys(states))
+    snapshots = [_newest(state) for state in states]
     if not snapshots:
         raise NoSuchSnapshot("merge: no state given")
     snapshots.sort(key=lambda s: (min(s.positions, default=""), s.digest))
@@ -56,7 +59,9 @@ def merge(states: Iterable[str], out: str) -> tuple[Snapshot, bool]:
     engine.sequence = 0
     lock = Lock(out)
     try:
-        return _published(Store(out), engine)
+        published = _published(Store(out), engine)
+        Store(out).exclude(_excluded_in(states))
+        return published
     finally:
         lock.release()
 
@@ -69,10 +74,26 @@ def _redistribute(states: tuple[str, ...], into: int, out: Path) -> None:
         for state, _ in old_states(states):
             stack.callback(Lock(state).release)
         made = reshard(old_states(states), into, out, Disk())  # as they are now that nobody writes
+    excluded = _excluded_in(states)
     for each in made:
+        Store(each.directory).exclude(excluded)
         counted, read = each.snapshot.counters["comparisons"], len(each.snapshot.positions)
         click.echo(f"{each.directory}: share {each.share or 'of all'}, {read:,} partitions, {counted:,} comparisons")
     click.echo("shard-0 has all counts; the other states start empty at their positions. `merge` gives the sum.")
+    _say_excluded(excluded)
+
+
+def _excluded_in(states: Iterable[str]) -> tuple[str, ...]:
+    """The participants who are excluded in any of the states."""
+    return tuple(sorted({name for state in states for name in Store(state).excluded()}))
+
+
+def _say_excluded(names: tuple[str, ...]) -> None:
+    if names:
+        click.echo(
+            f"Excluded, as in the states: {', '.join(names)}. To include them: report or refit --include "
+            "participant=NAME"
+        )
 
 
 def _newest(state: str) -> Snapshot:

@@ -16,11 +16,13 @@ Rows = Callable[[Sequence[Four]], np.ndarray]
 
 
 class Answers(NamedTuple):
-    """`p` (m,) is NaN where no model knows; `by` (m,) names of models; `about` says in a line what answered them."""
+    """`p` (m,) is NaN where no model knows; `by` (m,) names of models; `about` says in a line what answered them.
+    `as_group`: a participant was given of whom the model knows nothing, so `p` is the group's."""
 
     p: np.ndarray
     by: np.ndarray
     about: str
+    as_group: bool = False
 
 
 class Answering:
@@ -31,9 +33,9 @@ class Answering:
         """The model of that name or the best; `participant`: the embedding, as this participant answers. Raises
         `NoModel`."""
         if participant is None:
-            self._model, self._as_whom = model(published, name), ""
+            self._model, self._as_whom, self._known = model(published, name), "", True
         else:
-            self._model, self._as_whom = _as_participant(published, name, participant)
+            self._model, self._as_whom, self._known = _as_participant(published, name, participant)
         self._rows = _rows_by_name(published)
 
     @property
@@ -50,7 +52,7 @@ class Answering:
         about = f"{len(names):,} questions predicted by {chosen.name}{told}{self._as_whom}"
         if unknown:
             about += f"; {unknown:,} without p: an object is unknown, or the model does not predict this kind"
-        return Answers(p, by, about)
+        return Answers(p, by, about, not self._known)
 
 
 def answered(
@@ -60,8 +62,8 @@ def answered(
     return Answering(published, name, participant).answers(names)
 
 
-def _as_participant(published: Published, name: str | None, participant: str) -> tuple[Model, str]:
-    """The embedding as one participant answers, and how it is said. Raises `NoModel`."""
+def _as_participant(published: Published, name: str | None, participant: str) -> tuple[Model, str, bool]:
+    """The embedding as one participant answers, how it is said, and whether it knows them. Raises `NoModel`."""
     chosen = model(published, "embedding")
     if name not in (None, chosen.name):
         raise NoModel(
@@ -74,7 +76,7 @@ def _as_participant(published: Published, name: str | None, participant: str) ->
         loss, whose = chosen.log_loss, "the group's weights: unknown to the model, or fewer than 20 answers"
     elif not found.weighted:
         whose = "own lapse rate; no individual differences found"
-    return chosen._replace(probability=given, log_loss=loss), f" as participant {participant} ({whose})"
+    return chosen._replace(probability=given, log_loss=loss), f" as participant {participant} ({whose})", found.known
 
 
 def _rows_by_name(published: Published) -> Rows:

@@ -265,10 +265,10 @@ def _told(heard: Verdict) -> str:
 
 
 def _borderline(heard: Verdict) -> str:
-    """What is added where the 95 % interval of p, which is counted in simulations, includes `LEVEL`; after an early
-    end it is not known well enough."""
+    """What is added where the 95 % interval of p, which is counted in simulations, includes `LEVEL`; not where
+    none of them was as clear."""
     p, drawn = heard.p_continuum, heard.drawn
-    unsure = drawn > FIRST and abs(p - LEVEL) < 1.96 * np.sqrt(p * (1 - p) / drawn)
+    unsure = p > 1.5 / (drawn + 1) and abs(p - LEVEL) < 1.96 * np.sqrt(p * (1 - p) / drawn)
     return (
         f"; this is borderline: p is known from {drawn} simulations, and another seed may decide otherwise"
         if unsure

@@ -19,10 +19,11 @@
     const share = study.people ? `${Math.round(100 * study.done / study.people)} % of those who started` : "no participant has started yet";
     byId("study-tiles").replaceChildren(
       tile("Answers", whole(study.answers), study.wanted ? `of ${whole(study.wanted)}; ${each}` : each),
-      tile("Participants", whole(study.people), study.excluded ? `${whole(study.excluded)} excluded: failed catch trials` : "none excluded"),
+      tile("Participants", whole(study.people), study.excluded ? `${whole(study.excluded)} screened out by catch trials` : "none screened out"),
       tile("Completed", whole(study.done), share),
       tile("Unanswered questions", whole(study.waiting), "sent, not answered yet"),
     );
+    byId("study-screened").hidden = !study.excluded;
     const said = paused ? "Paused: participants get no new questions." : study.enough ? "The study has all the answers that it needs." : "Open: participants get questions.";
     if (byId("study-said").textContent !== said) byId("study-said").textContent = said;   // else it is read out again
     byId("pause").textContent = paused ? "Resume" : "Pause";
@@ -31,6 +32,7 @@
 
   // -- participants --------------------------------------------------------------------------------------------------
   const HEADS = ["participant", "progress", "answers", "catch trials passed", "failed", "last answer", "status", "flagged because"];
+  const STATUS = { "": "in progress", done: "completed", excluded: "screened out" };
   byId("table-participants").querySelector("thead tr").append(...HEADS.map((head) => made("th", head, { scope: "col" })));
   function flags() {   // as the report of the newest snapshot has them
     const found = new Map(), table = byId("table-workers");
@@ -46,7 +48,7 @@
     const last = each.latest ? new Date(1000 * each.latest).toLocaleString([], { dateStyle: "short", timeStyle: "short" }) : "";
     const flag = flagged.get(each.worker) || "";
     line.append(made("th", each.worker, { scope: "row" }), bar, cell(of ? `${each.answers} of ${of}` : whole(each.answers), true), cell(each.catch_passed, true),
-      cell(each.catch_failed, true), cell(last), cell(each.ended === "done" ? "completed" : each.ended || "in progress"), made("td", flag, flag ? { className: "flag" } : {}));
+      cell(each.catch_failed, true), cell(last), cell(STATUS[each.ended]), made("td", flag, flag ? { className: "flag" } : {}));
     return line;
   }
   function list(people, of) {

@@ -92,7 +92,7 @@ def open_run(
     """
     raised_limit()
     log, metrics = context.log, context.metrics
-    stack.callback(Lock(directory).release)
+    stack.callback(Lock(directory, "stop that run first, or give this one a --state of its own").release)
     available_memory.give(available_memory.limit_in_bytes(settings.memory_gb))
     stack.callback(available_memory.give, None)
     store = _store(settings, directory, context)

@@ -360,15 +360,14 @@ def _used(snapshot: Snapshot, use: Callable[[Snapshot], object] | None) -> None:
 
 
 class Lock:
-    """Ownership of a state directory; released by the system when the process ends, however it ends."""
+    """Ownership of a state directory; released by the system when the process ends, however it ends. `instead`: what
+    to do where another process owns it."""
 
-    def __init__(self, directory: str | Path):
+    def __init__(self, directory: str | Path, instead: str = "stop that run first"):
         try:
             self._folder = FolderLock(directory)
         except FolderInUse as error:
-            raise StateInUse(
-                f"{directory}: in use by process {error.owner}; give this one a --state of its own"
-            ) from None
+            raise StateInUse(f"{directory}: in use by process {error.owner}; {instead}") from None
         sweeping.finish(directory)
 
     def release(self) -> None:

@@ -112,8 +112,10 @@ def test_who_answered_is_believed_as_far_as_it_deserves(world):
     assert set(lapse) == {"ann", "bob", "eve"} and lapse["eve"] > 0.5 > 0.2 > max(lapse["ann"], lapse["bob"])
     assert OrdinalEmbedding(2, kernel="ste", ridge=0.1).fit(rows).worker_lapse_ == {}
     assert ComparisonKernel().fit(rows, groups=who).kernel_.shape == (N, N)
-    with pytest.raises(ValueError, match=r"groups.*\(2,\)"):
-        model.fit(rows, groups=who[:2])
+    for where in (model.fit, model.predict_proba, model.score, ComparisonKernel("k1").fit):
+        for wrong in (who[:2], np.append(who, "ann"), who[:, None], "ann"):
+            with pytest.raises(ValueError, match=rf"^groups: got shape \(.*\), expected \({len(rows)},\), "):
+                where(rows, groups=wrong)
 
 
 def test_who_sees_it_differently_is_predicted_by_weights_of_their_own():
@@ -129,8 +131,21 @@ def test_who_sees_it_differently_is_predicted_by_weights_of_their_own():
     assert not np.array_equal(p[0], model.predict_proba(fresh[:4])[0])
     alike = OrdinalEmbedding(2, kernel="ste", ridge=0.3, participants="alike").fit(rows, groups=who)
     assert alike.participant_weights_ == {}
-    with pytest.raises(ValueError, match="got participants = 'all'"):
-        OrdinalEmbedding(2, participants="all").fit(rows, groups=who)
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
+def test_a_frame_is_read_by_its_names(model, world):
+    rows = world[0]
+    for names in (["x", "y", "z"], ["winner", "loser", "head"], ["near", "far", "anchors"]):
+        for frame in (pd.DataFrame, lambda data, columns: pl.DataFrame(data, columns, orient="row")):
+            with pytest.raises(ValueError, match=f"^X: got columns {', '.join(names)}, expected anchor, near, far; or"):
+                model.fit(frame(rows, columns=names))
+    numbered = learned(model.fit(pd.DataFrame(rows)))
+    np.testing.assert_array_equal(numbered, learned(model.fit(rows)))
+    lacking = pd.DataFrame(CALLED["words"][rows], columns=["anchor", "near", "far"]).astype("string")
+    lacking.loc[3, "far"] = pd.NA
+    with pytest.raises(ValueError, match=r"^X row 3: got \['object .*<NA>\], expected objects: names"):
+        model.fit(lacking)
 
 
 def test_objects_that_nobody_saw_are_a_coins(world):

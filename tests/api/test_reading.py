@@ -304,6 +304,16 @@ def test_the_guard_judges_in_order_however_much_waits(monkeypatch):
     assert len(study) == 700 and "6 objects" in repr(study) and study.fitted == ()
 
 
+def test_an_unknown_argument_is_told_which_one_is_meant():
+    for given, says in (
+        ({"colums": {}}, "^colums: unknown argument; did you mean columns"),
+        ({"delim": ";"}, "^delim: unknown argument; did you mean delimiter"),
+        ({"qqq": 1}, "^qqq: unknown argument; known are type, columns, where, .* seed, delimiter, "),
+    ):
+        with pytest.raises(ValueError, match=says):
+            se.read([("a", "b", "c")], **given)
+
+
 def test_what_people_hand_over():
     rows = pd.DataFrame([("a", "b", "c"), ("a", "c", "b"), ("c", "b", "a")], columns=["anchor", "near", "far"])
     wanted = bytes_of(se.read(rows))

@@ -1,6 +1,7 @@
 """`Study`: what it says is what refits, exports and the report say; it comes in the frames that were read."""
 
 import io
+import warnings
 
 import matplotlib
 
@@ -59,6 +60,12 @@ def test_what_is_asked_for_is_fitted_once_and_kept(answers):
     assert study.map(1).d == 1 and first.d == artifact.arrays["X"].shape[1] and study.fitted == ("embedding",)
     assert study.fit("embedding", dimensions=1).published.artifacts["embedding"].arrays["X"].shape == (12, 1)
     assert study.details("embedding")["kernel"] in ("ste", "t-ste")
+    assert study.map(np.int64(1)).d == 1
+    for d in (0, -1, 1.5, True, "two"):
+        with pytest.raises(ValueError, match=f"^map: d: got {d!r}, expected an integer from 1, or None$"):
+            study.map(d)
+    with pytest.raises(ValueError, match="^clusters: k: got 0, expected"):
+        study.clusters(0)
 
 
 def test_clusters_are_those_of_the_refit(study):
@@ -152,12 +159,42 @@ def test_predictions(study, tmp_path):
     assert study.predict(file, encoding="latin-1", **options)["p"].tolist() == [*told["p"], told["p"][0]]
     with pytest.raises(ValueError, match="got encoding, "):
         study.predict([nearer], encoding="latin-1")
+    with pytest.raises(ValueError, match="^modell: unknown argument; did you mean model"):
+        study.predict([nearer], modell="adds3")
     with pytest.warns(UserWarning, match=stating("1 … 3 … 2 … anchor")):
         assert study.predict([nearer, unknown, ("a", "a", "b")])["p"].isna().tolist() == [False, True, True]
     with pytest.raises(ValueError, match=stating("1 … anchor 'a', left 'a'")):
         study.predict([nearer, ("a", "a", "b")])
     with pytest.raises(NoModel, match="kernel_learning"):
         study.predict([nearer], "kernel_learning")
+
+
+def test_a_participant_is_known_by_name_or_number(answers):
+    """Frames hold names as integers too; what is not known of somebody is said, not passed over."""
+    number = {f"w{each}": 70 + each for each in range(5)}
+    few = answers[:2].assign(worker=[90, 90])
+    study = se.read(pd.concat([answers.assign(worker=answers.worker.map(number)), few], ignore_index=True))
+    question = [("object 0", "object 3", "object 1")]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        group, guesser = study.predict(question), study.predict(question, participant=74)
+        for same in ("74", 74.0, np.int64(74)):
+            assert study.predict(question, participant=same).equals(guesser)
+    assert not guesser["p"].equals(group["p"])
+    for unknown, says in (
+        ("7", "did you mean 7"),
+        ("bob", "6 participants are named"),
+        (90, "'90' has too few answers"),
+    ):
+        with pytest.warns(UserWarning, match=f"^predict: by the group's weights: [^\n]*{says}"):
+            assert study.predict(question, participant=unknown)["p"].equals(study.predict(question, "embedding")["p"])
+    fewer = study.exclude(74, "73")
+    assert fewer.published.excluded == ("73", "74") and fewer.include(73).published.excluded == ("74",)
+    with pytest.warns(UserWarning, match="'74' is excluded"):
+        fewer.predict(question, participant=74)
+    for what in (study.exclude, fewer.include, lambda given: study.predict(question, participant=given)):
+        with pytest.raises(ValueError, match=r"got the participant 1.5 \(float\), expected text or an integer"):
+            what(1.5)
 
 
 def test_questions(study, answers):

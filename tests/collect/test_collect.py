@@ -205,9 +205,13 @@ def test_late_answers_and_consent_and_invitations(collecting):
     asked = {"worker": "p0001", "key": key}
     needed = get(f"{study.base}/questions", params=asked).json()
     assert needed["consent"] == "needed" and needed["questions"] == []
+    for path in ("/participants.csv", "/participants.json"):  # whoever is sent no question takes no part
+        assert "p0001" not in study.owner(path).text
+    assert study.study()["people"] == 0
     assert post(f"{study.base}/consent", params={"key": key}, json={"worker": "p0002"}).status_code == 403
     assert post(f"{study.base}/consent", params={"key": key}, json={"worker": "p0001"}).status_code == 200
     question = get(f"{study.base}/questions", params=asked).json()["questions"][0]
+    assert study.study()["people"] == 1 and "p0001" in study.owner("/participants.csv").text
     time.sleep(0.6)
     body = {"id": question["id"], "worker": "p0001", "chosen": question["shown"][0]}
     late = post(f"{study.base}/answers", params={"key": key}, json=body)
@@ -284,9 +288,26 @@ def test_behind_a_proxy_with_a_prefix(collecting):
 @pytest.mark.parametrize(
     "study, said",
     [
-        ("[quota]\nperson = -1\n", "--study .*: Expected `int` >= 0"),
+        ("[quota]\nperson = -1\n", "--study .*: quota.person: expected `int` >= 0"),
+        ("[asking]\nshwn = 2\n", r"--study .*: asking.shwn: unknown key; did you mean shown\?"),
+        ("[asking]\nshown = 12\n", "--study .*: asking.shown: got 12, expected at most 11: there are 12 objects"),
+        (
+            "[catching]\nmost_failed = 1\n",
+            r"--study \S*: catching.most_failed: got 1 without catch trials, .*\[\[catch",
+        ),
+        (
+            "[[catch]]\nanchor = 'apple'\nshown = ['pear', 'bas']\nright = 'pear'\n",
+            r"--study .*: catch: there is no object 'bas'; did you mean 'bus'\?",
+        ),
+        (
+            "[[catch]]\nanchor = 'xyz'\nshown = ['pear', 'bus']\nright = 'pear'\n",
+            "--study .*: catch: there is no object 'xyz'; expected one of the 12 of --objects",
+        ),
         ("[asking]\nstrategy = 'best'\n", "strategy.*'best'"),
-        ("[[catch]]\nanchor = 'a'\nshown = ['b', 'c']\nright = 'd'\n", "shown"),
+        (
+            "[[catch]]\nanchor = 'a'\nshown = ['b', 'c']\nright = 'd'\n",
+            r"--study .*: catch\[0\]: got anchor .*right 'd'; expected",
+        ),
         ("x = ", "--study .*: Invalid value"),
     ],
 )

@@ -160,6 +160,12 @@ def test_catch_trials_end_it_for_who_does_not_look(collecting, watched):
     assert "right" not in json.dumps(study.log()) and found.wrong == []
     page.reload()
     page.wait_for_selector("#excluded:visible")
+    owner = watched(allowed=f"{study.base}/").page
+    owner.goto(f"{study.base}/owner?token={study.token}")
+    owner.wait_for_selector("#study-screened:visible")
+    said = owner.inner_text("#study-screened")
+    assert "stay in the models" in said and "report --state DIR --exclude participant=NAME" in said
+    assert "screened out" in owner.inner_text("#table-participants tbody")
 
 
 def _wrong_way(page) -> bool:

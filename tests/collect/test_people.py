@@ -100,7 +100,10 @@ def test_a_person_is_asked_no_more_than_his_quota(study):
     people, _, _ = study(Study(quota=Quota(person=5)))
 
     async def ask():
-        many = [len((await people.questions("w", 3, False))["questions"]) for _ in range(3)]
+        said = [await people.questions("w", 3, False) for _ in range(3)]
+        assert ["why" in each for each in said] == [False, False, True] and said[2]["ended"] == ""
+        assert said[2]["why"].startswith("5 questions are unanswered") and "again=1" in said[2]["why"]
+        many = [len(each["questions"]) for each in said]
         again = (await people.questions("w", 4, True))["questions"]
         return many, [each["id"] for each in again], (await people.questions("v", 9, False))["questions"]
 

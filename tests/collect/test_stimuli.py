@@ -77,7 +77,7 @@ def test_a_file_of_another_kind_and_a_folder_are_named(three):
 
 def test_a_list_has_an_object_a_line(tmp_path):
     path = tmp_path / "names"
-    path.write_bytes(b"\xef\xbb\xbfone\r\n\r\n  two, or so\t\none\nthree")
+    path.write_bytes(b"\xef\xbb\xbfone\r\n\r\n  two, or so\t\nthree")
     stimuli = Stimuli(path)
     assert stimuli.names == ["one", "two, or so", "three"] and stimuli.folder is None and not stimuli.passed_over
     assert stimuli.shown["two, or so"] == Stimulus("two, or so")
@@ -138,7 +138,9 @@ def test_a_file_whose_name_is_no_text_is_passed_over(three):
 @pytest.mark.parametrize(
     ("file", "body", "said"),
     [
-        ("names.txt", b"a\nb\na\n", "--objects PATH: .*2 objects.*3"),
+        ("names.txt", b"a\nb\na\n", "--objects PATH: line 3: got 'a' again, as in line 1; expected each object once"),
+        ("names.txt", b"a\nb\n", "--objects PATH: .*2 objects.*3"),
+        ("table.csv", b"object\na\nb\nc\nb\n", "--objects PATH: line 5: got 'b' again, as in line 3; .*"),
         (
             "table.csv",
             b"name,image\na,b\n",

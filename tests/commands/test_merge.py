@@ -6,6 +6,7 @@ import random
 import numpy as np
 import pytest
 
+from stream_engine.state.store import Store
 from tests.end_to_end.test_service import stream
 from tests.support.process import engine, jsonl, one_line, summary
 
@@ -60,6 +61,22 @@ def test_order_of_the_states_and_repetition_do_not_matter(shards, tmp_path):
     assert "already" in said
     x, y = (list((tmp_path / name / "snapshots").iterdir()) for name in "xy")
     assert [p.read_bytes() for p in x] == [p.read_bytes() for p in y] and len(x) == 1
+
+
+def test_who_is_excluded_in_a_state_is_excluded_in_the_sum(tmp_path):
+    for name, who in (("a", ("ann", "bob")), ("b", ("bob", "eve"))):
+        jsonl(tmp_path / f"{name}.jsonl", [{**dict(zip(("anchor", "near", "far"), "xyz")), "worker": w} for w in who])
+        engine("run", tmp_path / f"{name}.jsonl", "--state", tmp_path / name, "--no-refits")
+        engine("refit", "embedding", "--state", tmp_path / name, "--exclude", f"participant={who[0]}", status=None)
+    said = engine("merge", tmp_path / "a", tmp_path / "b", "--out", tmp_path / "sum").stdout
+    assert Store(tmp_path / "sum").excluded() == ("ann", "bob") and "Excluded, as in the states: ann, bob." in said
+    assert Store(tmp_path / "sum").published().snapshot.counters["comparisons"] == 1  # eve's
+    said = engine("merge", tmp_path / "a", tmp_path / "b", "--into", 2, "--out", tmp_path / "n").stdout
+    assert "ann, bob" in said
+    assert [Store(tmp_path / "n" / f"shard-{k}").excluded() for k in range(2)] == [("ann", "bob")] * 2
+    engine("refit", "embedding", "--state", tmp_path / "b", "--include", "participant=bob", status=None)
+    said = engine("merge", tmp_path / "b", "--out", tmp_path / "everybody").stdout
+    assert Store(tmp_path / "everybody").excluded() == () and "Excluded" not in said
 
 
 def test_overlapping_partitions_are_refused(shards, tmp_path):

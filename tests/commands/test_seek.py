@@ -44,6 +44,8 @@ def test_what_cannot_be_moved_is_one_line(tmp_path):
     said = one_line(engine("seek", "--state", tmp_path, "--from", "2", "votes/0", "+1", status=2).stderr)
     assert states(said, "votes/0 … 5 … 2")
     lock = Lock(tmp_path)
+    said = one_line(engine("forget", "--state", tmp_path, "--object", "a", status=1).stderr)
+    assert "in use by process" in said and said.endswith("; stop that run first")
     assert "process" in one_line(engine("seek", "--state", tmp_path, "votes/0", "8", status=1).stderr)
     lock.release()
     assert "snapshot" in one_line(engine("seek", "--state", tmp_path / "no", "votes/0", "8", status=1).stderr)

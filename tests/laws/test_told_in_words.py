@@ -13,6 +13,7 @@ from functools import cache
 import msgspec
 import numpy as np
 import pytest
+from scipy.stats import binom
 
 from stream_engine.refits import refit_module
 from stream_engine.report import SECTIONS, maker
@@ -134,9 +135,28 @@ def of_all_others(w: World, who: str) -> float:
     return sum(against_others(w, each) * n for each, n in size.items()) / sum(size.values())
 
 
+def size(w: World, who: str) -> int:
+    return min(sum(w.own(who).values()), len(w.answered(who)))
+
+
+def noticed(w: World) -> float:
+    """Of those who only guess, the share whose right answers are too few for the others and not too many for a coin."""
+    checked, found = [who for who in w.people if size(w, who) >= 10], 0.0
+    for who in checked:
+        n, others = size(w, who), of_all_others(w, who)
+        few = [
+            k for k in range(n + 1) if binom.cdf(k, n, others) <= 0.01 / len(checked) and wilson(k / n, n, -1) <= 0.5
+        ]
+        found += binom.cdf(max(few), n, 0.5) if few else 0.0
+    return found / len(checked)
+
+
 def interval(w: World, who: str, side: int) -> float:
-    n = min(sum(w.own(who).values()), len(w.answered(who)))
-    z, p = 1.96, against_others(w, who)
+    return wilson(against_others(w, who), size(w, who), side)
+
+
+def wilson(p: float, n: int, side: int) -> float:
+    z = 1.96
     middle, half = p + z * z / (2 * n), z * (p * (1 - p) / n + z * z / (4 * n * n)) ** 0.5
     return (middle + side * half) / (1 + z * z / n)
 
@@ -191,7 +211,7 @@ SAID = {  # finding -> (its figures, the numbers of its sentence in their order)
     ),
     "participants_flagged": (
         {"participants": lambda w: len(w.people), "flagged": lambda w: len(flagged(w))},
-        lambda w: [len(flagged(w)), len(w.people), 100 * len(flagged(w)) / len(w.people), *causes(w)],
+        lambda w: [len(flagged(w)), len(w.people), 100 * len(flagged(w)) / len(w.people), *causes(w), 100 * noticed(w)],
     ),
     "duplicates": ({"answers": lambda w: 10}, lambda w: [10]),
     "map": ({"dimensions": lambda w: 2}, lambda w: [2]),

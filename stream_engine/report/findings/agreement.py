@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
+from stream_engine.evaluation.participants import ParticipantChecks
 from stream_engine.evaluation.response_checks import LEAST
 from stream_engine.report.findings import GAP, WARNING, Finding
 from stream_engine.report.findings.facts import Facts
@@ -50,16 +51,22 @@ def participants(facts: Facts) -> Iterator[Finding]:
         text = (
             f"{count(found.flagged)} of {some(people, 'participant')} ({share}) {were} flagged: {_why(found.reasons)}."
         )
-        command = f"{facts.commands.report} --workers"
-        yield Finding("participants_flagged", text, figures, command, WARNING)
+        listed = "--workers" in facts.commands.typed
+        command = "" if listed else f"{facts.commands.report} --workers"
+        yield Finding("participants_flagged", text + _power(found), figures, command, WARNING)
     else:
         text = (
             f"No participant was flagged as guessing ({count(judged)} of {count(people)} gave enough answers to be "
             "checked)."
         )
-        if found.noticed is not None:
-            text += f" Of participants who only guess, about {percent(found.noticed, 0)} would be noticed."
-        yield Finding("participants", text, figures | {"checked": judged})
+        yield Finding("participants", text + _power(found), figures | {"checked": judged})
+
+
+def _power(found: ParticipantChecks) -> str:
+    """How many guessers the comparison with others would notice."""
+    if found.noticed is None:
+        return ""
+    return f" Of participants who only guess, about {percent(found.noticed, 0)} would be noticed by their accuracy."
 
 
 def _why(reasons: tuple[str, ...]) -> str:
