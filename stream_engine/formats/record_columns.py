@@ -57,6 +57,7 @@ class Records(NamedTuple):
 
     columns: dict[str, Column]
     size: int
+    decimal_commas: bool = False  # whether numbers may have one: in CSV with another delimiter
 
     def kept(self, rows: Iterable[int]) -> "Records":
         """The records of these numbers."""
@@ -64,10 +65,11 @@ class Records(NamedTuple):
         return Records(
             {name: each._replace(values=[each.values[row] for row in rows]) for name, each in self.columns.items()},
             len(rows),
+            self.decimal_commas,
         )
 
 
-def records_of(columns: Mapping[str, Sequence[Any]]) -> Records:
+def records_of(columns: Mapping[str, Sequence[Any]], decimal_commas: bool = False) -> Records:
     """Columns of cells, as a file or a frame has them.
 
     >>> found = records_of({"a": ["x", " NA", 3.0], "b": [["x", "y"], "x|y", None]})
@@ -75,7 +77,7 @@ def records_of(columns: Mapping[str, Sequence[Any]]) -> Records:
     ([('x',), None, ('3',)], ['NA'], [('x', 'y'), ('x', 'y'), None])
     """
     held = {name: _column(name, cells) for name, cells in columns.items()}
-    return Records(held, max((len(each.values) for each in held.values()), default=0))
+    return Records(held, max((len(each.values) for each in held.values()), default=0), decimal_commas)
 
 
 def _column(name: str, cells: Sequence[Any]) -> Column:

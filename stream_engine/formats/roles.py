@@ -124,7 +124,9 @@ def response_times(records: Records) -> tuple[str, Column, str] | None:
         said = "rt" in column.words or called == "latency" or any(each in called for each in RESPONSE_TIMES)
         if not said or set(name) & set(",|="):
             continue
-        texts = [re.sub(DECIMAL_COMMA, r"\1.\2", text) for text in column.texts if text is not None]
+        texts = [text for text in column.texts if text is not None]
+        if records.decimal_commas:
+            texts = [re.sub(DECIMAL_COMMA, r"\1.\2", text) for text in texts]
         values = [number_of(text, text=True) for text in texts]
         numbers = [value for value in values if value is not None and value >= 0.0]
         if not numbers or len(numbers) < LEAST_NUMBERS * len(values) or 2 * len(values) < records.size:

@@ -23,6 +23,7 @@ from connectors import STORES, Position, Record, SourceFailed, UnusableSource, s
 from connectors.files import expand
 from connectors.files.readers import LineNumbers, Sizes, kind_of, open_reader, place
 from stream_engine.data.comparisons import Decoded
+from stream_engine.data.csv_grammar import delimiter_of
 from stream_engine.evaluation.questions import BadQuestion, QuestionReader, Questions
 from stream_engine.formats.inference import Reading, preferences, readings, unmatched
 from stream_engine.formats.options import UnreadableHeader, UnusableOptions
@@ -144,9 +145,10 @@ def command_of(settings: Settings) -> str:
 def first_records(settings: Settings) -> Records:
     """The first rows of the files that a run names, as columns; none where they cannot be read."""
     columns: dict[str, list[Any]] = {}
-    size = 0
+    size, commas = 0, False
     for record in _first_of_files(settings):
         try:
+            commas |= record.format == "csv" and delimiter_of(record.header) != ord(",")
             for _, row in islice(rows_of_record(record, record.format), ROWS - size):
                 if isinstance(row, dict):
                     for name, cell in row.items():
@@ -158,7 +160,7 @@ def first_records(settings: Settings) -> Records:
             continue  # the run itself says what is wrong
         if size >= ROWS:
             break
-    return records_of(columns)
+    return records_of(columns, commas)
 
 
 def first_columns(settings: Settings) -> list[str]:

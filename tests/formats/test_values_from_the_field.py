@@ -217,5 +217,7 @@ def test_response_times_whose_commas_are_ambiguous_are_named(text):
 
 
 def test_a_column_of_decimal_commas_is_recognised_as_response_times():
-    found = response_times(records_of({"Target": ["a", "b"], "RT (s)": ["8,728", "2,969"]}))
+    columns = {"Target": ["a", "b"], "RT (s)": ["8,728", "2,969"]}
+    assert response_times(records_of(columns)) is None  # of a frame, or between commas
+    found = response_times(records_of(columns, decimal_commas=True))
     assert found is not None and (found[0], found[1].name) == ("seconds", "RT (s)")
