@@ -100,7 +100,7 @@ def with_differences(
     kernel, d, ridge = chosen.setting
     for wider in () if given_d else DIMENSIONS:
         if best.weights is None or best.weights.slopes or best.losses is None:
-            break
+            break  # fewer fits: a wider map is hardly better where weights are not
         if not d < wider < questions.n_objects or _untestable(questions, wider):
             continue
         made = fit(questions, wider, ridge, kernel=kernel, start=one.points, **more)
@@ -163,7 +163,7 @@ def differences(
         progress(number + 1, len(SHRINKAGES), log_loss=loss / total)
         least, worse = (loss, 0) if loss < least else (least, worse + 1)
         if worse > 1:
-            break
+            break  # fewer fits: less shrinkage is hardly better
     used, figures = _tested(candidates, np.bincount(unit, known.times), people, always)
     if figures.weights is None:
         return figures

@@ -59,7 +59,8 @@ def section(material: Material) -> Section:
     gated = (each.text for each in material.findings["clusters"] if each.what == "clusters_gated")
     note = next(gated, report.get("note") or "").removesuffix(".")
     says = f"{note[:1].upper()}{note[1:]}. " if note else ""
-    says += f"The partition assigns {some(int(sizes.sum()), 'object')} to {some(len(sizes), 'group')}{_stable(report)}."
+    says += f"The partition assigns {some(int(sizes.sum()), 'object')} to {some(len(sizes), 'group')}"
+    says += f"{_stable(report)}." if len(sizes) > 1 else "."  # one group agrees with itself
     tables = [Table("clusters", columns, about=STABILITY if stability is not None else "")]
     if stability is not None and "between" in columns and artifact.report.get("verdict", "").endswith(" clusters"):
         made = artifact.arrays["labels"]

@@ -227,6 +227,18 @@ def test_names_are_sorted_odd_names_are_names_and_partitions_are_text(tmp_path, 
     assert drain(FileSource("*.jsonl", positions)) == []
 
 
+def test_lag_is_what_is_unread_of_the_files_whose_size_says_so(tmp_path):
+    """Text from its position on, compressed text as it lies there; not the rows of a table, nor a file that is gone."""
+    paths = [f"{tmp_path}/{name}" for name in ("a.jsonl", "b.jsonl.gz", "c.parquet", "d.jsonl")]
+    for path in (paths[0], paths[3]):
+        Path(path).write_bytes(b"1\n22\n")
+    Path(paths[1]).write_bytes(gzip.compress(b"1\n"))
+    parquet.write_table(TABLE, paths[2])
+    source = FileSource(f"{tmp_path}/*", {paths[0]: Position(2)})
+    os.remove(paths[3])
+    assert source.lag() == {paths[0]: 3, paths[1]: os.path.getsize(paths[1])}
+
+
 @pytest.mark.parametrize("suffix, ends", [("parquet", [3, 6, 8, 10]), ("arrow", [3, 4, 7, 8, 10])])
 def test_big_batches_are_cut_and_may_be_resumed_inside(tmp_path, monkeypatch, suffix, ends):
     monkeypatch.setattr(tables, "MAX_ROWS", 3)

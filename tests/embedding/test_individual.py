@@ -3,6 +3,7 @@ who are alike get one map, and people who differ are predicted better."""
 
 import numpy as np
 import pytest
+from sklearn.metrics import silhouette_score
 
 from stream_engine.embedding.choice import Choice
 from stream_engine.embedding.differences import ALIKE, DIFFER, SHARPNESS, differences, with_differences
@@ -117,6 +118,8 @@ def test_groups_of_participants_are_found():
     logs[~planted, 1] += 1.5
     found = participant_groups(np.exp(logs))
     assert found.groups == 2 and found.p_value <= 0.05
+    shares = logs - logs.mean(axis=1, keepdims=True)
+    assert found.silhouette == pytest.approx(silhouette_score(shares, found.group))
     assert (found.group == planted).sum() >= 28  # the larger group is the first
     assert "not tested" in participant_groups(np.exp(logs[:5])).verdict
 

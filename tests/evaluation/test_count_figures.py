@@ -6,7 +6,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from stream_engine.evaluation import judgement_folds
+from stream_engine.evaluation import judgement_folds, predictor
 from stream_engine.evaluation.probability import CountedAnswers, of_counts, similarity_of
 from stream_engine.evaluation.similarities import matrix
 from stream_engine.exports.models import table
@@ -44,6 +44,12 @@ def lines_of(seed=0, m=700, quadruplets=0.3, workers=12):
 @pytest.fixture(scope="module")
 def whole():
     return snapshot_of(lines_of())
+
+
+@pytest.mark.parametrize("name", ["adds3", "k1", "k2", "repeats"])
+def test_counts_predict_from_the_first_triplet_on(name):
+    none, one = (Published(snapshot_of(lines), {}) for lines in ([], [{"anchor": "a", "near": "b", "far": "c"}]))
+    assert predictor(name, none) is None and not np.isnan(predictor(name, one).margins(np.array([[0, 1, 0, 2]])))
 
 
 @pytest.mark.parametrize("name", ["adds3", "adds4"])

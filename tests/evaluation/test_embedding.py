@@ -57,6 +57,15 @@ def test_pictures_do_not_flip(seed):
     assert embedding.aligned(after, before[:, :2], (common, common)) is after
 
 
+def test_coordinates_of_a_choice_are_its_own_and_what_else_is_known_lies_on_its_axes():
+    points, ids = world(5, 9, 2), np.array([0, 2, 3, 6])
+    gram, known = points[ids] @ points[ids].T, np.arange(9) != 4
+    for rows, more in ((ids, {}), (np.flatnonzero(known), {"factor": points * known[:, None], "known": known})):
+        found = embedding.coordinates(gram, ids, 9, 2, **more)["coordinates"]
+        np.testing.assert_allclose(pdist(found[rows]), pdist(points[rows]), atol=1e-9)
+        assert not np.delete(found, rows, axis=0).any()
+
+
 def test_squared_distances_against_their_definition():
     points = world(4, 12, 2)
     gram = points @ points.T

@@ -50,6 +50,17 @@ def test_a_file_is_read_right_or_refused_with_both_commands(tmp_path, name):
     assert got == Counter(file.answers) and catch == file.catch and not refused, (inferred.said, refused[:2])
 
 
+@pytest.mark.parametrize("columns", [("Reference", "Near", "Far"), ("Target", "Option1", "Option2", "Choice")])
+def test_an_object_that_is_called_by_a_number_changes_nothing(columns):
+    random, names = Random(0), [f"x{i}" for i in range(9)]
+    shown = [random.sample(names, 3) for _ in range(40)]
+    rows = [[*row, random.choice(row[1:])][: len(columns)] for row in shown if row[0] != "x0"]
+    other = [["7" if name == "x0" else name for name in row] for row in rows]
+    one, two = (readings(records_of(dict(zip(columns, map(list, zip(*each)))))) for each in (rows, other))
+    assert len(one) == len(two) == 1
+    assert (one[0].type, one[0].columns, one[0].answers_by) == (two[0].type, two[0].columns, two[0].answers_by)
+
+
 @pytest.mark.parametrize(
     ("column", "kinds"),
     [("odd", ["odd_one_out"]), ("central", ["most_central"]), ("pick", ["odd_one_out", "most_central"])],

@@ -229,6 +229,9 @@ class World:
     def answered(self, worker: str) -> list[dict]:
         return [event for event in self.events if event.get("worker", "") == worker]
 
+    def weights(self, worker: str) -> np.ndarray:
+        return self.fits["embedding"].worker_weights[PEOPLE.index(worker)]
+
     def timed(self, worker: str) -> list[float]:
         return [event["milliseconds"] / 1000 for event in self.answered(worker) if "milliseconds" in event]
 
@@ -366,6 +369,10 @@ def published() -> Published:
     dimensions |= {name: rng.random(2) for name in ("reproducibility", "importance", "importance_error")}
     held = made["dimensions"]
     made["dimensions"] = held._replace(arrays={**held.arrays, **dimensions})
+    fitted = made["embedding"]  # and no participant's own weights, nor a group
+    people = {"worker_weights": rng.random((len(PEOPLE), fitted.arrays["X"].shape[1])) + 0.5}
+    people["worker_group"] = np.array([0, 1, -1, 0])
+    made["embedding"] = fitted._replace(arrays={**fitted.arrays, **people})
     return Published(snapshot, made)
 
 
@@ -476,10 +483,10 @@ TOLD = {
         "participant": lambda w, who: who,
         "verdict": lambda w: w.fits["embedding"].report["individual_differences"]["verdict"],
         "lapse": lambda w, who: w.fits["embedding"].worker_lapse[PEOPLE.index(who)],
-        "slope": lambda w, who: 1.0,  # nobody's weights differ; test_individual.py is about those of people who do
-        "group": lambda w, who: -1,
-        "weights": lambda w, who, at: 1.0,
-        "weight_*": lambda w, who, number: 1.0,
+        "slope": lambda w, who: np.mean(w.weights(who)),
+        "group": lambda w, who: {"w0": 1, "w1": 2, "w2": -1, "w3": 1}[who],
+        "weights": lambda w, who, at: w.weights(who)[at] / np.mean(w.weights(who)),
+        "weight_*": lambda w, who, number: w.weights(who)[number - 1] / np.mean(w.weights(who)),
     },
     "clusters": {
         "cluster": lambda w, o: w.cluster("sdp_clustering", w.fits["sdp_clustering"].labels[w.row[o]]),

@@ -134,6 +134,16 @@ def test_labels_of_others_do_not_train():
     assert quiet.report["predicted"] == 30 and "outside" not in quiet.report
 
 
+def test_a_class_that_only_others_have_is_given_and_never_predicted():
+    """`classes` and `other_classes` are those that `given` numbers."""
+    snapshot = labelled()
+    params = msgspec.structs.replace(BOOST, rounds=50)
+    made = triplet_boost.refit(snapshot._replace(labels=snapshot.labels | {"o1": "d"}), params, 4)
+    assert (made.report["classes"], made.report["other_classes"]) == (["a", "b", "c"], ["d"])
+    assert made.arrays["given"][1] == 3 and made.arrays["predicted"].max() < 3
+    assert "other_classes" not in triplet_boost.refit(snapshot, params, 4).report
+
+
 # --- refusals, and size ----------------------------------------------------------------------------------------------
 
 

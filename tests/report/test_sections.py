@@ -5,11 +5,14 @@ import re
 import numpy as np
 import pytest
 
+from stream_engine import Engine, Triplet
 from stream_engine.exports.models import table
-from stream_engine.report import SECTIONS, page
+from stream_engine.refits import hierarchy
+from stream_engine.report import SECTIONS, dendrogram, page
 from stream_engine.report.dendrogram import draw
 from stream_engine.report.material import MOST, material
 from stream_engine.report.page import tiles
+from stream_engine.state.published import Published
 from tests.support.facts import states
 from tests.support.reported import answers, held, names, published
 
@@ -160,6 +163,17 @@ def test_of_many_objects_a_sample_is_shown_and_said(tmp_path):
     made = page.sections(read)
     assert any(states(note, f"{MOST:,} … {len(read.names):,}") for note in made["objects"].notes)
     assert len(made["objects"].tables[0].columns["object"]) == MOST
+
+
+def test_a_hierarchy_that_was_fitted_is_drawn():
+    """Of three objects too; beyond so few a tree tells nothing."""
+    engine = Engine()
+    for triplet in ("abc", "bac", "cba"):
+        engine.learn_one(Triplet(*triplet))
+    snapshot = engine.snapshot()
+    fitted = hierarchy.refit(snapshot, hierarchy.Params(), 0)
+    made = dendrogram.section(material(Published(snapshot, {"hierarchy": fitted})))
+    assert "linkage of AddS" in made.says and made.tables[0].columns["at"] == fitted.arrays["linkage"][:, 2].tolist()
 
 
 def test_a_dendrogram_has_every_leaf_and_every_merge():

@@ -215,13 +215,13 @@ def _tested(progressive: Mapping[str, Any], labels: Mapping[str, str]) -> float:
 
 def _refit(read: dict[str, list[tuple[dict[str, str], float]]], kind: str) -> dict[str, Any]:
     """How far a running refit is, and the gap that it told last."""
-    done = [value for labels, value in read.get("refit_progress_ratio", ()) if labels["refit"] == kind]
+    done = sum(value for labels, value in read.get("refit_progress_ratio", ()) if labels["refit"] == kind)
     gaps = [
         value
         for labels, value in read.get("refit_figure", ())
         if labels["refit"] == kind and labels["figure"] == "gap" and math.isfinite(value)
     ]
-    return {"kind": kind, "done": min(sum(done), 1.0), "gap": gaps[0] if gaps else None}
+    return {"kind": kind, "done": done, "gap": gaps[0] if gaps else None}
 
 
 EVERY = 1.0  # seconds between two messages to a viewer
