@@ -112,7 +112,7 @@ class Owner:
             "study": self._access.study,
             "title": people.study.texts.title or f"Study {self._access.study}",
             "objects": len(self._stimuli.names),
-            "passed_over": self._stimuli.passed_over,
+            "skipped": self._stimuli.passed_over,
             "people": len(everybody),
             "done": ended.count("done"),
             "excluded": ended.count("excluded"),
@@ -153,7 +153,7 @@ class Owner:
 
     def _people_table(self) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
         people = self._people
-        head = ("worker", "answers", "caught_passed", "caught_failed", "repeats", "first", "latest", "ended", "code")
+        head = ("worker", "answers", "catch_passed", "catch_failed", "repeats", "first", "latest", "ended", "code")
         rows = [
             (
                 worker,

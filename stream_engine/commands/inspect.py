@@ -133,8 +133,9 @@ def _counted(contents: Mapping[str, Any]) -> list[str]:
     kinds = ", ".join(f"{n:,} {name}" for name, n in names.items()) if len(names) > 1 else "".join(names)
     questions = summary["unique_triplets"] - summary["contradicting_pairs"]
     labelled = f" ({summary['labelled_objects']:,} with a label)" if summary["labelled_objects"] else ""
+    deleted = "; some were deleted since" if summary.get("forgotten") else ""
     rows = {
-        "events": f"{summary['events']:,}" + (f" ({kinds})" if kinds else ""),
+        "events": f"{summary['events']:,} read" + (f" ({kinds})" if kinds else "") + deleted,
         "rejected": f"{sum(summary['rejected'].values()):,}",
         "filtered": f"{summary['filtered']:,} by --where or because they are catch trials"
         if summary["filtered"]

@@ -10,7 +10,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -216,4 +216,15 @@ def as_text(artifact: Artifact) -> str:
     """An artifact's report for people."""
     params = msgspec.json.encode(artifact.params).decode()
     head = f"{artifact.kind} of snapshot {artifact.sequence}, seed {artifact.seed}, params {params}"
-    return "\n".join([head, *aligned((name, short(value)) for name, value in artifact.report.items())])
+    report = _as_told(artifact.report)
+    return "\n".join([head, *aligned((name, short(value)) for name, value in report.items())])
+
+
+TOLD_AS = {"p_coins": "p_random", "k_replicates": "clusters_of_resamples", "warm_bytes": "solver_state_bytes"}
+
+
+def _as_told(report: Any) -> Any:
+    """A report whose figures have the names by which people know them."""
+    if not isinstance(report, Mapping):
+        return report
+    return {TOLD_AS.get(name, name): _as_told(value) for name, value in report.items()}

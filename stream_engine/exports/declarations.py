@@ -261,7 +261,7 @@ _CLUSTERS: Arrays = {
     "criterion": array("c", "f", "SPUR objective for each candidate number of clusters", "criterion"),
     "criterion_k": array("c", "i", "candidate numbers of clusters", "criterion"),
     "criterion_converged": array("c", "b", "whether the solver reached its tolerance", "criterion"),
-    "p_coins": figure("p-value against random answers"),
+    "p_random": figure("p-value against random answers"),
     "p_continuum": figure("p-value against a continuum, for any number of clusters"),
     "crowding": figure("density at the borders between clusters, relative to inside (continuum: 1)"),
     "tested_k": array("t", "i", "tested numbers of clusters", within="cluster_numbers"),
@@ -456,7 +456,7 @@ TABLES: Mapping[str, Columns] = {
     "cluster_verdict": {
         "verdict": text("result of the test for clusters"),
         "k": number("number of clusters", "i"),
-        "p_coins": number("p-value against random answers"),
+        "p_random": number("p-value against random answers"),
         "p_continuum": number("p-value against a continuum, for any number of clusters"),
         "crowding": number("density at the borders between clusters, relative to inside (continuum: 1)"),
     },

@@ -27,15 +27,18 @@ def names_of(published: Published, kind: str, n: int) -> list[str]:
     return list(published.known.get(kind, published.snapshot.objects)[:n])
 
 
+TOLD_AS = {"p_coins": "p_random"}  # array of an artifact -> its name in exports
+
+
 def clusters(published: Published) -> dict[str, Content]:
-    """labels (n,) int32 (-1: not clustered), k, lam, objective, criterion, residuals; p_coins, p_continuum, crowding of
-    the verdict; tested_k, tested_crowding, tested_p of every number of groups that was tested; tables clusters (object,
-    cluster counted from 1, cluster_label as in the array, stability, second, between, verdict), cluster_verdict in
-    words, cluster_numbers."""
+    """labels (n,) int32 (-1: not clustered), k, lam, objective, criterion, residuals; p_random, p_continuum, crowding
+    of the verdict; tested_k, tested_crowding, tested_p of every number of groups that was tested; tables clusters
+    (object, cluster counted from 1, cluster_label as in the array, stability, second, between, verdict),
+    cluster_verdict in words, cluster_numbers."""
     artifact = artifact_of(published, "sdp_clustering")
     held = artifact.arrays
     arrays = {
-        name: array for name, array in held.items() if not name.startswith(("warm_", "level_"))
+        TOLD_AS.get(name, name): array for name, array in held.items() if not name.startswith(("warm_", "level_"))
     }  # the solver's state is no result; levels are of version 0.1.0
     labels = arrays["labels"]
     names = names_of(published, "sdp_clustering", len(labels))
@@ -43,7 +46,7 @@ def clusters(published: Published) -> dict[str, Content]:
     if "verdict" in artifact.report:
         row = {"verdict": artifact.report["verdict"], "k": int(held["k"])}
         told = [name for name in ("p_coins", "p_continuum", "crowding") if name in held and held[name].ndim == 0]
-        row |= {name: float(held[name]) for name in told}
+        row |= {TOLD_AS.get(name, name): float(held[name]) for name in told}
         tables["cluster_verdict"] = {name: [value] for name, value in row.items()}
     columns = {name: held.get(f"tested_{name}") for name in ("k", "crowding", "p")}
     if all(column is not None and column.shape == held["tested_k"].shape for column in columns.values()):

@@ -259,7 +259,7 @@ def _questions(records: Records, group: list[Column], wide: bool) -> Iterator[tu
                     fields = {"anchor": (anchor.name,), "ranked": (column.name,)}
                 alike = max(_alike(anchor, each) for each in group)
                 rank = (2, bool(chosen), alike > 0, _textual(group), bool(ANCHOR & set(anchor.words)))
-                why = f"{alike:.0%} of its values are among those shown, never chosen"
+                why = f"{alike:.0%} of the anchors are options of other questions; an anchor is never the answer"
                 kind = "ranking" if "ranked" in fields else "pick"
                 yield from ((rank, each) for each in _completed(records, kind, fields, answer, why, wide))
             if not anchors and len(group) == 3:

@@ -117,7 +117,7 @@ def read(material: Material) -> Section:
     if not summary["events"] and not rejected:
         return Section("Data", says)
     counts = {
-        "events": summary["events"],
+        "events read": summary["events"],
         "rejected events": rejected,
         "filtered events": summary["filtered"],
         "events without a comparison": summary["empty"],

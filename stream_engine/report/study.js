@@ -47,8 +47,8 @@
     if (of) bar.append(made("progress", "", { max: of, value: Math.min(each.answers, of), ariaLabel: `${each.worker}: ${each.answers} of ${of}` }));
     const last = each.latest ? new Date(1000 * each.latest).toLocaleString([], { dateStyle: "short", timeStyle: "short" }) : "";
     const flag = flagged.get(each.worker) || "";
-    line.append(made("th", each.worker, { scope: "row" }), bar, cell(of ? `${each.answers} of ${of}` : whole(each.answers), true), cell(each.caught_passed, true),
-      cell(each.caught_failed, true), cell(last), cell(STATUS[each.ended]), made("td", flag, flag ? { className: "flag" } : {}));
+    line.append(made("th", each.worker, { scope: "row" }), bar, cell(of ? `${each.answers} of ${of}` : whole(each.answers), true), cell(each.catch_passed, true),
+      cell(each.catch_failed, true), cell(last), cell(STATUS[each.ended]), made("td", flag, flag ? { className: "flag" } : {}));
     return line;
   }
   function list(people, of) {

@@ -47,7 +47,7 @@ def result_line(run: OpenRun, began: CountersBefore, failed: Mapping[str, str], 
     sources = _sources(run)
     if now.records == began.records and not run.context.requests.stop and run.learning.engine.positions:
         return (
-            f"nothing new{_of(sources, 'in')}{_read_before(run)}: the state holds "
+            f"nothing new{_of(sources, 'in')}{_read_before(run)}: the state has read "
             f"{_counted(now.events, 'event')} in total (snapshot {run.learning.engine.sequence}); "
             "to read everything again: --start-over"
         )

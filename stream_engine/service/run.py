@@ -255,7 +255,7 @@ def _logged(run: OpenRun) -> Iterator[None]:
 def _counts(run: OpenRun) -> dict[str, int]:
     counters = run.learning.engine.counters
     counts = {name: counters[name] for name in ("records", "events", "comparisons")}
-    return {**counts, "refused": sum(counters["rejected"].values())}
+    return {**counts, "rejected": sum(counters["rejected"].values())}
 
 
 def _start(run: OpenRun) -> dict[str, Any]:

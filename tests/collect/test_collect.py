@@ -248,7 +248,7 @@ def test_objects_come_while_people_answer(collecting, tmp_path):
         (folder / f"s{n}.wav").write_bytes(b"RIFF\x24\0\0\0WAVEfmt " + bytes(40))
     (folder / "not.png").write_bytes(b"<svg onload=alert(1)>")
     study = collecting(objects=folder, config=NO_REFITS)
-    assert study.study()["objects"] == 3 and "not.png" in study.study()["passed_over"]
+    assert study.study()["objects"] == 3 and "not.png" in study.study()["skipped"]
     own = {"Authorization": f"Bearer {study.token}"}
     sent = lambda name, body, **more: put(f"{study.base}/objects/{name}", content=body, **more).status_code  # noqa: E731
     text = "Ein Satz, so lang wie nötig.".encode()

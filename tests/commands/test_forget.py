@@ -202,4 +202,4 @@ def test_after_forgetting_every_page_has_the_number_that_the_export_has(tmp_path
     assert summary(tmp_path / "s")["order_kept"] == kept
     engine("report", "--state", tmp_path / "s", "--out", tmp_path / "report.html")
     for page in (engine("inspect", "--state", tmp_path / "s").stdout, (tmp_path / "report.html").read_text()):
-        assert f"{kept:,} comparisons" in " ".join(page.split())
+        assert f"{kept:,} comparisons" in " ".join(page.split()) and "deleted since" in page

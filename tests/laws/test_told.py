@@ -497,8 +497,9 @@ TOLD = {
         **copied(
             "sdp_clustering",
             "labels stability second together lam objective upper_bound residuals stability_ari criterion criterion_k "
-            "criterion_converged p_coins p_continuum crowding",
+            "criterion_converged p_continuum crowding",
         ),
+        "p_random": of_fit("sdp_clustering", "p_coins"),
         "gap": lambda w: (w.fits["sdp_clustering"].upper_bound / w.fits["sdp_clustering"].objective) - 1,
     },
     "clusters table": {
@@ -508,8 +509,9 @@ TOLD = {
         "verdict": lambda w, row: w.fits["sdp_clustering"].report["verdict"],
         **{
             name: lambda w, row, name=name: getattr(w.fits["sdp_clustering"], name)
-            for name in ("k", "p_coins", "p_continuum", "crowding")
+            for name in ("k", "p_continuum", "crowding")
         },
+        "p_random": lambda w, row: w.fits["sdp_clustering"].p_coins,
     },
     "spectral": copied("spectral", "labels objective eigenvalues edge")
     | {

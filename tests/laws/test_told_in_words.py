@@ -295,7 +295,7 @@ def often(share: float, answers: int) -> float | None:
 
 
 READ = {
-    "events": lambda w: len(w.events), "rejected events": lambda w: w.wrong, "filtered events": lambda w: 0,
+    "events read": lambda w: len(w.events), "rejected events": lambda w: w.wrong, "filtered events": lambda w: 0,
     "events without a comparison": lambda w: 0, "comparisons": lambda w: len(w.said),
     "comparisons of three objects": lambda w: len(w.triplets), "comparisons of four objects": lambda w: len(w.four),
     "distinct questions": lambda w: len(w.questions()),

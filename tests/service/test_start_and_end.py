@@ -36,7 +36,7 @@ def test_a_run_says_what_it_is_and_what_it_did(tmp_path):
     expected = {"refits.kinds": (), "snapshot.every": 7, "kafka.sasl_plain_password": "***"}
     assert started["settings"] == expected and "hunter2" not in json.dumps(started, default=str)
     assert started["pid"] > 0 and started["user"] and started["version"] and started["descriptors"]
-    assert (ended["why"], ended["records"], ended["events"], ended["refused"])[1:] == (3, 2, 1)
+    assert (ended["why"], ended["records"], ended["events"], ended["rejected"])[1:] == (3, 2, 1)
     again = Lines()
     run(of(tmp_path, source=[source]), log=again)
     assert one(again, "run started")["snapshot"] == 1 and one(again, "run ended")["records"] == 0

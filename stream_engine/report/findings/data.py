@@ -72,10 +72,10 @@ def read(facts: Facts) -> Iterator[Finding]:
         return
     named = {KINDS.get(kind, kind): n for kind, n in summary["kinds"].items()}
     kinds = [some(n, kind) for kind, n in named.items()] if len(named) > 1 else [f"{kind}s" for kind in named]
-    text = (
-        f"{some(events, 'event')} ({listed(kinds)}) about {some(summary['objects'], 'object')} gave "
-        f"{some(summary['comparisons'], 'comparison')}"
-    )
+    what, left = f"{some(events, 'event')} ({listed(kinds)})", some(summary["comparisons"], "comparison")
+    text = f"{what} about {some(summary['objects'], 'object')} gave {left}"
+    if summary.get("forgotten"):
+        text = f"{what} were read and some deleted since; {left} of {some(summary['objects'], 'object')} remain"
     if summary["objects"]:
         ends = 3 * summary["triplets"] + 4 * summary["quadruplets"]
         text += f"; each object appears in {count(ends / summary['objects'])} comparisons on average"

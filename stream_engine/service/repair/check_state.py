@@ -127,19 +127,23 @@ def _dead_letters(folder: Path, snapshot: Snapshot) -> Iterator[Finding]:
         return
     checked = check_folder(folder, position)
     for segment in checked:
-        text = f"{segment.letters:,} letters up to the position"
+        text = f"{segment.letters:,} dead letters"
         if segment.unchecked:
             text += f"; {segment.unchecked:,} of them have no checksum (written by version 0.1.0)"
         if segment.behind:
-            text += f"; {segment.behind:,} bytes behind it, which the next run cuts off"
+            text += f"; {segment.behind:,} bytes behind them, which the next run cuts off"
         yield Finding(f"dead letters {segment.name}", WRONG if segment.problem else OK, segment.problem or text)
     refused, count = sum(snapshot.counters["rejected"].values()), sum(segment.letters for segment in checked)
     moved_away = bool(checked) and checked[0].name != segment_name(1)
     whole = not any(segment.problem for segment in checked)
     if whole and not moved_away and not snapshot.counters.get("history") and position and count != refused:
-        yield Finding("dead letters", WRONG, f"{count:,} letters, {refused:,} refused by the counters")
+        yield Finding(
+            "dead letters", WRONG, f"{count:,} in the folder, expected {refused:,}, one for each rejected event"
+        )
     if not checked:
-        yield Finding("dead letters", OK if not refused else NOTE, f"none in {folder}; {refused:,} events were refused")
+        yield Finding(
+            "dead letters", OK if not refused else NOTE, f"none in {folder}; {refused:,} events were rejected"
+        )
 
 
 def _other_files(store: Store, newest: Snapshot | None, digests: Mapping[str, str]) -> Iterator[Finding]:
