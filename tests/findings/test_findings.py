@@ -13,7 +13,11 @@ from stream_engine.evaluation import participants
 from stream_engine.evaluation.connection import components
 from stream_engine.evaluation.participants import checked, wilson
 from stream_engine.report.findings import TOPICS, findings, sentences, warnings
+from stream_engine.report.findings.data import excluded
 from stream_engine.report.findings.facts import Commands, Facts
+from stream_engine.state.artifact import Artifact
+from stream_engine.state.engine import Engine
+from stream_engine.state.published import Published
 from tests.support.facts import states
 
 
@@ -130,9 +134,18 @@ def test_sets_that_were_never_compared_are_those_of_the_graph_of_comparisons():
             assert disconnected[0].figures == {"sets": 3, "sizes": [5, 4, 3]}
 
 
-def test_every_topic_says_something_true_of_a_state_without_answers():
-    from stream_engine.state.engine import Engine
-    from stream_engine.state.published import Published
+@pytest.mark.parametrize("now, then", [(0.8, 0.7), (0.8, None), (None, 0.7)])
+def test_excluding_is_said_to_change_what_both_fits_tell(now, then):
+    snapshot = Engine().snapshot()
+    change = {"participants": ["w"], "before": {"participants": [], "accuracy": then, "distance_correlation": 0.5}}
+    report = {"accuracy": now, "excluded": change}
+    made = Artifact("embedding", snapshot.digest, 0, {}, 0, {}, report)
+    (found,) = excluded(Facts(Published(snapshot, {"embedding": made}, excluded=("w",)), Commands("S")))
+    assert "correlate by 0.50" in found.text
+    assert ("80.0 % of held-out answers correctly, 70.0 % before" in found.text) == (None not in (now, then))
+    assert found.text.count("held-out") == (None not in (now, then))
 
+
+def test_every_topic_says_something_true_of_a_state_without_answers():
     found = findings(Facts(Published(Engine(("adds3", "triplet_counts"), None).snapshot(), {})))
     assert set(found) == set(TOPICS) and what(found) == {"read", "no_comparisons"}

@@ -120,6 +120,22 @@ def test_denser_worlds_with_supports_and_growing_pools():
         check_guard(guard)
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_supports_are_the_nodes_on_most_paths_nearby(seed):
+    """Of each stretch of nodes with neighbours on both sides; paths of short edges, by matrices."""
+    rng, n, most = np.random.default_rng(seed), 80, 6
+    edges = np.triu(rng.random((n, n)) < 0.3, 1)
+    edges[:, rng.integers(n, size=9)] = False
+    near = np.triu(edges, 1) & ~np.triu(edges, n // reachability_masks.NEAR_BY + 1)
+    paths = np.linalg.inv(np.eye(n) - near * min(1.0, reachability_masks.BRANCHING * n / near.sum()))
+    through = paths.sum(axis=0) * paths.sum(axis=1)
+    inner = np.flatnonzero(edges.any(axis=0) & edges.any(axis=1))
+    start = np.append(0, np.cumsum(edges.sum(axis=1)))
+    found = reachability_masks.central(start, np.nonzero(edges)[1].astype(np.int32), most)
+    stretches = [inner[most * np.arange(len(inner)) // len(inner) == s] for s in range(most)]
+    assert found.tolist() == [stretch[np.argmax(through[stretch])] for stretch in stretches]
+
+
 @pytest.mark.parametrize("seed, arcs", [(0, 1122), (1, 1055)])
 def test_supports_spare_searches(seed, arcs):
     """Arcs walked in the second half of a stream, supports being chosen after the first: no more than a tenth above
