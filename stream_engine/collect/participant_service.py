@@ -235,7 +235,7 @@ class ParticipantService:
         self.counts["asked"] += len(written)
         said = {"questions": [each.public() for each in screens], **self.progress(worker, person, ended)}
         if not screens and not ended:
-            said["why"] = f"{waiting} questions are unanswered, and no others are left; get them again with again=1"
+            said["why"] = f"no other questions are left; get the unanswered ones ({waiting}) again with again=1"
         return said
 
     def progress(self, worker: str, person: ParticipantSession, ended: str = "") -> dict[str, Any]:
