@@ -135,7 +135,7 @@ def too_many_elements(text: bytes, bounds: Bounds) -> str:
 
     >>> too_many_elements(b"[1,2,3]", Bounds(max_rows=2)), too_many_elements(b"[1,2]", Bounds(max_rows=2))
     ('the array holds 3 events; the limit is 2', '')
-    >>> too_many_elements(b"[" + b"[1,2]," * 7 + b"3]", Bounds(max_rows=8))  # 14 commas of 64
+    >>> too_many_elements(b"[" + b"[1,2,3]," * 7 + b"4]", Bounds(max_rows=8))  # 21 commas of 64
     ''
     """
     if text[:1] != b"[" or len(text) <= 2 * bounds.max_rows:
