@@ -10,11 +10,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from stream_engine.data import mapped_arrays
 from stream_engine.state.snapshot import frozen
 from stream_engine.testing.accumulators import same
-from tests.laws.test_accumulators import VARIANTS, learned, worlds
+from stream_engine.testing.batches import random_stream
+from tests.laws.test_accumulators import VARIANTS
 from tests.support.facts import states
 from tests.support.generators import planted_triplets
 from tests.support.process import engine, jsonl, one_line, started, until
@@ -26,6 +28,17 @@ COUNTED = [
     and "decayed" not in name
     and "weighted" not in name
 ]
+
+
+def worlds():
+    return st.integers(0, 2**32 - 1).map(lambda seed: random_stream(np.random.default_rng(seed)))
+
+
+def learned(make, stream):
+    made = make()
+    for batch in stream:
+        made.update(batch)
+    return made
 
 
 @pytest.fixture

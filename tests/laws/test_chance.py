@@ -71,13 +71,16 @@ STATISTICS = {  # file:function -> in which tables below it is, or what else it 
     "evaluation/response_checks.py:response_checks": "NULLS",
     "evaluation/response_checks.py:_positions": "NULLS",
     "exports/object_places.py:ellipses_of": "quantiles",
+    "refits/cluster_verdict.py:_borderline": CUT,
     "refits/cluster_verdict.py:p_coins": "NULLS",
     "refits/cluster_verdict.py:p_value": BY_ANOTHER,
     "report/findings/facts.py:best": "NULLS",
     "report/findings/facts.py:beats_chance": "NULLS",
+    "report/findings/models.py:accuracy": CUT,
     "report/findings/models.py:interval": "INTERVALS",
     "report/findings/words.py:p_value": "no test: words",
     "report/learning.py:_curve": DRAWN,
+    "report/learning.py:section": CUT,
     "report/object_map.py:scale": DRAWN,
 }
 

@@ -4,6 +4,7 @@ import itertools
 import json
 import logging
 import time
+from http.client import HTTPResponse
 
 from stream_engine.service import logs
 from stream_engine.service.http import listener
@@ -72,9 +73,11 @@ def test_a_body_that_nobody_asked_for_does_not_cost_the_next_request(tmp_path):
         posting.sendall(b"POST /healthz HTTP/1.1\r\nHost: localhost\r\nContent-Length: 3\r\n\r\n")
         time.sleep(0.1)
         posting.sendall(b"abc")
-        assert posting.recv(1000).startswith(b"HTTP/1.1 405")
-        posting.sendall(ASK)
-        assert posting.recv(1000).startswith(b"HTTP/1.1 200")
+        for status in (405, 200):
+            answer = HTTPResponse(posting)
+            answer.begin()
+            assert answer.status == status and answer.read()
+            posting.sendall(ASK)
 
 
 def test_a_reader_that_does_not_read_is_cut_and_one_that_reads_slowly_is_not(tmp_path, monkeypatch):
