@@ -297,6 +297,7 @@ class _Counted:
         self.stream, self.at, self.lines, self._piece = stream, 0, 0, b""
 
     def line_at(self, offset: int) -> int | None:
+        """The number, from 1, of the line at a byte; None beyond the end. Offsets must not fall."""
         while self.at + len(self._piece) <= offset:
             self.lines += self._piece.count(b"\n")
             self.at += len(self._piece)
