@@ -85,6 +85,14 @@ def test_the_share_of_guessers_that_would_be_noticed_is_that_of_simulated_ones()
     assert participants._noticed(np.zeros(0, int), np.zeros(0)) is None
 
 
+def test_a_file_with_every_row_twice_is_told():
+    events = responses(np.random.default_rng(4), {f"p{i}": 40 for i in range(6)}, n=8)
+    asked = {(e["worker"], e["anchor"], frozenset((e["near"], e["far"]))): e for e in events}
+    events = [*asked.values()]  # nobody is asked again
+    once, twice = (what(known(study(each).fit("embedding"))) for each in (events, events * 2))
+    assert "only_same_answers" in twice and "test_retest_agreement" not in twice and "only_same_answers" not in once
+
+
 def test_failed_catch_trials_flag():
     events = responses(np.random.default_rng(2), {f"p{i}": 60 for i in range(6)})
     wrong = [{"anchor": "o0", "near": "o1", "far": "o2", "worker": "p1", "ok": False}] * 2

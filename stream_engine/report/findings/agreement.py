@@ -100,12 +100,14 @@ def agreement(facts: Facts) -> Iterator[Finding]:
         )
         yield Finding("agreement_unknown", text, level=GAP)
     if own is not None:
-        text = f"The same participant, asked again, gives the same answer in {percent(own)}."
-        yield Finding("test_retest_agreement", text, {"share": own})
         again = figure(found, "own_answers")
         if own == 1.0 and again is not None and again >= SURELY:
-            text = f"All {count(again)} repeated answers are the same: rows may have been recorded more than once."
+            text = f"All {count(again)} answers to questions that a participant answered more than once are the same: "
+            text += "rows may be in the data twice. Remove copies and read the data again; every figure counts them."
             yield Finding("only_same_answers", text, {"answers": again}, level=WARNING)
+        else:
+            text = f"The same participant, asked again, gives the same answer in {percent(own)}."
+            yield Finding("test_retest_agreement", text, {"share": own})
     if not summary["triplets"]:
         return
     columns = triplet_columns(facts.published.snapshot)
