@@ -35,7 +35,7 @@ MEDIA_TYPES = {
     ".npz": "application/octet-stream",
     ".parquet": "application/vnd.apache.parquet",
 }
-ROWS = 1 << 16  # of a table that are turned into text at a time
+CELLS = 1 << 20  # of a table that are turned into text at a time, some 20 bytes each; a table can have a column an object
 
 MOST_BYTES = 1 << 28  # of a fixed-width array of names: one long name makes all of them long
 
@@ -199,7 +199,8 @@ def _table(columns: Mapping[str, Any], format: str, file: BinaryIO) -> None:
     if format == "csv":
         from pyarrow import csv
 
-        csv.write_csv(table, file, csv.WriteOptions(quoting_style="needed", batch_size=ROWS))
+        rows = max(1, CELLS // table.num_columns)
+        csv.write_csv(table, file, csv.WriteOptions(quoting_style="needed", batch_size=rows))
     else:
         from pyarrow import parquet
 

@@ -50,7 +50,7 @@ def section(material: Material) -> Section:
             else "No object was clustered: there are too few answers.",
         )
     members = [listed([material.names[i] for i in np.flatnonzero(labels == k).tolist()], 8) for k in range(len(sizes))]
-    stability = artifact.arrays.get("stability")
+    stability = artifact.arrays.get("stability") if len(sizes) > 1 else None  # one group agrees with itself
     columns = {"cluster": list(range(1, len(sizes) + 1)), "objects": sizes.tolist(), "among them": members}
     if stability is not None:
         columns["stability"] = [float(np.mean(stability[labels == k])) for k in range(len(sizes))]
@@ -60,7 +60,7 @@ def section(material: Material) -> Section:
     note = next(gated, report.get("note") or "").removesuffix(".")
     says = f"{note[:1].upper()}{note[1:]}. " if note else ""
     says += f"The partition assigns {some(int(sizes.sum()), 'object')} to {some(len(sizes), 'group')}"
-    says += f"{_stable(report)}." if len(sizes) > 1 else "."  # one group agrees with itself
+    says += "." if stability is None else f"{_stable(report)}."
     tables = [Table("clusters", columns, about=STABILITY if stability is not None else "")]
     if stability is not None and "between" in columns and artifact.report.get("verdict", "").endswith(" clusters"):
         made = artifact.arrays["labels"]

@@ -59,7 +59,8 @@ def section(material: Material) -> Section:
     elif gain < 0.005 and unsure < 0.01:
         says += "more answers of this kind would hardly help."
     else:
-        says += f"the difference is not significant (SE {100 * unsure:.1f} points)."
+        says += f"the difference is not significant (SE {100 * unsure:.1f} points), so this does not tell whether more "
+        says += "answers would help."
     columns = {
         "answers fitted": [step.answers for step in steps],
         "accuracy": [step.figures.accuracy for step in steps],

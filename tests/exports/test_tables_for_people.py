@@ -5,6 +5,7 @@ import io
 from collections import Counter
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from stream_engine import exports
@@ -181,3 +182,16 @@ def test_an_export_of_everything_names_the_command_for_every_question(tmp_path):
     command = done.stderr.splitlines()[-1].partition("stream-engine ")[2].split()
     assert engine(*command).stdout.split() and (tmp_path / "o" / "questions.csv").exists()
     assert "questions" not in engine(*command).stderr
+
+
+def test_a_matrix_takes_a_few_rows_of_memory_while_it_becomes_csv():
+    n, before = 1500, pa.default_memory_pool()
+    pool = pa.proxy_memory_pool(before)
+    content = Content({"K": np.random.default_rng(0).random((n, n))})
+    pa.set_memory_pool(pool)
+    try:
+        encode("k1", content, "csv", [f"o{i}" for i in range(n)])
+    finally:
+        pa.set_memory_pool(before)
+    matrix = 8 * n * n
+    assert matrix <= pool.max_memory() < 1.5 * matrix + 40e6, "the text, 20 bytes a number, was held at once"

@@ -116,7 +116,8 @@ def agreement(facts: Facts) -> Iterator[Finding]:
     figures = {"questions": pairs, "ties": ties, "share": minority}
     if pairs:
         text = f"{some(pairs, 'question has', 'questions have')} conflicting answers ({count(ties)} of them tied); "
-        text += f"{percent(minority)} of answers disagree with the majority for their question (ties count half)."
+        text += f"{percent(minority)} of answers disagree with the majority for their question (ties count half; an "
+        text += "answer to a question that was asked once agrees)."
     else:
         text = "No answer conflicts with another."
     yield Finding("conflicting_answers", text, figures)

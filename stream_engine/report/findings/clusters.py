@@ -55,9 +55,10 @@ def explained(report: Mapping[str, Any], params: Mapping[str, Any]) -> str:
         told.append(f"{p_value(continuum)} ({_number(tested.get('drawn'))}continua)")
     if coins is not None:  # drawing went on to the end only where they are few
         told.append(f"{p_value(coins)} ({_number(params.get('test') if coins <= LEVEL else None)}with random answers)")
+    both = "both are" if len(told) == 2 else "this and the p of the other kind of simulation (not needed here) are"
     return (
         "p is the share of simulated studies without clusters that look at least as clustered (counting this study "
-        f"as one of them): {', '.join(told)}. Clusters are reported if both are at most .05; the simulation stops "
+        f"as one of them): {', '.join(told)}. Clusters are reported if {both} at most .05; the simulation stops "
         "early once this is impossible, or if none of the first 39 looks as clustered."
     )
 

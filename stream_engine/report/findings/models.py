@@ -9,6 +9,7 @@ from stream_engine.report.findings.words import count, p_value, percent, some
 from stream_engine.state.artifact import figure
 
 CLOSE = 0.015  # to the noise ceiling: as good as it
+NEAR_CHANCE = 0.55  # an interval that ends below it leaves nothing that more answers could make clear
 CHECK_COLUMNS = "stream-engine preview SOURCE"
 NAMES = {
     "embedding": "the map",
@@ -66,10 +67,15 @@ def accuracy(facts: Facts) -> Iterator[Finding]:
         text = (
             f"No model predicts {of} significantly better than chance (one-sided test at the 1 % level, corrected for "
             f"the number of models): {name} predicts {percent(share)} correctly ({interval(share, error)}). The map, "
-            "clusters and dimensions are not interpretable yet. Collect more answers"
+            "clusters and dimensions are not interpretable. "
         )
         promising = share - 1.96 * (error or 0.0) > 0.5
-        text += "." if promising else ", or check that the columns state which object was chosen."
+        if share + 1.96 * (error or 0.0) < NEAR_CHANCE:
+            text += "More answers of this kind would hardly help: check that the columns state which object was chosen, "
+            text += "and whether participants answered at random."
+        else:
+            text += "Collect more answers"
+            text += "." if promising else ", or check that the columns state which object was chosen."
         yield Finding("chance_level", text, figures, "" if promising else CHECK_COLUMNS, WARNING)
     if (most := best["ceiling_at_most"]) is not None and facts.beats_chance:
         left = most - share
