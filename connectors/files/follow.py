@@ -3,8 +3,10 @@
 Invariant: a line is read once its newline is there, or once its file has been given up by its writer; then the next
 file of that name is read from its first byte. A file that is renamed and made anew is drained first, until the new one
 has a first byte, which is when its writer has moved on. Every file stays open while it is read, so it is known by its
-descriptor whatever its name is. A look at a file without news is one `stat`, and files without news together get no
-more than `LOOKS` looks per second.
+descriptor whatever its name is. Where more files are followed than half the descriptors of this process, each is open
+only while it is looked at: one that was renamed meanwhile is found by its inode, if it is in the same folder, and a
+notice says if it is not. A look at a file without news is one `stat`, and files without news together get no more than
+`LOOKS` looks per second.
 """
 
 import errno
@@ -23,7 +25,7 @@ from connectors.files.streams import Plain
 
 PAUSE = 0.05  # seconds between two looks at files that had nothing new
 LOOK = 0.5  # seconds between two looks for new files, of few
-LOOKS = 2000  # looks per second at files without news: under one per cent of a core
+LOOKS = 1500  # looks per second at files without news: one per cent of a core
 SETTLED = 1.0  # seconds: two writes within one tick of a file system's clock are not told apart by the time of a file
 STEPS = 4  # of getting to a position, within one look
 
@@ -50,6 +52,7 @@ class FollowedPath:
         self._kind, self._position, self._sizes = kind, position, sizes
         self._notices, self._losses = notices, losses
         self._file: GrowingFile | None = None
+        self._closed: Identity | None = None  # of the file that is read, while it is not open
         self._former: list[GrowingFile] = []  # read to their ends, and open, so that no new file is given their inodes
         self._size = 0  # of the file that is read, at the last look
         self._still: _Status | None = None  # of the path's file, when all of it was read and its time had settled
@@ -61,16 +64,25 @@ class FollowedPath:
 
     def lag(self) -> int:
         """Unread bytes of the file at the last look, with an unfinished last line."""
-        return max(0, self._size - (self._file.blocks.at if self._file else self._size))
+        return max(0, self._size - (self._file.blocks.at if self._file else self._position.offset))
 
     def identities(self) -> set[Identity]:
         """Of the file that is read, and of those it has replaced since `forget`."""
-        return {file.identity for file in (*self._former, self._file) if file}
+        read = {file.identity for file in (*self._former, self._file) if file}
+        return read if self._closed is None else read | {self._closed}
 
     def forget(self) -> None:
         """Nobody can take the former files for new ones any more."""
         while self._former:
             self._former.pop().blocks.close()
+
+    def rest(self) -> None:
+        """Close the file until the next look, and go on at the same place then."""
+        file = self._file
+        if file is not None and file.blocks.at >= self._position.offset:  # else it is still on its way to the position
+            self._position = Position(file.blocks.at, file.blocks.mark(file.blocks.at))
+            self._closed, self._file = file.identity, None
+            file.blocks.close()
 
     def is_still(self) -> bool:
         """Whether nothing has happened to the path's file since all of it was read."""
@@ -85,7 +97,7 @@ class FollowedPath:
         with failures_of(self.path, self._position, "byte"):
             current = self._current()
             if self._file is None:
-                self._file = self._opened()
+                self._file = self._opened(current)
             if self._file is None or self._changed_in_place(self._file):
                 return None
             return self._read(self._file, current)
@@ -131,10 +143,14 @@ class FollowedPath:
         self._told_gone = False
         return current
 
-    def _opened(self) -> GrowingFile | None:
-        """The file at the path, if there is one and a descriptor is left."""
+    def _opened(self, current: os.stat_result | None) -> GrowingFile | None:
+        """The file at the path or, if it was closed and renamed, under its new name; if there is one and a descriptor
+        is left."""
+        path = self.path
+        if self._closed is not None and (current is None or identity_of(current) != self._closed):
+            path = self._renamed(self._closed)
         try:
-            file = GrowingFile(os.open(self.path, os.O_RDONLY), self._kind, self._position, self._sizes)
+            file = GrowingFile(os.open(path, os.O_RDONLY), self._kind, self._position, self._sizes)
         except FileNotFoundError:
             return None
         except OSError as error:
@@ -147,8 +163,22 @@ class FollowedPath:
                 )
             self._told_crowded = True
             return None
-        self._told_crowded = False
+        self._told_crowded, self._closed = False, None
         return file
+
+    def _renamed(self, identity: Identity) -> str:
+        """What the closed file is called now. If it is not in its folder any more, that is told, and the file at the
+        path is another one."""
+        with os.scandir(os.path.dirname(self.path) or ".") as entries:
+            for entry in entries:
+                if entry.inode() == identity[1] and identity_of(entry.stat(follow_symlinks=False)) == identity:
+                    return entry.path
+        self._notices.append(
+            f"{self.path} was moved away while it was not open (fewer files may be open than are followed; raise "
+            f"ulimit -n): what was appended to it behind byte {self._position.offset:,}, if anything, is not read"
+        )
+        self._give_up()
+        return self.path
 
     def _changed_in_place(self, file: GrowingFile) -> bool:
         """Cut, or written anew in place, also when it has grown past our offset again."""
@@ -181,7 +211,7 @@ class FollowedPath:
 
     def _give_up(self) -> None:
         """The next file of this name is another one, read from its first byte."""
-        self._file, self._position, self._size = None, Position(0), 0
+        self._file, self._closed, self._position, self._size = None, None, Position(0), 0
 
     def close(self) -> None:
         """Close all files."""
@@ -228,7 +258,7 @@ class FollowedFiles(Source):
         self._notices: list[str] = []
         self._losses: list[LostRecords] = []
         self._ignored: set[str] = set()
-        _allow_open_files()
+        self._most_open = files_allowed()
         for path in expand(rest):
             kind = _followable(path, format, layout)
             if os.path.lexists(path):
@@ -274,6 +304,8 @@ class FollowedFiles(Source):
                 records.append(record)
                 size += len(record.value)
                 self._busy.append(tail)
+            if len(self._tails) > self._most_open:
+                tail.rest()
         return records
 
     def _interval(self) -> float:
@@ -352,8 +384,10 @@ def _followable(path: str, format: str | None, layout: TextLayout) -> Kind:
     return kind
 
 
-def _allow_open_files() -> None:
-    """Let the process have as many descriptors as it may: every followed file takes one."""
-    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+def files_allowed() -> int:
+    """Let the process have as many descriptors as it may, and the followed files half of them."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     with suppress(ValueError, OSError):
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+        soft = hard
+    return (1 << 20 if soft == resource.RLIM_INFINITY else soft) // 2

@@ -11,6 +11,7 @@ from time import monotonic
 import pytest
 
 from connectors import Position, SourceFailed, UnusableSource, open_source
+from connectors.files import follow as following
 from connectors.files.follow import LOOKS, SETTLED, FollowedPath
 from tests.support.facts import states
 
@@ -251,8 +252,11 @@ def descriptors() -> int:
     return len(os.listdir("/proc/self/fd"))
 
 
-def test_many_files_are_followed_and_every_line_is_read_once(tmp_path):
-    """Appends here and there, rotations: each path's lines once, in order, one descriptor for each path."""
+@pytest.mark.parametrize("most_open", [150, 149])
+def test_many_files_are_followed_and_every_line_is_read_once(tmp_path, monkeypatch, most_open):
+    """Appends here and there, rotations: each path's lines once, in order. One descriptor for each path, or, where
+    there are fewer, none for files without news."""
+    monkeypatch.setattr(following, "files_allowed", lambda: most_open)
     rng, paths = random.Random(3), [tmp_path / f"{n:03}.jsonl" for n in range(150)]
     written = {str(path): ["first"] for path in paths}
     read = {str(path): [] for path in paths}
@@ -283,9 +287,23 @@ def test_many_files_are_followed_and_every_line_is_read_once(tmp_path):
                 path.rename(path.with_suffix(f".jsonl.{step}"))
                 put(path, f"# {step} made anew")
     take_all()
-    until(source, lambda values: descriptors() - before == len(paths))  # rotated files are closed a little later
+    kept = len(paths) if most_open == len(paths) else 0
+    until(source, lambda values: descriptors() - before == kept)  # rotated files are closed a little later
     source.close()
     assert read == written and descriptors() == before
+
+
+def test_a_file_that_was_moved_away_while_it_was_closed_is_told(log, monkeypatch):
+    monkeypatch.setattr(following, "files_allowed", lambda: 0)
+    source = follow(log)
+    now(source)
+    (log.parent / "elsewhere").mkdir()
+    log.rename(log.parent / "elsewhere" / log.name)
+    log.write_bytes(b"new\n")
+    assert until(source, lambda values: values) == [b"new\n"]
+    notices = source.notices()
+    assert len(notices) == 1 and states(notices[0], f"{log} … 4 … not read")
+    source.close()
 
 
 def test_a_removed_file_that_is_made_anew_is_another_one(log):

@@ -11,7 +11,7 @@ import pytest
 from stream_engine import exports
 from stream_engine.commands.by_name import by_name
 from stream_engine.data.comparisons import Quadruplet, Triplet
-from stream_engine.exports import object_table
+from stream_engine.exports import Content, object_table
 from stream_engine.exports.files import encode
 from stream_engine.state.artifact import Artifact
 from stream_engine.state.engine import Engine
