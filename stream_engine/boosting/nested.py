@@ -116,7 +116,7 @@ class Figures(NamedTuple):
     def of(right: np.ndarray, losses: np.ndarray, abstained: np.ndarray) -> "Figures":
         """From one entry an object."""
         m, share = len(right), float(right.mean())
-        error = float(np.sqrt(share * (1 - share) / max(m - 1, 1)))
+        error = float(np.sqrt(share * (1 - share) / max(m - 1, 1))) or 1.96 / (m + 1.96**2)  # Wilson's where all agree
         return Figures(m, share, error, float(losses.mean()), float(abstained.mean()))
 
 

@@ -83,7 +83,7 @@ def figures(margin: np.ndarray, slope: float, times: np.ndarray, cluster: np.nda
     clusters, accuracy = int(number.max()) + 1, float(right.sum() / total)
     return Figures(
         accuracy,
-        _standard_error(np.bincount(number, right - accuracy * times), float(total)),
+        standard_error(np.bincount(number, right - accuracy * times), float(total)),
         float(times @ losses(margin, slope) / total),
         _calibration_error(expit(slope * np.abs(margin)), right, times),
         int(total),
@@ -91,10 +91,17 @@ def figures(margin: np.ndarray, slope: float, times: np.ndarray, cluster: np.nda
     )
 
 
-def _standard_error(off: np.ndarray, total: float) -> float | None:
-    """Of a ratio, by what each of (c,) clusters is off from it; None for fewer than `CLUSTERS`."""
+def standard_error(off: np.ndarray, total: float) -> float | None:
+    """Of a ratio, by what each of (c,) clusters is off from it; None for fewer than `CLUSTERS`.
+
+    Where none is off, as with all right, they have no spread to go by. Then it is z / (c + z^2), so that an interval of
+    95 % from it is Wilson's for c of c."""
     clusters = len(off)
-    return float(np.sqrt(clusters / (clusters - 1.0) * (off @ off)) / total) if clusters >= CLUSTERS else None
+    if clusters < CLUSTERS:
+        return None
+    if not off.any():
+        return 1.96 / (clusters + 1.96**2)
+    return float(np.sqrt(clusters / (clusters - 1.0) * (off @ off)) / total)
 
 
 def losses(margin: np.ndarray, slope: float) -> np.ndarray:

@@ -35,7 +35,7 @@ MEDIA_TYPES = {
     ".npz": "application/octet-stream",
     ".parquet": "application/vnd.apache.parquet",
 }
-CELLS = 1 << 20  # of a table that are turned into text at a time, some 20 bytes each; a table can have a column an object
+CELLS = 1 << 20  # of a table, which may have a column an object, that are turned into text at a time: 20 MB
 
 MOST_BYTES = 1 << 28  # of a fixed-width array of names: one long name makes all of them long
 

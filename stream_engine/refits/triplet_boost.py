@@ -219,7 +219,7 @@ def _figures(fits: list[TestAnswers]) -> dict[str, Any]:
         "objects": objects,
         "error": 1 - right,
         "accuracy": right,
-        "standard_error": float(each.right.std(ddof=1) / np.sqrt(objects)) if objects >= held_out.CLUSTERS else None,
+        "standard_error": held_out.standard_error(each.right - right, objects),
         "majority_class_accuracy": float(each.by_majority.mean()),
         "abstained": float(each.abstained.mean()),
         "fits": len(fits),

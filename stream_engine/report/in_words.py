@@ -133,7 +133,10 @@ def read(material: Material) -> Section:
     if rejected:
         reasons = summary["rejected"]
         tables.append(Table("rejected", {"reason": list(reasons), "events": list(reasons.values())}))
-    notes = tuple(f"To see the rejected events: {each.command}" for each in material.findings["data"] if each.command)
+    first = material.facts.commands.first
+    notes = tuple(
+        f"To see the rejected events: {first}{each.command}" for each in material.findings["data"] if each.command
+    )
     return Section("Data", says, (), tuple(tables), notes)
 
 
@@ -219,7 +222,8 @@ def what_next(material: Material) -> Section:
     answers = material.answers.answers
     if len(answers) < 3:
         return Section(NEXT, "Questions need at least three objects.")
-    says, note = _advice(material), f"stream-engine ask --state {material.facts.commands.state} --n 100"
+    commands = material.facts.commands
+    says, note = _advice(material), f"{commands.first}stream-engine ask --state {commands.state} --n 100"
     if len(answers) > LARGEST:
         return Section(NEXT, says, notes=(note,))
     try:

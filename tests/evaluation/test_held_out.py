@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 
 from stream_engine import Engine, Triplet
-from stream_engine.evaluation import held_out, judgement_folds
+from stream_engine.evaluation import held_out, judgement_folds, participants
 from stream_engine.evaluation.hash_split import name_hashes
 from tests.support.judged_worlds import world
 
@@ -49,6 +49,14 @@ def test_of_few_clusters_no_standard_error_is_known(clusters):
     assert got.clusters == clusters and 0 < got.accuracy < 1
     assert (got.standard_error is None) == (clusters < held_out.CLUSTERS)
     assert got.standard_error is None or got.standard_error > 0
+
+
+@pytest.mark.parametrize("margin", [1.0, -1.0])
+def test_where_all_are_right_or_all_are_wrong_the_interval_is_wilsons(margin):
+    got = held_out.figures(np.full(60, margin), 1.0, np.ones(60), np.arange(60))
+    low, high = participants.wilson(np.array(got.accuracy), np.array(60))
+    bound = got.accuracy - margin * 1.96 * got.standard_error
+    assert bound == pytest.approx(low if margin > 0 else high)
 
 
 def test_the_standard_error_is_that_of_judgements_not_of_comparisons():

@@ -32,6 +32,12 @@ class Commands(NamedTuple):
         """The command that makes the page, for further options."""
         return self.typed or f"stream-engine report --state {self.state}"
 
+    @property
+    def first(self) -> str:
+        """What comes before a command on the state, where the report kept none."""
+        how = "the command of this page with run instead of report, and --state DIR"
+        return f"Keep a state first ({how}). Then: " if self.typed else ""
+
 
 NOWHERE = Commands()
 

@@ -71,8 +71,8 @@ def accuracy(facts: Facts) -> Iterator[Finding]:
         )
         promising = share - 1.96 * (error or 0.0) > 0.5
         if share + 1.96 * (error or 0.0) < NEAR_CHANCE:
-            text += "More answers of this kind would hardly help: check that the columns state which object was chosen, "
-            text += "and whether participants answered at random."
+            text += "More answers of this kind would hardly help: check that the columns state which object was "
+            text += "chosen, and whether participants answered at random."
         else:
             text += "Collect more answers"
             text += "." if promising else ", or check that the columns state which object was chosen."
