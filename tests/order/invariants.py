@@ -25,6 +25,24 @@ from stream_engine.order.judging import FEW
 from stream_engine.order.partial_order import PartialOrder
 
 
+def reaches(after: dict, a, b) -> bool:
+    """Whether a path of these edges, {from: {to, ...}}, leads from a to b."""
+    stack, met = [a], {a}
+    while stack:
+        x = stack.pop()
+        if x == b:
+            return True
+        new = after.get(x, set()) - met
+        met |= new
+        stack += new
+    return False
+
+
+def sequence(guard: PartialOrder) -> np.ndarray:
+    """The pairs in the live sequence, by their keys."""
+    return guard.graph.key[in_order(guard.graph.link, guard.graph.n_nodes)]
+
+
 def check_sequence(node: np.ndarray, link: np.ndarray, n: int) -> None:
     """The list visits nodes 1 .. n once, both ways, and labels strictly increase within 1 .. END - 1."""
     order = in_order(link, n)

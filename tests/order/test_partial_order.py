@@ -14,7 +14,7 @@ from stream_engine.data.comparisons import Batch, interleaved
 from stream_engine.order import graph, reachability_masks
 from stream_engine.order.judging import AT_ONCE
 from stream_engine.order.partial_order import VERDICTS, PartialOrder, Verdicts, topological_order
-from tests.order.invariants import check_guard, check_sequence
+from tests.order.invariants import check_guard, check_sequence, reaches, sequence
 from tests.support.generators import as_batch, dense_batch, planted_triplets
 
 
@@ -24,23 +24,12 @@ class Reference:
     def __init__(self):
         self.after = {}
 
-    def reaches(self, a, b):
-        stack, met = [a], {a}
-        while stack:
-            x = stack.pop()
-            if x == b:
-                return True
-            new = self.after.get(x, set()) - met
-            met |= new
-            stack += new
-        return False
-
     def offer(self, p, q):
         if q in self.after.get(p, ()):
             return "duplicate"
         if p in self.after.get(q, ()):
             return "contradiction"
-        if self.reaches(q, p):
+        if reaches(self.after, q, p):
             return "cycle"
         self.after.setdefault(p, set()).add(q)
         return "accepted"
@@ -61,11 +50,6 @@ def reference_run(rows):
 
 def same_state(a, b):
     return a.keys() == b.keys() and all(a[k].dtype == b[k].dtype and np.array_equal(a[k], b[k]) for k in a)
-
-
-def sequence(guard):
-    """The pairs in the live sequence, by their keys."""
-    return guard.graph.key[graph.in_order(guard.graph.link, guard.graph.n_nodes)]
 
 
 def chain(n, quadruplets=True):
