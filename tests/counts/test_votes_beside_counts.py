@@ -15,7 +15,7 @@ from stream_engine.refits import reliability
 from stream_engine.service.repair.recount import empty_like
 from stream_engine.service.resumed import accumulators_in_use, restored
 from stream_engine.service.settings.loading import load
-from stream_engine.state.engine import Engine, OverlappingStates
+from stream_engine.state.engine import Engine
 from tests.support.generators import dense_batch, with_provenance
 
 N = 6
@@ -118,11 +118,6 @@ def test_a_state_that_holds_nobodys_votes_twice_goes_on_without():
     for batch in batches[2:]:
         resumed.accumulators["worker_votes"].update(batch)
     assert same(resumed.accumulators["worker_votes"].state(), engine_of(batches).snapshot().section("worker_votes"))
-
-
-def test_states_with_and_without_votes_are_not_merged():
-    with pytest.raises(OverlappingStates, match="different kinds"):
-        engine_of(blocks(1)).merge(engine_of(blocks(2), WITHOUT))
 
 
 def test_a_state_stays_as_it_was_made_and_without_votes_if_named_so():
