@@ -146,23 +146,6 @@ def in_four_columns(event):
     return {key: value for key, value in event.items() if key not in ("near", "far")} | pairs
 
 
-@pytest.mark.parametrize(
-    ("time", "seconds"),
-    [
-        ("2015-05-29 03:46:14.384", 1432871174.384),
-        ("2015-05-29T03:46:14", 1432871174.0),
-        ("2015-05-29 03:46:14.384000+00:00", 1432871174.384),
-        ("2015-05-29 05:46:14+02", 1432871174.0),
-        ("2015-05-29 03:46:14.384123456", 1432871174.384123),
-        ("2015-05-29 03:46:60", 1432871220.0),
-    ],
-)
-def test_times_as_pandas_and_sql_write_them(time, seconds):
-    event = {"anchor": "a", "near": "b", "far": "c", "time": time}
-    for way, done in all_ways([event, event], EventOptions()):
-        assert done.provenance.time.tolist() == pytest.approx([seconds, seconds], abs=1e-6), way
-
-
 @pytest.mark.parametrize("votes", [-1, 1.5, 1_000_001])
 def test_a_count_that_cannot_be_is_refused(votes):
     good = {"anchor": "a", "near": "b", "far": "c", "n_near": 2}

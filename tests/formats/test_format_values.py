@@ -185,6 +185,3 @@ def test_refused_rows_of_a_table_are_kept_as_json():
     )
     (one,) = ArrowDecoder(PLAIN)(batch).rejected
     assert msgspec.json.decode(one.value) == {"anchor": "a", "near": "a", "far": "c", "at": 1e-9, "took": 1.0}
-
-
-# ---- human judgements ------------------------------------------------------------------------------------------------
