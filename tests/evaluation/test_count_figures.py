@@ -1,6 +1,5 @@
 """What counts alone tell of held-out judgements: against counting by hand, on the judgements that refits report on."""
 
-import json
 from collections import Counter
 
 import numpy as np
@@ -10,28 +9,20 @@ from stream_engine.evaluation import judgement_folds, predictor
 from stream_engine.evaluation.probability import CountedAnswers, of_counts, similarity_of
 from stream_engine.evaluation.similarities import matrix
 from stream_engine.exports.models import table
-from stream_engine.formats import decoder
-from stream_engine.formats.options import EventOptions
 from stream_engine.refits import embedding
-from stream_engine.state.engine import Engine
 from stream_engine.state.published import Published
+from tests.support.learned import snapshot_of
 
 N = 9
 
 
-def snapshot_of(lines):
-    engine = Engine()
-    engine.learn(decoder("json", EventOptions(provenance=True))("\n".join(map(json.dumps, lines)).encode()))
-    return engine.snapshot()
-
-
-def lines_of(seed=0, m=700, quadruplets=0.3, workers=12):
+def lines_of(seed=0, m=700, quadruplets=0.3):
     rng = np.random.default_rng(seed)
     points, out = rng.normal(size=(N, 2)), []
     apart = lambda a, b: ((points[a] - points[b]) ** 2).sum() + rng.normal(0, 0.5)  # noqa: E731
     for at in range(m):
         i, j, k, l = rng.permutation(N)[:4].tolist()
-        who = {"worker": f"w{at % workers}"}
+        who = {"worker": f"w{at % 12}"}
         if rng.random() < quadruplets:
             near, far = ((i, j), (k, l)) if apart(i, j) < apart(k, l) else ((k, l), (i, j))
             out.append({"type": "quadruplet", "near": [f"o{x}" for x in near], "far": [f"o{x}" for x in far], **who})

@@ -29,20 +29,11 @@ from stream_engine.state.engine import Engine
 from stream_engine.state.published import Published
 from stream_engine.state.snapshot import triplet_columns
 from tests.support.generators import as_batch, dense_batch, planted_triplets
+from tests.support.planted_similarities import adds3, adds4
 
 
 def decoded(triplets, n):
     return Decoded([str(i) for i in range(n)], triplets, np.empty((0, 4), np.int32), np.empty(0, np.int64), [], {}, [])
-
-
-def plain_adds3(triplets, n):
-    w = np.zeros((n, n), int)
-    for a, b, c in triplets:
-        w[a, b] += 1
-        w[b, a] += 1
-        w[a, c] -= 1
-        w[c, a] -= 1
-    return w
 
 
 def test_totals_equal_a_plain_count():
@@ -56,7 +47,7 @@ def test_totals_equal_a_plain_count():
     assert totals == {}
     observer.serve(snapshot)
     observer.observe(as_batch(fresh, 9), totals)
-    w, id_of = plain_adds3(learned, 8), {name: int(name) for name in snapshot.objects}
+    w, id_of = adds3(learned, 8), {name: int(name) for name in snapshot.objects}
     w = w[np.ix_(list(id_of.values()), list(id_of.values()))]
     margins = [w[a, b] - w[a, c] for a, b, c in fresh.tolist() if max(a, b, c) < 8]
     assert totals == {
@@ -108,12 +99,8 @@ def expected_margins(name, world, rows):
     """Each predictor straight from its definition."""
     published, batch, x = world
     n = 6
-    four = plain_adds3(batch.triplets, n)
-    for i, j, k, l in batch.quadruplets:
-        four[i, j] += 1
-        four[j, i] += 1
-        four[k, l] -= 1
-        four[l, k] -= 1
+    w = adds3(batch.triplets, n)
+    four = w + adds4(batch.quadruplets, n)
     labels = published.artifacts["sdp_clustering"].arrays["labels"]
     columns = triplet_columns(published.snapshot)
     said = [tuple(t) for t in batch.triplets.tolist()]
@@ -123,7 +110,6 @@ def expected_margins(name, world, rows):
         if max(i, j, k, l) >= n:
             yield math.nan
         elif name == "adds3":
-            w = plain_adds3(batch.triplets, n)
             yield w[i, j] - w[k, l] if three else math.nan
         elif name == "adds4":
             yield math.nan if three else four[i, j] - four[k, l]

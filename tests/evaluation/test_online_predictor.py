@@ -5,7 +5,6 @@ import json
 
 import numpy as np
 
-from stream_engine.data.comparisons import Decoded
 from stream_engine.embedding.online_predictor import MARKS, Online
 from stream_engine.refits import embedding
 from stream_engine.service.metrics import Metrics
@@ -14,24 +13,16 @@ from stream_engine.service.settings import DriftSettings
 from stream_engine.state.engine import Engine
 from stream_engine.state.published import Published
 from stream_engine.state.store import Store
+from tests.evaluation.test_observer import decoded
 from tests.support import kernel_reference as reference
 from tests.support.generators import as_batch, concatenated, with_provenance
 from tests.support.process import engine, jsonl
+from tests.support.served import Lines
 
 N = 20
 NAMES = [f"o{i}" for i in range(N)]
 _, TRIPLETS = reference.planted(5, N, 3000, flip=0.05, dimensions=2)
 FIT = {"dimensions": 2, "kernel": "ste", "ridge": 0.5}
-
-
-class Log:
-    def __init__(self):
-        self.said = []
-
-    def info(self, event, **more):
-        self.said.append((event, more))
-
-    warning = info
 
 
 def same(one, other):
@@ -41,8 +32,7 @@ def same(one, other):
 
 def fitted(triplets, sequence):
     counted = Engine(("adds3", "triplet_counts"), guard=False)
-    none = np.empty((0, 4), np.int32), np.empty(0, np.int64), [], {}, []
-    counted.learn(Decoded(NAMES, triplets.astype(np.int32), *none))
+    counted.learn(decoded(triplets.astype(np.int32), N)._replace(names=NAMES))
     snapshot = counted.snapshot()._replace(sequence=sequence)
     return snapshot, embedding.refit(snapshot, embedding.Params(**FIT), 0)._replace(digest=f"{sequence}")
 
@@ -54,7 +44,7 @@ def test_nothing_is_predicted_after_it_was_learned():
     tossed = np.array([rng.permutation(N)[:3] for _ in range(1500)], np.int32)
     fast = Online(12)
     fast.model.setting[2] = 0.0  # by itself it would see that there is little to learn
-    monitor = PredictionMonitor(DriftSettings(enabled=False), Metrics(), Log(), fast)
+    monitor = PredictionMonitor(DriftSettings(enabled=False), Metrics(), Lines(), fast)
     for at in range(0, len(tossed), 50):
         monitor.observed(as_batch(tossed[at : at + 50], N), {})
     live = monitor.tell()["predictors"]["online"]["triplet"]["total"]["accuracy"]
@@ -85,7 +75,7 @@ def test_batches_and_workers():
 
 
 def test_a_fit_is_taken_over_once_and_what_came_since_is_learned_again():
-    log, fast = Log(), Online(3)
+    log, fast = Lines(), Online(3)
     monitor = PredictionMonitor(DriftSettings(enabled=False), Metrics(), log, fast)
     monitor.observed(as_batch(TRIPLETS[:2000], N), {})
     snapshot, made = fitted(TRIPLETS[:2000], 1)

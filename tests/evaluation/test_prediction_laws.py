@@ -26,6 +26,7 @@ from stream_engine.evaluation.observer import (
 from stream_engine.state.engine import Engine
 from tests.evaluation.test_observer import decoded
 from tests.support.generators import planted_triplets
+from tests.support.planted_similarities import adds3
 
 N, LENGTH = 14, 60_000
 TYPES = np.array([0, 1, 2, 4, 5, 0, 2], np.int8)  # of event, by the place of a comparison
@@ -104,12 +105,7 @@ def test_predictions_calibration_and_alarms_are_the_same_whatever_the_blocks(see
 
 def test_what_is_predicted_is_a_plain_loop_over_the_sample(whole):
     """By the definition: for each so many of the sample, first predict, then count, then learn."""
-    w = np.zeros((N, N))
-    for a, b, c in LEARNED.tolist():
-        w[a, b] += 1
-        w[b, a] += 1
-        w[a, c] -= 1
-        w[c, a] -= 1
+    w = adds3(LEARNED, N)
     scale = snapshot_scale()
     drawn = numbers_drawn(0, ALL_OF_IT, np.uint64(0))[0].tolist()
     middle, edges = sum(i < ALL_OF_IT // 2 for i in drawn), [0]

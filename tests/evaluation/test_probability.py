@@ -1,16 +1,12 @@
 """Probabilities of answers: each model by its formula, calibrated on what it never had, the best one chosen."""
 
-import json
-
 import numpy as np
 import pytest
 
 from stream_engine.evaluation.probability import COUNTED, counted, model
-from stream_engine.formats import decoder
-from stream_engine.formats.options import EventOptions
 from stream_engine.refits import embedding, kernel_learning, partial_order_embedding
-from stream_engine.state.engine import Engine
 from stream_engine.state.published import Published
+from tests.support.learned import snapshot_of
 
 N = 12
 REFITS = {
@@ -40,14 +36,10 @@ def world():
     rows = asked(rng, 2000)
     said = rng.random(len(rows)) < truth(points, rows)
     lines = [
-        json.dumps(
-            {"anchor": f"o{a}", "near": f"o{b if yes else c}", "far": f"o{c if yes else b}", "worker": f"w{n % 20}"}
-        )
+        {"anchor": f"o{a}", "near": f"o{b if yes else c}", "far": f"o{c if yes else b}", "worker": f"w{n % 20}"}
         for n, ((a, b, _, c), yes) in enumerate(zip(rows.tolist(), said.tolist()))
     ]
-    engine = Engine()
-    engine.learn(decoder("json", EventOptions(provenance=True))("\n".join(lines).encode()))
-    snapshot = engine.snapshot()
+    snapshot = snapshot_of(lines)
     order = np.array([int(name[1:]) for name in snapshot.objects])
     return points[order], snapshot
 
@@ -105,8 +97,7 @@ def test_what_counts_calibrate_by_is_held_out(world, name):
 @pytest.mark.parametrize("name", COUNTED)
 def test_coins_are_no_evidence(name):
     """Answers that mean nothing look sure to counts that hold them; calibrated on others they are coins."""
-    rng, engine = np.random.default_rng(1), Engine()
-    lines = [json.dumps(dict(zip(("anchor", "near", "far"), map(str, row[[0, 1, 3]])))) for row in asked(rng, 700)]
-    engine.learn(decoder("json", EventOptions(provenance=True))("\n".join(lines).encode()))
-    p = counted(engine.snapshot(), name)[0].probability(asked(rng, 500))
+    rng = np.random.default_rng(1)
+    lines = [dict(zip(("anchor", "near", "far"), map(str, row[[0, 1, 3]]))) for row in asked(rng, 700)]
+    p = counted(snapshot_of(lines), name)[0].probability(asked(rng, 500))
     assert np.abs(p - 0.5).mean() < 0.08

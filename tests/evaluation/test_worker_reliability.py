@@ -1,7 +1,6 @@
 """Reliability: equal to EM written down slowly, planted workers recovered, weights that help and do not hurt; nothing
 about workers where nobody asked."""
 
-import json
 import math
 
 import numpy as np
@@ -10,43 +9,16 @@ from scipy.stats import spearmanr
 
 from stream_engine import exports
 from stream_engine.commands.export import export
-from stream_engine.data.comparisons import Decoded, Provenance
 from stream_engine.evaluation import weighted_counts, worker_reliability
-from stream_engine.formats import decoder
 from stream_engine.formats.options import EventOptions
 from stream_engine.refits import reliability, spectral
-from stream_engine.state.engine import Engine
 from stream_engine.state.snapshot import encode
 from stream_engine.state.store import Store
 from tests.support.generators import planted_triplets
+from tests.support.learned import snapshot_of
 from tests.support.served import served
 
-
-def decoded(triplets, n, workers) -> Decoded:
-    """Triplets as a block, an event each; every object is named by it, unused ones too."""
-    m = len(triplets)
-    names = sorted(set(workers))
-    number = {name: at for at, name in enumerate(names)}
-    who = np.array([number[w] for w in workers])
-    provenance = Provenance(
-        np.arange(m, dtype=np.int32),
-        np.empty(0, np.int32),
-        np.zeros(m, np.int8),
-        who.astype(np.int32),
-        names,
-        np.ones(m),
-        np.full(m, np.nan),
-    )
-    return Decoded(
-        [f"o{i}" for i in range(n)],
-        np.asarray(triplets, np.int32),
-        np.empty((0, 4), np.int32),
-        np.empty(0, np.int64),
-        [],
-        {"triplet": m},
-        [],
-        provenance=provenance,
-    )
+VOTED = ("adds3", "triplet_counts", "worker_votes")
 
 
 def study(seed=0, n=20, workers=40, each=80, spammers=0.4, questions=None):
@@ -66,10 +38,13 @@ def study(seed=0, n=20, workers=40, each=80, spammers=0.4, questions=None):
     return said[order], [f"w{i}" for i in who[order]], accuracy, points
 
 
-def learned(triplets, workers, n=20, accumulators=("adds3", "triplet_counts", "worker_votes")):
-    engine = Engine(accumulators, False)
-    engine.learn(decoded(triplets, n, workers))
-    return engine.snapshot()
+def learned(triplets, workers, n=20):
+    names = [f"o{i}" for i in range(n)]
+    events = [
+        {"anchor": names[a], "near": names[b], "far": names[c], "worker": worker}
+        for (a, b, c), worker in zip(triplets.tolist(), workers)
+    ]
+    return snapshot_of(events, VOTED, False, names)
 
 
 def slow_em(triplets, workers, prior, iterations):
@@ -133,14 +108,14 @@ def test_of_few_workers_or_without_a_predictor_nothing_is_told_of_it():
     assert worker_reliability.of_unheard(few) is None
 
 
-def held_out(snapshot, how, points, seed=9):
+def held_out(snapshot, how, points):
     """How often W[anchor, near] > W[anchor, far] on fresh triplets without error, ties one half."""
     n = len(points)
     found = weighted_counts.adds3(snapshot, how) if how else None
     i, j, w = found[:3] if found else (snapshot.section("adds3")[key] for key in "ijw")
     W = np.zeros((n, n))
     W[i, j] = W[j, i] = w
-    a, b, c = planted_triplets(np.random.default_rng(seed), points, 4000).T
+    a, b, c = planted_triplets(np.random.default_rng(9), points, 4000).T
     margin = W[a, b] - W[a, c]
     return float((margin > 0).mean() + 0.5 * (margin == 0).mean())
 
@@ -170,9 +145,7 @@ def test_catch_trials_reach_the_record_and_nothing_else():
         for w, p in (("u", True), ("v", False), ("v", True), ("v", True))
     ]
     options = EventOptions(columns={"catch": ("passed",)}, provenance=True)
-    engine = Engine(("adds3", "triplet_counts", "worker_votes"), False)
-    engine.learn(decoder("json", options)(b"\n".join(json.dumps(line).encode() for line in lines)))
-    snapshot = engine.snapshot()
+    snapshot = snapshot_of(lines, VOTED, options=options)
     assert (snapshot.counters["triplets"], snapshot.counters["filtered"]) == (3, 4)
     arrays = reliability.refit(snapshot, reliability.Params(), 0).arrays
     assert [arrays[key].tolist() for key in ("events", "passed", "failed", "comparisons")] == [
