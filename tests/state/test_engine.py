@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from connectors import Position
-from stream_engine.data.comparisons import InvalidEvent, Label, Quadruplet, Triplet
+from stream_engine.data.comparisons import InvalidEvent, Quadruplet, Triplet
 from stream_engine.exports.summary import summary_of
 from stream_engine.state.engine import Engine, OverlappingStates
 from stream_engine.state.snapshot import decode, encode
@@ -110,16 +110,6 @@ def test_a_quadruplet_that_shares_an_object_is_a_triplet():
     one, two = learned([Quadruplet(("b", "a"), ("a", "c"))]), learned([Triplet("a", "b", "c")])
     assert one.counters["triplets"] == 1 and one.counters["quadruplets"] == 0
     np.testing.assert_array_equal(one.accumulators["adds3"].state()["w"], two.accumulators["adds3"].state()["w"])
-
-
-def test_labels_wait_for_their_objects_and_make_none():
-    from stream_engine.data.comparisons import Decoded
-
-    engine = Engine()
-    empty = np.empty((0, 3), np.int32), np.empty((0, 4), np.int32), np.empty(0, np.int64)
-    engine.learn(Decoded([], *empty, [Label("z", "car"), Label("y", "van"), Label("y", None)], {"label": 3}, []))
-    assert engine.labels == {"z": "car"} and len(engine.objects) == 0
-    assert Engine.restore(engine.snapshot()).labels == {"z": "car"}
 
 
 def test_what_was_done_to_a_state_stays_in_it():

@@ -1,7 +1,5 @@
 """Participants who are left out: counts as if they had never answered, and everybody again when they are included."""
 
-import json
-
 import numpy as np
 import pytest
 from click.testing import CliRunner
@@ -9,13 +7,12 @@ from click.testing import CliRunner
 from stream_engine.api.reading import read
 from stream_engine.commands.input_options import apply_exclusion
 from stream_engine.commands.report import command as report
-from stream_engine.formats import decoder
-from stream_engine.formats.options import EventOptions
 from stream_engine.state.artifact import Artifact
-from stream_engine.state.engine import Engine
 from stream_engine.state.exclusion import BadExclusion, check_known, excluded_of, noted, participants_in, without
 from stream_engine.state.snapshot import encode
 from stream_engine.state.store import Store
+from tests.evaluation.test_judgement_folds import counts
+from tests.support import learned
 
 N, WORKERS = 9, 6
 
@@ -36,43 +33,17 @@ def events(seed: int = 0, m: int = 240, quadruplets: float = 0.3) -> list[dict]:
     return out
 
 
+def snapshot_of(lines: list[dict]):
+    return encode(learned.snapshot_of(lines, KEPT))[1]
+
+
 KEPT = ("triplet_counts", "quadruplet_counts", "worker_votes", "judgements", "adds3", "adds4")
 
 
-def snapshot_of(lines: list[dict]):
-    engine = Engine(KEPT)
-    data = "\n".join(map(json.dumps, lines)).encode()
-    engine.learn(decoder("json", EventOptions(provenance=True))(data))
-    return encode(engine.snapshot())[1]
-
-
-def counted(snapshot) -> dict[tuple, tuple]:
+def counted(snapshot) -> dict[tuple, int]:
     """Answers by question, in names."""
-    found = {}
-    names = snapshot.objects
-    for row in read_table(snapshot, "triplet_counts", ("lo", "hi", "anchor")):
-        found[tuple(names[i] for i in row[:3])] = row[3:]
-    for row in read_table(snapshot, "quadruplet_counts", ("i", "j", "k", "l")):
-        found[tuple(names[i] for i in row[:4])] = row[4:]
-    said = {}
-    for key, (lo, hi) in found.items():
-        if len(key) == 3:
-            a, b, c = key
-            said[c, a, c, b], said[c, b, c, a] = lo, hi
-        else:
-            i, j, k, l = key
-            one, other = tuple(sorted((i, j))), tuple(sorted((k, l)))
-            said[(*one, *other)], said[(*other, *one)] = lo, hi
-    return {key: int(times) for key, times in said.items() if times}
-
-
-def read_table(snapshot, section: str, keys: tuple[str, ...]):
-    held = snapshot.section(section)
-    if section == "triplet_counts":
-        from stream_engine.counts.removal import triplet_rows
-
-        held = triplet_rows(held)
-    return zip(*(np.asarray(held[name]).tolist() for name in (*keys, "n_lo", "n_hi")))
+    named = {tuple(snapshot.objects[i] for i in key): times for key, times in counts(snapshot).items()}
+    return {(*sorted(key[:2]), *sorted(key[2:])): times for key, times in named.items()}
 
 
 def test_the_counts_are_those_of_a_stream_without_them():
