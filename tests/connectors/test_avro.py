@@ -13,6 +13,7 @@ import pytest
 
 from connectors import Position, SourceFailed, open_source, records_of
 from connectors.avro import CODECS, META, MOST_UNPACKED, BadAvro, Schema
+from tests.support.read_sources import drain
 
 EVENT = {
     "type": "record",
@@ -80,11 +81,7 @@ def blocks_of(rows, size=100):
 
 
 def lines(path, at=None, **options):
-    found = []
-    with closing(open_source(str(path), at or {}, **options)) as source:
-        while not source.finished():
-            found += source.poll(1.0)
-    return found
+    return drain(open_source(str(path), at or {}, **options))
 
 
 @pytest.mark.parametrize("codec", CODECS)

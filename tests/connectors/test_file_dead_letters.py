@@ -18,7 +18,6 @@ from connectors.files.dead_letters import (
     letters_before,
     overwrite,
 )
-from stream_engine.service.dead_letters import letters_of
 from tests.support.facts import states
 
 
@@ -165,13 +164,3 @@ def test_a_place_that_is_no_directory_is_refused_in_one_line(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(UnusableSource, match="file.*Not a directory"):
         DeadLetterFile(tmp_path / "file", 0)
-
-
-def test_letters_that_version_0_1_0_has_replayed_are_not_shown_again(tmp_path):
-    """It counted them, and noted in `sinks` up to where, by reason."""
-    sink = DeadLetterFile(tmp_path)
-    sink.append([letter(0), letter(1)._replace(reason="empty_name")])
-    replayed = sink.flush()
-    sink.append([letter(2)])
-    sinks = {"file": sink.flush(), "replayed": {"not_parseable": replayed}}
-    assert [kept.letter.event_index for kept in letters_of(sinks, tmp_path)] == [1, 2]

@@ -22,6 +22,7 @@ from tests.support.fetched_programs import Missing
 from tests.support.object_store import ENVIRONMENT, SECRET, ObjectStore
 from tests.support.process import ENVIRONMENT as PROCESSES
 from tests.support.process import engine, one_line, records, started, state_of, summary, until
+from tests.support.read_sources import drain
 
 
 def events(n, first=0) -> bytes:
@@ -60,11 +61,7 @@ def store(server, monkeypatch):
 
 
 def read(uri, at=None, **options):
-    with closing(open_source(uri, at or {}, **options)) as source:
-        found = []
-        while not source.finished():
-            found += source.poll(5.0)
-        return found
+    return drain(open_source(uri, at or {}, **options))
 
 
 def test_a_prefix_and_a_glob_are_read_in_order_and_resumed_after_every_record(store):

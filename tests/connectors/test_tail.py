@@ -53,16 +53,6 @@ def append(path: Path, data: bytes):
         file.write(data)
 
 
-def test_appends_are_read_when_their_line_is_whole(log):
-    source = follow(log)
-    assert now(source) == [b"1\n2\n"] and source.lag() == {str(log): 4} and not source.finished() and source.ready()
-    append(log, b" of it")
-    assert now(source) == []
-    append(log, b"\n3\n4")
-    assert now(source) == [b"half of it\n3\n"] and source.notices() == []
-    source.close()
-
-
 def test_a_rotated_file_is_drained_before_the_new_one_is_read(log):
     source = follow(log)
     now(source)

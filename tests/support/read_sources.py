@@ -1,6 +1,7 @@
 """Reading sources to their end or to their failure, and small files to read."""
 
 import io
+from contextlib import closing
 from pathlib import Path
 
 import pyarrow as pa
@@ -12,9 +13,9 @@ from connectors import SourceFailed
 
 def drain(source):
     records = []
-    while not source.finished():
-        records += source.poll(0.5)
-    source.close()
+    with closing(source):
+        while not source.finished():
+            records += source.poll(0.5)
     return records
 
 
