@@ -1,14 +1,13 @@
 """`predict`: every format in and out, unknown objects, other fields, and what is wrong said in one line."""
 
 import csv
-import gzip
 import io
 import json
 
 import numpy as np
-import pyarrow as pa
+import pandas as pd
 import pytest
-from pyarrow import feather, parquet
+from pyarrow import parquet
 
 from tests.support.facts import states
 from tests.support.process import engine, jsonl, one_line
@@ -45,20 +44,13 @@ def rows_of(path):
 
 
 def written(path, questions):
-    kind = path.name.removesuffix(".gz").rpartition(".")[2]
-    if kind in ("parquet", "arrow"):
-        table = pa.Table.from_pylist(questions)
-        parquet.write_table(table, path) if kind == "parquet" else feather.write_feather(table, str(path))
-        return path
+    frame, kind = pd.DataFrame(questions), path.name.removesuffix(".gz").rpartition(".")[2]
     if kind == "csv":
-        text = io.StringIO()
-        writer = csv.DictWriter(text, list(questions[0]))
-        writer.writeheader()
-        writer.writerows(questions)
-        content = text.getvalue().encode()
+        frame.to_csv(path, index=False)
+    elif kind == "jsonl":
+        frame.to_json(path, orient="records", lines=True)
     else:
-        content = "\n".join(map(json.dumps, questions)).encode()
-    path.write_bytes(gzip.compress(content) if path.suffix == ".gz" else content)
+        (frame.to_parquet if kind == "parquet" else frame.to_feather)(path)
     return path
 
 

@@ -8,6 +8,7 @@ import pyarrow.csv
 import pytest
 from pyarrow import parquet
 
+from stream_engine.state.store import Store
 from tests.support.facts import states
 from tests.support.generators import planted_triplets
 from tests.support.process import engine, one_line, summary
@@ -40,7 +41,7 @@ def test_a_run_ends_with_what_it_came_to(tmp_path):
 @pytest.mark.parametrize("coins", [True, False])
 def test_answers_that_a_coin_gave_are_told(tmp_path, coins):
     rng = np.random.default_rng(0)
-    rows = planted_triplets(rng, rng.normal(size=(12, 2)), 3000, 0.5 if coins else 0.1)
+    rows = planted_triplets(rng, rng.normal(size=(12, 2)), 800, 0.5 if coins else 0.1)
     path = survey(tmp_path / "survey.csv", [",".join(f"o{i}" for i in row) for row in rows.tolist()])
     said = last(engine("run", path, "--state", tmp_path / "s", "--refit", "embedding"))
     assert ("warning" in said and "chance" in said) == coins and "(accuracy 0." in said
@@ -176,6 +177,15 @@ def test_starting_over_leaves_nothing_of_before(tmp_path):
         letters = json.loads(engine("dead-letters", "list", "--state", tmp_path / "s", "--json").stdout)
         assert (letters["letters"], letters["lost"]) == (1, 0)
         assert summary(tmp_path / "s")["events"] == 5 and summary(tmp_path / "s")["snapshot"] == 1
+
+
+def test_a_state_that_starts_over_does_not_say_who_is_known(tmp_path):
+    """A participant of the data to come is excluded; without starting over, who is not in the data is refused."""
+    for who, more, status in (("abcab", (), 0), ("abcab", ("x",), 2), ("xyzxy", ("x", "--start-over"), 0)):
+        rows = [f"{row},{name}" for row, name in zip(ROWS, who)]
+        path = survey(tmp_path / f"{who}.csv", rows, "anchor,near,far,worker")
+        run(path, tmp_path / "s", *(("--exclude", f"participant={more[0]}", *more[1:]) if more else ()), status=status)
+    assert Store(tmp_path / "s").excluded() == ("x",)
 
 
 def test_a_column_that_seems_to_hold_the_answer_is_not_passed_over_in_silence(tmp_path):

@@ -56,7 +56,6 @@ def test_a_state_is_what_its_source_holds_to_the_last_byte_though_the_source_has
 FORMATS = {
     "a.csv": csv.write_csv,
     "a.parquet": lambda table, path: parquet.write_table(table, path, row_group_size=7),
-    "a.arrow": lambda table, path: pa.ipc.new_file(path, table.schema).write_table(table),
 }
 
 
