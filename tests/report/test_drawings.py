@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from stream_engine.exports.object_places import ellipses_of
 from stream_engine.report.drawings import (
     Axis,
     Bars,
@@ -115,17 +114,6 @@ def test_a_name_takes_the_first_side_that_is_free():
 def test_intervals_of_shares_stay_shares(share, n, low, high):
     """Wilson's intervals, as tables have them."""
     assert np.allclose(wilson(np.array(share), np.array(n)), (low, high), atol=5e-4)
-
-
-def test_ellipses_are_the_regions_of_95_per_cent():
-    rng = np.random.default_rng(2)
-    root = rng.normal(size=(2, 2))
-    covariance = root @ root.T
-    a, b, angle = (each[0] for each in ellipses_of(covariance[None]))
-    drawn = rng.multivariate_normal(np.zeros(2), covariance, 40_000)
-    turned = drawn @ np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
-    inside = (turned[:, 0] / a) ** 2 + (turned[:, 1] / b) ** 2 <= 1
-    assert inside.mean() == pytest.approx(0.95, abs=0.01)
 
 
 @pytest.mark.parametrize("format", FORMATS)
