@@ -7,21 +7,6 @@ from stream_engine.data import available_memory
 GB = 10**9
 
 
-def test_a_budget_is_minded_by_all_that_asks_for_memory():
-    held = available_memory.resident()
-    assert 10**7 < held < 2**36
-    try:
-        available_memory.give(held + GB)
-        assert 0 < available_memory.available() < 1.1 * GB
-        available_memory.give(held // 2)
-        assert available_memory.available() == 0
-        with pytest.raises(available_memory.TooLarge, match="0 GB"):
-            available_memory.require("k1", GB, "choose objects")
-    finally:
-        available_memory.give(None)
-    assert available_memory.resident(2**22 + 1) == 0  # a process that is gone
-
-
 def test_available_memory_is_the_least_of_what_limits_it(tmp_path):
     meminfo, group = tmp_path / "meminfo", tmp_path / "cgroup"
     meminfo.write_text("MemTotal: 900 kB\nMemAvailable:   500 kB\n")

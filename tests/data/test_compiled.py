@@ -327,6 +327,3 @@ def test_every_file_that_kernels_take_names_from_is_part_of_the_key():
                 assert any(each in known for each in [*named, module / "__init__.py"]), ast.unparse(node)
     assert kernel_cache.PACKAGE / "formats" / "event_fields.py" in known  # constants of kernels, no kernel of its own
     assert kernel_cache.PACKAGE / "commands" / "warm_up.py" not in known  # a change there compiles nothing anew
-
-
-# How numba is loaded --------------------------------------------------------------------------------------------------

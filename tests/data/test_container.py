@@ -8,7 +8,7 @@ from hypothesis.extra import numpy as hnp
 
 from connectors import Position
 from stream_engine.data import container
-from stream_engine.data.container import Corrupt, NewerVersion
+from stream_engine.data.container import Corrupt
 from stream_engine.state.artifact import Artifact
 from stream_engine.state.artifact import decode as decode_artifact
 from stream_engine.state.artifact import encode as encode_artifact
@@ -68,13 +68,6 @@ def test_every_cut_is_noticed():
             decode(data[:size])
     with pytest.raises(Corrupt, match="starts with b'not ours'"):
         decode(b"not ours" + data[8:])
-
-
-def test_a_newer_version_is_told_from_damage():
-    data = bytearray(sample())
-    data[8] = 3
-    with pytest.raises(NewerVersion, match="version 3.*2"):
-        decode(data)
 
 
 def test_an_artifact_is_not_a_snapshot():
