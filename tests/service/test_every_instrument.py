@@ -36,7 +36,7 @@ from stream_engine.state.store import Store
 from tests.formats.json_examples import REJECTS
 from tests.service.test_prediction_monitor import events as drifting_events
 from tests.support.process import engine, jsonl, until
-from tests.support.served import Lines, closed_by_server, served
+from tests.support.served import Lines, closed_by_server, ran, served
 
 PREFIX = "stream_engine_"
 ON_KAFKA = {"lag_seconds", "empty_values_total", "history_total did=offsets lost"}
@@ -64,15 +64,6 @@ class Driven:
 
 def named(name: str, labels: dict[str, str]) -> str:
     return " ".join([name, *(f"{key}={value}" for key, value in sorted(labels.items()))])
-
-
-def ran(state: Path, source: Path | list[Path], partitions: int = 30, **more) -> tuple[Metrics, Lines]:
-    """A run to the end of its files."""
-    metrics, log = Metrics(partitions=partitions), Lines()
-    sources = source if isinstance(source, list) else [source]
-    given = {"source": [str(each) for each in sources], "state": str(state), "refits.kinds": []}
-    run(configuration.load(None, given | {"snapshot.interval": 0} | more), metrics=metrics, log=log)
-    return metrics, log
 
 
 def positive(value: float) -> bool:

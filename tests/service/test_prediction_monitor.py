@@ -10,14 +10,12 @@ from prometheus_client import CollectorRegistry
 from stream_engine.commands.inspect import as_page, inspect
 from stream_engine.service import prediction_monitor
 from stream_engine.service.metrics import Metrics
-from stream_engine.service.run import run
 from stream_engine.service.settings import DriftSettings
-from stream_engine.service.settings import loading as configuration
 from stream_engine.state.engine import Engine
 from stream_engine.state.published import Published
 from tests.evaluation.test_observer import decoded
 from tests.support.generators import as_batch, planted_triplets
-from tests.support.served import Lines
+from tests.support.served import Lines, ran
 
 
 def events(path, seed=0):
@@ -32,20 +30,8 @@ def events(path, seed=0):
 
 
 def consumed(tmp_path, name, **drift):
-    log, metrics = Lines(), Metrics()
-    settings = configuration.load(
-        None,
-        {
-            "source": [str(tmp_path / "events.csv")],
-            "state": str(tmp_path / name),
-            "refits.kinds": [],
-            "snapshot.every": 10_000,
-            "snapshot.interval": 0,
-            "snapshot.keep": 20,
-            "drift": drift,
-        },
-    )
-    run(settings, metrics=metrics, log=log)
+    rule = {"snapshot.every": 10_000, "snapshot.keep": 20, "drift": drift}
+    metrics, log = ran(tmp_path / name, tmp_path / "events.csv", **rule)
     return metrics, log.said
 
 

@@ -10,7 +10,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from stream_engine import Engine
 from stream_engine.commands import refit
-from stream_engine.data.comparisons import Decoded, Triplet
+from stream_engine.data.comparisons import Triplet
 from stream_engine.refits import spectral
 from stream_engine.state.store import Store
 
@@ -24,10 +24,7 @@ def backed_by(array) -> type:
 
 def test_a_refit_maps_the_snapshots_arrays_and_runs_on_one_blas_thread(tmp_path, monkeypatch):
     engine = Engine()
-    triplets = np.array([[0, 1, 2], [1, 0, 2], [3, 4, 0], [4, 3, 1]], np.int32)
-    engine.learn(
-        Decoded(list("abcde"), triplets, np.empty((0, 4), np.int32), np.empty(0, np.int64), [], {"triplet": 4}, [])
-    )
+    engine.learn_many([Triplet(*names) for names in ("abc", "bac", "dea", "edb")])
     Store(tmp_path).publish(engine.snapshot())
     seen = {}
 

@@ -5,10 +5,9 @@ import time
 import pytest
 from prometheus_client import CollectorRegistry
 
-from connectors import DeadLetter, Position, Record, SinkUnavailable
+from connectors import DeadLetter, Record, SinkUnavailable
 from connectors.disk import Disk
 from connectors.files.dead_letters import DeadLetterFile
-from connectors.files.source import FileSource
 from stream_engine import Engine, Triplet
 from stream_engine.formats.options import EventOptions
 from stream_engine.service import source_health
@@ -118,19 +117,6 @@ def test_a_full_disk_holds_the_stream_up_until_it_can_take_more(monkeypatch):
     assert [letter.reason for letter in file.letters] == ["missing_field"]  # once, although it was asked twice
     assert [more["problem"] for more in world.said("problem")] == ["full"]
     assert {more["where"] for more in world.said("where")} == {"dead letters"}
-
-
-def test_a_source_that_lags_is_told_and_stalls_until_it_moves(monkeypatch, tmp_path):
-    monkeypatch.setattr(source_health, "STALL_SECONDS", -1.0)
-    (tmp_path / "a.jsonl").write_bytes(b"1234\n")
-    world, source, path = World(BusyFile(0)), FileSource(f"{tmp_path}/a.jsonl", {}), f"{tmp_path}/a.jsonl"
-    told = []
-    for at in (None, None, Position(3)):
-        world.engine.positions |= {path: at} if at else {}
-        world.health.look(source)
-        read = world.metrics.registry.get_sample_value
-        told.append((read("stream_engine_lag_records", {"partition": path}), read("stream_engine_stalled")))
-    assert told == [(5, 0), (5, 1), (5, 0)]
 
 
 def test_a_request_to_stop_ends_the_waiting():

@@ -11,7 +11,9 @@ from prometheus_client import CollectorRegistry
 from stream_engine.service.context import Heartbeat, HttpContext, Requests
 from stream_engine.service.http.routes import serve_run
 from stream_engine.service.metrics import Metrics
+from stream_engine.service.run import run
 from stream_engine.service.settings import HttpSettings
+from stream_engine.service.settings.loading import load
 from stream_engine.state.published import Published
 
 
@@ -26,6 +28,15 @@ class Lines:
 
     def events(self, level: str) -> list[str]:
         return [event for each, event, _ in self.said if each == level]
+
+
+def ran(state: Path, source: Path | list[Path], partitions: int = 30, **more) -> tuple[Metrics, Lines]:
+    """A run to the end of its files."""
+    metrics, log = Metrics(partitions=partitions), Lines()
+    sources = source if isinstance(source, list) else [source]
+    given = {"source": [str(each) for each in sources], "state": str(state), "refits.kinds": []}
+    run(load(None, given | {"snapshot.interval": 0} | more), metrics=metrics, log=log)
+    return metrics, log
 
 
 class Served:
