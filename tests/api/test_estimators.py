@@ -17,9 +17,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from stream_engine.api import answers
 from stream_engine.counts import kernels
-from stream_engine.data.comparisons import Quadruplet, Triplet
+from stream_engine.data.comparisons import Triplet
 from stream_engine.data.triplet_columns import columns_from_triplets
 from stream_engine.estimators import (
     ComparisonClustering,
@@ -221,19 +220,6 @@ def test_quadruplets_of_four_objects(world):
     i, j, k, l = (points[rows[:, side]] for side in range(4))
     y = np.where(((i - j) ** 2).sum(1) < ((k - l) ** 2).sum(1), 1, -1)
     assert adjusted_rand_score(ComparisonClustering(3).fit_predict(rows, y), group) == 1
-    engine = Engine(("adds4",), False)
-    engine.learn_many(
-        [
-            Quadruplet(*((r[:2], r[2:]) if s > 0 else (r[2:], r[:2])))
-            for r, s in zip([tuple(map(str, row)) for row in rows[:50].tolist()], y[:50])
-        ]
-    )
-    mine = answers.snapshot_of(answers.answers_of(answers.rows_of(None, rows[:50], y[:50]), 24), ("adds4",)).section(
-        "adds4"
-    )
-    theirs, number = engine.snapshot().section("adds4"), np.array([int(name) for name in engine.objects.names])
-    pairs = {(*sorted((number[a], number[b])), w) for a, b, w in zip(theirs["i"], theirs["j"], theirs["w"])}
-    assert pairs == set(zip(mine["i"].tolist(), mine["j"].tolist(), mine["w"].tolist()))
 
 
 def test_answers_foretold(world):

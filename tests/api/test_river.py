@@ -61,7 +61,6 @@ def test_rivers_checks(name):
 
 def test_the_checks_as_river_runs_them():
     model = ComparisonClassifier()
-    checks.check_estimator(model)
     on_rows = {name for name, check in CHECKS.items() if isinstance(check, functools.partial)}
     assert model._unit_test_skips() == on_rows, "only what feeds rows of numbers is skipped there"
     assert len(CHECKS) - len(on_rows) >= 14

@@ -4,7 +4,6 @@ import msgspec
 import numpy as np
 import pytest
 
-from connectors import Record
 from stream_engine import exports
 from stream_engine.data.packed_names import unpack_names
 from stream_engine.embedding.evidence import evidence
@@ -13,11 +12,9 @@ from stream_engine.evaluation.answer_probabilities import margins, probability
 from stream_engine.evaluation.judgement_folds import CHOOSE, FIT, HELD
 from stream_engine.evaluation.probability import of_embedding, of_participant
 from stream_engine.exports.object_places import has_regions
-from stream_engine.formats.options import EventOptions
 from stream_engine.refits import embedding
-from stream_engine.service.ingest import Ingest
-from stream_engine.state.engine import Engine
 from stream_engine.state.published import Published
+from tests.support import learned
 from tests.support.facts import states
 from tests.support.generators import planted_triplets
 from tests.support.individual_worlds import world
@@ -49,14 +46,8 @@ def events(seed=0, m=900, workers=12, guessers=4):
 
 
 def snapshot(accumulators, **more):
-    engine = Engine(accumulators, guard=False)
     lines, points = events(**more)
-    data = b"".join(msgspec.json.encode(line) + b"\n" for line in lines)
-    for block in Ingest(EventOptions(provenance=True), "json").blocks(
-        [Record(data, "p", 0, 1, 7, unit="message", format="json")]
-    ):
-        engine.learn(block.decoded, block.positions(), block.counts().total())
-    return engine.snapshot(), points
+    return learned.snapshot_of(lines, accumulators, guard=False), points
 
 
 ALL = ("triplet_counts", "quadruplet_counts")
@@ -169,17 +160,11 @@ def test_objects_never_compared_are_said_and_lie_at_the_middle():
 def people_who_differ(spread):
     """A snapshot of twelve participants with 250 responses each about 14 objects."""
     made = world(1, people=12, each=250, n=N, spread=spread)
-    engine = Engine(("triplet_counts", "judgements"), guard=False)
     lines = [
         {"type": "triplet", "anchor": f"o{i}", "near": f"o{j}", "far": f"o{l}", "worker": f"w{who:02}"}
         for (i, j, _, l), who in zip(made.answers.rows.tolist(), made.answers.worker.tolist(), strict=True)
     ]
-    data = b"".join(msgspec.json.encode(line) + b"\n" for line in lines)
-    for block in Ingest(EventOptions(provenance=True), "json").blocks(
-        [Record(data, "p", 0, 1, 7, unit="message", format="json")]
-    ):
-        engine.learn(block.decoded, block.positions(), block.counts().total())
-    return engine.snapshot(), made
+    return learned.snapshot_of(lines, ("triplet_counts", "judgements"), guard=False), made
 
 
 def test_people_who_differ_get_weights_and_better_figures():

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from stream_engine import Engine
-from stream_engine.data.comparisons import Decoded
 from stream_engine.refits import ENDS_EARLY, refit_module
 from stream_engine.state.store import Store
+from tests.evaluation.test_observer import decoded
 from tests.support.generators import planted_triplets
 
 
@@ -20,9 +20,7 @@ from tests.support.generators import planted_triplets
 def snapshot():
     """A continuum, whose clusters no certificate proves."""
     rng, engine = np.random.default_rng(0), Engine()
-    triplets = planted_triplets(rng, rng.normal(size=(24, 2)), 800, 0.1).astype(np.int32)
-    none = np.empty((0, 4), np.int32), np.empty(0, np.int64), [], {"triplet": len(triplets)}, []
-    engine.learn(Decoded([f"o{i}" for i in range(24)], triplets, *none))
+    engine.learn(decoded(planted_triplets(rng, rng.normal(size=(24, 2)), 800, 0.1), 24))
     return engine.snapshot()
 
 

@@ -1,21 +1,17 @@
 """What refits say of answers that they never had: nothing of these was fitted, and nothing chose by them."""
 
-import json
-
 import numpy as np
 import pytest
 
 from stream_engine.evaluation.judgement_folds import judgements_of
 from stream_engine.evaluation.subset import renumbering
-from stream_engine.formats import decoder
-from stream_engine.formats.options import EventOptions
 from stream_engine.refits import kernel_learning, partial_order_embedding
-from stream_engine.state.engine import Engine
+from tests.support.learned import snapshot_of
 
 N = 16
 
 
-def events(seed: int, screens: int, workers: int = 12, wrong: float = 0.25, shown: int = 6) -> list[bytes]:
+def events(seed: int, screens: int, workers: int = 12, wrong: float = 0.25, shown: int = 6) -> list[dict]:
     """Picks of 3 of 6; a screen in four is answered at random, but by one random ranking: its nine comparisons agree
     with each other and with nothing else."""
     rng = np.random.default_rng(seed)
@@ -31,14 +27,8 @@ def events(seed: int, screens: int, workers: int = 12, wrong: float = 0.25, show
             "chosen": [f"o{i}" for i in order[:3]],
             "worker": f"w{rng.integers(workers)}",
         }
-        out.append(json.dumps(event).encode())
+        out.append(event)
     return out
-
-
-def snapshot_of(lines: list[bytes], **more):
-    engine = Engine(**more)
-    engine.learn(decoder("json", EventOptions(provenance=True))(b"\n".join(lines)))
-    return engine.snapshot()
 
 
 LEARN = {
@@ -92,7 +82,7 @@ def counted_again(snapshot, triplets: np.ndarray):
 def test_figures_stand_beside_each_other():
     """By judgement, by worker, and the ceiling, each with how many it rests on."""
     lines = events(5, 150)
-    repeated = lines + [line.replace(b'"w', b'"v') for line in lines[:60]]
+    repeated = lines + [line | {"worker": None} for line in lines[:60]]
     report = LEARN["ste"](snapshot_of(repeated)).report
     assert 0 < report["by_worker"]["accuracy"] < 1 and report["by_worker"]["clusters"] == 12
     assert report["by_worker"]["comparisons"] == 9 * 150 and report["held_out_comparisons"] == 9 * 210
