@@ -40,6 +40,7 @@ from stream_engine.state.engine import Engine
 from stream_engine.state.published import Published
 from stream_engine.state.snapshot import Snapshot
 from tests.refits.laws import PARAMS
+from tests.support.learned import snapshot_of
 
 N, ANSWERS, WIDE, WORKERS = 12, 480, 1200, 12
 SLOW = ("embedding", "learning curve", "embedding with weights", "ComparisonKernel", "partial_order_embedding")
@@ -106,9 +107,7 @@ def learned(rows: np.ndarray, who: np.ndarray, times: np.ndarray) -> Snapshot:
         | ({"time": 100.0 * t + at} if t else {})
         for at, ((a, b, c), w, t) in enumerate(zip(rows.tolist(), who.tolist(), times.tolist()))
     ]
-    engine = Engine(tuple(ACCUMULATORS))
-    engine.learn(decoder("json", EventOptions(provenance=True))("\n".join(map(json.dumps, lines)).encode()))
-    return engine.snapshot()
+    return snapshot_of(lines, tuple(ACCUMULATORS))
 
 
 @cache
