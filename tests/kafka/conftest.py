@@ -72,13 +72,6 @@ def collect_sockets() -> None:
         gc.collect()
 
 
-@pytest.fixture(scope="module", autouse=True)
-def sockets_collected():
-    """No socket is left for the collector to complain of in the middle of somebody else's test."""
-    yield
-    collect_sockets()
-
-
 @pytest.fixture(scope="session")
 def broker(request):
     """Something with `bootstrap`: the broker named by KAFKA_BOOTSTRAP_SERVERS, else our own."""

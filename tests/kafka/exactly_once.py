@@ -18,6 +18,7 @@ import numpy as np
 from confluent_kafka import Producer
 
 from tests.support.kafka_broker import Broker
+from tests.support.planted_similarities import adds3
 from tests.support.process import process, records, signalled, started, until
 
 OBJECTS = 60
@@ -179,12 +180,7 @@ def check(folder: Path, state: Path, sent: Sent) -> None:
         mine[names[anchor], names[lo], names[hi]] += n_lo
         mine[names[anchor], names[hi], names[lo]] += n_hi
     assert +mine == sent.triplets, "triplet counts differ"
-    w = np.zeros((OBJECTS, OBJECTS), np.int64)
-    for (a, b, c), n in sent.triplets.items():
-        w[a, b] += n
-        w[b, a] += n
-        w[a, c] -= n
-        w[c, a] -= n
+    w = adds3(np.array([*sent.triplets.elements()]), OBJECTS)
     np.testing.assert_array_equal(np.load(folder / "out" / "adds3.npz")["W"], w[np.ix_(names, names)])
     assert found["rejected"] == ({"not_parseable": sent.malformed} if sent.malformed else {}), found["rejected"]
     assert sum(found["guard"].values()) == found["comparisons"] == sent.events - sent.malformed

@@ -2,8 +2,6 @@
 broker show."""
 
 import ast
-import re
-from importlib.metadata import version
 
 from tests.conftest import ROOT
 
@@ -28,12 +26,3 @@ def test_only_one_file_looks_below_the_public_face():
         if imported(path.read_text()) - PUBLIC or "DEFAULT_CONFIG" in path.read_text()
     }
     assert below == {"kafka_python_internals.py"}
-
-
-def test_the_installed_version_is_below_the_ceiling():
-    """A newer one is tried on purpose: these tests and all of tests/kafka, then the ceiling is raised."""
-    wanted = re.search(r'"kafka-python\[[^]]*\]>=([\d.]+),<([\d.]+)"', (ROOT / "pyproject.toml").read_text())
-    assert wanted
-    least, ceiling = wanted.groups()
-    numbers = [tuple(map(int, each.split("."))) for each in (least, version("kafka-python"), ceiling)]
-    assert numbers[0] <= numbers[1] < numbers[2]

@@ -12,8 +12,7 @@ from connectors.kafka.client import parse_address
 from connectors.kafka.sender import Sender
 from connectors.kafka.source import KafkaSource
 from stream_engine.__main__ import main
-from stream_engine.formats import decoder
-from stream_engine.formats.options import EventOptions
+from tests.formats.test_event_messages import CSV, meaning
 from tests.support.facts import states
 from tests.support.kafka_producing import produce
 from tests.support.kafka_reading import idle, read
@@ -26,26 +25,6 @@ EVENTS = [
     {"type": "quadruplet", "near": ["a", "b"], "far": ["c", "d"]},
     {"type": "label", "object": "a", "label": None},
 ]
-CSV = (
-    "type,anchor,near,far,objects,odd,near_i,near_j,far_i,far_j,object,label\n"
-    "triplet,05,5,c,,,,,,,,\n"
-    "odd_one_out,,,,a|b|c,c,,,,,,\n"
-    'quadruplet,,,,,,"a, 1",b,c,d,,\n'
-    "label,,,,,,,,,,a,red\n"
-    "short,row\n"
-)
-
-
-def comparisons(format: str, values: list[bytes], header: bytes = b"") -> list:
-    """What the engine would learn from these values, by name, message by message together."""
-    decode = decoder(format, EventOptions())
-    found = []
-    for value in values:
-        block = decode(value, header)
-        names = block.names
-        found += [tuple(names[i] for i in row) for row in block.triplets.tolist()]
-        found += [tuple(names[i] for i in row) for row in block.quadruplets.tolist()] + list(block.labels)
-    return found
 
 
 @pytest.fixture
@@ -77,14 +56,13 @@ def test_lines_arrive_as_they_are(broker, new_topic, arrived, tmp_path):
     values = [value for value, _ in arrived(topic, -(-len(lines) // batch))]
     assert [line for value in values for line in value.split(b"\n")] == lines
     assert done[:3] == (6, len(values), sum(map(len, values))) and skipped == 0 and sum(heard) == 6
-    assert comparisons("json", values) == comparisons("json", [path.read_bytes()])
+    assert [each for value in values for each in meaning("json", value)] == meaning("json", path.read_bytes())
 
 
 @pytest.mark.kafka
 def test_tables_arrive_with_their_meaning(broker, new_topic, arrived, tmp_path):
     header, _, rows = CSV.encode().partition(b"\n")
-    meant = comparisons("csv", [rows], header + b"\n")
-    assert len(meant) == 5
+    meant = [*meaning("csv", rows, header + b"\n"), ("1", "a", "c")]
     (tmp_path / "events.csv").write_text(CSV)
     table = pa.table({"anchor": [1, 2], "near": ["a", "b"], "far": ["c", None]})
     pa.parquet.write_table(table, tmp_path / "events.parquet")
@@ -97,8 +75,8 @@ def test_tables_arrive_with_their_meaning(broker, new_topic, arrived, tmp_path):
     )
     found = arrived(topic, done.messages)
     assert {format for _, format in found} == {"arrow"}
-    assert done.items == 6 and skipped == 1
-    assert sorted(comparisons("arrow", [v for v, _ in found]), key=str) == sorted([*meant, ("1", "a", "c")], key=str)
+    assert done.items == 8 and skipped == 1
+    assert sorted((each for value, _ in found for each in meaning("arrow", value)), key=repr) == sorted(meant, key=repr)
 
 
 @pytest.mark.kafka

@@ -14,7 +14,7 @@ from stream_engine.service.open_run import open_run
 from stream_engine.service.run import consume
 from stream_engine.service.settings.loading import load
 from tests.support.facts import states
-from tests.support.process import engine, one_line, summary, until
+from tests.support.process import engine, summary, until
 
 pytestmark = pytest.mark.kafka
 
@@ -69,16 +69,6 @@ def test_one_state_becomes_the_states_of_two_shares_and_one_again(topic, send, t
     engine("merge", *back, "--into", 1, "--out", tmp_path / "back")
     found, one = (summary(tmp_path / state) for state in ("back/shard-0", "one"))
     assert "share" not in found and found["records"] == one["records"] + 3
-
-
-def test_another_share_than_the_stored_one_is_refused(topic, tmp_path):
-    run(topic, tmp_path / "s", 40, **{"input.shard": "0/2"})
-    for share in ((), ("--shard", "1/2"), ("--shard", "0/3")):
-        said = one_line(engine("run", topic, "--state", tmp_path / "s", *share, status=2).stderr)
-        assert "0/2" in said and "merge --into" in said
-    run(topic, tmp_path / "all", 70)
-    said = one_line(engine("run", topic, "--state", tmp_path / "all", "--shard", "0/2", status=2).stderr)
-    assert "0/2" in said
 
 
 def test_what_is_skipped_and_what_retention_took_is_counted_noted_and_known_to_a_recount(topic, admin, send, tmp_path):

@@ -44,8 +44,8 @@ def quick(monkeypatch):
     monkeypatch.setattr("connectors.kafka.schema_registry.PAUSE", (0.01, 0.05))
 
 
-def topic(items, registry, reader=None, always=False, per_poll=1000, positions=None) -> DecodedTopic:
-    source = MemorySource("t/0", positions or {}, items=items, per_poll=per_poll)
+def topic(items, registry, reader=None, always=False) -> DecodedTopic:
+    source = MemorySource("t/0", {}, items=items, per_poll=1000)
     known = registry and Registry(registry.url)
     return DecodedTopic(source, Schemas(known, reader and Schema(json.dumps(reader)), always))
 

@@ -3,8 +3,6 @@
 Each attempt to open a client takes the next item of the script: an exception, or what its polls then bring.
 """
 
-import time
-
 import pytest
 
 from connectors import Position, Record, SourceFailed
@@ -144,14 +142,6 @@ def test_a_failed_client_is_replaced_at_the_same_position(open_source):
     assert first.is_closed and "its thread died" in source.notices()[0]
     assert states(source, Reading) == [Waiting, Connecting, Reading]
     assert source.poll(1) == [record(1)] and second.assigned == [{0: 1}]
-
-
-def test_a_poll_waits_no_longer_than_it_may(open_source, monkeypatch):
-    source, slept = open_source([TopicMissing()]), []
-    states(source, Waiting)
-    source._state = Waiting(time.monotonic() + 1000.0, 1.0)
-    monkeypatch.setattr(time, "sleep", slept.append)
-    assert source.poll(0.01) == [] and 0 < sum(slept) <= 0.01
 
 
 def test_clients_that_fail_in_a_row_stop_the_source_for_good(open_source):

@@ -7,11 +7,12 @@ import pytest
 from kafka import KafkaProducer
 
 from stream_engine.data.comparisons import EVENT_TYPES
+from tests.kafka.test_engine import consumed
 from tests.spark.test_spark import check
 from tests.support import spark_cluster
 from tests.support.event_worlds import some_event
 from tests.support.kafka_producing import produce
-from tests.support.process import jsonl, records, started, stopped, until
+from tests.support.process import jsonl
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka]
 
@@ -41,31 +42,6 @@ def test_a_job_on_spark_counts_what_was_committed(broker, new_topic, send, tmp_p
     produce([str(good)], f"kafka://{broker.bootstrap}/{topic}", options={}, batch=10, encoding="arrow")
     spark_cluster.ended(spark_cluster.job(log, *job, jars=jars), log)
     assert len(list((out / "delta").glob("batch=*"))) > first > 1
-    check(out, one_process(broker, topic, tmp_path), tmp_path)
-
-
-def one_process(broker, topic, tmp_path):
-    """The engine's own Kafka source to the end of the topic."""
-    state = tmp_path / "state"
-    run = started(
-        "run",
-        f"kafka://{broker.bootstrap}/{topic}",
-        "--state",
-        state,
-        "--start",
-        "earliest",
-        "--no-refits",
-        "--guard",
-        "off",
-        "--max-reject-ratio",
-        "1",
-        "--snapshot-interval",
-        "0.2",
-    )
-    try:
-        until(lambda: records(state) >= 3 * 102 + 1 + 3, 120, "the whole topic")
-        stopped(run)
-    finally:
-        run.kill()
-        run.communicate()
-    return state
+    whole = ("--start", "earliest", "--guard", "off", "--max-reject-ratio", "1")
+    consumed(tmp_path / "state", 3 * 102 + 1 + 3, f"kafka://{broker.bootstrap}/{topic}", *whole)
+    check(out, tmp_path / "state", tmp_path)
