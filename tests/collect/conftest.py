@@ -1,10 +1,13 @@
 """Studies that really run, each ended when its test is over."""
 
 import pytest
+from PIL import Image
 
 from tests.report.conftest import browser, pytest_collection_modifyitems, pytest_runtest_makereport, watched  # noqa: F401
 from tests.support.collecting import Collecting
 
+NO_REFITS = "[snapshot]\ninterval = 1.0\n[refits]\nkinds = []\n"
+SIZES = [(300, 200), (200, 300), (400, 200), (250, 250), (120, 240), (640, 480)]
 WORDS = ["apple", "pear", "plum", "car", "bus", "train", "cat", "dog", "cow", "rose", "tulip", "oak"]
 
 
@@ -17,11 +20,21 @@ def names(tmp_path):
 
 
 @pytest.fixture
+def pictures(tmp_path):
+    """A folder of six pictures of as many sizes."""
+    folder = tmp_path / "pictures"
+    folder.mkdir()
+    for n, size in enumerate(SIZES):
+        Image.new("RGB", size, (40 * n, 255 - 40 * n, 128)).save(folder / f"secret{n}.png")
+    return folder
+
+
+@pytest.fixture
 def collecting(tmp_path, names):
-    """`collecting(study="...", objects=path)` starts a study."""
+    """`collecting(study="...", objects=path)` starts a study, without refits unless `config` says otherwise."""
     started: list[Collecting] = []
 
-    def start(*more, objects=names, study="", config=""):
+    def start(*more, objects=names, study="", config=NO_REFITS):
         folder = tmp_path / f"study{len(started)}"
         folder.mkdir()
         started.append(Collecting(folder, objects, *more, study=study, config=config))

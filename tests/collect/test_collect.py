@@ -21,7 +21,6 @@ from tests.support.collecting import COMPILING, Participant, first_shown, get, p
 from tests.support.process import engine, one_line, until
 
 FAST = "[snapshot]\ninterval = 2.0\n[refits]\nkinds = ['embedding']\n"
-NO_REFITS = "[snapshot]\ninterval = 1.0\n[refits]\nkinds = []\n"
 
 
 def counted_by_the_engine(study) -> dict:
@@ -69,16 +68,10 @@ def test_from_names_to_a_map_exactly_once_and_everything_to_take_along(collectin
     assert said and not said & {*WORDS, *(person.worker for person in people)}  # no names in logs
 
 
-@pytest.mark.parametrize("rounds", [3])
-def test_kills_of_either_side_lose_nothing_and_count_nothing_twice(collecting, rounds):
+def test_kills_of_either_side_lose_nothing_and_count_nothing_twice(collecting):
     """SIGKILL of the HTTP side or of the engine while people answer; each sends again what was not acknowledged."""
-    kills_under_load(collecting(study="[quota]\nperson = 100000\n", config=NO_REFITS), people=6, rounds=rounds, seed=7)
-
-
-def kills_under_load(study, people: int, rounds: int, seed: int) -> dict:
-    """Kill one of the processes `rounds` times while people answer; what is acknowledged and what is counted agree."""
-    rng, ended = random.Random(seed), []
-    persons = [Participant(study.base, f"w{n}", first_shown) for n in range(people)]
+    study, rng, ended = collecting(study="[quota]\nperson = 100000\n"), random.Random(7), []
+    persons = [Participant(study.base, f"w{n}", first_shown) for n in range(6)]
 
     def insist(do):
         """Until the server takes it: what every client does."""
@@ -102,10 +95,10 @@ def kills_under_load(study, people: int, rounds: int, seed: int) -> dict:
                     if rng.random() < 0.1:  # a double click
                         insist(lambda each=each: person.answer(http, each))
 
-    with concurrent.futures.ThreadPoolExecutor(people) as pool:
+    with concurrent.futures.ThreadPoolExecutor(len(persons)) as pool:
         at_work = [pool.submit(take_part, person) for person in persons]
         try:
-            for number in range(rounds):
+            for number in range(3):
                 before = sum(len(person.acknowledged) for person in persons)
                 until(lambda b=before: sum(len(p.acknowledged) for p in persons) > b + 20, COMPILING, "answers")
                 time.sleep(rng.random())
@@ -131,7 +124,6 @@ def kills_under_load(study, people: int, rounds: int, seed: int) -> dict:
     study.stop()
     counters = counted_by_the_engine(study)
     assert counters["events"] == len(ids) and not counters["rejected"]
-    return {"acknowledged": len(acknowledged), "in the log": len(ids), "counted": counters["events"]}
 
 
 def read_by_the_engine(study) -> int:
@@ -140,7 +132,7 @@ def read_by_the_engine(study) -> int:
 
 
 def test_everything_that_is_no_answer_is_refused_counted_and_kept(collecting):
-    study = collecting(study="[quota]\nperson = 5\n[access]\nbody_bytes = 2000\nmost_open = 4\n", config=NO_REFITS)
+    study = collecting(study="[quota]\nperson = 5\n[access]\nbody_bytes = 2000\nmost_open = 4\n")
     send = lambda body: post(f"{study.base}/answers", content=body)  # noqa: E731
     question = get(f"{study.base}/questions", params={"worker": "w"}).json()["questions"][0]
     right = {"id": question["id"], "worker": "w", "chosen": question["shown"][0]}
@@ -196,7 +188,6 @@ def test_everything_that_is_no_answer_is_refused_counted_and_kept(collecting):
 def test_late_answers_and_consent_and_invitations(collecting):
     study = collecting(
         study="[quota]\nanswer_within = 0.5\n[texts]\nconsent = 'Please agree.'\n[access]\ninvited_only = true\n",
-        config=NO_REFITS,
     )
     assert get(f"{study.base}/questions", params={"worker": "p0001"}).status_code == 403
     rows = list(csv.DictReader(io.StringIO(study.owner("/links?n=2").text)))
@@ -223,14 +214,14 @@ def test_late_answers_and_consent_and_invitations(collecting):
 
 
 def test_too_many_requests_are_told_to_wait(collecting):
-    study = collecting(study="[access]\nrequests_a_second = 0.001\n", config=NO_REFITS)  # 1 at once, then 1 in 1,000 s
+    study = collecting(study="[access]\nrequests_a_second = 0.001\n")  # 1 at once, then 1 in 1,000 s
     answers = [get(f"{study.base}/questions", params={"worker": "w"}) for _ in range(3)]
     assert [each.status_code for each in answers] == [200, 429, 429]
     assert answers[-1].headers["retry-after"] and answers[-1].json()["refused"] == "too_many"
 
 
 def test_a_total_ends_a_study_for_everybody(collecting):
-    study = collecting(study="[quota]\ntotal = 3\n[texts]\ncode = 'SAME'\n", config=NO_REFITS)
+    study = collecting(study="[quota]\ntotal = 3\n[texts]\ncode = 'SAME'\n")
     person = Participant(study.base, "w", first_shown)
     with httpx.Client(timeout=120) as http:
         for each in person.ask(http, 3):
@@ -247,7 +238,7 @@ def test_objects_come_while_people_answer(collecting, tmp_path):
     for n in range(3):
         (folder / f"s{n}.wav").write_bytes(b"RIFF\x24\0\0\0WAVEfmt " + bytes(40))
     (folder / "not.png").write_bytes(b"<svg onload=alert(1)>")
-    study = collecting(objects=folder, config=NO_REFITS)
+    study = collecting(objects=folder)
     assert study.study()["objects"] == 3 and "not.png" in study.study()["skipped"]
     own = {"Authorization": f"Bearer {study.token}"}
     sent = lambda name, body, **more: put(f"{study.base}/objects/{name}", content=body, **more).status_code  # noqa: E731
@@ -272,7 +263,7 @@ def test_objects_come_while_people_answer(collecting, tmp_path):
 
 
 def test_behind_a_proxy_with_a_prefix(collecting):
-    study = collecting("--prefix", "/study", "--behind-proxy", config=NO_REFITS)
+    study = collecting("--prefix", "/study", "--behind-proxy")
     assert f"{study.base}/study/ask" in study.said.read_text()
     for prefix in ("", "/study"):
         assert get(f"{study.base}{prefix}/ask").status_code == 200

@@ -5,15 +5,14 @@ import json
 import re
 
 import pytest
-from PIL import Image
 
-from tests.collect.test_collect import read_by_the_engine
+from tests.collect.conftest import SIZES
+from tests.collect.test_collect import FAST, read_by_the_engine
 from tests.report.conftest import barriers
 from tests.support.collecting import COMPILING, post
 from tests.support.process import until
 
 pytestmark = pytest.mark.browser
-FAST = "[snapshot]\ninterval = 2.0\n[refits]\nkinds = ['embedding']\n"
 STUDY = """
 [quota]
 person = 6
@@ -21,25 +20,14 @@ person = 6
 title = "Shapes"
 consent = "We keep your answers."
 [[catch]]
-anchor = "p0"
-shown = ["p1", "p5"]
-right = "p1"
+anchor = "secret0"
+shown = ["secret1", "secret5"]
+right = "secret1"
 [catching]
 every = 3
 """
 PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "color_scheme": "dark"}
 DESKTOP = {"viewport": {"width": 1280, "height": 800}}
-SIZES = [(300, 200), (200, 300), (400, 200), (250, 250), (120, 240), (640, 480)]
-
-
-@pytest.fixture
-def pictures(tmp_path):
-    """Six pictures of as many sizes."""
-    folder = tmp_path / "pictures"
-    folder.mkdir()
-    for n, size in enumerate(SIZES):
-        Image.new("RGB", size, (40 * n, 255 - 40 * n, 128)).save(folder / f"p{n}.png")
-    return folder
 
 
 class OnPage:
@@ -141,7 +129,7 @@ def test_three_participants_and_an_owner_with_a_kill_in_the_middle(collecting, p
 
 
 def test_the_owner_pauses_makes_links_and_takes_everything_along(collecting, pictures, watched):
-    study = collecting(objects=pictures, study=STUDY, config="[refits]\nkinds = []\n")
+    study = collecting(objects=pictures, study=STUDY)
     owner = watched(allowed=f"{study.base}/", **DESKTOP).page
     owner.goto(f"{study.base}/owner?token={study.token}")
     owner.click("#pause")
@@ -169,7 +157,7 @@ def test_the_owner_pauses_makes_links_and_takes_everything_along(collecting, pic
 
 
 def test_a_pause_that_is_none_is_refused_and_changes_nothing(collecting):
-    study = collecting(config="[refits]\nkinds = []\n")
+    study = collecting()
     assert post(f"{study.base}/pause", content=json.dumps({"paused": True})).status_code == 401
     for body in (b"", b'{"paused": "yes"}'):
         answer = post(f"{study.base}/pause", content=body, headers={"Authorization": f"Bearer {study.token}"})
@@ -177,7 +165,7 @@ def test_a_pause_that_is_none_is_refused_and_changes_nothing(collecting):
 
 
 def test_natural_sizes_keep_their_proportions(collecting, pictures, watched):
-    study = collecting(objects=pictures, study="[asking]\npicture_size = 'natural'\n", config="[refits]\nkinds = []\n")
+    study = collecting(objects=pictures, study="[asking]\npicture_size = 'natural'\n")
     page = watched(allowed=f"{study.base}/", **PHONE).page
     page.goto(f"{study.base}/ask?worker=w")
     page.click("#begin:visible")
@@ -188,6 +176,6 @@ def test_natural_sizes_keep_their_proportions(collecting, pictures, watched):
     )
     scales = []
     for source, wide, high in shown:
-        natural = SIZES[int(re.search(r"p(\d)$", source)[1])]
+        natural = SIZES[int(re.search(r"secret(\d)$", source)[1])]
         scales += [wide / natural[0], high / natural[1]]
     assert max(scales) == pytest.approx(min(scales), rel=0.03) and max(scales) <= 1.01

@@ -6,11 +6,10 @@ from tests.conftest import ROOT
 from tests.support.pages import blocks
 
 PAGE = ROOT / "stream_engine" / "docs" / "how-to" / "experiment_software.md"
-NO_REFITS = "[snapshot]\ninterval = 1.0\n[refits]\nkinds = []\n"
 
 
 def test_psychopy_asks_and_answers_to_the_end(collecting):
-    study = collecting(study="[quota]\nperson = 3\n", config=NO_REFITS)
+    study = collecting(study="[quota]\nperson = 3\n")
     begin, before, after = (
         compile(block.text.replace("http://127.0.0.1:8000", study.base), "<page>", "exec")
         for block in blocks(PAGE)

@@ -15,7 +15,6 @@ from tests.support.fetched_programs import cache
 from tests.support.process import until
 
 PLUGIN = ROOT / "deploy" / "jspsych"
-NO_REFITS = "[snapshot]\ninterval = 1.0\n[refits]\nkinds = []\n"
 PAGE = """<!doctype html><title>an experiment</title>
 <link href="node_modules/jspsych/css/jspsych.css" rel="stylesheet">
 <script src="node_modules/jspsych/dist/index.browser.min.js"></script>
@@ -81,9 +80,7 @@ def test_a_participant_answers_a_study_to_its_end(collecting, browser, lab, tmp_
     (tmp_path / "pictures").mkdir()
     for n in range(5):
         Image.new("RGB", (8, 6), (50 * n, 250 - 50 * n, 128)).save(tmp_path / "pictures" / f"p{n}.png")
-    study = collecting(
-        "--allow-origin", lab, objects=tmp_path / "pictures", study="[quota]\nperson = 4\n", config=NO_REFITS
-    )
+    study = collecting("--allow-origin", lab, objects=tmp_path / "pictures", study="[quota]\nperson = 4\n")
     page = browser.new_page()
     try:
         page.goto(f"{lab}/?base={study.base}")
@@ -107,7 +104,6 @@ def test_a_study_that_needs_consent_and_several_choices(collecting, browser, lab
         "--allow-origin",
         lab,
         study="[asking]\nshown = 3\nchoose = 2\n[quota]\nperson = 2\n[texts]\nconsent = 'Do you agree?'\n",
-        config=NO_REFITS,
     )
 
     def press(page) -> None:

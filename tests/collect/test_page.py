@@ -10,7 +10,6 @@ from tests.report.conftest import barriers
 from tests.support.process import until
 
 pytestmark = pytest.mark.browser
-NO_REFITS = "[snapshot]\ninterval = 1.0\n[refits]\nkinds = []\n"
 DOUBLE_CLICK = """() => {  // the second click comes the moment that the next question is there
   const click = () => document.querySelectorAll("#choices button")[1].click();
   const seen = new MutationObserver(() => { seen.disconnect(); click(); });
@@ -18,15 +17,6 @@ DOUBLE_CLICK = """() => {  // the second click comes the moment that the next qu
   click();
   click();
 }"""
-
-
-@pytest.fixture
-def pictures(tmp_path):
-    folder = tmp_path / "pictures"
-    folder.mkdir()
-    for n in range(6):
-        Image.new("RGB", (80, 60), (40 * n, 255 - 40 * n, 128)).save(folder / f"secret{n}.png")
-    return folder
 
 
 def opened(watched, study, worker="w", width=1280, begin=True, **more):
@@ -58,7 +48,6 @@ def test_a_study_with_pictures_from_the_first_word_to_the_code(collecting, pictu
         objects=pictures,
         study="[quota]\nperson = 4\n[texts]\nconsent = 'We keep your answers.'\ntitle = 'Colours'\n"
         "link = 'https://example.org/done'\n",
-        config=NO_REFITS,
     )
     found = opened(watched, study, begin=False, width=width, color_scheme=scheme)
     page = found.page
@@ -98,7 +87,7 @@ def test_a_study_with_pictures_from_the_first_word_to_the_code(collecting, pictu
 
 @pytest.mark.parametrize("kind", ["odd_one_out", "triplet"])
 def test_other_kinds_of_questions_with_texts(collecting, watched, kind):
-    study = collecting(study=f"[quota]\nperson = 2\n[asking]\ntype = '{kind}'\n", config=NO_REFITS)
+    study = collecting(study=f"[quota]\nperson = 2\n[asking]\ntype = '{kind}'\n")
     page = (found := opened(watched, study)).page
     choices = 3 if kind == "odd_one_out" else 2
     for n in (1, 2):
@@ -116,7 +105,7 @@ def test_other_kinds_of_questions_with_texts(collecting, watched, kind):
 
 
 def test_several_are_chosen_and_may_be_changed(collecting, watched):
-    study = collecting(study="[quota]\nperson = 1\n[asking]\nshown = 5\nchoose = 2\n", config=NO_REFITS)
+    study = collecting(study="[quota]\nperson = 1\n[asking]\nshown = 5\nchoose = 2\n")
     page = (found := opened(watched, study)).page
     looked(page)
     assert "2" in page.inner_text("#question") and barriers(page) == []
@@ -139,7 +128,7 @@ def test_no_choice_is_larger_because_of_its_place(collecting, watched, tmp_path,
     folder.mkdir()
     for n in range(6):
         Image.new("RGB", (300, 200), (40 * n, 255 - 40 * n, 128)).save(folder / f"s{n}.png")
-    study = collecting(objects=folder, study=f"[asking]\nshown = {shown}\n", config=NO_REFITS)
+    study = collecting(objects=folder, study=f"[asking]\nshown = {shown}\n")
     page = (found := opened(watched, study, width=width)).page
     until(lambda: page.evaluate("[...document.querySelectorAll('#choices img')].every((each) => each.complete)"))
     sizes = "[...document.querySelectorAll('#choices %s')].map((e) => `${e.offsetWidth} ${e.offsetHeight}`)"
@@ -152,7 +141,6 @@ def test_catch_trials_end_it_for_who_does_not_look(collecting, watched):
     study = collecting(
         study="[[catch]]\nanchor = 'apple'\nshown = ['car', 'pear']\nright = 'pear'\n"
         "[catching]\nevery = 1\nmost_failed = 1\n",
-        config=NO_REFITS,
     )
     page = (found := opened(watched, study)).page
     until(lambda: _wrong_way(page) or page.is_visible("#excluded"), 240, "the end")
@@ -185,7 +173,7 @@ def test_sounds_are_played_and_chosen_by_buttons(collecting, watched, tmp_path):
     for n in range(4):
         head = b"RIFF\x2c\x03\0\0WAVEfmt \x10\0\0\0\x01\0\x01\0\x40\x1f\0\0\x40\x1f\0\0\x01\0\x08\0data\x08\x03\0\0"
         (folder / f"s{n}.wav").write_bytes(head + bytes([128 + n]) * 776)
-    study = collecting(objects=folder, study="[quota]\nperson = 1\n", config=NO_REFITS)
+    study = collecting(objects=folder, study="[quota]\nperson = 1\n")
     page = (found := opened(watched, study)).page
     assert page.locator("audio").count() == 3 and barriers(page) == []
     looked(page)
@@ -196,7 +184,7 @@ def test_sounds_are_played_and_chosen_by_buttons(collecting, watched, tmp_path):
 
 
 def test_without_javascript_it_says_what_it_needs(collecting, watched):
-    study = collecting(config=NO_REFITS)
+    study = collecting()
     found = watched(allowed=f"{study.base}/", java_script_enabled=False)
     found.page.goto(f"{study.base}/ask")
     assert "JavaScript" in found.page.inner_text("noscript")

@@ -12,14 +12,15 @@ from PIL import Image
 
 from stream_engine.collect.archive import zipped
 from stream_engine.collect.stimuli import BadStimuli, Stimuli, keep, stored_objects
-from tests.collect.test_collect import NO_REFITS, read_by_the_engine
+from tests.collect.conftest import NO_REFITS
+from tests.collect.test_collect import read_by_the_engine
 from tests.support.collecting import COMPILING, Participant, first_shown, get
 from tests.support.process import engine, until
 
 
-def pictures(folder, n=4):
+def pictures(folder):
     folder.mkdir(parents=True)
-    for number in range(n):
+    for number in range(4):
         Image.new("RGB", (8, 6), (60 * number, 255 - 60 * number, 128)).save(folder / f"p{number}.png")
     return folder
 
@@ -34,9 +35,8 @@ def answered(study, n=6) -> None:
 
 def test_one_archive_holds_everything_but_secrets(collecting, tmp_path):
     folder = pictures(tmp_path / "pictures")
-    study = collecting(
-        objects=folder, study="[quota]\nperson = 6\n", config=NO_REFITS + "[kafka]\nsasl_plain_password = 'pssst'\n"
-    )
+    config = NO_REFITS + "[kafka]\nsasl_plain_password = 'pssst'\n"
+    study = collecting(objects=folder, study="[quota]\nperson = 6\n", config=config)
     answered(study)
     assert get(f"{study.base}/download").status_code == 401
     told = study.owner("/download")
@@ -72,7 +72,7 @@ def test_a_copy_at_another_place_shows_its_pictures(collecting, tmp_path):
     folder = pictures(tmp_path / "pictures")
     objects = folder / "table.csv"
     objects.write_text("object,image,text\n" + "".join(f"o{n},p{n}.png,picture {n}\n" for n in range(4)))
-    study = collecting(objects=objects, study="[quota]\nperson = 6\n[texts]\ntitle = 'Ours'\n", config=NO_REFITS)
+    study = collecting(objects=objects, study="[quota]\nperson = 6\n[texts]\ntitle = 'Ours'\n")
     before = get(f"{study.base}/questions", params={"worker": "v"}).json()["show"]
     answered(study)
     engine("backup", "--state", study.state, "--to", tmp_path / "copy")

@@ -10,7 +10,6 @@ import stream_engine.collect.page as folder
 from stream_engine.collect.page import TOLD, page
 from stream_engine.collect.page.words import Words, english, shipped, words_of
 from stream_engine.collect.study import Asking, Study, Texts
-from tests.collect.test_collect import NO_REFITS
 from tests.support.collecting import get
 from tests.support.facts import states
 from tests.support.process import engine, one_line
@@ -64,7 +63,7 @@ def test_a_language_that_is_not_shipped_is_what_the_page_says_it_is_in():
 
 def test_words_of_ones_own_are_remembered(collecting, tmp_path):
     (tmp_path / "nl.toml").write_text(DUTCH)
-    study = collecting("--words", str(tmp_path / "nl.toml"), config=NO_REFITS)
+    study = collecting("--words", str(tmp_path / "nl.toml"))
     for _ in range(2):
         said = get(f"{study.base}/ask").text
         assert '<html lang="nl">' in said and '<button id="begin">Beginnen maar</button>' in said
