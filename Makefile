@@ -2,7 +2,7 @@
 # make test   everything, with the real Kafka broker and the real Prometheus
 # make coverage   the same, and how much of each room ran: twice the time, for Python's tracer is slow
 # make check  what can be said without running much: lint, format, types, who imports whom, the examples in docstrings
-# make bench  every stage beside its rival or floor
+# make bench  whole commands beside their rivals, and the parts of which they are made
 # make docs   the manual as a site to read without network
 # make lock   the versions of everything, anew; make sbom: what is in the image
 # All set-up happens here: a virtual environment of its own, from the lock files.

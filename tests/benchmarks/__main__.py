@@ -1,4 +1,4 @@
-"""`make bench`: whole commands, then every stage beside its rival or floor in one run, as ratios; machine, its load and
+"""`make bench`: whole commands beside their rivals, then the parts of which they are made; machine, its load and
 versions on the first line. Behind the name of another command (`COMMANDS`) stand its own arguments. With `--against
 ../before` the same stages run there in turns: what did a change cost?
 
@@ -25,17 +25,11 @@ FIRST = "whole_commands"  # what users wait for stands before the parts of it
 STAGES = sorted((path.stem.removeprefix("stage_") for path in HERE.glob("stage_*.py")), key=lambda s: (s != FIRST, s))
 COMMANDS = {
     "papers": "tests.benchmarks.papers.command",
-    **{
-        name: f"tests.benchmarks.{name}"
-        for name in (
-            "field",
-            "kafka",
-        )
-    },
+    **{name: f"tests.benchmarks.{name}" for name in ("field", "kafka")},
 }
 WORDS = (*STAGES, *COMMANDS)  # what may stand behind `python -m tests.benchmarks`
 ONE_THREAD = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "NUMBA_NUM_THREADS"), "1")
-LIBRARIES = ("numpy", "scipy", "numba", "pyarrow", "msgspec", "cvxpy", "scikit-learn", "polars", "duckdb", "rustworkx")
+LIBRARIES = ("numpy", "scipy", "numba", "pyarrow", "msgspec", "scikit-learn", "polars", "duckdb")
 
 
 def machine() -> dict[str, str]:

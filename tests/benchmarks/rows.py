@@ -10,8 +10,6 @@ from collections.abc import Callable
 from time import process_time
 from typing import NamedTuple
 
-import numpy as np
-
 REPEATS = 3
 
 
@@ -52,17 +50,6 @@ def timed(call: Callable, *arguments) -> tuple:
     began = process_time()
     found = call(*arguments)
     return found, process_time() - began
-
-
-def best(*calls: Callable, memory: int = 0, runs: int = 1) -> list[float]:
-    """The least CPU seconds of each call, taken in turns of `runs` runs. `memory` bytes are touched before each turn:
-    on a virtual machine the first touch of a page that the host took back costs more than what is measured."""
-    times: list[list[float]] = [[] for _ in calls]
-    for _ in range(REPEATS):
-        for call, taken in zip(calls, times, strict=True):
-            np.empty(memory, np.uint8).fill(1)
-            taken += [timed(call)[1] for _ in range(runs)]
-    return [min(taken) for taken in times]
 
 
 class Spent(NamedTuple):

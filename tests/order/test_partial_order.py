@@ -1,7 +1,7 @@
 """The guard against the slow truth: depth-first reachability over Python sets, on worlds of 3 to 6 objects.
 
 Caught here: a missed or invented cycle, a wrong verdict, edges lost in an adjacency, a wrong reorder, unjustified
-masks, state that is not the whole state. Not caught here: slowness (tests/benchmarks/stage_guard.py).
+masks, state that is not the whole state. Not caught here: slowness (tests/benchmarks/stage_parts.py).
 """
 
 from collections import Counter

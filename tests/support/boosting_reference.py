@@ -1,13 +1,10 @@
-"""TripletBoost straight from the paper (Perrot & von Luxburg 2019), to compare with: once exactly, once in NumPy.
+"""TripletBoost straight from the paper (Perrot & von Luxburg 2019), to compare with.
 
 `paper_rounds` follows Algorithm 1 and eqs. (2)-(5) term by term with 60 decimal digits, so an exact tie is a tie.
-`numpy_rounds` is what one would write with arrays; the benchmarks race against it.
 """
 
 from decimal import Decimal, localcontext
 from typing import NamedTuple
-
-import numpy as np
 
 from stream_engine.data.triplet_columns import Columns, pair_of_entry
 
@@ -71,39 +68,3 @@ def paper_prediction(columns: Columns, rounds: list[Round], labels: range, x: in
             for y in r.o_j if h > 0 else r.o_k:
                 weight[y] += r.alpha
     return weight, not spoke
-
-
-def numpy_rounds(column_of, y: np.ndarray, n_labels: int, pairs, rng=None, rounds: int = 0):
-    """A straightforward NumPy loop. `column_of(j, k)` gives (anchors, on_j's_side); pairs are given, or drawn with rng.
-
-    Returns (label sets (R, 2, Y) bool, alpha (R,)).
-    """
-    n, sign = len(y), np.where(y[:, None] == np.arange(n_labels), 1.0, -1.0)
-    w = np.full((n, n_labels), 1 / (n * n_labels))
-    sets, alphas = [], []
-    for c in range(len(pairs) if pairs is not None else rounds):
-        j, k = pairs[c] if pairs is not None else _drawn(w, y, rng)
-        anchors, near_j = column_of(j, k)
-        signed = sign[anchors] * w[anchors]
-        o_j, o_k = (
-            signed[here].sum(axis=0) > 1e-13 * w[anchors[here]].sum(axis=0)  # of its own terms: rounding is a tie
-            for here in (near_j, ~near_j)
-        )
-        said = np.where(np.where(near_j[:, None], o_j, o_k), 1.0, -1.0)
-        right = w[anchors][said == sign[anchors]].sum()
-        wrong = w[anchors][said != sign[anchors]].sum()
-        alpha = np.log((right + 1 / n) / (wrong + 1 / n)) / 2
-        w[anchors] *= np.exp(-alpha * said * sign[anchors])
-        w /= w.sum()
-        sets.append((o_j, o_k))
-        alphas.append(alpha)
-    return np.array(sets), np.array(alphas)
-
-
-def _drawn(w, y, rng):
-    marginal = w.sum(axis=1)
-    marginal /= marginal.sum()
-    j = k = rng.choice(len(y), p=marginal)
-    while y[k] == y[j]:
-        k = rng.choice(len(y), p=marginal)
-    return j, k

@@ -10,7 +10,7 @@ from stream_engine.state.snapshot import Snapshot
 from tests.support.generators import planted_triplets
 
 
-def rckl(triplets, n, kernels, form, loss, lambda1, lambda2, weight=None, solver="CLARABEL", **options):
+def rckl(triplets, n, kernels, form, loss, lambda1, lambda2, weight=None):
     """(objective, K'', mu) of Heim et al. 2014, eq. 3, 6 or 9."""
     import cvxpy as cp
 
@@ -30,11 +30,11 @@ def rckl(triplets, n, kernels, form, loss, lambda1, lambda2, weight=None, solver
     if mu is not None:
         cost = cost + lambda2 * cp.sum(mu)
     problem = cp.Problem(cp.Minimize(cost))
-    problem.solve(solver=solver, **options)
+    problem.solve(solver=cp.CLARABEL)
     return problem.value, total.value, None if mu is None else mu.value
 
 
-def mkpoe(rows, kernels, beta, diagonal, weight=None, solver="CLARABEL"):
+def mkpoe(rows, kernels, beta, diagonal, weight=None):
     """Objective of Algorithm 4 in W^p."""
     import cvxpy as cp
 
@@ -54,7 +54,7 @@ def mkpoe(rows, kernels, beta, diagonal, weight=None, solver="CLARABEL"):
             outer = np.einsum("ta,tb->tab", near, near) - np.einsum("ta,tb->tab", far, far)
             x = x + outer.reshape(len(rows), -1) @ cp.vec(w, order="C")
     problem = cp.Problem(cp.Minimize(cost + beta / weight.sum() * (weight @ cp.pos(1.0 + x))), held)
-    problem.solve(solver=solver)
+    problem.solve(solver=cp.CLARABEL)
     return problem.value
 
 
