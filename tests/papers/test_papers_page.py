@@ -1,17 +1,20 @@
 """The page of the five papers: the papers' own words, what is kept, and how the page is put together."""
 
 import re
+from collections import Counter
 from importlib import import_module
 
 import numpy as np
 import pytest
 
+from deploy.manual import DOCS
 from stream_engine.kernel_learning.pair_lists import excess, triplet_rows
 from tests.benchmarks.__main__ import main as benchmarks
 from tests.benchmarks.papers import PAPERS, command, heim_early
 from tests.benchmarks.papers.kept import Cell, Kept
 from tests.benchmarks.papers.page import cells_of, counted
 from tests.benchmarks.papers.rows import AGREES, DIFFERS, IDENTITY, NOT_RUN, SHOWN, VERDICTS, missing, row
+from tests.support.tables import sections
 
 
 def of_kept(name):
@@ -71,6 +74,12 @@ def test_the_page_is_written_from_what_is_kept(tmp_path, papers, capsys):
             line = "| " + " | ".join(cell.replace("|", "\\|") for cell in cells_of(each)) + " |"
             assert line in markdown.splitlines()
     assert capsys.readouterr().out.count(" CPU s") >= len(PAPERS)
+
+
+def test_the_measurements_say_how_many_rows_have_each_verdict(papers):
+    verdicts = Counter(each.verdict for paper in papers.values() for each in paper.rows)
+    (told,) = (text for heading, text in sections(DOCS / "measurements.md") if heading == "The five papers")
+    assert list(map(int, re.findall(r"\d+", told.partition("Currently")[2]))) == [verdicts[name] for name in VERDICTS]
 
 
 def test_stages_can_be_chosen(tmp_path, monkeypatch):

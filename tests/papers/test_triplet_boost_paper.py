@@ -1,6 +1,6 @@
-"""What Perrot & von Luxburg (2019) prove and report: Theorems 1, 2, 4 and 5, and their experiments in small.
+"""What Perrot & von Luxburg (2019) prove: Theorems 1, 4 and 5.
 
-The experiments are those of `python -m tests.benchmarks papers`.
+Their figures are rows of `python -m tests.benchmarks papers`.
 """
 
 import itertools
@@ -13,7 +13,6 @@ from stream_engine.boosting import rounds as boosting
 from stream_engine.boosting.codes import codes_from_columns
 from stream_engine.boosting.labels import group, label_sets
 from stream_engine.data.triplet_columns import columns_from_triplets
-from stream_engine.refits import triplet_boost
 from tests.benchmarks import boosting_paper
 from tests.benchmarks.boosting_worlds import sampled_codes, sampled_columns
 from tests.support.generators import dense_batch
@@ -52,59 +51,6 @@ def test_theorem_4_the_booster_abstains_as_often_as_the_formula_says(k):
     assert abs(seen - formula) < 5 * error
 
 
-def test_example_1_the_limits_lie_around_n_sqrt_n():
-    """At n^(3/2) triplets exp(-2) of the objects are abstained on when all pairs count; half of the pairs: exp(-1)."""
-    n = 10**6
-    assert triplet_boost.abstention_bound(n, 2 * n**-1.5, n * (n - 1) // 2) == pytest.approx(np.exp(-2), rel=0.01)
-    assert triplet_boost.abstention_bound(n, 2 * n**-1.7, n * (n - 1) // 2) > 0.99
-    assert triplet_boost.abstention_bound(n, 2 * n**-1.3, n * (n - 1) // 2) < 1e-10
-    (below, _), (at, _), (above, _) = (boosting_paper.abstention(400, k) for k in (1.2, 1.5, 1.8))
-    assert below > 0.9 and at == pytest.approx(np.exp(-1), abs=0.1) and above < 0.01
-
-
-@pytest.fixture(scope="module")
-def accuracies():
-    """Mean test accuracy over three repetitions, by (data, metric, share, noise)."""
-    wanted = {("moons", "euclidean", share, 0.0) for share in boosting_paper.SHARES}
-    wanted |= {("moons", "euclidean", 0.1, noise) for noise in boosting_paper.NOISES}
-    wanted |= {("iris", "euclidean", share, 0.0) for share in boosting_paper.SHARES}
-    wanted |= {("iris", metric, 0.1, 0.0) for metric in boosting_paper.METRICS}
-    return {
-        cell: np.mean(
-            [
-                boosting_paper.boosted(boosting_paper.dataset(cell[0], seed), *cell[1:], 40_000, seed)["accuracy"]
-                for seed in range(3)
-            ]
-        )
-        for cell in sorted(wanted)
-    }
-
-
-def test_figure_2a_more_triplets_come_close_to_the_baselines(accuracies):
-    one, five, ten = (accuracies["moons", "euclidean", share, 0.0] for share in boosting_paper.SHARES)
-    assert 0.75 < one < five < ten + 0.01 and five > 0.9 and ten > 0.95
-    worlds = [boosting_paper.dataset("moons", seed) for seed in range(3)]
-    neighbour = np.mean([boosting_paper.neighbour(data, "euclidean") for data in worlds])
-    assert neighbour - one > 0.05 and neighbour - ten < 0.05
-
-
-def test_figure_2b_noise_costs_little(accuracies):
-    none, some, much = (accuracies["moons", "euclidean", 0.1, noise] for noise in boosting_paper.NOISES)
-    assert none + 0.01 > some > much - 0.01 and much > 0.88
-
-
-def test_figure_2c_any_metric_will_do(accuracies):
-    assert all(accuracies["iris", metric, 0.1, 0.0] > 0.87 for metric in boosting_paper.METRICS)
-    few, *_, many = (accuracies["iris", "euclidean", share, 0.0] for share in boosting_paper.SHARES)
-    assert few < many  # with 1 % a classifier sees one example
-
-
-def test_theorem_2_bounds_the_training_error_along_the_rounds():
-    fall = boosting_paper.bound(400)
-    assert (fall.train_error <= np.exp(fall.log_bound) + 1e-12).all() and (np.diff(fall.log_bound) <= 1e-12).all()
-    assert fall.log_bound[0] == 0 and fall.log_bound[-1] < -1 and fall.watched_error[-1] < 0.3
-
-
 @pytest.mark.parametrize("own", [False, True])
 def test_triplets_drawn_into_codes_are_those_of_counts(own):
     """All triplets: the same as through counts. A fifth of them, a third wrong: as many as that, within chance."""
@@ -139,10 +85,3 @@ def test_food_sweet_dishes_are_told_from_others(judgements):
     """73 dishes with tastes, ten folds. Sweet ones are told by their pictures; the larger class has 52 %."""
     (made,) = boosting_paper.tastes(judgements, 20_000, ("sweet",))
     assert made["dishes"] == 73 and made["larger class"] < 0.53 and made["accuracy"] > made["larger class"] + 0.08
-
-
-@pytest.mark.data
-def test_usps_ten_digits(judgements):
-    """500 training digits, a tenth of the triplets; the most frequent digit has 17 %."""
-    made = boosting_paper.at_scale(boosting_paper.digits(judgements, 0, 500, 300), "euclidean", 0.1, 0.0, 200_000, 0)
-    assert made["train_error"] == 0 and made["accuracy"] > 0.55 and made["triplets"] > 7_000_000
