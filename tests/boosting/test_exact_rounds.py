@@ -1,22 +1,15 @@
-"""Eq. (2) in every round: label sums against Fractions, however small; late rounds against decimals.
-
-Oracles: sums of powers of two in Fractions here, `tests.support.boosting_replay` for thousands of rounds.
-"""
+"""Eq. (2) in every round: label sums against Fractions of powers of two, however small."""
 
 from fractions import Fraction
 
 import numpy as np
 import pytest
-from scipy.spatial.distance import cdist
-from sklearn.datasets import load_digits, load_iris
 
 from stream_engine.boosting import rounds as boosting
 from stream_engine.boosting.codes import codes_from_columns
 from stream_engine.boosting.labels import group, label_sets
 from stream_engine.data.triplet_columns import columns_from_triplets
-from tests.benchmarks.boosting_worlds import sampled_columns
 from tests.support import generators
-from tests.support.boosting_replay import replay
 
 LEVELS = (0, -1, -2, -60, -499, -500, -501, -510, -520, -799, -800, -801, -1000, -3000)
 
@@ -91,25 +84,6 @@ def test_many_strong_rounds_stay_within_the_drift():
         assert len(held.alpha) == 50 and weights.min() > 2.0 ** (boosting.LEAST - boosting.DRIFT)
         assert state.total[2] <= boosting.DRIFT * np.log(2.0)
     assert used > 5 * boosting.DRIFT and boosting.log_bound(state) < -500
-
-
-@pytest.mark.parametrize("name, share, rounds", [("iris", 0.1, 8000), ("digits", 0.05, 800)])
-def test_late_rounds_are_those_of_decimals(name, share, rounds):
-    """Of 8,000 rounds on Iris hundreds differ where a sum is compared with the terms of others."""
-    points, y = (each[:300] for each in (load_iris if name == "iris" else load_digits)(return_X_y=True))
-    columns = sampled_columns(cdist(points, points).astype(np.float32), share, 0.0, 0)
-    groups = group(label_sets(y, len(y)), np.arange(len(y)))
-    codes = codes_from_columns(columns, groups, groups.example)
-    state = boosting.start(groups, 0)
-    held = boosting.advance(state, codes, rounds)
-    exact = replay(codes, state.positive, held.j, held.k)
-    assert len(held.alpha) > 0.9 * rounds and exact.doubtful == 0
-    size = state.v.shape[1]
-    sets = [np.unpackbits(side, axis=1, count=size, bitorder="little") for side in (held.o_j, held.o_k)]
-    assert (np.stack(sets, axis=1) == exact.sets).all()
-    labels = [row.index(max(row)) for row in exact.confidence]
-    assert boosting.confidences(state).argmax(axis=1).tolist() == labels
-    assert exact.alpha.min() > 0 and np.abs(held.alpha / exact.alpha - 1).max() < 1e-9
 
 
 def test_a_lead_of_rounding_errors_is_a_tie_and_a_tie_is_an_error():

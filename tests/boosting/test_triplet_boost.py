@@ -104,27 +104,6 @@ def test_rounds_equal_the_papers_when_fed_the_same_pairs(seed, n, n_labels, mult
     check(state)
 
 
-def test_the_little_worlds_reach_every_branch():
-    """Ties, empty and full sets, alpha = 0 with a column and without, both orders of a pair."""
-    reached = set()
-    for seed in range(12):
-        columns, sets, rng = little_world(seed, 6, 2, multi=False, size=120)
-        groups, codes = laid_out(columns, sets)
-        state = boosting.start(groups, seed=0)
-        for j, k in random_pairs(rng, len(groups.example), 30):
-            a, b = min(j, k), max(j, k)
-            column = boosting.find(codes, a, b)
-            held = boosting.advance(state, codes, 0, np.array([[j, k]]))
-            reached.add(("alpha", bool(len(held.alpha)), "column", column >= 0))
-            reached.add(("same group", bool(b < codes.first[a])))
-            reached |= {("order", j < k, len(classes_of(o))) for o in [*held.o_j, *held.o_k]}
-        reached.add(("tie", bool((columns.n_lo == columns.n_hi).any())))
-        reached.add(("turned", bool((np.diff(groups.example) < 0).any())))
-    assert {("alpha", a, "column", c) for a, c in ((True, True), (False, True), (False, False))} <= reached
-    assert {("order", o, size) for o in (True, False) for size in (0, 1, 2)} <= reached
-    assert {("same group", True), ("tie", True), ("turned", True)} <= reached
-
-
 def planted(n: int, n_labels: int, size: int, seed: int = 0, flip: float = 0.1, spread: float = 0.3):
     rng = np.random.default_rng(seed)
     y = rng.integers(n_labels, size=n)
@@ -304,52 +283,6 @@ def test_ties_and_abstentions_fall_uniformly_and_by_the_seed():
     assert one.abstained[::2].all() and not one.abstained[1::2].any()
     assert (abs(guessed - 1125) < 150).all() and tied[0] == 0 and (abs(tied[1:] - 1500) < 170).all()
     assert 0.6 < (one.label[::2] != two.label[::2]).mean() < 0.9
-
-
-def test_what_has_no_label_changes_nothing():
-    """Triplets with an unlabelled near or far, or an unlabelled anchor, are no evidence; contradictions cancel."""
-    rng = np.random.default_rng(3)
-    columns, y = planted(30, 2, 4000)
-    y = np.append(y, [-1, -1, -1])
-    rows = np.concatenate([_triplets(columns), _strangers(rng, 33, 30)])
-    plain = columns_from_triplets(_triplets(columns), 33)
-    one, two = (triplet_boost.fit(c, y, rounds=2000, seed=5) for c in (plain, columns_from_triplets(rows, 33)))
-    assert all(a.tobytes() == b.tobytes() for a, b in zip(one.classifiers, two.classifiers))
-
-
-def _triplets(columns) -> np.ndarray:
-    rows = []
-    for p, (a, b) in enumerate(zip(columns.start, columns.start[1:])):
-        for e in range(a, b):
-            lo_near = [columns.anchor[e], columns.lo[p], columns.hi[p]]
-            rows += [lo_near] * int(columns.n_lo[e]) + [[lo_near[0], lo_near[2], lo_near[1]]] * int(columns.n_hi[e])
-    return np.array(rows)
-
-
-def _strangers(rng, n: int, known: int) -> np.ndarray:
-    rows = np.array([rng.choice(n, 3, replace=False) for _ in range(3000)])
-    return rows[(rows >= known).any(axis=1)]
-
-
-def test_permuting_the_objects_permutes_the_booster():
-    columns, y = planted(25, 3, 5000)
-    sets, rng = labels.label_sets(y, 25), np.random.default_rng(6)
-    new_id = rng.permutation(25)
-    moved = columns_from_triplets(new_id[_triplets(columns)], 25)
-    held = []
-    for world, truth in ((columns, sets), (moved, sets[np.argsort(new_id)])):
-        groups, codes = laid_out(world, truth)
-        number = np.argsort(groups.example)  # example number of every object
-        pairs = random_pairs(np.random.default_rng(1), 25, 400)
-        held.append(
-            boosting.advance(
-                boosting.start(groups, 0), codes, 0, number[pairs] if world is columns else number[new_id[pairs]]
-            )
-        )
-        held[-1] = as_rounds(held[-1], groups.example)
-    renamed = [r._replace(j=int(new_id[r.j]), k=int(new_id[r.k]), alpha=0) for r in held[0]]
-    assert renamed == [r._replace(alpha=0) for r in held[1]]
-    assert np.allclose([r.alpha for r in held[0]], [r.alpha for r in held[1]], rtol=0, atol=1e-12)
 
 
 # Curves, early stopping, going on -------------------------------------------------------------------------------------
