@@ -1,14 +1,12 @@
 """Small input that stands for something large: refused for a reason of its own in little memory, the same everywhere.
 
-What cannot be unpacked in bounded memory is run in a process with little address space, or in a control group.
+What cannot be unpacked in bounded memory is run in a process with little address space.
 """
 
 import gzip
 import json
-import os
 import subprocess
 import sys
-from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import numpy as np
@@ -19,14 +17,13 @@ import pytest
 from connectors import Record
 from connectors.arrow_headers import size_of_stream
 from connectors.kafka.client import sniff
-from stream_engine.formats import decoder, expand_in_pieces
+from stream_engine.formats import expand_in_pieces
 from stream_engine.formats.options import Bounds, EventOptions
 from stream_engine.service.ingest import Ingest
 from stream_engine.state.engine import Engine
 from tests.conftest import ROOT
 from tests.support import oversized
 from tests.support.facts import states
-from tests.support.joined_blocks import joined
 from tests.support.oversized import EVENT
 from tests.support.process import ENVIRONMENT, engine
 
@@ -47,7 +44,6 @@ import json, resource, sys
 from pathlib import Path
 from connectors import Record
 from connectors.kafka.client import sniff
-from tests.support.joined_blocks import joined
 from stream_engine.formats.options import EventOptions
 from stream_engine.service.ingest import Ingest
 
@@ -84,7 +80,7 @@ def refusals(records: list[Record], bounds: Bounds = SMALL) -> tuple[list[tuple[
     return letters, sum(sum(block.decoded.events.values()) for block in blocks)
 
 
-def tried(folder: Path, headroom: int, before=None) -> dict[str, object]:
+def tried(folder: Path, headroom: int) -> dict[str, object]:
     """What becomes of the messages in a folder, in a process of its own with little memory left."""
     done = subprocess.run(
         [sys.executable, "-c", CHILD, folder, str(headroom)],
@@ -93,7 +89,6 @@ def tried(folder: Path, headroom: int, before=None) -> dict[str, object]:
         env=ENVIRONMENT,
         cwd=ROOT,
         timeout=200,
-        preexec_fn=before,
     )
     assert done.returncode == 0, done.stderr[-2000:]
     return dict(json.loads(line) for line in done.stdout.splitlines())
@@ -118,38 +113,6 @@ def test_what_stands_for_gigabytes_is_one_dead_letter_in_little_memory(attacks):
     }
     for name, ((_, kept),) in said.items():
         assert kept <= (attacks / f"try-{name}").stat().st_size
-
-
-@contextmanager
-def control_group(limit: int):
-    """A memory control group with a limit; gives what puts a process into it. Left out where none can be made, but not
-    for root in CI."""
-    version_2 = Path("/sys/fs/cgroup/memory.max").exists() or Path("/sys/fs/cgroup/cgroup.controllers").exists()
-    group = Path("/sys/fs/cgroup", *([] if version_2 else ["memory"]), f"stream-engine-test-{os.getpid()}")
-    try:
-        group.mkdir()
-        (group / ("memory.max" if version_2 else "memory.limit_in_bytes")).write_text(str(limit))
-    except OSError as error:
-        with suppress(OSError):
-            group.rmdir()
-        if os.environ.get("CI") and not os.geteuid():
-            raise
-        pytest.skip(f"no control group with a limit of memory can be made here ({error})")
-    try:
-        yield lambda: (group / "cgroup.procs").write_text(str(os.getpid()))
-    finally:
-        group.rmdir()
-
-
-def test_in_a_control_group_nothing_is_killed_and_the_verdicts_are_the_same(attacks):
-    with control_group(600 << 20) as enter:
-        said = tried(attacks, 0, enter)
-        free = "from stream_engine.data.available_memory import available; print(available())"
-        seen = subprocess.run(
-            [sys.executable, "-c", free], capture_output=True, text=True, env=ENVIRONMENT, cwd=ROOT, preexec_fn=enter
-        )
-    assert {name: each[0][0] for name, each in said.items()} == VERDICTS
-    assert 0 < int(seen.stdout) < 600 << 20
 
 
 def test_out_of_memory_says_nothing_about_an_event(tmp_path):
@@ -332,45 +295,31 @@ def events_of(rng: np.random.Generator) -> list[dict]:
     return events
 
 
+@pytest.mark.parametrize("messages", [False, True])
 @pytest.mark.parametrize("at_once", [1, 50, 300])
-def test_comparisons_in_pieces_are_the_same_as_at_once(monkeypatch, at_once):
-    value = "\n".join(map(json.dumps, events_of(np.random.default_rng(at_once)))).encode()
+def test_comparisons_in_pieces_are_the_same_as_at_once(monkeypatch, at_once, messages):
+    """Of a block of lines, and of messages that are decoded together."""
+    values = [json.dumps(event).encode() for event in events_of(np.random.default_rng(at_once))]
+    values.insert(7, b"{bad")
+    given = [message(each, n) for n, each in enumerate(values)] if messages else [message(b"\n".join(values))]
     counts = ("adds3", "adds4", "triplet_counts", "worker_votes", "adds3_weighted", "window")
 
     def learned() -> tuple[Engine, int]:
         state, batches = Engine(counts), 0
-        for block in Ingest(EventOptions(provenance=True)).blocks([message(value)]):
-            for _ in state.learn_in_pieces(block.decoded, block.positions(), 1):
+        for block in Ingest(EventOptions(provenance=True)).blocks(given):
+            for _ in state.learn_in_pieces(block.decoded, block.positions(), len(block.records)):
                 batches += 1
         return state, batches
 
     whole, one = learned()
     monkeypatch.setattr(expand_in_pieces, "COMPARISONS_AT_ONCE", at_once)
     pieces, several = learned()
-    assert one == 1 and several > 3
+    assert one == 1 and several > 3 and whole.counters["rejected"]
     a, b = whole.snapshot(), pieces.snapshot()
     assert (a.counters, a.objects, a.positions) == (b.counters, b.objects, b.positions)
     assert a.arrays.keys() == b.arrays.keys()
     for name in a.arrays:
         np.testing.assert_allclose(a.arrays[name], b.arrays[name], rtol=1e-12, err_msg=name)
-
-
-def test_blocks_in_pieces_are_joined_in_their_order(monkeypatch):
-    monkeypatch.setattr(expand_in_pieces, "COMPARISONS_AT_ONCE", 20)
-    decode = decoder("json", EventOptions(provenance=True))
-    values = [json.dumps(event).encode() for event in events_of(np.random.default_rng(3))]
-    values.insert(7, b"{bad")
-    whole, apart = Engine(("adds3", "worker_votes")), Engine(("adds3", "worker_votes"))
-    parts = [decode(value) for value in values]
-    both, first = joined(parts), next(n for n, part in enumerate(parts) if part.rest)
-    assert len(list(both.rest)) > 20 and len(both.rejected) > 1
-    assert len(list(joined(parts[: first + 1]).rest)) == len(list(parts[first].rest))
-    whole.learn(both, records=len(values))
-    for value in values:
-        apart.learn(decode(value))
-    a, b = whole.snapshot(), apart.snapshot()
-    assert (a.counters, a.objects) == (b.counters, b.objects)
-    assert all(np.array_equal(a.arrays[name], b.arrays[name]) for name in a.arrays)
 
 
 @pytest.mark.parametrize("error", [pa.ArrowInvalid("malloc of size 8 failed"), OSError(12, "x"), pa.ArrowMemoryError()])

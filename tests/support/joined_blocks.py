@@ -1,8 +1,7 @@
 """Consecutive blocks as one block: the same as decoding their values together. O(names + comparisons)."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -25,18 +24,8 @@ def all_of(decoder: Any, values: Sequence[Any]) -> tuple[Decoded, list[int]]:
     return joined(parts), refused_in
 
 
-class _Chained:
-    """Blocks one after the other, as an iterable."""
-
-    def __init__(self, several: Sequence[Iterable[Decoded]]):
-        self._several = several
-
-    def __iter__(self) -> Iterator[Decoded]:
-        return chain.from_iterable(self._several)
-
-
 def joined(parts: Sequence[Decoded]) -> Decoded:
-    """Consecutive blocks as one. Rejected events keep the locations in their own values.
+    """Consecutive blocks as one, none of which has comparisons to come. Rejected events keep their own locations.
 
     >>> one = nothing()._replace(names=["a", "b", "c"], triplets=np.array([[0, 1, 2]], np.int32))
     >>> two = one._replace(names=["c", "a", "d"])
@@ -44,36 +33,6 @@ def joined(parts: Sequence[Decoded]) -> Decoded:
     >>> both.names, both.triplets.tolist()
     (('a', 'b', 'c', 'd'), [[0, 1, 2], [2, 0, 3]])
     """
-    whole = next((number for number, part in enumerate(parts, 1) if part.rest), len(parts))
-    first, later = _as_one(parts[:whole]), parts[whole:]
-    if not later:
-        return first
-    told = _as_one([_without_comparisons(part) for part in later])
-    several = [parts[whole - 1].rest, *chain.from_iterable(((_comparisons(part),), part.rest) for part in later)]
-    return first._replace(
-        labels=first.labels + told.labels,
-        events={name: n for name in EVENT_TYPES if (n := first.events.get(name, 0) + told.events.get(name, 0))},
-        rejected=first.rejected + told.rejected,
-        filtered=first.filtered + told.filtered,
-        empty=first.empty + told.empty,
-        unknown_fields=first.unknown_fields | told.unknown_fields,
-        rest=_Chained(several),
-    )
-
-
-def _comparisons(part: Decoded) -> Decoded:
-    """The comparisons of a block, and who gave them, without what is told of its events."""
-    return part._replace(labels=[], events={}, rejected=[], filtered=0, empty=0, unknown_fields=frozenset(), rest=())
-
-
-def _without_comparisons(part: Decoded) -> Decoded:
-    told = part._replace(provenance=None, kinds=None, rest=())
-    empty = nothing()
-    return told._replace(names=[], triplets=empty.triplets, quadruplets=empty.quadruplets, quadruplet_at=empty[3])
-
-
-def _as_one(parts: Sequence[Decoded]) -> Decoded:
-    """The same where none but the last may have comparisons to come."""
     pool, empty = Pool(), nothing()
     ids = [pool.ids(part.names) for part in parts]
     before = np.cumsum([0, *(len(part.triplets) for part in parts)])
@@ -97,7 +56,6 @@ def _as_one(parts: Sequence[Decoded]) -> Decoded:
         frozenset().union(*(part.unknown_fields for part in parts)),
         _joined_provenance(provenance) if parts and len(provenance) == len(parts) else None,
         _joined_kinds(kinds) if parts and len(kinds) == len(parts) else None,
-        rest=parts[-1].rest if parts else (),
     )
 
 
