@@ -1,5 +1,5 @@
 """`backup`: what it copies and refuses; copying it back restores, and `verify` checks that. A running engine: see
-tests/end_to_end/test_backup_and_kill.py."""
+tests/end_to_end/test_service.py."""
 
 import json
 import random
