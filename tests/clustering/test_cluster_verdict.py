@@ -227,7 +227,7 @@ def test_the_number_that_is_said_is_the_number_of_tight_groups(k):
     rng = np.random.default_rng(k)
     centres = np.stack(np.divmod(np.arange(k), 3), axis=1)[np.arange(8 * k) % k]
     rows = answered(rng, centres + 0.08 * rng.normal(size=(8 * k, 2)), 100 * 8 * k, 0.9)
-    found = verdict(snapshot_of(rows, 8 * k), np.arange(8 * k), 39, 0, 0)
+    found = verdict(snapshot_of(rows, 8 * k), np.arange(8 * k), 19, 0, 0)
     assert found.said == f"{k} clusters" and len(set(zip(found.labels, np.arange(8 * k) % k))) == k
 
 

@@ -32,13 +32,6 @@ def random_point(rng, problem):
     return factored.Point(roots, np.abs(rng.normal(size=len(problem.column_cost))))
 
 
-def best_multiplier(slack, center, steps, weight):
-    """The best y in [0, w] of each comparison, of the two ends and the point where the slope is 0."""
-    tried = np.stack([np.zeros_like(weight), weight, np.clip(center + steps * slack, 0, weight)])
-    best = (tried * slack - (tried - center) ** 2 / (2 * steps)).argmax(axis=0)
-    return np.take_along_axis(tried, best[None], 0)[0]
-
-
 @given(st.integers(0, 10_000))
 @settings(max_examples=20, deadline=None)
 def test_pairs_say_what_rows_say(seed):
@@ -54,37 +47,6 @@ def test_pairs_say_what_rows_say(seed):
     s, whole = pair_lists.shares(lists, y), adjoint(y, problem.rows, problem.n)
     np.testing.assert_allclose(pair_lists.laplacian(lists, s).toarray(), whole, atol=1e-12)
     np.testing.assert_allclose(pair_lists.pull(lists, s, points), whole @ points, atol=1e-12)
-
-
-@given(st.integers(0, 10_000), st.sampled_from(["ste", "hinge"]), st.sampled_from([1.0, 10.0]))
-@settings(max_examples=20, deadline=None)
-def test_the_gradient_is_that_of_the_objective(seed, loss, step):
-    """By central differences in every coordinate; the smoothed hinge is the largest of y s - (y - y0)^2 / 2r."""
-    rng = np.random.default_rng(seed)
-    problem = random_problem(rng, loss)
-    lists, point = pair_lists.of_rows(problem.rows, problem.n), random_point(rng, problem)
-    center, steps = rng.random(len(problem.rows)) * problem.weight, rng.uniform(0.5, 1, len(problem.rows)) * step
-
-    def value(at):
-        x = reference.excess_of(problem, *at)
-        if loss == "ste":
-            lost = problem.weight @ np.logaddexp(0, x)
-        else:
-            y = best_multiplier(1 + x, center, steps, problem.weight)
-            lost = (y * (1 + x) - (y - center) ** 2 / (2 * steps)).sum()
-        return sum(c * (r**2).sum() for c, r in zip(problem.trace_cost, at.roots)) + problem.column_cost @ at.mu + lost
-
-    found, gradient = factored._smooth(problem, lists, point, factored._Smoothing(center, steps))
-    assert found == pytest.approx(value(point), rel=1e-9)
-    for array, slopes in zip([*point.roots, point.mu], [*gradient.roots, gradient.mu], strict=True):
-        for at in np.ndindex(array.shape):
-            before, h = array[at], 1e-6
-            array[at] = before + h
-            above = value(point)
-            array[at] = before - h
-            below = value(point)
-            array[at] = before
-            assert slopes[at] == pytest.approx((above - below) / (2 * h), rel=1e-4, abs=1e-4)
 
 
 @given(st.integers(0, 10_000), st.sampled_from(["ste", "hinge"]))
@@ -154,12 +116,12 @@ def test_pivoted_cholesky_keeps_the_rank():
 
 @pytest.mark.parametrize("loss", ["ste", "hinge"])
 def test_a_start_from_the_optimum_takes_next_to_nothing(loss):
-    _, triplets = reference.planted(7, 70, 1500)
-    found = rckl.fit(triplets, 70, form="t", loss=loss, lambda1=3.0, tolerance=1e-3)
+    _, triplets = reference.planted(7, 40, 800)
+    found = rckl.fit(triplets, 40, form="t", loss=loss, lambda1=3.0, tolerance=1e-3)
     assert found.converged and found.gap <= 1e-3
     assert found.rank == np.linalg.matrix_rank(found.k0, tol=1e-7 * np.linalg.norm(found.k0), hermitian=True)
     start = rckl.Start(found.k0, found.mu, found.dual)
-    again = rckl.fit(triplets, 70, form="t", loss=loss, lambda1=3.0, tolerance=1e-3, start=start)
+    again = rckl.fit(triplets, 40, form="t", loss=loss, lambda1=3.0, tolerance=1e-3, start=start)
     assert again.iterations < found.iterations / 4
 
 

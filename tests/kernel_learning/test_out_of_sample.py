@@ -245,7 +245,7 @@ def test_auxiliary_kernels_place_what_they_know(files, form):
 
 def test_a_warm_start_goes_by_object(world):
     """Another choice starts from what both have: K0 of the common ones, duals of the common triplets."""
-    params = msgspec.structs.replace(KERNEL, loss="hinge", tolerance=1e-5)
+    params = msgspec.structs.replace(KERNEL, loss="hinge", tolerance=1e-4)
     made = artifacts.decode(b"".join(artifacts.encode(learned(params, world))[0]))
     assert learned(params, world, made).report["iterations"] == 0
     ids = np.array([1, 3, 5, 11, 12])
@@ -261,4 +261,4 @@ def test_a_warm_start_goes_by_object(world):
     whole = learned(msgspec.structs.replace(params, objects=None), world, made)
     assert whole.arrays["K"].shape == (N, N) and "ids" not in whole.arrays
     back = learned(params, world, whole)
-    assert back.report["objective"] == pytest.approx(made.report["objective"], rel=2e-5)
+    assert back.report["objective"] == pytest.approx(made.report["objective"], rel=2e-4)

@@ -115,11 +115,6 @@ def gauc(coordinates: np.ndarray, rows: np.ndarray) -> float | None:
     return satisfied(coordinates @ coordinates.T, rows)
 
 
-def kernel_weights(embedding) -> np.ndarray:
-    """(m, n): the weight of every (kernel, object) pair of a diagonal embedding, McFee & Lanckriet's Fig. 8."""
-    return np.stack([w if w.ndim == 1 else np.diag(w) for w in embedding.weights])
-
-
 def inside(comparisons: Constraints, mask: np.ndarray) -> Constraints:
     """Only comparisons all of whose objects are in the (n,) bool mask."""
     return of_mask(comparisons, mask[comparisons.rows].all(axis=1))
