@@ -4,7 +4,7 @@ import pytest
 
 from connectors import DeadLetter, SinkUnavailable
 from connectors.files.dead_letters import DeadLetterFile
-from tests.support.simulated_disk import PowerCut, SimDisk, crash_images
+from tests.support.simulated_disk import SimDisk, crash_images
 
 DIRECTORY = "/state/dead_letters"
 BATCHES = [
@@ -107,9 +107,3 @@ def test_after_a_failed_sync_nothing_is_promised():
     disk.fsync = fsync
     with pytest.raises(OSError, match="Restart"):
         sink.flush()
-
-
-def test_power_cuts_pass_through_the_sink():
-    disk = SimDisk(crash_at=1)
-    with pytest.raises(PowerCut):
-        write(opened(disk, 0), list(enumerate(BATCHES)), [])

@@ -1,12 +1,11 @@
-"""The neighbour layout: its gradient, its divergence and its trustworthiness, these two beside scikit-learn's."""
+"""The neighbour layout: its gradient, and its divergence beside that of scikit-learn."""
 
 import numpy as np
 import pytest
 from sklearn.manifold import TSNE
-from sklearn.manifold import trustworthiness as reference
 
 from stream_engine.embedding import neighbour_layout
-from stream_engine.embedding.neighbour_layout import divergence, slopes, trustworthiness
+from stream_engine.embedding.neighbour_layout import divergence, slopes
 
 
 def joint_of(points, perplexity):
@@ -48,10 +47,3 @@ def test_it_ends_as_low_as_scikit_learn():
 
 def test_points_in_one_place_stay_there():
     assert not neighbour_layout.neighbour_layout(np.zeros((40, 3)), 10.0, np.zeros((40, 2))).any()
-
-
-def test_trustworthiness_is_that_of_scikit_learn():
-    rng = np.random.default_rng(2)
-    points = rng.normal(size=(80, 4))
-    for shown in (points[:, :2], rng.normal(size=(80, 2)), points):
-        assert trustworthiness(points, shown, 7) == pytest.approx(reference(points, shown, n_neighbors=7), abs=1e-12)

@@ -112,7 +112,7 @@ def several_files(folder: Path, items: list[str], size: int) -> World:
 
 
 def memory(folder: Path, items: list[str], size: int) -> World:
-    """Two partitions, and silences; crashes have their own test."""
+    """Two partitions, and silences."""
     content: list[Any] = []
     for i, item in enumerate(items):
         content.append(item.encode() if i % 3 else Record(item.encode(), "other", 0, 0))

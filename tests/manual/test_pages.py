@@ -47,13 +47,6 @@ def test_its_blocks_run_and_draw_what_it_shows(page, tmp_path):
         assert len(stored) <= MOST_BYTES
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if "/methods/" in page])
-def test_a_method_has_its_formula_its_figure_its_cost_and_its_paper(page):
-    text = PAGES[page].read_text()
-    assert text.index("```text") < text.index("## When it helps") < text.index(".svg)") < text.index("## In the engine")
-    assert text.index("**Cost.**") < text.index("\n## Paper") and "../design/" in text
-
-
 def test_every_picture_of_the_manual_is_drawn_by_the_page_that_shows_it():
     drawn = {page.parent / name for page in PAGES.values() for name in shown(page) if page.parent != ROOT}
     assert drawn == set(DOCS.rglob("*.svg"))

@@ -8,7 +8,8 @@ import pytest
 import yaml
 
 from tests.conftest import ROOT
-from tests.support.process import free_ports, jsonl, started, stopped, until
+from tests.support.process import free_ports, jsonl, until
+from tests.support.running_engine import Engine
 
 pytestmark = pytest.mark.prometheus
 ALERTS = ROOT / "deploy" / "prometheus" / "alerts.yml"
@@ -24,26 +25,11 @@ def scraped(tmp_path_factory, prometheus):
     """(engine's address, Prometheus' address) of a running pair."""
     folder = tmp_path_factory.mktemp("scrape")
     events = jsonl(folder / "events.jsonl", [{"anchor": "a", "near": "b", "far": "c"}] * 20 + ["{bad"])
-    running = started(
-        "run",
-        events,
-        "--state",
-        folder / "state",
-        "--follow",
-        "--listen",
-        "127.0.0.1:0",
-        "--no-refits",
-        "--snapshot-interval",
-        "0.2",
-        "--log-format",
-        "json",
-    )
-    server = None
+    running, server = Engine(folder, str(events), "--follow", "--snapshot-interval", "0.2"), None
     try:
-        address = json.loads(running.stderr.readline())["address"]
         config = yaml.safe_load((ROOT / "deploy" / "prometheus" / "prometheus.yml").read_text())
         config["global"]["scrape_interval"] = "1s"
-        config["scrape_configs"][0]["static_configs"][0]["targets"] = [address]
+        config["scrape_configs"][0]["static_configs"][0]["targets"] = [running.address]
         (folder / "prometheus.yml").write_text(yaml.safe_dump(config))
         (folder / "alerts.yml").write_text(ALERTS.read_text())
         web = f"127.0.0.1:{free_ports(1)[0]}"
@@ -57,12 +43,12 @@ def scraped(tmp_path_factory, prometheus):
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
-        yield address, web
+        yield running.address, web
     finally:
         if server:
             server.terminate()
             server.wait(600)
-        stopped(running)
+        running.stop()
 
 
 def test_the_target_is_up_and_its_figures_arrive(scraped):

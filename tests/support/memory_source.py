@@ -1,8 +1,7 @@
-"""A list of items as a source, in which crashes and silences are items too: for tests.
+"""A list of items as a source, in which silences are items too: for tests.
 
 Invariant: like every source, opening at a record's `next_offset` gives exactly the rest. Offsets count the items of a
-partition ("message"). A `Crash` raises where it stands, once: its list remembers, so that the next source over the same
-list goes on (bytewax's `TestingSource.ABORT`). A `Pause` is one poll that finds nothing.
+partition ("message"). A `Pause` is one poll that finds nothing.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,23 +10,12 @@ from zlib import crc32
 from connectors import Position, Record, Source, SourceFailed
 
 
-class Crashed(RuntimeError):
-    """What a `Crash` item raises."""
-
-
-class Crash:
-    """An item that raises `Crashed` the first time it is reached."""
-
-    def __init__(self) -> None:
-        self.fired = False
-
-
 class Pause:
     """An item that makes one poll find nothing."""
 
 
 class MemorySource(Source):
-    """Items in order: bytes (of partition `rest` and `format`), `Record`s whose offsets are set here, `Crash`, `Pause`.
+    """Items in order: bytes (of partition `rest` and `format`), `Record`s whose offsets are set here, `Pause`.
 
     >>> source = MemorySource("m", {"m": Position(1, 0xF4DBDF21)}, items=[b"0", b"1", Pause(), b"2"])
     >>> [[record.value for record in source.poll(0)] for _ in range(3)], source.finished()
@@ -48,7 +36,7 @@ class MemorySource(Source):
         self._marks: dict[str, int] = {}
         self._lag: dict[str, int] = {}
         for item in items:
-            if not isinstance(item, (Crash, Pause)):
+            if not isinstance(item, Pause):
                 template = self._template(item)
                 self._marks.setdefault(template.partition, _check(template.value))
                 self._lag[template.partition] = self._lag.get(template.partition, 0) + 1
@@ -69,22 +57,15 @@ class MemorySource(Source):
         return Record(item, self._partition, 0, 0, format=self._format)
 
     def poll(self, timeout: float) -> list[Record]:
-        """Up to `per_poll` records, as far as the next `Crash` or `Pause`. Raises `Crashed`, `SourceFailed`."""
+        """Up to `per_poll` records, as far as the next `Pause`. Raises `SourceFailed`."""
         if self._failure:
             raise SourceFailed(self._failure)
         records: list[Record] = []
         while len(records) < self._per_poll and not self.finished():
             item = self._items[self._next]
-            if isinstance(item, (Crash, Pause)):
-                if records:
-                    break
-                self._next += 1
-                if isinstance(item, Pause):
-                    break
-                if not item.fired:
-                    item.fired = True
-                    raise Crashed(f"{self._partition}: item {self._next - 1} is a crash")
-                continue
+            if isinstance(item, Pause):
+                self._next += not records
+                break
             self._next += 1
             records += self._record_of(self._template(item))
         return records

@@ -7,7 +7,7 @@ What a block is, its fence says:
 - `toml`: a file; `# NAME.toml` in its first line makes it.
 - `text`: a drawing, a formula or a usage: nothing to run. A block that says nothing is `text`, or `sh` where it begins
   with a command.
-- `sh`: a command with names of one's own in it; its verbs and options exist.
+- `sh`: a command with names of one's own in it; `tests/manual/test_tables.py` reads its words.
 - `pycon`: from a docstring, where doctest runs it.
 - `r`, `js`, `html`: other languages; a test of the page runs them where they can be had.
 """
@@ -21,13 +21,10 @@ import subprocess
 import sys
 import tomllib
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import click
-
-from stream_engine.commands import VERBS, verb
 from tests.support.process import ENVIRONMENT, engine
 
 KINDS = {"console", "html", "js", "math", "python", "r", "toml", "text", "sh", "pycon"}
@@ -84,8 +81,6 @@ def run_page(page: Path, folder: Path, change: Callable[[str], str] = lambda lin
                 run_python(change(block.text), names)
             elif block.kind == "toml":
                 _keep(change(block.text), folder)
-            elif block.kind == "sh":
-                assert not list(unknown_words(block.text)), list(unknown_words(block.text))
 
 
 def _keep(text: str, folder: Path) -> None:
@@ -138,19 +133,3 @@ def alike(line: str, said: str) -> bool:
 
 def _plain(text: str) -> str:
     return re.sub(r"\s+", " ", re.sub(r"-?[\d,.]*\d", "0", text)).strip()
-
-
-def unknown_words(text: str) -> Iterator[str]:
-    """Verbs and options of `stream-engine` in a text that do not exist."""
-    for line in text.replace("\\\n", " ").splitlines():
-        found = re.match(r"(?:\$ )?stream-engine ([\w-]+)(.*)", line.partition("  #")[0])
-        if not found:
-            continue
-        if found[1] not in VERBS:
-            yield found[1]
-            continue
-        of = verb(found[1])
-        inner = list(of.commands.values()) if isinstance(of, click.Group) else []
-        options = [option for each in [of, *inner] for option in each.params]
-        known = {name for option in options for name in option.opts + option.secondary_opts}
-        yield from (f"{found[1]} {word}" for word in re.findall(r"(?<=\s)(--[a-z-]+)", found[2]) if word not in known)

@@ -11,13 +11,13 @@ from stream_engine.commands import demo
 from stream_engine.report.material import Material, material
 
 Events = list[dict[str, Any]]
+PARTICIPANTS = 30
 
 
 def answered(
     rng: np.random.Generator,
     points: np.ndarray,
     ids: np.ndarray,
-    noise: float,
     worker: str,
     time: float,
     how: Callable[[np.random.Generator, int], int] | None = None,
@@ -25,7 +25,7 @@ def answered(
 ) -> dict[str, Any]:
     """A pick between two shown objects; `how` chooses the position whatever is shown."""
     anchor, *shown = rng.choice(ids, 3, replace=False).tolist()
-    apart = [((points[anchor] - points[each]) ** 2).sum() + rng.normal(0, noise) for each in shown]
+    apart = [((points[anchor] - points[each]) ** 2).sum() + rng.normal(0, 0.5) for each in shown]
     chosen = shown[int(np.argmin(apart)) if how is None else how(rng, number)]
     other = next(each for each in shown if each != chosen)
     return {"anchor": f"o{anchor}", "near": f"o{chosen}", "far": f"o{other}", "worker": worker, "time": time}
@@ -34,24 +34,21 @@ def answered(
 def study(
     points: np.ndarray,
     answers: int,
-    participants: int = 30,
-    noise: float = 0.5,
     careless: dict[str, Any] | None = None,
-    seconds: dict[str, float] | None = None,
     sets: tuple[int, ...] = (),
     seed: int = 0,
 ) -> Events:
-    """Answers of participants about points; `careless`: who chooses how; `seconds` a participant needs, 2 otherwise;
-    `sets`: sizes of sets of objects that are never compared with each other."""
+    """Answers of participants about points; `careless`: who chooses how; `sets`: sizes of sets of objects
+    that are never compared with each other."""
     rng, events = np.random.default_rng(seed), []
     bounds = np.cumsum([0, *(sets or (len(points),))])
-    clock = {f"S{number:02}": 1000.0 * number for number in range(participants)}
+    clock = {f"S{number:02}": 1000.0 * number for number in range(PARTICIPANTS)}
     for at in range(answers):
-        worker = f"S{at % participants:02}"
-        which = at // participants % (len(bounds) - 1)
-        clock[worker] += (seconds or {}).get(worker, 2.0) * rng.uniform(0.7, 1.3)
+        worker = f"S{at % PARTICIPANTS:02}"
+        which = at // PARTICIPANTS % (len(bounds) - 1)
+        clock[worker] += 2.0 * rng.uniform(0.7, 1.3)
         ids, how = np.arange(bounds[which], bounds[which + 1]), (careless or {}).get(worker)
-        events.append(answered(rng, points, ids, noise, worker, clock[worker], how, at // participants))
+        events.append(answered(rng, points, ids, worker, clock[worker], how, at // PARTICIPANTS))
     return events
 
 
