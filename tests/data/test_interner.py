@@ -46,10 +46,3 @@ def test_many_names_grow_every_array_and_views_stay():
         first = interner.ids_of(asked).copy()
         assert interner.ids_of(asked).tolist() == first.tolist() and before[0] == before[1]
     assert len(interner) == 40_000 and len(set(interner.names)) == 40_000
-
-
-def test_names_overlap_and_go_into_room_that_is_given():
-    text, out = np.frombuffer(b"abcabcabc", np.uint8), np.zeros(6, np.int32)
-    begins = np.array([0, 3, 1, 4, 0, 8])
-    ids = Interner().ids(text, begins, np.array([3, 6, 3, 6, 9, 9]), out)
-    assert ids is out and ids.tolist() == [0, 0, 1, 1, 2, 3]

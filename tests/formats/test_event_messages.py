@@ -45,16 +45,6 @@ def test_messages_mean_what_the_rows_mean(tmp_path, batch):
     )
 
 
-def test_lines_stay_as_they_are_and_count(tmp_path):
-    path = tmp_path / "e.jsonl"
-    path.write_bytes(b'{"anchor": "a"}\r\n\n{not json\n{"b": 1}')
-    messages = list(EventMessages(records_of([str(path)]), "json", 2))
-    assert [(message.value, message.items) for message in messages] == [
-        (b'{"anchor": "a"}\n{not json', 2),
-        (b'{"b": 1}', 1),
-    ]
-
-
 def test_what_does_not_fit_is_said_in_a_line(tmp_path):
     path = tmp_path / "e.jsonl"
     path.write_text('{"anchor": 1}\n{"anchor": "one"}\n')

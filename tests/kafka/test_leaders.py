@@ -11,7 +11,8 @@ from kafka.errors import KafkaError
 from connectors.kafka.source import KafkaSource
 from tests.kafka.conftest import patiently
 from tests.support.kafka_reading import SECONDS, named_for, read
-from tests.support.process import records, started, stopped, summary, until
+from tests.support.process import records, summary, until
+from tests.support.running_engine import Engine
 
 pytestmark = pytest.mark.kafka
 TOPIC = "led"
@@ -69,19 +70,7 @@ def test_leaders_elected_and_killed_in_the_middle(three_brokers, tmp_path):
 
     until(lambda: leader() == 1, what="the first leader")
     uri = f"{','.join(bootstrap)}/{TOPIC}"
-    engine = started(
-        "run",
-        f"kafka://{uri}",
-        "--state",
-        tmp_path / "s",
-        "--start",
-        "earliest",
-        "--no-refits",
-        "--log-format",
-        "json",
-        "--snapshot-interval",
-        "0.2",
-    )
+    engine = Engine(tmp_path, f"kafka://{uri}", "--snapshot-interval", "0.2")
     sources = {
         client: KafkaSource(uri, {}, start="earliest", options=named_for(client, FAST))
         for client in ("kafka-python", "confluent")
@@ -115,21 +104,20 @@ def test_leaders_elected_and_killed_in_the_middle(three_brokers, tmp_path):
         for client, source in sources.items():
             found[client] += read(source, writer.written - len(found[client]))
             assert source.poll(0.3) == [] and source.ready()
-        until(lambda: records(tmp_path / "s") == writer.written, 120, "all records in the engine")
+        until(lambda: records(engine.state) == writer.written, 120, "all records in the engine")
     finally:
         writer.enough.set()
         writer.join(120)
         admin.close()
         for source in sources.values():
             source.close()
-        said = stopped(engine)
-    assert engine.returncode == 0, said
+        engine.stop()
     per_partition = {0: (writer.written + 1) // 2, 1: writer.written // 2}
     for client, got in found.items():
         for partition, n in per_partition.items():
             mine = [r for r in got if r.partition == f"{TOPIC}/{partition}"]
             assert [r.offset for r in mine] == list(range(n)), client
             assert [json.loads(r.value)["id"] for r in mine] == list(range(n)), client
-    counted = summary(tmp_path / "s")
+    counted = summary(engine.state)
     assert counted["comparisons"] == writer.written and counted["rejected"] == {}
     assert counted["positions"] == {f"{TOPIC}/{p}": n for p, n in per_partition.items()}
