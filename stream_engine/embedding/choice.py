@@ -54,6 +54,7 @@ class Weights(NamedTuple):
     slopes: bool  # whether all weights of a participant are equal
     scale: float = 1.0  # of the margins of participants with weights
     calibration: Calibration | None = None  # for unknown participants, by the group's weights
+    pooled: bool = False  # whether the fit begins at `individual.pooled_map`
 
 
 class Choice(NamedTuple):

@@ -15,6 +15,10 @@ The shrinkage is then the best on all validation responses. Neither test uses th
 With weights, another number of dimensions can be the best one. If weights are used and the number is not given, they
 are also fitted in the smallest number that predicts within one standard error of the best with one map, and the better
 ones are used; then larger numbers are tried while each gains more than one standard error.
+
+Two groups who see things differently look like one that sees and one that guesses: one map with lapse rates of their
+own can fit the larger group only. So where a lapse rate is above `HIGH`, the series of weights is also begun at
+`individual.pooled_map`, and used where it predicts better.
 """
 
 from collections.abc import Callable
@@ -28,7 +32,15 @@ from stream_engine.embedding.calibration import WORTH, calibrate
 from stream_engine.embedding.choice import DIMENSIONS, Choice, Weights
 from stream_engine.embedding.fit import LOOSE, Embedding, fit, with_setting
 from stream_engine.embedding.held_out import Answers, known_lapses, population_lapse, unit_losses
-from stream_engine.embedding.individual import SHRINKAGES, Individual, copies_of, fit_weights, weighted_margins
+from stream_engine.embedding.individual import (
+    SHRINKAGES,
+    Individual,
+    copies_of,
+    fit_weights,
+    pooled_map,
+    waiting,
+    weighted_margins,
+)
 from stream_engine.embedding.questions import NOBODY, Questions
 from stream_engine.evaluation.answer_probabilities import margins, probability
 
@@ -37,6 +49,7 @@ LEVEL = 0.01
 FEW = 40.0  # answers of participants with weights that the validation set needs
 SLOPES = 3.0  # the shrinkage of slopes
 USUAL = 10.0  # the shrinkage where it cannot be selected
+HIGH = 0.3  # a lapse rate that may be that of somebody who sees things differently
 LARGEST = 4_000_000  # coordinates of all participants' copies of the objects, above which nothing is fitted: 32 MB
 
 
@@ -88,6 +101,20 @@ def with_differences(
         return chosen, Differences(*reason)
     one = chosen.found or with_setting(questions, chosen.setting, chosen.begin, **more)
     best = differences(one, questions, held, fixed_lapse, always, progress)
+    pooled = best
+    for d in _pooled_dimensions(chosen.setting.d, given_d) if one.lapse.max() > HIGH else ():
+        if not 1 < d < questions.n_objects or _untestable(questions, d):
+            break
+        setting = chosen.setting._replace(d=d)
+        begin = pooled_map(questions, setting)
+        tried = differences(one, questions, held, fixed_lapse, always, progress, begin)
+        if tried.losses is None or tried.weights is None or not tried.weights.pooled:
+            break
+        if pooled.losses is not None and not _better(tried.losses, pooled.losses):
+            break
+        pooled, chosen = tried, chosen._replace(setting=setting, begin=(begin.points,), weights=tried.weights)
+    if pooled is not best:
+        return chosen, pooled
     fewer = chosen.smallest
     if fewer is not None and fewer.setting.d < chosen.setting.d and best.losses is not None:
         tried = differences(fewer.found, questions, held, fixed_lapse, always, progress)
@@ -114,6 +141,11 @@ def with_differences(
     return chosen._replace(setting=setting, begin=(one.points,), weights=best.weights), best
 
 
+def _pooled_dimensions(d: int, given: bool) -> list[int]:
+    """The numbers of dimensions that are tried from a pooled map: at least two, as weights differ only there."""
+    return [d] if given else [max(d, 2), *(wider for wider in DIMENSIONS if wider > max(d, 2))]
+
+
 def _untestable(questions: Questions, d: int) -> tuple[str, int] | None:
     """Why weights are not fitted, and for how many participants; None where they can be."""
     people = len(np.unique(questions.worker[questions.worker != NOBODY]))
@@ -137,9 +169,10 @@ def differences(
     fixed_lapse: bool = False,
     always: bool = False,
     progress: Callable[..., bool | None] = lambda done, total, **figures: None,
+    pooled: Embedding | None = None,
 ) -> Differences:
     """Compare weights with the embedding of one map that was fitted to the same questions. `always`: use weights
-    whatever the test says."""
+    whatever the test says; `pooled`: begin the series of weights there, and let lapse rates wait."""
     answered = np.bincount(questions.worker, minlength=questions.n_workers) > 0
     answered[NOBODY] = False
     people, known = int(answered.sum()), held.of(answered[held.worker + 1])
@@ -154,17 +187,26 @@ def differences(
 
     begin = evaluated(Individual(one, np.ones((questions.n_workers, one.points.shape[1])), np.inf))
     slopes = evaluated(fit_weights(questions, one, SLOPES, slopes=True, fixed_lapse=fixed_lapse))
-    candidates, least, worse = [begin, slopes], float(begin.losses.sum()), 0
-    for number, shrinkage in enumerate(SHRINKAGES if one.points.shape[1] > 1 else ()):
-        last = candidates[-1 if number else 0].made
-        made = fit_weights(questions, last.embedding, shrinkage, weights=last.weights, fixed_lapse=fixed_lapse)
+    candidates, least, worse = [begin, slopes], np.inf if pooled else float(begin.losses.sum()), 0
+    last = begin.made if pooled is None else Individual(pooled, np.ones((len(pooled.lapse), pooled.points.shape[1])), 0)
+    for number, shrinkage in enumerate(SHRINKAGES if last.weights.shape[1] > 1 else ()):
+        if pooled is not None:
+            last = fit_weights(questions, waiting(last.embedding), shrinkage, weights=last.weights, fixed_lapse=True)
+        made = fit_weights(
+            questions,
+            waiting(last.embedding) if pooled else last.embedding,
+            shrinkage,
+            weights=last.weights,
+            fixed_lapse=fixed_lapse,
+        )
         candidates.append(evaluated(made))
+        last = made if pooled is None else last
         loss = float(candidates[-1].losses.sum())
         progress(number + 1, len(SHRINKAGES), log_loss=loss / total)
         least, worse = (loss, 0) if loss < least else (least, worse + 1)
         if worse > 1:
             break  # fewer fits: less shrinkage is hardly better
-    used, figures = _tested(candidates, np.bincount(unit, known.times), people, always)
+    used, figures = _tested(candidates, np.bincount(unit, known.times), people, always, pooled is not None)
     if figures.weights is None:
         return figures
     embedding = used.made.embedding
@@ -188,7 +230,7 @@ def _losses(made: Individual, questions: Questions, held: Answers, unit: np.ndar
 
 
 def _tested(
-    candidates: list[_Candidate], answers: np.ndarray, people: int, always: bool
+    candidates: list[_Candidate], answers: np.ndarray, people: int, always: bool, pooled: bool
 ) -> tuple[_Candidate, Differences]:
     """The verdict on candidates (one map, slopes, weights), and the one that is used; `answers` (u,) of each unit."""
     losses = np.array([each.losses for each in candidates])
@@ -204,7 +246,7 @@ def _tested(
     if verdict == ALIKE and not always:
         return candidates[0], figures
     used = candidates[2 + int(np.argmin(every[2:])) if (verdict == DIFFER or always) and len(losses) > 2 else 1]
-    weights = Weights(used.made.shrinkage, used.made.slopes, used.scale)
+    weights = Weights(used.made.shrinkage, used.made.slopes, used.scale, pooled=pooled and not used.made.slopes)
     return used, figures._replace(weights=weights, losses=used.losses)
 
 

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.optimize import minimize
 
-from stream_engine.embedding.fit import LOOSE, MEMORY, Embedding, _objective
+from stream_engine.embedding.fit import LOOSE, MEMORY, Embedding, Setting, _objective, with_setting
 from stream_engine.embedding.gradient import loss_of
 from stream_engine.embedding.lapse_prior import FIRST
 from stream_engine.embedding.principal_axes import on_own_axes
@@ -145,16 +145,35 @@ def fit_weights(
 
 
 def fit_series(
-    questions: Questions, one: Embedding, shrinkage: float, slopes: bool = False, **limits: Any
+    questions: Questions, one: Embedding, shrinkage: float, slopes: bool = False, pooled: bool = False, **limits: Any
 ) -> Individual:
     """The fit with this shrinkage, begun at one map and led there through the stronger ones of `SHRINKAGES`; of slopes
-    at once. `limits` (`fixed_lapse`, `tolerance`, `max_iterations`) as for `fit_weights`."""
+    at once. `pooled`: begun at `pooled_map` instead, with lapse rates that wait until the last fit. `limits`
+    (`fixed_lapse`, `tolerance`, `max_iterations`) as for `fit_weights`."""
     found, weights = one, None
+    if pooled:
+        kernel = "t-ste" if one.alpha else "ste"
+        found = pooled_map(questions, Setting(kernel, one.points.shape[1], one.ridge))
+    fixed = limits.get("fixed_lapse", False)
     for each in () if slopes else SHRINKAGES:
-        if each > shrinkage:
-            made = fit_weights(questions, found, each, weights=weights, fixed_lapse=limits.get("fixed_lapse", False))
-            found, weights = made.embedding, made.weights
+        if each > shrinkage or (pooled and each == shrinkage):
+            made = fit_weights(questions, found, each, weights=weights, fixed_lapse=fixed or pooled)
+            found, weights = waiting(made.embedding) if pooled else made.embedding, made.weights
     return fit_weights(questions, found, shrinkage, slopes=slopes, weights=weights, **limits)
+
+
+def pooled_map(questions: Questions, setting: Setting) -> Embedding:
+    """One map, fitted as if one participant had given all answers.
+
+    With lapse rates of their own, the map is that of the larger of two groups who see things differently, and the other
+    group counts as guessing. From there, weights find nothing. Here both groups shape the map."""
+    nobody = questions._replace(worker=np.zeros_like(questions.worker), n_workers=1)
+    return waiting(with_setting(nobody, setting, tolerance=LOOSE)._replace(lapse=np.zeros(questions.n_workers)))
+
+
+def waiting(fitted: Embedding) -> Embedding:
+    """The same with the lapse rates that a fit begins at."""
+    return fitted._replace(lapse=np.full(len(fitted.lapse), FIRST), guessers=FIRST)
 
 
 def weighted_margins(

@@ -290,7 +290,7 @@ def _log_odds(fitted: Embedding, calibration: Calibration, drawn: Posterior | No
 def _weighted(questions: Questions, one: Embedding, chosen: choice.Choice, **more: Any) -> Individual | None:
     """The fit with weights, begun at one map; None where one map is used."""
     used = chosen.weights
-    return None if used is None else fit_series(questions, one, used.shrinkage, used.slopes, **more)
+    return None if used is None else fit_series(questions, one, used.shrinkage, used.slopes, used.pooled, **more)
 
 
 def _knowing(

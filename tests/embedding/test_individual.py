@@ -76,6 +76,26 @@ def test_people_who_differ_are_found_and_predicted_better(each):
     assert weighted[0] < alike[0] - 0.02 and weighted[1] > alike[1]
 
 
+def test_two_groups_who_see_things_the_other_way_round_are_not_taken_for_guessers():
+    """To one map with lapse rates of their own, the smaller group guesses."""
+    made = world(6, people=12, each=200)
+    weights = np.where((np.arange(13) < 6)[:, None], [9.0, 0.1], [0.1, 9.0])
+    rng, rows = np.random.default_rng(0), made.answers.rows.copy()
+    p = probability(weighted_margins(made.points, weights, rows, made.answers.worker + 1, 0.0), 0.0)
+    turned = rng.random(len(rows)) > p
+    rows[turned] = rows[turned][:, [2, 3, 0, 1]]
+    training, validation, _ = split(made.answers._replace(rows=rows))
+    questions = training.questions()
+    one = fit_carefully(questions, 1, 0.03)[0]
+    assert (one.lapse > 0.5).sum() >= 5, "the world is not the one that is meant"
+    chosen = Choice(one_setting := Setting("ste", 1, 0.03), "given", [], (), found=one)
+    more, found = with_differences(chosen, questions, validation)
+    assert found.verdict == DIFFER and more.setting.d >= 2 and more.weights.pooled
+    own = fit_series(questions, fit(questions, more.setting.d, one_setting.ridge), found.weights.shrinkage, pooled=True)
+    assert own.embedding.lapse.max() < 0.3
+    assert participant_groups(own.weights[1:]).groups == 2
+
+
 def test_people_who_are_alike_get_exactly_one_map():
     """At few answers and at many. The level of the test is 1 %."""
     for seed, (people, each) in enumerate([(4, 25), (10, 25), (40, 25), (6, 100), (20, 100), (3, 1000), (10, 500)]):
