@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.process import engine, jsonl, one_line, process, signalled, started, stopped, summary, until
+from tests.support.process import engine, jsonl, one_line, signalled, started, stopped, summary, until
 from tests.support.running_engine import Engine
 
 
@@ -161,9 +161,3 @@ def test_a_failed_refit_is_counted_and_keeps_the_old_artifact(tmp_path):
 def children(pid: int) -> list[int]:
     """Processes whose parent is `pid`."""
     return [int(n) for task in Path(f"/proc/{pid}/task").iterdir() for n in (task / "children").read_text().split()]
-
-
-def test_standard_input(tmp_path):
-    text = b'{"anchor": "a", "near": "b", "far": "c"}\n' * 3
-    process("run", "-", "--state", tmp_path / "state", "--no-refits", stdin=text)
-    assert summary(tmp_path / "state")["triplets"] == 3
