@@ -368,7 +368,7 @@ _MODELS: Arrays = {
             "log_loss": "log loss on held-out comparisons; 0.693 at chance",
             "calibration_error": "mean difference between stated probabilities and observed frequencies",
             "ceiling": "inter-rater agreement: share of answers that match the majority of the others",
-            "ceiling_at_most": "noise ceiling for a model without individual differences",
+            "ceiling_at_most": "upper bound of the noise ceiling for a model without individual differences",
             "seconds": "CPU time of the refit",
         }.items()
     },

@@ -22,7 +22,8 @@ STABILITY = (
 TESTED = (
     "Crowding: density of objects at the borders between groups, relative to the density inside: 1 in a "
     "continuum, .6, .4 and .25 for groups 4, 5 and 6 standard deviations apart. p: test against a continuum, "
-    "corrected for the choice of the number of groups."
+    "corrected for the choice of the number of groups. Several numbers can be significant; the number of clusters is "
+    "the one whose borders are emptier than those of a continuum by the most."
 )
 CRITERION = (
     "SPUR objective (higher is better, at most 1): how close the relaxed solution is to a partition. It compares "

@@ -56,7 +56,7 @@ MODEL_HEADS = {
     "log_loss": "log loss",
     "calibration_error": "calibration error",
     "ceiling": "inter-rater agreement",
-    "ceiling_at_most": "noise ceiling",
+    "ceiling_at_most": "noise ceiling, at most",
     "seconds": "CPU seconds",
 }
 ACCURACY_NOTES = (
@@ -97,7 +97,7 @@ def agreement(material: Material) -> Section:
     tables: tuple[Table, ...] = ()
     if ceiling:
         rows = {
-            "with": ["other participants", "themselves", "noise ceiling"],
+            "with": ["other participants", "themselves", "noise ceiling, at most"],
             "share": [figure(ceiling, name) for name in ("others", "themselves", "at_most")],
             "answers": [_whole(figure(ceiling, name)) for name in ("answers", "own_answers")] + [None],
         }

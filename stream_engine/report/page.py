@@ -69,7 +69,7 @@ def _accuracy(found: dict[str, Finding]) -> Tile:
     if known.what == "chance_level":
         return Tile(head, percent(share), f"not significantly better than chance ({interval(share, error)})")
     ceiling = found.get("noise_ceiling")
-    most = f"; noise ceiling {percent(ceiling.figures['at_most'])}" if ceiling else ""
+    most = f"; noise ceiling at most {percent(ceiling.figures['at_most'])}" if ceiling else ""
     return Tile(head, percent(share), f"{interval(share, error)}; chance 50 %{most}")
 
 

@@ -306,7 +306,7 @@ SHOWN = {
     "read": {"what": lambda w, row: list(READ)[row], "number": lambda w, row: [*READ.values()][row](w)},
     "rejected": {"reason": lambda w, row: "not_distinct", "events": lambda w, row: w.wrong},
     "agreement": {
-        "with": lambda w, row: ["other participants", "themselves", "noise ceiling"][row],
+        "with": lambda w, row: ["other participants", "themselves", "noise ceiling, at most"][row],
         "share": lambda w, row: [agreeing(w, False)[0], often(*agreeing(w, True)), at_most(w)][row],
         "answers": lambda w, row: [agreeing(w, False)[1], agreeing(w, True)[1], None][row],
     },

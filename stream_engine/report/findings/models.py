@@ -79,8 +79,8 @@ def accuracy(facts: Facts) -> Iterator[Finding]:
         yield Finding("chance_level", text, figures, "" if promising else CHECK_COLUMNS, WARNING)
     if (most := best["ceiling_at_most"]) is not None and facts.beats_chance:
         left = most - share
-        text = f"The noise ceiling for a model without individual differences is {percent(most)}"
-        text += "; the model reaches it." if left < CLOSE else f", {100 * left:.1f} points higher."
+        text = f"The noise ceiling for a model without individual differences is at most {percent(most)}"
+        text += "; the model reaches it." if left < CLOSE else f", so at most {100 * left:.1f} points can be gained."
         yield Finding("noise_ceiling", text, {"at_most": most})
 
 
