@@ -139,9 +139,23 @@ def response_times(records: Records) -> tuple[str, Column, str] | None:
 
 
 MOST_OTHERS = 0.3  # share of the values that may be something else: no answer, another key
-_LEFT = {"left", "l", "arrowleft", "leftarrow", "first", "top", "upper", "up", "arrowup", "a", "37"}
-_RIGHT = {"right", "r", "arrowright", "rightarrow", "second", "bottom", "lower", "down", "arrowdown", "b", "39"}
-_MIDDLE = {"middle", "m", "center", "centre"}
+LEAST_RIVAL = 0.1  # so often as its own codes, those of a second family make it doubtful which of the two is meant
+_LEFT = _words("left l arrowleft leftarrow 37")
+_UP = _words("up top upper arrowup uparrow 38")
+_RIGHT = _words("right r arrowright rightarrow 39")
+_DOWN = _words("down bottom lower arrowdown downarrow 40")
+_MIDDLE = _words("middle m center centre")
+_FIRST, _SECOND, _THIRD = (
+    _words(f"{word} num{n} numpad{n} digit{n}") for n, word in enumerate(("first", "second", "third"), 1)
+)
+_A, _B, _C = map(_words, "abc")
+_FAMILIES = {  # number of objects -> words for the first, the second, …: in a family each object has words of its own
+    2: ((_LEFT, _RIGHT), (_UP, _DOWN), (_FIRST, _SECOND), (_A, _B)),
+    3: (
+        *((_LEFT, middle, _RIGHT) for middle in (_MIDDLE, _DOWN, _UP)),
+        *((_UP, _MIDDLE, _DOWN), (_FIRST, _SECOND, _THIRD), (_A, _B, _C)),
+    ),
+}
 _KEYS = ("1234567890", "qwertyuiop", "asdfghjkl", "zxcvbnm")  # the rows of a keyboard, each a little to the right
 _CODED = {str(code): chr(code).lower() for code in range(65, 91)}  # jsPsych before version 7
 _SPATIAL = {"left", "right", "l", "r"}
@@ -201,12 +215,8 @@ def _coded(column: Column, group: Sequence[Column], by_index: bool) -> Iterator[
     if share >= 1 - MOST_OTHERS and small == numbers and numbers:
         yield from _numbered(column.name, numbers, size, by_index)
         return
-    places = {text: _place(text, names, size) for text in counts}
-    good = {text: place for text, place in places.items() if place >= 0}
-    doubt = ""
-    if len(set(good.values())) < 2:
-        good, doubt = _keys(counts, size, names), ""
-    if sum(counts[text] for text in good) < (1 - MOST_OTHERS) * counts.total() or not good:
+    good = _places(counts, size, names) or _keys(counts, size, names)
+    if not _are_most(good, counts):
         return
     plain = all(place_of(text, names, 1) == place for text, place in good.items() if not text.isdecimal())
     codes = {}
@@ -214,7 +224,7 @@ def _coded(column: Column, group: Sequence[Column], by_index: bool) -> Iterator[
         by_number = len(group) == 1 or any("{" in name for name in names)
         codes = {text: str(place + 1) if by_number else names[place] for text, place in good.items()}
     told = ", ".join(f"{text} is {names[place] if len(group) > 1 else place + 1}" for text, place in good.items())
-    yield Answer("position", codes, told, doubt, frozenset(good))
+    yield Answer("position", codes, told, "", frozenset(good))
 
 
 def _numbered(name: str, numbers: set[int], size: int, by_index: bool) -> Iterator[Answer]:
@@ -231,21 +241,52 @@ def _numbered(name: str, numbers: set[int], size: int, by_index: bool) -> Iterat
             yield Answer(by, why=why, doubt=doubt, accepted=accepted)
 
 
-def _place(text: str, names: tuple[str, ...], size: int) -> int:
-    """Which of the objects a word means, -1 if none: the name of their column or one word of it, or left and right."""
-    place = -1 if text.isdecimal() and text not in _LEFT | _RIGHT else place_of(text, names, 1)
-    if not text.isdecimal() and place >= 0:
+def _are_most(places: Mapping[str, int], counts: Counter[str]) -> bool:
+    """Whether these codes are given often enough to be the answers."""
+    return bool(places) and sum(counts[text] for text in places) >= (1 - MOST_OTHERS) * counts.total()
+
+
+def _places(counts: Counter[str], size: int, names: tuple[str, ...]) -> dict[str, int]:
+    """Which of the objects each code means: it names their column, or it is of a family of words that occur for every
+    object (left, down, right). No two words of a family mean the same object; {} if two families fit.
+
+    >>> names = ("stim1", "stim2", "stim3")
+    >>> _places(Counter(["right", "left", "up"]), 3, names), _places(Counter(["right", "up", "left", "down"]), 3, names)
+    ({'left': 0, 'up': 1, 'right': 2}, {})
+    """
+    by_column = {text: place for text in counts if (place := _column_of(text, names)) >= 0}
+    found = [by_column] if len(set(by_column.values())) > 1 else []
+    for family in _FAMILIES.get(size, ()):
+        worded = {text: place for text in counts for place, words in enumerate(family) if _folded(text) in words}
+        places = worded | {text: place for text, place in by_column.items() if place not in worded.values()}
+        agree = all(by_column.get(text, place) == place for text, place in worded.items())
+        if agree and set(places.values()) == set(range(size)):
+            found.append(places)
+    found = [each for each in found if _are_most(each, counts)]
+    if not found:
+        return {}
+    best = max(found, key=lambda each: sum(counts[text] for text in each))
+    for each in found:
+        own, others = (
+            sum(counts[text] for text, place in one.items() if other.get(text) != place)
+            for one, other in ((best, each), (each, best))
+        )
+        if others > LEAST_RIVAL * own:
+            return {}
+    return dict(sorted(best.items(), key=lambda each: each[1]))
+
+
+def _folded(text: str) -> str:
+    return text.casefold().replace(" ", "").replace("_", "")
+
+
+def _column_of(text: str, names: tuple[str, ...]) -> int:
+    """Which of the columns a word names, in full or by one word of it; -1 if none."""
+    if not text.isdecimal() and (place := place_of(text, names, 1)) >= 0:
         return place
-    words = [set(words_of(name)) for name in names]
-    told = text.casefold().replace(" ", "").replace("_", "")
-    worded = [each for each, own in enumerate(words) if told in own or set(words_of(text)) & own == set(words_of(text))]
-    if len(worded) == 1:
-        return worded[0]
-    if told in _LEFT:
-        return 0
-    if told in _RIGHT:
-        return size - 1
-    return 1 if told in _MIDDLE and size == 3 else -1
+    told, words = set(words_of(text)), [set(words_of(name)) for name in names]
+    worded = [place for place, own in enumerate(words) if _folded(text) in own or (told and told <= own)]
+    return worded[0] if len(worded) == 1 else -1
 
 
 def _keys(counts: Counter[str], size: int, names: tuple[str, ...]) -> dict[str, int]:

@@ -71,3 +71,47 @@ def test_an_answer_about_three_objects_is_doubtful_where_no_word_says_what_it_me
     columns = dict(zip(("o1", "o2", "o3"), map(list, zip(*shown))))
     found = readings(records_of(columns | {column: [random.choice(row) for row in shown]}))
     assert [each.type for each in found] == kinds and all(bool(each.doubt) == (len(kinds) > 1) for each in found)
+
+
+def with_keys(keys, objects=3):
+    """The readings of trials in which these keys were pressed, in turn."""
+    random, names = Random(0), [f"x{i}" for i in range(9)]
+    shown = [random.sample(names, objects) for _ in range(60)]
+    columns = {f"stim{place + 1}": [row[place] for row in shown] for place in range(objects)}
+    if objects == 2:
+        columns["target"] = [random.choice([name for name in names if name not in row]) for row in shown]
+    return readings(records_of(columns | {"key_resp.keys": [keys[n % len(keys)] for n in range(60)]}))
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        *(("left", middle, "right") for middle in ("down", "up", "middle")),
+        *(("ArrowLeft", "ArrowUp", "ArrowRight"), ("up", "middle", "down"), ("first", "second", "third")),
+        *(("37", "40", "39"), ("num_1", "num_2", "num_3"), ("1", "2", "3"), ("left", "right"), ("up", "down")),
+    ],
+    ids=" ".join,
+)
+def test_keys_mean_the_objects_in_their_order(keys):
+    found = with_keys(keys, len(keys))
+    assert found and all(each.answers_by == "position" for each in found)
+    for each in found:
+        codes = next(iter(each.codes.values()), {key: f"stim{key}" for key in keys})
+        assert [codes[key] for key in keys] == [f"stim{n + 1}" for n in range(len(keys))]
+
+
+@pytest.mark.parametrize(
+    "keys",
+    ["asd", "jkl", ("left", "right"), ("up", "down"), ("left", "up", "right", "down"), ("first", "second"), "ab"],
+    ids=" ".join,
+)
+def test_keys_of_which_two_could_mean_one_object_are_not_read(keys):
+    assert not with_keys(keys)
+
+
+@pytest.mark.parametrize("objects", [2, 3])
+def test_a_key_that_is_hit_by_mistake_is_no_answer(objects):
+    keys = ["left", "down", "right"] * 6 if objects == 3 else ["left", "right"] * 9
+    found = with_keys([*keys, "up"], objects)
+    codes = next(iter(found[0].codes.values()))
+    assert len(set(codes.values())) == len(codes) == objects and "up" not in codes
