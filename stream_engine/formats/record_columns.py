@@ -194,6 +194,7 @@ KIND = frozenset(
     )
 )
 _PRACTICE = re.compile(r"practi[cs]e.*|prac|warm.?up.*|demo.*|example.*|tutorial.*|familiari[sz]ation.*", re.I)
+_LOOP = re.compile(r"(.+)\.(thisN|thisRepN|thisTrialN|thisIndex|ran)")  # PsychoPy: empty outside of the loop
 _TRAINING = re.compile(r"training.*", re.I)
 _OTHER_HALF = re.compile(r"test.*|valid.*|hold.?out.*|check.*", re.I)
 _CATCH = {"catch", "attention", "check", "gold", "sanity", "catchtrial"}
@@ -282,8 +283,10 @@ def with_answers(column: Column, codes: Sequence[str]) -> Filters:
 
 def practice(records: Records, objects: Sequence[str]) -> Filters | None:
     """The filter that leaves out practice trials, where there are others too."""
+    if (loops := _practice_loops(records)) is not None:
+        return loops
     for name, column in records.columns.items():
-        if name in objects or not column.distinct or len(column.distinct) > MOST_KINDS:
+        if name in objects or not column.distinct or len(column.distinct) > MOST_KINDS or _LOOP.fullmatch(name):
             continue
         if is_boolean(column):
             called = {"practice", "training", "prac", "demo"} & set(column.words)
@@ -306,6 +309,32 @@ def practice(records: Records, objects: Sequence[str]) -> Filters | None:
                 else filters
             )
     return None
+
+
+def _practice_loops(records: Records) -> Filters | None:
+    """The filter that leaves out loops of PsychoPy that are called practice: by the loop of all other trials, or else
+    by the numbers in the loops of practice.
+
+    >>> _practice_loops(records_of({"practice.thisN": ["0", "1", ""], "trials.thisN": ["", "", "0"]})).where
+    {'trials.thisN>=': '0'}
+    """
+    loops: dict[str, list[Column]] = {}
+    for name, column in records.columns.items():
+        if (found := _LOOP.fullmatch(name)) and column.distinct:
+            loops.setdefault(found[1], []).append(column)
+    called = {loop for loop in loops if any(_PRACTICE.fullmatch(word) for word in (loop, *words_of(loop)))}
+    inside = [any(each.values[row] for loop in called for each in loops[loop]) for row in range(records.size)]
+    if not any(inside) or all(inside):
+        return None
+    why = f"{sum(inside):,} of {records.size:,} trials are in the loop {', '.join(sorted(called))}"
+    others = [each for loop in loops if loop not in called for each in loops[loop]]
+    for column in sorted(others, key=lambda each: not each.name.endswith(".thisN")):
+        if [value is None for value in column.values] == inside:
+            return Filters("practice", {f"{column.name}>=": "0"}, why)
+    fewest = [min(loops[loop], key=lambda each: len(each.distinct)) for loop in sorted(called)]
+    if any(len(each.distinct) > MOST_KINDS for each in fewest):
+        return None
+    return Filters("practice", {f"{each.name}!=": LIST_SEPARATOR.join(sorted(each.distinct)) for each in fewest}, why)
 
 
 def _disjoint(records: Records, objects: Sequence[str], column: Column, values: Sequence[str]) -> bool:

@@ -11,7 +11,7 @@ with about 2 kB of memory per question.
 `in_words` tells what events say, so that a person sees whether a file was read as it was meant.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from itertools import islice
 from shlex import quote
@@ -25,7 +25,7 @@ from connectors.files.readers import LineNumbers, Sizes, kind_of, open_reader, p
 from stream_engine.data.comparisons import Decoded
 from stream_engine.data.csv_grammar import delimiter_of
 from stream_engine.evaluation.questions import BadQuestion, QuestionReader, Questions
-from stream_engine.formats.inference import Reading, preferences, readings, unmatched
+from stream_engine.formats.inference import Evidence, Reading, preferences, readings, unmatched
 from stream_engine.formats.options import UnreadableHeader, UnusableOptions
 from stream_engine.formats.record_columns import Records, header_rows, records_of
 from stream_engine.service.ingest import Ingest
@@ -100,6 +100,11 @@ def prepared(settings: Settings) -> PreparedSettings:
     if why := preferences(records) or unmatched(records, events.where):
         return PreparedSettings(settings, problem=f"{settings.source[0]}: {why}")
     return PreparedSettings(settings)
+
+
+def excluding(evidence: Sequence[Evidence]) -> list[Evidence]:
+    """The decisions that leave out trials which somebody answered."""
+    return [each for each in evidence if each.decision == "practice"]
 
 
 def _layouts(settings: Settings) -> Iterator[Input]:

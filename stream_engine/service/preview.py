@@ -23,6 +23,7 @@ from stream_engine.service.inferred import (
     answers,
     command_of,
     examples,
+    excluding,
     first_columns,
     in_words,
     prepared,
@@ -112,6 +113,7 @@ def preview(settings: Settings, most: int) -> Preview:
 def _undecided(settings: Settings, read: PreparedSettings) -> Preview:
     """The readings that fit equally well, each with its command."""
     found = Preview("", first_columns(settings), doubt=read.doubt)
+    found.evidence = [list(each) for each in excluding(read.evidence)]
     found.readings = [[command_of(each), *examples(each, 1)] for each in read.rivals]
     return found
 
@@ -163,7 +165,9 @@ def as_text(found: Preview, where: str) -> str:
     """The preview as text for people."""
     if found.readings:
         lines = [where, f"  {found.doubt}; nothing is read until you say which:"]
-        return "\n".join([*lines, *(f"    {line}" for each in found.readings for line in each), "nothing was written"])
+        lines += [f"    {line}" for each in found.readings for line in each]
+        lines += [f"  {decision} excluded by {taken}: {why}" for decision, taken, why in found.evidence]
+        return "\n".join([*lines, "nothing was written"])
     of = "whole input" if found.whole else "beginning of the input"
     rows: Mapping[str, str] = {
         "read as": found.read_as.removeprefix("read as "),

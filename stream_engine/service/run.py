@@ -32,7 +32,7 @@ from stream_engine.data import installed_version
 from stream_engine.data.available_memory import available
 from stream_engine.data.compiled import import_numba
 from stream_engine.service.context import Context, Requests
-from stream_engine.service.inferred import examples, prepared
+from stream_engine.service.inferred import examples, excluding, prepared
 from stream_engine.service.ingest import FAILURES
 from stream_engine.service.learning import take_loss
 from stream_engine.service.logs import Bars
@@ -201,6 +201,8 @@ def run(
         opened = open_run(settings, directory, context, stack, start_over, inferred)
         if inferred.said:
             context.log.info(inferred.said)
+            for each in excluding(inferred.evidence):
+                context.log.info(f"{each.decision} excluded", by=each.taken, because=each.why)
         began = before(opened)
         with _logged(opened):
             consume(opened, progress)

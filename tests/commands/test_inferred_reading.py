@@ -70,6 +70,19 @@ def test_a_state_remembers_its_reading_and_refuses_a_file_that_contradicts_it(tm
     assert summary(state)["comparisons"] == len(TRIALS) + 1
 
 
+def test_excluded_practice_is_told_by_preview_and_run(tmp_path):
+    doubtful = written(tmp_path / "either.csv", "PsychoPy, three keys that answer something")
+    found = json.loads(engine("preview", doubtful, "--json", status=2).stdout)
+    assert found["evidence"][0][:2] == ["practice", "trials.thisN>=0"] and len(found["readings"]) == 2
+    assert "practice_loop" in engine("preview", doubtful, status=2).stdout
+    clear = written(tmp_path / "odd.csv", "PsychoPy, odd one out, practice in its loop")
+    assert ["practice", "trials.thisN>=0"] in [
+        each[:2] for each in json.loads(engine("preview", clear, "--json").stdout)["evidence"]
+    ]
+    done = engine("run", clear, "--state", tmp_path / "s", "--no-refits")
+    assert "practice_loop" in done.stderr and summary(tmp_path / "s")["events"] == len(TRIALS)
+
+
 def test_frames_and_dicts_are_read_as_files_are(tmp_path):
     pandas = pytest.importorskip("pandas")
     path = written(tmp_path / "data.csv", "Gorilla")

@@ -424,6 +424,28 @@ mouse = [
 add("PsychoPy, mouse on a picture", PSYCHOPY, table(mouse))
 blocks = [{**row, "block": name} for name, of in (("practice", PRACTICE), ("main", TRIALS)) for row in psychopy(of)]
 add("PsychoPy, practice loop", PSYCHOPY, table(blocks))
+
+
+def odd_in_loops(main: Sequence[str], key: str = "key_odd.keys") -> str:
+    """An odd-one-out by three arrow keys, with practice in a loop of its own; the trials in one or several loops."""
+    made = []
+    for who, mine in by_person(TRIALS).items():
+        some = [("practice_loop", each._replace(who=who)) for each in PRACTICE]
+        some += [(main[n * len(main) // len(mine)], each) for n, each in enumerate(mine)]
+        for n, (loop, each) in enumerate(some):
+            shown = [name for name in (each.anchor, *each.shown) if name != each.chosen]
+            shown.insert(n % 3, each.chosen)
+            stims = dict(zip(("stim1", "stim2", "stim3"), shown))
+            pressed = {key: ("left", "down", "right")[n % 3], "participant": who}
+            made.append(stims | {f"{loop}.thisRepN": 0, f"{loop}.thisN": n} | pressed)
+    return table(made)
+
+
+add("PsychoPy, odd one out, practice in its loop", PSYCHOPY, odd_in_loops(["trials"]), odd_answers())
+several = odd_in_loops(["block_1", "block_2"])
+add("PsychoPy, odd one out, practice beside two loops", PSYCHOPY, several, odd_answers())
+either = odd_in_loops(["trials"], "key_resp.keys")
+add("PsychoPy, three keys that answer something", PSYCHOPY, either, odd_answers(), refused=True)
 guess = table(psychopy(ONE_SIDE, ("1", "2")))
 add("PsychoPy, one key for what is anybody's guess", PSYCHOPY, guess, answers(ONE_SIDE), refused=True)
 
