@@ -19,7 +19,7 @@ from stream_engine.report.findings.facts import Facts
 from stream_engine.report.findings.models import explained
 from stream_engine.report.findings.words import listed, some
 from stream_engine.report.material import Material
-from stream_engine.state.artifact import figure
+from stream_engine.state.artifact import Artifact, figure
 from stream_engine.state.snapshot import triplet_columns
 
 
@@ -147,7 +147,7 @@ CITED = {  # kind of artifact -> what was done, and whom to cite
         "Analysis of individual differences in multidimensional scaling (weights)",
     ),
     "sdp_clustering": (
-        "clustering by a semidefinite program on AddS similarities, number of clusters by SPUR",
+        "clustering by a semidefinite program on AddS similarities",
         "Perrot, Esser & Ghoshdastidar 2020, Near-optimal comparison based clustering",
     ),
     "triplet_boost": (
@@ -169,19 +169,31 @@ CITED = {  # kind of artifact -> what was done, and whom to cite
     "spectral": ("spectral clustering of AddS", "Perrot, Esser & Ghoshdastidar 2020"),
     "reliability": ("agreement of each participant with the others", "Dawid & Skene 1979"),
 }
+CLUSTERED_BY_TEST = (
+    "clusters of an STE embedding (Ward's method, then k-means), number of clusters by a test against a continuum that "
+    "is corrected for the choice",
+    "van der Maaten & Weinberger 2012 (STE); Ward 1963, Hierarchical grouping to optimize an objective function; "
+    "Westfall & Young 1993, Resampling-based multiple testing",
+)
+NUMBERED_BY = {
+    "spur": "number of clusters by SPUR",
+    "given": "number of clusters given",
+    "lam": "number of clusters by a given lambda",
+}
+REPORTED = ("data", "excluded", "accuracy", "map", "differences", "clusters")  # topics of the text for a paper
 PACKAGES = ("numpy", "scipy", "numba")
 
 
 def methods(material: Material) -> Section:
-    """Tables of methods, parameters and versions."""
+    """A text for a paper; tables of methods, parameters and versions."""
     artifacts, snapshot = material.published.artifacts, material.snapshot
     made = [kind for kind in artifacts if kind in CITED]
     tables = []
     if made:
         methods = {
             "refit": made,
-            "method": [CITED[kind][0] for kind in made],
-            "cite": [CITED[kind][1] for kind in made],
+            "method": [_method(artifacts[kind])[0] for kind in made],
+            "cite": [_method(artifacts[kind])[1] for kind in made],
             "snapshot": [artifacts[kind].sequence for kind in made],
             "seed": [artifacts[kind].seed for kind in made],
         }
@@ -204,7 +216,17 @@ def methods(material: Material) -> Section:
         f"Generated from snapshot {snapshot.sequence} (digest {snapshot.digest[:12]}). "
         "The same answers, settings, seeds and versions give the same figures."
     )
-    return Section("Methods and references", says, (), tuple(tables))
+    told = " ".join(filter(None, (sentences(material.findings, topic) for topic in REPORTED)))
+    return Section("Methods and references", says, (), tuple(tables), (f"Text for a paper: {told}",))
+
+
+def _method(artifact: Artifact) -> tuple[str, str]:
+    """What was done, and whom to cite."""
+    by = str(artifact.report.get("k_by"))
+    if artifact.kind == "sdp_clustering" and by == "test":
+        return CLUSTERED_BY_TEST
+    method, cite = CITED[artifact.kind]
+    return f"{method}, {NUMBERED_BY[by]}" if by in NUMBERED_BY else method, cite
 
 
 def _text(value: Any) -> str:

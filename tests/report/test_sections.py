@@ -51,6 +51,21 @@ def test_a_study_has_every_section_and_its_own_numbers(study):
             assert len({len(values) for values in each.columns.values()}) == 1
 
 
+def test_the_methods_are_those_that_were_used_and_the_text_for_a_paper_has_the_findings(study):
+    made = study.artifacts["sdp_clustering"]
+    told = {by: made._replace(report={**made.report, "k_by": by}) for by in ("test", "spur", "given")}
+    how = {}
+    for by, artifact in told.items():
+        section = sections(study._replace(artifacts={**study.artifacts, "sdp_clustering": artifact}))["methods"]
+        columns = section.tables[0].columns
+        how[by] = columns["method"][columns["refit"].index("sdp_clustering")]
+    assert "semidefinite" not in how["test"] and "Ward" in how["test"] and "continuum" in how["test"]
+    assert "semidefinite" in how["spur"] and "SPUR" in how["spur"] and "SPUR" not in how["given"]
+    found = material(study).findings
+    for topic in ("data", "accuracy", "clusters"):
+        assert found[topic][0].text in section.notes[0]
+
+
 def test_the_first_screen_states_the_findings(study):
     """The four tiles and the checks beside the map have the figures of the findings."""
     of = material(study)
