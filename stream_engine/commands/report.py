@@ -87,7 +87,8 @@ def command(
             if not state:
                 state = stack.enter_context(tempfile.TemporaryDirectory(prefix="report-"))
                 so_far = partial(_so_far, state, out, workers, objects, style, commands)
-                _run(Path(state), {**given, "source": source}, None if exclude or include else so_far)
+                meanwhile = None if exclude or include else so_far
+                _run(Path(state), {**given, "source": source}, meanwhile, commands.typed)
                 read = Store(state).published().snapshot.counters
                 if not read["events"]:
                     raise no_answers(source, read["filtered"])
@@ -148,11 +149,11 @@ def _so_far(
     structlog.get_logger().info("report written; it is written again when these end", page=out, refits=running)
 
 
-def _run(folder: Path, given: dict[str, Any], meanwhile: Callable[[list[str]], None] | None) -> None:
+def _run(folder: Path, given: dict[str, Any], meanwhile: Callable[[list[str]], None] | None, typed: str) -> None:
     """Read SOURCE... into a state of its own, with the refits of a default run."""
     from stream_engine.service import run
 
     logs.configure()
     settings = settings_of(given, state=str(folder))
     with logs.Bars() as bars:
-        run.run(settings, bars, meanwhile=meanwhile)
+        run.run(settings, bars, meanwhile=meanwhile, typed=typed)

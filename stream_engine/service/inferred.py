@@ -77,9 +77,10 @@ MOST_SKIPPED = 3  # lines before the header
 _SAMPLE = Sizes(1 << 20)
 
 
-def prepared(settings: Settings) -> PreparedSettings:
-    """The settings with the reading of their first records, where no options say how to read them. Raises what
-    `check_runnable` raises."""
+def prepared(settings: Settings, typed: str = "") -> PreparedSettings:
+    """The settings with the reading of their first records, where no options say how to read them. If several fit, the
+    problem lists the commands of a run, or what was `typed` with the options of each. Raises what `check_runnable`
+    raises."""
     check_runnable(settings)
     events = settings.input
     if events.type_ is not None or events.columns or events.answers_by != "name" or events.codes:
@@ -93,7 +94,7 @@ def prepared(settings: Settings) -> PreparedSettings:
                 options = asked_options(read[0])
                 said = "" if options == asked_options(settings) else f"read as {as_arguments(options)}"
                 return PreparedSettings(read[0], True, found[0].evidence, said)
-            told = ", or ".join(f"{command_of(each)} ({'; '.join(examples(each, 1))})" for each in read)
+            told = ", or ".join(f"{command_of(each, typed)} ({'; '.join(examples(each, 1))})" for each in read)
             problem = f"{settings.source[0]}: {found[0].doubt}; nothing was read. Say which: {told}"
             return PreparedSettings(settings, True, found[0].evidence, "", found[0].doubt, tuple(read), problem)
     records = first_records(settings)
@@ -136,15 +137,12 @@ def _with(settings: Settings, reading: Reading) -> Settings:
     return structs.replace(settings, input=events)
 
 
-def _command(settings: Settings) -> str:
-    """The command that reads this input so."""
+def command_of(settings: Settings, typed: str = "") -> str:
+    """The whole command that reads this input so, as a person would type it: a run, or what was `typed` with these
+    options."""
     sources = " ".join(quote(each) for each in settings.source)
-    return f"stream-engine run {sources} --state {settings.state or 'DIR'} {as_arguments(asked_options(settings))}"
-
-
-def command_of(settings: Settings) -> str:
-    """The whole command that reads this input so, as a person would type it."""
-    return _command(settings).removesuffix(" no input options")
+    begin = typed or f"stream-engine run {sources} --state {settings.state or 'DIR'}"
+    return f"{begin} {as_arguments(asked_options(settings))}".removesuffix(" no input options")
 
 
 def first_records(settings: Settings) -> Records:

@@ -174,11 +174,13 @@ def run(
     start_over: bool = False,
     say: Callable[[str], None] | None = None,
     meanwhile: Callable[[list[str]], None] | None = None,
+    typed: str = "",
 ) -> float:
     """Consume, snapshot, refit and serve until the input ends or SIGTERM/SIGINT requests a stop.
 
     `start_over` removes the content of the state; `say` is called with one line that describes the outcome, and
     `meanwhile` after each refit of the final snapshot but the last, with the kinds of those that are still running.
+    `typed` is the command to repeat with more options if the input can be read in two ways; by default `run`.
 
     Returns the seconds until the final snapshot was published, without its refits. Raises `BadSettings`,
     `connectors.UnusableSource`, `RunFailed`, `connectors.SourceFailed`, `StateInUse`, …
@@ -191,7 +193,7 @@ def run(
     directory = Path(settings.state)
     one_heap()
     compiles = _nothing_is_compiled()  # before the first line is read, by a kernel
-    inferred = prepared(settings)
+    inferred = prepared(settings, typed)
     started = time.monotonic()
     requests = Requests()
     with requests.from_signals(), _few_collections(), ExitStack() as stack:

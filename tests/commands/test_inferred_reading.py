@@ -7,7 +7,7 @@ import pytest
 import stream_engine as se
 from stream_engine.api.frames import BadFrame
 from tests.support.facts import states
-from tests.support.process import engine, one_line, summary
+from tests.support.process import engine, one_line, process, summary
 from tests.support.survey_files import FILES, TRIALS, table
 
 
@@ -41,6 +41,10 @@ def test_two_readings_are_listed_and_nothing_is_read(tmp_path):
     said = one_line(engine("run", path, "--state", tmp_path / "s", status=2).stderr)
     assert "--answers-by position" in said and "--answers-by index" in said
     assert not (tmp_path / "s" / "snapshots").exists()
+    page = tmp_path / "page.html"
+    said = one_line(process("report", path, "--out", page, "--font-size", "7pt", status=2).stderr)
+    typed = f"stream-engine report {path} --out {page} --font-size 7pt --type pick"
+    assert said.count(typed) == 2 and "--answers-by index" in said and "--state" not in said and not page.exists()
     found = json.loads(engine("preview", path, "--json", status=2).stdout)
     assert len(found["readings"]) == 2 and all(len(each[1].split()) > 3 for each in found["readings"])
     with pytest.raises(BadFrame, match="answers_by='index'"):
