@@ -80,7 +80,7 @@ class Decoder:
         columns, text = _columns(batch), holds_text_cells(batch.schema)
         if text:
             columns = {name: stripped(column) for name, column in columns.items()}
-        block, known = Block(self.options.provenance, self.options.catch_by_anchor), set[str]()
+        block, known = Block(self.options.provenance, self.options), set[str]()
         for question in wide_questions(self.options, list(columns)):
             fields = self._fields_of(columns, text) if question.options is self.options else fields_of(question.options)
             known |= fields.known

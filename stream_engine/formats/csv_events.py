@@ -198,7 +198,7 @@ class Decoder:
             if not header:
                 return nothing(0, frozenset(self.unknown), self.options.provenance)
         layout = self._read_header(header)
-        block = Block(self.options.provenance, self.options.catch_by_anchor)
+        block = Block(self.options.provenance, self.options)
         reading = _Rows(value[begin:] if begin else value, begin, layout)
         table, row = reading.table(layout, block)
         if b"," in value and (layout.delimiter != ord(",") or b'"' in value):

@@ -10,7 +10,7 @@ what `expand` and `first_appearance` return for such events; for others there is
 O(members), in a quarter of the time.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
 from operator import itemgetter
 
@@ -24,6 +24,7 @@ from stream_engine.formats.event_columns import FieldNames, Origins, Piece, Pool
 from stream_engine.formats.event_fields import LABEL, PICK, TRIPLET
 from stream_engine.formats.expand import FINE, SAME, Faults, explain, faults_of, name_flags
 from stream_engine.formats.expand_in_pieces import AcceptedOrigins, EventArrays, Pieces
+from stream_engine.formats.options import EventOptions
 from stream_engine.formats.validate import CatchTrial, Event
 
 
@@ -86,14 +87,16 @@ def _numbered(members, triplets, order):
     return count
 
 
+_NO_OPTIONS = EventOptions()
 MAX_UNKNOWN = 100  # names of unknown fields that a decoder remembers
 
 
 class Block:
-    """What was read of a value so far. With `provenance`, it keeps who gave each answer, when, and with what weight."""
+    """What was read of a value so far. With `provenance`, it keeps who gave each answer, when, and with what weight;
+    `options`: those of the events."""
 
-    def __init__(self, provenance: bool, catch_by_anchor: bool = False):
-        self.provenance, self.catch_by_anchor = provenance, catch_by_anchor
+    def __init__(self, provenance: bool, options: EventOptions = _NO_OPTIONS):
+        self.provenance, self.catch_by_anchor, self._columns = provenance, options.catch_by_anchor, options.columns
         self.names, self.workers, self.samplers = Pool(), Pool(), Pool()
         self.refused: list[tuple[int, InvalidEvent]] = []
         self.filtered = 0
@@ -164,7 +167,7 @@ class Block:
             row, names = int(events.row[event]), names_of(event)
             passed = _passed_catch(events, faults, event, names) if self.catch_by_anchor else None
             if passed is None:
-                self.refused.append((row, _fault_of(events, faults, event, names)))
+                self.refused.append((row, _fault_of(events, faults, event, names, self._columns)))
             else:
                 self.add_catch_trial(row, CatchTrial(self._worker_of(events, event), passed))
         rejected = []
@@ -246,10 +249,13 @@ def unreadable(value: bytes, message: str, provenance: bool = False, reason: str
     return block.decoded(lambda row: (0, value))
 
 
-def _fault_of(events: Piece, faults: Faults, event: int, names: list[str]) -> InvalidEvent:
+def _fault_of(
+    events: Piece, faults: Faults, event: int, names: list[str], columns: Mapping[str, tuple[str, ...]]
+) -> InvalidEvent:
     first, second = faults.members[event].tolist()
     fault, kind, split = (int(column[event]) for column in (faults.fault, events.kind, events.split))
-    return explain(fault, kind, names, split, first, second)
+    inputs = columns.get("shown" if kind == PICK else "objects", ())
+    return explain(fault, kind, names, split, first, second, inputs)
 
 
 def _passed_catch(events: Piece, faults: Faults, event: int, names: list[str]) -> bool | None:

@@ -30,6 +30,7 @@ from stream_engine.formats.event_fields import (
     RANKING,
     TRIPLET,
     member_name,
+    place_of,
 )
 from stream_engine.formats.field_values import quoted
 
@@ -52,8 +53,11 @@ _DISTINCT = {
 }
 
 
-def explain(fault: int, kind: int, members: list[str], split: int, first: int, second: int) -> InvalidEvent:
-    """The one-line reason of a fault; `split`, `first` and `second` count from the event's first member.
+def explain(
+    fault: int, kind: int, members: list[str], split: int, first: int, second: int, inputs: tuple[str, ...] = ()
+) -> InvalidEvent:
+    """The one-line reason of a fault; `split`, `first` and `second` count from the event's first member; `inputs`: the
+    columns in which the objects stand that are answered about.
 
     >>> str(explain(SAME, TRIPLET, ["car-12", "car-12", "car-3"], 2, 0, 1))
     "anchor equals near ('car-12'); a triplet needs three distinct objects"
@@ -71,10 +75,10 @@ def explain(fault: int, kind: int, members: list[str], split: int, first: int, s
     elif fault == SAME_PAIR:
         message = f"near and far are the same pair ({name}, {quoted(members[second])}); two different pairs are needed"
     elif fault == NOT_SHOWN:
-        message = (
-            f"{role} ({name}) is not among the {'objects shown' if kind == PICK else 'objects'}"
-            "; if answers are positions (1) or columns (left), use --answers-by position"
-        )
+        shown = split - (kind == PICK)
+        message = f"{role} ({name}) is not among the {'objects shown' if kind == PICK else 'objects'}"
+        if 0 <= place_of(members[first], inputs, 0) <= shown:
+            message += "; if answers are positions (1) or columns (left), use --answers-by position"
     elif fault == NONE_CHOSEN:
         message = (
             "chosen is empty; a pick needs at least one chosen object"

@@ -176,7 +176,7 @@ class Decoder:
         """The same for a block of a stream of lines, which is no Arrow stream whatever its first line begins with."""
         if not value:
             return nothing(1, frozenset(self.unknown), self.options.provenance)
-        block = Block(self.options.provenance, self.options.catch_by_anchor)
+        block = Block(self.options.provenance, self.options)
         begins, ends = places = places_of(value, self.options.bounds)
         self._read(value, places, block)
 
@@ -201,7 +201,7 @@ class Decoder:
         except OverBound as over:
             refused = unreadable(values[0] or b"", str(over), self.options.provenance, "too_large")
             return refused._replace(values=1), [0]
-        block = Block(self.options.provenance, self.options.catch_by_anchor)
+        block = Block(self.options.provenance, self.options)
         self._read(text, places, block)
         begins, ends = places
         done = block.decoded(lambda row: (int(begins[row]), text[begins[row] : ends[row]]), frozenset(self.unknown))

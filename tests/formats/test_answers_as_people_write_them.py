@@ -110,6 +110,17 @@ def test_an_answer_may_be_the_column_that_its_object_stands_in(kind):
     alike(by_column, options._replace(answers_by="position"), named)
 
 
+@pytest.mark.parametrize(("answer", "hint"), [("o7", False), ("2", True), ("LEFT", True), ("7", False), ("up", False)])
+@pytest.mark.parametrize("kind", ["odd_one_out", "pick"])
+def test_only_an_answer_that_could_be_a_position_or_a_column_is_told_about_positions(kind, answer, hint):
+    columns, field = ("Left", "Right", "Middle"), "odd" if kind == "odd_one_out" else "chosen"
+    options = EventOptions(kind, {"objects" if kind != "pick" else "shown": columns, field: ("Response",)})
+    event = {"anchor": "x y", "Left": "a", "Right": "b", "Middle": "é", "Response": answer}
+    for way, done in all_ways([event], options):
+        (refused,) = done.rejected
+        assert (refused.reason, "--answers-by" in refused.message) == ("not_shown", hint), way
+
+
 @pytest.mark.parametrize("kind", ["triplet", "quadruplet"])
 def test_votes_are_so_many_answers_each_way(kind):
     rng = np.random.default_rng(3)
