@@ -96,6 +96,7 @@ def test_who_sees_it_differently_is_told_without_names_unless_they_are_asked_for
     differing = study._replace(artifacts=study.artifacts | {"embedding": held._replace(arrays=arrays, report=report)})
     made = sections(differing)["differences"]
     assert all(figure in made.says for figure in ("75.0 %", "70.0 %", "9 participants", "2 groups", ".01"))
+    assert any("75.0 %" in tile.note for tile in tiles(material(differing)))
     axes, groups = made.tables
     assert len(axes.columns["axis"]) == d and sum(axes.columns["share, group"]) == pytest.approx(1.0)
     assert groups.columns["participants"] == [5, 4]
