@@ -134,7 +134,7 @@ def response_times(records: Records) -> tuple[str, Column, str] | None:
         if unit := next((unit for unit, words in UNITS.items() if words & set(column.words)), None):
             return unit, column, "its name says so"
         middle = median(numbers)
-        return "milliseconds" if middle > LONGEST else "seconds", column, f"its median is {middle:.3g}"
+        return "milliseconds" if middle > LONGEST else "seconds", column, f"its median is {float(f'{middle:.3g}'):,g}"
     return None
 
 

@@ -63,5 +63,5 @@ def cell(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float):
-        return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}" if abs(value) < 0.001 else f"{value:.3f}"
+        return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.2g}" if abs(value) < 0.001 else f"{value:.3f}"
     return f"{value:,}" if isinstance(value, int) else str(value)
