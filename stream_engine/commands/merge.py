@@ -27,9 +27,9 @@ from stream_engine.state.store import Lock, NoSuchSnapshot, Store
 def command(states: tuple[str, ...], out: str, into: int | None) -> None:
     """Sum states that read disjoint partitions, or redistribute them over N shards.
 
-    The sum equals the state of a single process. With --into, STATE... is a complete set of shards, and the new states
-    are OUT/shard-0, OUT/shard-1, and so on. A participant who is excluded in one of the states is excluded in all new
-    ones.
+    The sum equals the state of a single process. With --into, STATE... is a complete set of shards of topics, and the
+    new states are OUT/shard-0, OUT/shard-1, and so on. States that have read files cannot be divided. A participant
+    who is excluded in one of the states is excluded in all new ones.
     """
     if into is not None:
         _redistribute(states, into, Path(out).absolute())

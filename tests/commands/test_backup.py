@@ -3,11 +3,14 @@ tests/end_to_end/test_service.py."""
 
 import json
 import random
+import re
 import shutil
+import subprocess
 
 import pytest
 
 from stream_engine.state.store import Store
+from tests.conftest import ROOT
 from tests.end_to_end.test_service import stream
 from tests.support.process import engine, jsonl, one_line, state_of
 
@@ -43,6 +46,18 @@ def test_a_backup_that_is_copied_back_is_the_state(whole, tmp_path):
     backups = sorted((path, path.stat().st_mtime_ns) for path in (tmp_path / "copies").rglob("*"))
     engine("backup", "--state", one, "--to", tmp_path / "copies")  # of the same snapshot: nothing is written again
     assert sorted((path, path.stat().st_mtime_ns) for path in (tmp_path / "copies").rglob("*")) == backups
+
+
+@pytest.mark.parametrize("page", ["README.md", "stream_engine/docs/runbook.md", "stream_engine/docs/how-to/recover.md"])
+def test_the_pages_restore_one_backup_where_there_are_several(page, tmp_path):
+    commands = re.findall(r"^\$ cp -r (\S+) (\w+)", (ROOT / page).read_text(), re.M)
+    for number, (copied, new) in enumerate(commands):
+        folder = tmp_path / str(number)
+        for backup in ("000000000001", "000000000002"):
+            (folder / copied.partition("/")[0] / backup / "snapshots").mkdir(parents=True)
+        subprocess.run(["bash", "-c", f"cp -r {copied} {new}"], cwd=folder, check=True)
+        assert [each.name for each in (folder / new).iterdir()] == ["snapshots"]
+    assert commands
 
 
 def test_a_damaged_copy_is_found(whole, tmp_path):

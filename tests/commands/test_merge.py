@@ -6,6 +6,8 @@ import random
 import numpy as np
 import pytest
 
+from connectors import Position
+from stream_engine.state.engine import Engine
 from stream_engine.state.store import Store
 from tests.end_to_end.test_service import stream
 from tests.support.process import engine, jsonl, one_line, summary
@@ -71,6 +73,10 @@ def test_who_is_excluded_in_a_state_is_excluded_in_the_sum(tmp_path):
     said = engine("merge", tmp_path / "a", tmp_path / "b", "--out", tmp_path / "sum").stdout
     assert Store(tmp_path / "sum").excluded() == ("ann", "bob") and "Excluded, as in the states: ann, bob." in said
     assert Store(tmp_path / "sum").published().snapshot.counters["comparisons"] == 1  # eve's
+    for number, name in enumerate("ab"):
+        made = Engine.restore(Store(tmp_path / name).latest().snapshot)
+        made.positions = {f"votes/{number}": Position(2)}
+        Store(tmp_path / name).publish(made.snapshot())
     said = engine("merge", tmp_path / "a", tmp_path / "b", "--into", 2, "--out", tmp_path / "n").stdout
     assert "ann, bob" in said
     assert [Store(tmp_path / "n" / f"shard-{k}").excluded() for k in range(2)] == [("ann", "bob")] * 2

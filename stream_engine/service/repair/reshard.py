@@ -2,10 +2,11 @@
 
 The sum of all counts goes into the first new state, and the others begin empty at the positions of their own
 partitions, so that the merged new states are the merged old ones. A partition of a topic belongs to the share of its
-number, as `run --shard I/N` has it. Files and deltas have no number: they are dealt out in the order of their names,
-and a run names its own. The file of labels goes to the first.
+number, as `run --shard I/N` has it. The file of labels goes to the first.
 
-Invariant: the folder of new states appears whole, by one rename, or not at all.
+Invariants: the folder of new states appears whole, by one rename, or not at all. No event is counted twice by a run
+that goes on with a new state. Files and deltas belong to no share, and a run may name any of them; so a state that has
+read some is refused, unless there is only one new state.
 """
 
 import os
@@ -94,19 +95,31 @@ def topic_and_number(name: str) -> tuple[str, int] | None:
 def dealt(names: Iterable[str], count: int) -> dict[str, int]:
     """The new share of each partition.
 
-    >>> dealt(["t/0", "t/1", "t/2", "/b.csv", "/a.csv", "labels:/l.csv"], 2)
-    {'/a.csv': 0, '/b.csv': 1, 'labels:/l.csv': 0, 't/0': 0, 't/1': 1, 't/2': 0}
+    >>> dealt(["t/0", "t/1", "t/2", "labels:/l.csv"], 2)
+    {'labels:/l.csv': 0, 't/0': 0, 't/1': 1, 't/2': 0}
     """
-    ordered = sorted(names)
-    files = [name for name in ordered if name.startswith(("/", "deltas://"))]
-    shares = {name: files.index(name) % count if name in files else 0 for name in ordered}
-    return shares | {name: found[1] % count for name in ordered if (found := topic_and_number(name))}
+    return {name: found[1] % count if (found := topic_and_number(name)) else 0 for name in sorted(names)}
+
+
+def _check_topics_only(old: Old) -> None:
+    """Raise `CannotReshard` if a state has read something that belongs to no share."""
+    for state, snapshot in old:
+        files = [name for name in snapshot.positions if not is_of_a_topic(name) and not name.startswith("labels:")]
+        if files:
+            more = f" and {len(files) - 1:,} more" if len(files) > 1 else ""
+            raise CannotReshard(
+                f"{state}: has read {min(files)}{more}, expected only partitions of topics: files belong to no shard, "
+                "and would be counted twice. Keep one state (--into 1), or read the files again, each part into a "
+                "state of its own, and sum these with merge"
+            )
 
 
 def reshard(old: Old, into: int, out: Path, disk: Disk) -> list[NewState]:
     """Write the new states below `out`. Raises `CannotReshard`, `OverlappingStates`, `OSError`."""
     if out.exists() and os.listdir(out):
         raise CannotReshard(f"{out}: is not empty; name another --out")
+    if into > 1:
+        _check_topics_only(old)
     temporary = out.parent / f".{out.name}.new"
     shutil.rmtree(temporary, ignore_errors=True)  # left by a process that died
     make_folders(disk, temporary)

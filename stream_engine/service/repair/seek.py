@@ -73,11 +73,11 @@ def seek(store: Store, name: str, target: Target, since: int | None = None) -> M
 def is_of_a_topic(name: str) -> bool:
     """Whether a partition is one of a topic.
 
-    >>> is_of_a_topic("votes/3"), is_of_a_topic("/data/a.jsonl/3"), is_of_a_topic("deltas:///d/3")
+    >>> is_of_a_topic("votes/3"), is_of_a_topic("/data/a.jsonl/3"), is_of_a_topic("s3://bucket/3")
     (True, False, False)
     """
-    topic = name.rpartition("/")[0]
-    return bool(topic) and not name.startswith(("/", "deltas://", "labels:")) and partition_of(topic, name) is not None
+    topic = name.rpartition("/")[0]  # no topic has a slash in its name
+    return bool(topic) and "/" not in topic and ":" not in topic and partition_of(topic, name) is not None
 
 
 def _aim(name: str, now: int, target: Target) -> int:
