@@ -4,6 +4,7 @@ Counters follow the engine's exact counters: `follow` adds what the state gained
 summary.json agree except for what happened before this process started.
 """
 
+import os
 import platform
 from collections import Counter as Tally
 from collections.abc import Callable, Iterable, Mapping
@@ -107,7 +108,7 @@ class Metrics:
         self.disk_needed = gauge(
             "disk_needed_bytes", "Disk space that snapshots need: (keep + 1) times the size of the newest."
         )
-        self.empty = counter("empty_values", "Empty values and tombstones read.")
+        self.empty = counter("empty_values", "Messages without content read, tombstones among them.")
         self.guard = counter("guard_verdicts", "Verdicts of the partial-order guard.", "verdict")
         self.objects = gauge("objects", "Objects that occur in comparisons.")
         self.labels = gauge("labelled_objects", "Objects with a label.")
@@ -225,6 +226,12 @@ class Metrics:
         self.restored = {name: counters[name] for name in ("events", "comparisons")}
         self.restored |= {"rejected": sum(counters["rejected"].values())}
         self.follow(counters)
+
+    def start_at(self, sequence: int, file: os.stat_result) -> None:
+        """Take the snapshot that was restored for the newest one, published when its file was written."""
+        self.snapshot_sequence.set(sequence)
+        self.snapshot_time.set(file.st_mtime)
+        self.snapshot_bytes.set(file.st_size)
 
     def _gain(self, instrument: Counter, key: tuple, value: float) -> None:
         gained = value - self._seen.get(key, 0)

@@ -169,6 +169,9 @@ def _monitored(
     published = PublishedState(store, monitor, context.metrics, context.log)
     if newest:
         context.metrics.start_from(engine.counters)
+        context.metrics.start_at(newest.sequence, store.snapshot_path(newest.sequence).stat())
+        context.metrics.objects.set(len(engine.objects))
+        context.metrics.labels.set(len(engine.labels))
         monitor.serve(newest)
         published.serve(newest)
     return monitor, published

@@ -91,6 +91,7 @@ PROVOKED = {
     ),
     "StreamEngineSnapshotOld": (
         {
+            'process_start_time_seconds{instance="e"}': "0x200",
             'stream_engine_snapshot_published_timestamp_seconds{instance="e"}': "0x200",
             'stream_engine_last_event_timestamp_seconds{instance="e"}': "0+60x200",
         },

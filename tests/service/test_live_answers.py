@@ -124,6 +124,15 @@ def test_a_question_is_asked_once_until_all_are_and_then_of_each_participant_onc
     assert len(world.http.get("/ask", params={"n": 5}).json()["questions"]) == 5  # nobody answered
 
 
+def test_an_answer_has_the_number_of_the_snapshot_that_it_rests_on(world):
+    """A fit is often older than the newest snapshot; questions are chosen by the counts."""
+    fitted = world.published.artifacts["embedding"].sequence
+    world.published = world.published._replace(snapshot=world.published.snapshot._replace(sequence=99))
+    assert world.http.get("/nearest", params={"object": NAMES[0]}).json()["snapshot"] == fitted
+    assert world.http.post("/predict", json=ONE).json()["snapshot"] == fitted
+    assert world.http.get("/ask?n=1").json()["snapshot"] == 99
+
+
 def test_what_is_newer_answers_from_then_on(world, monkeypatch):
     monkeypatch.setattr(live_answers, "AGAIN", 0.0)
     monkeypatch.setattr(live_answers, "SHARE", 0.0)

@@ -4,6 +4,8 @@ from stream_engine.data.comparisons import Triplet
 from stream_engine.service.metrics import Metrics
 from stream_engine.state.engine import Engine
 from tests.conftest import ROOT
+from tests.support.process import jsonl
+from tests.support.served import ran
 
 GOLDEN = ROOT / "tests" / "golden" / "scrape.txt"
 
@@ -71,3 +73,16 @@ def test_counters_of_closed_sets_are_there_at_zero():
     }
     for name, label, value in there:
         assert metrics.registry.get_sample_value(f"stream_engine_{name}_total", {label: value}) == 0, name
+
+
+def test_a_run_begins_with_the_gauges_of_its_state(tmp_path):
+    """Nothing is published by a run that reads nothing new; objects and the newest snapshot are those of the state."""
+    source = jsonl(
+        tmp_path / "a.jsonl",
+        ['{"anchor": "a", "near": "b", "far": "c"}', '{"type": "label", "object": "a", "label": "x"}'],
+    )
+    before, after = (ran(tmp_path / "s", source)[0].registry.get_sample_value for _ in range(2))
+    for name in ("snapshot_sequence", "snapshot_bytes", "objects", "labelled_objects"):
+        assert after(f"stream_engine_{name}") == before(f"stream_engine_{name}") > 0, name
+    published = "stream_engine_snapshot_published_timestamp_seconds"
+    assert abs(after(published) - before(published)) < 5

@@ -154,7 +154,8 @@ class LiveAnswers:
         return _json({"snapshot": self._questions.sequence, "questions": said})
 
     async def _made(self, make: Callable[..., Any], *of: str) -> tuple[int, Any]:
-        """The number of the newest snapshot, and what is made of it, for all who ask; 404 where it cannot be made."""
+        """The number of a snapshot and what is made of it, of the newest that is published; 404 where it cannot be
+        made."""
         published = self._published()
         if published is None:
             raise HTTPException(404, "nothing is published yet\n")
@@ -169,7 +170,7 @@ class LiveAnswers:
             making = self._ready[key] = asyncio.ensure_future(run_in_threadpool(make, published, *of))
             making.add_done_callback(lambda done: done.cancelled() or done.exception())  # told to those who wait
         try:
-            return published.snapshot.sequence, await asyncio.shield(making)
+            return await asyncio.shield(making)
         except Exception as error:
             self._ready.pop(key, None)
             if isinstance(error, NoModel | CannotAsk):
@@ -223,10 +224,10 @@ def _json(said: Any) -> Response:
     return Response(_encode(said), media_type="application/json")
 
 
-# ---- what is made of what is published
+# ---- what is made of what is published, with the number of the snapshot that it rests on
 
 
-def _answering(published: Published, name: str) -> Any:
+def _answering(published: Published, name: str) -> tuple[int, Any]:
     """A model that was fitted. Raises `NoModel`: counts alone would have to be calibrated first, which takes long."""
     from stream_engine.evaluation.answering import Answering  # it loads scipy
 
@@ -235,10 +236,12 @@ def _answering(published: Published, name: str) -> Any:
             f"got model {name[:100]!r}, expected one of {', '.join(LEARNED)}, fitted by a refit; `stream-engine "
             "predict` also predicts by counts"
         )
-    return Answering(published, name or None)
+    answering = Answering(published, name or None)
+    fitted = published.artifacts.get(answering.name, published.snapshot)
+    return fitted.sequence, answering
 
 
-def _nearest(published: Published) -> Callable[[str, int], list[dict[str, Any]]]:
+def _nearest(published: Published) -> tuple[int, Callable[[str, int], list[dict[str, Any]]]]:
     """The nearest objects of an object in the embedding, by a tree. O(n log n); a question is O(k log n)."""
     from scipy.spatial import KDTree
 
@@ -259,10 +262,10 @@ def _nearest(published: Published) -> Callable[[str, int], list[dict[str, Any]]]
         each = zip(at.tolist(), distances.tolist())
         return [{"object": names[i], "distance": distance} for i, distance in each if i != mine][:k]
 
-    return nearest
+    return published.artifacts["embedding"].sequence, nearest
 
 
-def _known(published: Published) -> tuple[Knowledge, Callable[[str], np.ndarray]]:
+def _known(published: Published) -> tuple[int, tuple[Knowledge, Callable[[str], np.ndarray]]]:
     """What is known when a question is chosen, and which questions a participant has answered."""
     known = known_from(published.snapshot, published.artifacts.get("embedding"))
-    return known, partial(answered_by, published.snapshot)
+    return published.snapshot.sequence, (known, partial(answered_by, published.snapshot))

@@ -140,7 +140,7 @@ HTML, TEXT, ANY = "text/html", "text/plain", "application/octet-stream"
 _Json = dict[str, Any]
 READ = {
     "/": Operation("the live page: the report of the newest snapshot and live figures. HTML", HTML),
-    "/page": Operation("the report without the live figures. HTML", HTML),
+    "/page": Operation("the part of `/` that the browser inserts and renews: the report, without styles. HTML", HTML),
     "/figures/{name}": Operation("a figure of the report, as SVG or PDF", ANY),
     "/history": Operation("accuracy, event rate and lag since the start, for the curves of the live page. JSON", _Json),
     "/object": Operation("`?name=NAME`: the text of an object, if `[http] objects` is set. JSON", _Json, ObjectQuery),
