@@ -31,10 +31,11 @@ INTRODUCTION = f"""# Events
 {MADE}
 
 An event is a JSON object, a row of a table (CSV, a workbook, Parquet, Arrow) or a message of Kafka: one event, a JSON
-array of events, JSON lines, or an Arrow IPC stream. Object names are text or integers, at most {MAX_NAME_BYTES:,} bytes
-long; a list has at most {MAX_LIST:,} entries. In tables, separate list entries with `|`, and use `near_i`, `near_j`,
-`far_i`, `far_j` for quadruplets. If fields have other names, map them with `--columns`. Unknown fields are ignored, and
-listed in the results. [Input formats](../files.md) covers the exports of survey tools.
+array of events, JSON lines, or an Arrow IPC stream. Blank lines and empty arrays hold no event. Object names are text
+or integers, at most {MAX_NAME_BYTES:,} bytes long; a list has at most {MAX_LIST:,} entries. In tables, separate list
+entries with `|`, and use `near_i`, `near_j`, `far_i`, `far_j` for quadruplets. If fields have other names, map them
+with `--columns`. Unknown fields are ignored, and listed in the results. [Input formats](../files.md) covers the exports
+of survey tools.
 
 ## Types
 The field `type` gives the type of an event. Without it, the type is that of `--type`, or triplet.

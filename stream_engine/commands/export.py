@@ -49,7 +49,9 @@ def export(
     every = exports.every()
     unknown = [name for name in what if name not in every]
     if unknown:
-        raise click.UsageError(f"export: got {', '.join(unknown)}, expected any of {', '.join(every)}")
+        tables = [f"the table {name} comes with {exports.TABLES[name]}" for name in unknown if name in exports.TABLES]
+        expected = "; ".join([f"expected any of {', '.join(every)}", *tables])
+        raise click.UsageError(f"export: got {', '.join(unknown)}, {expected}")
     published = Store(state).published(which)
     if object_order == "name":
         from stream_engine.commands.by_name import by_name  # it compiles kernels; the other exports do without

@@ -22,7 +22,7 @@ from stream_engine.state.store import Lock, NoSuchSnapshot, Store
 def command(state: str, count_again: bool, since: int | None, partition: str, offset: str) -> None:
     """Move the position in PARTITION to OFFSET, or N records forward with +N. Skipped records count as lost.
 
-    PARTITION is TOPIC/NUMBER.
+    PARTITION is TOPIC/NUMBER: positions in files cannot be moved.
     """
     digits = offset.removeprefix("+")
     if not (digits.isascii() and digits.removeprefix("-").isdigit()):

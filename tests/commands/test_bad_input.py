@@ -40,6 +40,16 @@ def test_nothing_in_it(tmp_path, name, data):
     assert not (tmp_path / "r.html").exists()
 
 
+def test_every_event_is_counted_excluded_or_rejected(tmp_path):
+    """Blank lines and arrays without elements hold none; records are the others."""
+    lines = [*[GOOD] * 3, "", "[]", "  ", "[{}]", GOOD | {"part": "practice"}, "[ ]", "{", GOOD]
+    file = jsonl(tmp_path / "a.jsonl", lines)
+    engine("run", file, "--state", tmp_path / "s", "--no-refits", "--where", "part!=practice", "--max-reject-ratio", 1)
+    found = summary(tmp_path / "s")
+    assert (found["events"], found["filtered"], sum(found["rejected"].values())) == (4, 1, 2)
+    assert found["records"] == 7 and found["empty"] == 0 and found["positions"][str(file)] == file.stat().st_size
+
+
 def test_another_format_stops_the_engine_and_loses_nothing(tmp_path):
     lines = jsonl(tmp_path / "events.jsonl", [{"probe": "a", "chosen": "b", "other": "c"}] * 500)
     said = one_line(engine("run", lines, "--state", tmp_path / "s", "--no-refits", status=1).stderr)
@@ -195,6 +205,8 @@ def test_export_and_refit_say_what_is_missing(tmp_path):
     assert "refit --state DIR sdp_clustering" in one_line(
         engine("export", "--state", tmp_path / "s", "--out", tmp_path, "clusters", status=1).stderr
     )
+    said = engine("export", "--state", tmp_path / "s", "--out", tmp_path, "cluster_verdict", status=2).stderr
+    assert states(one_line(said), "cluster_verdict … cluster_verdict comes with clusters")
     assert "got k3" in one_line(engine("export", "--state", tmp_path / "s", "--out", tmp_path, "k3", status=2).stderr)
     said = one_line(engine("export", "--state", tmp_path / "s", "--out", tmp_path, "--snapshot", "7", status=1).stderr)
     assert states(said, "7 … 1")
