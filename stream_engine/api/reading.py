@@ -1,6 +1,7 @@
 """`read`: answers from files, frames or a state directory to a `Study`."""
 
 import os
+import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -111,9 +112,18 @@ def read(
         engine, refused, said = _read_dicts(data, options) if is_dicts(data) else _read_columns(data, options)
     check_refused(engine, refused, on_refused)
     check_names(engine)
+    if not engine.counters["events"]:
+        warnings.warn(_no_answers(engine.counters["filtered"]), stacklevel=2)
     if labels is not None:
         _learn_labels(engine, labels)
     return Study(engine, refused, said, seed=seed, frames=frame_library(frames, library))
+
+
+def _no_answers(excluded: int) -> str:
+    """What to say of data without a single answer, as `stream_engine.commands` says it of files."""
+    told = f"got 0 answers, {excluded:,} rows excluded" if excluded else "got 0 answers"
+    next_step = "check `where` and catch trials" if excluded else "check that these are the data with the answers"
+    return f"read: {told}, expected at least one; next: {next_step}"
 
 
 def _engine(options: EventOptions) -> tuple[Learning, EventOptions]:

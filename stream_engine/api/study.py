@@ -207,7 +207,13 @@ class Study:
         -------
         dict
             JSON values by name.
+
+        Raises
+        ------
+        ValueError
+            If the refit is unknown, or if the answers are not sufficient (`CannotRefit`).
         """
+        _check_kind("details", kind)
         return dict(self._artifact(kind).report)
 
     def objects(self) -> Any:
@@ -583,8 +589,7 @@ class Study:
 
         from stream_engine.service.settings.loading import refit_params
 
-        if kind not in REFITS:
-            raise ValueError(f"fit: got {kind!r}, expected one of {', '.join(REFITS)}")
+        _check_kind("fit", kind)
         checked, began = refit_params(kind, params), time.process_time()
         with threadpool_limits(1):
             artifact = refit_module(kind).refit(self.snapshot, checked, self.seed)
@@ -632,6 +637,12 @@ class Study:
         }
         cells = "".join(f"<tr><th>{head}</th><td>{escape(text)}</td></tr>" for head, text in rows.items() if text)
         return f"<table><caption>Study</caption>{cells}</table>"
+
+
+def _check_kind(what: str, kind: str) -> None:
+    """Raises ValueError unless there is such a refit."""
+    if kind not in REFITS:
+        raise ValueError(f"{what}: got {kind!r}, expected one of {', '.join(REFITS)}")
 
 
 def _participant(what: str, given: Any) -> str:

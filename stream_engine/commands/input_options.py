@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from connectors import SourceFailed
 from stream_engine.data.comparisons import EVENT_TYPES
@@ -97,6 +98,18 @@ def input_options(command: Command) -> Command:
     command = reading_options(labels_options(command))
     command = click.option("--config", metavar="FILE", help="TOML configuration file of the run.")(command)
     return click.argument("source", nargs=-1)(command)
+
+
+def given_for_sources() -> list[str]:
+    """The options that say how SOURCE... is read, of those on the command line that is being run."""
+    context = click.get_current_context()
+    keys = ("input__", "schema_registry__", "where", "config")
+    return [
+        option.opts[0]
+        for option in context.command.params
+        if (option.name or "").startswith(keys)
+        and context.get_parameter_source(option.name or "") is ParameterSource.COMMANDLINE
+    ]
 
 
 def _with(options: Iterable[tuple[str, str, dict[str, Any]]], command: Command) -> Command:

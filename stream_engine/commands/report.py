@@ -16,6 +16,7 @@ from stream_engine.commands import snapshot_option
 from stream_engine.commands.input_options import (
     apply_exclusion,
     exclusion_options,
+    given_for_sources,
     input_options,
     no_answers,
     settings_of,
@@ -73,6 +74,11 @@ def command(
     """
     if bool(state) == bool(source):
         raise click.UsageError("report: expected either --state DIR or SOURCE..., got " + ("both" if state else "none"))
+    if state and (useless := given_for_sources()):
+        raise click.UsageError(
+            f"report: got {', '.join(useless)} with --state {state}, expected SOURCE...: they say how sources are "
+            "read, and a state was read before. Leave them out, or name the sources instead of --state"
+        )
     if not Path(out).resolve().parent.is_dir():
         raise click.UsageError(f"--out {out}: there is no folder {Path(out).parent}")
     if Path(out).is_dir():

@@ -108,7 +108,7 @@ class QuestionReader:
             if anchor in names:
                 raise BadQuestion(f"{several}: got the anchor {anchor!r} among them, expected other objects")
             return [(anchor, one, anchor, other) for one, other in combinations(names, 2)]
-        first, second = SIDES if any(self._has(row, side) for side in SIDES) else ("near", "far")
+        first, second = SIDES if self._is_named(row, SIDES) else ("near", "far")
         one, other = self._name(row, first), self._name(row, second)
         if len({anchor, one, other}) < 3:
             raise BadQuestion(f"got anchor {anchor!r}, {first} {one!r}, {second} {other!r}; expected three objects")
@@ -117,8 +117,10 @@ class QuestionReader:
     def _two_pairs(self, row: Mapping[str, Any]) -> Four:
         if all(self._has(row, field) for field in PAIRS):
             i, j, k, l = (self._name(row, field) for field in PAIRS)
-        elif self._has(row, "near") and self._has(row, "far"):
+        elif self._has(row, "near") and self._has(row, "far") and not self._without_anchor(row):
             (i, j), (k, l) = (self._list(row, field, 2) for field in ("near", "far"))
+        elif missing := self._missing(row):
+            raise BadQuestion(f"{missing} is missing")
         else:
             raise BadQuestion(
                 f"got fields {', '.join(map(str, row)) or 'none'}; expected anchor, left, right, or pairs near, far; "
@@ -127,6 +129,26 @@ class QuestionReader:
         if i == j or k == l or {i, j} == {k, l}:
             raise BadQuestion(f"got the pairs {i!r}, {j!r} and {k!r}, {l!r}; expected two different pairs")
         return i, j, k, l
+
+    def _missing(self, row: Mapping[str, Any]) -> str:
+        """The field without a value in a row that has the columns of a question; "" if it has no such columns."""
+        for fields in (("anchor", *SIDES), ("anchor", "near", "far"), PAIRS, ("near", "far")):
+            if all(any(name in row for name in self._inputs(field)) for field in fields):
+                return next(field for field in fields if not self._has(row, field))
+        return ""
+
+    def _without_anchor(self, row: Mapping[str, Any]) -> bool:
+        """Whether a row is a triplet whose anchor has no value: near and far are single names."""
+        sides = [row.get(self._inputs(field)[0]) for field in ("near", "far")]
+        single = not any(isinstance(each, list) or LIST_SEPARATOR in str(each) for each in sides)
+        return single and any(name in row for name in self._inputs("anchor"))
+
+    def _is_named(self, row: Mapping[str, Any], sides: Sequence[str]) -> bool:
+        """Whether a row has one of these fields, or columns for them where near and far have no value."""
+        if any(self._has(row, side) for side in sides):
+            return True
+        columns = any(name in row for side in sides for name in self._inputs(side))
+        return columns and not any(self._has(row, field) for field in ("near", "far"))
 
     def _inputs(self, field: str) -> Sequence[str]:
         return self.options.columns.get(field, (field,))
@@ -148,7 +170,9 @@ class QuestionReader:
         return [self._checked(field, each) for each in parts]
 
     def _name(self, row: Mapping[str, Any], field: str) -> str:
-        return self._checked(field, self._cell(row, field))
+        if (value := self._cell(row, field)) is None:
+            raise BadQuestion(f"{field} is missing")
+        return self._checked(field, value)
 
     def _checked(self, field: str, value: Any) -> str:
         name = None if value is None else name_text(value, self.text)

@@ -38,6 +38,12 @@ class CannotRefit(ValueError):
     """The snapshot does not hold what this refit needs; the message is one line: what, got, expected, next step."""
 
 
+def next_step(comparisons: int, accumulators: str, what: str = "comparisons") -> str:
+    """What to do where a snapshot that has counted so many comparisons holds nothing to learn from."""
+    kept = f"add {accumulators} to `accumulators` and " if comparisons else ""
+    return f"{kept}read {what}"
+
+
 class SolverFailed(RuntimeError):
     """The solver did not reach its tolerance; the message says how far it came."""
 

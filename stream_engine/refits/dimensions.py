@@ -19,7 +19,7 @@ from stream_engine.embedding import sparse_fit
 from stream_engine.embedding.odd_one_out import Responses, responses_of
 from stream_engine.embedding.sparse_fit import REPRODUCIBLE, Sparse
 from stream_engine.evaluation.hash_split import name_hashes
-from stream_engine.refits import CannotRefit, Progress, no_progress
+from stream_engine.refits import CannotRefit, Progress, next_step, no_progress
 from stream_engine.state.artifact import Artifact, plain_params
 from stream_engine.state.artifact_schemas import OBJECTS, flags, floats
 from stream_engine.state.snapshot import Snapshot, triplet_columns
@@ -95,8 +95,8 @@ def refit(
     every = responses_of(triplet_columns(snapshot), name_hashes(snapshot.objects, seed))
     if not len(every.rows):
         raise CannotRefit(
-            f"{KIND}: got 0 triplets of {len(snapshot.objects)} objects; expected at least one, next: add "
-            "triplet_counts to `accumulators` and read triplets or odd-one-out responses"
+            f"{KIND}: got 0 triplets of {len(snapshot.objects)} objects; expected at least one, next: "
+            + next_step(snapshot.counters["comparisons"], "triplet_counts", "triplets or odd-one-out responses")
         )
     share = min(SHARE, ENOUGH / len(every.rows))
     test, validation = (every.of((low <= every.draw) & (every.draw < low + share)) for low in (0.0, share))

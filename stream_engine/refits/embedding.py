@@ -31,7 +31,7 @@ from stream_engine.evaluation.answer_probabilities import log_odds, probabilitie
 from stream_engine.evaluation.held_out import HeldOut
 from stream_engine.evaluation.judgement_folds import CHOOSE, FIT, VALIDATION_SHARE
 from stream_engine.evaluation.probability import of_draws
-from stream_engine.refits import CannotRefit, Progress, no_progress
+from stream_engine.refits import CannotRefit, Progress, next_step, no_progress
 from stream_engine.state.artifact import Artifact, plain_params
 from stream_engine.state.artifact_schemas import EMBEDDING
 from stream_engine.state.snapshot import Snapshot
@@ -150,7 +150,7 @@ def refit(
             if params.dimensions is None and len(searched.rows) < len(every.rows):
                 training = _known(every).questions()
                 made = choice.larger(made, training, held, progress=tell, **more)
-            if params.participants == "alike":
+            if params.participants == "alike" or params.lapse != "worker":
                 return made
             always, given_d = params.participants == "weights", params.dimensions is not None
             made, tested = with_differences(made, training, held, given_d, always=always, progress=tell, **more)
@@ -183,7 +183,7 @@ def refit(
         least = report.get("dimensions_at_least")
         if least and least < fitted.points.shape[1]:
             arrays["supported"] = with_setting(questions, chosen.setting._replace(d=least), (), **more).points
-        report["individual_differences"] = (people[0] if people else Differences("not requested")).report()
+        report["individual_differences"] = (people[0] if people else Differences(_why_untested(params))).report()
         if own is not None:
             of = {
                 name: figures[each].judgement
@@ -207,9 +207,16 @@ def refit(
 def _check(snapshot: Snapshot, found: Evidence) -> None:
     if len(found.answers.rows) == 0:
         raise CannotRefit(
-            f"{KIND}: got 0 comparisons of {len(snapshot.objects)} objects; expected at least one, next: add "
-            "triplet_counts (or worker_votes, quadruplet_counts) to `accumulators` and read comparisons"
+            f"{KIND}: got 0 comparisons of {len(snapshot.objects)} objects; expected at least one, next: "
+            + next_step(snapshot.counters["comparisons"], "triplet_counts (or worker_votes, quadruplet_counts)")
         )
+
+
+def _why_untested(params: Params) -> str:
+    """Why nobody looked for individual differences."""
+    if params.participants == "alike":
+        return "not requested"
+    return f"not requested: they need lapse rates of participants, and lapse is {params.lapse!r}"
 
 
 def _known(answers: Answers) -> Answers:

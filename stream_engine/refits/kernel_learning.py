@@ -28,7 +28,7 @@ from stream_engine.kernel_learning.auxiliary_kernels import AuxiliaryKernels, Ke
 from stream_engine.kernel_learning.pair_lists import excess, share_satisfied, weighted_triplets
 from stream_engine.kernel_learning.problem import Problem
 from stream_engine.kernel_learning.rckl import Attempt, Lambdas, Losses
-from stream_engine.refits import CannotRefit, Progress, SolverFailed, kernel_refits, no_progress
+from stream_engine.refits import CannotRefit, Progress, SolverFailed, kernel_refits, next_step, no_progress
 from stream_engine.refits.kernel_refits import Count, KernelParams, Positive, Split, Task, TaskAnswers
 from stream_engine.state.artifact import Artifact
 from stream_engine.state.artifact_schemas import KERNEL_LEARNING
@@ -193,7 +193,7 @@ def _check(task: Task, triplets: np.ndarray, decided: int) -> None:
             + (
                 "choose more objects, or others"
                 if among
-                else "add triplet_counts to `accumulators` and read comparisons"
+                else next_step(task.snapshot.counters["comparisons"], "triplet_counts")
             )
         )
     if decided == 0:

@@ -42,6 +42,18 @@ def triplets(rows=300, objects=9, seed=0):
     }
 
 
+@pytest.mark.parametrize(
+    "data", [[], pd.DataFrame(triplets(3)).iloc[:0], triplets(3)], ids=["list", "frame", "filtered"]
+)
+def test_data_without_an_answer_are_told(data):
+    with pytest.warns(UserWarning, match="0 answers") as told:
+        study = se.read(data, where={"worker": "nobody"} if isinstance(data, dict) else None)
+    assert len(told) == 1 and ("3 rows excluded" in str(told[0].message)) == isinstance(data, dict)
+    with pytest.raises(ValueError) as error:
+        study.map()
+    assert "0 comparisons" in str(error.value) and "accumulators" not in str(error.value)
+
+
 def rows_of(columns):
     return [dict(zip(columns, row)) for row in zip(*columns.values())]
 
@@ -130,7 +142,6 @@ def test_rows_without_names_of_columns():
     four = [se.Quadruplet(("a", "b"), ("c", "d"))]
     for given in (four, [("a", "b", "c", "d")], np.array([list("abcd")])):
         assert se.read(given).snapshot.counters["quadruplets"] == 1
-    assert len(se.read([])) == 0
 
 
 def test_tables_of_known_tools_and_where():

@@ -24,6 +24,7 @@ from stream_engine.exports.files import encode as files_of
 from stream_engine.refits import embedding, sdp_clustering
 from stream_engine.state.artifact import encode
 from stream_engine.state.store import Store
+from tests.conftest import ROOT
 from tests.support.generators import planted_triplets
 
 GROUPS = 3
@@ -255,7 +256,8 @@ def test_questions_are_those_of_the_export_and_can_be_read_again(answers):
     again = se.read(asked)
     assert again.snapshot.counters["comparisons"] == study.snapshot.counters["comparisons"]
     assert sorted(again.questions()["n_near"]) == sorted(asked["n_near"])
-    assert se.read([]).questions().columns.tolist() == asked.columns.tolist()
+    with pytest.warns(UserWarning, match="0 answers"):
+        assert se.read([]).questions().columns.tolist() == asked.columns.tolist()
 
 
 def test_a_study_is_saved_and_read(answers, tmp_path):
@@ -282,7 +284,8 @@ def test_what_comes_in_goes_out(answers, holder, kind):
 @pytest.mark.parametrize("rows", [[], [("a", "b", "c")], [("a", "b", "c"), ("a", "c", "b")]])
 def test_next_to_nothing_is_known(rows, tmp_path):
     """No answer, one, and only a contradiction: a frame, or one line that says what is missing."""
-    study = se.read(rows)
+    with warnings.catch_warnings(action="error" if rows else "ignore"):
+        study = se.read(rows)
     for ask in (
         study.objects,
         study.clusters,
@@ -299,3 +302,11 @@ def test_next_to_nothing_is_known(rows, tmp_path):
         assert study.report(tmp_path / "out.html").size > 1000
     except ValueError as error:
         assert "expected" in str(error)
+
+
+def test_what_a_study_does_stands_in_the_manual(study):
+    page = (ROOT / "stream_engine" / "docs" / "python.md").read_text()
+    calls = [name for name, made in vars(se.Study).items() if callable(made) and not name.startswith("_")]
+    assert len(calls) > 10 and [name for name in calls if f"{name}(" not in page] == []
+    with pytest.raises(ValueError, match="^details: got 'nothing'"):
+        study.details("nothing")

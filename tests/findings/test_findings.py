@@ -154,6 +154,19 @@ def test_excluding_is_said_to_change_what_both_fits_tell(now, then):
     assert found.text.count("held-out") == (None not in (now, then))
 
 
+def test_the_command_that_ends_an_exclusion_names_everybody():
+    state = Commands("S")
+
+    def found(names, commands=state):
+        return next(excluded(Facts(Published(Engine().snapshot(), {}, excluded=names), commands)))
+
+    both = found(("ann", "bob b"))
+    assert both.command.endswith("--include participant=ann --include 'participant=bob b'") and "later" in both.text
+    assert found(tuple(f"p{i}" for i in range(99))).command.endswith("--include participant=@FILE")
+    read = found(("ann",), Commands("DIR", "stream-engine report a.csv --exclude participant=ann"))
+    assert read.command == "" and "later" not in read.text  # no state stays
+
+
 def test_every_topic_says_something_true_of_a_state_without_answers():
     found = findings(Facts(Published(Engine(("adds3", "triplet_counts"), None).snapshot(), {})))
     assert set(found) == set(TOPICS) and what(found) == {"read", "no_comparisons"}

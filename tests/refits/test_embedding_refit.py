@@ -22,6 +22,7 @@ from tests.support.kernel_reference import snapshot_of
 
 N = 14
 QUICK = embedding.Params(dimensions=2, kernel="ste", ridge=0.3)
+QUICK_ALL = embedding.Params(dimensions=2, kernel="ste", ridge=0.3, lapse="all")
 
 
 def events(seed=0, m=900, workers=12, guessers=4):
@@ -192,3 +193,11 @@ def test_people_who_are_alike_have_the_same_embedding_as_without_the_test():
     asked = embedding.refit(made, msgspec.structs.replace(QUICK, participants="weights"), 0)
     assert asked.arrays["worker_weights"].shape == (12, 2)
     assert asked.report["individual_differences"]["verdict"] == "no individual differences found"
+
+
+def test_why_individual_differences_were_not_looked_for():
+    """With one lapse rate for everybody there are plenty of participants with enough answers, too."""
+    made, _ = snapshot((*ALL, "worker_votes"))
+    for params, why in ((QUICK_ALL, "'all'"), (msgspec.structs.replace(QUICK, participants="alike"), "")):
+        verdict = embedding.refit(made, params, 0).report["individual_differences"]["verdict"]
+        assert verdict.startswith("not requested") and why in verdict

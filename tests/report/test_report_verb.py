@@ -39,6 +39,15 @@ def page_of(study, out, *more) -> str:
     return out.read_text()
 
 
+def test_a_state_takes_no_options_of_sources(study, tmp_path):
+    labels = jsonl(tmp_path / "labels.jsonl", [])
+    out, config = tmp_path / "r.html", ("--config", tmp_path / "none.toml")
+    given = ("--state", study, "--labels", labels, "--type", "pick", "--where", "a=b", *config, "--out", out)
+    said = one_line(engine("report", *given, status=2).stderr)
+    assert all(option in said for option in ("--labels", "--type", "--where", "--config", "SOURCE"))
+    assert "--out" not in said and not out.exists()
+
+
 def test_straight_from_a_file_is_the_page_of_a_run_over_it(study, tmp_path):
     file = jsonl(tmp_path / "events.jsonl", answers(10, 900))  # the page's title is the name of the file
     engine("report", file, "--out", tmp_path / "r.html")

@@ -4,16 +4,19 @@ others (`evaluation.connection`); what is missing for further results, with the 
 Who is excluded from everything else that is said, and what that changed (`state.exclusion`).
 """
 
-from collections.abc import Iterator, Mapping
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from stream_engine.report.findings import GAP, WARNING, Finding
-from stream_engine.report.findings.facts import Facts
+from stream_engine.report.findings.facts import Commands, Facts
 from stream_engine.report.findings.words import count, listed, percent, some
 from stream_engine.state.artifact import figure
 from stream_engine.state.exclusion import FIELD, excluded_of
+
+MOST_NAMED = 20  # participants that a command names one by one
 
 
 def gaps(facts: Facts) -> Iterator[Finding]:
@@ -100,13 +103,25 @@ def excluded(facts: Facts) -> Iterator[Finding]:
         text = f"{some(len(names), 'participant')} {are} excluded: {listed(list(names))}."
         changes = [change for kind in ("embedding", "sdp_clustering") for change in _changes(facts.report(kind))]
         text += f" Compared with the fit {_before(facts)}: {'; '.join(changes)}." if changes else ""
-        command = f"{facts.commands.report} --include participant={names[0]}"
-        yield Finding("excluded", text, {"names": list(names)}, command)
+        yield Finding("excluded", *_included_again(text, names, facts.commands, {"names": list(names)}))
     old = [kind for kind, artifact in artifacts.items() if excluded_of(artifact) != names]
     if old:
         text = f"Fitted with other participants than are included now: {', '.join(old)}."
         command = f"stream-engine refit --state {facts.commands.state} {old[0]}"
         yield Finding("fitted_with_others", text, {"refits": len(old)}, command, GAP)
+
+
+def _included_again(
+    text: str, names: Sequence[str], commands: Commands, figures: dict[str, Any]
+) -> tuple[str, dict[str, Any], str]:
+    """The text with how long an exclusion lasts, the figures, and the command that ends it."""
+    if commands.typed:
+        return f"{text} The same command without --exclude includes everybody.", figures, ""
+    every = [f"--include {shlex.quote(f'participant={name}')}" for name in names]
+    if len(names) > MOST_NAMED:
+        text, every = f"{text} FILE: their names, one per line.", ["--include participant=@FILE"]
+    lasting = "A state keeps this: later commands on it exclude them, too, until they are included again"
+    return f"{text} {lasting}.", figures, f"{commands.report} {' '.join(every)}"
 
 
 def _before(facts: Facts) -> str:
