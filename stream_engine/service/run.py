@@ -203,8 +203,8 @@ def run(
         opened = open_run(settings, directory, context, stack, start_over, inferred)
         if inferred.said:
             context.log.info(inferred.said)
-            for each in excluding(inferred.evidence):
-                context.log.info(f"{each.decision} excluded", by=each.taken, because=each.why)
+            for excluded in excluding(inferred.evidence):
+                context.log.info(f"{excluded.decision} excluded", by=excluded.taken, because=excluded.why)
         began = before(opened)
         with _logged(opened):
             consume(opened, progress)
