@@ -13,7 +13,7 @@ import numpy as np
 
 from stream_engine.api.frames import EXPECTED, BadFrame, columns_of, is_dicts
 from stream_engine.evaluation.questions import QuestionReader, Questions
-from stream_engine.formats.inference import Reading, readings
+from stream_engine.formats.inference import Reading, candidates, readings
 from stream_engine.formats.options import EventOptions
 from stream_engine.formats.record_columns import Records, records_of
 
@@ -82,10 +82,11 @@ def as_known(records: Records, options: EventOptions) -> tuple[EventOptions, str
         return options, ""
     if {"near_i", "near_j", "far_i", "far_j"} <= set(names):
         return options._replace(type="quadruplet"), ""
-    found = [as_options(each, options) for each in readings(records, options.where)]
+    read = readings(records, options.where) or candidates(records, options.where)
+    found = [as_options(each, options) for each in read]
     if len(found) > 1:
         told = ", or ".join(_as_arguments(each, options) for each in found)
-        raise BadFrame(f"read: {readings(records, options.where)[0].doubt}; say which: {told}")
+        raise BadFrame(f"read: {read[0].doubt}; say which: {told}")
     return (found[0], f"read as {_as_arguments(found[0], options)}") if found else (options, "")
 
 

@@ -39,7 +39,7 @@ from stream_engine.formats.event_block import MAX_UNKNOWN, Block, nothing, unrea
 from stream_engine.formats.event_fields import COMPARED, PACE, TRIPLET, VOTES, EventFields, fields_of
 from stream_engine.formats.field_values import DECIMAL_COMMA
 from stream_engine.formats.json_places import is_utf8
-from stream_engine.formats.options import EventOptions, UnreadableHeader
+from stream_engine.formats.options import NOT_UTF8, EventOptions, UnreadableHeader
 from stream_engine.formats.table_events import read_table
 from stream_engine.formats.wide_columns import wide_questions
 
@@ -74,9 +74,7 @@ def layout_of(header: bytes, options: EventOptions) -> Layout:
     try:
         names = [name.strip() for name in column_names(header)]
     except UnicodeDecodeError:
-        raise UnreadableHeader(
-            "the header is not UTF-8 text; if this is a CSV file, specify its encoding, for example --encoding latin-1"
-        ) from None
+        raise UnreadableHeader(f"the header is no text, or {NOT_UTF8}") from None
     except ValueError as error:
         raise UnreadableHeader(f"the header cannot be read: {error}") from None
     read: set[str] = set()
@@ -285,7 +283,7 @@ class _Rows:
         """Why a row cannot be read, from its first line alone: a block may end before the lines that made it
         invalid."""
         if state == _NOT_UTF8:
-            return "the row is not UTF-8; specify its encoding, for example --encoding latin-1"
+            return f"the row is {NOT_UTF8}"
         line = self.locate(row)[1]
         if (fields := fields_in(line, self.delimiter)) is not None:
             return f"the row has {fields} fields; the header has {self.width}"

@@ -10,12 +10,12 @@ Layouts that are read so: docs/files.md. Each is in tests/formats/survey_files.p
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import islice
+from itertools import combinations, islice
 from typing import NamedTuple
 
 import numpy as np
 
-from stream_engine.formats.event_fields import LIST_SEPARATOR, Filter, filter_of
+from stream_engine.formats.event_fields import LIST_SEPARATOR, Filter, filter_of, place_of
 from stream_engine.formats.field_values import number_of
 from stream_engine.formats.record_columns import (
     Column,
@@ -44,6 +44,9 @@ from stream_engine.formats.roles import (
 )
 
 LEAST_FIT = 0.98  # share of the questions that a reading must make sense of
+LEAST_SHARED = 0.5  # the same for columns of which nothing else speaks for objects
+MOST_TEXTS = 12  # columns of text among which those of objects are looked for
+LEAST_ROWS = 10  # after which an object that is never chosen may be an anchor
 LEAST_ALIKE = 0.2  # share of the values that columns of objects have in common
 MOST_VALUES = 5  # of a column that are named
 OWN = {"type", "near_i", "near_j", "far_i", "far_j", "n_near", "n_far"}
@@ -115,6 +118,70 @@ def unmatched(records: Records, where: Mapping[str, str]) -> str:
         f"none of the first {records.size:,} rows has {_shown(where)}; next: --where with a value that the column has: "
         f"{', '.join(some)}"
     )
+
+
+def candidates(records: Records, where: Mapping[str, str] = {}) -> list[Reading]:
+    """What records may be of which no name of a column says anything: three columns with the same values, and one that
+    names an object beside it, or its column. Each has a doubt, and there are two of them: they are shown, never chosen.
+
+    >>> from stream_engine.formats.record_columns import records_of
+    >>> rows = {"eins": [*"abcd"], "zwei": [*"bcda"], "drei": [*"cdab"], "Wahl": ["eins", "drei", "zwei", "drei"]}
+    >>> [(each.type, each.columns["objects"], each.answers_by) for each in candidates(records_of(rows))]
+    [('odd_one_out', ('eins', 'zwei', 'drei'), 'position'), ('most_central', ('eins', 'zwei', 'drei'), 'position')]
+    """
+    if OWN & set(records.columns):
+        return []
+    records = _matching(records, where)
+    texts = [
+        each
+        for each in records.columns.values()
+        if len(each.distinct) > 2
+        and _textual([each])
+        and each.distinct == each.items
+        and not set(each.name) & set(",|=")
+    ]
+    for group in combinations(texts[:MOST_TEXTS], 3):
+        if all(_alike(one, other) >= LEAST_SHARED for one, other in combinations(group, 2)):
+            names = tuple(each.name for each in group)
+            for column in records.columns.values():
+                if column.name not in names and (found := _candidates_of(records, names, column.name)):
+                    return found
+    return []
+
+
+def _candidates_of(records: Records, names: tuple[str, ...], answered: str) -> list[Reading]:
+    """The readings in which this column says which of three objects it was."""
+    rows = [row for row in range(records.size) if all(records.columns[name].values[row] for name in (*names, answered))]
+    within = records.kept(rows)
+    said = within.columns[answered]
+    offered = [[text for name in names for text in within.columns[name].values[row] or ()] for row in range(len(rows))]
+    if sum(len(set(three)) == 3 for three in offered) < LEAST_FIT * len(rows) or len(said.distinct) < 2:
+        return []
+    by_column = not any(text.isdecimal() or place_of(text, names, 1) < 0 for text in said.distinct)
+    places = [
+        place_of(text, names, 1) if by_column else three.index(text) if text in three else -1
+        for three, text in zip(offered, said.texts)
+        if text is not None
+    ]
+    chosen = {place for place in places if place >= 0}
+    if len(chosen) < 2 or sum(place < 0 for place in places) > (1 - LEAST_FIT) * len(rows):
+        return []
+    why = f"they share values, and {answered} names {'their columns' if by_column else 'one of them'}"
+    answer = Answer("position" if by_column else "name", accepted=frozenset(said.distinct) if by_column else None)
+    kinds: list[tuple[str, dict[str, tuple[str, ...]]]] = [
+        ("odd_one_out", {"objects": names, "odd": (answered,)}),
+        ("most_central", {"objects": names, "central": (answered,)}),
+    ]
+    meant = f"{answered} the odd one out or the most central object"
+    if len(chosen) == 2 and len(rows) >= LEAST_ROWS:
+        anchor = next(name for place, name in enumerate(names) if place not in chosen)
+        shown = tuple(name for name in names if name != anchor)
+        kinds = [("pick", {"anchor": (anchor,), "shown": shown, "chosen": (answered,)}), kinds[0]]
+        meant = f"{anchor} what the others are compared with, or {answered} the odd one out"
+    doubt = f"columns {', '.join(names)} could be objects ({why}), and {meant}"
+    made = (next(_completed(records, kind, fields, answer, why, wide=False), None) for kind, fields in kinds)
+    found = [each._replace(doubt=doubt) for each in made if each is not None]
+    return found if len(found) > 1 else []
 
 
 def _readings(records: Records) -> list[Reading]:

@@ -22,6 +22,9 @@ class Bounds(NamedTuple):
 DEFAULT_BOUNDS = Bounds()
 
 
+NOT_UTF8 = "not UTF-8; specify its encoding, for example --encoding cp1252 (Excel on Windows)"  # of text, in messages
+
+
 class OverBound(Exception):
     """A message, line or row exceeds a size limit; one line with the figures."""
 

@@ -193,7 +193,9 @@ KIND = frozenset(
         "event status set alg trial node round"
     )
 )
-_PRACTICE = re.compile(r"practi[cs]e.*|prac|warm.?up.*|demo.*|example.*|tutorial.*|familiari[sz]ation.*", re.I)
+_PRACTICE = re.compile(
+    r"practi[cs]e.*|prac|warm.?up.*|demo.*|example.*|tutorial.*|familiari[sz]ation.*|(ü|ue)bung.*", re.I
+)
 _LOOP = re.compile(r"(.+)\.(thisN|thisRepN|thisTrialN|thisIndex|ran)")  # PsychoPy: empty outside of the loop
 _TRAINING = re.compile(r"training.*", re.I)
 _OTHER_HALF = re.compile(r"test.*|valid.*|hold.?out.*|check.*", re.I)

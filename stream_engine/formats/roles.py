@@ -49,8 +49,9 @@ PARTICIPANTS = (
     *("puid", "participantuid", "respondentid", "respondent", "responseid", "userid", "user", "annotator", "rater"),
     *("completedby", "annotationscompletedby", "judge", "observer", "participation", "srid", "runid", "sessionid"),
     *("token", "id", "studyresultid", "emailaddress", "username"),
+    *("vp", "vpn", "vpnr", "versuchsperson", "proband"),
 )
-RESPONSE_TIMES = ("responsetime", "reactiontime")
+RESPONSE_TIMES = ("responsetime", "reactiontime", "reaktionszeit")
 UNITS = {"milliseconds": _words("ms msec millis milliseconds"), "seconds": _words("s sec secs seconds")}
 LONGEST = 60.0  # median of seconds; a larger one is of milliseconds
 LEAST_NUMBERS = 0.9  # share of the values

@@ -90,7 +90,11 @@ class DeadLetters:
         letters = block.dead_letters
         if letters:
             self._append(letters)
-            self.not_utf8 += sum(ENCODING in letter.message for letter in letters)
+            not_utf8 = [letter for letter in letters if ENCODING in letter.message]
+            if not_utf8 and not self.not_utf8:
+                at = place(not_utf8[0].partition, not_utf8[0].offset, self._lines)
+                self._log.warning(f"{at}: {not_utf8[0].message}; rows in another encoding are not read")
+            self.not_utf8 += len(not_utf8)
         record = block.records[0]
         where = unit_of(record).input_of(record.partition)
         if letters and where not in self._logged:

@@ -25,7 +25,8 @@ from connectors.files.readers import LineNumbers, Sizes, kind_of, open_reader, p
 from stream_engine.data.comparisons import Decoded
 from stream_engine.data.csv_grammar import delimiter_of
 from stream_engine.evaluation.questions import BadQuestion, QuestionReader, Questions
-from stream_engine.formats.inference import Evidence, Reading, preferences, readings, unmatched
+from stream_engine.formats.inference import Evidence, Reading, candidates, preferences, readings, unmatched
+from stream_engine.formats.json_places import is_utf8
 from stream_engine.formats.options import UnreadableHeader, UnusableOptions
 from stream_engine.formats.record_columns import Records, header_rows, records_of
 from stream_engine.service.ingest import Ingest
@@ -94,13 +95,35 @@ def prepared(settings: Settings, typed: str = "") -> PreparedSettings:
                 options = asked_options(read[0])
                 said = "" if options == asked_options(settings) else f"read as {as_arguments(options)}"
                 return PreparedSettings(read[0], True, found[0].evidence, said)
-            told = ", or ".join(f"{command_of(each, typed)} ({'; '.join(examples(each, 1))})" for each in read)
-            problem = f"{settings.source[0]}: {found[0].doubt}; nothing was read. Say which: {told}"
-            return PreparedSettings(settings, True, found[0].evidence, "", found[0].doubt, tuple(read), problem)
-    records = first_records(settings)
+            return _rivals(settings, found[0], read, typed)
+    trial = structs.replace(settings, input=structs.replace(events, encoding=_encoding(settings)))
+    records = first_records(trial)
+    if found := candidates(records, events.where):
+        return _rivals(settings, found[0], [_with(trial, each) for each in found], typed)
     if why := preferences(records) or unmatched(records, events.where):
         return PreparedSettings(settings, problem=f"{settings.source[0]}: {why}")
     return PreparedSettings(settings)
+
+
+def _rivals(settings: Settings, first: Reading, read: list[Settings], typed: str) -> PreparedSettings:
+    """Several readings, of which a person chooses."""
+    told = ", or ".join(f"{command_of(each, typed)} ({'; '.join(examples(each, 1))})" for each in read)
+    encoding = read[0].input.encoding
+    doubt = (
+        first.doubt
+        if encoding == settings.input.encoding
+        else f"{first.doubt}; the text is not UTF-8 (--encoding {encoding})"
+    )
+    problem = f"{settings.source[0]}: {doubt}; nothing was read. Say which: {told}"
+    return PreparedSettings(settings, True, first.evidence, "", doubt, tuple(read), problem)
+
+
+def _encoding(settings: Settings) -> str | None:
+    """The encoding of the text, as it was said, or else None if it is UTF-8."""
+    values = (bytes(each.value) for each in _first_of_files(settings) if each.format == "csv")
+    if settings.input.encoding is not None or all(map(is_utf8, values)):
+        return settings.input.encoding
+    return "cp1252"
 
 
 def excluding(evidence: Sequence[Evidence]) -> list[Evidence]:

@@ -18,6 +18,8 @@ from msgspec import structs
 
 from connectors import STORES, split_uri
 from connectors.files.readers import LineNumbers, place
+from stream_engine.formats.options import NOT_UTF8
+from stream_engine.service.dead_letters import ENCODING
 from stream_engine.service.inferred import (
     PreparedSettings,
     answers,
@@ -49,6 +51,7 @@ class Preview:
     whole: bool = True
     refused: Counter[str] = field(default_factory=Counter)
     first_refused: list[str] = field(default_factory=list)
+    not_utf8: int = 0  # rows
     filtered: int = 0
     objects: int = 0
     names: list[str] = field(default_factory=list)
@@ -85,6 +88,7 @@ def preview(settings: Settings, most: int) -> Preview:
         found.ignored = sorted({*found.ignored, *decoded.unknown_fields})
         for letter in block.dead_letters:
             found.refused[letter.reason] += 1
+            found.not_utf8 += ENCODING in letter.message
             if len(found.first_refused) < FIRST:
                 at = place(letter.partition, letter.offset, lines)
                 found.first_refused.append(f"{at}: {letter.message}")
@@ -176,6 +180,7 @@ def as_text(found: Preview, where: str) -> str:
         "events": f"{found.events:,} ({of}), {found.comparisons:,} comparisons"
         + (f", {found.filtered:,} excluded" if found.filtered else ""),
         "rejected": ", ".join(f"{n:,} {reason}" for reason, n in found.refused.items()),
+        "encoding": f"{found.not_utf8:,} rows are not read, because they are {NOT_UTF8}" if found.not_utf8 else "",
         "objects": f"{found.objects:,}: " + ", ".join(found.names) + (", …" if found.objects > 20 else ""),
         "suspicious": ", ".join(" and ".join(f'"{name}"' for name in group) for group in found.suspicious),
         "participants": _people(found),

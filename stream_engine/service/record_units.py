@@ -22,7 +22,7 @@ from stream_engine.data.comparisons import Decoded, Rejected
 from stream_engine.data.csv_grammar import WHOLE, column_names, delimiter_of, rows_of
 from stream_engine.formats import Decoder
 from stream_engine.formats.json_places import ERRORS, places_of
-from stream_engine.formats.options import Bounds, UnreadableHeader, too_many_bytes
+from stream_engine.formats.options import NOT_UTF8, Bounds, UnreadableHeader, too_many_bytes
 
 if TYPE_CHECKING:
     from stream_engine.formats.json_events import Decoder as JsonDecoder
@@ -247,8 +247,7 @@ def _rows_of_csv(record: Record) -> Iterator[tuple[int, dict[str, str] | str]]:
     try:
         names = [name.strip() for name in column_names(record.header)]
     except ValueError as error:
-        utf8 = "is not UTF-8; specify its encoding, for example --encoding latin-1"
-        told = utf8 if isinstance(error, UnicodeError) else error
+        told = f"is {NOT_UTF8}" if isinstance(error, UnicodeError) else error
         raise UnreadableHeader(f"{record.partition}: the header {told}") from None
     if twice := [name for place, name in enumerate(names) if name in names[:place]]:
         raise UnreadableHeader(f"{record.partition}: column {twice[0]!r} occurs twice")
@@ -261,7 +260,7 @@ def _rows_of_csv(record: Record) -> Iterator[tuple[int, dict[str, str] | str]]:
         try:
             cells = next(csv.reader([value[start:end].decode()], delimiter=chr(delimiter)), [])
         except UnicodeDecodeError:
-            yield start, "the row is not UTF-8; specify its encoding, for example --encoding latin-1"
+            yield start, f"the row is {NOT_UTF8}"
         except csv.Error as error:
             yield start, f"not CSV: {error}"
         else:

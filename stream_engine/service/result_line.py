@@ -107,7 +107,7 @@ def _not_read(run: OpenRun) -> str:
     if not rows:
         return ""
     told = f"{_counted(rows, 'row')} {'was' if rows == 1 else 'were'} not read, because the encoding is not UTF-8; "
-    return f"{told}objects that occur only there are missing: run again with --encoding latin-1 --start-over; "
+    return f"{told}objects that occur only there are missing: run again with --encoding cp1252 --start-over; "
 
 
 def _unused_answer_column(run: OpenRun) -> str:

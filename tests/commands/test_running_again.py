@@ -210,8 +210,10 @@ def test_rows_in_another_encoding_are_counted_and_verified(tmp_path):
     plain = ["--columns", "anchor=probe", "--skip-rows", "1", "--delimiter", ";"]
     text = path.read_bytes()
     path.write_bytes(text + b"d;b;c\n")
+    assert "--encoding cp1252" in engine("preview", path, *plain).stdout.split("first events")[0]
     said = engine("run", path, "--state", tmp_path / "plain", "--no-refits", "--max-reject-ratio", 1, *plain).stderr
-    assert said.splitlines()[-1].startswith("1 row ") and states(said.splitlines()[-1], "UTF-8 … --encoding latin-1")
+    assert "--encoding cp1252" in next(line for line in said.splitlines() if "UTF-8" in line)
+    assert said.splitlines()[-1].startswith("1 row ") and states(said.splitlines()[-1], "UTF-8 … --encoding cp1252")
     path.write_bytes(text)
     how = ["--columns", "anchor=probe", "--encoding", "latin-1", "--skip-rows", "1", "--delimiter", ";"]
     run(path, tmp_path / "s", *how)

@@ -626,3 +626,26 @@ add("oTree, an aborted round", "triplets.csv", otree + "1,x9,0,1,cat,dog,owl,,,1
 add("MTurk, rejected answers stay", "Batch_42_batch_results.csv", mturk.replace("Approved", "Rejected", 3))
 timeout = [{**row, "response": "", "ended_on": "timeout"} if n == 2 else row for n, row in enumerate(labjs())]
 add("lab.js, answers in time only", "labjs.csv", table(timeout), NAMED[1:])
+
+# ---- columns whose names mean nothing to the engine: shown as candidates, never read unasked
+
+
+def spreadsheet(answer: Callable[[int, list[str]], str]) -> str:
+    """A German spreadsheet: three objects, of which the n-th trial's odd one stands in column n % 3."""
+    made = []
+    for who, mine in by_person(TRIALS).items():
+        for n, each in enumerate(mine):
+            shown = [name.replace("owl", "öwl") for name in (each.anchor, *each.shown) if name != each.chosen]
+            shown.insert(n % 3, each.chosen.replace("owl", "öwl"))
+            given = {"VP": who, "Auswahl": answer(n, shown), "Reaktionszeit": f"0,{each.ms}", "Bedingung": "AB"[n % 2]}
+            made.append(dict(zip(("links", "mitte", "rechts"), shown)) | given)
+    return table(made, ";")
+
+
+ODD = [tuple(name.replace("owl", "öwl") for name in each) for each in odd_answers()]
+by_side = spreadsheet(lambda n, shown: ("links", "mitte", "rechts")[n % 3])
+add("spreadsheet, German columns", "excel.csv", by_side, ODD, refused=True, encoding="cp1252")
+by_name = spreadsheet(lambda n, shown: shown[n % 3])
+add("spreadsheet, German columns, names", "excel.csv", by_name, ODD, refused=True, encoding="cp1252")
+welche = table(rows("Person|Bezug|eins|zwei|Wahl", "{who}|{anchor}|{left}|{right}|{chosen}"))
+add("spreadsheet, an anchor of no known name", "excel.csv", welche, UNNAMED, refused=True)
