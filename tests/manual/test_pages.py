@@ -37,13 +37,17 @@ NOT_RUN = {  # kinds of blocks that nothing runs, and why
 }
 
 
+SEVERAL = {"digits.svg"}  # two dimensions are too few for its objects: several maps are as good, but for rounding
+
+
 @pytest.mark.parametrize("page", HERE)
 def test_its_blocks_run_and_draw_what_it_shows(page, tmp_path):
     with style():
         run_page(PAGES[page], tmp_path)
     for name in shown(PAGES[page]):
         stored = (PAGES[page].parent / name).read_text()
-        assert unlike((tmp_path / name).read_text(), stored) == "", "python -m tests.support.figures draws it anew"
+        different = unlike((tmp_path / name).read_text(), stored, places=name not in SEVERAL)
+        assert different == "", "python -m tests.support.figures draws it anew"
         assert len(stored) <= MOST_BYTES
 
 

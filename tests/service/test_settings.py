@@ -6,6 +6,7 @@ import re
 import pytest
 from msgspec.structs import fields
 
+from stream_engine.data.comparisons import Triplet
 from stream_engine.refits import CannotRefit, refit_module
 from stream_engine.service.settings import BadSettings, Settings, SnapshotSettings
 from stream_engine.service.settings.loading import load, mapping, plain_settings, shard
@@ -60,9 +61,10 @@ def test_what_is_wrong_is_said_in_one_line(tmp_path, text, said):
 
 @pytest.mark.parametrize("kind", ["embedding", "kernel_learning", "dimensions", "reliability"])
 def test_a_refit_without_counts_names_a_key_of_the_settings(kind):
-    module = refit_module(kind)
+    module, engine = refit_module(kind), Engine(("adds3",), guard=False)
+    engine.learn_many([Triplet("a", "b", "c")])
     with pytest.raises(CannotRefit) as caught:
-        module.refit(Engine(("adds3",), guard=False).snapshot(), module.Params(), 0)
+        module.refit(engine.snapshot(), module.Params(), 0)
     named = re.findall("`(.*?)`", str(caught.value))
     assert named and set(named) <= {field.encode_name for field in fields(Settings)}
 
