@@ -58,7 +58,7 @@ def test_straight_from_a_file_is_the_page_of_a_run_over_it(study, tmp_path):
 def test_the_page_is_there_while_refits_are_still_running(tmp_path, monkeypatch):
     out, real, pages = tmp_path / "r.html", run.run, []
 
-    def slow(settings, bars, meanwhile):
+    def slow(settings, bars, meanwhile, typed):
         real(settings, bars)
         if meanwhile:
             meanwhile(["embedding"])
