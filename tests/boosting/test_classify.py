@@ -209,4 +209,5 @@ def test_the_standard_error_is_that_of_a_mean():
         right = np.arange(m) % 3 > 0
         made = nested.Figures.of(right, np.full(m, 0.7), np.zeros(m))
         assert made.standard_error == pytest.approx(right.std(ddof=1) / math.sqrt(m)) and made.objects == m
-    assert nested.Figures.of(np.array([True]), np.ones(1), np.ones(1)).standard_error == pytest.approx(0.405, abs=1e-3)  # Wilson's
+    one = nested.Figures.of(np.array([True]), np.ones(1), np.ones(1))
+    assert one.standard_error == pytest.approx(0.405, abs=1e-3)  # as of Wilson's interval
