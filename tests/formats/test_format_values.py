@@ -133,7 +133,7 @@ def test_options_that_fit_no_input(format, options, message):
             "',' … anchor;near;far … --delimiter ';' … anchor, near, far",
         ),
         (b"anchor,near,far,far\n", PLAIN, "'far'"),
-        (b"\x89PNG\r\n", PLAIN, "UTF-8 text"),
+        (b"\x89PNG\r\n", PLAIN, "UTF-8 … --encoding"),
     ],
 )
 def test_a_header_that_cannot_serve(header, options, message):
