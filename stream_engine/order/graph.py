@@ -19,6 +19,8 @@ out evenly. Bender, Cole, Demaine, Farach-Colton & Zito 2002, "Two simplified al
 list": O(log n) amortised labels an insertion. `node[x, LABEL]` is the label, `link[x]` = (previous, next).
 """
 
+from contextlib import suppress
+from mmap import MADV_DONTNEED, MADV_HUGEPAGE, MAP_ANONYMOUS, MAP_PRIVATE, mmap
 from typing import NamedTuple
 
 import numpy as np
@@ -141,9 +143,10 @@ def in_order(link, n):
 # as int64, not as literals: numba would compile a kernel anew for every literal that it is called with
 LABEL, FROM, TO, MARK, OUT, OUT_LEN, IN, IN_LEN = np.arange(8)
 # entries of `book`: counters, then the first free block of each exponent (-1: none), then the 64 supports (0: none)
-N_NODES, N_EDGES, POOL_USED, STAMP, WALKED = range(5)  # WALKED: see `judging.keep`
+N_NODES, N_EDGES, POOL_USED, STAMP, WALKED, WIDEST = range(6)  # WALKED: see `judging.keep`; WIDEST: largest exponent
 FREE, SUPPORT, BOOK = 8, 40, 104
 REFUSED = 1 << 16  # refusals remembered, half a megabyte; a later one takes the place of an earlier one
+PIECE = 1 << 18  # nodes, 16 MB: what is copied at once where they move
 SOON = 8  # comparisons: how long before an entry of a table is needed it is asked for
 
 
@@ -166,11 +169,23 @@ class Graph(NamedTuple):
         return int(self.book[N_NODES])
 
 
-def _rows_of_a_line(rows: int) -> np.ndarray:
-    """(rows, 8) int64 zeros that start on a cache line, so that meeting a node costs one miss."""
-    raw = np.zeros(8 * rows + 8, np.int64)
-    skip = -raw.ctypes.data % 64 // 8
-    return raw[skip : skip + 8 * rows].reshape(rows, 8)
+def _nodes(rows: int) -> np.ndarray:
+    """(rows, 8) int64 zeros that start on a cache line, so that meeting a node costs one miss; `_moved` gives them back
+    in pieces."""
+    memory = mmap(-1, 64 * rows, MAP_PRIVATE | MAP_ANONYMOUS)
+    with suppress(OSError):  # a kernel without large pages
+        memory.madvise(MADV_HUGEPAGE)
+    return np.ndarray((rows, 8), np.int64, memory)
+
+
+def _moved(nodes: np.ndarray, rows: int) -> np.ndarray:
+    """The nodes with more room. What was copied is given back at once: there is never twice as much."""
+    out = _nodes(rows)
+    for begin in range(0, len(nodes), PIECE):
+        piece = nodes[begin : begin + PIECE]
+        out[begin : begin + len(piece)] = piece
+        nodes.base.madvise(MADV_DONTNEED, 64 * begin, piece.nbytes)
+    return out
 
 
 def new_graph(nodes: int = 64, edges: int = 64) -> Graph:
@@ -178,7 +193,7 @@ def new_graph(nodes: int = 64, edges: int = 64) -> Graph:
     book = np.zeros(BOOK, np.int64)
     book[FREE:SUPPORT] = -1
     return Graph(
-        _rows_of_a_line(nodes + 1),
+        _nodes(nodes + 1),
         np.zeros((nodes + 1, 2), np.int32),
         np.zeros(4 * edges, np.int32),
         book,
@@ -191,7 +206,7 @@ def new_graph(nodes: int = 64, edges: int = 64) -> Graph:
 
 
 def _longer(array: np.ndarray, size: int) -> np.ndarray:
-    out = _rows_of_a_line(size) if array.shape[1:] == (8,) else np.zeros((size, *array.shape[1:]), array.dtype)
+    out = np.zeros((size, *array.shape[1:]), array.dtype)
     out[: len(array)] = array
     return out
 
@@ -202,7 +217,7 @@ def grown(g: Graph) -> Graph:
     if n + 3 > len(g.node):
         size = 2 * len(g.node)
         g = g._replace(
-            node=_longer(g.node, size),
+            node=_moved(g.node, size),
             link=_longer(g.link, size),
             key=_longer(g.key, size),
             work=np.zeros((4, size), np.int32),
@@ -223,7 +238,7 @@ def grown(g: Graph) -> Graph:
 
 def _most_of_pool(g: Graph) -> int:
     """The most that one edge can take from the pool: two blocks twice as large as the largest."""
-    return 4 << int(max((g.node[:, OUT] & 63).max(), (g.node[:, IN] & 63).max()))
+    return 4 << int(g.book[WIDEST])
 
 
 @njit(cache=True, nogil=True)
@@ -306,6 +321,7 @@ def _larger_block(g, x, side):
         pool[start] = book[FREE + exponent] // 2 if book[FREE + exponent] >= 0 else -1
         book[FREE + exponent] = start
     node[x, side] = new << 6 | (exponent + 1)
+    book[WIDEST] = max(book[WIDEST], exponent + 1)
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -342,6 +358,7 @@ def make_room(graph, us, vs):
             if degree[x, k] > 0:
                 g.node[x, side] = g.book[POOL_USED] << 6 | exponent
                 g.book[POOL_USED] += 1 << exponent
+                g.book[WIDEST] = max(g.book[WIDEST], exponent)
 
 
 @njit(cache=True, nogil=True)

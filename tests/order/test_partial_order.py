@@ -179,9 +179,11 @@ def test_resumed_equals_uninterrupted_at_every_cut():
             assert same_state(captured(), state), "what was captured changed with the guard"
 
 
-def test_nodes_found_ahead_change_nothing():
+def test_nodes_found_ahead_change_nothing(monkeypatch):
     """New pairs all along, in blocks longer than those whose nodes are found at once: not even the live sequence is
-    another than that of comparisons one by one, though tables and pools grow in the midst of a block."""
+    another than that of comparisons one by one, though tables and pools grow in the midst of a block, and nodes move in
+    pieces that are given back."""
+    monkeypatch.setattr(graph, "PIECE", 64)  # a page of them
     for seed, (n, flip) in enumerate([(40, 0.4), (1500, 0.0)]):
         rng = np.random.default_rng(seed)
         rows = interleaved(as_batch(planted_triplets(rng, rng.random((n, 2)), 2 * AT_ONCE + 500, flip=flip), n))
@@ -194,6 +196,13 @@ def test_nodes_found_ahead_change_nothing():
             assert np.array_equal(sequence(guard), sequence(one))
             assert same_state(guard.state(), one.state())
         check_guard(whole)
+
+
+def test_a_pair_with_a_full_block_of_neighbours_takes_more_after_a_restart():
+    guard = PartialOrder()
+    guard.judge_rows(np.array([(0, 1, 0, far) for far in range(2, 66)], np.int32))
+    restored = PartialOrder.from_state(guard.state())
+    assert restored.judge_rows(np.array([[0, 1, 0, 66]])).tolist() == [VERDICTS.index("accepted")]
 
 
 def test_renaming_commutes_with_offering():
