@@ -6,6 +6,7 @@ import tempfile
 from collections.abc import Callable
 from contextlib import ExitStack
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -148,8 +149,11 @@ def _so_far(
     commands: Commands,
     running: list[str],
 ) -> None:
-    """Write the page with the refits that have ended, so that nobody waits for the clusters to see the map."""
-    if "embedding" in running:
+    """Write the page with the refits that have ended, so that nobody waits for the clusters to see the map; before
+    that, load what writes it."""
+    if "embedding" not in Store(state).published().artifacts:
+        for each in ("stream_engine.report.writing", "matplotlib.backends.backend_pdf"):
+            import_module(each)
         return
     report(state, out, "latest", None, workers, objects, commands, style)
     structlog.get_logger().info("report written; it is written again when these end", page=out, refits=running)

@@ -180,11 +180,12 @@ def _nodes(rows: int) -> np.ndarray:
 
 def _moved(nodes: np.ndarray, rows: int) -> np.ndarray:
     """The nodes with more room. What was copied is given back at once: there is never twice as much."""
-    out = _nodes(rows)
+    out, old = _nodes(rows), nodes.base
+    assert isinstance(old, mmap)
     for begin in range(0, len(nodes), PIECE):
         piece = nodes[begin : begin + PIECE]
         out[begin : begin + len(piece)] = piece
-        nodes.base.madvise(MADV_DONTNEED, 64 * begin, piece.nbytes)
+        old.madvise(MADV_DONTNEED, 64 * begin, piece.nbytes)
     return out
 
 

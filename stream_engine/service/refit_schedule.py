@@ -158,7 +158,7 @@ class RefitSchedule:
     def finish(self, progress: Bars | None, meanwhile: Callable[[list[str]], None] | None = None) -> None:
         """Wait for the refits of the final snapshot; a request to stop ends them, those that can with the best so
         far. Refits of an older snapshot are cancelled, because they would be repeated immediately. `meanwhile` is
-        called with the kinds of those that still run, `LULL` seconds after one ended."""
+        called with the kinds of those that run, at once and `LULL` seconds after one ended."""
         self._waits_for_end = False
         newest = self._published.newest
         if newest is not None:
@@ -166,6 +166,8 @@ class RefitSchedule:
                 self._log.info("refit cancelled: the final snapshot is newer", refit=kind)
         self.start_due()
         ended: float | None = None
+        if meanwhile and self.running():
+            meanwhile(self.running())
         while self._workers.running and not self._requests.stop:
             time.sleep(0.05)
             self._heartbeat.tick()

@@ -179,7 +179,7 @@ def run(
     """Consume, snapshot, refit and serve until the input ends or SIGTERM/SIGINT requests a stop.
 
     `start_over` removes the content of the state; `say` is called with one line that describes the outcome, and
-    `meanwhile` after each refit of the final snapshot but the last, with the kinds of those that are still running.
+    `meanwhile` when the refits of the final snapshot run and after each but the last, with the kinds that still run.
     `typed` is the command to repeat with more options if the input can be read in two ways; by default `run`.
 
     Returns the seconds until the final snapshot was published, without its refits. Raises `BadSettings`,

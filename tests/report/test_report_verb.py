@@ -56,13 +56,17 @@ def test_straight_from_a_file_is_the_page_of_a_run_over_it(study, tmp_path):
 
 
 def test_the_page_is_there_while_refits_are_still_running(tmp_path, monkeypatch):
-    out, real, pages = tmp_path / "r.html", run.run, []
+    out, real, pages, begun = tmp_path / "r.html", run.run, [], []
 
     def slow(settings, bars, meanwhile, typed):
-        real(settings, bars)
+        def told(running):
+            begun.append("embedding" in running)
+            meanwhile(running)
+            assert not begun[-1] or not out.exists(), "a page without a map was shown"
+
+        real(settings, bars, meanwhile=meanwhile and told)
         if meanwhile:
-            meanwhile(["embedding"])
-            assert not out.exists(), "a page without a map was shown"
+            assert begun[0], "nothing was loaded while the refits ran"
             meanwhile(["sdp_clustering"])
         pages.append(out.read_text() if meanwhile else None)
 

@@ -85,7 +85,7 @@ def test_an_input_that_ends_is_refitted_at_its_end_and_once():
     assert world.workers.started == [("spectral", 3), ("triplet_boost", 3)]
 
 
-def test_whoever_waits_for_the_end_hears_of_each_refit_but_the_last():
+def test_whoever_waits_for_the_end_hears_of_the_beginning_and_of_each_refit_but_the_last():
     world, heard = World(["spectral", "embedding", "hierarchy"], at_end=True, cores=3), []
     world.publish(1)
 
@@ -93,9 +93,8 @@ def test_whoever_waits_for_the_end_hears_of_each_refit_but_the_last():
         heard.append(sorted(running))
         world.workers.end(heard[-1][0])
 
-    world.workers.end("embedding")
     world.schedule.finish(None, meanwhile)
-    assert heard == [["hierarchy", "spectral"], ["spectral"]]
+    assert heard == [["embedding", "hierarchy", "spectral"], ["hierarchy", "spectral"], ["spectral"]]
     assert world.workers.running == {}
 
 
