@@ -283,7 +283,7 @@ def similarity_of(snapshot: Snapshot, name: str, less: Evidence | None = None) -
 
 def _adds(said: Evidence, n: int) -> np.ndarray:
     """(n, n) AddS of answers: how often a pair was the near one less how often the far one. O(m + n^2)."""
-    near, far = (np.sort(said.rows[:, pair].astype(np.int64), axis=1) @ [n, 1] for pair in ([0, 1], [2, 3]))
+    near, far = (np.sort(said.rows[:, pair].astype(np.int64), axis=1) @ np.array([n, 1]) for pair in ([0, 1], [2, 3]))
     sums = np.bincount(near, said.times, n * n) - np.bincount(far, said.times, n * n)
     upper = sums.reshape(n, n)
     return upper + upper.T

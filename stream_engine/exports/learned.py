@@ -152,7 +152,7 @@ def dimensions(published: Published) -> dict[str, Content]:
     columns = {f"dimension_{number + 1}": column for number, column in enumerate(weights.T)}
     names = names_of(published, "dimensions", len(weights))
     share = weights.sum(axis=0) / max(float(weights.sum()), 1e-300)
-    quality = {"dimension": np.arange(1, weights.shape[1] + 1), "share": share.astype(np.float64)}
+    quality: dict[str, Any] = {"dimension": np.arange(1, weights.shape[1] + 1), "share": share.astype(np.float64)}
     quality |= {name: arrays[name] for name in ("reproducibility", "importance", "importance_error")}
     top = [np.argsort(-column, kind="stable")[:TOP] for column in weights.T]
     quality["objects"] = ["; ".join(names[i] for i in each if column[i] > 0) for each, column in zip(top, weights.T)]
