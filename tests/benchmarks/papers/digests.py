@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 from types import FunctionType, ModuleType
+from typing import Any
 
 Part = ModuleType | FunctionType
 
@@ -36,7 +37,17 @@ def dump(source: str) -> str:
     >>> dump("x = 1") == dump("x = 2")
     False
     """
-    return ast.dump(_Bare().visit(ast.parse(source)))
+    return _told(_Bare().visit(ast.parse(source)))
+
+
+def _told(node: Any) -> str:
+    """A tree as text, the same from every version of Python: `ast.dump` gives empty fields in some."""
+    if isinstance(node, list):
+        return f"[{', '.join(map(_told, node))}]"
+    if not isinstance(node, ast.AST):
+        return repr(node)
+    fields = [f"{name}={_told(value)}" for name, value in ast.iter_fields(node) if value is not None and value != []]
+    return f"{type(node).__name__}({', '.join(fields)})"
 
 
 class _Bare(ast.NodeTransformer):
