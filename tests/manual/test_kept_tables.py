@@ -51,8 +51,8 @@ EXPORT = f"export of everything, {ONE}"
 
 
 def peak(case: str) -> float:
-    """GB of the largest process of a command: a row of its own."""
-    return whole(f"{case}: peak memory").ours
+    """GB of the largest process of a command."""
+    return whole(case).said("peak memory")
 
 
 def how_fast() -> Lines:
@@ -72,7 +72,7 @@ def every_stage() -> Lines:
     asked = {name: whole(f"ask --strategy {name}, 200,000, n = 10,000").ours for name in STRATEGIES}
     inspect = whole(f"inspect, {ONE}")
     kafka = [
-        [_ratio(whole(f"{topic}, {client}, engine")) for topic in ("single, 200,000 events", *LARGER)]
+        [_ratio(whole(f"{topic}, {client}")) for topic in ("single, 200,000 events", *LARGER)]
         for client in ("kafka-python", "confluent")
     ]
     return [
