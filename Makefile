@@ -54,7 +54,7 @@ $(VENV)/installed: $(VENV)/runnable requirements.lock deploy/add-extras
 
 # The locks are for every platform and Python that pyproject.toml allows. The one for the image holds what a run needs,
 # in the versions that were tested; the tool that lists it for the image and the one that installs have locks of their own.
-COMPILE := $(BIN)/uv pip compile --quiet --universal --no-header --no-annotate --generate-hashes --no-emit-index-url
+COMPILE := $(BIN)/uv pip compile --quiet --universal --no-header --no-annotate --no-strip-extras --generate-hashes --no-emit-index-url
 lock: $(VENV)/installed
 	$(BIN)/pip install --quiet uv
 	$(COMPILE) pyproject.toml --all-extras --upgrade --output-file requirements.lock
