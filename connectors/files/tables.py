@@ -170,9 +170,6 @@ def _arrow(file: BinaryIO, start: int, notices: list[str]) -> tuple[int, None, N
 
 def _check_batches(file: BinaryIO, begin: int) -> None:
     """Raise `Unreadable` for a batch that is small in the file and too large to be unpacked."""
-    file.seek(0, os.SEEK_END)
-    if file.tell() <= begin:
-        return
     batches = batches_of(memoryview(mmap(file.fileno(), 0, access=ACCESS_READ))[begin:])
     for number in count(1):
         try:

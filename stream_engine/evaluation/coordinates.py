@@ -9,8 +9,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from stream_engine.evaluation.subset import common
-
 BLOCK = 1 << 14  # objects whose distances to the subset are held at once
 
 
@@ -87,16 +85,16 @@ def kernel_pca(gram: np.ndarray, dimensions: int) -> Coordinates:
     return Coordinates(points, explained)
 
 
-def aligned(points: np.ndarray, before: np.ndarray, common: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
-    """`points` (n, d) turned and mirrored, not scaled, so that points[common[0]] lie nearest to before[common[1]].
+def aligned(points: np.ndarray, before: np.ndarray, common: np.ndarray) -> np.ndarray:
+    """`points` (n, d) turned and mirrored, not scaled, so that points[common] lie nearest to before[common].
 
     Both are compared about the mean of the common objects; fewer than one common object changes nothing. O(c d^2).
 
-    >>> aligned(np.array([[1.0, 0.0], [-1.0, 0.0]]), np.array([[0.0, 2.0], [0.0, -2.0]]), (np.arange(2), np.arange(2)))
+    >>> aligned(np.array([[1.0, 0.0], [-1.0, 0.0]]), np.array([[0.0, 2.0], [0.0, -2.0]]), np.arange(2))
     array([[ 0.,  1.],
            [ 0., -1.]])
     """
-    mine, theirs = points[common[0]], before[common[1]]
+    mine, theirs = points[common], before[common]
     if len(mine) == 0 or points.shape[1] != before.shape[1]:
         return points
     from scipy.linalg import orthogonal_procrustes
@@ -153,5 +151,4 @@ def _turned(points: np.ndarray, ids: np.ndarray, before: PreviousMap | None) -> 
     """`points`, of which the rows `ids` mean something, turned onto those of `before` for the objects both know."""
     if before is None:
         return points
-    mine, theirs = common(ids, before.ids)
-    return aligned(points, before.points, (ids[mine], before.ids[theirs]))
+    return aligned(points, before.points, np.intersect1d(ids, before.ids, assume_unique=True))

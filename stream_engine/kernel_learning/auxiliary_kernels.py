@@ -249,7 +249,7 @@ def check_kernel(kernel: np.ndarray) -> None:
     from scipy.linalg import eigh  # imported only if there is a kernel
 
     values = eigh((kernel + kernel.T) / 2, eigvals_only=True)
-    if values[0] < -NEGATIVE * max(values[-1], size):
+    if values[0] < -NEGATIVE * values[-1]:
         raise BadKernel(
             f"not positive semidefinite: smallest eigenvalue {values[0]:.4g}, {abs(values[0]) / size:.2g} of the "
             f"largest entry; expected >= 0, next: add {-values[0]:.4g} to its diagonal or give features instead"

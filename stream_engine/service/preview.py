@@ -101,7 +101,7 @@ def preview(settings: Settings, most: int) -> Preview:
             for who, answer in answers(piece):
                 if len(found.first) < FIRST:
                     found.first.append(in_words(who, answer))
-                question, said = _asked(answer), frozenset(answer)
+                question, said = _asked(answer), frozenset((frozenset(of[:2]), frozenset(of[2:])) for of in answer)
                 found.repeated += question in asked
                 found.repeated_alike += asked.get(question) == said
                 asked[question] = said

@@ -295,6 +295,10 @@ def test_the_bound_holds_and_falls_along_the_rounds():
     assert rounds.tolist() == [50 * i for i in range(61)]
     assert log_bound[0] == pytest.approx(np.log(3 / 2)) and (np.diff(log_bound) <= 1e-12).all()
     assert (train_error <= np.exp(log_bound)).all() and train_error[0] == 1.0 and train_error[-1] == 0.0
+    watch = np.arange(0, 60, 3)
+    some = triplet_boost.fit(columns, y, rounds=100, seed=1, watch=watch, checks=2)
+    wrong = triplet_boost.predict(some, columns, watch).label != y[watch]
+    assert 0.0 < some.curve.watched_error[-1] == wrong.mean() < some.curve.watched_error[1]
 
 
 # Parts ----------------------------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ import pytest
 import stream_engine as se
 from stream_engine.api.frames import BadFrame
 from tests.support.facts import states
-from tests.support.process import engine, one_line, process, summary
+from tests.support.process import engine, jsonl, one_line, process, summary
 from tests.support.survey_files import FILES, TRIALS, table
 
 
@@ -72,6 +72,15 @@ def test_a_state_remembers_its_reading_and_refuses_a_file_that_contradicts_it(tm
     said = one_line(engine("run", other, "--state", state, "--no-refits", status=2).stderr)
     assert "anchor=target" in said and "anchor=head" in said
     assert summary(state)["comparisons"] == len(TRIALS) + 1
+
+
+def test_a_question_that_is_asked_again_is_counted_whatever_the_answer(tmp_path):
+    four = [("ab", "cd"), ("dc", "ab"), ("cd", "ba"), ("ac", "bd")]
+    events = [{"type": "quadruplet", "near": [*near], "far": [*far]} for near, far in four]
+    events += [{"type": "odd_one_out", "objects": [*shown], "odd": odd} for shown, odd in (("abc", "a"), ("cba", "b"))]
+    events += [{"anchor": anchor, "near": near, "far": far} for anchor, near, far in ("abc", "bac", "bca", "bca")]
+    found = json.loads(engine("preview", jsonl(tmp_path / "e.jsonl", events), "--json").stdout)
+    assert (found["repeated"], found["repeated_alike"]) == (5, 2)
 
 
 def test_excluded_practice_is_told_by_preview_and_run(tmp_path):

@@ -12,6 +12,7 @@ from stream_engine.counts.adds_similarity import AddS3
 from stream_engine.counts.quadruplet_counts import QuadrupletCounts
 from stream_engine.counts.sorted_counts import TooManyCounts
 from stream_engine.counts.triplet_counts import TripletCounts
+from stream_engine.counts.window import TRIM_FLOOR, WindowByArrival
 from stream_engine.data.comparisons import empty_batch
 from stream_engine.data.symmetric_matrices import sparse_matrix
 from stream_engine.data.triplet_columns import columns_from_triplets
@@ -58,6 +59,8 @@ def test_no_overflow_around_the_widest_packed_key(n, log_floor):
     assert same(counts.state(), definition(TripletCounts, as_batch(np.concatenate([small, large]), n)))
     again = TripletCounts.from_state(counts.state())
     assert again._counts.wide == counts._counts.wide and same(again.state(), counts.state())
+    again.merge(counts)
+    assert same(again.state(), definition(TripletCounts, as_batch(np.concatenate([small, large] * 2), n)))
 
 
 @pytest.mark.parametrize("n", [2**15, 2**15 + 1, 2**31 - 1])
@@ -70,6 +73,9 @@ def test_quadruplet_keys_around_the_widest_packed_one(n):
     counts.update(batch)
     assert counts._counts.wide == (n > 2**15)
     assert same(counts.state(), definition(QuadrupletCounts, batch))
+    twice = QuadrupletCounts.from_state(counts.state())
+    twice.merge(counts)
+    assert same(twice.state(), {name: counts.state()[name] * (1 + name.startswith("n_")) for name in counts.state()})
 
 
 def test_more_objects_than_ids():
@@ -150,6 +156,13 @@ def test_no_n_squared_allocation():
     assert w.state()["w"].tolist() == [1, -1, -1, 1]
     sparse = sparse_matrix(**w.state(), n_objects=n)
     assert sparse.sum() == 0 and sparse[n - 1, 5] == 1 and sparse.dtype == np.int64
+
+
+def test_a_window_lets_go_of_what_has_left():
+    window = WindowByArrival(10)
+    for _ in range(4):
+        window.update(as_batch(np.array([[0, 1, 2]] * TRIM_FLOOR, np.int32), 3))
+    assert window.nbytes < 24 * (TRIM_FLOOR + 20) and len(window.state()["rows"]) == 10
 
 
 def test_sixteen_bytes_a_key_at_rest_and_forty_at_the_peak():

@@ -1,5 +1,8 @@
 """The byte format: round trips, equal contents give equal bytes, every flipped bit and every cut is noticed."""
 
+from functools import reduce
+from itertools import product
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -75,6 +78,17 @@ def test_an_artifact_is_not_a_snapshot():
     assert decode_artifact(b"".join(chunks)).report == {"k": 2}
     with pytest.raises(Corrupt, match="holds 'artifact', expected 'snapshot'"):
         decode(b"".join(chunks))
+
+
+def test_a_header_that_is_nested_too_deeply_is_refused():
+    for depth, wrap in product((1, container.DEEPEST), (lambda inner: [inner], lambda inner: {"a": inner})):
+        meta = reduce(lambda inner, _: wrap(inner), range(depth), 0)
+        data = b"".join(container.encode("x", {"a": meta}, {})[0])
+        if depth == 1:
+            assert container.decode(data)[1] == {"a": meta}
+            continue
+        with pytest.raises(Corrupt, match=f"more than {container.DEEPEST} nested"):
+            container.decode(data)
 
 
 def test_objects_dtypes_that_need_pickle_are_refused():

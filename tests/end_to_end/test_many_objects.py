@@ -12,10 +12,12 @@ from stream_engine.counts import kernels
 from stream_engine.counts.gram_matrices import read_only
 from stream_engine.data import symmetric_matrices
 from stream_engine.data.comparisons import Triplet
+from stream_engine.data.triplet_columns import columns_from_triplets
 from stream_engine.refits import refit_module
 from stream_engine.state.engine import Engine
 from stream_engine.state.published import Published
 from tests.support.facts import states
+from tests.support.generators import planted_triplets
 from tests.support.process import engine, jsonl, one_line
 
 
@@ -105,6 +107,15 @@ def test_k1_of_many_objects_is_clustered_in_feature_space(how, monkeypatch):
     assert abs(float(made["objective"]) - float(whole["objective"])) < 1e-9
 
 
+def test_clusters_in_feature_space_are_refined_where_that_is_better():
+    rng = np.random.default_rng(0)
+    rows = planted_triplets(rng, rng.normal(size=(20, 2)), 3000, 0.0)
+    W = Factored(kernels.features1(columns_from_triplets(rows, 20)))
+    each = (similarity_of_snapshot.clustered(W, 4, 0, refine, lambda *_, **__: None) for refine in (False, True))
+    (_, rough), (_, refined) = each
+    assert rough < refined
+
+
 def test_a_file_of_objects_on_the_command_line(tmp_path):
     rows = [{"anchor": f"o{a}", "near": f"o{(a + 3) % 9}", "far": f"o{(a + 1 + a % 2) % 9}"} for a in range(9)]
     engine("run", jsonl(tmp_path / "e.jsonl", rows), "--state", tmp_path / "s", "--no-refits")
@@ -113,8 +124,9 @@ def test_a_file_of_objects_on_the_command_line(tmp_path):
     said = engine("refit", "--state", tmp_path / "s", "spectral", "--objects", chosen, "--set", "k=1").stdout
     assert "clustered" in said
     engine("export", "--state", tmp_path / "s", "--out", tmp_path / "x", "--format", "npz")
-    for wrong, expected in (("absent", "--objects"), (tmp_path / "empty", "names")):
-        (tmp_path / "empty").write_text("\n")
+    (tmp_path / "empty").write_text("\n")
+    (tmp_path / "latin").write_bytes("é\n".encode("latin-1"))
+    for wrong, expected in (("absent", "--objects"), (tmp_path / "empty", "names"), (tmp_path / "latin", "utf-8")):
         done = engine("refit", "--state", tmp_path / "s", "spectral", "--objects", wrong, status=2)
         assert states(one_line(done.stderr), expected)
     line = one_line(engine("refit", "--state", tmp_path / "s", "reliability", "--objects", chosen, status=2).stderr)

@@ -63,6 +63,7 @@ def test_the_figures_are_those_of_all_predictions_together():
     """Each group with a setting of its own, each fold with what was fitted outside it."""
     found, rng = evidence(screens=200), np.random.default_rng(1)
     plan, said = cross_fit.plan(found), rng.normal(0.4, 1.0, len(found.rows))
+    guess = rng.normal(size=len(found.rows))
     groups = iter(range(100))
 
     def choose(part: np.ndarray) -> int:
@@ -72,7 +73,8 @@ def test_the_figures_are_those_of_all_predictions_together():
 
     def predict(setting: int, out: np.ndarray) -> dict[str, np.ndarray]:
         asked.append((setting, out))
-        return {"one": said[out[found.unit]], "coin": np.zeros(np.count_nonzero(out[found.unit]))}
+        mine = out[found.unit]
+        return {"one": said[mine], "guess": guess[mine], "coin": np.zeros(np.count_nonzero(mine))}
 
     got = cross_fit.evaluated(found, plan, -1, choose, predict)
     whole = held_out.figures(said, 1.0, found.times, found.unit)
@@ -85,6 +87,12 @@ def test_the_figures_are_those_of_all_predictions_together():
     assert got["one"].judgement.accuracy == pytest.approx(whole.accuracy)
     assert got["one"].judgement.standard_error == pytest.approx(max(whole.standard_error, by_question))
     assert got["one"].judgement.comparisons == found.times.sum() and got["coin"].judgement.accuracy == 0.5
+    guessed = max(
+        held_out.figures(guess, 1.0, found.times, by).standard_error for by in (found.unit, np.array(question))
+    )
+    for fitted, wider in ((True, np.sqrt(1 + 10 / 9)), (False, 1.0)):  # counts are not fitted to each other's answers
+        again = cross_fit.evaluated(found, plan, -1, choose, predict, fitted=fitted)["guess"].judgement
+        assert again.standard_error == pytest.approx(guessed * wider)
     named = (found.worker >= 0)[found.unit]
     by = held_out.figures(said[named], 1.0, found.times[named], found.worker[found.unit][named])
     again = held_out.figures(said[named], 1.0, found.times[named], np.array(question)[named])

@@ -48,13 +48,13 @@ def test_pictures_do_not_flip(seed):
     turn, _ = np.linalg.qr(rng.normal(size=(3, 3)))
     after = (np.concatenate([before, world(seed + 1, 2, 3)]) - 1.0) @ turn
     common = np.arange(9)
-    back = embedding.aligned(after, before, (common, common))
+    back = embedding.aligned(after, before, common)
     np.testing.assert_allclose(pdist(back), pdist(after), atol=1e-9)
     centre = lambda p: p - p[:9].mean(axis=0)  # noqa: E731
     np.testing.assert_allclose(centre(back)[:9], centre(before), atol=1e-9)
     none = np.arange(0)
-    assert embedding.aligned(after, before, (none, none)) is after
-    assert embedding.aligned(after, before[:, :2], (common, common)) is after
+    assert embedding.aligned(after, before, none) is after
+    assert embedding.aligned(after, before[:, :2], common) is after
 
 
 def test_coordinates_of_a_choice_are_its_own_and_what_else_is_known_lies_on_its_axes():
@@ -64,6 +64,11 @@ def test_coordinates_of_a_choice_are_its_own_and_what_else_is_known_lies_on_its_
         found = embedding.coordinates(gram, ids, 9, 2, **more)["coordinates"]
         np.testing.assert_allclose(pdist(found[rows]), pdist(points[rows]), atol=1e-9)
         assert not np.delete(found, rows, axis=0).any()
+    turned, both = points @ np.array([[0.6, 0.8], [0.8, -0.6]]), [2, 3, 6]
+    before = embedding.earlier({"coordinates": turned, "known": np.isin(np.arange(9), [1, *both])})
+    again = embedding.coordinates(gram, ids, 9, 2, before)["coordinates"][both]
+    np.testing.assert_allclose(again - again.mean(axis=0), turned[both] - turned[both].mean(axis=0), atol=1e-9)
+    assert embedding.earlier({"coordinates": turned[0]}) is embedding.earlier({}) is None
 
 
 def test_squared_distances_against_their_definition():

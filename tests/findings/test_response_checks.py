@@ -7,6 +7,7 @@ import pyarrow as pa
 import pytest
 
 import stream_engine
+from stream_engine.counts.response_patterns import BOUNDS
 from stream_engine.evaluation.participants import checked
 from stream_engine.evaluation.response_checks import LEVEL, response_checks
 from stream_engine.formats.record_columns import records_of
@@ -64,6 +65,8 @@ def test_each_careless_participant_is_flagged_for_the_cause_and_nobody_else(care
     assert BIASED in flagged["p_position"] and flagged["p_position"] <= {BIASED, STRAIGHT}
     assert STRAIGHT in flagged["p_run"] and flagged["p_run"] <= {BIASED, STRAIGHT}
     assert flagged["p_fast"] == {FAST}
+    seconds = np.reshape(careless[0].column("response_time"), (len(PEOPLE), -1))
+    np.testing.assert_allclose(found.seconds, np.median(seconds, axis=1), rtol=0.1)
     reasons = dict(zip(PEOPLE, checked(study.published, False).reasons))
     assert {name for name, why in reasons.items() if why} == {BIASED, FAST, STRAIGHT}
     (told,) = (each for each in findings(Facts(study.published))["participants"] if each.what == "participants_flagged")
@@ -74,6 +77,23 @@ def test_each_careless_participant_is_flagged_for_the_cause_and_nobody_else(care
     assert table.loc[FAST, "p_fast"] <= LEVEL and table.loc[FAST, "under_300_ms"] > 0.3
     assert table.loc[STRAIGHT, "longest_run"] >= 30 and table.loc[BIASED, "position"] == 1
     assert set(found.reasons(PEOPLE.index("p00"))) == set()
+
+
+def test_pace_is_told_by_the_time_between_answers_where_nobody_measured_it():
+    table = answers(0, careless=True)
+    seconds = np.array(table.column("response_time").to_pylist()).reshape(len(PEOPLE), -1)
+    seconds[:, 5] = 0.0  # recorded together
+    times = pa.array(1e9 + np.cumsum(seconds).round(3))
+    study = stream_engine.read(table.drop_columns("response_time").append_column("time", times))
+    found = response_checks(study.snapshot, PEOPLE)
+    gaps = np.diff(np.reshape(times, seconds.shape), axis=1)
+    kept = [each[each > 0] for each in gaps]
+    np.testing.assert_allclose(found.seconds, [np.median(each) for each in kept])
+    np.testing.assert_allclose(found.fast, [np.mean(each < 0.3) for each in kept])
+    assert not found.timed.any() and {PEOPLE[i] for i in np.flatnonzero(found.p_fast <= LEVEL)} == {FAST}
+    quick = table.drop_columns("response_time").append_column("response_time", pa.array([0.004] * len(table)))
+    found = response_checks(stream_engine.read(quick).snapshot, PEOPLE)
+    np.testing.assert_allclose(found.seconds, BOUNDS[0] / 2000)  # the middle of the first of its bins
 
 
 def test_who_is_excluded_is_not_compared_with(careless):

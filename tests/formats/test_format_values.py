@@ -37,6 +37,9 @@ def test_where_comes_before_validation(format):
     }[format]
     done = decoder(format, EventOptions(where={"ok": "yes", "far": "c"}))(value, b"anchor,near,far,ok\n")
     assert done.events == {"triplet": 1} and done.filtered == 2 and [r.index for r in done.rejected] == [2]
+    for missing in () if format == "csv" else ("rt>", "rt<=", "rt"):  # a table has the columns that are filtered by
+        done = decoder(format, EventOptions(where={missing: "100"}))(value, b"anchor,near,far,ok\n")
+        assert done.filtered == 4 and not done.events and not done.rejected
 
 
 @pytest.mark.parametrize(

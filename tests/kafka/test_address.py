@@ -2,12 +2,12 @@
 
 import pytest
 
-from connectors import Position, UnusableSource, open_source
+from connectors import Position, SourceFailed, UnusableSource, open_source
 from connectors.kafka.client import Range, known_to, parse_address, scrubbed
 from connectors.kafka.confluent_client import librdkafka_options
 from connectors.kafka.source import CLIENTS, check_options
-from connectors.kafka.start_offsets import offset_loss
-from tests.support.facts import states
+from connectors.kafka.start_offsets import offset_loss, starting_points
+from tests.support.facts import states, stating
 
 
 @pytest.mark.parametrize(
@@ -106,3 +106,13 @@ def test_where_reading_goes_on_never_skips_what_is_there_and_never_repeats_what_
                                 assert loss.go_on_at == min(max(cut, first), end)
                             elif mark and stored_mark:
                                 assert loss.go_on_at == end < offset
+
+
+def test_a_loss_is_refused_or_told_and_counted():
+    given = parse_address("h:1/t"), {0: Position(5), 1: Position(3)}, {0: Range(7, 9), 1: Range(2, 4)}, 0
+    with pytest.raises(SourceFailed, match=stating("partition 0 … 5 … offsets 7 to 8 … --on-offset-loss")):
+        starting_points(*given, on_loss="fail")
+    points = starting_points(*given, on_loss="earliest")
+    (said,), (lost,) = points.notices, points.losses
+    assert states(said, "partition 0 … 2 offsets are lost … 7") and lost[:4] == ("t/0", 5, 7, 2)
+    assert {each: at.offset for each, at in points.positions.items()} == {0: 7, 1: 3}

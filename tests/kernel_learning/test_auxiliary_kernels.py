@@ -141,6 +141,7 @@ def bad_files(folder):
     np.save(folder / "wide.npy", X)
     np.save(folder / "few.npy", X[:4])
     np.save(folder / "zero.npy", np.zeros((5, 5)))
+    np.save(folder / "pickled.npy", np.array([{"a": 1}]), allow_pickle=True)  # loading it could run anything
     for name, m in (("skew", skew), ("indefinite", indefinite), ("hole", hole)):
         npz(folder / f"{name}.npz", objects=np.array(NAMES), K=m)
     holes = X.copy()
@@ -157,6 +158,7 @@ def bad_files(folder):
     return [
         (spec("x.txt"), "'.txt'"),
         (spec("torn.npy", "linear"), "numpy"),
+        (spec("pickled.npy"), "allow_pickle"),
         (
             spec("wide.npy"),
             r"\(5, 3\).*`kind`",
@@ -202,7 +204,7 @@ def test_rounding_is_not_an_error(tmp_path):
 
 @pytest.mark.parametrize("scale", [1e-9, 1.0, 1e9])
 def test_the_scale_decides_nothing_about_a_kernel(scale):
-    auxiliary_kernels.check_kernel(scale * np.ones((3, 3)))
+    auxiliary_kernels.check_kernel(scale * (np.ones((50, 50)) - 5e-8 * np.eye(50)))  # 1e-9 of the largest eigenvalue
     for bad in ([[1, 1, 0], [1, 1, 1], [0, 1, 1]], [[1, 0.1], [0, 1]]):
         with pytest.raises(BadKernel):
             auxiliary_kernels.check_kernel(scale * np.array(bad, float))

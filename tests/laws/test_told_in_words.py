@@ -375,6 +375,7 @@ def test_every_finding_is_as_it_is_defined(world):
 def test_every_table_is_as_it_is_defined(world):
     made = [maker(name)(world.material) for name in SECTIONS if name not in ("learning", "next")]
     tables = {table.name: table.columns for section in made if section for table in section.tables}
+    assert ("rejected" in tables) == (world.wrong > 0)
     for name in tables.keys() - ELSEWHERE:
         columns = {head: list(values) for head, values in tables[name].items()}
         rows = list(zip(*(columns.pop(head) for head in ROW.get(name, ()))))

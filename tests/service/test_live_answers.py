@@ -21,6 +21,7 @@ from tests.support.pages import run_page
 from tests.support.process import engine, jsonl, until
 from tests.support.served import closed_by_server, served
 
+nearest_made = live_answers._nearest
 NAMES = ["lemon", "lime", "bread", "bun", "cake", "rice", "soup", "beer"]
 QUESTIONS = [
     {"anchor": NAMES[0], "left": NAMES[1], "right": NAMES[2]},
@@ -149,6 +150,20 @@ def test_what_is_newer_answers_from_then_on(world, monkeypatch):
     for path in ("/ask", f"/nearest?object={NAMES[0]}"):
         assert world.http.get(path).status_code == 404
     assert world.http.post("/predict", json=ONE).status_code == 404
+
+
+def test_what_nobody_asks_for_is_let_go(world, monkeypatch):
+    made = []
+    monkeypatch.setattr(live_answers, "_nearest", lambda *of: made.append(nearest_made(*of)) or made[-1])
+    monkeypatch.setattr(live_answers, "IDLE", 0.0)
+
+    def again() -> int:
+        assert world.http.get("/nearest", params={"object": NAMES[0]}).status_code == 200
+        return len(made)
+
+    until(lambda: again() > 1, 10)
+    monkeypatch.setattr(live_answers, "IDLE", 60.0)
+    until(lambda: again() == again(), 10)
 
 
 def test_the_page_of_the_manual_says_what_comes(world, tmp_path):

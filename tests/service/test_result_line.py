@@ -4,9 +4,10 @@ from pathlib import Path
 from types import SimpleNamespace
 
 from stream_engine.report.findings import WARNING, Finding
-from stream_engine.service.result_line import before, result_line
+from stream_engine.service.result_line import before, findings_of, result_line
 from stream_engine.state.artifact import Artifact
 from stream_engine.state.engine import Engine
+from stream_engine.state.published import Published
 from tests.support.facts import states
 
 SOURCES = ("a/x.csv", "kafka://broker:9092/topic", "y.jsonl", "z.csv", "w.csv")
@@ -64,6 +65,11 @@ def test_what_this_run_has_fitted_is_told_and_what_failed():
     said = line(run_of(READ, artifacts=made), failed=failed)
     assert states(said, told) and "k1" not in said
     assert "embedding" not in line(run_of(READ, artifacts=made, refits=False))
+    nothing = (run_of(READ, artifacts={}), run_of(READ, artifacts=made, refits=False), run_of(READ))
+    assert [findings_of(run) for run in nothing] == [{}, {}, {}]
+    some = run_of(READ)
+    some.publishing.published.newest = Published(Engine(("adds3",), None).snapshot(), {"hierarchy": artifact()})
+    assert findings_of(some)["data"]
     assert "k1" not in line(run_of(READ, artifacts={"k1": made["k1"]}))
 
 

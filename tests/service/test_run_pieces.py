@@ -7,7 +7,7 @@ from prometheus_client import CollectorRegistry
 
 from connectors import DeadLetter, Record, SinkUnavailable
 from connectors.disk import Disk
-from connectors.files.dead_letters import DeadLetterFile
+from connectors.files.dead_letters import DeadLetterFile, segment_name
 from stream_engine import Engine, Triplet
 from stream_engine.formats.options import EventOptions
 from stream_engine.service import source_health
@@ -117,6 +117,15 @@ def test_a_full_disk_holds_the_stream_up_until_it_can_take_more(monkeypatch):
     assert [letter.reason for letter in file.letters] == ["missing_field"]  # once, although it was asked twice
     assert [more["problem"] for more in world.said("problem")] == ["full"]
     assert {more["where"] for more in world.said("where")} == {"dead letters"}
+
+
+def test_dead_letters_that_cannot_be_removed_are_told(tmp_path):
+    world = World(DeadLetterFile(tmp_path))
+    (tmp_path / segment_name(1)).mkdir()  # no file
+    world.dead_letters.published({"removed_before": 1})
+    assert not world.log.said
+    world.dead_letters.published({"removed_before": 2})
+    assert world.log.events("warning") and segment_name(1) in world.said("problem")[0]["problem"]
 
 
 def test_a_request_to_stop_ends_the_waiting():

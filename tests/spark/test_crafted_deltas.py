@@ -1,6 +1,7 @@
 """Deltas that are whole Parquet files and hold what no job writes: one line that stops the source, nothing counted."""
 
 from collections.abc import Iterator
+from itertools import product
 
 import numpy as np
 import pyarrow as pa
@@ -70,6 +71,11 @@ def crafted(tables: dict[str, pa.Table]) -> Iterator[tuple[str, dict[str, object
 
 def test_no_crafted_delta_does_harm(record):
     """Refused in one line; or taken, and then the counts are as counters say, and go on to a snapshot."""
+    wrong_sums = {
+        f"{part}.{COLUMNS[part][meaning]}: {how}"
+        for part, how in product(record.value, ("one null", "floats", "int32"))
+        for meaning in spark_deltas.sums_of(part)
+    }
     seen = refused = 0
     for what, tables in crafted(record.value):
         seen += 1
@@ -80,6 +86,7 @@ def test_no_crafted_delta_does_harm(record):
             assert "\n" not in str(error) and "restore it" in str(error), what
             refused += 1
             continue
+        assert what not in wrong_sums
         made.learn(decoded)
         assert made.counters["triplets"] == sum(
             int(made.accumulators["triplet_counts"].state()[name].sum()) for name in ("n_lo", "n_hi")

@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pyarrow import parquet
 
-from connectors import Position, Record, SourceFailed, UnusableSource, open_source
+from connectors import Position, Record, SourceFailed, UnusableSource, open_source, spark_deltas
 from stream_engine import exports
 from stream_engine.commands.by_name import by_name
 from stream_engine.data.comparisons import EVENT_TYPES
@@ -177,7 +177,7 @@ def test_a_run_resumes_after_any_batch_and_its_position_is_in_the_snapshot(tmp_p
     assert dead[0] == dead[1] and dead[0].count("\n") == sum(left["rejected"].values())
 
 
-def test_what_is_wrong_with_deltas_is_said_in_one_line(tmp_path):
+def test_what_is_wrong_with_deltas_is_said_in_one_line(tmp_path, monkeypatch):
     some = spark_written.deltas(
         tmp_path / "d", [[messages(np.random.default_rng(n), 5, faults=False)] for n in range(3)]
     )
@@ -193,6 +193,8 @@ def test_what_is_wrong_with_deltas_is_said_in_one_line(tmp_path):
     with pytest.raises(SourceFailed, match=r"batch=1 is missing.*batch=2"):
         source.poll(0)
     (tmp_path / "away").rename(some / "delta" / "batch=1")
+    monkeypatch.setattr(spark_deltas, "_LOOK", 0.0)
+    assert source.lag() == {partition: 2}
     next((some / "delta" / "batch=1").glob("*/*.parquet")).write_bytes(b"torn")
     with pytest.raises(SourceFailed, match="batch=1"):
         source.poll(0)
