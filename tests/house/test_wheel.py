@@ -123,6 +123,7 @@ def install(python: Path, what: str) -> None:
     more = {"UV_DEFAULT_INDEX": os.environ.get("PIP_INDEX_URL", setting.get("global.index-url"))}
     more |= {"SSL_CERT_FILE": os.environ.get("PIP_CERT", setting.get("global.cert"))}
     more = {name: value for name, value in more.items() if value and name not in os.environ}
+    more |= {} if os.access(Path.home(), os.W_OK) else {"UV_NO_CACHE": "1"}
     said(
         Path(sys.executable).with_name("uv"),
         "pip",
