@@ -81,7 +81,7 @@ def read(facts: Facts) -> Iterator[Finding]:
         text = f"{what} were read and some deleted since; {left} of {some(summary['objects'], 'object')} remain"
     if summary["objects"]:
         ends = 3 * summary["triplets"] + 4 * summary["quadruplets"]
-        text += f"; each object appears in {count(ends / summary['objects'])} comparisons on average"
+        text += f"; each object appears in {some(round(ends / summary['objects']), 'comparison')} on average"
     figures = {name: summary[name] for name in ("events", "objects", "comparisons")}
     yield Finding("read", f"{text}.", figures)
     if rejected:
