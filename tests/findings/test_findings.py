@@ -1,7 +1,6 @@
 """Findings are recomputed from the answers by plain definitions, and claims are made only where checks carry them."""
 
 from itertools import combinations
-from types import SimpleNamespace
 
 import networkx
 import numpy as np
@@ -10,7 +9,6 @@ import pytest
 from scipy.stats import binom
 
 import stream_engine
-from stream_engine.data.comparisons import Quadruplet, Triplet
 from stream_engine.evaluation import participants
 from stream_engine.evaluation.connection import components
 from stream_engine.evaluation.participants import checked, wilson
@@ -172,10 +170,3 @@ def test_the_command_that_ends_an_exclusion_names_everybody():
 def test_every_topic_says_something_true_of_a_state_without_answers():
     found = findings(Facts(Published(Engine(("adds3", "triplet_counts"), None).snapshot(), {})))
     assert set(found) == set(TOPICS) and what(found) == {"read", "no_comparisons"}
-
-
-def test_an_object_appears_in_comparisons_of_three_and_of_four():
-    engine = Engine()
-    engine.learn_many([Triplet("a", "b", "c"), Quadruplet(("a", "b"), ("c", "d"))])
-    told = {each.what: each.text for each in known(SimpleNamespace(published=Published(engine.snapshot(), {})))["data"]}
-    assert told["read"].endswith("; each object appears in 2 comparisons on average.")  # 7 places for 4 objects

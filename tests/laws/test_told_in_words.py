@@ -181,7 +181,7 @@ HELD |= {"model": lambda w: "embedding", "held_out": report("embedding", "held_o
 SAID = {  # finding -> (its figures, the numbers of its sentence in their order)
     "read": (
         {"events": lambda w: len(w.events), "objects": lambda w: len(w.names), "comparisons": lambda w: len(w.said)},
-        lambda w: [len(w.events), *kinds(w), len(w.names), len(w.said), int(appearances(w))],
+        lambda w: [len(w.events), *kinds(w), len(w.names), len(w.said), round(appearances(w))],
     ),
     "rejected": (
         {"events": lambda w: w.wrong, "not_distinct": lambda w: w.wrong},
