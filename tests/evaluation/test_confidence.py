@@ -66,6 +66,8 @@ def test_noise_is_not_stable_and_the_same_matrix_is():
         return improved_partition(w + w.T, labels, 0)
 
     found = Replicates.of(labels, [(noise(), noise()) for _ in range(6)])
+    own = found.share[np.arange(24), labels]
+    assert (found.stability == own).all() and (own < found.share.max(axis=1)).any(), "some are more often elsewhere"
     assert found.stability.mean() < 0.7 and np.abs(found.agreement).max() < 0.3 and found.between.mean() > 0.8
     for k in (1, 2, 3):
         groups = np.arange(24) % k
