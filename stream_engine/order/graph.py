@@ -181,11 +181,11 @@ def _nodes(rows: int) -> np.ndarray:
 def _moved(nodes: np.ndarray, rows: int) -> np.ndarray:
     """The nodes with more room. What was copied is given back at once: there is never twice as much."""
     out, old = _nodes(rows), nodes.base
-    assert isinstance(old, mmap)
     for begin in range(0, len(nodes), PIECE):
         piece = nodes[begin : begin + PIECE]
         out[begin : begin + len(piece)] = piece
-        old.madvise(MADV_DONTNEED, 64 * begin, piece.nbytes)
+        if isinstance(old, mmap):  # not those of a guard that was copied
+            old.madvise(MADV_DONTNEED, 64 * begin, piece.nbytes)
     return out
 
 

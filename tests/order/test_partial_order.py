@@ -4,6 +4,7 @@ Caught here: a missed or invented cycle, a wrong verdict, edges lost in an adjac
 masks, state that is not the whole state. Not caught here: slowness (tests/benchmarks/stage_parts.py).
 """
 
+import copy
 from collections import Counter
 from itertools import pairwise
 
@@ -203,6 +204,17 @@ def test_a_pair_with_a_full_block_of_neighbours_takes_more_after_a_restart():
     guard.judge_rows(np.array([(0, 1, 0, far) for far in range(2, 66)], np.int32))
     restored = PartialOrder.from_state(guard.state())
     assert restored.judge_rows(np.array([[0, 1, 0, 66]])).tolist() == [VERDICTS.index("accepted")]
+
+
+def test_a_copied_guard_grows_as_the_other():
+    rows = interleaved(
+        as_batch(planted_triplets(np.random.default_rng(3), np.random.default_rng(4).random((40, 2)), 900), 40)
+    )
+    guard = PartialOrder()
+    guard.judge_rows(rows[:100])
+    copied = copy.deepcopy(guard)
+    assert np.array_equal(copied.judge_rows(rows[100:]), guard.judge_rows(rows[100:]))
+    assert same_state(copied.state(), guard.state())
 
 
 def test_renaming_commutes_with_offering():
