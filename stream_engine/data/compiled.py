@@ -27,7 +27,7 @@ import threading
 from collections.abc import Callable, Iterator
 from functools import update_wrapper
 from types import CodeType, FunctionType
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 if TYPE_CHECKING:
     from numba.core.dispatcher import Dispatcher
@@ -71,19 +71,11 @@ class Kernel:
         return getattr(self.ready or compiled(self), name)
 
 
-class Options(NamedTuple):
-    """Options of numba's compiler."""
-
-    nogil: bool = False
-    inline: Literal["never", "always"] = "never"
-    fastmath: bool = False
-
-
 def njit(
     *, cache: bool = True, nogil: bool = False, inline: Literal["never", "always"] = "never", fastmath: bool = False
 ) -> "Callable[[Function], Dispatcher[Function]]":
     """`numba.njit` with these options, the compiled code kept from one process to the next (whatever `cache` says)."""
-    options = Options(nogil, inline, fastmath)
+    options = {"nogil": nogil, "inline": inline, "fastmath": fastmath}
 
     def make(function: Callable) -> Callable:
         from stream_engine.data.kernel_cache import cached_kernel

@@ -31,7 +31,7 @@ import re
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from hashlib import blake2b
 from pathlib import Path
@@ -46,8 +46,6 @@ from numba.core.compiler import CompileResult
 from numba.core.serialize import dumps
 from numba.misc.appdirs import AppDirs
 
-from stream_engine.data.compiled import Options
-
 PACKAGE = Path(__file__).parent.parent
 SETTINGS = ("BOUNDSCHECK", "DEBUGINFO_DEFAULT", "LOOP_VECTORIZE", "OPT", "SLP_VECTORIZE")  # what the compiler is told
 VERSIONS = (platform.python_version(), np.__version__, numba.__version__, llvmlite.__version__)
@@ -56,11 +54,11 @@ HOUR, DAY, WEEK = 3600.0, 24 * 3600.0, 7 * 24 * 3600.0
 _FOLDER = re.compile(r"stream-engine-[0-9a-f]{32}")
 
 
-def cached_kernel(function: Callable, options: Options) -> Callable:
+def cached_kernel(function: Callable, options: Mapping[str, Any]) -> Callable:
     """`numba.njit` with these options, its compiled code kept from one process to the next."""
-    kernel = numba.njit(**options._asdict())(function)
+    kernel = numba.njit(**options)(function)
     if not _setting("DISABLE_JIT"):
-        kernel._cache = KernelCache(function)  # type: ignore[attr-defined]  # not documented by numba
+        kernel._cache = KernelCache(function)
     return kernel
 
 
