@@ -41,7 +41,7 @@ FIRST_SENTENCES = {
     "refit": "Fit one model to a published snapshot, in the foreground.",
     "check-config": "Validate a configuration file and print the effective settings.",
     "dead-letters": "Show rejected events: grouped by reason (list), or one by one (show).",
-    "demo": "Run the engine end to end on built-in data: handwritten digits with simulated noisy answers.",
+    "demo": "Analyse a small survey and a stream of simulated answers about handwritten digits.",
     "report": "Write a self-contained HTML report of a state, or of SOURCE..., which it first reads as `run` does.",
     "produce": "Send files of events to a topic.",
     "merge": "Sum states that read disjoint partitions, or redistribute them over N shards.",
@@ -54,6 +54,14 @@ FIRST_SENTENCES = {
     "verify": "Check every snapshot, artifact and dead letter; with SOURCE..., also recount and report differences.",
     "backup": "Make a consistent copy of a state, even while a run is writing to it.",
     "forget": "Permanently delete an object or a participant: counts, name, label, dead letters, snapshots.",
+}
+
+# how `--help` lists them
+GROUPS = {
+    "Start here": ("preview", "report", "run", "collect", "demo"),
+    "Results of a state": ("inspect", "export", "predict", "ask", "refit"),
+    "Streams": ("check-config", "produce", "merge", "spark-counts", "warm-up"),
+    "Care and repair": ("verify", "backup", "dead-letters", "forget", "seek"),
 }
 
 state_option = click.option("--state", required=True, metavar="DIR", help="State directory.")
@@ -77,17 +85,27 @@ class Verbs(click.Group):
         self.commands.update((name, click.Command(name, help=text)) for name, text in FIRST_SENTENCES.items())
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """The verbs as `--help` lists them."""
-        return sorted(VERBS)
+        """The verbs, in the order of `--help`."""
+        return [name for names in GROUPS.values() for name in names] + sorted(_ungrouped())
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """The command of that name; None makes click say that there is none."""
         return verb(cmd_name) if cmd_name in VERBS else None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """List the verbs with their first sentences as click does, without importing them."""
-        names = self.list_commands(ctx)
-        width = formatter.width - 6 - max(map(len, names))
-        listed = [self.commands[name] if name in self.commands else verb(name) for name in names]
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, each.get_short_help_str(width)) for name, each in zip(names, listed)])
+        """List the verbs by what they are for, with their whole first sentences, without importing them."""
+        width = max(map(len, VERBS))
+        more = {"More": tuple(sorted(_ungrouped()))} if _ungrouped() else {}
+        for title, names in (GROUPS | more).items():
+            listed = [self.commands[name] if name in self.commands else verb(name) for name in names]
+            with formatter.section(title):
+                formatter.write_dl([(each.ljust(width), help_of(command)) for each, command in zip(names, listed)])
+
+
+def help_of(command: click.Command) -> str:
+    """The first sentence of a command's help, whole."""
+    return (command.help or "").partition("\n\n")[0].replace("\n", " ")
+
+
+def _ungrouped() -> set[str]:
+    return VERBS.keys() - {name for names in GROUPS.values() for name in names}

@@ -1,126 +1,205 @@
-"""`stream-engine demo`: the main job on real data that ships with scikit-learn, end to end, with a page for people.
+"""`stream-engine demo`: the two main jobs on handwritten digits that ship with scikit-learn, with a page for people.
 
-Judges who err one time in ten compare handwritten digits: "digit a looks more like b than like c". The answers, the
-names of some digits and a few broken lines go into a file; the engine reads it as it would read anyone's. The rate on
-the page is that of reading: from opening the file to the snapshot that holds all of it. What is compiled is compiled
-before, and the refits come after; the page says how long these took.
+A survey: 24 simulated participants answer which of three digits is the odd one out; two of them guess, one sent the
+file twice. It is a table as survey tools export it, and is read and reported as anyone's would be. A stream: 200,000
+answers in JSON lines are counted, checked for contradictions and published as a snapshot.
 """
 
-import json
+import csv
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
-from typing import TypeVar
 
 import click
 import numpy as np
 
 from stream_engine.commands import warm_up
-from stream_engine.commands.export import export
-from stream_engine.exports.summary import summary_of
+from stream_engine.report.findings import Findings, findings
+from stream_engine.report.findings.facts import Commands, Facts
 from stream_engine.service import logs
 from stream_engine.service.settings import loading as configuration
-from stream_engine.state.artifact import Artifact
 from stream_engine.state.published import Published
 from stream_engine.state.store import Store
 
-PER_DIGIT = 20
-COMPARISONS = 600_000
-FLIPPED = 0.1
-Result = TypeVar("Result")
-TOLD = 0.7  # of the digits are told what they are; the classifier is tested on the others
-BROKEN = [
-    '{"anchor": "digit-0", "near": "digit-1"}',
-    "not json at all",
-    '{"anchor": "a", "near": "a", "far": "b"}',
-    '{"type": "rating", "object": "digit-3", "stars": 5}',
-]
+DIGITS = {0: "zero", 1: "one", 4: "four", 6: "six"}
+PER_DIGIT = 10
+PARTICIPANTS, TRIALS, PRACTICE = 24, 85, 3
+GUESSERS, SENT_TWICE = (3, 17), 19
+STREAM = 200_000
+STREAM_OBJECTS = 200
+FLIPPED = 0.1  # of the stream's answers
 
 
 @click.command("demo")
-@click.option("--state", default="demo", show_default=True, metavar="DIR", help="State directory.")
-@click.option("--seed", default=0, show_default=True, help="Random seed of the simulated events and the refits.")
+@click.option("--state", default="demo", show_default=True, metavar="DIR", help="Folder for the data and the results.")
+@click.option("--seed", default=0, show_default=True, help="Random seed of the simulated answers.")
 def command(state: str, seed: int) -> None:
-    """Run the engine end to end on built-in data: handwritten digits with simulated noisy answers."""
-    click.echo(demo(Path(state), seed))
+    """Analyse a small survey and a stream of simulated answers about handwritten digits."""
+    folder = Path(state)
+    folder.mkdir(parents=True, exist_ok=True)
+    logs.configure(level="warning")
+    with compiling():
+        pictures = draw_pictures(folder / "pictures", seed)
+        write_survey(folder / "survey.csv", seed)
+        write_stream(folder / "stream.jsonl", seed)
+    for line in (*survey(folder, pictures), stream(folder)):
+        click.echo(line)
 
 
-def digits(seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """(n, 64) pixels and (n,) digits: a seeded choice of PER_DIGIT handwritten examples of each, from scikit-learn."""
+# ---- the survey
+
+
+def example_digits(seed: int) -> tuple[np.ndarray, np.ndarray, list[str]]:
+    """(n, 64) pixels, (n,) digits and n names: `PER_DIGIT` handwritten examples of each of `DIGITS`."""
     from sklearn.datasets import load_digits
 
     data = load_digits()
     rng = np.random.default_rng(seed)
-    chosen = np.concatenate([rng.permutation(np.flatnonzero(data.target == d))[:PER_DIGIT] for d in range(10)])
-    chosen = rng.permutation(chosen)
-    return data.data[chosen], data.target[chosen]
+    chosen = np.concatenate([rng.permutation(np.flatnonzero(data.target == d))[:PER_DIGIT] for d in DIGITS])
+    target = data.target[chosen]
+    names = [f"{DIGITS[digit]}_{i % PER_DIGIT + 1:02}" for i, digit in enumerate(target.tolist())]
+    return data.data[chosen], target, names
 
 
-def simulated_answers(pixels: np.ndarray, size: int, flipped: float, rng: np.random.Generator) -> np.ndarray:
-    """(m, 3) anchor, near, far: questions about Euclidean distance, answered wrongly with probability `flipped`."""
-    n = len(pixels)
-    anchor, b, c = rng.integers(n, size=(3, size))
-    keep = (anchor != b) & (anchor != c) & (b != c)
-    anchor, b, c = anchor[keep], b[keep], c[keep]
-    square = (pixels**2).sum(axis=1)
-    distance = square[:, None] + square - 2 * pixels @ pixels.T
-    swap = (distance[anchor, b] > distance[anchor, c]) ^ (rng.random(len(anchor)) < flipped)
-    return np.stack([anchor, np.where(swap, c, b), np.where(swap, b, c)], axis=1)
+def perceived_positions(pixels: np.ndarray, digits: np.ndarray) -> np.ndarray:
+    """(n, d) coordinates in which simulated participants see the digits: which digit it is, and how it is written.
+
+    The centres of two digits are 4 apart; the written form adds 0.7 standard deviations in each of three directions.
+    """
+    values = np.unique(digits)
+    centres = 4 / np.sqrt(2) * (digits[:, None] == values)
+    within = (
+        pixels - np.array([pixels[digits == digit].mean(axis=0) for digit in values])[np.searchsorted(values, digits)]
+    )
+    directions = np.linalg.svd(within, full_matrices=False)[2][:3]
+    form = within @ directions.T
+    return np.hstack([centres, 0.7 * form / form.std(axis=0)])
 
 
-def write_events(path: Path, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Write the stream as JSON lines; returns (n,) digits by object number and (n,) bool: told in the stream."""
-    pixels, target = digits(seed)
+def write_survey(path: Path, seed: int) -> None:
+    """Write the answers as a table with a row for each trial, as survey tools export it."""
     rng = np.random.default_rng(seed + 1)
-    told = rng.random(len(target)) < TOLD
-    lines = [
-        f'{{"anchor": "digit-{a}", "near": "digit-{b}", "far": "digit-{c}"}}'
-        for a, b, c in simulated_answers(pixels, COMPARISONS, FLIPPED, rng).tolist()
-    ]
-    extra = [
-        json.dumps({"type": "label", "object": f"digit-{i}", "label": str(target[i])}) for i in np.flatnonzero(told)
-    ]
-    for text in extra + BROKEN:
-        lines[int(rng.integers(len(lines)))] += "\n" + text
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("\n".join(lines) + "\n")
-    return target, told
+    pixels, digits, names = example_digits(seed)
+    points = perceived_positions(pixels, digits)
+    rows = []
+    for number in range(1, PARTICIPANTS + 1):
+        own = []
+        for trial in range(1, PRACTICE + TRIALS + 1):
+            shown = rng.choice(len(names), 3, replace=False)
+            odd = int(rng.integers(3)) if number in GUESSERS else odd_one_out(points[shown], rng)
+            images = [f"{names[i]}.png" for i in shown]
+            seconds = round(float(rng.lognormal(0.6, 0.4)), 3)
+            phase = "practice" if trial <= PRACTICE else "main"
+            own.append([f"P{number:02}", phase, trial, *images, images[odd], seconds])
+        rows += own * (1 + (number == SENT_TWICE))
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(["participant", "phase", "trial", "image_1", "image_2", "image_3", "odd_one_out", "rt"])
+        writer.writerows(rows)
 
 
-def demo(state: Path, seed: int) -> str:
-    """Make the stream, run the engine on it, export, draw; returns the page."""
+def odd_one_out(points: np.ndarray, rng: np.random.Generator) -> int:
+    """The odd one of three points: the pair of the others is chosen with odds that fall with its squared distance;
+    one answer in twenty is a lapse."""
+    if rng.random() < 0.05:
+        return int(rng.integers(3))
+    squared = np.array([((points[i] - points[j]) ** 2).sum() for i, j in ((1, 2), (0, 2), (0, 1))])
+    odds = np.exp(-(squared - squared.min()) / 2)
+    return int(rng.choice(3, p=odds / odds.sum()))
+
+
+def draw_pictures(folder: Path, seed: int) -> Path:
+    """The handwritten digits as pictures named after the objects, for the report."""
+    from PIL import Image
+
+    folder.mkdir(parents=True, exist_ok=True)
+    pixels, _, names = example_digits(seed)
+    for name, values in zip(names, pixels):
+        ink = Image.fromarray((255 - 15 * values.reshape(8, 8)).astype(np.uint8))
+        ink.resize((64, 64), Image.Resampling.BICUBIC).save(folder / f"{name}.png")
+    return folder
+
+
+def survey(folder: Path, pictures: Path) -> Iterator[str]:
+    """Read the survey, fit the default models and write the page; yields what was found, in lines for people."""
+    from stream_engine.report.writing import write
     from stream_engine.service import run
 
-    logs.configure()
-    events, took = state / "events.jsonl", {}
-
-    def timed(what: str, call: Callable[..., Result], *arguments: object) -> Result:
-        began = time.perf_counter()
-        result = call(*arguments)
-        took[what] = time.perf_counter() - began
-        return result
-
-    with compiling():
-        target, told = timed("simulating the events", write_events, events, seed)
-        began = time.perf_counter()
-    warm_up.PARTS["a run"]()
-    took["loading and compiling"] = time.perf_counter() - began
-    settings = configuration.load(
-        None, {"source": [str(events)], "state": str(state), "refits.seed": seed, "snapshot.every": 200_000}
-    )
-    said: list[str] = []
+    state, file = folder / "survey", folder / "survey.csv"
+    settings = configuration.load(None, {"source": [str(file)], "state": str(state)})
     with logs.Bars() as bars:
-        took["reading"] = 0.0
-        # it ends with the refits of the last snapshot
-        took["reading"] = timed("refits", partial(run.run, say=said.append), settings, bars)
-    took["refits"] -= took["reading"]
-    timed("export", export, str(state), str(state / "export"), "latest", "npz", ())
-    published = Store(state).published()
-    shown = timed("report", write_report, published, state, seed)
-    return page(published, target, told, took, state, shown, said)
+        run.run(settings, bars, start_over=True)
+    published, commands = Store(state).published(), Commands(str(state))
+    known = findings(Facts(published, commands, Store(state).noted("progressive")))
+    page = write(
+        published, folder / "report.html", Store(state).noted("progressive"), objects=pictures, commands=commands
+    )
+    yield f"{'survey':9}{read_sentence(known, file)}"
+    yield from result_lines(known)
+    yield f"{'page':9}{page.page}: open it in a browser"
+
+
+def read_sentence(known: Findings, file: Path) -> str:
+    return f"{file}: {known['data'][0].text}"
+
+
+def result_lines(known: Findings) -> Iterator[str]:
+    """The main finding of each topic."""
+    for label, topic in (("answers", "accuracy"), ("people", "participants"), ("groups", "clusters")):
+        for each in known[topic][:1]:
+            yield f"{label:9}{each.text}"
+
+
+# ---- the stream
+
+
+def write_stream(path: Path, seed: int) -> None:
+    """Write JSON lines: questions about the Euclidean distances of digits' pixels, one answer in ten wrong."""
+    from sklearn.datasets import load_digits
+
+    rng = np.random.default_rng(seed + 2)
+    pixels = load_digits().data[:STREAM_OBJECTS]
+    a, b, c = (
+        np.array(
+            [rng.permuted(np.tile(np.arange(STREAM_OBJECTS), (2000, 1)), axis=1)[:, :3] for _ in range(STREAM // 2000)]
+        )
+        .reshape(-1, 3)
+        .T
+    )
+    nearer = ((pixels[a] - pixels[b]) ** 2).sum(axis=1) < ((pixels[a] - pixels[c]) ** 2).sum(axis=1)
+    nearer ^= rng.random(len(a)) < FLIPPED
+    near, far = np.where(nearer, b, c), np.where(nearer, c, b)
+    lines = [
+        f'{{"anchor": "digit-{i}", "near": "digit-{j}", "far": "digit-{k}"}}\n'
+        for i, j, k in zip(a.tolist(), near.tolist(), far.tolist())
+    ]
+    path.write_text("".join(lines))
+
+
+def stream(folder: Path) -> str:
+    """Count the stream into a state of its own; says how fast, and what the counts say."""
+    from stream_engine.service import run
+
+    state, file = folder / "stream", folder / "stream.jsonl"
+    settings = configuration.load(None, {"source": [str(file)], "state": str(state), "refits.kinds": []})
+    with logs.Bars() as bars:
+        seconds = run.run(settings, bars, start_over=True)
+    return f"{'stream':9}{stream_sentence(Store(state).published(), seconds)}"
+
+
+def stream_sentence(published: Published, seconds: float) -> str:
+    from stream_engine.exports.summary import summary_of
+
+    summary = summary_of(published.snapshot)
+    return (
+        f"{summary['events']:,} answers counted in {seconds:.1f} s ({summary['events'] / seconds:,.0f} per second), "
+        f"{summary['contradicting_pairs']:,} questions with conflicting answers, snapshot {published.snapshot.sequence} published"
+    )
+
+
+# ---- compiling
 
 
 @contextmanager
@@ -131,98 +210,8 @@ def compiling() -> Iterator[None]:
     if not kernel_cache.is_empty():
         yield
         return
+    click.echo("compiling once after the installation, 30 to 60 s", err=True)
     with ThreadPoolExecutor(1) as beside:
         done = beside.submit(lambda: list(warm_up.in_processes(warm_up.OF_A_RUN)))
         yield
         done.result()
-
-
-def write_report(published: Published, state: Path, seed: int) -> Path:
-    """The page that shows it all, with a picture of each digit."""
-    from stream_engine.report.findings.facts import Commands
-    from stream_engine.report.writing import write
-
-    objects = pictures(seed, state / "pictures")
-    noted = Store(state).noted("progressive")
-    return write(published, state / "report.html", noted, objects=objects, commands=Commands(str(state))).page
-
-
-def numbers(published: Published) -> np.ndarray:
-    """(n,) the number in each object's name, by id."""
-    return np.array([int(name.removeprefix("digit-")) for name in published.snapshot.objects])
-
-
-def pictures(seed: int, folder: Path) -> Path:
-    """The handwritten digits as pictures named after the objects, for the report."""
-    from PIL import Image
-
-    folder.mkdir(parents=True, exist_ok=True)
-    for number, pixels in enumerate(digits(seed)[0]):
-        ink = Image.fromarray((255 - 15 * pixels.reshape(8, 8)).astype(np.uint8))
-        ink.resize((64, 64), Image.Resampling.BICUBIC).save(folder / f"digit-{number}.png")
-    return folder
-
-
-def page(
-    published: Published,
-    target: np.ndarray,
-    told: np.ndarray,
-    took: dict[str, float],
-    state: Path,
-    shown: Path,
-    said: Sequence[str],
-) -> str:
-    """The summary that a person can read; `took`: what was done, and its seconds; `said`: what the run said,
-    last how it ended."""
-    summary = summary_of(published.snapshot)
-    number, guard = numbers(published), summary["guard"]
-    refused = ", ".join(f"{n} {reason}" for reason, n in summary["rejected"].items())
-    waited = ", ".join(f"{what} {seconds:.1f}" for what, seconds in took.items())
-    rate = summary["events"] / took["reading"]
-    lines = [
-        ("run", said[-1]),
-        *(("", each) for each in said[:-1]),
-        ("objects", f"{summary['objects']} handwritten digits; one in ten simulated answers is wrong"),
-        (
-            "events",
-            f"{summary['events']:,} read in {took['reading']:.1f} s: {rate:,.0f} events/s, including all counts and "
-            "the partial order, without models",
-        ),
-        ("waited", f"{sum(took.values()):.0f} s: {waited}"),
-        ("rejected", f"{refused}: planted on purpose; kept in {state / 'dead_letters'}"),
-        ("contradictions", f"{summary['contradicting_pairs']:,} questions have conflicting answers"),
-        ("guard", "a partial order of comparisons: " + ", ".join(f"{n:,} {verdict}" for verdict, n in guard.items())),
-        ("clusters", _clusters(published.artifacts["sdp_clustering"], target[number])),
-        ("classifier", _classifier(published, target[number].astype(str), ~told[number])),
-        ("snapshot", str(Store(state).snapshot_path(published.snapshot.sequence))),
-        ("export", f"{state / 'export'}: files for NumPy (--format csv writes tables)"),
-        ("report", f"{shown}: open it in a browser"),
-    ]
-    return "\n" + "\n".join(f"{name:16}{text}" for name, text in lines)
-
-
-def _clusters(made: Artifact, truth: np.ndarray) -> str:
-    """The verdict, then what the groups have to do with the ten digits."""
-    from sklearn.metrics import adjusted_rand_score
-
-    agreement = adjusted_rand_score(truth, made.arrays["labels"])
-    return (
-        f"{made.report.get('note') or 'not tested against a continuum'}; the {int(made.arrays['k'])} groups, a number "
-        f"chosen by SPUR, have an adjusted Rand index with the ten digits of {agreement:.2f} (1: identical, 0: chance)"
-    )
-
-
-def _classifier(published: Published, truth: np.ndarray, tested: np.ndarray) -> str:
-    """How many digits that it was never told (`tested`) the best classifier names, beside the booster and a guess."""
-
-    def right(kind: str) -> float:
-        made = published.artifacts[kind]
-        named = np.array([*made.report["classes"], ""])[made.arrays["predicted"][tested]]
-        return float((named == truth[tested]).mean())
-
-    usual = np.unique(truth[tested], return_counts=True)[1].max() / tested.sum()
-    best = published.artifacts["classify"].report["model"]
-    return (
-        f"{right('classify'):.1%} of {tested.sum()} test digits are classified correctly by the best classifier, "
-        f'"{best}" (triplet_boost {right("triplet_boost"):.1%}, majority class {usual:.1%})'
-    )

@@ -31,7 +31,11 @@ _ELSEWHERE = (
 @state_option
 @click.option("--object", "name", metavar="O", help="Object to delete, with its comparisons, label and name.")
 @click.option(
-    "--worker", metavar="W", help="Participant to delete: all answers if worker_votes counts them, otherwise the name."
+    "--participant",
+    "--worker",
+    "worker",
+    metavar="P",
+    help="Participant to delete: all answers if worker_votes counts them, otherwise the name.",
 )
 @click.option("--keep-answers", is_flag=True, help="Delete only the participant's name.")
 @click.option(
@@ -51,9 +55,9 @@ def command(
 ) -> None:
     """Permanently delete an object or a participant: counts, name, label, dead letters, snapshots."""
     if (name is None) == (worker is None):
-        raise click.UsageError("forget: expected either --object or --worker")
+        raise click.UsageError("forget: expected either --object or --participant")
     if keep_answers and worker is None:
-        raise click.UsageError("--keep-answers: expected --worker")
+        raise click.UsageError("--keep-answers: expected --participant")
     lock = Lock(state)
     try:
         click.echo(_forget(Store(state), name, worker, keep_answers, drop, dead_letters))

@@ -50,6 +50,7 @@ from stream_engine.state.store import Store
     metavar="FOLDER|FILE",
     help="Pictures of objects: files named after them, or a table object,image,text.",
 )
+@click.option("-v", "--verbose", is_flag=True, help="Show log lines of level info on a terminal, too.")
 @exclusion_options
 @snapshot_option
 def command(
@@ -66,6 +67,7 @@ def command(
     source: tuple[str, ...],
     exclude: tuple[str, ...],
     include: tuple[str, ...],
+    verbose: bool,
     **given: Any,
 ) -> None:
     """Write a self-contained HTML report of a state, or of SOURCE..., which it first reads as `run` does.
@@ -95,7 +97,7 @@ def command(
                 state = stack.enter_context(tempfile.TemporaryDirectory(prefix="report-"))
                 so_far = partial(_so_far, state, out, workers, objects, style, commands)
                 meanwhile = None if exclude or include else so_far
-                _run(Path(state), {**given, "source": source}, meanwhile, commands.typed)
+                _run(Path(state), {**given, "source": source}, meanwhile, commands.typed, verbose)
                 read = Store(state).published().snapshot.counters
                 if not read["events"]:
                     raise no_answers(source, read["filtered"])
@@ -159,11 +161,13 @@ def _so_far(
     structlog.get_logger().info("report written; it is written again when these end", page=out, refits=running)
 
 
-def _run(folder: Path, given: dict[str, Any], meanwhile: Callable[[list[str]], None] | None, typed: str) -> None:
+def _run(
+    folder: Path, given: dict[str, Any], meanwhile: Callable[[list[str]], None] | None, typed: str, verbose: bool
+) -> None:
     """Read SOURCE... into a state of its own, with the refits of a default run."""
     from stream_engine.service import run
 
-    logs.configure()
+    logs.configure(level="info" if verbose else None)
     settings = settings_of(given, state=str(folder))
     with logs.Bars() as bars:
         run.run(settings, bars, meanwhile=meanwhile, typed=typed)

@@ -110,6 +110,7 @@ def _option(*names: str, key: str, **more: Any) -> Callable[[Any], Any]:
     help="Kafka: what to do if the next offset has expired.",
 )
 @_option("--shard", key="input.shard", metavar="I/N", help="Kafka: share of the partitions that this process reads.")
+@click.option("-v", "--verbose", is_flag=True, help="Show log lines of level info on a terminal, too.")
 @_option("--log-format", key="log.format", type=click.Choice(logs.FORMATS), help="Format of log lines.")
 def command(
     source: tuple[str, ...],
@@ -119,6 +120,7 @@ def command(
     start_over: bool,
     exclude: tuple[str, ...],
     include: tuple[str, ...],
+    verbose: bool,
     **given: Any,
 ) -> None:
     """Read events from SOURCE..., take snapshots, fit models, and serve results.
@@ -141,7 +143,7 @@ def command(
     settings = configuration.load(config, overrides)
     if settings.state:
         apply_exclusion(Store(settings.state), exclude, include, start_over)
-    logs.configure(settings.log.format, settings.log.level)
+    logs.configure(settings.log.format, "info" if verbose else settings.log.level)
     said: list[str] = []
     with logs.Bars() as bars:
         service.run(settings, bars, start_over=start_over, say=said.append)

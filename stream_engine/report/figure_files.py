@@ -31,7 +31,7 @@ from stream_engine.report.labels import Box, OccupiedBoxes, holds, placed
 
 WIDTHS = 30.0, 600.0  # millimetres, the narrowest and the widest
 SIZES = 4.0, 36.0  # points
-MILLIMETRES = {"mm": 1.0, "cm": 10.0, "in": 25.4}
+MILLIMETRES = {"mm": 1.0, "cm": 10.0, "in": 25.4, "pt": 25.4 / 72}
 
 
 class BadStyle(ValueError):
@@ -56,11 +56,15 @@ def style_of(width: str, font: str | None, size: str, regions: bool = False) -> 
 
     >>> style_of("17.4cm", None, "9pt")
     FigureStyle(width=174.0, font='', size=9.0, regions=False)
+    >>> style_of("252pt", None, "8").width
+    88.9
     """
     said, unit = _number(width, "|".join(MILLIMETRES))
-    millimetres = said * MILLIMETRES.get(unit, float("nan"))
+    millimetres = round(said * MILLIMETRES.get(unit, float("nan")), 9)
     if not WIDTHS[0] <= millimetres <= WIDTHS[1]:
-        raise BadStyle(f"--figure-width: got {width[:40]!r}, expected 30mm to 600mm, such as 85mm, 17.4cm or 3.3in")
+        raise BadStyle(
+            f"--figure-width: got {width[:40]!r}, expected 30mm to 600mm, such as 85mm, 17.4cm, 3.3in or 240pt"
+        )
     points, _ = _number(size, "(?:pt)?")
     if not SIZES[0] <= points <= SIZES[1]:
         raise BadStyle(f"--font-size: got {size[:40]!r}, expected 4pt to 36pt")

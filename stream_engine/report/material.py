@@ -25,6 +25,7 @@ from stream_engine.exports.object_places import (
 )
 from stream_engine.report.findings import Findings, findings
 from stream_engine.report.findings.facts import NOWHERE, Commands, Facts
+from stream_engine.report.object_files import labels_of
 from stream_engine.state.artifact import Artifact
 from stream_engine.state.published import Published
 from stream_engine.state.snapshot import Snapshot, triplet_columns
@@ -68,7 +69,7 @@ class Material(NamedTuple):
     facts: Facts
     findings: Findings
     progressive: dict[str, Any]  # how predictions before learning went, as a run noted it; {}: not noted
-    names: tuple[str, ...]
+    names: tuple[str, ...]  # labels of the objects: their names, without the suffix of pictures
     shown: np.ndarray
     answers: ObjectAnswers
     cluster: np.ndarray  # (n,) int, 0 the largest, which texts call 1; -1: in none, or they cannot be assessed
@@ -116,7 +117,7 @@ def material(
     commands: Commands = NOWHERE,
 ) -> Material:
     """What the page is made of. O(n + keys log keys)."""
-    snapshot, names = published.snapshot, tuple(published.snapshot.objects)
+    snapshot, names = published.snapshot, labels_of(published.snapshot.objects)
     n = len(names)
     shown = np.arange(n)
     if n > MOST:

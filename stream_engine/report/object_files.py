@@ -1,13 +1,15 @@
 """Where a picture or a text of each object is: a folder of pictures named after the objects, or a table of them.
 
-A folder holds files whose names without suffix are objects. A table (.csv) has a column `object` and one or both of
+A folder holds files that are named after objects, with or without their suffix: `tree.png` is the picture of `tree` and
+of `tree.png`. A table (.csv) has a column `object` and one or both of
 `image`, a file beside the table, and `text`. Pictures are made small, so that a page with many stays a page: the more
 there are, the smaller, and all of them together take at most `BUDGET` bytes.
 """
 
 import csv
 import io
-from collections.abc import Container
+import unicodedata
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -42,10 +44,11 @@ class ObjectListing(NamedTuple):
     texts: dict[str, str]
 
 
-def read(path: Path, wanted: Container[str]) -> ObjectFiles:
+def read(path: Path, wanted: Collection[str]) -> ObjectFiles:
     """What there is of the `wanted` objects. Raises `BadObjects`."""
     found = listed(path)
-    known = {name: picture for name, picture in found.pictures.items() if name in wanted}
+    object_of = _joined(found, wanted)
+    known = {object_of[name]: picture for name, picture in found.pictures.items() if name in object_of}
     side = next((side for most, side in SIDES if len(known) <= most), SMALLEST)
     pictures: dict[str, bytes] = {}
     room, too_many = BUDGET, 0
@@ -58,10 +61,42 @@ def read(path: Path, wanted: Container[str]) -> ObjectFiles:
             room -= len(jpeg)
     return ObjectFiles(
         pictures,
-        {name: text for name, text in found.texts.items() if name in wanted},
-        sum(name not in wanted for name in {**found.pictures, **found.texts}),
+        {object_of[name]: text for name, text in found.texts.items() if name in object_of},
+        sum(name not in object_of for name in {**found.pictures, **found.texts}),
         too_many,
     )
+
+
+def _joined(found: ObjectListing, wanted: Collection[str]) -> dict[str, str]:
+    """The object of each name in a folder or table: the same name, or the same but for a suffix of pictures, the
+    Unicode form, or spaces at its ends; no object where two would fit."""
+    alike: dict[str, list[str]] = {}
+    for name in wanted:
+        alike.setdefault(_without_suffix(name), []).append(name)
+    joined = {}
+    for name in {**found.pictures, **found.texts}:
+        file = found.pictures[name].name if name in found.pictures else name
+        same = [each for each in (name, file) if each in wanted]
+        same = same or alike.get(_without_suffix(name), [])
+        if len(same) == 1 or name in same or file in same:
+            joined[name] = same[0]
+    return joined
+
+
+def _without_suffix(name: str) -> str:
+    name = unicodedata.normalize("NFC", name).strip()
+    suffix = name[name.rfind(".") :].lower() if "." in name else ""
+    return name[: -len(suffix)].strip() if suffix in SUFFIXES and len(name) > len(suffix) else name
+
+
+def labels_of(names: Sequence[str]) -> tuple[str, ...]:
+    """The names of objects as labels: without the suffix of pictures where all have one and no two labels are alike.
+
+    >>> labels_of(["tree.png", "house.JPG"]), labels_of(["tree.png", "tree.jpg"]), labels_of(["Mr. T", "x.png"])
+    (('tree', 'house'), ('tree.png', 'tree.jpg'), ('Mr. T', 'x.png'))
+    """
+    labels = tuple(name[: name.rfind(".")] for name in names if name[name.rfind(".") :].lower() in SUFFIXES)
+    return labels if len(labels) == len(names) == len(set(labels)) and all(labels) else tuple(names)
 
 
 def listed(path: Path) -> ObjectListing:

@@ -48,8 +48,9 @@ KINDS = 1000  # that are remembered
 LEVELS = {"debug": 10, "info": 20, "warning": 30, "error": 40}
 
 
-def configure(format: str = "text", level: str = "info") -> None:
-    """Set the format and the level of log lines.
+def configure(format: str = "text", level: str | None = None) -> None:
+    """Set the format and the level of log lines. By default lines for people on a terminal are warnings and errors:
+    progress bars and results say the rest; others are of level info.
 
     Libraries log from warning on, in the same format; kafka-python only at level debug, because the source itself logs
     once what it logs at every attempt to reach a broker.
@@ -82,7 +83,7 @@ def configure(format: str = "text", level: str = "info") -> None:
     )
     handler.addFilter(RateLimitFilter())
     logging.basicConfig(handlers=[handler], force=True, level=logging.WARNING)
-    set_level(level)
+    set_level(level or ("warning" if format == "text" and sys.stderr.isatty() else "info"))
 
 
 def set_level(level: str) -> None:

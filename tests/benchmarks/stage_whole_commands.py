@@ -9,7 +9,6 @@ flatters nobody. Kafka is measured by `python -m tests.benchmarks.kafka`, which 
 broker can be started. What progressive validation costs is shown with the guard off, where it weighs most.
 """
 
-import re
 import shutil
 import subprocess
 import sys
@@ -195,9 +194,7 @@ def starting(folder: Path, quick: bool) -> Iterator[dict]:
         "run jsonl, 1,000, n = 20, nothing compiled before", cold, notes="without set-up; the next is as above"
     )
     ours = engine("demo", "--state", folder / "demo")
-    rate = re.search(r"([\d,]+) events/s", ours.output)
-    made = command_row("demo", ours, target=">= 1 M events/s", notes=f"its page says {rate[0] if rate else 'nothing'}")
-    yield made | {"ours": int(rate[1].replace(",", "")) / 1e6 if rate else None, "unit": "M events/s (wall)"}
+    yield command_row("demo", ours, target="wall <= 20", notes="kernels compiled")
 
 
 def kafka() -> list[dict]:

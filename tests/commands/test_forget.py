@@ -149,7 +149,7 @@ def test_a_worker_is_forgotten_with_all_answers(tmp_path):
     stream, state = events(4, quadruplets=False), tmp_path / "s"
     exact = "adds3, adds4, triplet_counts, worker_votes"
     run(tmp_path, "a.jsonl", [*stream, '{"worker": "bob", "anchor": 1}'], state, accumulators=exact)
-    said = engine("forget", "--state", state, "--worker", "bob").stdout
+    said = engine("forget", "--state", state, "--participant", "bob").stdout
     assert " 1 dead letters " in said and files_with(state, "bob") == []
     others = [each for each in stream if isinstance(each, str) or each.get("worker") != "bob"]
     run(tmp_path, "b.jsonl", others, tmp_path / "t", accumulators=exact)
@@ -167,8 +167,8 @@ def test_a_worker_whose_answers_are_not_known_loses_the_name(tmp_path):
     assert "--keep-answers" in said and files_with(state, "bob") == [] != files_with(state, "forgotten-1")
     assert newest(state).section("triplet_counts")["n_lo"].tolist() == before.section("triplet_counts")["n_lo"].tolist()
     said = one_line(engine("forget", "--state", state, "--object", "x", "--keep-answers", status=2).stderr)
-    assert "--worker" in said
-    assert states(one_line(engine("forget", "--state", state, status=2).stderr), "--object … --worker")
+    assert "--participant" in said
+    assert states(one_line(engine("forget", "--state", state, status=2).stderr), "--object … --participant")
 
 
 def test_a_name_that_only_dead_letters_hold(tmp_path):

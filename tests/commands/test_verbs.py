@@ -6,9 +6,11 @@ import sys
 
 import click
 import pytest
+from click.testing import CliRunner
 
 import stream_engine
-from stream_engine.commands import FIRST_SENTENCES, VERBS, verb
+from stream_engine.__main__ import cli
+from stream_engine.commands import FIRST_SENTENCES, GROUPS, VERBS, verb
 from stream_engine.data.threads import ONE_THREAD
 from tests.conftest import ROOT
 from tests.support.process import engine, process
@@ -22,6 +24,15 @@ def test_every_file_of_a_verb_is_registered():
     }
     assert files == {target.partition(":")[0].rpartition(".")[2] for target in VERBS.values()}
     assert {name.replace("-", "_") for name in VERBS} == files
+
+
+def test_help_lists_each_verb_once_by_what_it_is_for():
+    assert sorted(name for names in GROUPS.values() for name in names) == sorted(VERBS)
+    shown = CliRunner().invoke(cli, ["--help"]).output
+    places = [shown.index(f"{title}:") for title in GROUPS]
+    assert places == sorted(places)
+    words = " ".join(shown.split())
+    assert all(f"{name} {' '.join(FIRST_SENTENCES[name].split())}" in words for name in VERBS)
 
 
 @pytest.mark.parametrize("name", VERBS)

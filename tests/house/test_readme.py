@@ -1,31 +1,41 @@
-"""Every command and every Python block of the README, run as it stands there, in order, in one folder."""
+"""Every command and every Python block of the README and of the tour, run as it stands there, in order, in one folder."""
 
 import gzip
 import json
 import re
-import shutil
 import subprocess
 import sys
 
 import pytest
 
+from stream_engine.commands import demo
 from tests.conftest import ROOT
 from tests.support.process import ENVIRONMENT
 from tests.support.spark_written import deltas
 
 README = (ROOT / "README.md").read_text()
-COMMANDS = [
-    line.removeprefix("$ ")
-    for block in re.findall(r"```console\n(.*?)```", README, re.S)
-    for line in block.replace("\\\n", "").splitlines()
-    if line.startswith("$ ")
-]
+TOUR = (ROOT / "stream_engine" / "docs" / "tour.md").read_text()
+
+
+def commands_of(page: str) -> list[str]:
+    """The lines of its console blocks that begin with `$ `."""
+    return [
+        line.removeprefix("$ ")
+        for block in re.findall(r"```console\n(.*?)```", page, re.S)
+        for line in block.replace("\\\n", "").splitlines()
+        if line.startswith("$ ")
+    ]
+
+
+COMMANDS = commands_of(TOUR)
 ELSEWHERE = {
-    "make run": "tests/end_to_end/test_demo.py runs it",
     "stream-engine spark-counts 'events*.jsonl' --out counts": "tests/spark runs Spark; here its deltas are written",
+    "make run": "tests/end_to_end/test_demo.py runs it",
+    "pip install .": "tests/house/test_wheel.py installs what it builds",
+    "stream-engine collect --objects demo/pictures --state study": "tests/collect serves studies",
 }
 KAFKA = [
-    command for command in COMMANDS if "kafka://" in command
+    command for command in COMMANDS + commands_of(README) if "kafka://" in command
 ]  # tests/kafka/test_engine.py runs them on a real broker
 
 
@@ -33,9 +43,9 @@ KAFKA = [
 def folder(tmp_path_factory):
     """A folder with the input files that the commands name."""
     folder = tmp_path_factory.mktemp("readme")
-    events = re.search(r"\$ cat events.jsonl\n(.*?)\n\$", README, re.S)[1]
+    events = re.search(r"\$ cat events.jsonl\n(.*?)\n\$", TOUR, re.S)[1]
     (folder / "events.jsonl").write_text(events + "\n")
-    (folder / "workers.toml").write_text(re.search(r"\$ cat workers.toml\n(.*?)\n\$", README, re.S)[1])
+    (folder / "workers.toml").write_text(re.search(r"\$ cat workers.toml\n(.*?)\n\$", TOUR, re.S)[1])
     screen = {"probe": "a", "images": ["b", "c", "d"], "near": ["b"], "is_catchtrial": False}
     with gzip.open(folder / "screens.jsonl.gz", "wt") as out:
         out.write(json.dumps(screen) + "\n" + json.dumps({**screen, "is_catchtrial": True}) + "\n")
@@ -57,13 +67,30 @@ def test_command(command, folder):
 
 
 def test_python_blocks(folder):
-    for block in re.findall(r"```python\n(.*?)```", README, re.S):
+    run_python_blocks(TOUR, folder)
+
+
+def run_python_blocks(page: str, folder) -> None:
+    for block in re.findall(r"```python\n(.*?)```", page, re.S):
         done = subprocess.run(
             [sys.executable, "-c", block], cwd=folder, env=ENVIRONMENT, capture_output=True, text=True
         )
         assert done.returncode == 0, done.stderr
 
 
-def test_it_is_short_and_names_the_two_commands():
-    assert len(README.splitlines()) <= 220 and "make run" in COMMANDS and "make test" in README
-    assert shutil.which("bash")
+def test_the_readme(tmp_path):
+    """Its commands run on the survey and the stream that `make run` writes."""
+    (tmp_path / "demo").mkdir()
+    demo.write_survey(tmp_path / "demo" / "survey.csv", 0)
+    demo.write_stream(tmp_path / "demo" / "stream.jsonl", 0)
+    demo.draw_pictures(tmp_path / "demo" / "pictures", 0)
+    commands = commands_of(README)
+    assert {"make run", "pip install ."} <= set(commands) and "make test" in README
+    for command in commands:
+        if command not in ELSEWHERE and command not in KAFKA:
+            test_command(command, tmp_path)
+    run_python_blocks(README, tmp_path)
+
+
+def test_the_readme_is_short():
+    assert len(README.split()) <= 600

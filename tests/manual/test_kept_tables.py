@@ -1,4 +1,4 @@
-"""The tables of whole commands, in the README and in the measurements, show the last results that are kept beside the
+"""The table of whole commands in the measurements shows the last results that are kept beside the
 benchmarks, to the last digit that they show. A line is the figures of its cells in order, without the first cell's."""
 
 import json
@@ -55,18 +55,6 @@ def peak(case: str) -> float:
     return whole(case).said("peak memory")
 
 
-def how_fast() -> Lines:
-    """The README's: rates, duckdb's, memory."""
-    return [
-        [whole(JSONL).ours, whole(ARROW).ours, whole(JSONL, "duckdb").rival, peak(JSONL)],
-        [whole(OFF).ours, whole(ARROW_OFF).ours, whole(OFF, "duckdb").rival, peak(OFF)],
-        [whole(MANY).ours, whole(MANY, "duckdb").rival, peak(MANY)],
-        [whole(FIRST).ours, whole(FEW).ours],
-        [whole(LARGE).ours, whole(LARGE).said("wall")],
-        [whole(EXPORT).ours, peak(EXPORT)],
-    ]
-
-
 def every_stage() -> Lines:
     """Whole commands, all rows."""
     asked = {name: whole(f"ask --strategy {name}, 200,000, n = 10,000").ours for name in STRATEGIES}
@@ -89,7 +77,6 @@ def every_stage() -> Lines:
         [whole(FEW).ours, whole(LARGE).ours, whole(LARGE).said("wall")],
         [whole(f"refit {kind}, n = 400, 9,000").ours for kind in ("kernel_learning", "partial_order_embedding")],
         [whole(FIRST).ours, whole(COLD).ours],
-        [whole("demo").ours],
         *kafka,
     ]
 
@@ -102,9 +89,8 @@ def _ratio(row: Whole) -> float:
     return row.ours / row.rival
 
 
-PAGES = {"README.md": ROOT / "README.md", "measurements.md": DOCS / "measurements.md"}
+PAGES = {"measurements.md": DOCS / "measurements.md"}
 TABLES: dict[tuple[str, str], Callable[[], Lines]] = {  # (page, heading): what makes the lines of its first table
-    ("README.md", "Performance"): how_fast,
     ("measurements.md", "Benchmarks of all stages"): every_stage,
 }
 

@@ -16,6 +16,7 @@ PAGES = {
 }
 ELSEWHERE = {  # pages whose blocks another test runs, and which
     "README.md": "tests/house/test_readme.py",
+    "stream_engine/docs/tour.md": "tests/house/test_readme.py",
     "stream_engine/docs/runbook.md": "tests/end_to_end/test_runbook.py",
     "stream_engine/docs/tutorials/kafka_to_grafana.md": "tests/kafka/test_tutorial.py",
     "stream_engine/docs/how-to/spark.md": "tests/spark/test_how_to.py",

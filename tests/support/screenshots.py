@@ -2,7 +2,6 @@
 anew, with Chromium, from a study that really runs."""
 
 import argparse
-import json
 import tempfile
 from functools import partial
 from pathlib import Path
@@ -13,9 +12,6 @@ from PIL import Image
 from playwright.sync_api import Browser, Page, sync_playwright
 from sklearn.datasets import load_digits
 
-from stream_engine.commands.demo import FLIPPED, simulated_answers
-from stream_engine.commands.demo import digits as demo_digits
-from stream_engine.commands.demo import pictures as demo_pictures
 from tests.report.conftest import chromium
 from tests.support.collecting import Collecting, Participant
 from tests.support.process import engine
@@ -60,28 +56,11 @@ def keep(page: Page, name: str) -> None:
     few.save(PICTURES / name, optimize=True)
 
 
-def survey(folder: Path) -> None:
-    """`digits.jsonl`: 30,000 simulated answers of 30 participants about 100 digits, one in ten wrong; two guess."""
-    rng = np.random.default_rng(0)
-    rows = simulated_answers(demo_digits(0)[0][:100], 30_000, FLIPPED, rng)
-    worker = rng.integers(30, size=len(rows))
-    swapped = np.isin(worker, (7, 19)) & (rng.random(len(rows)) < 0.5)
-    rows[swapped, 1:] = rows[swapped, :0:-1]
-    said = [
-        {"anchor": f"digit-{a}", "near": f"digit-{b}", "far": f"digit-{c}", "worker": f"P{w:02d}"}
-        for (a, b, c), w in zip(rows.tolist(), worker.tolist())
-    ]
-    (folder / "digits.jsonl").write_text("".join(json.dumps(each) + "\n" for each in said))
-
-
-def report_of_survey(launched: Browser, folder: Path) -> None:
-    """The first screen of the report, which the README begins with."""
-    survey(folder)
-    demo_pictures(0, folder / "pictures")
-    engine("run", "digits.jsonl", "--state", "digits", cwd=folder)
-    engine("report", "--state", "digits", "--objects", "pictures", "--out", "report.html", cwd=folder)
+def map_of_survey(launched: Browser, folder: Path) -> None:
+    """The first screen of the report on the demonstration's survey, which the README begins with."""
+    engine("demo", "--state", "demo", cwd=folder)
     page = launched.new_page(viewport=DESKTOP)
-    page.goto(f"file://{folder}/report.html")
+    page.goto(f"file://{folder}/demo/report.html")
     keep(page, "report.png")
 
 
@@ -102,7 +81,7 @@ def pages_of_study(launched: Browser, folder: Path) -> None:
         asked.kill()
 
 
-TAKEN = {"report": report_of_survey, "study": pages_of_study}
+TAKEN = {"report": map_of_survey, "study": pages_of_study}
 
 
 def main() -> None:

@@ -7,8 +7,8 @@ import numpy as np
 
 from stream_engine import read
 from stream_engine.api.study import Study
-from stream_engine.commands import demo
 from stream_engine.report.material import Material, material
+from tests.support import digit_answers
 
 Events = list[dict[str, Any]]
 PARTICIPANTS = 30
@@ -59,9 +59,9 @@ def grouped(rng: np.random.Generator, n: int, groups: int, apart: float = 4.0) -
 
 
 def digits(answers: int = 60_000) -> tuple[Events, np.ndarray]:
-    """Answers about 200 handwritten digits, one in ten wrong, as `stream-engine demo` makes them; and the digits."""
-    pixels, target = demo.digits(0)
-    rows = demo.simulated_answers(pixels, answers, demo.FLIPPED, np.random.default_rng(1))
+    """Answers about 200 handwritten digits, one in ten wrong; and the digits."""
+    pixels, target = digit_answers.digits(0)
+    rows = digit_answers.simulated_answers(pixels, answers, digit_answers.FLIPPED, np.random.default_rng(1))
     return [dict(zip(("anchor", "near", "far"), (f"o{i}" for i in row))) for row in rows.tolist()], target
 
 

@@ -178,7 +178,7 @@ class LogSettings(_Section, frozen=True):
     """Log lines on standard error."""
 
     format: LogFormat = "text"  # format of log lines
-    level: LogLevel = "info"  # lowest level to log
+    level: LogLevel | None = None  # lowest level to log; default: info, on a terminal only warnings
 
 
 class Settings(_Section, frozen=True):
