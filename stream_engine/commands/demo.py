@@ -6,7 +6,6 @@ answers in JSON lines are counted, checked for contradictions and published as a
 """
 
 import csv
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -132,16 +131,16 @@ def survey(folder: Path, pictures: Path) -> Iterator[str]:
     with logs.Bars() as bars:
         run.run(settings, bars, start_over=True)
     published, commands = Store(state).published(), Commands(str(state))
-    known = findings(Facts(published, commands, Store(state).noted("progressive")))
-    page = write(
-        published, folder / "report.html", Store(state).noted("progressive"), objects=pictures, commands=commands
-    )
+    progressive = Store(state).noted("progressive")
+    known = findings(Facts(published, commands, progressive))
+    page = write(published, folder / "report.html", progressive, objects=pictures, commands=commands)
     yield f"{'survey':9}{read_sentence(known, file)}"
     yield from result_lines(known)
     yield f"{'page':9}{page.page}: open it in a browser"
 
 
 def read_sentence(known: Findings, file: Path) -> str:
+    """What was read."""
     return f"{file}: {known['data'][0].text}"
 
 
@@ -161,13 +160,10 @@ def write_stream(path: Path, seed: int) -> None:
 
     rng = np.random.default_rng(seed + 2)
     pixels = load_digits().data[:STREAM_OBJECTS]
-    a, b, c = (
-        np.array(
-            [rng.permuted(np.tile(np.arange(STREAM_OBJECTS), (2000, 1)), axis=1)[:, :3] for _ in range(STREAM // 2000)]
-        )
-        .reshape(-1, 3)
-        .T
-    )
+    a, b, c = rng.integers(STREAM_OBJECTS, size=(3, STREAM))
+    b = np.where(b == a, (b + 1) % STREAM_OBJECTS, b)
+    while (same := (c == a) | (c == b)).any():
+        c = np.where(same, (c + 1) % STREAM_OBJECTS, c)
     nearer = ((pixels[a] - pixels[b]) ** 2).sum(axis=1) < ((pixels[a] - pixels[c]) ** 2).sum(axis=1)
     nearer ^= rng.random(len(a)) < FLIPPED
     near, far = np.where(nearer, b, c), np.where(nearer, c, b)
@@ -190,12 +186,14 @@ def stream(folder: Path) -> str:
 
 
 def stream_sentence(published: Published, seconds: float) -> str:
+    """What was counted, and how fast."""
     from stream_engine.exports.summary import summary_of
 
     summary = summary_of(published.snapshot)
     return (
         f"{summary['events']:,} answers counted in {seconds:.1f} s ({summary['events'] / seconds:,.0f} per second), "
-        f"{summary['contradicting_pairs']:,} questions with conflicting answers, snapshot {published.snapshot.sequence} published"
+        f"{summary['contradicting_pairs']:,} questions with conflicting answers, snapshot "
+        f"{published.snapshot.sequence} published"
     )
 
 

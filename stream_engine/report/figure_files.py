@@ -62,9 +62,8 @@ def style_of(width: str, font: str | None, size: str, regions: bool = False) -> 
     said, unit = _number(width, "|".join(MILLIMETRES))
     millimetres = round(said * MILLIMETRES.get(unit, float("nan")), 9)
     if not WIDTHS[0] <= millimetres <= WIDTHS[1]:
-        raise BadStyle(
-            f"--figure-width: got {width[:40]!r}, expected 30mm to 600mm, such as 85mm, 17.4cm, 3.3in or 240pt"
-        )
+        expected = "expected 30mm to 600mm, such as 85mm, 17.4cm, 3.3in or 240pt"
+        raise BadStyle(f"--figure-width: got {width[:40]!r}, {expected}")
     points, _ = _number(size, "(?:pt)?")
     if not SIZES[0] <= points <= SIZES[1]:
         raise BadStyle(f"--font-size: got {size[:40]!r}, expected 4pt to 36pt")

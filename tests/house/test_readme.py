@@ -1,4 +1,4 @@
-"""Every command and every Python block of the README and of the tour, run as it stands there, in order, in one folder."""
+"""Every command and every Python block of the README and of the tour, run as it stands, in order, in one folder."""
 
 import gzip
 import json
