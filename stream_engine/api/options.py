@@ -13,7 +13,8 @@ import numpy as np
 
 from stream_engine.api.frames import EXPECTED, BadFrame, columns_of, is_dicts
 from stream_engine.evaluation.questions import QuestionReader, Questions
-from stream_engine.formats.inference import Reading, candidates, readings
+from stream_engine.formats.explanation import fact_of
+from stream_engine.formats.inference import Reading, matching, readings, understood
 from stream_engine.formats.options import EventOptions
 from stream_engine.formats.record_columns import Records, records_of
 
@@ -82,12 +83,18 @@ def as_known(records: Records, options: EventOptions) -> tuple[EventOptions, str
         return options, ""
     if {"near_i", "near_j", "far_i", "far_j"} <= set(names):
         return options._replace(type="quadruplet"), ""
-    read = readings(records, options.where) or candidates(records, options.where)
-    found = [as_options(each, options) for each in read]
-    if len(found) > 1:
+    known = understood(records, options.where)
+    found = [as_options(each, options) for each in known.readings]
+    if len(found) == 1 and not known.readings[0].doubt:
+        return found[0], f"read as {_as_arguments(found[0], options)}"
+    if found:
         told = ", or ".join(_as_arguments(each, options) for each in found)
-        raise BadFrame(f"read: {read[0].doubt}; say which: {told}")
-    return (found[0], f"read as {_as_arguments(found[0], options)}") if found else (options, "")
+        raise BadFrame(f"read: {known.readings[0].doubt}; say which: {told}")
+    kept = matching(records, options.where).size
+    readable = bool(options.where) and bool(readings(records))
+    if why := known.fact or fact_of(records, options.where, kept, readable):
+        raise BadFrame(f"read: {why}; next: say how to read it with type=... and columns=..., or leave columns out")
+    return options, ""
 
 
 def as_options(reading: Reading, options: EventOptions) -> EventOptions:
@@ -98,6 +105,8 @@ def as_options(reading: Reading, options: EventOptions) -> EventOptions:
         where={**options.where, **reading.where},
         answers_by=reading.answers_by,
         codes=reading.codes,
+        answer_is=reading.answer_is,
+        separator=reading.separator,
     )
 
 
