@@ -14,14 +14,14 @@ import numpy as np
 from stream_engine.api.frames import EXPECTED, BadFrame, columns_of, is_dicts
 from stream_engine.evaluation.questions import QuestionReader, Questions
 from stream_engine.formats.explanation import fact_of
-from stream_engine.formats.inference import Reading, matching, readings, understood
+from stream_engine.formats.inference import Reading, matching, understood
 from stream_engine.formats.options import EventOptions
 from stream_engine.formats.record_columns import Records, records_of
 
 if TYPE_CHECKING:
     from stream_engine.service.settings import Settings
 
-ARGUMENTS = ("type", "columns", "where", "answers_by")  # that `read` and `predict` have
+ARGUMENTS = ("type", "columns", "where", "answers_by", "answer_is")  # that `read` and `predict` have
 LAYOUT = ("delimiter", "encoding", "header", "skip_rows", "format")  # how files of text are laid out
 
 
@@ -31,6 +31,7 @@ def options_of(
     where: Mapping[str, Any] | None,
     answers_by: str,
     codes: Mapping[str, Mapping[str, str]] | None = None,
+    answer_is: str = "nearer",
 ) -> EventOptions:
     """The options of events that `read` and `predict` are given."""
     return EventOptions(
@@ -42,6 +43,7 @@ def options_of(
         },
         answers_by=answers_by,
         codes=codes or {},
+        answer_is=answer_is,
     )
 
 
@@ -79,7 +81,8 @@ def as_known(records: Records, options: EventOptions) -> tuple[EventOptions, str
     """The options of a table with these first records, where none describe it, and what they are. Raises `BadFrame`
     where two readings fit equally well."""
     names = records.columns
-    if options.type is not None or options.columns or options.answers_by != "name" or "type" in names:
+    said = options.type is not None or options.columns or options.answers_by != "name" or options.separator
+    if said or "type" in names:
         return options, ""
     if {"near_i", "near_j", "far_i", "far_j"} <= set(names):
         return options._replace(type="quadruplet"), ""
@@ -90,9 +93,8 @@ def as_known(records: Records, options: EventOptions) -> tuple[EventOptions, str
     if found:
         told = ", or ".join(_as_arguments(each, options) for each in found)
         raise BadFrame(f"read: {known.readings[0].doubt}; say which: {told}")
-    kept = matching(records, options.where).size
-    readable = bool(options.where) and bool(readings(records))
-    if why := known.fact or fact_of(records, options.where, kept, readable):
+    kept = matching(records, options.where)
+    if why := known.fact or (fact_of(kept, {}, kept.size, False) if kept.size else ""):
         raise BadFrame(f"read: {why}; next: say how to read it with type=... and columns=..., or leave columns out")
     return options, ""
 
@@ -123,7 +125,9 @@ def settings_of(paths: list[str], options: EventOptions, layout: Mapping[str, An
 
     columns = {field: "|".join(names) for field, names in options.columns.items()}
     given: dict[str, Any] = {"type": options.type, "columns": columns, "where": dict(options.where), **layout}
-    given |= {"answers_by": options.answers_by, "codes": dict(options.codes)}
+    given |= {"answers_by": options.answers_by, "codes": dict(options.codes), "answer_is": options.answer_is}
+    given |= {"separator": options.separator, "participant_from": options.participant_from}
+    given |= {"drop_duplicates": options.drop_duplicates}
     told = {f"input.{key}": value for key, value in given.items() if value is not None}
     return settings.load(None, {"source": tuple(paths), **told}, {})
 

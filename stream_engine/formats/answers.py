@@ -26,7 +26,7 @@ from stream_engine.formats.vocabulary import (
 )
 
 LEAST_FIT = 0.98  # share of the rows that an interpretation must make sense of
-LEAST_ANSWERS = 0.7  # the same, where the others may be no answers
+LEAST_ANSWERS = 0.4  # the same, where the others may be no answers
 LEAST_RIVAL = 0.1  # so often as its own codes, those of a second order make it doubtful which of the two is meant
 _KEYS = ("1234567890", "qwertyuiop", "asdfghjkl", "zxcvbnm")  # the rows of a keyboard, each a little to the right
 _CODED = {str(code): chr(code).lower() for code in range(65, 91)}  # jsPsych before version 7

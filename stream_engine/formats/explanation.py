@@ -24,24 +24,19 @@ from stream_engine.formats.field_values import flag_of, number_of
 from stream_engine.formats.record_columns import KIND, Column, Records
 from stream_engine.formats.vocabulary import (
     ANSWER,
-    FAR,
     MATERIAL,
-    NEAR,
     OTHER,
     PLACES,
+    SHARE,
     SWAP,
     TRUTH,
+    asks,
     place_in,
-    sign_of,
 )
 
 FEW = 12  # different values of a column of codes
 SHARED = 0.5  # of the values of a column, that are objects
 LONG = 25  # characters, of comments and questions
-_OTHERWISE = frozenset(  # words that mean something else in instructions, and in the values of other columns
-    "rejected reject removed lost worst best positive negative eliminated discarded won winner loser match matching remote "
-    "preferred related unrelated weiter further fremd non not nicht like close most".split()
-)
 _Row = tuple[list[str], list[str], list[str], list[str]]  # anchor, offered, nearer or chosen, the others
 
 
@@ -156,11 +151,10 @@ def _bearing(
 def _of_objects(column: Column, rows: Sequence[_Row], called: bool) -> str:
     """A column that holds objects: explained if it says what the reading says, or where things were shown."""
     filled = [(rows[row], set(value)) for row, value in enumerate(column.values) if value is not None]
+    places = [] if called else range(len(filled[0][0][1]))
     roles = (
-        lambda each: each[0],
-        lambda each: each[2],
-        lambda each: each[3],
-        *((lambda each, place=place: each[1][place : place + 1]) for place in range(len(filled[0][0][1]))),
+        *((lambda each: each[2]), (lambda each: each[3]), (lambda each: each[0])),
+        *((lambda each, place=place: each[1][place : place + 1]) for place in places),
     )
     for role in roles:
         if sum(value == set(role(each)) for each, value in filled) >= LEAST_FIT * len(filled):
@@ -210,18 +204,18 @@ def contradicted(records: Records, kind: str, used: set[str], farther: bool, sai
     """Which column, or text above the rows, asks for the other direction than the reading has; "" where none does."""
     expected = -1 if farther or kind == "odd_one_out" else 1
     for text in said:
-        if kind != "odd_one_out" and _asks(text) * expected < 0:
+        if kind != "odd_one_out" and asks(text) * expected < 0:
             return f'the question "{text[:60]}" asks for the other direction than the answers are read in'
     for name, column in records.columns.items():
         if name in used or OTHER & set(column.words):
             continue
-        signs = Counter(_asks(text) for text in islice(column.distinct, 300))
+        signs = Counter(asks(text) for text in islice(column.distinct, 300))
         if (
             signs[-expected]
             and (len(signs) > 1 or expected == 1)
             and not (kind == "odd_one_out" and not signs[expected])
         ):
-            example = next(text for text in column.distinct if _asks(text) == -expected)
+            example = next(text for text in column.distinct if asks(text) == -expected)
             if kind == "odd_one_out" and " " not in example:
                 continue
             return (
@@ -232,12 +226,11 @@ def contradicted(records: Records, kind: str, used: set[str], farther: bool, sai
     return ""
 
 
-def _asks(text: str) -> int:
-    """The direction that a text asks for: a question, or a word such as "dissimilar"."""
-    words = [word for word in Column(text[:400], []).words if word not in _OTHERWISE]
-    if not (NEAR | FAR).intersection(words) or (len(words) > 1 and " " not in text.strip()):
-        return 0
-    return sign_of(words)
+def asked_sign(records: Records, said: Sequence[str]) -> int:
+    """The direction that all questions ask for, in the cells or above them; 0 where they say none, or both."""
+    texts = [text for each in records.columns.values() for text in islice(each.distinct, 300) if " " in text]
+    signs = {asks(text) for text in (*texts, *said)} - {0}
+    return signs.pop() if len(signs) == 1 else 0
 
 
 def fact_of(records: Records, where: Mapping[str, str], kept: int, readable: bool) -> str:
@@ -285,6 +278,12 @@ def header_again(records: Records) -> list[int]:
 
 def _of_kind(records: Records) -> str:
     columns = [each for each in records.columns.values() if each.distinct]
+    repeated = sum(name in each.distinct for name, each in records.columns.items())
+    if 2 * repeated > len(columns) or (len(columns) == 1 and " " in columns[0].name):
+        return "the first line holds answers, not names of columns: use --no-header, and --columns with 1, 2, 3"
+    shares = [each for each in columns if SHARE & set(each.words) and all(map(_is_part, each.distinct))]
+    if shares and len(shares[0].distinct) > 2:
+        return f"column {shares[0].name} holds shares of votes, and no column says of how many"
     groups = [group for group in shown_in(columns) if is_textual(group)]
     ratings = [each for each in columns if _is_rating(each)]
     answered = [each for each in columns if is_answer(each) and not (TRUTH | OTHER - ANSWER) & set(each.words)]
@@ -314,3 +313,8 @@ def _is_rating(column: Column) -> bool:
         and (len(numbers) > 3 or bool(called and len(numbers) > 2))
         and bool(called or is_answer(column))
     )
+
+
+def _is_part(text: str) -> bool:
+    number = number_of(text, text=True)
+    return number is not None and 0 <= number <= 1

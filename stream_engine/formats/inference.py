@@ -31,7 +31,7 @@ from stream_engine.formats.answers import (
 )
 from stream_engine.formats.cells import LIST_SEPARATOR
 from stream_engine.formats.event_fields import Filter, filter_of, place_of
-from stream_engine.formats.explanation import contradicted, unexplained
+from stream_engine.formats.explanation import asked_sign, contradicted, unexplained
 from stream_engine.formats.field_values import flag_of, number_of
 from stream_engine.formats.record_columns import (
     Column,
@@ -63,7 +63,7 @@ from stream_engine.formats.vocabulary import (
 LEAST_SHARED = 0.5  # of their values, for columns of which nothing else speaks for objects
 MOST_TEXTS = 12  # columns of text among which those of objects are looked for
 LEAST_ROWS = 10  # after which an object that is never chosen may be an anchor
-MOST_OTHERS = 0.5  # share of the answers that may be no answers, and are named
+MOST_OTHERS = 0.6  # share of the answers that may be no answers, and are named
 MOST_VALUES = 5  # of a column that are named
 OWN = {"type", "near_i", "near_j", "far_i", "far_j", "n_near", "n_far"}
 _NO_ANSWER = frozenset(
@@ -267,6 +267,8 @@ def _near_and_far(records: Records) -> Iterator[Proposal]:
         [each for each in columns if words & set(each.words) and sign_of(each.words) == sign and not is_flags(each)]
         for words, sign in ((NEAR | FAR, 1), (NEAR | FAR, -1), (ANCHOR, 0))
     )
+    if {"pos", "neg"} <= set(records.columns):
+        near, far = [records.columns["pos"]], [records.columns["neg"]]
     if len(near) != 1 or len(far) != 1 or not anchors or is_textual(near) != is_textual(anchors):
         return
     anchor = max(anchors, key=lambda each: alike(each, near[0]))
@@ -282,7 +284,7 @@ def _near_and_far(records: Records) -> Iterator[Proposal]:
     if len(votes) == 2:
         fields |= {"n_near": (votes[0],), "n_far": (votes[1],)}
     proposal = Proposal("triplet", fields, Answer(), "the names of the columns", (7,))
-    yield from _with_truth(records, proposal, not {"positive", "negative"} <= {*near[0].words, *far[0].words})
+    yield from _with_truth(records, proposal, not {*near[0].words, *far[0].words} & {"positive", "pos"})
 
 
 def _counts(column: Column) -> bool:
@@ -298,20 +300,25 @@ def _pairs(records: Records) -> Iterator[Proposal]:
     if {"i", "j", "k", "l"} <= set(records.columns):
         held = [records.columns[name] for name in "ijkl"]
         found.append(([held[:2], held[2:]], ()))
-    for pairs, order in found:
+    for place, (pairs, order) in enumerate(found):
+        numbered = place % 2 == 0 and {"1", "2"} <= {word for words in order for word in words}
         names = [tuple(each.name for each in pair) for pair in pairs]
         for column in columns:
             if column.name in sum(names, ()) or not is_answer(column) or (TRUTH | OTHER) & set(column.words):
                 continue
             numbers = column.distinct <= {"1", "2"} or column.distinct <= {"0", "1"} or column.distinct == {"1", "-1"}
             codes = {text: place_in(Column(text, []).words, order) for text in column.distinct} if order else {}
-            doubt = ""
+            doubt, digits = (
+                "",
+                all(any(word.isdecimal() for word in Column(text, []).words) for text in column.distinct),
+            )
             if -1 in codes.values() or set(codes.values()) != {0, 1}:
                 if not numbers:
                     continue
                 values = ["1", "-1" if "-1" in column.distinct else "2"] if "0" not in column.distinct else ["0", "1"]
-                codes, by_number = dict(zip(values, (0, 1))), any(set(each) & set("12") for each in order)
-                doubt = "" if by_number and "1" in values[0] else f"{column.name} could name either of the pairs"
+                codes = dict(zip(values, (0, 1)))
+            if digits and not (numbered and "0" not in codes):
+                doubt = f"{column.name} could name either of the pairs"
             sides = {text: ("near", "far")[place] for text, place in sorted(codes.items(), key=lambda each: each[1])}
             told = ", ".join(
                 f"{text} is {' and '.join(names[('near', 'far').index(side)])}" for text, side in sides.items()
@@ -341,7 +348,8 @@ def _shown(records: Records) -> Iterator[Proposal]:
             answered = True
             yield from _of_answer(within, group, answer)
         yield from _of_counts(within, group)
-        if len(group) == 2 and not answered and (anchors := _anchors(within, group, ())):
+        shares = any(SHARE & set(each.words) and _is_share(each) for each in within.columns.values())
+        if len(group) == 2 and not answered and not shares and (anchors := _anchors(within, group, ())):
             doubt = (
                 "no column says which object was chosen: this looks like a design, or near and far without these names"
             )
@@ -398,10 +406,12 @@ def _differ(one: Column, other: Column) -> bool:
 def _of_answer(records: Records, group: list[Column], answer: Answer) -> Iterator[Proposal]:
     names = tuple(each.name for each in group)
     words = {word for name in answer.columns for word in records.columns[name].words}
-    sign, chosen = sign_of(words), bool(ANSWER & words)
+    sign, chosen = sign_of(words) or min(0, asked_sign(records, ())), bool(ANSWER & words)
     size = len(group) if len(group) > 1 else max(len(value) for value in group[0].values if value)
     several = len(answer.columns) > 1
     anchors = _anchors(records, group, answer.columns)
+    if size == 3 and anchors and not (ANCHOR & set(anchors[0].words) or anchors[0].name in "xX"):
+        anchors = []  # it may be anything beside three objects
     for anchor in anchors[:1]:
         fields = {"anchor": (anchor.name,), "shown": names, "chosen": answer.columns}
         column = records.columns[answer.columns[0]]
@@ -732,10 +742,11 @@ def _read(
     )
     if own and found.doubt:
         found = found._replace(type=kind)
-    yield proposal.rank, found
+    whole = counts["other"] == 0 or not any(each.decision == "questions" for each in evidence)
+    yield (int(whole), *proposal.rank), found
     if doubt and not (answer.doubt or proposal.doubt or not practice(kept, objects)):
         others = {key: value for key, value in filters.items() if not doubt.startswith(filter_of(key, value).source)}
-        yield proposal.rank, found._replace(where=others)
+        yield (int(whole), *proposal.rank), found._replace(where=others)
 
 
 def _with_answers(records: Records, state: list[str], answer: Answer, doubt: str) -> tuple[Filters | None, str]:
@@ -754,7 +765,13 @@ def _with_answers(records: Records, state: list[str], answer: Answer, doubt: str
     quoted = ", ".join(f'"{text}"' for text in most)
     coded = answer.accepted is not None and len(answer.codes_of(column)) > 0
     nothing = all(text.casefold() in _NO_ANSWER for text in most)
-    key = coded and all(len(text) <= 12 and " " not in text for text in most) and _is_key(column)
+    key = (
+        coded
+        and 10 * n <= asked
+        and not any(map(str.isdecimal, most))
+        and all(len(text) <= 12 and " " not in text for text in most)
+        and _is_key(column)
+    )
     if nothing or key:
         wanted = LIST_SEPARATOR.join(answer.codes_of(column)) if coded else ""
         where = {column.name: wanted} if coded else {f"{column.name}!=": LIST_SEPARATOR.join(most)}

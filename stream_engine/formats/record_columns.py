@@ -117,8 +117,8 @@ def _names_of_nothing(columns: Mapping[str, Column]) -> set[str]:
     an object, about as often as other objects."""
     held = [each for each in columns.values() if len(each.distinct) > 2]
     suspects = {text for each in held for text in each.distinct if text.casefold() in EMPTY}
-    named = set()
-    for text in suspects:
+    named = suspects & {text for each in held for value in each.values if value and len(value) > 1 for text in value}
+    for text in suspects - named:
         having = [each for each in held if text in each.distinct]
         for one, other in combinations(having[:MOST_SUSPECTS], 2):
             common = one.distinct & other.distinct
@@ -140,7 +140,7 @@ def _separator(name: str, cells: Sequence[Any], columns: Mapping[str, Sequence[A
     texts = [cell for cell in cells if isinstance(cell, str) and cell]
     if not texts or LIST_SEPARATOR in texts[0] or is_bracketed(texts[0]):
         return None
-    for separator in (";", ",", "/", " - "):
+    for separator in (";", ","):
         parts = [[item.strip() for item in text.split(separator)] for text in texts[:200]]
         sizes, items = {len(each) for each in parts}, {item for each in parts for item in each}
         if len(sizes) != 1 or min(sizes) < 2 or "" in items or 2 * len(items) > len(parts) * min(sizes):

@@ -34,11 +34,13 @@ ANCHOR = _words(
 CENTRAL = _words("central typical representative prototype prototypical medoid zentral typisch typischste")
 ANSWER = _words(
     "answer answered response choice chosen selected selection select pick picked said winner clicked click button keys "
-    "key press keypress keyboard resp decision judgment judgement label value vote voted verdict result outcome choose "
+    "key press keypress keyboard resp decision judgment judgement label value vote voted verdict result outcome choose chose eval "
     "antwort auswahl wahl gewahlt entscheidung reponse choix choisi choisie respuesta eleccion elegido elegida seleccion "
     "risposta scelta keuze antwoord taste"
 )
-TRUTH = _words("correct expected truth solution accuracy acc gold golden hit error richtig korrekt correcto juste")
+TRUTH = _words(
+    "corr corrans correctans incorrect correct expected truth solution accuracy acc gold golden hit error richtig korrekt correcto juste"
+)
 OTHER = _words(
     "rt time latency duration seconds ms onset started stopped index id timestamp confidence certainty rating sure "
     "comment comments reason why remark sicherheit kommentar zeit reaktionszeit temps tiempo date trial attempt order "
@@ -87,6 +89,25 @@ def sign_of(words: Iterable[str]) -> int:
     return (-sign or -1) if back else sign
 
 
+def asks(text: str) -> int:
+    """The direction that a text asks for: a question, or a word such as "dissimilar"; 0 where it is not clear.
+
+    >>> asks("Which is the odd one out?"), asks("Two different birds: which is more similar?"), asks("Which is less like it?")
+    (-1, 0, -1)
+    """
+    words = [word for word in words_of(text[:400]) if word not in _OTHERWISE]
+    nearer, farther, back = ([word for word in words if word in some] for some in (_NEARER, _FARTHER, _REVERSED))
+    if not (nearer or farther or back) or (len(words) > 1 and " " not in text.strip()):
+        return 0
+    return (-1 if back else 0) if nearer and farther else sign_of(words)
+
+
+_OTHERWISE = _words(  # that mean something else in instructions, and in the values of other columns
+    "rejected reject removed lost worst best positive negative eliminated discarded won winner loser match matching remote "
+    "preferred related unrelated weiter further fremd non not nicht like close most"
+)
+
+
 _A_TO_H = tuple(map(_words, "abcdefgh"))
 _LEFT = _words("left l links linke linkes gauche izquierda izq sinistra arrowleft leftarrow 37")
 _RIGHT = _words("right r rechts rechte rechtes droite derecha der destra arrowright rightarrow 39")
@@ -118,7 +139,7 @@ PARTICIPANTS = (
     *("subject", "subj", "subjectnr", "subjectnumber", "prolificpid", "prolificid", "participantpublicid", "pid"),
     *("puid", "participantuid", "respondentid", "respondent", "responseid", "userid", "user", "annotator", "rater"),
     *("completedby", "annotationscompletedby", "judge", "observer", "participation", "srid", "runid", "sessionid"),
-    *("token", "id", "studyresultid", "emailaddress", "username", "assignmentworkerid", "person", "participante"),
+    *("token", "id", "studyresultid", "informant", "raterid", "coder", "emailaddress", "username", "assignmentworkerid", "person", "participante"),
     *("vp", "vpn", "vpnr", "vpcode", "versuchsperson", "proband", "case", "recordid", "sujet", "sujeto", "session"),
 )
 

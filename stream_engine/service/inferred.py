@@ -92,6 +92,10 @@ def prepared(settings: Settings, typed: str = "") -> PreparedSettings:
     for layout in (*_layouts(settings), structs.replace(events, encoding=encoding)):
         trial = structs.replace(settings, input=layout)
         records = first_records(trial)
+        if again := header_again(matching(records, events.where)):
+            rest = records.kept(row for row in range(records.size) if row not in {*again})
+            told = _repeated(trial, records, again, understood(rest, events.where).readings, typed)
+            return PreparedSettings(settings, problem=f"{settings.source[0]}: {told}")
         found = understood(records, events.where)
         read = [_with(trial, each) for each in found.readings]
         if len(read) == 1 and not found.readings[0].doubt:
@@ -100,11 +104,6 @@ def prepared(settings: Settings, typed: str = "") -> PreparedSettings:
             return PreparedSettings(read[0], True, found.readings[0].evidence, said)
         if read and (layout.encoding == encoding or _reads_most(read[0])):
             return _rivals(settings, found.readings[0], read, typed)
-        if again := header_again(records):
-            rest = understood(
-                records.kept(row for row in range(records.size) if row not in again), events.where
-            ).readings
-            fact = fact or _repeated(trial, records, again, rest, typed)
         fact = fact or found.fact
     kept = matching(first_records(settings), events.where).size
     readable = bool(events.where) and bool(readings(first_records(settings)))
@@ -171,8 +170,8 @@ def _encoding(settings: Settings) -> str | None:
 
 
 def excluding(evidence: Sequence[Evidence]) -> list[Evidence]:
-    """The decisions that leave out trials which somebody answered."""
-    return [each for each in evidence if each.decision == "practice"]
+    """The decisions that leave out rows which somebody answered, or judge the participant by them."""
+    return [each for each in evidence if each.decision in ("practice", "catch trials", "questions")]
 
 
 def _layouts(settings: Settings) -> Iterator[Input]:

@@ -203,6 +203,8 @@ class Ingest:
         self._in_flight = in_flight or InFlight()
         self._decoders: dict[str, Decoder] = {}
         self.repeats = Repeats(options.drop_duplicates)
+        self.files: set[str] = set()  # that were read
+        self.participants = False  # whether any event names one
         self.block_bytes = MOST_BLOCK
 
     def blocks(self, records: list[Record]) -> Iterator[Block]:
@@ -305,6 +307,8 @@ class Ingest:
             return decoded, letters
         if self.options.participant_from == "file":
             decoded = of_participant(decoded, Path(record.partition).name.partition(".")[0])
+        self.files.add(record.partition)
+        self.participants |= decoded.provenance is not None and bool(decoded.provenance.workers)
         return self.repeats.without(decoded), letters
 
     def _decoder(self, name: str) -> Decoder:
