@@ -180,8 +180,8 @@ def check_names(engine: Learning) -> None:
     if groups := suspicious_names(engine.names):
         most = ", ".join(" and ".join(map(repr, group)) for group in groups[:3])
         warnings.warn(
-            f"{len(groups):,} of {len(set(engine.names)):,} objects differ from others only in capitals, spaces or Unicode "
-            f"form, such as {most}; give them one name if they are the same object",
+            f"{len(groups):,} of {len(set(engine.names)):,} objects differ from others only in capitals, spaces or "
+            f"Unicode form, such as {most}; give them one name if they are the same object",
             stacklevel=3,
         )
 

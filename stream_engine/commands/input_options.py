@@ -56,7 +56,7 @@ _READING = (
         "answers_by",
         dict(
             type=click.Choice(list(FIRST_OF)),
-            help="How odd, central and chosen name an object: by name, position (from 1), index (from 0) or flag (0/1).",
+            help="How odd, central and chosen name an object: by name, position (from 1), index (from 0), flag (0/1).",
         ),
     ),
     (

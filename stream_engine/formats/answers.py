@@ -1,7 +1,7 @@
 """How columns of answers name the objects beside them: by name, number, place, key, or yes and no for each object.
 
-`families`: the groups of columns that may hold what was shown. `answers_of`: the ways in which columns say which of them
-was meant; several where the values do not decide.
+`families`: the groups of columns that may hold what was shown. `answers_of`: the ways in which columns say which of
+them was meant; several where the values do not decide.
 """
 
 from collections import Counter
@@ -93,9 +93,9 @@ def shown_in(columns: Sequence[Column]) -> list[list[Column]]:
             continue
         called = OBJECTS & {word for each in group for word in each.words} or LISTS & set(group[0].words)
         common = set.intersection(*values)
-        if not all(map(is_flags, group)) and (len(group) == 1 or called or order in PLACES or len(common) > 1):
-            if len(group) == 1 or called or common:
-                found.append(group)
+        single, alike = len(group) == 1, order in PLACES or len(common) > 1
+        if not all(map(is_flags, group)) and (single or called or (alike and common)):
+            found.append(group)
     return sorted(found, key=lambda group: (-is_textual(group), -len(group)))
 
 
@@ -283,7 +283,7 @@ def column_of(text: str, names: tuple[str, ...]) -> int:
     if not text.isdecimal() and (place := place_of(text, names, 1)) >= 0:
         return place
     told, words = set(words_of(text)), [set(words_of(name)) for name in names]
-    own = [each - set.intersection(*words) for each in words] if len(words) > 1 else words
+    own = [each - set[str].intersection(*words) for each in words] if len(words) > 1 else words
     worded = [place for place, each in enumerate(own) if _folded(text) in each or (told and told <= words[place])]
     return worded[0] if len(worded) == 1 else -1
 
@@ -307,7 +307,7 @@ def is_answer(column: Column) -> bool:
 
 
 def parallel(records: Records, group: Sequence[Column]) -> Iterator[list[Column]]:
-    """Groups of as many columns as these, numbered or placed in the same way: `chosen1, chosen2` beside `opt1, opt2`."""
+    """Groups of as many columns as these, numbered or placed alike: `chosen1, chosen2` beside `opt1, opt2`."""
     own = [each.name for each in group]
     of_group = next(
         (order for some, order in families(list(records.columns.values())) if [*map(_name, some)] == own), ()

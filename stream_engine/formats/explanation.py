@@ -134,12 +134,12 @@ def _bearing(
         places = [
             text for text in values if column_of(text, tuple(each.name for each in group)) >= 0 and not text.isdecimal()
         ]
-        sides = sum(any(place_in([text.casefold()], order) >= 0 for order in PLACES[:5]) for text in values)
+        named = sum(any(place_in([text.casefold()], order) >= 0 for order in PLACES[:5]) for text in values)
         if len(places) == len(values) and (called or not KIND & words) and max(map(len, places)) > 1:
             return "names columns of objects"
         if called:
             return "is called like an answer"
-        if sides == len(values) and not (KIND | MATERIAL) & words:
+        if named == len(values) and not (KIND | MATERIAL) & words:
             return "names sides"
         return ""
     unique = len(values) > 0.9 * len(filled)
@@ -218,10 +218,10 @@ def contradicted(records: Records, kind: str, used: set[str], farther: bool, sai
             example = next(text for text in column.distinct if asks(text) == -expected)
             if kind == "odd_one_out" and " " not in example:
                 continue
+            mixed = " in some rows and something else in others" if len(signs) > 1 else ""
             return (
-                f'column {name} says "{example[:60]}"'
-                f"{' in some rows and something else in others' if len(signs) > 1 else ''}: answers could name the farther "
-                "object, or the nearer one; say which with --answer-is, and which rows with --where"
+                f'column {name} says "{example[:60]}"{mixed}: answers could name the farther object, or the '
+                "nearer one; say which with --answer-is, and which rows with --where"
             )
     return ""
 
@@ -291,7 +291,8 @@ def _of_kind(records: Records) -> str:
         return f"column {ratings[0].name} holds ratings, not comparisons: a number for each pair of objects"
     ranks = [each for each in columns if {"rank", "rang"} & set(each.words)]
     if ranks:
-        return f"column {ranks[0].name} holds a rank in each row: expected one row for each ranking, with a column for each rank"
+        told = "expected one row for each ranking, with a column for each rank"
+        return f"column {ranks[0].name} holds a rank in each row: {told}"
     if groups and not answered:
         names = ", ".join(each.name for each in groups[0])
         return f"columns {names} hold objects, and no column an answer: this looks like a design"
@@ -299,7 +300,8 @@ def _of_kind(records: Records) -> str:
         return f"column {answered[0].name} could be an answer, and no columns hold the objects that were shown"
     if answered:
         values = ", ".join(islice(sorted(answered[0].distinct), 5))
-        return f"column {answered[0].name} ({values}) could be the answer, and its values do not name what columns {', '.join(each.name for each in groups[0])} hold"
+        names = ", ".join(each.name for each in groups[0])
+        return f"column {answered[0].name} ({values}) could be the answer, and does not name what columns {names} hold"
     return ""
 
 

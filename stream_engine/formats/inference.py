@@ -12,7 +12,7 @@ Layouts that are read so: docs/files.md. Each is in tests/formats/survey_files.p
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import combinations, islice
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -94,11 +94,14 @@ class Reading(NamedTuple):
     separator: str | None = None
 
 
+Fields: TypeAlias = Mapping[str, tuple[str, ...]]  # of an event -> columns
+
+
 class Proposal(NamedTuple):
     """A reading that a layout proposes: a type, the columns of its fields, and what the answers mean."""
 
     kind: str
-    fields: dict[str, tuple[str, ...]]
+    fields: Fields
     answer: Answer
     why: str
     rank: tuple[int, ...] = ()
@@ -213,6 +216,7 @@ def _proposals(records: Records) -> Iterator[Proposal]:
 def _own(records: Records) -> Iterator[Proposal]:
     """This engine's own columns, and those of cblearn, MLDS, and lists of triplets without a header."""
     names = records.columns
+    fields: dict[str, tuple[str, ...]]
     if {"anchor", "near", "far"} <= set(names):
         fields = {name: (name,) for name in ("anchor", "near", "far")}
         yield from _with_truth(
@@ -255,7 +259,7 @@ def _with_truth(records: Records, proposal: Proposal, doubtful: bool) -> Iterato
     name, of = flags[0].name, proposal.fields
     answer = Answer((name,), "position", codes, f"{name} says whether {of['near'][0]} was chosen", "", frozenset(codes))
     doubt = f"{name} could say where {of['near'][0]} and {of['far'][0]} are to be exchanged, or something else"
-    yield proposal._replace(fields=of | {"chosen": (name,)}, answer=answer, doubt=doubt if doubtful else "")
+    yield proposal._replace(fields={**of, "chosen": (name,)}, answer=answer, doubt=doubt if doubtful else "")
     if doubtful:
         yield proposal._replace(doubt=doubt, why=f"{name} says something else")
 
@@ -365,8 +369,7 @@ def _answers(records: Records, group: Sequence[Column], by_index: bool) -> Itera
     columns = [each for each in records.columns.values() if each.name not in names and each.distinct]
     for flags in parallel(records, group):
         if all(map(is_flags, flags)) and any(is_answer(each) or sign_of(each.words) for each in flags):
-            told = Answer(tuple(each.name for each in flags), "flag", why="1 for each object that was chosen, else 0")
-            yield told
+            yield Answer(tuple(each.name for each in flags), "flag", why="1 for each object that was chosen, else 0")
     for each in columns:
         lengths = {len(value) for value in each.values if value}
         if (
@@ -507,7 +510,7 @@ def _triads(records: Records) -> Iterator[Proposal]:
 def _pair_of(text: str, group: Sequence[Column]) -> set[int]:
     """Which two of three columns a code such as AB or 1-3 names."""
     own = [set(each.words) for each in group]
-    single = [each - set.intersection(*own) for each in own]
+    single = [each - set[str].intersection(*own) for each in own]
     parts = [part for word in Column(text, []).words for part in (word if len(word) == 2 else [word])]
     places = [next((place for place, words in enumerate(single) if part in words), -1) for part in parts]
     return set(places) if len(parts) == 2 and -1 not in places else set()
@@ -532,7 +535,7 @@ def _ranks(records: Records) -> Iterator[Proposal]:
             )
         for ranks in parallel(records, group):
             whole = {str(place + 1) for place in range(len(group))}
-            if all({each.values[row][0] for each in ranks if each.values[row]} == whole for row in range(records.size)):
+            if all({value[0] for each in ranks if (value := each.values[row])} == whole for row in range(records.size)):
                 told = {"anchor": anchor, "ranked": names, "rank": tuple(each.name for each in ranks)}
                 yield Proposal("ranking", told, Answer(), "the rank of each, 1 first", (6,), "", _farther(ranks))
 
@@ -663,8 +666,8 @@ def _read(
     objects = [name for name in inputs if name not in answer.columns]
     evidence = [Evidence("objects", ", ".join(objects), proposal.why)]
     if answer.columns:
-        told = answer.why or f"it names one of those shown ({answer.by})"
-        evidence.append(Evidence("answer", ", ".join(answer.columns), told))
+        why = answer.why or f"it names one of those shown ({answer.by})"
+        evidence.append(Evidence("answer", ", ".join(answer.columns), why))
     if proposal.farther:
         evidence.append(
             Evidence("direction", "farther", f"{', '.join(answer.columns) or 'the names'} name the farther object")
@@ -707,8 +710,8 @@ def _read(
     asked = matching(kept, filters)
     if (same := counts["catch"]) > (1 - LEAST_FIT) * records.size and "catch" not in columns and not own and asked.size:
         facts.append(
-            f"in {same:,} of {records.size:,} rows an object is compared with itself: catch trials, or a mistake? Exclude these "
-            "rows, or let them judge participants with --columns catch=, the column of the anchor, beside the other options"
+            f"in {same:,} of {records.size:,} rows an object is compared with itself: catch trials, or a mistake? "
+            f"Exclude these rows, or judge participants by them: catch={fields.get('anchor', ('',))[0]} in --columns"
         )
         return
     who = participant(kept, wide)
@@ -776,7 +779,7 @@ def _with_answers(records: Records, state: list[str], answer: Answer, doubt: str
         wanted = LIST_SEPARATOR.join(answer.codes_of(column)) if coded else ""
         where = {column.name: wanted} if coded else {f"{column.name}!=": LIST_SEPARATOR.join(most)}
         return Filters("questions", where, f"{n:,} rows are no answers: {quoted}"), doubt
-    told = f"{n:,} of {asked:,} answers ({n / asked:.0%}) in {column.name} are {quoted}, which name no object: exclude them"
+    told = f"{n:,} of {asked:,} answers ({n / asked:.0%}) in {column.name} are {quoted}: no object; exclude them"
     return Filters("questions", {f"{column.name}!=": LIST_SEPARATOR.join(most)}, f"{quoted} name no object"), told
 
 
@@ -789,7 +792,7 @@ def _is_key(column: Column) -> bool:
 
 
 def _half_empty(records: Records, fields: Mapping[str, tuple[str, ...]], answer: Answer) -> str:
-    """What to say of questions that lack one object and have the others and an answer: a name that was taken for none."""
+    """What to say of questions that lack one object and have the others: a name that was taken for none."""
     objects = [name for names in fields.values() for name in names if name not in answer.columns]
     holes: Counter[str] = Counter()
     for row in range(records.size):
@@ -799,8 +802,8 @@ def _half_empty(records: Records, fields: Mapping[str, tuple[str, ...]], answer:
     if len(holes) < 2 or any("{" in name for name in objects):
         return ""
     return (
-        f"{holes.total():,} of {records.size:,} rows lack one object and have the others ({', '.join(holes)}): an object "
-        "called NA, None or null may have been taken for a missing value; next: in pandas read_csv(..., "
+        f"{holes.total():,} of {records.size:,} rows lack one object and have the others ({', '.join(holes)}): an "
+        "object called NA, None or null may have been taken for a missing value; next: in pandas read_csv(..., "
         f"keep_default_na=False), or leave these rows out with --where '{next(iter(holes))}!='"
     )
 

@@ -99,9 +99,9 @@ class EventOptions(NamedTuple):
     the objects they are: by "name", by "position" (1 is the first of those shown) or by "index" (0 is); either of these
     two also by the name of the input field, where the objects stand in several: "left"; or by "flag": yes or no (1 or
     0) for each object, in as many columns or items. `answer_is`: whether answers name the nearer or the farther object.
-    A triplet or quadruplet with `chosen` in `columns` says there which side, near or far, is the nearer one. `separator`
-    separates the items of lists in cells (None: a bar, or as programs write lists). A name of `columns` with dots
-    reaches into a cell of JSON (`cells`). `participant_from` "file": who answered is the name of the file;
+    A triplet or quadruplet with `chosen` in `columns` says there which side, near or far, is the nearer one.
+    `separator` separates the items of lists in cells (None: a bar, or as programs write lists). A name of `columns`
+    with dots reaches into a cell of JSON (`cells`). `participant_from` "file": who answered is the name of the file;
     `drop_duplicates`: a response that was sent twice counts once (`repeats`). These two are for whoever reads whole
     inputs: a decoder does not look at them.
     """

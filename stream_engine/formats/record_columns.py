@@ -113,8 +113,8 @@ def _without_empty(column: Column, named: set[str]) -> Column:
 
 
 def _names_of_nothing(columns: Mapping[str, Column]) -> set[str]:
-    """Texts such as NA that are names here: each of two columns with the same objects holds it where the other one holds
-    an object, about as often as other objects."""
+    """Texts such as NA that are names here: each of two columns with the same objects holds it where the other one
+    holds an object, about as often as other objects; or a list has it among others."""
     held = [each for each in columns.values() if len(each.distinct) > 2]
     suspects = {text for each in held for text in each.distinct if text.casefold() in EMPTY}
     named = suspects & {text for each in held for value in each.values if value and len(value) > 1 for text in value}
@@ -253,7 +253,8 @@ def _shared(texts: list[str]) -> str:
 MOST_KINDS = 25  # values of a column that says what a record is
 KIND = frozenset(
     words_of(
-        "bedingung gruppe versuch durchgang phase type kind phase task zone screen block stage part section component sender condition name display routine "
+        "bedingung gruppe versuch durchgang phase "
+        "type kind task zone screen block stage part section component sender condition name display routine "
         "event status set alg trial node round"
     )
 )

@@ -96,7 +96,8 @@ def read_event(cell: Cell, event_fields: EventFields, text: bool) -> Event:
         near, far = event_fields.votes
         votes = votes_of(cell(near), cell(far), text)
         if event_fields.share is not None:
-            votes = shared_votes(*map(cell, event_fields.share), text)
+            share, total = event_fields.share
+            votes = shared_votes(cell(share), cell(total), text)
     seconds = response_time({name: cell(optional[name]) for name in PACE}, text)
     return Event(kind, names, worker, weight, time, sampler, votes, seconds)
 
@@ -184,8 +185,8 @@ def _side(cell: Cell, event_fields: EventFields, text: bool) -> int:
     if place < 0:
         raise InvalidEvent(
             "not_shown" if name else "missing_field",
-            f"{event_fields.side} (as chosen) is {quoted(value)}; it must be near or far, {first} or {first + 1}, or one "
-            "of the codes",
+            f"{event_fields.side} (as chosen) is {quoted(value)}; it must be near or far, {first} or {first + 1}, or "
+            "one of the codes",
         )
     return place
 

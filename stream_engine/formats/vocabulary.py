@@ -1,7 +1,7 @@
 """The words of the field in names of columns and in answers: roles, directions, places, in the languages of labs.
 
-A name is read as words without accents, so `imageLeft`, `image_left` and `Image links` have a place in common. `sign_of`
-is the direction that words have: 1 nearer ("more similar"), -1 farther ("least like", "odd", "unähnlicher"), 0 none.
+A name is read as words without accents, so `imageLeft`, `image_left` and `Image links` have a place in common.
+`sign_of` is the direction that words have: 1 nearer ("more similar"), -1 farther ("least like", "odd"), 0 none.
 """
 
 import re
@@ -33,13 +33,14 @@ ANCHOR = _words(
 )
 CENTRAL = _words("central typical representative prototype prototypical medoid zentral typisch typischste")
 ANSWER = _words(
-    "answer answered response choice chosen selected selection select pick picked said winner clicked click button keys "
-    "key press keypress keyboard resp decision judgment judgement label value vote voted verdict result outcome choose chose eval "
-    "antwort auswahl wahl gewahlt entscheidung reponse choix choisi choisie respuesta eleccion elegido elegida seleccion "
-    "risposta scelta keuze antwoord taste"
+    "answer answered response choice chosen selected selection select pick picked said winner clicked click button "
+    "keys key press keypress keyboard resp decision judgment judgement label value vote voted verdict result outcome "
+    "choose chose eval antwort auswahl wahl gewahlt entscheidung reponse choix choisi choisie respuesta eleccion "
+    "elegido elegida seleccion risposta scelta keuze antwoord taste"
 )
 TRUTH = _words(
-    "corr corrans correctans incorrect correct expected truth solution accuracy acc gold golden hit error richtig korrekt correcto juste"
+    "corr corrans correctans incorrect correct expected truth solution accuracy acc gold golden hit error richtig "
+    "korrekt correcto juste"
 )
 OTHER = _words(
     "rt time latency duration seconds ms onset started stopped index id timestamp confidence certainty rating sure "
@@ -51,7 +52,7 @@ VOTES = _words("vote votes count counts n num stimmen votos")
 SHARE = _words("share judge fraction proportion prop p prob preference percent anteil")
 OBJECTS = _words(
     "option opt choice alternative alt comparison candidate item stimulus stim image img picture pic object word name "
-    "text photo face sound left right l r bild objekt option objet objeto imagen mot palabra wort reiz"
+    "text photo face sound left right l r bild objekt objet objeto imagen mot palabra wort reiz"
 )
 LISTS = _words(
     "shown options choices images items alternatives candidates objects stimuli bilder objekte reize objets objetos "
@@ -60,17 +61,18 @@ LISTS = _words(
 MATERIAL = _words("filename file path url src category kategorie type group id class name")  # of what was shown
 
 _NEARER = _words(
-    "similar similarity similarly alike near nearer nearest close closer closest like match matching winner won preferred "
-    "best positive related most proche similaire semblable ressemblant parecido parecida similares cercano cercana simile "
-    "vicino gelijkend best naher nahe nachste nachster nachsten naeher ahnlich ahnlicher ahnlichste ahnlichster ahnlichsten"
+    "similar similarity similarly alike near nearer nearest close closer closest like match matching winner won "
+    "preferred best positive related most proche similaire semblable ressemblant parecido parecida similares cercano "
+    "cercana simile vicino gelijkend naher nahe nachste nachster nachsten naeher ahnlich ahnlicher ahnlichste "
+    "ahnlichster ahnlichsten"
 )
 _FARTHER = _words(
-    "far farther farthest further furthest distant different differs dissimilar dissimilarity unlike unalike loser lost "
-    "rejected reject worst negative unrelated odd ooo oddone oddity outlier unchosen unselected unpicked discarded "
-    "eliminated removed remote intrus intruse intruso intrusa ausreisser fremd anders verschieden entfernt entfernter "
-    "entfernteste ferner weiter unahnlich unahnlicher unahnlichste unahnlichster unahnlichsten abweichend abweichende "
-    "eloigne eloignee different differente dissemblable diferente distinto distinta lejano lejana diverso diversa lontano "
-    "verschillend"
+    "far farther farthest further furthest distant different differs dissimilar dissimilarity unlike unalike loser "
+    "lost rejected reject worst negative unrelated odd ooo oddone oddity outlier unchosen unselected unpicked "
+    "discarded eliminated removed remote intrus intruse intruso intrusa ausreisser fremd anders verschieden entfernt "
+    "entfernter entfernteste ferner weiter unahnlich unahnlicher unahnlichste unahnlichster unahnlichsten abweichend "
+    "abweichende eloigne eloignee differente dissemblable diferente distinto distinta lejano lejana diverso diversa "
+    "lontano verschillend"
 )
 _REVERSED = _words("less least not non weniger wenigsten wenigste nicht moins menos meno minst minder")
 NEAR, FAR = _NEARER - {"most", "like", "related"}, _FARTHER | _REVERSED
@@ -92,7 +94,7 @@ def sign_of(words: Iterable[str]) -> int:
 def asks(text: str) -> int:
     """The direction that a text asks for: a question, or a word such as "dissimilar"; 0 where it is not clear.
 
-    >>> asks("Which is the odd one out?"), asks("Two different birds: which is more similar?"), asks("Which is less like it?")
+    >>> asks("Which is the odd one out?"), asks("Two different birds: which is more similar?"), asks("Less like it?")
     (-1, 0, -1)
     """
     words = [word for word in words_of(text[:400]) if word not in _OTHERWISE]
@@ -102,9 +104,9 @@ def asks(text: str) -> int:
     return (-1 if back else 0) if nearer and farther else sign_of(words)
 
 
-_OTHERWISE = _words(  # that mean something else in instructions, and in the values of other columns
-    "rejected reject removed lost worst best positive negative eliminated discarded won winner loser match matching remote "
-    "preferred related unrelated weiter further fremd non not nicht like close most"
+_OTHERWISE = _words(
+    "rejected reject removed lost worst best positive negative eliminated discarded won winner loser match matching "
+    "remote preferred related unrelated weiter further fremd non not nicht like close most"
 )
 
 
@@ -139,7 +141,8 @@ PARTICIPANTS = (
     *("subject", "subj", "subjectnr", "subjectnumber", "prolificpid", "prolificid", "participantpublicid", "pid"),
     *("puid", "participantuid", "respondentid", "respondent", "responseid", "userid", "user", "annotator", "rater"),
     *("completedby", "annotationscompletedby", "judge", "observer", "participation", "srid", "runid", "sessionid"),
-    *("token", "id", "studyresultid", "informant", "raterid", "coder", "emailaddress", "username", "assignmentworkerid", "person", "participante"),
+    *("token", "id", "studyresultid", "informant", "raterid", "coder", "emailaddress", "username", "person"),
+    *("assignmentworkerid", "participante"),
     *("vp", "vpn", "vpnr", "vpcode", "versuchsperson", "proband", "case", "recordid", "sujet", "sujeto", "session"),
 )
 

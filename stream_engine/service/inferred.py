@@ -122,7 +122,9 @@ def _next_step(fact: str) -> str:
 
 def _repeated(settings: Settings, records: Records, again: list[int], rest: list[Reading], typed: str) -> str:
     """What to say of a table whose header is repeated, as in files that were written one after the other."""
-    name = rest[0].columns.get("chosen", next(iter(rest[0].columns.values())))[0] if rest else list(records.columns)[0]
+    name = (
+        rest[0].columns.get("chosen", next(iter(rest[0].columns.values())))[0] if rest else next(iter(records.columns))
+    )
     lines = ", ".join(f"{row + 2 + settings.input.skip_rows:,}" for row in again[:3])
     more = f" and {len(again) - 3:,} more" if len(again) > 3 else ""
     told = f"the header is repeated at lines {lines}{more}"

@@ -1,7 +1,7 @@
 """No generated file is read wrongly without a word: `python -m tests.fuzz.readings --files 5000`.
 
-Each file of `tests.support.generated_files` is read without options. It is right, or refused with a reason, or some of its
-rows are rejected aloud and the others are right; anything else is wrong.
+Each file of `tests.support.generated_files` is read without options. It is right, or refused with a reason, or some of
+its rows are rejected aloud and the others are right; anything else is wrong.
 """
 
 import argparse
