@@ -26,6 +26,7 @@ from stream_engine.formats.vocabulary import (
 )
 
 LEAST_FIT = 0.98  # share of the rows that an interpretation must make sense of
+LEAST_CODES = 0.7  # the same, where words of an order stand for the objects
 LEAST_ANSWERS = 0.4  # the same, where the others may be no answers
 LEAST_RIVAL = 0.1  # so often as its own codes, those of a second order make it doubtful which of the two is meant
 _KEYS = ("1234567890", "qwertyuiop", "asdfghjkl", "zxcvbnm")  # the rows of a keyboard, each a little to the right
@@ -110,26 +111,20 @@ def pairs_in(columns: Sequence[Column]) -> Iterator[tuple[list[list[Column]], Pl
                 slots.setdefault(key, {})[words[one], words[other]] = column
     orders = [order for order in (*PLACES, *NUMBERED) if len(order) == 2]
     for held in slots.values():
-        if len(held) != 4:
-            continue
         firsts, seconds = ([*dict.fromkeys(each)] for each in zip(*held))
-        of_first, of_second = (
-            next(
-                (order for order in orders if [place_in([word], order) for word in sorted_by(words, order)] == [0, 1]),
-                (),
-            )
-            for words in (firsts, seconds)
-        )
-        if len(firsts) == 2 == len(seconds) and of_first and of_second:
-            a, b = sorted_by(firsts, of_first)
-            c, d = sorted_by(seconds, of_second)
-            yield [[held[a, c], held[a, d]], [held[b, c], held[b, d]]], of_first
-            yield [[held[a, c], held[b, c]], [held[a, d], held[b, d]]], of_second
+        for one, (a, b) in _placed(firsts, orders):
+            for other, (c, d) in _placed(seconds, orders):
+                if {(a, c), (a, d), (b, c), (b, d)} <= held.keys():
+                    yield [[held[a, c], held[a, d]], [held[b, c], held[b, d]]], one
+                    yield [[held[a, c], held[b, c]], [held[a, d], held[b, d]]], other
 
 
-def sorted_by(words: Sequence[str], order: Places) -> list[str]:
-    """Words in the order of their places."""
-    return sorted(words, key=lambda word: place_in([word], order))
+def _placed(words: Sequence[str], orders: Sequence[Places]) -> Iterator[tuple[Places, tuple[str, str]]]:
+    """The orders of two places that two of the words have, with these words."""
+    for order in orders:
+        found = [[word for word in words if word in each] for each in order]
+        if all(len(each) == 1 for each in found):
+            yield order, (found[0][0], found[1][0])
 
 
 def is_textual(group: Sequence[Column]) -> bool:
@@ -206,7 +201,7 @@ def _coded(column: Column, group: Sequence[Column], by_index: bool) -> Iterator[
     numbers = {int(text) for text in counts if text.isdecimal() and len(text) < 3}
     share = sum(n for text, n in counts.items() if text.isdecimal()) / max(1, counts.total())
     small = {number for number in numbers if number <= size}
-    if share >= LEAST_ANSWERS and small == numbers and numbers:
+    if share >= LEAST_CODES and small == numbers and numbers:
         yield from _numbered(column.name, numbers, size, by_index)
         return
     good = _places(counts, size, names) or _keys(counts, size, names)
@@ -234,9 +229,9 @@ def _numbered(name: str, numbers: set[int], size: int, by_index: bool) -> Iterat
             yield Answer((name,), by, why=why, doubt=doubt, accepted=accepted)
 
 
-def _are_most(places: Mapping[str, int], counts: Counter[str]) -> bool:
+def _are_most(places: Mapping[str, int], counts: Counter[str], least: float = LEAST_ANSWERS) -> bool:
     """Whether these codes are given often enough to be the answers."""
-    return bool(places) and sum(counts[text] for text in places) >= LEAST_ANSWERS * counts.total() - 1e-9
+    return bool(places) and sum(counts[text] for text in places) >= least * counts.total()
 
 
 def _places(counts: Counter[str], size: int, names: tuple[str, ...]) -> dict[str, int]:
@@ -255,9 +250,10 @@ def _places(counts: Counter[str], size: int, names: tuple[str, ...]) -> dict[str
         agree = all(by_column.get(text, place) == place for text, place in worded.items())
         if agree and (set(places.values()) == set(range(size)) or (len(set(places.values())) > 1 and size > 3)):
             found.append(places)
-    found = [each for each in found if _are_most(each, counts)]
-    if not found:
-        return {}
+    if not any(_are_most(each, counts, LEAST_CODES) for each in found):
+        whole = len(set(by_column.values())) == size and _are_most(by_column, counts)
+        return dict(sorted(by_column.items(), key=lambda each: each[1])) if whole else {}
+    found = [each for each in found if _are_most(each, counts, LEAST_CODES)]
     best = max(found, key=lambda each: sum(counts[text] for text in each))
     for each in found:
         own, others = (

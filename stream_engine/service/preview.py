@@ -26,6 +26,7 @@ from stream_engine.service.inferred import (
     examples,
     excluding,
     first_columns,
+    first_records,
     in_words,
     prepared,
 )
@@ -60,6 +61,7 @@ class Preview:
     repeated: int = 0
     repeated_alike: int = 0
     sent_twice: str = ""  # who sent how many responses twice
+    no_answers: str = ""  # the commonest value of an answer that names no object, and how to leave it out
     max_reject_ratio: float = 0.5  # above which a run stops
     evidence: list[list[str]] = field(default_factory=list)  # decision, what was decided, why
     command: str = ""  # that reads the input so
@@ -122,6 +124,7 @@ def preview(settings: Settings, most: int) -> Preview:
     lines.close()
     commonest = [message for message, _ in messages.most_common(FIRST)]
     found.first_refused = [firsts[message] for message in commonest if message in firsts]
+    found.no_answers = _no_answers(settings) if found.refused else ""
     found.sent_twice = ingest.repeats.in_words()
     found.max_reject_ratio = settings.input.max_reject_ratio
     found.refused = Counter(dict(found.refused.most_common()))
@@ -130,6 +133,25 @@ def preview(settings: Settings, most: int) -> Preview:
     found.workers = len(numbers)
     found.questions_per_worker = [numbers[0], median(numbers), numbers[-1]] if numbers else []
     return found
+
+
+def _no_answers(settings: Settings) -> str:
+    """The commonest value of the answers that is neither a code nor an object, and how to leave it out."""
+    events, records = settings.input, first_records(settings)
+    answer = next((field for field in ("chosen", "odd", "central") if field in events.columns), "")
+    if "|" in events.columns.get(answer, "|") or events.columns[answer] not in records.columns:
+        return ""
+    objects = {
+        text
+        for name in "|".join(events.columns.values()).split("|")
+        if name in records.columns and name != events.columns[answer]
+        for text in records.columns[name].items
+    }
+    known = {*events.codes.get(answer, ()), *records.columns} | objects
+    given = Counter(records.columns[events.columns[answer]].texts)
+    unknown = [(n, text) for text, n in given.items() if text and text not in known and not text.isdecimal()]
+    n, most = max(unknown, default=(0, ""))
+    return f"{n:,} are {most!r}: leave them out with --where '{events.columns[answer]}!={most}'" if n > 1 else ""
 
 
 def _undecided(settings: Settings, read: PreparedSettings) -> Preview:
@@ -194,6 +216,7 @@ def as_text(found: Preview, where: str) -> str:
         else "",
         "sent twice": found.sent_twice,
         "a run": f"would stop: {found.rejected_share:.0%} of the events are rejected" if found.is_refused else "",
+        "no answers": found.no_answers,
     }
     lines = [where, *(f"  {name:13}{text}" for name, text in rows.items() if text)]
     width = max((len(each[0]) for each in found.evidence), default=0)
