@@ -15,6 +15,7 @@ from stream_engine.formats.record_columns import Column, Records, words_of
 from stream_engine.formats.vocabulary import (
     ANSWER,
     CENTRAL,
+    ENDS,
     LISTS,
     NUMBERED,
     OBJECTS,
@@ -76,7 +77,7 @@ def families(columns: Sequence[Column]) -> Iterator[tuple[list[Column], Places]]
         for order in (*PLACES, *NUMBERED):
             found = [[word for word in words if word in each] for each in order]
             own = [each[0] for each in found if len(each) == 1]
-            if len(own) == len(order) and not (taken.issuperset(own) and not SIDES.intersection(own)):
+            if len(own) == len(order) and not (taken.issuperset(own) and not ENDS.intersection(own)):
                 taken.update(own)
                 yield [words[word] for word in own], order
     for column in columns:

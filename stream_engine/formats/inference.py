@@ -310,19 +310,15 @@ def _pairs(records: Records) -> Iterator[Proposal]:
         for column in columns:
             if column.name in sum(names, ()) or not is_answer(column) or (TRUTH | OTHER) & set(column.words):
                 continue
-            numbers = column.distinct <= {"1", "2"} or column.distinct <= {"0", "1"} or column.distinct == {"1", "-1"}
-            codes = {text: place_in(Column(text, []).words, order) for text in column.distinct} if order else {}
-            doubt, digits = (
-                "",
-                all(any(word.isdecimal() for word in Column(text, []).words) for text in column.distinct),
-            )
-            if -1 in codes.values() or set(codes.values()) != {0, 1}:
-                if not numbers:
-                    continue
-                values = ["1", "-1" if "-1" in column.distinct else "2"] if "0" not in column.distinct else ["0", "1"]
-                codes = dict(zip(values, (0, 1)))
-            if digits and not (numbered and "0" not in codes):
-                doubt = f"{column.name} could name either of the pairs"
+            placed = {text: place_in(Column(text, []).words, order) for text in column.distinct} if order else {}
+            codes, doubt = {text: place for text, place in placed.items() if place >= 0}, ""
+            if set(codes.values()) != {0, 1}:
+                pairs_of = [values for values in (("1", "2"), ("0", "1"), ("1", "-1")) if {*values} <= column.distinct]
+                codes = dict(zip(pairs_of[0], (0, 1))) if len(pairs_of) == 1 else {}
+            if all(any(word.isdecimal() for word in Column(text, []).words) for text in codes):
+                doubt = "" if numbered and "0" not in codes else f"{column.name} could name either of the pairs"
+            if not codes:
+                continue
             sides = {text: ("near", "far")[place] for text, place in sorted(codes.items(), key=lambda each: each[1])}
             told = ", ".join(
                 f"{text} is {' and '.join(names[('near', 'far').index(side)])}" for text, side in sides.items()

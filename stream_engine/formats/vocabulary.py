@@ -135,6 +135,7 @@ NUMBERED: tuple[Places, ...] = tuple(
     for first in (0, 1)
 )
 SIDES = _LEFT | _RIGHT
+ENDS = SIDES | _UP | _DOWN  # with or without something in the middle
 
 PARTICIPANTS = (
     *("worker", "workerid", "participantprivateid", "participantid", "participant", "participantcode", "subjectid"),

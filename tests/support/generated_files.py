@@ -8,7 +8,7 @@ import csv
 import io
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from random import Random
 from typing import Any, NamedTuple
 
@@ -156,10 +156,10 @@ def generated(seed: int) -> Generated:
     random = Random(seed)
     layout = random.choice(list(_LAYOUTS))
     trials, what, shown, answers = _LAYOUTS[layout](random, list(random.choice(OBJECTS)))
-    trap = random.choice(list(_TRAPS)) if random.random() < 0.35 else ""
+    trap = random.choice(list(TRAPS)) if random.random() < 0.35 else ""
     rows, truth = trials
     _add_harmless(random, rows)
-    if trap and not _TRAPS[trap](random, rows, truth, shown, answers):
+    if trap and not TRAPS[trap].lay(random, rows, truth, shown, answers):
         trap = ""
     name, content = _container(random, rows)
     return Generated(f"{layout}, {what}{', ' + trap if trap else ''}", name, content, truth, trap)
@@ -445,13 +445,15 @@ def _swapped(random: Random, rows: list, truth: Counter, shown: list[str], answe
 
 def _third_object(random: Random, rows: list, truth: Counter, shown: list[str], answers: list[str]) -> bool:
     """A column holds another object, of which nobody knows what it is."""
+    if shown == ["images"]:
+        return False
     objects = sorted({str(row[name]) for row in rows for name in shown})
     for row in rows:
         row["distractor"] = random.choice(
             [each for each in objects if each not in {str(cell) for cell in row.values()}] or objects
         )
     truth.clear()
-    return shown != ["images"]
+    return True
 
 
 def _second_answer(random: Random, rows: list, truth: Counter, shown: list[str], answers: list[str]) -> bool:
@@ -466,10 +468,12 @@ def _second_answer(random: Random, rows: list, truth: Counter, shown: list[str],
 
 def _mixed_questions(random: Random, rows: list, truth: Counter, shown: list[str], answers: list[str]) -> bool:
     """Half of the questions ask for the other direction."""
+    if not answers:
+        return False
     for row in rows:
         row["question"] = random.choice(("Which one is more similar?", "Which one is less similar?"))
     truth.clear()
-    return bool(answers)
+    return True
 
 
 def _header_again(random: Random, rows: list, truth: Counter, shown: list[str], answers: list[str]) -> bool:
@@ -480,13 +484,20 @@ def _header_again(random: Random, rows: list, truth: Counter, shown: list[str], 
     return True
 
 
-_TRAPS = {
-    "answers that name nothing": _cannot_tell,
-    "sides exchanged": _swapped,
-    "an object without a role": _third_object,
-    "a second answer": _second_answer,
-    "questions in both directions": _mixed_questions,
-    "a header in the rows": _header_again,
+class Trap(NamedTuple):
+    """Something in a file that reverses or blurs its answers, and a word that a refusal must have."""
+
+    lay: Callable[..., bool]
+    fact: str
+
+
+TRAPS = {
+    "answers that name nothing": Trap(_cannot_tell, "exclude them"),
+    "sides exchanged": Trap(_swapped, "exchanged"),
+    "an object without a role": Trap(_third_object, "distractor"),
+    "a second answer": Trap(_second_answer, "response_2"),
+    "questions in both directions": Trap(_mixed_questions, "question"),
+    "a header in the rows": Trap(_header_again, "header"),
 }
 
 
