@@ -378,7 +378,7 @@ def _value(fields: dict[str, msgspec.Raw], source: str) -> Any:
     """The value of one field, or MISSING."""
     if source not in fields:
         column, rest = paths_of([source], list(fields)).get(source, ("", ""))
-        return inside(fields[column].__bytes__().decode()).get(rest, MISSING) if column else MISSING
+        return inside(_ANY.decode(fields[column])).get(rest, MISSING) if column else MISSING
     try:
         return _ANY.decode(fields[source])
     except msgspec.ValidationError:  # a number that is too large, such as 1e999: not a name, weight or time
