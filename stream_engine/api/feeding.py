@@ -18,6 +18,7 @@ from connectors import Position
 from stream_engine.api.frames import BadFrame, Columns, missing
 from stream_engine.data.comparisons import Batch, Decoded, Rejected
 from stream_engine.data.suspicious_names import suspicious_names
+from stream_engine.evaluation.connection import smallest_reached
 from stream_engine.formats import decoder
 from stream_engine.formats.csv_events import nearest_name, needed_columns
 from stream_engine.formats.event_fields import NULLABLE_FIELDS, PAIR_COLUMNS, EventFields, fields_of
@@ -36,6 +37,7 @@ class Learning:
         self._engine = engine
         self._waiting: list[Batch] = []
         self._rows = 0
+        self._joined = np.empty(0, np.int64)  # of each object, the smallest one that comparisons join it with
 
     @property
     def counters(self) -> dict[str, Any]:
@@ -62,7 +64,21 @@ class Learning:
         for _ in self._engine.learn_in_pieces(decoded, positions, records, self._wait):
             pass
 
+    def sets(self) -> list[int]:
+        """The sizes of the sets of objects that no comparison joins, the largest first."""
+        return sorted(np.bincount(self._joined)[np.unique(self._joined)].tolist(), reverse=True)
+
+    def _join(self, batch: Batch) -> None:
+        n, old = batch.n_objects, len(self._joined)
+        labels = np.concatenate([self._joined, np.arange(old, n)])
+        ends = [(batch.triplets[:, 0], batch.triplets[:, k]) for k in (1, 2)]
+        ends += [(batch.quadruplets[:, 0], batch.quadruplets[:, k]) for k in (1, 2, 3)]
+        one = np.concatenate([np.arange(n), *(each for each, _ in ends)])
+        other = np.concatenate([labels, *(each for _, each in ends)])
+        self._joined = smallest_reached(one, other, n)
+
     def _wait(self, batch: Batch) -> None:
+        self._join(batch)
         self._waiting.append(batch._replace(provenance=None, kinds=None, name_hashes=None))
         self._rows += len(batch.triplets) + len(batch.quadruplets)
         if self._rows > WAITING:
@@ -182,6 +198,17 @@ def check_names(engine: Learning) -> None:
         warnings.warn(
             f"{len(groups):,} of {len(set(engine.names)):,} objects differ from others only in capitals, spaces or "
             f"Unicode form, such as {most}; give them one name if they are the same object",
+            stacklevel=3,
+        )
+
+
+def check_sets(engine: Learning) -> None:
+    """Warn of sets of objects that no comparison joins: what lies between them is arbitrary."""
+    if len(sizes := engine.sets()) > 1:
+        told = ", ".join(f"{size:,}" for size in sizes[:5]) + (", ..." if len(sizes) > 5 else "")
+        warnings.warn(
+            f"the objects fall into {len(sizes):,} sets that no comparison joins ({told} objects): distances between "
+            "sets mean nothing; next: ask questions with objects of several sets",
             stacklevel=3,
         )
 

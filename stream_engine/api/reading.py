@@ -6,7 +6,16 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from stream_engine.api.feeding import TOLD, Learning, RejectedRow, check_names, check_refused, feed, feed_dicts
+from stream_engine.api.feeding import (
+    TOLD,
+    Learning,
+    RejectedRow,
+    check_names,
+    check_refused,
+    check_sets,
+    feed,
+    feed_dicts,
+)
 from stream_engine.api.frames import (
     FEW,
     BadFrame,
@@ -17,7 +26,7 @@ from stream_engine.api.frames import (
     library_of,
     missing,
 )
-from stream_engine.api.options import as_known, check_layout, options_of, paths_in, settings_of
+from stream_engine.api.options import as_known, check_layout, excluded_in_words, options_of, paths_in, settings_of
 from stream_engine.api.study import Study
 from stream_engine.counts import DEFAULT_ACCUMULATORS, accumulator
 from stream_engine.data.comparisons import Label
@@ -125,12 +134,15 @@ def read(
         return Study(Store(paths[0]).published(), seed=seed, frames=frame_library(frames, ""), directory=paths[0])
     if paths is not None:
         library = ""
-        engine, refused, said, repeated = _read_files(paths, options, layout)
+        engine, refused, said, repeated, excluded = _read_files(paths, options, layout)
     else:
         library = library_of(data)
-        engine, refused, said, repeated = (_read_dicts if is_dicts(data) else _read_columns)(data, options)
+        engine, refused, said, repeated, excluded = (_read_dicts if is_dicts(data) else _read_columns)(data, options)
     check_refused(engine, refused, on_refused)
     check_names(engine)
+    check_sets(engine)
+    for each in excluded:
+        warnings.warn(f"read: {each}", stacklevel=2)
     if repeated:
         warnings.warn(f"read: {repeated}", stacklevel=2)
     if not engine.counters["events"]:
@@ -154,25 +166,26 @@ def _engine(options: EventOptions) -> tuple[Learning, EventOptions]:
     )
 
 
-Read = tuple[Learning, list[RejectedRow], str, str]  # what was read, rejected and said, and who sent what twice
+# what was read, rejected and said, who sent what twice, and which rows the inferred reading excludes
+Read = tuple[Learning, list[RejectedRow], str, str, list[str]]
 
 
 def _read_columns(data: Any, options: EventOptions) -> Read:
     table = columns_of(data)
-    options, said = as_known(records_of(first_columns(data, table)), options)
+    options, said, excluded = as_known(records_of(first_columns(data, table)), options)
     engine, options = _engine(options)
     repeats = Repeats(options.drop_duplicates)
-    return engine, feed(engine, table, options, repeats), said, repeats.in_words(DROP)
+    return engine, feed(engine, table, options, repeats), said, repeats.in_words(DROP), excluded
 
 
 def _read_dicts(rows: Sequence[Mapping[str, Any]], options: EventOptions) -> Read:
     first = rows[:FEW]
     names = dict.fromkeys(str(name) for row in first for name in row)
     held = {name: [None if missing(cell := row.get(name)) else cell for row in first] for name in names}
-    options, said = as_known(records_of(held), options)
+    options, said, excluded = as_known(records_of(held), options)
     engine, options = _engine(options)
     repeats = Repeats(options.drop_duplicates)
-    return engine, feed_dicts(engine, rows, options, repeats), said, repeats.in_words(DROP)
+    return engine, feed_dicts(engine, rows, options, repeats), said, repeats.in_words(DROP), excluded
 
 
 def _read_files(paths: list[str], options: EventOptions, layout: Mapping[str, Any]) -> Read:
@@ -204,7 +217,7 @@ def _read_files(paths: list[str], options: EventOptions, layout: Mapping[str, An
         finally:
             opened.close()
     lines.close()
-    return engine, refused, said, ingest.repeats.in_words(DROP)
+    return engine, refused, said, ingest.repeats.in_words(DROP), excluded_in_words(inferred.evidence)
 
 
 def _learn_labels(engine: Learning, labels: Any) -> None:

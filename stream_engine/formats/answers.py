@@ -113,11 +113,11 @@ def pairs_in(columns: Sequence[Column]) -> Iterator[tuple[list[list[Column]], Pl
     orders = [order for order in (*PLACES, *NUMBERED) if len(order) == 2]
     for held in slots.values():
         firsts, seconds = ([*dict.fromkeys(each)] for each in zip(*held))
-        for one, (a, b) in _placed(firsts, orders):
-            for other, (c, d) in _placed(seconds, orders):
+        for first, (a, b) in _placed(firsts, orders):
+            for second, (c, d) in _placed(seconds, orders):
                 if {(a, c), (a, d), (b, c), (b, d)} <= held.keys():
-                    yield [[held[a, c], held[a, d]], [held[b, c], held[b, d]]], one
-                    yield [[held[a, c], held[b, c]], [held[a, d], held[b, d]]], other
+                    yield [[held[a, c], held[a, d]], [held[b, c], held[b, d]]], first
+                    yield [[held[a, c], held[b, c]], [held[a, d], held[b, d]]], second
 
 
 def _placed(words: Sequence[str], orders: Sequence[Places]) -> Iterator[tuple[Places, tuple[str, str]]]:

@@ -207,7 +207,7 @@ def contradicted(records: Records, kind: str, used: set[str], farther: bool, sai
         if kind != "odd_one_out" and asks(text) * expected < 0:
             return f'the question "{text[:60]}" asks for the other direction than the answers are read in'
     for name, column in records.columns.items():
-        if name in used or OTHER & set(column.words):
+        if name in used or OTHER & set(column.words) or 2 * len([*filter(None, column.values)]) < records.size:
             continue
         signs = Counter(asks(text) for text in islice(column.distinct, 300))
         if (
@@ -226,11 +226,20 @@ def contradicted(records: Records, kind: str, used: set[str], farther: bool, sai
     return ""
 
 
-def asked_sign(records: Records, said: Sequence[str]) -> int:
-    """The direction that all questions ask for, in the cells or above them; 0 where they say none, or both."""
-    texts = [text for each in records.columns.values() for text in islice(each.distinct, 300) if " " in text]
-    signs = {asks(text) for text in (*texts, *said)} - {0}
+def asked_sign(records: Records) -> int:
+    """The direction that the question in every row asks for; 0 where there is none, or another in some rows."""
+    signs = set()
+    for column in records.columns.values():
+        asked = {asks(text) for text in islice(column.distinct, 300)} if _is_text(column) else {0}
+        signs |= asked if len(asked) == 1 else {0}
+    signs -= {0}
     return signs.pop() if len(signs) == 1 else 0
+
+
+def _is_text(column: Column) -> bool:
+    """Whether a column holds a text in nearly every row: a question, no comment."""
+    filled = sum(value is not None for value in column.values)
+    return filled >= 0.9 * len(column.values) and any(" " in text for text in column.distinct)
 
 
 def fact_of(records: Records, where: Mapping[str, str], kept: int, readable: bool) -> str:

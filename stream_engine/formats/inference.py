@@ -79,6 +79,11 @@ class Evidence(NamedTuple):
     why: str
 
 
+def excluding(evidence: Sequence[Evidence]) -> list[Evidence]:
+    """The decisions that leave out rows which somebody answered, or judge participants by them."""
+    return [each for each in evidence if each.decision in ("practice", "catch trials", "no answers")]
+
+
 class Reading(NamedTuple):
     """How records are read: the options of events, and the evidence for them; `doubt` is not empty where a choice was
     made that the records do not decide."""
@@ -166,6 +171,8 @@ def _understood(records: Records, said: Sequence[str] = ()) -> Understanding:
         table, answered = asked
         fields = {"anchor": ("{a}",), "shown": ("{b}", "{c}"), "chosen": (answered,)}
         farther = sign_of(_words_outside(answered)) < 0
+        if farther and not any(map(str.isalpha, answered.partition("{a}")[2].partition("{b}")[0])):
+            return Understanding([], "the header asks about three objects, perhaps for the odd one out")
         proposal = Proposal("pick", fields, Answer((answered,)), "the header asks the questions", farther=farther)
         return Understanding([_safe_names(each) for _, each in _read(table, proposal, True, (), facts)])
     table = records
@@ -405,7 +412,7 @@ def _differ(one: Column, other: Column) -> bool:
 def _of_answer(records: Records, group: list[Column], answer: Answer) -> Iterator[Proposal]:
     names = tuple(each.name for each in group)
     words = {word for name in answer.columns for word in records.columns[name].words}
-    sign, chosen = sign_of(words) or min(0, asked_sign(records, ())), bool(ANSWER & words)
+    sign, chosen = sign_of(words) or min(0, asked_sign(records)), bool(ANSWER & words)
     size = len(group) if len(group) > 1 else max(len(value) for value in group[0].values if value)
     several = len(answer.columns) > 1
     anchors = _anchors(records, group, answer.columns)
@@ -684,7 +691,7 @@ def _read(
             return
         if told_by is not None:
             filters |= told_by.where
-            evidence.append(Evidence("questions", shown(told_by.where), told_by.why))
+            evidence.append(Evidence(told_by.decision, shown(told_by.where), told_by.why))
     kept = matching(records, filters)
     own = kind == "triplet" and all(names == (field,) for field, names in fields.items())
     if (told_half := _half_empty(kept, fields, answer)) and not own:
@@ -702,7 +709,9 @@ def _read(
             filters |= told_of.where
             columns |= told_of.columns
             doubt = doubt or told_of.doubt
-            evidence.append(Evidence(told_of.decision, shown(told_of.where) or "judge the participant", told_of.why))
+            left = kept.size - matching(kept, told_of.where).size
+            why = f"{left:,} rows; {told_of.why}" if left else told_of.why
+            evidence.append(Evidence(told_of.decision, shown(told_of.where) or "judge the participant", why))
     asked = matching(kept, filters)
     if (same := counts["catch"]) > (1 - LEAST_FIT) * records.size and "catch" not in columns and not own and asked.size:
         facts.append(
@@ -741,7 +750,7 @@ def _read(
     )
     if own and found.doubt:
         found = found._replace(type=kind)
-    whole = counts["other"] == 0 or not any(each.decision == "questions" for each in evidence)
+    whole = counts["other"] == 0 or not any(each.decision in ("questions", "no answers") for each in evidence)
     yield (int(whole), *proposal.rank), found
     if doubt and not (answer.doubt or proposal.doubt or not practice(kept, objects)):
         others = {key: value for key, value in filters.items() if not doubt.startswith(filter_of(key, value).source)}
@@ -774,9 +783,9 @@ def _with_answers(records: Records, state: list[str], answer: Answer, doubt: str
     if nothing or key:
         wanted = LIST_SEPARATOR.join(answer.codes_of(column)) if coded else ""
         where = {column.name: wanted} if coded else {f"{column.name}!=": LIST_SEPARATOR.join(most)}
-        return Filters("questions", where, f"{n:,} rows are no answers: {quoted}"), doubt
+        return Filters("no answers", where, f"{n:,} rows are no answers: {quoted}"), doubt
     told = f"{n:,} of {asked:,} answers ({n / asked:.0%}) in {column.name} are {quoted}: no object; exclude them"
-    return Filters("questions", {f"{column.name}!=": LIST_SEPARATOR.join(most)}, f"{quoted} name no object"), told
+    return Filters("no answers", {f"{column.name}!=": LIST_SEPARATOR.join(most)}, f"{quoted} name no object"), told
 
 
 def _is_key(column: Column) -> bool:

@@ -11,7 +11,7 @@ with about 2 kB of memory per question.
 `in_words` tells what events say, so that a person sees whether a file was read as it was meant.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import closing
 from itertools import islice
 from shlex import quote
@@ -26,7 +26,7 @@ from stream_engine.data.comparisons import Decoded
 from stream_engine.data.csv_grammar import delimiter_of
 from stream_engine.evaluation.questions import BadQuestion, QuestionReader, Questions
 from stream_engine.formats.explanation import fact_of, header_again
-from stream_engine.formats.inference import Evidence, Reading, matching, readings, understood
+from stream_engine.formats.inference import Reading, matching, readings, understood
 from stream_engine.formats.json_places import is_utf8
 from stream_engine.formats.options import UnreadableHeader, UnusableOptions
 from stream_engine.formats.record_columns import Records, header_rows, records_of
@@ -169,11 +169,6 @@ def _encoding(settings: Settings) -> str | None:
     if settings.input.encoding is not None or all(map(is_utf8, values)):
         return settings.input.encoding
     return "cp1252"
-
-
-def excluding(evidence: Sequence[Evidence]) -> list[Evidence]:
-    """The decisions that leave out rows which somebody answered, or judge the participant by them."""
-    return [each for each in evidence if each.decision in ("practice", "catch trials", "questions")]
 
 
 def _layouts(settings: Settings) -> Iterator[Input]:

@@ -31,8 +31,9 @@ from connectors import Source, SourceFailed
 from stream_engine.data import installed_version
 from stream_engine.data.available_memory import available
 from stream_engine.data.compiled import import_numba
+from stream_engine.formats.inference import excluding
 from stream_engine.service.context import Context, Requests
-from stream_engine.service.inferred import examples, excluding, prepared
+from stream_engine.service.inferred import examples, prepared
 from stream_engine.service.ingest import FAILURES
 from stream_engine.service.learning import take_loss
 from stream_engine.service.logs import Bars
