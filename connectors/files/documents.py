@@ -88,6 +88,8 @@ def records_of_document(text: bytes) -> Iterator[dict[str, Any]] | None:
         document = msgspec.json.decode(text.removeprefix(b"\xef\xbb\xbf"))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
+    if (rows := _of_table(document)) is not None:
+        return iter(rows)
     if isinstance(document, dict):
         if not any(isinstance(value, (dict, list)) for value in document.values()):
             return None
@@ -101,6 +103,43 @@ def records_of_document(text: bytes) -> Iterator[dict[str, Any]] | None:
     if 2 * nested > len(document):
         return (record for each in document for record in flattened(each))
     return iter(document) if b"\n" in text.strip() else None
+
+
+def _of_table(document: Any) -> list[dict[str, Any]] | None:
+    """The rows of a table that is not written as a list of records: as pandas writes it (`to_json`, orient "columns",
+    "index", "split", "table", "values"), or lists of records in a list (JATOS); None for other documents.
+
+    >>> _of_table({"a": {"0": "x", "1": "y"}}), _of_table({"0": {"a": "x"}}), _of_table([[{"a": "x"}], [{"a": "y"}]])
+    ([{'a': 'x'}, {'a': 'y'}], [{'a': 'x'}], [{'a': 'x'}, {'a': 'y'}])
+    >>> _of_table({"columns": ["a"], "index": [0], "data": [["x"]]}), _of_table([["a", "b"], ["x", "y"], ["y", "x"]])
+    ([{'a': 'x'}], [{'a': 'x', 'b': 'y'}, {'a': 'y', 'b': 'x'}])
+    """
+    if isinstance(document, dict):
+        columns, data = document.get("columns"), document.get("data")
+        if isinstance(columns, list) and isinstance(data, list) and all(isinstance(row, list) for row in data):
+            return [dict(zip(map(str, columns), row)) for row in data]
+        if "schema" in document and isinstance(data, list) and all(isinstance(row, dict) for row in data):
+            return data
+        values = list(document.values())
+        if not values or not all(isinstance(each, dict) and each.keys() == values[0].keys() for each in values):
+            return None
+        if any(isinstance(cell, (dict, list)) for each in values for cell in each.values()):
+            return None
+        if all(str(name).isdecimal() for name in values[0]):
+            return [{name: each[row] for name, each in document.items()} for row in values[0]]
+        return values if all(str(name).isdecimal() for name in document) else None
+    if not isinstance(document, list) or not document or not all(isinstance(each, list) for each in document):
+        return None
+    inner = [item for each in document for item in each]
+    if all(isinstance(item, dict) for item in inner):
+        return inner
+    if any(isinstance(item, (dict, list)) for item in inner) or len({len(each) for each in document}) > 1:
+        return None
+    first, below = document[0], document[1:]
+    named = all(isinstance(name, str) for name in first) and len(set(first)) == len(first)
+    if named and not any(name in row for name in first for row in below):
+        return [dict(zip(first, row)) for row in below]
+    return [{str(place): cell for place, cell in enumerate(row, 1)} for row in document]
 
 
 def flattened(record: dict[str, Any], prefix: str = "", base: dict[str, Any] | None = None) -> Iterator[dict[str, Any]]:

@@ -27,6 +27,7 @@ KINDS = {
     ".txt": "csv",
     ".xlsx": "csv",
     ".parquet": "parquet",
+    ".npy": "npy",
     ".arrow": "arrow",
     ".feather": "arrow",
     ".ipc": "arrow",
@@ -74,6 +75,8 @@ def kind_of(path: str, format: str | None, layout: TextLayout = PLAIN_TEXT) -> K
     compression = suffix if suffix in CODECS else ""
     suffix = os.path.splitext(stem)[1] if compression else suffix
     name = format or KINDS.get(suffix)
+    if suffix == ".txt" and name == "csv" and not format and not compression and _begins_as_json(path):
+        name, suffix = "json", ".json"
     if suffix == SHEET and not compression:
         name, compression, layout = "csv", SHEET, layout._replace(delimiter=",", encoding=None)
     if name == "avro" and not compression:
@@ -88,6 +91,16 @@ def kind_of(path: str, format: str | None, layout: TextLayout = PLAIN_TEXT) -> K
     if suffix == ".tsv" and layout.delimiter is None:
         layout = layout._replace(delimiter="\t")
     return Kind(name, compression, layout, name == "json" and suffix == ".json")
+
+
+def _begins_as_json(path: str) -> bool:
+    """Whether a file of text holds JSON, as JATOS writes its results."""
+    try:
+        with open(path, "rb") as file:
+            begin = file.read(64).removeprefix(b"\xef\xbb\xbf").lstrip()
+    except OSError:
+        return False
+    return begin[:1] == b"{" or (begin[:1] == b"[" and begin[1:].lstrip()[:1] in (b"{", b"["))
 
 
 def partition_of(path: str) -> str:

@@ -19,6 +19,7 @@ from connectors.files.line_blocks import HEAD, Replaced, Unreadable
 from connectors.files.streams import PIECE
 
 MAX_ROWS = 1 << 20
+MAX_WIDTH = 100  # columns of an array
 MAX_UNPACKED = 1 << 30  # bytes that a compressed record batch may hold
 _MAGIC = b"ARROW1"
 _Piece = tuple[int, Any, int]  # first row, batch, mark after it
@@ -51,7 +52,7 @@ def open_table(path: str, kind: str, position: Position) -> Table:
     """
     file = open(path, "rb")  # noqa: SIM115 -- returned open
     try:
-        opened = _parquet if kind == "parquet" else _arrow
+        opened = {"parquet": _parquet, "npy": _npy}.get(kind, _arrow)
         notices: list[str] = []
         mark, whole, rows, pieces = opened(file, position.offset, notices)
         expected = None if position.mark in (mark, whole) or not position.offset else position.mark
@@ -129,6 +130,23 @@ def _parquet(file: BinaryIO, start: int, notices: list[str]) -> tuple[int, int, 
     file.seek(max(0, size - 8 - length))
     footer, whole = crc32(file.read(length)), whole_mark(file)
     return footer, whole, rows, _row_groups(opened, start, whole)
+
+
+def _npy(file: BinaryIO, start: int, notices: list[str]) -> tuple[int, int, int, Iterator[_Piece]]:
+    """An array of NumPy with a row for each answer; its columns are called 1, 2, 3."""
+    import numpy as np
+    import pyarrow
+
+    try:
+        rows = np.load(file, allow_pickle=False)
+    except (ValueError, EOFError, OSError) as error:
+        raise Unreadable(f"not an array of NumPy: {_line(error)}") from error
+    if rows.ndim != 2 or rows.dtype.kind not in "iuUf" or rows.shape[1] > MAX_WIDTH:
+        raise Unreadable(f"got an array of shape {rows.shape} and type {rows.dtype}, expected rows of numbers or names")
+    names = [str(number) for number in range(1, rows.shape[1] + 1)]
+    whole = whole_mark(file)
+    batch = pyarrow.record_batch([pyarrow.array(np.ascontiguousarray(column)) for column in rows.T], names)
+    return whole, whole, len(rows), iter([(0, batch, whole)])
 
 
 def _nameless(error: UnicodeDecodeError) -> Unreadable:

@@ -17,10 +17,13 @@ import pyarrow as pa
 from connectors import Position
 from stream_engine.api.frames import BadFrame, Columns, missing
 from stream_engine.data.comparisons import Batch, Decoded, Rejected
+from stream_engine.data.suspicious_names import suspicious_names
+from stream_engine.evaluation.connection import smallest_reached
 from stream_engine.formats import decoder
 from stream_engine.formats.csv_events import nearest_name, needed_columns
 from stream_engine.formats.event_fields import NULLABLE_FIELDS, PAIR_COLUMNS, EventFields, fields_of
 from stream_engine.formats.options import EventOptions
+from stream_engine.formats.repeats import Repeats
 from stream_engine.state.engine import Engine
 from stream_engine.state.snapshot import Snapshot
 
@@ -34,6 +37,7 @@ class Learning:
         self._engine = engine
         self._waiting: list[Batch] = []
         self._rows = 0
+        self._joined = np.empty(0, np.int64)  # of each object, the smallest one that comparisons join it with
 
     @property
     def counters(self) -> dict[str, Any]:
@@ -60,7 +64,21 @@ class Learning:
         for _ in self._engine.learn_in_pieces(decoded, positions, records, self._wait):
             pass
 
+    def sets(self) -> list[int]:
+        """The sizes of the sets of objects that no comparison joins, the largest first."""
+        return sorted(np.bincount(self._joined)[np.unique(self._joined)].tolist(), reverse=True)
+
+    def _join(self, batch: Batch) -> None:
+        n, old = batch.n_objects, len(self._joined)
+        labels = np.concatenate([self._joined, np.arange(old, n)])
+        ends = [(batch.triplets[:, 0], batch.triplets[:, k]) for k in (1, 2)]
+        ends += [(batch.quadruplets[:, 0], batch.quadruplets[:, k]) for k in (1, 2, 3)]
+        one = np.concatenate([np.arange(n), *(each for each, _ in ends)])
+        other = np.concatenate([labels, *(each for _, each in ends)])
+        self._joined = smallest_reached(one, other, n)
+
     def _wait(self, batch: Batch) -> None:
+        self._join(batch)
         self._waiting.append(batch._replace(provenance=None, kinds=None, name_hashes=None))
         self._rows += len(batch.triplets) + len(batch.quadruplets)
         if self._rows > WAITING:
@@ -93,7 +111,9 @@ class RejectedRow(NamedTuple):
     message: str
 
 
-def feed(engine: Learning, columns: Columns, options: EventOptions) -> list[RejectedRow]:
+def feed(
+    engine: Learning, columns: Columns, options: EventOptions, repeats: Repeats | None = None
+) -> list[RejectedRow]:
     """Decode a table and learn it; the first `TOLD` rows that were refused. Raises `BadFrame`: a column is missing.
     O(rows)."""
     event_fields = _fields(columns, options)
@@ -115,18 +135,22 @@ def feed(engine: Learning, columns: Columns, options: EventOptions) -> list[Reje
     first = 0
     for batch in table.to_batches(max_chunksize=BATCH):
         decoded = decode(batch)
+        decoded = decoded if repeats is None else repeats.without(decoded)
         engine.learn(decoded, records=batch.num_rows)
         refused += [_told(each, first) for each in decoded.rejected[: TOLD - len(refused)]]
         first += batch.num_rows
     return refused
 
 
-def feed_dicts(engine: Learning, rows: Sequence[Mapping[str, Any]], options: EventOptions) -> list[RejectedRow]:
+def feed_dicts(
+    engine: Learning, rows: Sequence[Mapping[str, Any]], options: EventOptions, repeats: Repeats | None = None
+) -> list[RejectedRow]:
     """The same with dicts, each one event as in JSON: events of several types may stand in one list. O(rows)."""
     decode, refused = cast("JsonDecoder", decoder("json", options)), list[RejectedRow]()
     for first in range(0, len(rows), BATCH):
         lines = [_line(first + number, row) for number, row in enumerate(rows[first : first + BATCH])]
         decoded = decode.lines(b"\n".join(lines))
+        decoded = decoded if repeats is None else repeats.without(decoded)
         engine.learn(decoded, records=len(lines))
         refused += [_told(each, first) for each in decoded.rejected[: TOLD - len(refused)]]
     return refused
@@ -168,12 +192,23 @@ def check_refused(engine: Learning, refused: Iterable[RejectedRow], on_refused: 
 
 
 def check_names(engine: Learning) -> None:
-    """Warn of objects that are another one but for blanks around the name, which text files have none of. O(n)."""
-    names = set(engine.names)
-    if padded := [name for name in engine.names if name != name.strip() and name.strip() in names]:
+    """Warn of objects that are another one but for capitals, spaces or their Unicode form. O(n)."""
+    if groups := suspicious_names(engine.names):
+        most = ", ".join(" and ".join(map(repr, group)) for group in groups[:3])
         warnings.warn(
-            f"{len(padded):,} of {len(names):,} objects differ from others only in surrounding spaces, such as "
-            f"{padded[0]!r} and {padded[0].strip()!r}; remove the spaces if they are the same object",
+            f"{len(groups):,} of {len(set(engine.names)):,} objects differ from others only in capitals, spaces or "
+            f"Unicode form, such as {most}; give them one name if they are the same object",
+            stacklevel=3,
+        )
+
+
+def check_sets(engine: Learning) -> None:
+    """Warn of sets of objects that no comparison joins: what lies between them is arbitrary."""
+    if len(sizes := engine.sets()) > 1:
+        told = ", ".join(f"{size:,}" for size in sizes[:5]) + (", ..." if len(sizes) > 5 else "")
+        warnings.warn(
+            f"the objects fall into {len(sizes):,} sets that no comparison joins ({told} objects): distances between "
+            "sets mean nothing; next: ask questions with objects of several sets",
             stacklevel=3,
         )
 

@@ -13,14 +13,15 @@ import numpy as np
 
 from stream_engine.api.frames import EXPECTED, BadFrame, columns_of, is_dicts
 from stream_engine.evaluation.questions import QuestionReader, Questions
-from stream_engine.formats.inference import Reading, candidates, readings
+from stream_engine.formats.explanation import fact_of
+from stream_engine.formats.inference import Evidence, Reading, excluding, matching, understood
 from stream_engine.formats.options import EventOptions
 from stream_engine.formats.record_columns import Records, records_of
 
 if TYPE_CHECKING:
     from stream_engine.service.settings import Settings
 
-ARGUMENTS = ("type", "columns", "where", "answers_by")  # that `read` and `predict` have
+ARGUMENTS = ("type", "columns", "where", "answers_by", "answer_is")  # that `read` and `predict` have
 LAYOUT = ("delimiter", "encoding", "header", "skip_rows", "format")  # how files of text are laid out
 
 
@@ -30,6 +31,7 @@ def options_of(
     where: Mapping[str, Any] | None,
     answers_by: str,
     codes: Mapping[str, Mapping[str, str]] | None = None,
+    answer_is: str = "nearer",
 ) -> EventOptions:
     """The options of events that `read` and `predict` are given."""
     return EventOptions(
@@ -41,6 +43,7 @@ def options_of(
         },
         answers_by=answers_by,
         codes=codes or {},
+        answer_is=answer_is,
     )
 
 
@@ -74,20 +77,33 @@ def paths_in(data: Any) -> list[str] | None:
     return [os.fspath(each) for each in data]
 
 
-def as_known(records: Records, options: EventOptions) -> tuple[EventOptions, str]:
-    """The options of a table with these first records, where none describe it, and what they are. Raises `BadFrame`
+def as_known(records: Records, options: EventOptions) -> tuple[EventOptions, str, list[str]]:
+    """The options of a table with these first records, where none describe it, what they are, and which
+    rows they exclude. Raises `BadFrame`
     where two readings fit equally well."""
     names = records.columns
-    if options.type is not None or options.columns or options.answers_by != "name" or "type" in names:
-        return options, ""
+    said = options.type is not None or options.columns or options.answers_by != "name" or options.separator
+    if said or "type" in names:
+        return options, "", []
     if {"near_i", "near_j", "far_i", "far_j"} <= set(names):
-        return options._replace(type="quadruplet"), ""
-    read = readings(records, options.where) or candidates(records, options.where)
-    found = [as_options(each, options) for each in read]
-    if len(found) > 1:
+        return options._replace(type="quadruplet"), "", []
+    known = understood(records, options.where)
+    found = [as_options(each, options) for each in known.readings]
+    if len(found) == 1 and not known.readings[0].doubt:
+        excluded = excluded_in_words(known.readings[0].evidence)
+        return found[0], f"read as {_as_arguments(found[0], options)}", excluded
+    if found:
         told = ", or ".join(_as_arguments(each, options) for each in found)
-        raise BadFrame(f"read: {read[0].doubt}; say which: {told}")
-    return (found[0], f"read as {_as_arguments(found[0], options)}") if found else (options, "")
+        raise BadFrame(f"read: {known.readings[0].doubt}; say which: {told}")
+    kept = matching(records, options.where)
+    if why := known.fact or (fact_of(kept, {}, kept.size, False) if kept.size else ""):
+        raise BadFrame(f"read: {why}; next: say how to read it with type=... and columns=..., or leave columns out")
+    return options, "", []
+
+
+def excluded_in_words(evidence: Sequence[Evidence]) -> list[str]:
+    """The rows that somebody answered and that an inferred reading leaves out."""
+    return [f"{each.decision} excluded by {each.taken} ({each.why})" for each in excluding(evidence)]
 
 
 def as_options(reading: Reading, options: EventOptions) -> EventOptions:
@@ -98,6 +114,8 @@ def as_options(reading: Reading, options: EventOptions) -> EventOptions:
         where={**options.where, **reading.where},
         answers_by=reading.answers_by,
         codes=reading.codes,
+        answer_is=reading.answer_is,
+        separator=reading.separator,
     )
 
 
@@ -114,7 +132,9 @@ def settings_of(paths: list[str], options: EventOptions, layout: Mapping[str, An
 
     columns = {field: "|".join(names) for field, names in options.columns.items()}
     given: dict[str, Any] = {"type": options.type, "columns": columns, "where": dict(options.where), **layout}
-    given |= {"answers_by": options.answers_by, "codes": dict(options.codes)}
+    given |= {"answers_by": options.answers_by, "codes": dict(options.codes), "answer_is": options.answer_is}
+    given |= {"separator": options.separator, "participant_from": options.participant_from}
+    given |= {"drop_duplicates": options.drop_duplicates}
     told = {f"input.{key}": value for key, value in given.items() if value is not None}
     return settings.load(None, {"source": tuple(paths), **told}, {})
 
@@ -147,7 +167,7 @@ def questions_in(data: Any, options: EventOptions, layout: Mapping[str, Any]) ->
     rows = rows_of(data)
     held = {name: [row.get(name) for row in rows[:1000]] for name in (rows[0] if rows else ())}
     with suppress(BadFrame):  # a question need not say what was answered
-        options, _ = as_known(records_of(held), options)
+        options, *_ = as_known(records_of(held), options)
     asking = QuestionReader(options)
     for number, row in enumerate(rows):
         asking.add(row, f"row {number}")

@@ -6,7 +6,16 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from stream_engine.api.feeding import TOLD, Learning, RejectedRow, check_names, check_refused, feed, feed_dicts
+from stream_engine.api.feeding import (
+    TOLD,
+    Learning,
+    RejectedRow,
+    check_names,
+    check_refused,
+    check_sets,
+    feed,
+    feed_dicts,
+)
 from stream_engine.api.frames import (
     FEW,
     BadFrame,
@@ -17,16 +26,19 @@ from stream_engine.api.frames import (
     library_of,
     missing,
 )
-from stream_engine.api.options import as_known, check_layout, options_of, paths_in, settings_of
+from stream_engine.api.options import as_known, check_layout, excluded_in_words, options_of, paths_in, settings_of
 from stream_engine.api.study import Study
 from stream_engine.counts import DEFAULT_ACCUMULATORS, accumulator
 from stream_engine.data.comparisons import Label
 from stream_engine.formats.event_fields import fields_of
 from stream_engine.formats.options import EventOptions
 from stream_engine.formats.record_columns import records_of
+from stream_engine.formats.repeats import Repeats
 from stream_engine.state.engine import Engine
 from stream_engine.state.object_index import learn_labels
 from stream_engine.state.store import Store
+
+DROP = "drop_duplicates=True"
 
 
 def read(
@@ -37,6 +49,10 @@ def read(
     *,
     answers_by: str = "name",
     codes: Mapping[str, Mapping[str, str]] | None = None,
+    answer_is: str = "nearer",
+    separator: str | None = None,
+    participant_from: str | None = None,
+    drop_duplicates: bool = False,
     labels: Any = None,
     on_refused: str = "warn",
     frames: str | None = None,
@@ -61,10 +77,20 @@ def read(
     where : mapping, optional
         Read only rows with this value in the column, or one of a list: `{"correct": True}`. A key may end in a
         comparison: `{"phase !=": "practice", "rt >": 300}`.
-    answers_by : {'name', 'position', 'index'}
-        How `odd`, `central` and `chosen` identify an object: by name, by position (from 1), or by index (from 0).
+    answers_by : {'name', 'position', 'index', 'flag'}
+        How `odd`, `central` and `chosen` identify an object: by name, by position (from 1), by index (from 0), or by
+        yes or no (1 or 0) for each object.
     codes : mapping, optional
         Meaning of the codes of an answer, a column or a position: `{"chosen": {"f": "left", "j": "right"}}`.
+    answer_is : {'nearer', 'farther'}
+        Which object an answer names: the one that is more like the anchor, or the one that is less like it.
+    separator : str, optional
+        Separator of lists in cells. By default a bar; lists as JSON, Python and NumPy write them are recognised.
+    participant_from : {'file'}, optional
+        "file": each file holds the answers of one participant, who is named like the file.
+    drop_duplicates : bool
+        Whether a response that was sent twice, with the same participant, times and answer, counts once. By default, a
+        warning names who sent how many.
     labels : mapping, table or path, optional
         Classes of objects: `{object: class}`, a table with columns object and label, or a file of labels.
     on_refused : {'warn', 'raise'}
@@ -98,7 +124,9 @@ def read(
     """
     if on_refused not in ("warn", "raise"):
         raise BadFrame(f"on_refused: got {on_refused!r}, expected warn or raise")
-    options = options_of(type, columns, where, answers_by, codes)
+    options = options_of(type, columns, where, answers_by, codes, answer_is)._replace(
+        separator=separator, participant_from=participant_from, drop_duplicates=drop_duplicates
+    )
     fields_of(options)  # raises for options that fit nothing
     paths = paths_in(data)
     check_layout(layout, paths, "codes", "labels", "on_refused", "frames", "seed")
@@ -106,12 +134,17 @@ def read(
         return Study(Store(paths[0]).published(), seed=seed, frames=frame_library(frames, ""), directory=paths[0])
     if paths is not None:
         library = ""
-        engine, refused, said = _read_files(paths, options, layout)
+        engine, refused, said, repeated, excluded = _read_files(paths, options, layout)
     else:
         library = library_of(data)
-        engine, refused, said = _read_dicts(data, options) if is_dicts(data) else _read_columns(data, options)
+        engine, refused, said, repeated, excluded = (_read_dicts if is_dicts(data) else _read_columns)(data, options)
     check_refused(engine, refused, on_refused)
     check_names(engine)
+    check_sets(engine)
+    for each in excluded:
+        warnings.warn(f"read: {each}", stacklevel=2)
+    if repeated:
+        warnings.warn(f"read: {repeated}", stacklevel=2)
     if not engine.counters["events"]:
         warnings.warn(_no_answers(engine.counters["filtered"]), stacklevel=2)
     if labels is not None:
@@ -133,25 +166,29 @@ def _engine(options: EventOptions) -> tuple[Learning, EventOptions]:
     )
 
 
-def _read_columns(data: Any, options: EventOptions) -> tuple[Learning, list[RejectedRow], str]:
+# what was read, rejected and said, who sent what twice, and which rows the inferred reading excludes
+Read = tuple[Learning, list[RejectedRow], str, str, list[str]]
+
+
+def _read_columns(data: Any, options: EventOptions) -> Read:
     table = columns_of(data)
-    options, said = as_known(records_of(first_columns(data, table)), options)
+    options, said, excluded = as_known(records_of(first_columns(data, table)), options)
     engine, options = _engine(options)
-    return engine, feed(engine, table, options), said
+    repeats = Repeats(options.drop_duplicates)
+    return engine, feed(engine, table, options, repeats), said, repeats.in_words(DROP), excluded
 
 
-def _read_dicts(rows: Sequence[Mapping[str, Any]], options: EventOptions) -> tuple[Learning, list[RejectedRow], str]:
+def _read_dicts(rows: Sequence[Mapping[str, Any]], options: EventOptions) -> Read:
     first = rows[:FEW]
     names = dict.fromkeys(str(name) for row in first for name in row)
     held = {name: [None if missing(cell := row.get(name)) else cell for row in first] for name in names}
-    options, said = as_known(records_of(held), options)
+    options, said, excluded = as_known(records_of(held), options)
     engine, options = _engine(options)
-    return engine, feed_dicts(engine, rows, options), said
+    repeats = Repeats(options.drop_duplicates)
+    return engine, feed_dicts(engine, rows, options, repeats), said, repeats.in_words(DROP), excluded
 
 
-def _read_files(
-    paths: list[str], options: EventOptions, layout: Mapping[str, Any]
-) -> tuple[Learning, list[RejectedRow], str]:
+def _read_files(paths: list[str], options: EventOptions, layout: Mapping[str, Any]) -> Read:
     """Files as a run reads them."""
     from connectors.files.readers import LineNumbers, place
     from stream_engine.service.inferred import examples, prepared
@@ -165,10 +202,11 @@ def _read_files(
         said = "; ".join([said, *examples(settings)])
     options = event_options(settings)
     engine, options = _engine(options)
+    ingest = Ingest(options, settings.input.format)
     lines = LineNumbers(settings.input.format, text_layout_of(settings))
     refused: list[RejectedRow] = []
     for uri in settings.source:
-        ingest, opened = Ingest(options, settings.input.format), source(settings, uri, {})
+        opened = source(settings, uri, {})
         try:
             while not opened.finished():
                 for block in ingest.blocks(opened.poll(1.0)):
@@ -179,7 +217,7 @@ def _read_files(
         finally:
             opened.close()
     lines.close()
-    return engine, refused, said
+    return engine, refused, said, ingest.repeats.in_words(DROP), excluded_in_words(inferred.evidence)
 
 
 def _learn_labels(engine: Learning, labels: Any) -> None:

@@ -374,6 +374,7 @@ class Study:
         columns: Mapping[str, str | Sequence[str]] | None = None,
         where: Mapping[str, Any] | None = None,
         answers_by: str = "name",
+        answer_is: str = "nearer",
         **layout: Any,
     ) -> Any:
         """Predict answers to questions.
@@ -394,8 +395,10 @@ class Study:
             Name(s) of the column(s) for each field, as in `read`.
         where : mapping, optional
             Read only rows with this value in the column, as in `read`.
-        answers_by : {'name', 'position', 'index'}
+        answers_by : {'name', 'position', 'index', 'flag'}
             How answers identify an object, as in `read`.
+        answer_is : {'nearer', 'farther'}
+            Which object an answer names, as in `read`.
         **layout : optional
             Layout of text files, as in `read`.
 
@@ -414,7 +417,9 @@ class Study:
         from stream_engine.evaluation.answering import answered
 
         whose = None if participant is None else _participant("predict", participant)
-        rows, names, note = questions_in(questions, options_of(type, columns, where, answers_by), layout)
+        rows, names, note = questions_in(
+            questions, options_of(type, columns, where, answers_by, None, answer_is), layout
+        )
         if note:
             warnings.warn(note, stacklevel=2)
         if model is None or model == "embedding" or whose is not None:

@@ -15,7 +15,7 @@ from connectors import SourceFailed
 from stream_engine.data.comparisons import EVENT_TYPES
 from stream_engine.formats import INPUT_FORMATS
 from stream_engine.formats.event_fields import where_of
-from stream_engine.formats.options import FIRST_OF
+from stream_engine.formats.options import ANSWER_IS, FIRST_OF, PARTICIPANT_FROM
 from stream_engine.service.settings import Settings
 from stream_engine.service.settings import loading as configuration
 from stream_engine.state.exclusion import BadExclusion, check_known, participants_in, without
@@ -56,13 +56,29 @@ _READING = (
         "answers_by",
         dict(
             type=click.Choice(list(FIRST_OF)),
-            help="How odd, central and chosen name an object: by name, by position (from 1) or by index (from 0).",
+            help="How odd, central and chosen name an object: by name, position (from 1), index (from 0), flag (0/1).",
         ),
+    ),
+    (
+        "--answer-is",
+        "answer_is",
+        dict(type=click.Choice(ANSWER_IS), help="Which object an answer names. Default: the nearer one."),
     ),
     (
         "--codes",
         "codes",
         dict(metavar="FIELD:A=B,...", help="What the codes of an answer mean, as in chosen:f=left,j=right."),
+    ),
+    ("--separator", "separator", dict(metavar="C", help="Separator of lists in cells. Default: a bar.")),
+    (
+        "--participant-from",
+        "participant_from",
+        dict(type=click.Choice(PARTICIPANT_FROM), help="file: each file holds one participant, named like the file."),
+    ),
+    (
+        "--drop-duplicates",
+        "drop_duplicates",
+        dict(is_flag=True, flag_value=True, help="Count a response that was sent twice (same times) once."),
     ),
 )
 _WHERE = "Read only matching events (also A!=B, A>N, A=B|C); count the others as filtered."

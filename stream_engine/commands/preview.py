@@ -30,5 +30,5 @@ def command(events: int, as_json: bool, **given: Any) -> None:
         raise no_answers(given["source"])
     where = ", ".join(given["source"])
     click.echo(json.dumps(vars(found), indent=1, ensure_ascii=False) if as_json else as_text(found, where))
-    if found.readings or (found.refused and not found.events):
+    if found.readings or found.is_refused:
         raise click.exceptions.Exit(2 if found.readings else 1)  # as a run over it would fail

@@ -32,16 +32,16 @@ def joined(one: np.ndarray, other: np.ndarray, n: int) -> np.ndarray:
     """
     compared = np.zeros(n, bool)
     compared[one] = compared[other] = True
-    label = _smallest_reached(one, other, n)
+    label = smallest_reached(one, other, n)
     found, sizes = np.unique(label[compared], return_counts=True)
     rank = np.full(n, -1)
     rank[found[np.argsort(-sizes, kind="stable")]] = np.arange(len(found))
     return np.where(compared, rank[label], -1) if n else np.empty(0, int)
 
 
-def _smallest_reached(one: np.ndarray, other: np.ndarray, n: int) -> np.ndarray:
-    """(n,) the smallest number that each of n nodes is joined with: labels fall until no edge joins two of them, each
-    round also through the labels of labels. scipy has this too; loading it takes longer than all of `inspect`."""
+def smallest_reached(one: np.ndarray, other: np.ndarray, n: int) -> np.ndarray:
+    """(n,) the smallest number that each of n nodes is joined with by edges: labels fall until no edge joins two of
+    them, each round also through the labels of labels. scipy has this too; loading it takes longer than all of `inspect`."""
     label = np.arange(n)
     while True:
         low = np.minimum(label[one], label[other])

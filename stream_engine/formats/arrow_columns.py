@@ -1,6 +1,6 @@
 """Arrow columns for `table_events`: names to numbers, weights and times to floats, cells to plain values."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from decimal import Decimal
 from typing import Any, NamedTuple
 
@@ -10,8 +10,9 @@ import pyarrow.compute as pc
 import pyarrow.types as pt
 
 from stream_engine.data.comparisons import InvalidEvent
+from stream_engine.formats.cells import LIST_SEPARATOR, inside, paths_of
 from stream_engine.formats.event_columns import Pool
-from stream_engine.formats.event_fields import LABEL, LIST_SEPARATOR, EventFields
+from stream_engine.formats.event_fields import LABEL, EventFields
 from stream_engine.formats.field_values import MISSING, MOST_FLOAT, WHOLE_FLOAT, number_of, time_of
 from stream_engine.formats.table_events import CertainNames, ExcludedEvent, Table, kept_rows
 from stream_engine.formats.text_values import plain_times
@@ -261,6 +262,8 @@ class ArrowColumn(NamedTuple):
             column = column.cast(column.type.value_type)
         if self._is_text:
             sure &= ~equal(column, "")
+            brackets = pc.match_substring_regex(column, r"^[\[(].*[\])]$")
+            sure &= ~pc.fill_null(brackets, False).to_numpy(zero_copy_only=False)
             column = pc.split_pattern(column, LIST_SEPARATOR)
         elif not is_list(column.type):
             return CertainNames(np.zeros(size, np.int64), np.empty(0, np.int32), np.zeros(size, bool))
@@ -299,6 +302,22 @@ class ArrowColumn(NamedTuple):
         return coded(column, pool)
 
 
+def with_paths(columns: dict[str, pa.Array], sources: Iterable[str], text: bool) -> dict[str, pa.Array]:
+    """The columns, and one for each source that reaches into their cells of JSON: see `cells`."""
+    paths = paths_of(sources, list(columns))
+    if not paths:
+        return columns
+    cells = {name: [inside(cell) for cell in columns[name].to_pylist()] for name, _ in paths.values()}
+    reached = {source: [cell.get(rest) for cell in cells[name]] for source, (name, rest) in paths.items()}
+    return columns | {source: _reached(values, text) for source, values in reached.items()}
+
+
+def _reached(values: list[Any], text: bool) -> pa.Array:
+    told = [LIST_SEPARATOR.join(map(str, each)) if isinstance(each, list) else each for each in values]
+    as_text = [None if each is None else str(each).lower() if isinstance(each, bool) else str(each) for each in told]
+    return pa.array(["" if each is None and text else each for each in as_text], pa.string())
+
+
 def arrow_table(
     columns: dict[str, pa.Array],
     size: int,
@@ -308,6 +327,7 @@ def arrow_table(
     fast: bool = True,
 ) -> Table:
     """Arrow columns as a table of events. Without `fast`, every row is read by the definition."""
+    fast = fast and not event_fields.by_definition
     of_table = {name: ArrowColumn(column, text, floats) for name, column in columns.items()}
     label = event_fields.by_kind[LABEL][1].inputs[0] if LABEL in event_fields.kinds else None
     absent = "" if text else None

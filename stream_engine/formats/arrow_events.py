@@ -22,7 +22,7 @@ import pyarrow.types as pt
 
 from stream_engine.data.comparisons import MAX_LIST, Decoded
 from stream_engine.formats.arrow_bounds import check_stream, check_written_out
-from stream_engine.formats.arrow_columns import arrow_table, plain_value, stripped
+from stream_engine.formats.arrow_columns import arrow_table, plain_value, stripped, with_paths
 from stream_engine.formats.event_block import MAX_UNKNOWN, Block, nothing, unreadable
 from stream_engine.formats.event_fields import LIST_SEPARATOR, PAIR_COLUMNS, QUADRUPLET, EventFields, fields_of
 from stream_engine.formats.options import Bounds, EventOptions, OverBound, raise_if_out_of_memory
@@ -85,6 +85,7 @@ class Decoder:
             fields = self._fields_of(columns, text) if question.options is self.options else fields_of(question.options)
             known |= fields.known
             held = columns | {name: pa.repeat(told, batch.num_rows) for name, told in question.constants.items()}
+            held = with_paths(held, fields.known, text)
             read_table(
                 arrow_table(held, batch.num_rows, fields, text, fast=self._fast),
                 fields,

@@ -34,7 +34,8 @@ from stream_engine.data.csv_grammar import (
     mark_end,
     rows_of,
 )
-from stream_engine.formats.arrow_columns import arrow_table, stripped
+from stream_engine.formats.arrow_columns import arrow_table, stripped, with_paths
+from stream_engine.formats.cells import paths_of
 from stream_engine.formats.event_block import MAX_UNKNOWN, Block, nothing, unreadable
 from stream_engine.formats.event_fields import COMPARED, PACE, TRIPLET, VOTES, EventFields, fields_of
 from stream_engine.formats.field_values import DECIMAL_COMMA
@@ -52,6 +53,7 @@ class Layout(NamedTuple):
     columns: dict[str, int]  # input field -> position, of the fields that are read
     unknown: frozenset[str]
     questions: list[tuple[EventFields, dict[str, str]]]  # of each row, and what of them the header says
+    paths: tuple[str, ...] = ()  # input fields inside cells of JSON
 
     def numbers(self) -> set[str]:
         """The columns that are read as numbers alone."""
@@ -79,14 +81,17 @@ def layout_of(header: bytes, options: EventOptions) -> Layout:
         raise UnreadableHeader(f"the header cannot be read: {error}") from None
     read: set[str] = set()
     known: set[str] = set()
+    paths: dict[str, None] = {}
     questions = []
     for question in wide_questions(options, names):
         event_fields = fields_of(question.options, pairs=True)
         needed = dict.fromkeys(needed_columns(event_fields, question.options, names))
-        if lacking := [name for name in needed if name not in names and name not in question.constants]:
+        inner = paths_of(event_fields.known, names)
+        if lacking := [name for name in needed if name not in (*names, *question.constants, *inner)]:
             raise UnreadableHeader(_lacking(header, names, lacking, options))
-        read |= _read_columns(event_fields)
-        known |= event_fields.known
+        read |= _read_columns(event_fields) | {column for column, _ in inner.values()}
+        known |= event_fields.known | {column for column, _ in inner.values()}
+        paths |= dict.fromkeys(inner)
         questions.append((event_fields, question.constants))
     columns: dict[str, int] = {}
     for position, name in enumerate(names):
@@ -94,7 +99,7 @@ def layout_of(header: bytes, options: EventOptions) -> Layout:
             raise UnreadableHeader(f"column {name!r} occurs twice; the header has {_shortened(names)}")
         if name in read:
             columns[name] = position
-    return Layout(len(names), delimiter_of(header), columns, frozenset(names) - known, questions)
+    return Layout(len(names), delimiter_of(header), columns, frozenset(names) - known, questions, tuple(paths))
 
 
 def _lacking(header: bytes, names: list[str], lacking: list[str], options: EventOptions) -> str:
@@ -148,7 +153,7 @@ def needed_columns(event_fields: EventFields, options: EventOptions, names: list
 def _asked_inputs(event_fields: EventFields) -> list[str]:
     """Input fields that are read only because of the options: for catch trials, and for `--where`."""
     catch = [] if event_fields.catch_input is None else [event_fields.catch_input]
-    return catch + [each.source for each in event_fields.where]
+    return [*catch, *(each.source for each in event_fields.where), *event_fields.more]
 
 
 def _listed(names: list[str]) -> str:
@@ -199,6 +204,7 @@ class Decoder:
         block = Block(self.options.provenance, self.options)
         reading = _Rows(value[begin:] if begin else value, begin, layout)
         table, row = reading.table(layout, block)
+        table = with_paths(table, layout.paths, True)
         if b"," in value and (layout.delimiter != ord(",") or b'"' in value):
             self._read_commas(table, layout)
         floats = b"." in value and b".0" in value  # one byte is looked for ten times as fast as two

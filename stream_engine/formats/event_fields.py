@@ -12,12 +12,19 @@ from difflib import get_close_matches
 from typing import Any, NamedTuple
 
 from stream_engine.data.comparisons import EVENT_TYPES
-from stream_engine.formats.options import FIRST_OF, EventOptions, UnusableOptions
+from stream_engine.formats.cells import LIST_SEPARATOR
+from stream_engine.formats.options import ANSWER_IS, FIRST_OF, EventOptions, UnusableOptions
 
 TRIPLET, QUADRUPLET, ODD_ONE_OUT, MOST_CENTRAL, PICK, RANKING, LABEL = range(len(EVENT_TYPES))
 KIND = {name: kind for kind, name in enumerate(EVENT_TYPES)}
 VOTES = ("n_near", "n_far")  # fields that triplets and quadruplets may have
 VOTED = (TRIPLET, QUADRUPLET)
+MORE = (
+    "rank",
+    "share",
+    "votes",
+)  # fields of some types: ranks of the objects; the share of answers for near, of how many
+SIDES = ("near", "far")  # what the answer of a triplet or quadruplet chooses from
 PACE = {"seconds": 1.0, "milliseconds": 1e-3}  # response times, in seconds
 OPTIONAL = ("id", "worker", "sampler", "weight", "time", *PACE)  # fields that any event may have
 
@@ -44,7 +51,6 @@ SHAPES: dict[str, tuple[Shape, ...]] = {
 _ALL_SHAPES = [shape for shapes in SHAPES.values() for shape in shapes]
 
 # How text tables (CSV) write values other than a single name.
-LIST_SEPARATOR = "|"
 PAIR_COLUMNS = {shape.name: (f"{shape.name}_i", f"{shape.name}_j") for shape in _ALL_SHAPES if shape.size == 2}
 NULLABLE_FIELDS = tuple(shape.name for shape in _ALL_SHAPES if shape.nullable)
 
@@ -139,6 +145,22 @@ class EventFields(NamedTuple):
     votes: tuple[str, str] = VOTES  # input fields of how often a question was answered each way
     first_of: int | None = None  # the number of the first object where answers are positions; None: they are names
     codes: Mapping[str, Mapping[str, str]] = {}  # of answers: what stands there -> position, or name of an input field
+    farther: bool = False  # answers name the farther object
+    flags: bool = False  # answers say yes or no of each object
+    separator: str | None = None  # of the items of lists in cells
+    side: str | None = None  # input field that says which side of a triplet or quadruplet is the nearer one
+    ranks: tuple[str, ...] = ()  # input fields of the ranks of the objects
+    share: tuple[str, str] | None = None  # input fields of the share of answers for near, and of their number
+
+    @property
+    def more(self) -> tuple[str, ...]:
+        """Input fields that are read because of the options alone."""
+        return (*([self.side] if self.side else ()), *self.ranks, *(self.share or ()))
+
+    @property
+    def by_definition(self) -> bool:
+        """Whether every event is read by the definition alone: columns of names do not say what it means."""
+        return self.farther or self.flags or self.separator is not None or bool(self.more)
 
     @property
     def kinds(self) -> tuple[int, ...]:
@@ -159,12 +181,20 @@ def fields_of(options: EventOptions, pairs: bool = False) -> EventFields:
         raise UnusableOptions(f"unknown event type {options.type!r}; known: {', '.join(EVENT_TYPES)}")
     columns = _checked_columns(options)
     only_kind = None if options.type is None else KIND[options.type]
-    by_kind = tuple(tuple(_event_field(kind, shape, columns, pairs) for shape in SHAPES[kind]) for kind in EVENT_TYPES)
+    flags = options.answers_by == "flag"
+    by_kind = tuple(
+        tuple(_event_field(kind, shape, columns, pairs, flags) for shape in SHAPES[kind]) for kind in EVENT_TYPES
+    )
     optional = {name: _single_input(name, columns) for name in OPTIONAL}
     type_input = _single_input("type", columns)
     by_column = "catch" in columns and not options.catch_by_anchor
     catch_input = _single_input("catch", columns) if by_column else None
     near, far = (_single_input(name, columns) for name in VOTES)
+    if options.answer_is not in ANSWER_IS:
+        raise UnusableOptions(f"unknown value {options.answer_is!r} of answer_is; known: {', '.join(ANSWER_IS)}")
+    farther = options.answer_is == "farther"
+    if farther and options.type in ("odd_one_out", "most_central", "label"):
+        raise UnusableOptions(f"answer_is: got farther with type {options.type}, whose answers have one meaning")
     if options.answers_by not in FIRST_OF:
         raise UnusableOptions(f"unknown value {options.answers_by!r} of answers_by; known: {', '.join(FIRST_OF)}")
     where = tuple(filter_of(key, wanted) for key, wanted in options.where.items())
@@ -173,6 +203,12 @@ def fields_of(options: EventOptions, pairs: bool = False) -> EventFields:
         known.update(source for field in fields for source in field.inputs)
     if catch_input is not None:
         known.add(catch_input)
+    side = (
+        _single_input("chosen", columns) if options.type in ("triplet", "quadruplet") and "chosen" in columns else None
+    )
+    ranks = columns["rank"] if options.type == "ranking" and "rank" in columns else ()
+    share = tuple(_single_input(name, columns) for name in ("share", "votes")) if "share" in columns else None
+    known |= {*ranks, *(share or ()), *([side] if side else ())}
     return EventFields(
         only_kind,
         type_input,
@@ -184,6 +220,12 @@ def fields_of(options: EventOptions, pairs: bool = False) -> EventFields:
         (near, far),
         1 if options.codes and FIRST_OF[options.answers_by] is None else FIRST_OF[options.answers_by],
         _checked_codes(options),
+        farther,
+        options.answers_by == "flag",
+        options.separator,
+        side,
+        ranks,
+        share,  # type: ignore[arg-type]  # of two names
     )
 
 
@@ -201,7 +243,7 @@ def place_of(answer: str, inputs: tuple[str, ...], first: int) -> int:
     answer, called = answer.casefold(), [name.casefold() for name in inputs] if len(inputs) > 1 else []
     if answer in called:
         return called.index(answer)
-    worded = [place for place, name in enumerate(called) if answer in re.split(r"[^a-z0-9]+", name)]
+    worded = [place for place, name in enumerate(called) if answer in re.split(r"[\W_]+", name)]
     return worded[0] if len(worded) == 1 else -1
 
 
@@ -230,7 +272,7 @@ def member_name(kind: int, split: int, position: int) -> str:
 
 def _checked_columns(options: EventOptions) -> Mapping[str, tuple[str, ...]]:
     """The mapping of `--columns`; raises `UnusableOptions` for unknown contract fields and missing input fields."""
-    known = {shape.name for shape in _ALL_SHAPES} | {"type", "catch", *VOTES, *OPTIONAL}
+    known = {shape.name for shape in _ALL_SHAPES} | {"type", "catch", *VOTES, *OPTIONAL, *MORE}
     known.update(*PAIR_COLUMNS.values())
     for name, inputs in options.columns.items():
         if name not in known:
@@ -244,14 +286,16 @@ def _checked_columns(options: EventOptions) -> Mapping[str, tuple[str, ...]]:
     return options.columns
 
 
-def _event_field(kind: str, shape: Shape, columns: Mapping[str, tuple[str, ...]], pairs: bool) -> EventField:
+def _event_field(
+    kind: str, shape: Shape, columns: Mapping[str, tuple[str, ...]], pairs: bool, flags: bool = False
+) -> EventField:
     """The input fields of one field of one type; near_i ... far_j become `near` and `far`, which gather two inputs
     each."""
     pair = PAIR_COLUMNS.get(shape.name, ()) if kind == "quadruplet" else ()
     if pair and (any(part in columns for part in pair) or (pairs and shape.name not in columns)):
         return EventField(shape, tuple(_single_input(part, columns) for part in pair))
     inputs = tuple(columns.get(shape.name, (shape.name,)))
-    if len(inputs) > 1 and not shape.is_list:
+    if len(inputs) > 1 and not shape.is_list and not (shape.answer and flags):
         if kind == "triplet" and shape.name in PAIR_COLUMNS:
             return EventField(shape, (shape.name,))  # near=a|b maps a quadruplet's pair, not the name of a triplet
         raise UnusableOptions(f"--columns maps {', '.join(inputs)} to {shape.name!r}, which holds one name")

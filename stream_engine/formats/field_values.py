@@ -121,6 +121,36 @@ def _count(field: str, value: Any, text: bool) -> int:
     return int(number)
 
 
+def shared_votes(share: Any, total: Any, text: bool) -> tuple[int, int]:
+    """The number of answers each way, of the share (0 to 1) that answers as stated, and how many there are. Raises
+    `InvalidEvent`.
+
+    >>> shared_votes("0.6", "5", text=True), shared_votes(0.333, 3, text=False)
+    ((3, 2), (1, 2))
+    """
+    part, votes = number_of(share, text), _count("votes", total, text)
+    near = math.nan if part is None else part * votes
+    if not (0 <= near <= votes) or abs(near - round(near)) > 0.02 * votes:
+        raise InvalidEvent("bad_votes", f"share is {quoted(share)} of {votes:,} votes; it must be a share of them")
+    return round(near), votes - round(near)
+
+
+TRUE = frozenset(("1", "true", "yes", "t", "y", "on", "checked", "selected", "x", "ja", "oui", "si", "sí", "wahr"))
+FALSE = frozenset(("0", "false", "no", "f", "n", "off", "unchecked", "", "nein", "non", "falsch"))
+
+
+def flag_of(value: Any) -> bool | None:
+    """Whether a value says yes; None where it says neither yes nor no. An empty one says no.
+
+    >>> flag_of("1"), flag_of(False), flag_of(None), flag_of("left")
+    (True, False, False, None)
+    """
+    if value is None or value is MISSING or is_nan(value):
+        return False
+    told = str(int(value) if isinstance(value, float) and value.is_integer() else value).strip().casefold()
+    return True if told in TRUE else False if told in FALSE else None
+
+
 def time_of(value: Any, text: bool) -> float:
     """Epoch seconds of a time; NaN if absent. Raises `InvalidEvent`.
 

@@ -18,6 +18,7 @@ import numpy as np
 
 from stream_engine import formats
 from stream_engine.data.comparisons import MAX_LIST, Decoded, InvalidEvent
+from stream_engine.formats.cells import inside, paths_of
 from stream_engine.formats.event_block import MAX_UNKNOWN, Block, nothing, unreadable
 from stream_engine.formats.event_columns import Pool
 from stream_engine.formats.event_fields import Filter, fields_of
@@ -151,8 +152,8 @@ class Decoder:
 
     def __init__(self, options: EventOptions, fast: bool = True):
         """Without `fast`, every event is read by the definition."""
-        self.options, self._fast = options, fast
         self.event_fields = fields_of(options)
+        self.options, self._fast = options, fast and not self.event_fields.by_definition
         if has_placeholders(options):
             raise UnusableOptions(
                 f"got several questions per record ({_wide_names(options)}), expected one: JSON holds one question per "
@@ -376,7 +377,8 @@ def _fields_in(text: bytes) -> dict[str, msgspec.Raw]:
 def _value(fields: dict[str, msgspec.Raw], source: str) -> Any:
     """The value of one field, or MISSING."""
     if source not in fields:
-        return MISSING
+        column, rest = paths_of([source], list(fields)).get(source, ("", ""))
+        return inside(_ANY.decode(fields[column])).get(rest, MISSING) if column else MISSING
     try:
         return _ANY.decode(fields[source])
     except msgspec.ValidationError:  # a number that is too large, such as 1e999: not a name, weight or time

@@ -63,7 +63,14 @@ def raise_if_out_of_memory(error: BaseException) -> None:
 _OUT_OF_MEMORY = ("malloc of size", "realloc of size", "out of memory", "cannot allocate memory", "bad_alloc")
 
 
-FIRST_OF = {"name": None, "position": 1, "index": 0}  # how answers are given -> the number of the first object
+FIRST_OF = {
+    "name": None,
+    "position": 1,
+    "index": 0,
+    "flag": None,
+}  # how answers are given -> number of the first object
+ANSWER_IS = ("nearer", "farther")  # which object an answer names
+PARTICIPANT_FROM = ("file",)
 
 
 class UnusableOptions(ValueError):
@@ -90,7 +97,13 @@ class EventOptions(NamedTuple):
     `bounds` says how much a message, a line or a row may hold. `delimiter` separates the fields of a CSV table that
     holds its own header (none: found in it). `answers_by` says how `odd`, `central` and `chosen` say which of
     the objects they are: by "name", by "position" (1 is the first of those shown) or by "index" (0 is); either of these
-    two also by the name of the input field, where the objects stand in several: "left".
+    two also by the name of the input field, where the objects stand in several: "left"; or by "flag": yes or no (1 or
+    0) for each object, in as many columns or items. `answer_is`: whether answers name the nearer or the farther object.
+    A triplet or quadruplet with `chosen` in `columns` says there which side, near or far, is the nearer one.
+    `separator` separates the items of lists in cells (None: a bar, or as programs write lists). A name of `columns`
+    with dots reaches into a cell of JSON (`cells`). `participant_from` "file": who answered is the name of the file;
+    `drop_duplicates`: a response that was sent twice counts once (`repeats`). These two are for whoever reads whole
+    inputs: a decoder does not look at them.
     """
 
     type: str | None = None
@@ -101,6 +114,10 @@ class EventOptions(NamedTuple):
     delimiter: str | None = None
     answers_by: str = "name"
     codes: Mapping[str, Mapping[str, str]] = {}
+    answer_is: str = "nearer"
+    separator: str | None = None
+    participant_from: str | None = None
+    drop_duplicates: bool = False
 
     @property
     def catch_by_anchor(self) -> bool:

@@ -4,14 +4,19 @@ And which records are questions, as other columns tell: practice, instructions, 
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import combinations
+from statistics import median
 from typing import Any, NamedTuple
 
-from stream_engine.formats.event_fields import LIST_SEPARATOR
-from stream_engine.formats.field_values import name_text
+from stream_engine.formats.cells import LIST_SEPARATOR, inside, is_bracketed, items_of
+from stream_engine.formats.event_fields import PACE
+from stream_engine.formats.field_values import DECIMAL_COMMA, name_text, number_of
+from stream_engine.formats.vocabulary import LISTS, words_of
 
 EMPTY = {"", "na", "n/a", "#n/a", "nan", "null", "none", "undefined", "nat"}  # in any case: no value
-_WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|\{n\}")
+MOST_SUSPECTS = 8  # columns with such a text that are compared
 _NUMBER = re.compile(r"[0-9]+")
 
 
@@ -47,50 +52,109 @@ class Column(NamedTuple):
         return words_of(self.name)
 
 
-def words_of(name: str) -> tuple[str, ...]:
-    """The words of a name in lower case; digits are words."""
-    return tuple(word.lower() for word in _WORDS.findall(name))
-
-
 class Records(NamedTuple):
     """Some first records: columns of equal length."""
 
     columns: dict[str, Column]
     size: int
     decimal_commas: bool = False  # whether numbers may have one: in CSV with another delimiter
+    separators: Mapping[str, str] = {}  # of the lists in the cells of these columns
 
     def kept(self, rows: Iterable[int]) -> "Records":
         """The records of these numbers."""
         rows = list(rows)
-        return Records(
-            {name: each._replace(values=[each.values[row] for row in rows]) for name, each in self.columns.items()},
-            len(rows),
-            self.decimal_commas,
-        )
+        columns = {
+            name: each._replace(values=[each.values[row] for row in rows]) for name, each in self.columns.items()
+        }
+        return self._replace(columns=columns, size=len(rows))
 
 
 def records_of(columns: Mapping[str, Sequence[Any]], decimal_commas: bool = False) -> Records:
-    """Columns of cells, as a file or a frame has them.
+    """Columns of cells, as a file or a frame has them. JSON in cells becomes columns of its own, names of no value stay
+    where they can only be names, and lists are taken apart.
 
-    >>> found = records_of({"a": ["x", " NA", 3.0], "b": [["x", "y"], "x|y", None]})
+    >>> found = records_of({"a": ["x", "NA", 3.0], "b": [["x", "y"], "x|y", None], "c": ["['p', 'q']"] * 3})
     >>> found.columns["a"].values, sorted(found.columns["a"].empties), found.columns["b"].values
     ([('x',), None, ('3',)], ['NA'], [('x', 'y'), ('x', 'y'), None])
+    >>> found.columns["c"].values[0], records_of({"j": ['{"k": "v"}']}).columns["j.k"].values
+    (('p', 'q'), [('v',)])
     """
-    held = {name: _column(name, cells) for name, cells in columns.items()}
-    return Records(held, max((len(each.values) for each in held.values()), default=0), decimal_commas)
+    reached: dict[str, Sequence[Any]] = {}
+    for name, cells in columns.items():
+        inner = [inside(cell) for cell in cells]
+        if 2 * sum(map(bool, inner)) > sum(cell not in (None, "") for cell in cells):
+            names = dict.fromkeys(f"{name}.{path}" for each in inner for path in each)
+            reached |= {path: [each.get(path[len(name) + 1 :]) for each in inner] for path in names}
+        else:
+            reached[name] = cells
+    separators = {name: found for name, cells in reached.items() if (found := _separator(name, cells, reached))}
+    held = {
+        name: Column(name, [_items(cell, separators.get(name)) for cell in cells]) for name, cells in reached.items()
+    }
+    named = _names_of_nothing(held)
+    held = {name: _without_empty(each, named) for name, each in held.items()}
+    return Records(held, max((len(each.values) for each in held.values()), default=0), decimal_commas, separators)
 
 
-def _column(name: str, cells: Sequence[Any]) -> Column:
-    values: list[tuple[str, ...] | None] = []
-    empties: set[str] = set()
-    for cell in cells:
-        parts = cell if isinstance(cell, list) else cell.split(LIST_SEPARATOR) if isinstance(cell, str) else [cell]
-        texts = [_text(part) for part in parts]
-        if len(texts) == 1 and texts[0] is not None and texts[0].casefold() in EMPTY:
-            empties |= {texts[0]} - {""}
-            texts = []
-        values.append(tuple(text for text in texts if text is not None) if texts and None not in texts else None)
-    return Column(name, values, frozenset(empties))
+def _items(cell: Any, separator: str | None) -> tuple[str, ...] | None:
+    """The texts of a cell; None where it holds nothing."""
+    parts = cell if isinstance(cell, list) else items_of(cell, separator) if isinstance(cell, str) else [cell]
+    texts = [_text(part) for part in parts]
+    return tuple(text for text in texts if text) if texts and None not in texts and all(texts) else None
+
+
+def _without_empty(column: Column, named: set[str]) -> Column:
+    """The column without texts that stand for no value in it."""
+    empties = {each for each in column.distinct if each.casefold() in EMPTY and each not in named}
+    values = [
+        None if value is not None and len(value) == 1 and value[0] in empties else value for value in column.values
+    ]
+    return column._replace(values=values, empties=frozenset(empties)) if empties else column
+
+
+def _names_of_nothing(columns: Mapping[str, Column]) -> set[str]:
+    """Texts such as NA that are names here: each of two columns with the same objects holds it where the other one
+    holds an object, about as often as other objects; or a list has it among others."""
+    held = [each for each in columns.values() if len(each.distinct) > 2]
+    suspects = {text for each in held for text in each.distinct if text.casefold() in EMPTY}
+    named = suspects & {text for each in held for value in each.values if value and len(value) > 1 for text in value}
+    for text in suspects - named:
+        having = [each for each in held if text in each.distinct]
+        for one, other in combinations(having[:MOST_SUSPECTS], 2):
+            common = one.distinct & other.distinct
+            counts = Counter(value[0] for value in one.values if value and len(value) == 1)
+            usual = sorted(counts.values())[len(counts) // 2]
+            if len(common) > 2 and _alone(text, one, other) and _alone(text, other, one) and 5 * counts[text] > usual:
+                named.add(text)
+                break
+    return named
+
+
+def _alone(text: str, one: Column, other: Column) -> bool:
+    return any(a == (text,) and b is not None and b != a for a, b in zip(one.values, other.values))
+
+
+def _separator(name: str, cells: Sequence[Any], columns: Mapping[str, Sequence[Any]]) -> str | None:
+    """The sign between the items of lists in the cells of a column: each has as many, and most of them again and again;
+    a comma only where another column holds them alone, or the column is called a list."""
+    texts = [cell for cell in cells if isinstance(cell, str) and cell]
+    if not texts or LIST_SEPARATOR in texts[0] or is_bracketed(texts[0]):
+        return None
+    for separator in (";", ","):
+        parts = [[item.strip() for item in text.split(separator)] for text in texts[:200]]
+        sizes, items = {len(each) for each in parts}, {item for each in parts for item in each}
+        if len(sizes) != 1 or min(sizes) < 2 or "" in items or 2 * len(items) > len(parts) * min(sizes):
+            continue
+        beside = any(
+            items.issuperset(filter(None, map(str, other[:200]))) for key, other in columns.items() if key != name
+        )
+        if (
+            beside
+            or (LISTS & set(words_of(name)) and separator == ";")
+            or (LISTS & set(words_of(name)) and min(sizes) == 3)
+        ):
+            return separator
+    return None
 
 
 def _text(cell: Any) -> str | None:
@@ -189,7 +253,8 @@ def _shared(texts: list[str]) -> str:
 MOST_KINDS = 25  # values of a column that says what a record is
 KIND = frozenset(
     words_of(
-        "type kind phase task zone screen block stage part section component sender condition name display routine "
+        "bedingung gruppe versuch durchgang phase "
+        "type kind task zone screen block stage part section component sender condition name display routine "
         "event status set alg trial node round"
     )
 )
@@ -359,7 +424,8 @@ def catch_trials(records: Records, fields: Mapping[str, tuple[str, ...]], own: b
     ]
     used = {name for names in fields.values() for name in names}
     marks = {name: values for name, each in records.columns.items() if name not in used and (values := _marks(each))}
-    columns = {"catch": fields["anchor"]} if any(same) and (marks or not own) else {}
+    marked = any(text in values for name, values in marks.items() for text in _at(records.columns[name], same))
+    columns = {"catch": fields["anchor"]} if any(same) and marked else {}
     where, why = {}, f"in {sum(same):,} questions the target is an option"
     for name, values in marks.items():
         column = records.columns[name]
@@ -370,6 +436,10 @@ def catch_trials(records: Records, fields: Mapping[str, tuple[str, ...]], own: b
     return Filters("catch trials", where, why, columns) if columns or where else None
 
 
+def _at(column: Column, rows: Sequence[bool]) -> list[str | None]:
+    return [text for text, here in zip(column.texts, rows) if here]
+
+
 def _marks(column: Column) -> set[str]:
     """The values of a column that mark catch trials."""
     if is_boolean(column):
@@ -377,3 +447,42 @@ def _marks(column: Column) -> set[str]:
         return {text for text in column.distinct if text.casefold() in _TRUE} if called else set()
     kinds = KIND & set(column.words) and len(column.distinct) <= MOST_KINDS
     return {text for text in column.distinct if _CALLED_CATCH.fullmatch(text)} if kinds else set()
+
+
+RESPONSE_TIMES = ("responsetime", "reactiontime", "reaktionszeit")
+UNITS = {
+    "milliseconds": frozenset(("ms", "msec", "millis", "milliseconds")),
+    "seconds": frozenset(("s", "sec", "secs", "seconds")),
+}
+LONGEST = 60.0  # median of seconds; a larger one is of milliseconds
+LEAST_NUMBERS = 0.9  # share of the values
+
+
+def response_times(records: Records) -> tuple[str, Column, str] | None:
+    """`(field of an event, column, why)` of the column of response times, in seconds or milliseconds: as its name says,
+    or as its median does, if it is called so and holds numbers. None where the fields themselves are there.
+
+    >>> from stream_engine.formats.record_columns import records_of
+    >>> field, column, why = response_times(records_of({"key_resp.rt": ["0.81", "1.2"], "time": ["5", "6"]}))
+    >>> field, column.name, why
+    ('seconds', 'key_resp.rt', 'its median is 1')
+    """
+    if PACE.keys() & records.columns.keys():
+        return None
+    for name, column in records.columns.items():
+        called = "".join(column.words)
+        said = "rt" in column.words or called == "latency" or any(each in called for each in RESPONSE_TIMES)
+        if not said or set(name) & set(",|="):
+            continue
+        texts = [text for text in column.texts if text is not None]
+        if records.decimal_commas:
+            texts = [re.sub(DECIMAL_COMMA, r"\1.\2", text) for text in texts]
+        values = [number_of(text, text=True) for text in texts]
+        numbers = [value for value in values if value is not None and value >= 0.0]
+        if not numbers or len(numbers) < LEAST_NUMBERS * len(values) or 2 * len(values) < records.size:
+            continue
+        if unit := next((unit for unit, words in UNITS.items() if words & set(column.words)), None):
+            return unit, column, "its name says so"
+        middle = median(numbers)
+        return "milliseconds" if middle > LONGEST else "seconds", column, f"its median is {float(f'{middle:.3g}'):,g}"
+    return None

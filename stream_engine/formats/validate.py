@@ -12,10 +12,13 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from stream_engine.data.comparisons import EVENT_TYPES, MAX_LIST, InvalidEvent
+from stream_engine.formats.cells import is_bracketed, items_of
 from stream_engine.formats.event_fields import (
     KIND,
-    LIST_SEPARATOR,
     PACE,
+    PICK,
+    RANKING,
+    SIDES,
     TRIPLET,
     VOTED,
     EventField,
@@ -25,11 +28,14 @@ from stream_engine.formats.event_fields import (
 from stream_engine.formats.field_values import (
     MISSING,
     catch_passed,
+    flag_of,
     is_absent,
     name_text,
+    number_of,
     optional_name,
     quoted,
     response_time,
+    shared_votes,
     time_of,
     type_and_value,
     votes_of,
@@ -89,6 +95,9 @@ def read_event(cell: Cell, event_fields: EventFields, text: bool) -> Event:
     if kind in VOTED:
         near, far = event_fields.votes
         votes = votes_of(cell(near), cell(far), text)
+        if event_fields.share is not None:
+            share, total = event_fields.share
+            votes = shared_votes(cell(share), cell(total), text)
     seconds = response_time({name: cell(optional[name]) for name in PACE}, text)
     return Event(kind, names, worker, weight, time, sampler, votes, seconds)
 
@@ -102,18 +111,84 @@ def _kind(value: Any, text: bool) -> int:
 
 
 def _all_names(cell: Cell, kind: int, event_fields: EventFields, text: bool) -> tuple[list[str], ...]:
-    """The names of all fields; answers given by position become names. Raises `InvalidEvent`."""
+    """The names of all fields, the nearer ones where the contract has them: answers become names. Raises
+    `InvalidEvent`."""
     names: list[list[str]] = []
     inputs: tuple[str, ...] = ()
     for field in event_fields.by_kind[kind]:
-        found = _names(cell, kind, field, text)
+        if field.shape.answer and event_fields.flags:
+            names.append(_flagged(cell, kind, field, names[-1], event_fields, text))
+            continue
+        found = _names(cell, kind, field, event_fields, text)
         if field.shape.answer and event_fields.first_of is not None:
             codes = event_fields.codes.get(field.name, {})
             answers = [codes.get(answer, answer) for answer in found]
             found = [_at_position(field, answer, inputs, names[-1], event_fields.first_of) for answer in answers]
         names.append(found)
         inputs = field.inputs
+    if kind == RANKING and event_fields.ranks:
+        names[1] = _by_rank(names[1], [cell(source) for source in event_fields.ranks], text)
+    far_first = kind in VOTED and event_fields.side is not None and _side(cell, event_fields, text) == 1
+    if kind in VOTED and far_first != event_fields.farther:
+        names[-2:] = names[:-3:-1]
+    elif kind == RANKING and event_fields.farther:
+        names[1] = names[1][::-1]
+    elif kind == PICK and event_fields.farther:
+        names[2] = _others(names[1], names[2])
     return tuple(names)
+
+
+def _others(shown: list[str], chosen: list[str]) -> list[str]:
+    """The objects that were not chosen: to say that these are nearer is to say that the chosen ones are farther. A
+    faulty pick stays as it is, and is rejected for it."""
+    if not chosen or not set(chosen) < set(shown):
+        return chosen
+    return [name for name in shown if name not in chosen]
+
+
+def _flagged(
+    cell: Cell, kind: int, field: EventField, objects: list[str], event_fields: EventFields, text: bool
+) -> list[str]:
+    """The objects of which the answer says yes. Raises `InvalidEvent`."""
+    values = [cell(source) for source in field.inputs]
+    if len(values) == 1:
+        whole = values[0]
+        values = items_of(whole, event_fields.separator) if isinstance(whole, str) else whole
+    flags = [flag_of(value) for value in values] if isinstance(values, list) else []
+    if len(flags) != len(objects) or None in flags:
+        raise InvalidEvent(
+            "wrong_type",
+            f"{_called(field, ', '.join(field.inputs))} holds {quoted(values)}; it must say yes (1) or no (0) of each "
+            f"of the {len(objects)} objects",
+        )
+    return _sized([name for name, flag in zip(objects, flags) if flag], kind, field)
+
+
+def _by_rank(names: list[str], ranks: list[Any], text: bool) -> list[str]:
+    """The names in the order of their ranks, 1 first. Raises `InvalidEvent`."""
+    numbers = [number_of(rank, text) for rank in ranks]
+    if len(numbers) != len(names) or None in numbers or len(set(numbers)) < len(numbers):
+        raise InvalidEvent("wrong_type", f"rank holds {quoted(ranks)}; it must be a different number for each object")
+    return [name for _, name in sorted(zip(numbers, names))]
+
+
+def _side(cell: Cell, event_fields: EventFields, text: bool) -> int:
+    """0 if near is the nearer side as it is stated, 1 if far is. Raises `InvalidEvent`."""
+    value = cell(event_fields.side or "")
+    name = str(value).lower() if isinstance(value, bool) else None if value is MISSING else name_text(value, text)
+    told = event_fields.codes.get("chosen", {}).get(name or "", name or "")
+    sides = [field.inputs for field in event_fields.by_kind[TRIPLET][1:]]
+    first = 1 if event_fields.first_of is None else event_fields.first_of
+    place = place_of(told, SIDES, first)
+    if not 0 <= place < 2:
+        place = next((at for at, inputs in enumerate(sides) if told in inputs), -1)
+    if place < 0:
+        raise InvalidEvent(
+            "not_shown" if name else "missing_field",
+            f"{event_fields.side} (as chosen) is {quoted(value)}; it must be near or far, {first} or {first + 1}, or "
+            "one of the codes",
+        )
+    return place
 
 
 def _at_position(field: EventField, answer: str, inputs: tuple[str, ...], objects: list[str], first: int) -> str:
@@ -129,7 +204,7 @@ def _at_position(field: EventField, answer: str, inputs: tuple[str, ...], object
     )
 
 
-def _names(cell: Cell, kind: int, field: EventField, text: bool) -> list[str]:
+def _names(cell: Cell, kind: int, field: EventField, event_fields: EventFields, text: bool) -> list[str]:
     """The names of one field; none for a null label. Raises `InvalidEvent`."""
     if len(field.inputs) > 1:
         return _sized([_name(kind, field, source, cell(source), text) for source in field.inputs], kind, field)
@@ -139,8 +214,9 @@ def _names(cell: Cell, kind: int, field: EventField, text: bool) -> list[str]:
         return [] if field.shape.nullable and value is None else [_name(kind, field, source, value, text)]
     if value is MISSING:
         raise _missing(kind, field, source)
-    if text and isinstance(value, str):
-        value = [item.strip(" \t") for item in value.split(LIST_SEPARATOR)] if value else []
+    separator = event_fields.separator
+    if isinstance(value, str) and (text or separator or (is_bracketed(value) and not field.shape.answer)):
+        value = items_of(value, separator) if value else []
     if field.shape.answer and name_text(value) is not None:
         value = [value]  # one answer need not be in a list
     if not isinstance(value, list):

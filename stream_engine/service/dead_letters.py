@@ -7,6 +7,7 @@ snapshot is durable, in this process or the next one, so the count is always exa
 
 import os
 import time
+from collections import Counter
 from collections.abc import Iterator, Mapping, MutableMapping
 from concurrent.futures import Executor
 from pathlib import Path
@@ -61,6 +62,12 @@ def opened_file(settings: Settings, directory: Path, stored: Mapping[str, Any]) 
     return DeadLetterFile(folder_of(settings, directory), stored.get("file", 0), segment_bytes=size)
 
 
+def _commonest(letters: list[DeadLetter]) -> DeadLetter:
+    """The first of those with the commonest message."""
+    ((message, _),) = Counter(each.message for each in letters).most_common(1)
+    return next(each for each in letters if each.message == message)
+
+
 class DeadLetters:
     """The folder of one run's dead letters, and the number of rejected events of each input. `keep_bytes` limits the
     folder (0: no limit)."""
@@ -75,7 +82,7 @@ class DeadLetters:
         lines: LineNumbers | None = None,
     ):
         self._lines = lines or LineNumbers()
-        self.first = ""  # first rejected event of this run: location and reason
+        self.first = ""  # first rejected event of this run that has the commonest reason: location and reason
         self.not_utf8 = 0  # rows of this run that were rejected because of their encoding
         self._keep_bytes = keep_bytes
         self._file, self.max_ratio = file, max_reject_ratio
@@ -88,6 +95,7 @@ class DeadLetters:
     def keep(self, block: Block, last_snapshot: int) -> None:
         """Write a block's dead letters. Raises `RunFailed` if too many events of an input were rejected."""
         letters = block.dead_letters
+        most = _commonest(letters) if letters else None
         if letters:
             self._append(letters)
             not_utf8 = [letter for letter in letters if ENCODING in letter.message]
@@ -97,23 +105,24 @@ class DeadLetters:
             self.not_utf8 += len(not_utf8)
         record = block.records[0]
         where = unit_of(record).input_of(record.partition)
-        if letters and where not in self._logged:
+        if most and where not in self._logged:
             self._logged.add(where)
-            at = place(letters[0].partition, letters[0].offset, self._lines)
-            self.first = self.first or f"{at}: {letters[0].message}"
+            at = place(most.partition, most.offset, self._lines)
+            self.first = self.first or f"{at}: {most.message}"
             self._log.warning(
                 "event rejected and stored as a dead letter (logged once per input)",
                 at=at,
-                reason=letters[0].reason,
-                message=letters[0].message,
+                reason=most.reason,
+                message=most.message,
             )
         refused = self._refused[where] = self._refused.get(where, 0) + len(letters)
         seen = self._seen[where] = self._seen.get(where, 0) + len(letters) + sum(block.decoded.events.values())
         if seen >= ENOUGH and refused > self.max_ratio * seen:
             raise RunFailed(
-                f"{where}: {refused} of {seen} events were rejected ({letters[0].message if letters else ''}), more "
+                f"{where}: {refused} of {seen} events were rejected ({most.message if most else ''}), more "
                 f"than --max-reject-ratio {self.max_ratio:g}: another format? Nothing after snapshot {last_snapshot} "
-                "is kept; correct --type, --columns, --encoding or --format and run again"
+                "is kept; correct --type, --columns, --where, --encoding or --format (stream-engine preview shows what "
+                "is read) and run again"
             )
 
     def check_something_was_right(self, last_snapshot: int) -> None:

@@ -11,7 +11,7 @@ with about 2 kB of memory per question.
 `in_words` tells what events say, so that a person sees whether a file was read as it was meant.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import closing
 from itertools import islice
 from shlex import quote
@@ -25,7 +25,8 @@ from connectors.files.readers import LineNumbers, Sizes, kind_of, open_reader, p
 from stream_engine.data.comparisons import Decoded
 from stream_engine.data.csv_grammar import delimiter_of
 from stream_engine.evaluation.questions import BadQuestion, QuestionReader, Questions
-from stream_engine.formats.inference import Evidence, Reading, candidates, preferences, readings, unmatched
+from stream_engine.formats.explanation import fact_of, header_again
+from stream_engine.formats.inference import Reading, matching, readings, understood
 from stream_engine.formats.json_places import is_utf8
 from stream_engine.formats.options import UnreadableHeader, UnusableOptions
 from stream_engine.formats.record_columns import Records, header_rows, records_of
@@ -75,6 +76,7 @@ ROWS = 2000  # that are looked at
 FILES = 50  # whose rows these are
 EXAMPLES = 3
 MOST_SKIPPED = 3  # lines before the header
+MOST_REJECTED = 0.1  # share of the rows, of a reading that is offered
 _SAMPLE = Sizes(1 << 20)
 
 
@@ -84,38 +86,81 @@ def prepared(settings: Settings, typed: str = "") -> PreparedSettings:
     raises."""
     check_runnable(settings)
     events = settings.input
-    if events.type_ is not None or events.columns or events.answers_by != "name" or events.codes:
+    if events.type_ is not None or events.columns or events.answers_by != "name" or events.codes or events.separator:
         return PreparedSettings(settings)
-    for layout in _layouts(settings):
+    fact, encoding = "", _encoding(settings)
+    for layout in (*_layouts(settings), structs.replace(events, encoding=encoding)):
         trial = structs.replace(settings, input=layout)
         records = first_records(trial)
-        if found := readings(records, events.where):
-            read = [_with(trial, each) for each in found]
-            if len(found) == 1:
-                options = asked_options(read[0])
-                said = "" if options == asked_options(settings) else f"read as {as_arguments(options)}"
-                return PreparedSettings(read[0], True, found[0].evidence, said)
-            return _rivals(settings, found[0], read, typed)
-    trial = structs.replace(settings, input=structs.replace(events, encoding=_encoding(settings)))
-    records = first_records(trial)
-    if found := candidates(records, events.where):
-        return _rivals(settings, found[0], [_with(trial, each) for each in found], typed)
-    if why := preferences(records) or unmatched(records, events.where):
-        return PreparedSettings(settings, problem=f"{settings.source[0]}: {why}")
+        if again := header_again(matching(records, events.where)):
+            rest = records.kept(row for row in range(records.size) if row not in {*again})
+            told = _repeated(trial, records, again, understood(rest, events.where).readings, typed)
+            return PreparedSettings(settings, problem=f"{settings.source[0]}: {told}")
+        found = understood(records, events.where)
+        read = [_with(trial, each) for each in found.readings]
+        if len(read) == 1 and not found.readings[0].doubt:
+            options = asked_options(read[0])
+            said = "" if options == asked_options(settings) else f"read as {as_arguments(options)}"
+            return PreparedSettings(read[0], True, found.readings[0].evidence, said)
+        if read and (layout.encoding == encoding or _reads_most(read[0])):
+            return _rivals(settings, found.readings[0], read, typed)
+        fact = fact or found.fact
+    kept = matching(first_records(settings), events.where).size
+    readable = bool(events.where) and bool(readings(first_records(settings)))
+    if why := fact or fact_of(first_records(settings), events.where, kept, readable):
+        return PreparedSettings(settings, problem=f"{settings.source[0]}: {why}{_next_step(why)}")
     return PreparedSettings(settings)
 
 
+def _next_step(fact: str) -> str:
+    if "next:" in fact or "--" in fact:
+        return ""
+    return (
+        "; next: say how to read it with --type and --columns, or leave out columns that say nothing about the answer"
+    )
+
+
+def _repeated(settings: Settings, records: Records, again: list[int], rest: list[Reading], typed: str) -> str:
+    """What to say of a table whose header is repeated, as in files that were written one after the other."""
+    name = (
+        rest[0].columns.get("chosen", next(iter(rest[0].columns.values())))[0] if rest else next(iter(records.columns))
+    )
+    lines = ", ".join(f"{row + 2 + settings.input.skip_rows:,}" for row in again[:3])
+    more = f" and {len(again) - 3:,} more" if len(again) > 3 else ""
+    told = f"the header is repeated at lines {lines}{more}"
+    where = {**settings.input.where, f"{name}!=": name}
+    trial = structs.replace(settings, input=structs.replace(settings.input, where=where))
+    return f"{told}: leave these rows out with {command_of(trial, typed)}"
+
+
 def _rivals(settings: Settings, first: Reading, read: list[Settings], typed: str) -> PreparedSettings:
-    """Several readings, of which a person chooses."""
+    """Several readings, of which a person chooses: those that read nearly all rows of the file."""
+    read = [each for each in read if _reads_most(each)]
     told = ", or ".join(f"{command_of(each, typed)} ({'; '.join(examples(each, 1))})" for each in read)
-    encoding = read[0].input.encoding
+    encoding = read[0].input.encoding if read else settings.input.encoding
     doubt = (
         first.doubt
         if encoding == settings.input.encoding
         else f"{first.doubt}; the text is not UTF-8 (--encoding {encoding})"
     )
-    problem = f"{settings.source[0]}: {doubt}; nothing was read. Say which: {told}"
+    problem = f"{settings.source[0]}: {doubt}; nothing was read" + (
+        f". Say which: {told}" if told else _next_step(doubt)
+    )
     return PreparedSettings(settings, True, first.evidence, "", doubt, tuple(read), problem)
+
+
+def _reads_most(settings: Settings) -> bool:
+    """Whether these settings read nearly all of the first rows that they do not filter."""
+    ingest = Ingest(event_options(settings)._replace(provenance=True), settings.input.format)
+    read = rejected = 0
+    try:
+        for record in islice(_first_of_files(settings), FILES):
+            for block in ingest.blocks([record]):
+                read += sum(block.decoded.events.values())
+                rejected += len(block.dead_letters)
+    except (UnusableOptions, ValueError):
+        return False
+    return read > 0 and rejected <= MOST_REJECTED * (read + rejected)
 
 
 def _encoding(settings: Settings) -> str | None:
@@ -124,11 +169,6 @@ def _encoding(settings: Settings) -> str | None:
     if settings.input.encoding is not None or all(map(is_utf8, values)):
         return settings.input.encoding
     return "cp1252"
-
-
-def excluding(evidence: Sequence[Evidence]) -> list[Evidence]:
-    """The decisions that leave out trials which somebody answered."""
-    return [each for each in evidence if each.decision == "practice"]
 
 
 def _layouts(settings: Settings) -> Iterator[Input]:
@@ -157,6 +197,7 @@ def _with(settings: Settings, reading: Reading) -> Settings:
     events = structs.replace(
         events, type_=reading.type or None, columns=columns, where=where, answers_by=reading.answers_by, codes=codes
     )
+    events = structs.replace(events, answer_is=reading.answer_is, separator=reading.separator)
     return structs.replace(settings, input=events)
 
 

@@ -26,6 +26,7 @@ from threading import Lock
 from typing import NamedTuple
 
 import msgspec
+import numpy as np
 
 from connectors import DeadLetter, Position, Record, SourceFailed, open_source
 from stream_engine.data.comparisons import Decoded, Rejected
@@ -33,6 +34,7 @@ from stream_engine.data.csv_grammar import column_names
 from stream_engine.formats import Decoder, decoder
 from stream_engine.formats.event_block import nothing
 from stream_engine.formats.options import EventOptions, UnreadableHeader, UnusableOptions, raise_if_out_of_memory
+from stream_engine.formats.repeats import Repeats
 from stream_engine.service.context import RunFailed
 from stream_engine.service.record_units import unit_of
 from stream_engine.service.sources import MOST_BLOCK
@@ -200,6 +202,9 @@ class Ingest:
         self.options, self._format = options, format
         self._in_flight = in_flight or InFlight()
         self._decoders: dict[str, Decoder] = {}
+        self.repeats = Repeats(options.drop_duplicates)
+        self.files: set[str] = set()  # that were read
+        self.participants = False  # whether any event names one
         self.block_bytes = MOST_BLOCK
 
     def blocks(self, records: list[Record]) -> Iterator[Block]:
@@ -295,9 +300,16 @@ class Ingest:
             block = self._refused(record, "too_large" if record.too_large else "incomplete", record.problem)
             return block.decoded, block.dead_letters
         try:
-            return unit_of(record).decode(record, self._decoder, self._format or record.format)
+            decoded, letters = unit_of(record).decode(record, self._decoder, self._format or record.format)
         except UnreadableHeader as error:
             raise UnreadableHeader(f"{record.partition}: {error}") from None
+        if record.unit not in ("byte", "row"):
+            return decoded, letters
+        if self.options.participant_from == "file":
+            decoded = of_participant(decoded, Path(record.partition).name.partition(".")[0])
+        self.files.add(record.partition)
+        self.participants |= decoded.provenance is not None and bool(decoded.provenance.workers)
+        return self.repeats.without(decoded), letters
 
     def _decoder(self, name: str) -> Decoder:
         if name not in self._decoders:
@@ -309,6 +321,19 @@ class Ingest:
         rejected = [Rejected(0, 0, reason, message, unit_of(record).content(record))]
         decoded = nothing(provenance=self.options.provenance)._replace(rejected=rejected)
         return Block([record], decoded, unit_of(record).dead_letters(record, rejected))
+
+
+def of_participant(decoded: Decoded, name: str) -> Decoded:
+    """A block whose events are all one participant's."""
+
+    def told(each: Decoded) -> Decoded:
+        given = each.provenance
+        if given is None:
+            return each
+        worker, catch = (np.zeros(len(numbers), np.int32) for numbers in (given.worker, given.catch_worker))
+        return each._replace(provenance=given._replace(worker=worker, workers=[name], catch_worker=catch))
+
+    return told(decoded)._replace(rest=[told(each) for each in decoded.rest])
 
 
 def failure_of(error: Exception) -> str:

@@ -5,10 +5,8 @@ usually one to the person who typed them. A question is repeated if the same obj
 events).
 """
 
-import re
-import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
 from statistics import median
@@ -18,6 +16,8 @@ from msgspec import structs
 
 from connectors import STORES, split_uri
 from connectors.files.readers import LineNumbers, place
+from stream_engine.data.suspicious_names import suspicious_names
+from stream_engine.formats.inference import excluding
 from stream_engine.formats.options import NOT_UTF8
 from stream_engine.service.dead_letters import ENCODING
 from stream_engine.service.inferred import (
@@ -25,8 +25,8 @@ from stream_engine.service.inferred import (
     answers,
     command_of,
     examples,
-    excluding,
     first_columns,
+    first_records,
     in_words,
     prepared,
 )
@@ -35,7 +35,7 @@ from stream_engine.service.settings import Settings
 from stream_engine.service.sources import event_options, source, text_layout_of
 
 FIRST = 5  # events that are shown
-_SPACES = re.compile(r"\s+")
+MOST_MESSAGES = 1000  # different reasons of which the first place is noted
 
 
 @dataclass
@@ -60,10 +60,24 @@ class Preview:
     questions_per_worker: list[float] = field(default_factory=list)  # least, median, most
     repeated: int = 0
     repeated_alike: int = 0
+    sent_twice: str = ""  # who sent how many responses twice
+    no_answers: str = ""  # the commonest value of an answer that names no object, and how to leave it out
+    max_reject_ratio: float = 0.5  # above which a run stops
     evidence: list[list[str]] = field(default_factory=list)  # decision, what was decided, why
     command: str = ""  # that reads the input so
     doubt: str = ""  # why there are several readings
     readings: list[list[str]] = field(default_factory=list)  # command, and an example in words
+
+    @property
+    def rejected_share(self) -> float:
+        """Of the events that are not filtered."""
+        rejected = sum(self.refused.values())
+        return rejected / max(1, self.events + rejected)
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether a run over the same events would fail."""
+        return self.rejected_share > self.max_reject_ratio or (bool(self.refused) and not self.events)
 
 
 def preview(settings: Settings, most: int) -> Preview:
@@ -80,6 +94,8 @@ def preview(settings: Settings, most: int) -> Preview:
     lines = LineNumbers(settings.input.format, text_layout_of(settings))
     names: dict[str, None] = {}
     workers: Counter[str] = Counter()
+    firsts: dict[str, str] = {}
+    messages: Counter[str] = Counter()
     asked: dict[Any, frozenset[Any]] = {}  # question -> its last answer
     for block in _blocks(settings, ingest, found, most):
         decoded = block.decoded
@@ -89,9 +105,9 @@ def preview(settings: Settings, most: int) -> Preview:
         for letter in block.dead_letters:
             found.refused[letter.reason] += 1
             found.not_utf8 += ENCODING in letter.message
-            if len(found.first_refused) < FIRST:
-                at = place(letter.partition, letter.offset, lines)
-                found.first_refused.append(f"{at}: {letter.message}")
+            messages[letter.message] += 1
+            if messages[letter.message] == 1 and len(messages) <= MOST_MESSAGES:
+                firsts[letter.message] = f"{place(letter.partition, letter.offset, lines)}: {letter.message}"
         for piece in (decoded, *decoded.rest):
             found.comparisons += len(piece.triplets) + len(piece.quadruplets)
             names |= dict.fromkeys(piece.names)
@@ -106,12 +122,36 @@ def preview(settings: Settings, most: int) -> Preview:
                 found.repeated_alike += asked.get(question) == said
                 asked[question] = said
     lines.close()
+    commonest = [message for message, _ in messages.most_common(FIRST)]
+    found.first_refused = [firsts[message] for message in commonest if message in firsts]
+    found.no_answers = _no_answers(settings) if found.refused else ""
+    found.sent_twice = ingest.repeats.in_words()
+    found.max_reject_ratio = settings.input.max_reject_ratio
     found.refused = Counter(dict(found.refused.most_common()))
     found.objects, found.names, found.suspicious = len(names), list(names)[:20], suspicious_names(names)
     numbers = sorted(workers.values())
     found.workers = len(numbers)
     found.questions_per_worker = [numbers[0], median(numbers), numbers[-1]] if numbers else []
     return found
+
+
+def _no_answers(settings: Settings) -> str:
+    """The commonest value of the answers that is neither a code nor an object, and how to leave it out."""
+    events, records = settings.input, first_records(settings)
+    answer = next((field for field in ("chosen", "odd", "central") if field in events.columns), "")
+    if "|" in events.columns.get(answer, "|") or events.columns[answer] not in records.columns:
+        return ""
+    objects = {
+        text
+        for name in "|".join(events.columns.values()).split("|")
+        if name in records.columns and name != events.columns[answer]
+        for text in records.columns[name].items
+    }
+    known = {*events.codes.get(answer, ()), *records.columns} | objects
+    given = Counter(records.columns[events.columns[answer]].texts)
+    unknown = [(n, text) for text, n in given.items() if text and text not in known and not text.isdecimal()]
+    n, most = max(unknown, default=(0, ""))
+    return f"{n:,} are {most!r}: leave them out with --where '{events.columns[answer]}!={most}'" if n > 1 else ""
 
 
 def _undecided(settings: Settings, read: PreparedSettings) -> Preview:
@@ -152,19 +192,6 @@ def _asked(answer: list[tuple[str, ...]]) -> Any:
     return anchors.pop() if len(anchors) == 1 else "", frozenset(name for comparison in answer for name in comparison)
 
 
-def suspicious_names(names: Iterable[str]) -> list[list[str]]:
-    """Groups of names that differ only in capitals, spaces and Unicode normalization.
-
-    >>> suspicious_names(["b", "Lemon", " b", "c", "lemon", "lemon tree", "lemon  tree"])
-    [['b', ' b'], ['Lemon', 'lemon'], ['lemon tree', 'lemon  tree']]
-    """
-    alike: dict[str, list[str]] = {}
-    for name in names:
-        key = _SPACES.sub(" ", unicodedata.normalize("NFKC", name).strip()).casefold()
-        alike.setdefault(key, []).append(name)
-    return [group for group in alike.values() if len(group) > 1]
-
-
 def as_text(found: Preview, where: str) -> str:
     """The preview as text for people."""
     if found.readings:
@@ -187,6 +214,9 @@ def as_text(found: Preview, where: str) -> str:
         "repeated": f"{found.repeated:,} questions, {found.repeated_alike:,} of them with the same answer"
         if found.repeated
         else "",
+        "sent twice": found.sent_twice,
+        "a run": f"would stop: {found.rejected_share:.0%} of the events are rejected" if found.is_refused else "",
+        "no answers": found.no_answers,
     }
     lines = [where, *(f"  {name:13}{text}" for name, text in rows.items() if text)]
     width = max((len(each[0]) for each in found.evidence), default=0)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from connectors import split_uri
+from stream_engine.data.suspicious_names import suspicious_names
 from stream_engine.exports.models import COUNTS_TOLD
 from stream_engine.report.findings import Findings, findings, warnings
 from stream_engine.report.findings.facts import FEW, Commands, Facts
@@ -65,6 +66,20 @@ def result_line(run: OpenRun, began: CountersBefore, failed: Mapping[str, str], 
     wrong += "".join(f"; {each.text}" for each in found.get("excluded", ()) if each.what == "excluded")
     parts.append(f"{_counted(len(run.learning.engine.objects), 'object')}; {fitted}{wrong}; next: {_next(run)}")
     return ", ".join(parts)
+
+
+def cautions(run: OpenRun) -> list[str]:
+    """What a person should check about the answers that were read: names that may be one object, responses that were
+    sent twice, files that may be participants."""
+    engine, settings = run.learning.engine, run.settings
+    groups = suspicious_names(engine.objects.names)
+    most = ", ".join(" and ".join(map(repr, group)) for group in groups[:3])
+    told = [f"objects differ only in capitals, spaces or Unicode form: {most}" if groups else ""]
+    told.append(run.reading.ingest.repeats.in_words())
+    files = len(run.reading.ingest.files)
+    if files > 1 and "worker" not in settings.input.columns and not run.reading.ingest.participants:
+        told.append(f"no column says who answered, in {files:,} files; if each is of one: --participant-from file")
+    return [each for each in told if each]
 
 
 def _counted(n: int, what: str) -> str:

@@ -33,7 +33,10 @@ from stream_engine.state.engine import Engine
 from stream_engine.state.snapshot import Snapshot
 from stream_engine.state.store import Store
 
-KEYS = ("type", "columns", "where", "format", "delimiter", "encoding", "header", "skip_rows", "answers_by", "codes")
+KEYS = (
+    *("type", "columns", "where", "format", "delimiter", "encoding", "header", "skip_rows", "answers_by", "codes"),
+    *("answer_is", "separator", "participant_from", "drop_duplicates"),
+)
 _DEFAULTS = msgspec.to_builtins(Input())
 
 
@@ -78,7 +81,7 @@ def contradiction(before: Mapping[str, Any], inferred: PreparedSettings) -> bool
     """Whether the options that a state remembers read something else than those that were inferred: filters of empty
     cells apart, which do no harm where they are missing."""
     asked = asked_options(inferred.settings)
-    if any(asked.get(key) != before.get(key) for key in ("type", "answers_by", "skip_rows")):
+    if any(asked.get(key) != before.get(key) for key in ("type", "answers_by", "answer_is", "skip_rows")):
         return True
     for key in ("columns", "codes"):
         one, other = asked.get(key, {}), before.get(key, {})
@@ -135,8 +138,8 @@ def as_arguments(options: Mapping[str, Any]) -> str:
     """
     words = []
     for key, value in options.items():
-        if key == "header":
-            words.append("--no-header")
+        if isinstance(value, bool):
+            words.append("--no-header" if key == "header" else f"--{key.replace('_', '-')}")
         elif key == "where":
             words += [f"--where {quote(key + '=' * (key[-1] not in '=<>') + text)}" for key, text in value.items()]
         elif key == "codes":
@@ -144,7 +147,7 @@ def as_arguments(options: Mapping[str, Any]) -> str:
         elif isinstance(value, Mapping):
             words.append(f"--{key} {quote(_pairs(value))}")
         else:
-            words.append(f"--{key.replace('_', '-')} {'tab' if value == chr(9) else value}")
+            words.append(f"--{key.replace('_', '-')} {'tab' if value == chr(9) else quote(str(value))}")
     return " ".join(words) or "no input options"
 
 

@@ -31,15 +31,16 @@ from connectors import Source, SourceFailed
 from stream_engine.data import installed_version
 from stream_engine.data.available_memory import available
 from stream_engine.data.compiled import import_numba
+from stream_engine.formats.inference import excluding
 from stream_engine.service.context import Context, Requests
-from stream_engine.service.inferred import examples, excluding, prepared
+from stream_engine.service.inferred import examples, prepared
 from stream_engine.service.ingest import FAILURES
 from stream_engine.service.learning import take_loss
 from stream_engine.service.logs import Bars
 from stream_engine.service.memory import one_heap
 from stream_engine.service.metrics import Metrics
 from stream_engine.service.open_run import OpenRun, open_run
-from stream_engine.service.result_line import before, findings_of, result_line
+from stream_engine.service.result_line import before, cautions, findings_of, result_line
 from stream_engine.service.result_sender import check_publish
 from stream_engine.service.settings import BadSettings, Settings
 from stream_engine.service.settings.loading import plain_settings
@@ -217,6 +218,8 @@ def run(
                 if counters["events"] > began.events and not DEADLY & counters["rejected"].keys():
                     for each in examples(opened.settings):
                         say(f"for example: {each}")
+                for each in cautions(opened):
+                    say(f"warning: {each}")
                 say(result_line(opened, began, refits.failed, findings_of(opened)))
     return seconds
 

@@ -38,9 +38,9 @@ def event_options(settings: Settings) -> EventOptions:
     judged = any(accumulator(name).needs_provenance for name in settings.accumulators)
     bounds = Bounds(settings.input.max_message_bytes)
     events, delimiter = settings.input, text_layout_of(settings).delimiter
-    return EventOptions(
-        events.type_, columns, dict(events.where), judged, bounds, delimiter, events.answers_by, events.codes
-    )
+    given = events.answers_by, events.codes, events.answer_is, events.separator
+    more = events.participant_from, events.drop_duplicates
+    return EventOptions(events.type_, columns, dict(events.where), judged, bounds, delimiter, *given, *more)
 
 
 def text_layout_of(settings: Settings) -> TextLayout:

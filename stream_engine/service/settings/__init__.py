@@ -12,7 +12,7 @@ from connectors.kafka.start_offsets import ON_OFFSET_LOSS, start_of
 from stream_engine.counts import ACCUMULATORS, DEFAULT_ACCUMULATORS, Forgetting
 from stream_engine.data.comparisons import EVENT_TYPES
 from stream_engine.formats import INPUT_FORMATS
-from stream_engine.formats.options import FIRST_OF, Bounds
+from stream_engine.formats.options import ANSWER_IS, FIRST_OF, PARTICIPANT_FROM, Bounds
 from stream_engine.kernel_learning.auxiliary_files import KernelSpec
 from stream_engine.refits import REFITS
 from stream_engine.service import logs
@@ -20,6 +20,7 @@ from stream_engine.service import logs
 # closed sets of words, read from the rooms that know them; a type checker cannot see into registries and reads `str`
 if TYPE_CHECKING:
     AccumulatorName: TypeAlias = str
+    AnswerIs: TypeAlias = str
     AnswersBy: TypeAlias = str
     EventType: TypeAlias = str
     ForgetBy: TypeAlias = str
@@ -27,9 +28,11 @@ if TYPE_CHECKING:
     LogFormat: TypeAlias = str
     LogLevel: TypeAlias = str
     OnOffsetLoss: TypeAlias = str
+    ParticipantFrom: TypeAlias = str
     Refit: TypeAlias = str
 else:
     AccumulatorName = Literal[tuple(ACCUMULATORS)]
+    AnswerIs = Literal[ANSWER_IS]
     AnswersBy = Literal[tuple(FIRST_OF)]
     EventType = Literal[EVENT_TYPES]
     ForgetBy = Literal["count", "time"]
@@ -37,6 +40,7 @@ else:
     LogFormat = Literal[logs.FORMATS]
     LogLevel = Literal[tuple(logs.LEVELS)]
     OnOffsetLoss = Literal[ON_OFFSET_LOSS]
+    ParticipantFrom = Literal[PARTICIPANT_FROM]
     Refit = Literal[tuple(REFITS)]
 
 _Count = Annotated[int, Meta(ge=0)]
@@ -65,6 +69,10 @@ class Input(_Section, frozen=True):
     header: bool = True  # whether the first row names the columns; if not, they are named 1, 2, 3
     skip_rows: _Count = 0  # number of lines to skip before the header
     answers_by: AnswersBy = "name"  # how odd, central, chosen name an object; position: from 1, index: from 0
+    answer_is: AnswerIs = "nearer"  # which object an answer names
+    separator: str | None = None  # separator of lists in cells; not set: a bar, or lists as programs write them
+    participant_from: ParticipantFrom | None = None  # file: each file is one participant, named like it
+    drop_duplicates: bool = False  # whether a response that was sent twice counts once
     codes: dict[str, dict[str, str]] = {}  # field of an answer -> code -> position, or name of a column
     labels: str | None = None  # table of labels with the columns object and label
     labels_columns: dict[str, str] = {}  # field -> column in the table of labels

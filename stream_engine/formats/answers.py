@@ -1,0 +1,319 @@
+"""How columns of answers name the objects beside them: by name, number, place, key, or yes and no for each object.
+
+`families`: the groups of columns that may hold what was shown. `answers_of`: the ways in which columns say which of
+them was meant; several where the values do not decide.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from stream_engine.formats.event_fields import place_of
+from stream_engine.formats.field_values import flag_of
+from stream_engine.formats.options import FIRST_OF
+from stream_engine.formats.record_columns import Column, Records, words_of
+from stream_engine.formats.vocabulary import (
+    ANSWER,
+    CENTRAL,
+    ENDS,
+    LISTS,
+    NUMBERED,
+    OBJECTS,
+    PLACES,
+    SIDES,
+    Places,
+    place_in,
+    sign_of,
+)
+
+LEAST_FIT = 0.98  # share of the rows that an interpretation must make sense of
+LEAST_CODES = 0.7  # the same, where words of an order stand for the objects
+LEAST_ANSWERS = 0.4  # the same, where the others may be no answers
+LEAST_RIVAL = 0.1  # so often as its own codes, those of a second order make it doubtful which of the two is meant
+_KEYS = ("1234567890", "qwertyuiop", "asdfghjkl", "zxcvbnm")  # the rows of a keyboard, each a little to the right
+_CODED = {str(code): chr(code).lower() for code in range(65, 91)}  # jsPsych before version 7
+
+
+class Answer(NamedTuple):
+    """How answers name an object: `by` name, position, index or flag, through `codes` where they have their own."""
+
+    columns: tuple[str, ...] = ()
+    by: str = "name"
+    codes: Mapping[str, str] = {}
+    why: str = ""
+    doubt: str = ""
+    accepted: frozenset[str] | None = None  # values that name an object; None: whatever does
+
+    def names(self, said: Sequence[str], offered: Sequence[str]) -> bool:
+        """Whether an answer names some of the objects offered, and not all."""
+        if self.by == "flag":
+            flags = [flag_of(each) for each in said]
+            return None not in flags and len(flags) == len(offered) and 0 < sum(map(bool, flags)) < len(flags)
+        known = set(offered) if self.accepted is None else self.accepted
+        return len(said) > 0 and len(set(said)) == len(said) and known.issuperset(said)
+
+    def codes_of(self, column: Column) -> list[str]:
+        """The values of a column of answers that name an object; none where answers are names."""
+        return [text for text in sorted(column.distinct) if self.accepted is not None and text in self.accepted]
+
+
+# ---- columns that belong together
+
+
+def families(columns: Sequence[Column]) -> Iterator[tuple[list[Column], Places]]:
+    """Groups of columns whose names differ in one word, which says where or the how manieth, the longest first; and
+    single columns of lists.
+
+    >>> some = [Column(name, [("x",)]) for name in ("imgL", "imgR", "image A", "image B", "image C", "rt")]
+    >>> [[each.name for each in group] for group, _ in families(some)]
+    [['imgL', 'imgR'], ['image A', 'image B', 'image C']]
+    """
+    slots: dict[tuple[tuple[str, ...], tuple[str, ...]], dict[str, Column]] = {}
+    for column in columns:
+        for place, word in enumerate(column.words):
+            slots.setdefault((column.words[:place], column.words[place + 1 :]), {}).setdefault(word, column)
+    for words in slots.values():
+        taken: set[str] = set()
+        for order in (*PLACES, *NUMBERED):
+            found = [[word for word in words if word in each] for each in order]
+            own = [each[0] for each in found if len(each) == 1]
+            if len(own) == len(order) and not (taken.issuperset(own) and not ENDS.intersection(own)):
+                taken.update(own)
+                yield [words[word] for word in own], order
+    for column in columns:
+        lengths = {len(value) for value in column.values if value is not None}
+        if lengths and min(lengths) > 1 and (LISTS & set(column.words) or len(lengths) == 1):
+            yield [column], ()
+
+
+def shown_in(columns: Sequence[Column]) -> list[list[Column]]:
+    """The families that may hold objects: called so or with values in common, and no fractions; those of text first."""
+    found = []
+    for group, order in families(columns):
+        values = [each.distinct for each in group]
+        if not all(values) or any(is_fraction(text) for each in values for text in each):
+            continue
+        called = OBJECTS & {word for each in group for word in each.words} or LISTS & set(group[0].words)
+        common = set.intersection(*values)
+        single, alike = len(group) == 1, order in PLACES or len(common) > 1
+        if not all(map(is_flags, group)) and (single or called or (alike and common)):
+            found.append(group)
+    return sorted(found, key=lambda group: (-is_textual(group), -len(group)))
+
+
+def pairs_in(columns: Sequence[Column]) -> Iterator[tuple[list[list[Column]], Places]]:
+    """Two pairs of columns, and the places that tell the pairs apart: `left1, left2, right1, right2`, in both ways."""
+    slots: dict[tuple[str, ...], dict[tuple[str, str], Column]] = {}
+    for column in columns:
+        words = column.words
+        for one in range(len(words)):
+            for other in range(one + 1, len(words)):
+                key = (*words[:one], "", *words[one + 1 : other], "", *words[other + 1 :])
+                slots.setdefault(key, {})[words[one], words[other]] = column
+    orders = [order for order in (*PLACES, *NUMBERED) if len(order) == 2]
+    for held in slots.values():
+        firsts, seconds = ([*dict.fromkeys(each)] for each in zip(*held))
+        for first, (a, b) in _placed(firsts, orders):
+            for second, (c, d) in _placed(seconds, orders):
+                if {(a, c), (a, d), (b, c), (b, d)} <= held.keys():
+                    yield [[held[a, c], held[a, d]], [held[b, c], held[b, d]]], first
+                    yield [[held[a, c], held[b, c]], [held[a, d], held[b, d]]], second
+
+
+def _placed(words: Sequence[str], orders: Sequence[Places]) -> Iterator[tuple[Places, tuple[str, str]]]:
+    """The orders of two places that two of the words have, with these words."""
+    for order in orders:
+        found = [[word for word in words if word in each] for each in order]
+        if all(len(each) == 1 for each in found):
+            yield order, (found[0][0], found[1][0])
+
+
+def is_textual(group: Sequence[Column]) -> bool:
+    """Whether columns hold more than whole numbers."""
+    return not all(text.lstrip("-").isdecimal() for each in group for text in each.distinct)
+
+
+def is_fraction(text: str) -> bool:
+    """Whether a text is a number with decimals."""
+    whole, point, rest = text.replace(",", ".").partition(".")
+    return bool(point) and whole.lstrip("-").isdecimal() and rest.isdecimal()
+
+
+def is_flags(column: Column) -> bool:
+    """Whether a column says yes or no."""
+    return bool(column.distinct) and all(flag_of(text) is not None for text in column.distinct)
+
+
+# ---- what answers mean
+
+
+def offered(group: Sequence[Column], row: int) -> list[str]:
+    """The objects in these columns."""
+    return [text for each in group for text in each.values[row] or ()]
+
+
+def named_share(column: Column, group: Sequence[Column]) -> float:
+    """The share of the answers that are objects in their row."""
+    said = [set(value) <= set(offered(group, row)) for row, value in enumerate(column.values) if value]
+    return sum(said) / len(said) if said else 0.0
+
+
+def answers_of(column: Column, group: Sequence[Column], by_index: bool = False) -> Iterator[Answer]:
+    """The ways in which one column names one of the objects beside it: one where it is clear.
+
+    >>> shown = [Column("left", [("a",), ("b",), ("c",)]), Column("right", [("b",), ("c",), ("a",)])]
+    >>> [answer.by for answer in answers_of(Column("key", [("f",), ("j",), ("f",)]), shown)]
+    ['position']
+    >>> [answer.by for answer in answers_of(Column("choice", [("1",), ("1",), ("1",)]), shown)]
+    ['position', 'index']
+    >>> [answer.codes for answer in answers_of(Column("left_chosen", [("1",), ("0",), ("1",)]), shown)]
+    [{'1': 'left', '0': 'right'}]
+    """
+    said = sum(value is not None for value in column.values)
+    share, numbers = named_share(column, group), all(text.isdecimal() for text in column.distinct)
+    if said and share >= LEAST_ANSWERS and not (numbers and share < 1):
+        why = f"{round(share * said):,} of {said:,} answers are one of the objects shown"
+        coded = list(_coded(column, group, by_index)) if numbers and said < 10 else []
+        doubt = f"{column.name} could be names of objects or their numbers" if coded else ""
+        yield Answer((column.name,), why=why, doubt=doubt)
+        yield from (each._replace(doubt=doubt) for each in coded)
+    elif not (by_side := list(_of_side(column, group))):
+        yield from _coded(column, group, by_index)
+    else:
+        yield from by_side
+
+
+def _of_side(column: Column, group: Sequence[Column]) -> Iterator[Answer]:
+    """An answer that says yes or no of one of two objects: `left_chosen`."""
+    if len(group) != 2 or not is_flags(column) or not column.distinct - {""}:
+        return
+    own = [{word for word in one.words if word not in other.words} for one, other in (group, group[::-1])]
+    orders = [order for order in PLACES if len(order) == 2 and all(place_in([*own[p]], order) == p for p in (0, 1))]
+    for side in {place_in(column.words, order) for order in orders} - {-1}:
+        yes = {text: group[side if flag_of(text) else 1 - side].name for text in sorted(column.distinct, reverse=True)}
+        told = ", ".join(f"{text} is {name}" for text, name in yes.items())
+        yield Answer((column.name,), "position", yes, told, accepted=frozenset(yes))
+
+
+def _coded(column: Column, group: Sequence[Column], by_index: bool) -> Iterator[Answer]:
+    counts = Counter(text for text in column.texts if text is not None)
+    size = max((len(value) for value in group[0].values if value), default=2) if len(group) == 1 else len(group)
+    names = tuple(each.name for each in group)
+    numbers = {int(text) for text in counts if text.isdecimal() and len(text) < 3}
+    share = sum(n for text, n in counts.items() if text.isdecimal()) / max(1, counts.total())
+    small = {number for number in numbers if number <= size}
+    if share >= LEAST_CODES and small == numbers and numbers:
+        yield from _numbered(column.name, numbers, size, by_index)
+        return
+    good = _places(counts, size, names) or _keys(counts, size, names)
+    if not _are_most(good, counts):
+        return
+    plain = all(place_of(text, names, 1) == place for text, place in good.items() if not text.isdecimal())
+    codes = {}
+    if not plain or any(map(str.isdecimal, good)):
+        by_number = len(group) == 1 or any("{" in name or set(name) & set(",|=") for name in names)
+        codes = {text: str(place + 1) if by_number else names[place] for text, place in good.items()}
+    told = ", ".join(f"{text} is {names[place] if len(group) > 1 else place + 1}" for text, place in good.items())
+    yield Answer((column.name,), "position", codes, told, "", frozenset(good))
+
+
+def _numbered(name: str, numbers: set[int], size: int, by_index: bool) -> Iterator[Answer]:
+    """Positions count from 1, indices from 0: what occurs decides, or what the tool does."""
+    position, index = 0 not in numbers, size not in numbers
+    if by_index and index:
+        position = False
+    doubt = f"{name} could count from 0 or from 1" if position and index else ""
+    for by, fits in (("position", position), ("index", index)):
+        if fits:
+            accepted = frozenset(str(number + (FIRST_OF[by] or 0)) for number in range(size))
+            why = f"its values are {', '.join(map(str, sorted(numbers)))}: numbers from {FIRST_OF[by]}"
+            yield Answer((name,), by, why=why, doubt=doubt, accepted=accepted)
+
+
+def _are_most(places: Mapping[str, int], counts: Counter[str], least: float = LEAST_ANSWERS) -> bool:
+    """Whether these codes are given often enough to be the answers."""
+    return bool(places) and sum(counts[text] for text in places) >= least * counts.total()
+
+
+def _places(counts: Counter[str], size: int, names: tuple[str, ...]) -> dict[str, int]:
+    """Which of the objects each code means: it names their column, or it is of an order of words that occur for every
+    object (left, down, right). No two words of an order mean the same object; {} if two orders fit.
+
+    >>> names = ("stim1", "stim2", "stim3")
+    >>> _places(Counter(["right", "left", "up"]), 3, names), _places(Counter(["right", "up", "left", "down"]), 3, names)
+    ({'left': 0, 'up': 1, 'right': 2}, {})
+    """
+    by_column = {text: place for text in counts if (place := column_of(text, names)) >= 0}
+    found = [by_column] if len(set(by_column.values())) > 1 else []
+    for order in (each for each in PLACES if len(each) == size):
+        worded = {text: place for text in counts if (place := _place_of_code(text, order)) >= 0}
+        places = worded | {text: place for text, place in by_column.items() if place not in worded.values()}
+        agree = all(by_column.get(text, place) == place for text, place in worded.items())
+        if agree and (set(places.values()) == set(range(size)) or (len(set(places.values())) > 1 and size > 3)):
+            found.append(places)
+    if not any(_are_most(each, counts, LEAST_CODES) for each in found):
+        whole = len(set(by_column.values())) == size and _are_most(by_column, counts)
+        return dict(sorted(by_column.items(), key=lambda each: each[1])) if whole else {}
+    found = [each for each in found if _are_most(each, counts, LEAST_CODES)]
+    best = max(found, key=lambda each: sum(counts[text] for text in each))
+    for each in found:
+        own, others = (
+            sum(counts[text] for text, place in one.items() if other.get(text) != place)
+            for one, other in ((best, each), (each, best))
+        )
+        if others > LEAST_RIVAL * own:
+            return {}
+    return dict(sorted(best.items(), key=lambda each: each[1]))
+
+
+def _folded(text: str) -> str:
+    return "".join(words_of(text))
+
+
+def _place_of_code(text: str, order: Places) -> int:
+    whole = place_in([_folded(text)], order)
+    return whole if whole >= 0 or len(words_of(text)) > 3 else place_in(words_of(text), order)
+
+
+def column_of(text: str, names: tuple[str, ...]) -> int:
+    """Which of the columns a word names, in full or by one word of it; -1 if none."""
+    if not text.isdecimal() and (place := place_of(text, names, 1)) >= 0:
+        return place
+    told, words = set(words_of(text)), [set(words_of(name)) for name in names]
+    own = [each - set[str].intersection(*words) for each in words] if len(words) > 1 else words
+    worded = [place for place, each in enumerate(own) if _folded(text) in each or (told and told <= words[place])]
+    return worded[0] if len(worded) == 1 else -1
+
+
+def _keys(counts: Counter[str], size: int, names: tuple[str, ...]) -> dict[str, int]:
+    """The two keys that were pressed most, in their order on the keyboard, where the objects lie left and right."""
+    keys = {text: _CODED.get(text, text.casefold()) for text in counts}
+    places = {text: x for text, key in keys.items() if len(key) == 1 for row in _KEYS if (x := row.find(key)) >= 0}
+    main = [text for text, _ in counts.most_common() if text in places][:size]
+    spatial = all(SIDES & set(words_of(name)) for name in names)
+    if size != 2 or len(main) < 2 or not spatial or places[main[0]] == places[main[1]]:
+        return {}
+    left, right = sorted(main, key=places.__getitem__)
+    return {left: 0, right: 1}
+
+
+def is_answer(column: Column) -> bool:
+    """Whether a column is called like an answer."""
+    words = set(column.words)
+    return bool((ANSWER | CENTRAL) & words) or sign_of(words) != 0
+
+
+def parallel(records: Records, group: Sequence[Column]) -> Iterator[list[Column]]:
+    """Groups of as many columns as these, numbered or placed alike: `chosen1, chosen2` beside `opt1, opt2`."""
+    own = [each.name for each in group]
+    of_group = next(
+        (order for some, order in families(list(records.columns.values())) if [*map(_name, some)] == own), ()
+    )
+    for some, order in families([each for each in records.columns.values() if each not in group and each.distinct]):
+        alike = len(some) == len(group) and (order == of_group or (len(order) == len(of_group) and order in NUMBERED))
+        if alike and len(group) > 1:
+            yield some
+
+
+def _name(column: Column) -> str:
+    return column.name
