@@ -43,19 +43,14 @@ class Fits(NamedTuple):
     """What groups are looked for in."""
 
     questions: Questions
-    compared: tuple[Fit, ...]  # over which the statistic is averaged, the best first
+    compared: tuple[Fit, ...]  # over which the statistic is averaged
     best: Fit  # what predicts held-out answers best
     table: str  # of `clearness`
 
-    @property
-    def precision(self) -> float:
-        """Mean over the compared fits."""
-        return float(np.mean([each.precision for each in self.compared]))
-
-    @property
-    def d(self) -> int:
-        """The number of dimensions that the table is asked for."""
-        return self.compared[0].points.shape[1] if self.table == clearness.POSITIONS else 1
+    def candidates(self) -> list[clearness.Candidates]:
+        """Of each compared fit."""
+        answers = self.questions.answers
+        return [clearness.candidates(each.points, each.precision, -each.log_loss * answers) for each in self.compared]
 
 
 def fitted(answers: Answers) -> Fits:
@@ -68,8 +63,7 @@ def fitted(answers: Answers) -> Fits:
         start = found.points[:, : d - 1]
         made.append(_with_errors(found.points, found.lapse, questions))
     best = min(made, key=lambda each: each.log_loss)
-    compared = sorted(made[:COMPARED], key=lambda each: each.log_loss)
-    return Fits(questions, tuple(compared), best, clearness.FITS)
+    return Fits(questions, tuple(made[:COMPARED]), best, clearness.FITS)
 
 
 def given(answers: Answers, points: np.ndarray) -> Fits:
