@@ -14,7 +14,7 @@ from scipy.optimize import minimize
 
 from stream_engine.clustering import clearness
 from stream_engine.clustering.position_errors import PositionErrors, position_errors
-from stream_engine.embedding.fit import fit
+from stream_engine.embedding.fit import Embedding, fit
 from stream_engine.embedding.gradient import loss_of
 from stream_engine.embedding.held_out import Answers
 from stream_engine.embedding.lapse_prior import LEAST, MOST
@@ -81,6 +81,20 @@ def given(answers: Answers, points: np.ndarray) -> Fits:
     lapse = np.array([np.clip(1 / (1 + np.exp(-found.x[1])), LEAST, MOST)])
     one = _with_errors(np.exp(found.x[0]) * points, lapse, questions)
     return Fits(questions, (one,), one, clearness.POSITIONS)
+
+
+def centres(points: np.ndarray, questions: Questions, labels: np.ndarray, lapse: np.ndarray) -> Embedding:
+    """Positions of k groups in the place of their objects' `labels` (n,), begun at `points` (k, d). O(q log q)."""
+    k = len(points)
+    keys = np.zeros(len(questions.rows), np.int64)
+    for column in questions.rows.T:
+        keys = keys * k + labels[column]
+    keys, at = np.unique(keys * questions.n_workers + questions.worker, return_inverse=True)
+    near, far = (np.bincount(at.reshape(-1), counts) for counts in (questions.near, questions.far))
+    rest, worker = np.divmod(keys, questions.n_workers)
+    rows = np.stack([rest // k**power % k for power in (3, 2, 1, 0)], axis=1).astype(np.int32)
+    tied = Questions(rows, near, far, worker.astype(np.int32), k, questions.n_workers)
+    return fit(tied, points.shape[1], RIDGE, start=points, lapse=lapse, tolerance=TOLERANCE)
 
 
 def _with_errors(points: np.ndarray, lapse: np.ndarray, questions: Questions) -> Fit:

@@ -34,7 +34,28 @@ GIVEN_OBJECTS, ERROR = (12, 500), (1e-3, 0.4)
 GIVEN_DIMENSIONS = (1, 2, 3, 5, 8, 12, 20)
 GAPS = (3.0, 4.0, 5.0, 6.0, 8.0, 12.0, 20.0)
 GROUPS = {clearness.FITS: 60, clearness.POSITIONS: 100}  # studies of every gap
-LEVELS = (0.0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.925, 0.95, 0.96, 0.97, 0.98, 0.985, 0.99, 0.995)
+LEVELS = (
+    0.0,
+    0.05,
+    0.1,
+    0.2,
+    0.3,
+    0.4,
+    0.5,
+    0.6,
+    0.7,
+    0.8,
+    0.85,
+    0.9,
+    0.925,
+    0.95,
+    0.96,
+    0.97,
+    0.98,
+    0.985,
+    0.99,
+    0.995,
+)
 OF_ALL, OF_ANY = 0.95, 0.9
 RIDGE = 1e-2  # of the logistic regression
 
@@ -199,7 +220,9 @@ def table_of(made: list[Trial]) -> dict[str, list]:
 
 
 def _shares(kinds: np.ndarray, above: np.ndarray) -> str:
-    return ", ".join(f"{kind} {above[kinds == kind].mean():.2f}" for kind in scenarios.CONTINUA) + f"; {above.mean():.3f}"
+    return (
+        ", ".join(f"{kind} {above[kinds == kind].mean():.2f}" for kind in scenarios.CONTINUA) + f"; {above.mean():.3f}"
+    )
 
 
 def _regression(x: np.ndarray, y: np.ndarray, root: np.ndarray) -> np.ndarray:
