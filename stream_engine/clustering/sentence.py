@@ -17,7 +17,7 @@ GRADES = (CANNOT_TELL, NOT_SEPARABLE, SEPARATED, CLEARLY_SEPARATED)
 LEAST = 8  # objects
 CHANCE, UNCONNECTED = "chance", "unconnected"  # reasons that readers may add
 SAME, SIMILAR = 0.9, 0.65  # adjusted Rand index
-NUMBERS = "no one two three four five six seven eight nine ten eleven twelve".split()
+NUMBERS = ["no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
 
 
 class Headline(NamedTuple):

@@ -217,8 +217,7 @@ LEFT_OUT = {
     "sdp_clustering": {
         "warm_*": "state from which the solver resumes",
         **dict.fromkeys(
-            ("level_*", "p_coins", "p_continuum", "crowding", "tested_*", "stability", "stability_ari", "second")
-            + ("together",),
+            ("level_*", "p_*", "crowding", "tested_*", "stability", "stability_ari", "second", "together"),
             "written by earlier versions",
         ),
     },
@@ -456,9 +455,7 @@ TABLES: Mapping[str, Columns] = {
         "object": OBJECT,
         "cluster": number("group, from 1, the largest first; -1 means in none", "i"),
         "cluster_label": number("the same group by its value in `labels`", "i"),
-        "stability": number(
-            "share of halves of the responses that assign it to its group; below .9: between groups"
-        ),
+        "stability": number("share of halves of the responses that assign it to its group; below .9: between groups"),
         "second": number("second most frequent group; -1 means none", "i"),
         "between": number("whether it lies between groups", "b"),
         "subgroup": number("part of its group, from 1, if the group splits again; -1 means none", "i"),

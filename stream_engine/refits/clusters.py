@@ -1,8 +1,9 @@
 """Are there clusters, and how many? One graded answer (`clustering.graded`; docs/design/clustering.md).
 
-It is about the map: its positions and their number of dimensions are those of the embedding of the same snapshot, which
-a run, the command `refit` and a study fit first (`refits.NEEDED`). No step draws at random, and the embedding's setting
-does not depend on the seed, so that the answer does not either. Labels keep their meaning from one snapshot to the next.
+It is about the map: its positions and their number of dimensions are those of the embedding of the same snapshot,
+which a run, the command `refit` and a study fit first (`refits.NEEDED`). No step draws at random, and the embedding's
+setting does not depend on the seed, so that the answer does not either. Labels keep their meaning from one snapshot to
+the next.
 """
 
 from typing import Any
@@ -13,7 +14,7 @@ from threadpoolctl import threadpool_limits
 
 from stream_engine.clustering import BETWEEN, stability
 from stream_engine.clustering.graded import ClusterAnswer, grade_clusters
-from stream_engine.clustering.sentence import LEAST, UNCONNECTED, are_separated, sentence
+from stream_engine.clustering.sentence import UNCONNECTED, are_separated, sentence
 from stream_engine.embedding.evidence import evidence
 from stream_engine.embedding.held_out import Answers
 from stream_engine.evaluation.connection import components
@@ -106,9 +107,7 @@ def _among(answers: Answers, ids: np.ndarray) -> Answers:
     number = np.full(int(max(ids.max(initial=0), answers.rows.max())) + 1, -1, np.int32)
     number[ids] = np.arange(len(ids))
     rows = number[answers.rows]
-    return answers.of((rows >= 0).all(axis=1))._replace(
-        rows=rows[(rows >= 0).all(axis=1)], n_objects=len(ids)
-    )
+    return answers.of((rows >= 0).all(axis=1))._replace(rows=rows[(rows >= 0).all(axis=1)], n_objects=len(ids))
 
 
 def _unconnected(answers: Answers, d: int) -> ClusterAnswer:

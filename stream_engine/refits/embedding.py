@@ -147,7 +147,11 @@ def refit(
 
         def choose(part: np.ndarray, found: Evidence = found) -> choice.Choice:
             searched = found.some(found.of(part, FIT), max(SEARCHED, SEARCHED_EACH * len(snapshot.objects)))
-            training, held, every = without_rare_participants(searched).questions(), found.of(part, CHOOSE), found.of(part, FIT)
+            training, held, every = (
+                without_rare_participants(searched).questions(),
+                found.of(part, CHOOSE),
+                found.of(part, FIT),
+            )
             made = choice.choose(training, held, params.kernel, params.dimensions, params.ridge, progress=tell, **more)
             if params.dimensions is None and len(searched.rows) < len(every.rows):
                 training = without_rare_participants(every).questions()

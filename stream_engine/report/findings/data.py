@@ -151,4 +151,6 @@ def _changes(report: Mapping[str, Any]) -> Iterator[str]:
 
 def _grade(figures: Mapping[str, Any]) -> str:
     """The grade of groups, with their number where they are separated."""
-    return f"{figure(figures, 'k') or 0:.0f}, {figures['grade']}" if are_separated(figures) else str(figures.get("grade"))
+    return (
+        f"{figure(figures, 'k') or 0:.0f}, {figures['grade']}" if are_separated(figures) else str(figures.get("grade"))
+    )
