@@ -2,8 +2,8 @@
 
 So the first batch of a real run does not wait for a compiler. Without a cache the compiler takes about a minute of a
 processor in all, here shared by two processes; with it, seconds. NUMBA_CACHE_DIR says where the cache is (default: in
-the package's `__pycache__`); a change of the sources or of numba, numpy or Python begins a new one there, see
-`data/kernel_cache.py`.
+the package's `__pycache__`). After a change of the sources, only kernels that contain it are compiled again; other
+versions of numba, numpy or Python begin a new cache (see `data/kernel_cache.py`).
 """
 
 import json

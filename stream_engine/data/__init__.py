@@ -4,10 +4,6 @@ memory or on disk, and the container format of files. Imports nothing else of th
 `installed_version` imports nothing until it is asked.
 """
 
-import time
-
-IMPORTED = time.time()  # before any kernel was defined
-
 
 def installed_version() -> str:
     """The version in the metadata of the installed package, or "0+checkout" for a checkout that is not installed."""

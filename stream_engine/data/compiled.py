@@ -74,17 +74,19 @@ class Kernel:
 def njit(
     *, cache: bool = True, nogil: bool = False, inline: Literal["never", "always"] = "never", fastmath: bool = False
 ) -> "Callable[[Function], Dispatcher[Function]]":
-    """`numba.njit` with these options, the compiled code kept from one process to the next.
-
-    A kernel outside of the package may call kernels of the package and of its own file, and no others.
-    """
+    """`numba.njit` with these options, the compiled code kept from one process to the next (whatever `cache` says)."""
+    options = {"nogil": nogil, "inline": inline, "fastmath": fastmath}
 
     def make(function: Callable) -> Callable:
         from stream_engine.data.kernel_cache import cached_kernel
 
-        return cached_kernel(function, keep=cache, nogil=nogil, inline=inline, fastmath=fastmath)
+        return cached_kernel(function, options)
 
-    return lambda function: Kernel(function, make)  # type: ignore[return-value]  # it has the attributes of the other
+    def decorate(function: Callable) -> Kernel:
+        function.options = options  # type: ignore[attr-defined]  # part of what its compiled code depends on
+        return Kernel(function, make)
+
+    return decorate  # type: ignore[return-value]  # it has the attributes of the other
 
 
 def intrinsic(function: Callable) -> Any:

@@ -1,31 +1,29 @@
-"""Compiled kernels on first use (see `compiled.py`): numba's, with a cache that follows the sources.
+"""Compiled kernels on first use (see `compiled.py`): numba's, with a cache that is keyed by what a kernel contains.
 
-The machine code of a kernel also contains the kernels that it calls and the constants that it uses, from other files.
-numba's own cache checks only whether the file of the function has changed, and has one index of signatures for each
-function: two processes that fill it at the same time can leave an index in which one signature has the code of another,
-which then reads integers as floats, for example, and counts wrongly without an error.
+numba's own cache checks only whether the file of the function has changed, although machine code also contains the
+kernels that it calls and the constants that it uses, from other files; and it has one index of signatures for each
+function: two processes that fill it at the same time can leave an index in which one signature has the code of another.
 
-Invariant: compiled code is loaded only by a process with the same kernel sources, versions of Python, numpy, numba and
-llvmlite, and settings of numba as those that compiled it, and only for the signature that it was compiled for. One
-digest of the former, `key()`, names the folder of the cache. Each signature has its own file, written under another
-name and renamed, which contains the signature; there is no index. The digest is computed when the first kernel is
-called. A process whose sources change while it runs saves nothing from then on; if they changed before its first
-kernel, or cannot be read, it loads nothing either.
+Invariant: compiled code is loaded only for a kernel with the same code, constants and compiler options, in itself and
+in everything that it calls (`contents`), for the same signature, processor, versions and settings. Each signature has
+its own file, written under another name and renamed; there is no index. What is compared is the code in memory, so
+sources that change while a process runs, or that move, change nothing.
 
-The folder `stream-engine-KEY` is in NUMBA_CACHE_DIR if that is set, else in the package's `__pycache__`, else in
-numba's cache folder of the user: the first of these that is writable. If earlier, read-only candidates contain such a
-folder (filled when an image was built, for example), it is read first. If nothing is writable, every process compiles.
+The folder `stream-engine-KEY`, one for each set of versions and settings, is in NUMBA_CACHE_DIR if that is set, else in
+the package's `__pycache__`, else in numba's cache folder of the user: the first of these that is writable. If earlier,
+read-only candidates contain such a folder (filled when an image was built, for example), it is read first. If nothing
+is writable, every process compiles.
 
-Cleaning: a process that uses its folder for the first time, or for the first time in an hour, deletes folders of other
-sources or versions next to it that no process has started with for a week, or for an hour if `KEPT` others were used
-later. A running program whose folder is deleted keeps what it has loaded and compiles what is missing.
+Cleaning: a process that uses its folder for the first time, or for the first time in an hour, deletes files that no
+process has loaded for a week, and folders of other versions that no process has used for a week.
 
 Undocumented names of numba are used only in this file: `_Cache` of `numba.core.caching`, `dumps` of
-`numba.core.serialize`, `numba.misc.appdirs`, the attribute `_cache` of a compiled function, and the methods `_reduce`
-and `_rebuild` of the compiler's result; and its lock in `compiled.py`.
+`numba.core.serialize`, `numba.misc.appdirs`, the attributes `_cache` of a compiled function and `_defn` of an
+intrinsic, and the methods `_reduce` and `_rebuild` of the compiler's result; and its lock in `compiled.py`.
 """
 
 import contextlib
+import dis
 import os
 import pickle
 import platform
@@ -33,49 +31,45 @@ import re
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from types import CodeType, FunctionType, ModuleType
+from typing import Any, NamedTuple
 
 import llvmlite
 import numba
 import numpy as np
-from numba.core import caching
+from numba.core import caching, types
 from numba.core.compiler import CompileResult
 from numba.core.serialize import dumps
 from numba.misc.appdirs import AppDirs
-
-from stream_engine.data import IMPORTED
 
 PACKAGE = Path(__file__).parent.parent
 SETTINGS = ("BOUNDSCHECK", "DEBUGINFO_DEFAULT", "LOOP_VECTORIZE", "OPT", "SLP_VECTORIZE")  # what the compiler is told
 VERSIONS = (platform.python_version(), np.__version__, numba.__version__, llvmlite.__version__)
 
-KEPT = 8
-HOUR, WEEK = 3600.0, 7 * 24 * 3600.0
+HOUR, DAY, WEEK = 3600.0, 24 * 3600.0, 7 * 24 * 3600.0
 _FOLDER = re.compile(r"stream-engine-[0-9a-f]{32}")
-_NAME = re.compile(rb"\w+")
 
 
-def cached_kernel(
-    function: Callable, *, keep: bool, nogil: bool, inline: Literal["never", "always"], fastmath: bool
-) -> Callable:
-    """`numba.njit` with these options; `keep`: the compiled code is kept from one process to the next."""
-    kernel = numba.njit(nogil=nogil, inline=inline, fastmath=fastmath)(function)
-    if keep and not _setting("DISABLE_JIT"):
-        kernel._cache = KernelCache(function)  # type: ignore[attr-defined]  # not documented by numba
+def cached_kernel(function: Callable, options: Mapping[str, Any]) -> Callable:
+    """`numba.njit` with these options, its compiled code kept from one process to the next."""
+    kernel = numba.njit(**options)(function)
+    if not _setting("DISABLE_JIT"):
+        kernel._cache = KernelCache(function)
     return kernel
 
 
 def key() -> str:
-    """What compiled code depends on, as 32 hexadecimal digits."""
-    return _sources().digest(VERSIONS, [(name, str(_setting(name))) for name in SETTINGS])
+    """The versions and settings that compiled code depends on, as 32 hexadecimal digits."""
+    settings = [(name, str(_setting(name))) for name in SETTINGS]
+    return blake2b(repr((VERSIONS, settings)).encode(), digest_size=16).hexdigest()
 
 
 def is_empty() -> bool:
-    """Whether nothing is kept that was compiled from these sources."""
+    """Whether no compiled code is kept for these versions and settings."""
     return not any(next(folder.rglob("*.nbc"), None) for folder in _folders().to_read)
 
 
@@ -91,9 +85,8 @@ class KernelCache(caching._Cache):
     def __init__(self, function: Callable) -> None:
         self._function = function
         file = Path(function.__code__.co_filename).absolute()
-        inside = file.is_relative_to(PACKAGE)
-        self._room = file.parent.relative_to(PACKAGE).as_posix() if inside else "outside"
-        self._file = b"" if inside else blake2b(file.read_bytes()).digest()  # not known by the key
+        self._room = file.parent.relative_to(PACKAGE).as_posix() if file.is_relative_to(PACKAGE) else "outside"
+        self._contents: str | None = None
 
     @property
     def cache_path(self) -> str | None:
@@ -102,21 +95,22 @@ class KernelCache(caching._Cache):
         return str(folders[-1] / self._room) if folders else None
 
     def _path(self, folder: Path, sig: Any, codegen: Any) -> Path:
-        """The file for a signature and a processor. The values in closures are part of its name."""
+        """The file for a signature and a processor. Raises `NotCacheable`."""
         function = self._function
-        cells = [cell.cell_contents for cell in function.__closure__ or ()]
-        where = function.__module__, function.__qualname__, function.__code__.co_firstlineno
-        what = dumps(cells) if cells else b"", self._file, function.__code__.co_code
-        name = blake2b(repr((where, what, sig, codegen.magic_tuple())).encode(), digest_size=16).hexdigest()
-        return folder / self._room / f"{where[0].rpartition('.')[2]}.{function.__name__}-{name}.nbc"
+        self._contents = self._contents or contents(function)
+        what = function.__module__, function.__qualname__, self._contents, sig, _fields(sig), codegen.magic_tuple()
+        name = blake2b(repr(what).encode(), digest_size=16).hexdigest()
+        return folder / self._room / f"{function.__module__.rpartition('.')[2]}.{function.__name__}-{name}.nbc"
 
     def load_overload(self, sig, target_context):
         """The compiled code of a signature; None where there is none."""
         target_context.refresh()
         for folder in _folders().to_read:
-            with contextlib.suppress(OSError):
-                made_for, code = pickle.loads(self._path(folder, sig, target_context.codegen()).read_bytes())
-                if made_for == sig:
+            with contextlib.suppress(OSError, NotCacheable):
+                path = self._path(folder, sig, target_context.codegen())
+                compiled_for, code = pickle.loads(path.read_bytes())
+                if compiled_for == sig:
+                    _note_use(path)
                     return CompileResult._rebuild(target_context, *code)
         return None
 
@@ -129,10 +123,8 @@ class KernelCache(caching._Cache):
             or any(not x.can_cache for x in data.lifted)
         ):
             return
-        if not _sources().unchanged_since(IMPORTED):
-            return
-        path = self._path(folders.to_read[-1], sig, data.codegen)
-        with contextlib.suppress(OSError):  # a full disk, a folder just cleaned: the next process compiles again
+        with contextlib.suppress(OSError, NotCacheable):  # a full disk, a folder just cleaned: compiled again next time
+            path = self._path(folders.to_read[-1], sig, data.codegen)
             path.parent.mkdir(parents=True, exist_ok=True)
             part = path.with_suffix(f".{os.getpid()}")
             part.write_bytes(dumps((sig, data._reduce())))
@@ -158,15 +150,9 @@ class _Folders(NamedTuple):
 
 @cache
 def _folders() -> _Folders:
-    """Where compiled code of this process is; no folders if the sources have changed since it started, or are not
-    to be read."""
+    """Where compiled code of this process is."""
     readable: list[Path] = []
-    try:
-        name = f"stream-engine-{key()}"
-    except OSError:  # the sources cannot be read, as in a zip file
-        return _Folders(readable, False)
-    if not _sources().unchanged_since(IMPORTED):
-        return _Folders(readable, False)
+    name = f"stream-engine-{key()}"
     override = str(_setting("CACHE_DIR"))  # NUMBA_CACHE_DIR
     places = [PACKAGE / "__pycache__", Path(AppDirs(appname="numba", appauthor=False).user_cache_dir)]
     for folder in [place / name for place in ([Path(override)] if override else []) + places]:
@@ -180,86 +166,133 @@ def _folders() -> _Folders:
 
 
 def _use(folder: Path) -> None:
-    """Make the folder if it is missing, note that it is used, and clean beside it. OSError if it is read-only."""
+    """Make the folder if it is missing, note that it is used, and clean in it and beside it. OSError if it is
+    read-only."""
     new = not folder.is_dir()
     folder.mkdir(parents=True, exist_ok=True)
     tempfile.TemporaryFile(dir=folder).close()
     now = time.time()
     if new or folder.stat().st_mtime < now - HOUR:
         os.utime(folder)
-        for old in superfluous(folder, now):
-            shutil.rmtree(old, ignore_errors=True)  # another process may be at it, too
+        for old in unused(folder, now):
+            with contextlib.suppress(OSError):  # another process may be at it, too
+                shutil.rmtree(old) if old.is_dir() else old.unlink()
 
 
-def superfluous(folder: Path, now: float) -> Iterable[Path]:
-    """The caches of other sources or versions beside `folder` that nobody has used for a week, or for an hour if `KEPT`
-    others were used later. The time of a folder is when it was last used."""
-    others = []
-    for other in folder.parent.iterdir():
-        if _FOLDER.fullmatch(other.name) and other != folder:
-            with contextlib.suppress(OSError):  # just cleaned by another process
-                others.append((now - other.stat().st_mtime, other))
-    for rank, (idle, other) in enumerate(sorted(others)):
-        if idle > WEEK or (rank >= KEPT and idle > HOUR):
-            yield other
+def _note_use(path: Path) -> None:
+    """Once a day, so that cleaning knows which files are in use."""
+    with contextlib.suppress(OSError):  # a cache that can only be read
+        if path.stat().st_mtime < time.time() - DAY:
+            os.utime(path)
 
 
-# ---- which sources decide what a compiled kernel does
+def unused(folder: Path, now: float) -> Iterable[Path]:
+    """The compiled files in `folder`, and the folders of other versions beside it, that were last used a week ago."""
+    others = [each for each in folder.parent.iterdir() if _FOLDER.fullmatch(each.name) and each != folder]
+    for each in [*others, *folder.glob("*/*")]:
+        with contextlib.suppress(OSError):  # just cleaned by another process
+            if each.stat().st_mtime < now - WEEK:
+                yield each
+
+
+# ---- what a kernel contains
+
+
+class NotCacheable(Exception):
+    """A kernel refers to an object whose effect on the machine code is not known."""
+
+
+def contents(function: Callable) -> str:
+    """A digest of all that the machine code of a function is made of: its code and constants, the values that it reads
+    from its module and from enclosing functions, and the same of every function that it refers to, directly or not.
+
+    Raises `NotCacheable` where it refers to something else. Names of files and numbers of lines do not matter.
+    """
+    todo, seen = [function], {function}
+    digests = []
+    while todo:
+        parts, callees = _own_contents(todo.pop())
+        digests.append(blake2b(repr(parts).encode()).digest())
+        todo += [each for each in callees if each not in seen]
+        seen.update(callees)
+    return blake2b(digests[0] + b"".join(sorted(digests[1:])), digest_size=16).hexdigest()
 
 
 @cache
-def _sources() -> "KernelSources":
-    return KernelSources(PACKAGE)
+def _own_contents(function: Any) -> tuple[list, list[Callable]]:
+    """What one function contains itself, and the functions that it refers to."""
+    values = dict(_global_values(function))
+    values |= zip(function.__code__.co_freevars, [cell.cell_contents for cell in function.__closure__ or ()])
+    parts, callees = [_code(function.__code__), function.__defaults__, getattr(function, "options", None)], []
+    for name, value in sorted(values.items()):
+        if callable(callee := _python_function(value)):
+            callees.append(callee)
+            parts.append((name, callee.__module__, callee.__qualname__))
+        else:
+            parts.append((name, _value(value, f"{function.__module__}.{function.__qualname__}: {name}")))
+    return parts, callees
 
 
-class KernelSources:
-    """The files below `package` that can change a kernel, as they are when this is made: those that define kernels
-    (they name `njit`) and all files of the package that those import, directly or not."""
-
-    def __init__(self, package: Path) -> None:
-        self._package = package
-        texts = {path.relative_to(package).as_posix(): path.read_bytes() for path in package.rglob("*.py")}
-        self._texts = _decisive(texts, package.name)
-
-    def files(self) -> list[str]:
-        """Their paths relative to the package, sorted."""
-        return sorted(self._texts)
-
-    def digest(self, *more: object) -> str:
-        """32 hexadecimal digits of the names and bytes of the files, and of `more` by its repr."""
-        whole = blake2b(repr(more).encode(), digest_size=16)
-        for name in self.files():
-            whole.update(blake2b(name.encode()).digest() + blake2b(self._texts[name]).digest())
-        return whole.hexdigest()
-
-    def unchanged_since(self, seconds: float) -> bool:
-        """Whether no file was written, replaced or deleted after this time: else what a process has imported may not be
-        what the digest says. Decided by the time of the last change of status, which nobody can set back."""
-        now = time.time()  # later ones are of a clock that went wrong
-        try:
-            return not any(seconds < (self._package / name).stat().st_ctime <= now for name in self._texts)
-        except FileNotFoundError:
-            return False
-
-
-def _decisive(texts: Mapping[str, bytes], package: str) -> dict[str, bytes]:
-    """The files that define kernels, and those that they import from the package.
-
-    >>> texts = {"a.py": b"from p.b import X\\n@njit", "b.py": b"X = 1", "c.py": b"from p import a"}
-    >>> sorted(_decisive(texts, "p"))
-    ['a.py', 'b.py']
-    """
-    target = rb" " + re.escape(package.encode()) + rb"\b([\w.]*)(?: import (\([^)]*\)|.*))?"
-    imports = [re.compile(keyword + target) for keyword in (b"from", b"import")]
-    todo = [name for name, text in texts.items() if b"njit" in text]
-    decisive = set(todo)
+def _global_values(function: Any) -> Iterator[tuple[str, Any]]:
+    """The names that a function reads from its module, with their values; not those of Python itself."""
+    todo = [function.__code__]
     while todo:
-        text = texts[todo.pop()]
-        for module, names in (found for pattern in imports for found in pattern.findall(text)):
-            path = module.decode().lstrip(".").replace(".", "/")
-            paths = [path, *(f"{path}/{name.decode()}".lstrip("/") for name in _NAME.findall(names))]
-            for file in [f"{each}/__init__.py".lstrip("/") for each in paths] + [f"{each}.py" for each in paths]:
-                if file in texts and file not in decisive:
-                    decisive.add(file)
-                    todo.append(file)
-    return {name: texts[name] for name in decisive}
+        code = todo.pop()
+        todo += [each for each in code.co_consts if isinstance(each, CodeType)]
+        for instruction in dis.get_instructions(code):
+            if instruction.opname == "LOAD_GLOBAL" and instruction.argval in function.__globals__:
+                yield instruction.argval, function.__globals__[instruction.argval]
+
+
+def _code(code: CodeType) -> tuple:
+    """A piece of code with those inside it, without places in files."""
+    constants = [_code(each) if isinstance(each, CodeType) else _constant(each) for each in code.co_consts]
+    variables = code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars
+    return code.co_code, constants, variables, code.co_argcount, code.co_flags, getattr(code, "co_exceptiontable", b"")
+
+
+def _constant(value: Any) -> Any:
+    """Sets of text have another order in each process."""
+    return ("set", sorted(map(repr, value))) if isinstance(value, frozenset) else (type(value).__name__, repr(value))
+
+
+def _python_function(value: Any) -> Any:
+    """The function behind a compiled kernel, an intrinsic, a stand-in for one, or a function for kernels."""
+    if isinstance(value, FunctionType):
+        return value
+    for name in ("py_func", "_defn", "function"):
+        if isinstance(inner := vars(value).get(name) if hasattr(value, "__dict__") else None, FunctionType):
+            return inner
+    return None
+
+
+def _value(value: Any, where: str) -> Any:
+    """What stands for a value that machine code may contain."""
+    if value is None or isinstance(value, (bool, int, float, complex, str, bytes)):
+        return type(value).__name__, repr(value)
+    if isinstance(value, (np.generic, np.ndarray)):
+        array = np.asarray(value)
+        if not array.dtype.hasobject:
+            return type(value).__name__, array.dtype.descr, array.shape, array.tobytes(), np.isfortran(array)
+    if isinstance(value, tuple):
+        return type(value).__name__, getattr(value, "_fields", ()), [_value(each, where) for each in value]
+    if isinstance(value, (np.dtype, types.Type)):
+        return repr(value)
+    if isinstance(value, ModuleType) and not value.__name__.startswith(PACKAGE.name):
+        return value.__name__
+    if isinstance(value, type) and (value.__module__ in ("builtins", "numpy") or hasattr(value, "_fields")):
+        return value.__module__, value.__qualname__, getattr(value, "_fields", ())
+    if isinstance(value, (np.ufunc, type(len))):
+        return value.__name__
+    raise NotCacheable(f"{where} is a {type(value).__name__}")
+
+
+def _fields(signature: Iterable) -> list:
+    """The names of the fields of records in a signature, whose types do not show them."""
+    names = []
+    for each in signature:
+        if isinstance(each, (types.NamedTuple, types.NamedUniTuple)):
+            names.append((each.instance_class.__module__, each.instance_class.__qualname__, each.fields))
+        if isinstance(each, (types.Tuple, types.UniTuple, types.NamedTuple, types.NamedUniTuple)):
+            names += _fields(each.types)
+    return names

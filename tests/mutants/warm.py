@@ -3,8 +3,7 @@
     python -m tests.mutants.warm JOB.json     # in a copy of the checkout, which it changes
 
 In a child the code of the mutated function takes the place of the one that is loaded. The changed file lies on disk,
-too, for the processes that tests start. A change of what is done when a module is loaded needs a new process. Compiled
-kernels that a change does not reach are taken from the cache of the code as it is.
+too, for the processes that tests start. A change of what is done when a module is loaded needs a new process.
 """
 
 import ctypes
@@ -13,14 +12,12 @@ import inspect
 import json
 import os
 import resource
-import shutil
 import signal
 import sys
 import time
 import traceback
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from importlib import import_module
 from pathlib import Path
 from types import CodeType, FunctionType
 
@@ -180,7 +177,6 @@ def tried(session: Session, job: dict, out: Path, temporary: Path) -> None:
     """Run the tests of each mutant on it; each result is kept at once."""
     session.failed.clear()  # a file that cannot be collected as the code is has no tests
     doubtful: set[str] = set()
-    known = _known_kernels()
     for number, given in enumerate(job["mutants"], 1):
         mutant, by, cpu = Mutant(*given["mutant"]), "passed", 0.0
         path, tests = Path(mutant.file), [test for test in given["tests"] if test in session.items]
@@ -188,11 +184,10 @@ def tried(session: Session, job: dict, out: Path, temporary: Path) -> None:
         while tests := [test for test in tests if test not in doubtful]:
             path.write_text(mutant.applied(source))
             try:
-                work = lambda: _on(session, mutant, source, tests, given, temporary, known)  # noqa: B023, E731
+                work = lambda: _on(session, mutant, source, tests, given, temporary)  # noqa: B023, E731
                 by, took = session.in_child(work, given["limit"])
             finally:
                 path.write_text(source)
-                shutil.rmtree(temporary / "kernels", ignore_errors=True)
             cpu += took
             if by not in tests or session.in_child(lambda: session.run([by]), given["limit"])[0] == "passed":  # noqa: B023
                 break
@@ -208,14 +203,9 @@ def tried(session: Session, job: dict, out: Path, temporary: Path) -> None:
         os.write(job["stdout"], f"{place}  {mutant.change}  {row['by']}\n".encode())
 
 
-def _on(
-    session: Session, mutant: Mutant, source: str, tests: list[str], given: dict, temporary: Path, known: Path | None
-) -> None:
+def _on(session: Session, mutant: Mutant, source: str, tests: list[str], given: dict, temporary: Path) -> None:
     """In a child: run tests on a mutant, with the code that is loaded changed in place where that can be."""
-    stale = {tuple(each) for each in given["stale"]}
-    if known:
-        _use_kernels(known, temporary / "kernels", stale)
-    made = stale and any(type(each).__name__ == "Kernel" and each.made for each in gc.get_objects())
+    made = given["stale"] and any(type(each).__name__ == "Kernel" and each.made for each in gc.get_objects())
     if made or given["cold"] or not swapped(mutant.file, source, mutant.applied(source)):
         (temporary / "cold.json").write_text(json.dumps({"tests": tests, "temporary": str(temporary)}))
         os.execv(sys.executable, [sys.executable, "-m", "tests.mutants.warm", str(temporary / "cold.json")])
@@ -250,36 +240,6 @@ def _own(code: CodeType) -> tuple:
     """What a piece of code does itself, without the functions in it."""
     constants = [(type(each), each) for each in code.co_consts if not isinstance(each, CodeType)]
     return code.co_code, code.co_names, constants, len(code.co_consts)
-
-
-def _known_kernels() -> Path | None:
-    """The folder of the compiled kernels of the code as it is."""
-    try:
-        return import_module("stream_engine.data.kernel_cache")._folders().to_read[-1]
-    except ImportError:  # a package without kernels of ours
-        return None
-
-
-def _use_kernels(known: Path, folder: Path, stale: set[tuple[str, str]]) -> None:
-    """Put the compiled code of unchanged kernels where the changed sources look for theirs."""
-    kernels = import_module("stream_engine.data.kernel_cache")
-    kernels.IMPORTED = time.time()
-    kernels._sources.cache_clear()
-    kernels._folders.cache_clear()
-    os.environ["NUMBA_CACHE_DIR"] = str(folder)
-    if "numba" in sys.modules:
-        sys.modules["numba"].config.CACHE_DIR = str(folder)
-    new = folder / f"stream-engine-{kernels.key()}"
-    new.parent.mkdir(parents=True, exist_ok=True)
-    if new.name == known.name:
-        new.symlink_to(known)
-        return
-    for path in known.rglob("*.nbc"):
-        module, name = path.name.split("-")[0].split(".")[:2]
-        if (f"{path.parent.name}/{module}", name) not in stale:
-            target = new / path.relative_to(known)
-            target.parent.mkdir(parents=True, exist_ok=True)
-            os.link(path, target)
 
 
 def main() -> None:
