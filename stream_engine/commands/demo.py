@@ -192,7 +192,7 @@ def page(
         ("rejected", f"{refused}: planted on purpose; kept in {state / 'dead_letters'}"),
         ("contradictions", f"{summary['contradicting_pairs']:,} questions have conflicting answers"),
         ("guard", "a partial order of comparisons: " + ", ".join(f"{n:,} {verdict}" for verdict, n in guard.items())),
-        ("clusters", _clusters(published.artifacts["sdp_clustering"], target[number])),
+        ("clusters", _clusters(published.artifacts["clusters"], target[number])),
         ("classifier", _classifier(published, target[number].astype(str), ~told[number])),
         ("snapshot", str(Store(state).snapshot_path(published.snapshot.sequence))),
         ("export", f"{state / 'export'}: files for NumPy (--format csv writes tables)"),
@@ -202,13 +202,13 @@ def page(
 
 
 def _clusters(made: Artifact, truth: np.ndarray) -> str:
-    """The verdict, then what the groups have to do with the ten digits."""
+    """The answer, then what the groups have to do with the ten digits."""
     from sklearn.metrics import adjusted_rand_score
 
     agreement = adjusted_rand_score(truth, made.arrays["labels"])
     return (
-        f"{made.report.get('note') or 'not tested against a continuum'}; the {int(made.arrays['k'])} groups, a number "
-        f"chosen by SPUR, have an adjusted Rand index with the ten digits of {agreement:.2f} (1: identical, 0: chance)"
+        f"{made.report['note']} The adjusted Rand index of the partition with the ten digits is {agreement:.2f} "
+        "(1: identical, 0: chance)"
     )
 
 

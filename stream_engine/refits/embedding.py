@@ -1,10 +1,10 @@
 """Objects as points in d dimensions, by STE or t-STE with a lapse rate (room `embedding`; docs/design/embedding.md).
 
-The number of dimensions, the kernel and the ridge are given, or selected by the log loss on a validation set; the
-figures of the report are cross-fitted (`evaluation.cross_fit`), each with a selection of its own. The published
-embedding is then fitted to all answers, starting from the previous artifact and from scratch; the fit with the smaller
-objective is used. All answers count, with their multiplicities, including those about four objects. Memory O(n d + m),
-cost O(m d) an iteration.
+The number of dimensions, the kernel and the ridge are given, or selected by the log loss on a validation set, which is
+the same for every seed; the figures of the report are cross-fitted (`evaluation.cross_fit`), each with a selection of
+its own. The published embedding is then fitted to all answers, starting from the previous artifact and from scratch;
+the fit with the smaller objective is used. So it depends neither on the seed nor on what is evaluated. All answers
+count, with their multiplicities, including those about four objects. Memory O(n d + m), cost O(m d) an iteration.
 """
 
 from threading import Event
@@ -46,6 +46,7 @@ LEAST = 20  # minimum number of answers for a lapse rate per participant; others
 REGION_DIMENSIONS, REGION_ANSWERS = 3, 75  # at most, and answers an object at least, for regions that cover
 TOLERANCE = 1e-7  # relative improvement of the objective at which a fit stops
 MAX_ITERATIONS = 1000  # maximum number of L-BFGS iterations
+SPLIT = 0  # seed of the validation set that the published setting is selected on, whatever the refit's seed is
 KNOWING, PICTURE = "knowing_worker", "picture"  # what else is tested: knowing who answers, and the picture
 ONE_MAP = "one_map"  # and, knowing who answers, one map where participants have weights
 
@@ -131,6 +132,7 @@ def refit(
     with threadpool_limits(1):
         found = evidence(snapshot, seed, params.lapse == "worker")
         _check(snapshot, found)
+        fixed = found if seed == SPLIT else evidence(snapshot, SPLIT, params.lapse == "worker")
         more = {"fixed_lapse": params.lapse == "none"}
         people: list[Differences] = []
         plan = cross_fit.plan(found.units, validation_share, evaluate)
@@ -143,12 +145,16 @@ def refit(
                 stopped.set()
             return stopped.is_set()
 
-        def choose(part: np.ndarray) -> choice.Choice:
+        def choose(part: np.ndarray, found: Evidence = found) -> choice.Choice:
             searched = found.some(found.of(part, FIT), max(SEARCHED, SEARCHED_EACH * len(snapshot.objects)))
-            training, held, every = _known(searched).questions(), found.of(part, CHOOSE), found.of(part, FIT)
+            training, held, every = (
+                without_rare_participants(searched).questions(),
+                found.of(part, CHOOSE),
+                found.of(part, FIT),
+            )
             made = choice.choose(training, held, params.kernel, params.dimensions, params.ridge, progress=tell, **more)
             if params.dimensions is None and len(searched.rows) < len(every.rows):
-                training = _known(every).questions()
+                training = without_rare_participants(every).questions()
                 made = choice.larger(made, training, held, progress=tell, **more)
             if params.participants == "alike" or params.lapse != "worker":
                 return made
@@ -157,24 +163,26 @@ def refit(
             people.append(tested)
             return made
 
-        chosen = choose(plan.responses[0].part)
+        chosen = choose(cross_fit.plan(fixed.units, validation_share).responses[0].part, fixed)
         expected = fits * (len(plan.responses) + len(plan.participants))
         tested = _Tested(found, more, params, seed)
+        first = chosen if fixed is found or not evaluate else choose(plan.responses[0].part)
         figures = cross_fit.evaluated(
-            found.units, plan, chosen, choose, tested.response, tested.participant, stopped=stopped.is_set
+            found.units, plan, first, choose, tested.response, tested.participant, stopped=stopped.is_set
         )
-        answers = _known(found.answers)
+        answers = without_rare_participants(fixed.answers)
         questions = answers.questions()
-        begin = (*(tested.points or chosen.begin), *_earlier(previous, len(snapshot.objects)))
+        begin = (*chosen.begin, *_earlier(previous, len(snapshot.objects)))
         limits = {"tolerance": tolerance, "max_iterations": max_iterations}
         fitted = with_setting(questions, chosen.setting, begin, **more, **limits)
         own = _weighted(questions, fitted, chosen, **more, **limits)
         fitted = fitted if own is None else own.embedding
         report = _report(snapshot, found, questions, chosen, figures, fitted) | {"settings": tested.settings}
         if not params.dimensions:
-            report |= dimensions.report_of(found, answers, chosen, seed, progress=tell, **more)
+            report |= dimensions.report_of(fixed, answers, chosen, SPLIT, progress=tell, **more)
             report["dimensions_interval"] = list(chosen.interval) if chosen.interval else None
-        arrays = {**_arrays(found, questions, chosen, fitted), **_covariance(found, answers, fitted, own, **more)}
+            report["dimensions_tied"] = chosen.smallest.setting.d if chosen.smallest else None
+        arrays = {**_arrays(found, questions, chosen, fitted), **_covariance(fixed, answers, fitted, own, **more)}
         drawn = _drawn(questions, fitted, own, params, seed)
         if drawn is not None:
             arrays |= {"draws": drawn.points, "draw_lapse": drawn.lapse}
@@ -219,7 +227,7 @@ def _why_untested(params: Params) -> str:
     return f"not requested: they need lapse rates of participants, and lapse is {params.lapse!r}"
 
 
-def _known(answers: Answers) -> Answers:
+def without_rare_participants(answers: Answers) -> Answers:
     """The same answers; workers who gave fewer than `LEAST` have the lapse of nobody in particular."""
     each = np.bincount(answers.worker + 1, answers.times, 1 + answers.n_workers)
     return answers._replace(worker=np.where(each[answers.worker + 1] < LEAST, -1, answers.worker))
@@ -230,7 +238,6 @@ class _Tested:
 
     def __init__(self, found: Evidence, more: dict[str, Any], params: Params, seed: int):
         self.found, self.more, self.params, self.seed = found, more, params, seed
-        self.points: tuple[np.ndarray, ...] = ()  # of the first fit, to begin the last one at
         self.settings: list[dict[str, Any]] = []  # one a group of responses, with its lapse and scale
         self._last: choice.Choice | None = None
 
@@ -238,11 +245,10 @@ class _Tested:
         """Log odds, whoever gave an answer, as `predict` does; beside it those that go by the own lapse and weights of
         a worker whom the fit knows, by the own lapse and one map, and the margins of a picture of the fit."""
         found, asked = self.found, self.found.units.of(out)
-        questions = _known(found.outside(out)).questions()
+        questions = without_rare_participants(found.outside(out)).questions()
         if not len(questions.rows):
             return {}
         fitted = one = with_setting(questions, chosen.setting, chosen.begin, **self.more)
-        self.points = self.points or (one.points,)
         own = _weighted(questions, one, chosen, **self.more)
         fitted = one if own is None else own.embedding
         calibration = _calibration(chosen, fitted, questions)
@@ -261,7 +267,7 @@ class _Tested:
 
     def participant(self, chosen: choice.Choice, out: np.ndarray) -> dict[str, np.ndarray]:
         """Log odds of answers of somebody who was never heard."""
-        questions = _known(self.found.outside(out)).questions()
+        questions = without_rare_participants(self.found.outside(out)).questions()
         if not len(questions.rows):
             return {}
         fitted = with_setting(questions, chosen.setting, chosen.begin, **self.more)
