@@ -28,7 +28,7 @@ ROUNDS = 30  # of Lloyd's iteration
 
 
 class Cut(NamedTuple):
-    """Points cut into k groups: Ward's tree, then Lloyd's iteration."""
+    """Points cut into k groups: Ward's tree, where an object by itself is no group, then Lloyd's iteration."""
 
     labels: np.ndarray  # (n,) int32
     crowding: float  # of the borders
@@ -62,9 +62,45 @@ def cuts(points: np.ndarray, ks: tuple[int, ...]) -> list[Cut]:
     tree = np.ascontiguousarray(linkage(points, "ward")[:, :2].astype(np.int64))
     made = []
     for k in ks:
-        labels = _tree_cut(tree, len(points), k)
+        labels = _groups(points, tree, k)
         made.append(Cut(labels, *_settle(points, labels, k)))
     return made
+
+
+@njit(cache=True, nogil=True)
+def _groups(points, tree, k):
+    """(n,) labels of k groups of the tree with two objects at least, objects by themselves in the nearest one; or of
+    its last k - 1 merges, where it has no such groups."""
+    n, d = points.shape
+    for cut in range(k, min(n, 2 * k + 2)):
+        labels = _tree_cut(tree, n, cut)
+        sizes, centres = np.zeros(cut), np.zeros((cut, d))
+        for i in range(n):
+            sizes[labels[i]] += 1.0
+            for c in range(d):
+                centres[labels[i], c] += points[i, c]
+        number, groups = np.full(cut, -1, np.int64), 0
+        for a in range(cut):
+            if sizes[a] > 1.0:
+                number[a] = groups
+                groups += 1
+                for c in range(d):
+                    centres[a, c] /= sizes[a]
+        if groups != k:
+            continue
+        for i in range(n):
+            best, least = number[labels[i]], np.inf
+            if best < 0:
+                for a in range(cut):
+                    if number[a] >= 0:
+                        away = 0.0
+                        for c in range(d):
+                            away += (points[i, c] - centres[a, c]) ** 2
+                        if away < least:
+                            best, least = number[a], away
+            labels[i] = best
+        return labels
+    return _tree_cut(tree, n, k)
 
 
 @njit(cache=True, nogil=True)

@@ -6,8 +6,8 @@ there are groups or not. So each is standardised with its mean and deviation in 
 
     z(k) = sum_f (mean_f(n, k, d, e) - f(k)) / deviation_f(n, k, d, e),      e = 1 - precision,
 
-regressions on powers of log k, log n, k / n, log d and log e. Over several fits the mean of z is taken, with the weight of
-their held-out likelihood to the power 1 / TEMPERATURE: no number of dimensions has to be chosen, and none decides alone.
+regressions on powers of log k, log n, k / n, log d and log e. Over several fits the mean of z is taken, with their
+held-out likelihoods to the power 1 / TEMPERATURE as weights: no number of dimensions is chosen, and none decides alone.
 The groups are clearest at the largest z; that, standardised for n, d and e in the same way, is compared with its
 distribution over continua. Coefficients and distribution are those of a kept program over 15 shapes and four models of
 answers, `python -m tests.benchmarks cluster_calibration`; for fits, and for positions that are given.

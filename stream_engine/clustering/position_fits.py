@@ -1,12 +1,13 @@
 """Positions of objects by which groups are judged, with their errors.
 
-Where answers are few, STE is fitted in three, two and one dimensions, each from the first principal axes of the one
-before; groups are compared in the means over two and three, which do as well as the right number would, and spare a
-choice. The partition, and all that is said of single objects, are of the fit with the smallest held-out loss. Where
-there are many answers, positions are given, in as many dimensions as predict best, and only the scale and a lapse rate
-are fitted.
+Where answers are few, STE is fitted in three, two and one dimensions, each also from the principal axes of another.
+Groups are judged in the fits in two and three together (`clearness.weights`): the number of dimensions is not chosen.
+The partition, and all that is said of single objects, are of the fit with the smallest held-out loss. Where there are
+many answers, positions are given, in as many dimensions as predict best, and only the scale and a lapse rate are
+fitted.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -22,7 +23,7 @@ from stream_engine.embedding.questions import Questions
 
 RIDGE = 0.1
 TOLERANCE = 1e-5
-DIMENSIONS, COMPARED = (3, 2, 1), 2  # the first two of them
+COMPARED = 2  # the fits in three and in two dimensions
 
 
 class Fit(NamedTuple):
@@ -56,14 +57,21 @@ class Fits(NamedTuple):
 def fitted(answers: Answers) -> Fits:
     """Fits in few dimensions. Some 0.1 s for 4,000 answers about 48 objects; O(q) an iteration."""
     questions = answers.questions()
-    made: list[Fit] = []
-    start = None
-    for d in DIMENSIONS:
-        found = fit(questions, d, RIDGE, start=start, tolerance=TOLERANCE)
-        start = found.points[:, : d - 1]
-        made.append(_with_errors(found.points, found.lapse, questions))
+    three = _better(questions, 3, ())
+    two = _better(questions, 2, (three.points[:, :2],))
+    three = _better(questions, 3, (two.points,), three)
+    one = _better(questions, 1, (two.points[:, :1],))
+    made = [_with_errors(each.points, each.lapse, questions) for each in (three, two, one)]
     best = min(made, key=lambda each: each.log_loss)
     return Fits(questions, tuple(made[:COMPARED]), best, clearness.FITS)
+
+
+def _better(questions: Questions, d: int, begin: Sequence[np.ndarray], known: Embedding | None = None) -> Embedding:
+    """The fit with the smallest objective of `known`, by default one from the directions of descent, and those from
+    each of `begin`."""
+    first = fit(questions, d, RIDGE, tolerance=TOLERANCE) if known is None else known
+    others = [fit(questions, d, RIDGE, start=each, tolerance=TOLERANCE) for each in begin]
+    return min([first, *others], key=lambda each: each.objective)
 
 
 def given(answers: Answers, points: np.ndarray) -> Fits:

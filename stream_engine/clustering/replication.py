@@ -14,7 +14,7 @@ import numpy as np
 from stream_engine.clustering import borders
 from stream_engine.clustering.stability import agreement, matched
 
-REPLICATES = 200
+REPLICATES = 100
 WORK = 4e7  # number of replicates times squared number of objects, at most
 LEAST_REPLICATES = 12
 INTERVAL = (0.025, 0.975)
