@@ -52,6 +52,22 @@ def looseness(made: list[Cut]) -> np.ndarray:
     return np.log([cut.crowding for cut in made[:-1]]) + ELBOW * elbow
 
 
+def features(made: list[Cut]) -> np.ndarray:
+    """(t, 2) of cuts into 2 to t + 2 groups, for all but the last: log crowding, and the elbow of the share within,
+
+        log W(k) - (log W(k - 1) + log W(k + 1)) / 2,   W(1) = 1.
+
+    Both are small where groups are clear.
+
+    >>> points = np.array([[0.0], [0.1], [0.2], [2.0], [2.1], [2.2], [4.0], [4.1], [4.2], [6.0], [6.1], [6.2]])
+    >>> (features(cuts(points, (2, 3, 4, 5))).argmin(axis=0) + 2).tolist()
+    [4, 4]
+    """
+    within = np.log(np.array([1.0, *(cut.within for cut in made)]) + LEAST_SHARE)
+    elbow = within[1:-1] - (within[:-2] + within[2:]) / 2
+    return np.stack([np.log([cut.crowding for cut in made[:-1]]), elbow], axis=1)
+
+
 def cuts(points: np.ndarray, ks: tuple[int, ...]) -> list[Cut]:
     """The points (n, d), n > max(ks), cut into each number of groups; deterministic. O(n^2 + sum_k (n k d + k^3)).
 

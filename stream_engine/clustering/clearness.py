@@ -1,18 +1,20 @@
 """How clear the groups of points are, against continua of the same number of objects, dimension and precision.
 
-The statistic for k groups is the looseness of `borders` (log crowding of the borders + 3 times the elbow of the share
-of the variance within), the mean over the given fits. It falls with k and n and rises with the errors of the positions,
-whether there are groups or not. So it is standardised with the mean and the standard deviation in continua,
+Points are cut into every number of groups k (`borders`). Log crowding of the borders and the elbow of the share of the
+variance within both fall where groups are clear, but also with k and with the precision of the positions, whether
+there are groups or not. So each is standardised with its mean and deviation in continua,
 
-    z(k) = (mean(n, k, d, e) - looseness(k)) / deviation(n, k, d, e),      e = 1 - precision,
+    z(k) = sum_f (mean_f(n, k, d, e) - f(k)) / deviation_f(n, k, d, e),      e = 1 - precision,
 
-two regressions on powers of log k, log n, k / n, log d and log e. The groups are clearest at the largest z; that,
-standardised for n, d and e in the same way, is compared with its distribution over continua. The coefficients and the
-distribution are those of a kept program over 15 shapes and four models of answers,
-`python -m tests.benchmarks cluster_calibration`; for fits to few answers, and for positions that are given.
+regressions on powers of log k, log n, k / n, log d and log e. Over several fits the mean of z is taken, with the weight of
+their held-out likelihood to the power 1 / TEMPERATURE: no number of dimensions has to be chosen, and none decides alone.
+The groups are clearest at the largest z; that, standardised for n, d and e in the same way, is compared with its
+distribution over continua. Coefficients and distribution are those of a kept program over 15 shapes and four models of
+answers, `python -m tests.benchmarks cluster_calibration`; for fits, and for positions that are given.
 """
 
 import json
+from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
 from typing import NamedTuple
@@ -26,23 +28,31 @@ FITS, POSITIONS = "fits", "positions"  # what a table is for: the mean over fits
 SMALLEST = 3  # objects an average group has at least
 MOST_GROUPS = 100
 LEAST_ERROR, LARGEST_ERROR = 1e-3, 0.6  # of the positions, where the table is flat
-MOST_OBJECTS, MOST_DIMENSIONS = 2000, 20  # likewise
+MOST_OBJECTS, MOST_DIMENSIONS = 1000, 20  # likewise
+TEMPERATURE = 10.0  # nats
 POWER = 0.8  # of the detection limit
 
 
 class Candidates(NamedTuple):
-    """Every number of groups, with the partition of each fit."""
+    """Every number of groups of the points of one fit."""
 
-    k: np.ndarray  # (t,) int64
-    looseness: np.ndarray  # (t,) mean over the fits
-    labels: list[np.ndarray]  # (t,) of (n,) int32: the partition of the first fit
+    features: np.ndarray  # (t, 2) for 2 to t + 1 groups, see `borders.features`
+    labels: tuple[np.ndarray, ...]  # (t,) of (n,) int32
+    d: int
+    precision: float
+    log_likelihood: float  # of all answers, held out, in nats
+
+    @property
+    def k(self) -> np.ndarray:
+        """(t,) int64."""
+        return np.arange(2, 2 + len(self.features))
 
 
 class Surface(NamedTuple):
     """What continua look like, from the table."""
 
-    mean: np.ndarray
-    deviation: np.ndarray
+    mean: np.ndarray  # (2, 18) of each feature
+    deviation: np.ndarray  # (2, 18), log
     largest_mean: np.ndarray  # of the largest z
     largest_deviation: np.ndarray
     levels: np.ndarray  # shares of continua that are less clear
@@ -55,12 +65,12 @@ def most_groups(n: int) -> int:
     return max(2, min(n // SMALLEST, MOST_GROUPS))
 
 
-def candidates(fits: list[np.ndarray]) -> Candidates:
-    """Partitions of the points (n, d) of each fit, n >= 8, into every number of groups."""
-    ks = tuple(range(2, most_groups(len(fits[0])) + 1))
-    made = [borders.cuts(points, (*ks, ks[-1] + 1)) for points in fits]
-    looseness = np.mean([borders.looseness(cuts) for cuts in made], axis=0)
-    return Candidates(np.array(ks), looseness, [cut.labels for cut in made[0][:-1]])
+def candidates(points: np.ndarray, precise: float, log_likelihood: float = 0.0) -> Candidates:
+    """Partitions of points (n, d), n >= 8, into every number of groups; `log_likelihood` of all answers, held out."""
+    ks = range(2, most_groups(len(points)) + 2)
+    cuts = borders.cuts(points, tuple(ks))
+    labels = tuple(cut.labels for cut in cuts[:-1])
+    return Candidates(borders.features(cuts), labels, points.shape[1], precise, log_likelihood)
 
 
 def precision(points: np.ndarray, variance: np.ndarray) -> float:
@@ -81,30 +91,52 @@ def surface(of: str) -> Surface:
     return Surface(*(np.array(table[of][name]) for name in Surface._fields))
 
 
-def gains(found: Candidates, n: int, d: int, precise: float, continua: Surface) -> np.ndarray:
-    """(t,) z of every number of groups."""
-    terms = terms_of_groups(found.k, n, d, precise)
-    return (terms @ continua.mean - found.looseness) / np.exp(terms @ continua.deviation)
+def weights(compared: Sequence[Candidates]) -> np.ndarray:
+    """(f,) of the fits, sum 1: their held-out likelihood to the power 1 / TEMPERATURE.
+
+    >>> one = candidates(np.arange(9.0)[:, None], 0.9, -100.0)
+    >>> weights((one, one._replace(log_likelihood=-110.0))).round(2).tolist()
+    [0.73, 0.27]
+    """
+    likely = np.array([each.log_likelihood for each in compared]) / TEMPERATURE
+    share = np.exp(likely - likely.max())
+    return share / share.sum()
 
 
-def clearer_than(largest: float, n: int, d: int, precise: float, continua: Surface) -> float:
-    """Share of continua whose groups are less clear than z = `largest`, at most the last level of the table."""
-    terms = terms_of_study(n, d, precise)
+def gains(compared: Sequence[Candidates], continua: Surface) -> np.ndarray:
+    """(t,) z of every number of groups, in the mean over the fits."""
+    n = len(compared[0].labels[0])
+    each = [
+        standardised(one.features, terms_of_groups(one.k, n, one.d, one.precision), continua.mean, continua.deviation)
+        for one in compared
+    ]
+    return weights(compared) @ np.array(each)
+
+
+def standardised(features: np.ndarray, terms: np.ndarray, mean: np.ndarray, deviation: np.ndarray) -> np.ndarray:
+    """(t,) z of features (t, 2) of one fit."""
+    return ((terms @ mean.T - features) / np.exp(terms @ deviation.T)).sum(axis=1)
+
+
+def clearer_than(largest: float, terms: np.ndarray, continua: Surface) -> float:
+    """Share of continua whose groups are less clear than z = `largest`, at most the last level of the table; `terms`
+    are `terms_of_study`."""
     standard = (largest - terms @ continua.largest_mean) / np.exp(terms @ continua.largest_deviation)
     return float(np.interp(standard, continua.quantiles, continua.levels, left=0.0))
 
 
-def detection_limit(n: int, d: int, precise: float, continua: Surface) -> float:
+def detection_limit(terms: np.ndarray, continua: Surface) -> float:
     """The distance of nearest centres, in standard deviations within groups, with which groups are separated with
     probability `POWER`."""
     slope, *others = continua.power
     odds = np.log(POWER / (1 - POWER))
-    return float(np.exp((odds - terms_of_study(n, d, precise) @ np.array(others)) / slope))
+    return float(np.exp((odds - terms @ np.array(others)) / slope))
 
 
-def terms_of_study(n: int, d: int, precise: float) -> np.ndarray:
-    """(5,) of the regressions over studies."""
-    size, axes, error = _logs(n, d, precise)
+def terms_of_study(compared: Sequence[Candidates]) -> np.ndarray:
+    """(5,) of the regressions over studies; means over the fits."""
+    n, weight = len(compared[0].labels[0]), weights(compared)
+    size, axes, error = weight @ np.array([_logs(n, each.d, each.precision) for each in compared])
     return np.array([1.0, size, error, size * error, axes])
 
 

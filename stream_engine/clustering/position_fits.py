@@ -14,7 +14,7 @@ from scipy.optimize import minimize
 
 from stream_engine.clustering import clearness
 from stream_engine.clustering.position_errors import PositionErrors, position_errors
-from stream_engine.embedding.fit import fit
+from stream_engine.embedding.fit import Embedding, fit
 from stream_engine.embedding.gradient import loss_of
 from stream_engine.embedding.held_out import Answers
 from stream_engine.embedding.lapse_prior import LEAST, MOST
@@ -43,19 +43,14 @@ class Fits(NamedTuple):
     """What groups are looked for in."""
 
     questions: Questions
-    compared: tuple[Fit, ...]  # over which the statistic is averaged, the best first
+    compared: tuple[Fit, ...]  # over which the statistic is averaged
     best: Fit  # what predicts held-out answers best
     table: str  # of `clearness`
 
-    @property
-    def precision(self) -> float:
-        """Mean over the compared fits."""
-        return float(np.mean([each.precision for each in self.compared]))
-
-    @property
-    def d(self) -> int:
-        """The number of dimensions that the table is asked for."""
-        return self.compared[0].points.shape[1] if self.table == clearness.POSITIONS else 1
+    def candidates(self) -> list[clearness.Candidates]:
+        """Of each compared fit."""
+        answers = self.questions.answers
+        return [clearness.candidates(each.points, each.precision, -each.log_loss * answers) for each in self.compared]
 
 
 def fitted(answers: Answers) -> Fits:
@@ -68,8 +63,7 @@ def fitted(answers: Answers) -> Fits:
         start = found.points[:, : d - 1]
         made.append(_with_errors(found.points, found.lapse, questions))
     best = min(made, key=lambda each: each.log_loss)
-    compared = sorted(made[:COMPARED], key=lambda each: each.log_loss)
-    return Fits(questions, tuple(compared), best, clearness.FITS)
+    return Fits(questions, tuple(made[:COMPARED]), best, clearness.FITS)
 
 
 def given(answers: Answers, points: np.ndarray) -> Fits:
@@ -87,6 +81,20 @@ def given(answers: Answers, points: np.ndarray) -> Fits:
     lapse = np.array([np.clip(1 / (1 + np.exp(-found.x[1])), LEAST, MOST)])
     one = _with_errors(np.exp(found.x[0]) * points, lapse, questions)
     return Fits(questions, (one,), one, clearness.POSITIONS)
+
+
+def centres(points: np.ndarray, questions: Questions, labels: np.ndarray, lapse: np.ndarray) -> Embedding:
+    """Positions of k groups in the place of their objects' `labels` (n,), begun at `points` (k, d). O(q log q)."""
+    k = len(points)
+    keys = np.zeros(len(questions.rows), np.int64)
+    for column in questions.rows.T:
+        keys = keys * k + labels[column]
+    keys, at = np.unique(keys * questions.n_workers + questions.worker, return_inverse=True)
+    near, far = (np.bincount(at.reshape(-1), counts) for counts in (questions.near, questions.far))
+    rest, worker = np.divmod(keys, questions.n_workers)
+    rows = np.stack([rest // k**power % k for power in (3, 2, 1, 0)], axis=1).astype(np.int32)
+    tied = Questions(rows, near, far, worker.astype(np.int32), k, questions.n_workers)
+    return fit(tied, points.shape[1], RIDGE, start=points, lapse=lapse, tolerance=TOLERANCE)
 
 
 def _with_errors(points: np.ndarray, lapse: np.ndarray, questions: Questions) -> Fit:

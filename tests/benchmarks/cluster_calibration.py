@@ -27,14 +27,35 @@ from tests.support import cluster_scenarios as scenarios
 
 TABLE = ROOT / "stream_engine" / "clustering" / clearness.TABLE
 SEED = 48
-REPEATS = {clearness.FITS: 16, clearness.POSITIONS: 80}  # of every shape (and of every model, for fits)
+REPEATS = {clearness.FITS: 32, clearness.POSITIONS: 150}  # of every shape (and of every model, for fits)
 OBJECTS, ANSWERS, CORRECT = (12, 120), (20, 200), (0.78, 0.95)
 MOST_ANSWERS = 12_000
 GIVEN_OBJECTS, ERROR = (12, 500), (1e-3, 0.4)
 GIVEN_DIMENSIONS = (1, 2, 3, 5, 8, 12, 20)
 GAPS = (3.0, 4.0, 5.0, 6.0, 8.0, 12.0, 20.0)
-GROUPS = {clearness.FITS: 30, clearness.POSITIONS: 80}  # studies of every gap
-LEVELS = (0.0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.925, 0.95, 0.96, 0.97, 0.98, 0.985, 0.99, 0.995)
+GROUPS = {clearness.FITS: 60, clearness.POSITIONS: 100}  # studies of every gap
+LEVELS = (
+    0.0,
+    0.05,
+    0.1,
+    0.2,
+    0.3,
+    0.4,
+    0.5,
+    0.6,
+    0.7,
+    0.8,
+    0.85,
+    0.9,
+    0.925,
+    0.95,
+    0.96,
+    0.97,
+    0.98,
+    0.985,
+    0.99,
+    0.995,
+)
 OF_ALL, OF_ANY = 0.95, 0.9
 RIDGE = 1e-2  # of the logistic regression
 
@@ -50,10 +71,7 @@ class Trial(NamedTuple):
     kind: str  # shape of the continuum; "" for groups
     gap: float
     n: int
-    d: int
-    precision: float
-    k: np.ndarray
-    looseness: np.ndarray
+    compared: tuple[clearness.Candidates, ...]  # without their labels but the first
 
 
 def continuum(rng: np.random.Generator, shape: str, model: str) -> Trial:
@@ -98,10 +116,8 @@ def _log_uniform(rng: np.random.Generator, limits: tuple[float, float]) -> float
 
 
 def _fitted(kind: str, gap: float, rng, points: np.ndarray, count: int, model: str, correct: float) -> Trial:
-    answers = scenarios.answers_about(rng, points, count, model, correct)
-    fits = position_fits.fitted(answers)
-    seen = clearness.candidates([each.points for each in fits.compared])
-    return Trial(kind, gap, len(points), fits.d, fits.precision, seen.k, seen.looseness)
+    fits = position_fits.fitted(scenarios.answers_about(rng, points, count, model, correct))
+    return _trial(kind, gap, fits.candidates())
 
 
 def _given(kind: str, gap: float, rng, points: np.ndarray, d: int, error: float) -> Trial:
@@ -110,8 +126,12 @@ def _given(kind: str, gap: float, rng, points: np.ndarray, d: int, error: float)
     wide = np.zeros((n, d))
     wide[:, : points.shape[1]] = points
     size = float(wide.var(axis=0).sum()) * error / (1 - error)
-    seen = clearness.candidates([wide + rng.normal(size=(n, d)) * np.sqrt(size / d)])
-    return Trial(kind, gap, n, d, 1 - error, seen.k, seen.looseness)
+    return _trial(kind, gap, [clearness.candidates(wide + rng.normal(size=(n, d)) * np.sqrt(size / d), 1 - error)])
+
+
+def _trial(kind: str, gap: float, compared: list[clearness.Candidates]) -> Trial:
+    n = len(compared[0].labels[0])
+    return Trial(kind, gap, n, tuple(each._replace(labels=each.labels[:1]) for each in compared))
 
 
 def trials(of: str) -> Iterator[tuple[tuple, Callable[[np.random.Generator], Trial]]]:
@@ -154,20 +174,25 @@ def studies(of: str, folder: Path) -> list[Trial]:
     return asked
 
 
-def table_of(made: list[Trial]) -> dict[str, list[float]]:
+def table_of(made: list[Trial]) -> dict[str, list]:
     """The surfaces, see `clearness`."""
-    continua = [each for each in made if each.kind]
-    terms = [clearness.terms_of_groups(each.k, each.n, each.d, each.precision) for each in continua]
-    weight = [np.full(len(each.k), 1 / np.sqrt(len(each.k))) for each in continua]
-    every, root = np.concatenate(terms), np.concatenate(weight)
-    loose = np.concatenate([each.looseness for each in continua])
-    mean = _regression(every, loose, root)
-    deviation = _log_deviation(every, loose - every @ mean, root)
-    own = np.stack([clearness.terms_of_study(each.n, each.d, each.precision) for each in made])
+    one_fit = [(each, one) for each in made if each.kind for one in each.compared]
+    every = np.concatenate([clearness.terms_of_groups(one.k, each.n, one.d, one.precision) for each, one in one_fit])
+    root = np.concatenate([np.full(len(one.k), 1 / np.sqrt(len(one.k))) for _, one in one_fit])
+    features = np.concatenate([one.features for _, one in one_fit])
+    mean = np.stack([_regression(every, column, root) for column in features.T])
+    rest = features - every @ mean.T
+    deviation = np.stack([_log_deviation(every, column, root) for column in rest.T])
+    own = np.stack([clearness.terms_of_study(each.compared) for each in made])
 
     def largest(each: Trial) -> float:
-        x = clearness.terms_of_groups(each.k, each.n, each.d, each.precision)
-        return float(((x @ mean - each.looseness) / np.exp(x @ deviation)).max())
+        z = [
+            clearness.standardised(
+                one.features, clearness.terms_of_groups(one.k, each.n, one.d, one.precision), mean, deviation
+            )
+            for one in each.compared
+        ]
+        return float((clearness.weights(each.compared) @ np.array(z)).max())
 
     top = np.array([largest(each) for each in made])
     null = np.array([bool(each.kind) for each in made])
@@ -191,11 +216,13 @@ def table_of(made: list[Trial]) -> dict[str, list[float]]:
         print(f"  groups {each:g} sd apart: above in {np.mean(standard[at] > limit_of_any):.2f}")
     names = clearness.Surface._fields
     values = (mean, deviation, largest_mean, largest_deviation, LEVELS, np.maximum.accumulate(quantiles), power)
-    return {name: [round(float(v), 5) for v in value] for name, value in zip(names, values, strict=True)}
+    return {name: np.round(value, 5).tolist() for name, value in zip(names, values, strict=True)}
 
 
 def _shares(kinds: np.ndarray, above: np.ndarray) -> str:
-    return ", ".join(f"{kind} {above[kinds == kind].mean():.2f}" for kind in scenarios.CONTINUA) + f"; {above.mean():.3f}"
+    return (
+        ", ".join(f"{kind} {above[kinds == kind].mean():.2f}" for kind in scenarios.CONTINUA) + f"; {above.mean():.3f}"
+    )
 
 
 def _regression(x: np.ndarray, y: np.ndarray, root: np.ndarray) -> np.ndarray:

@@ -1,10 +1,10 @@
 """Synthetic studies of continua and of groups: positions, and answers about them by several models.
 
-    P(d(i, j) < d(k, l)) = lapse / 2 + (1 - lapse) F(scale delta)
-    ste         delta = |x_k - x_l|^2 - |x_i - x_j|^2,   F logistic    (van der Maaten & Weinberger 2012)
-    t-ste       delta = log(1 + |x_k - x_l|^2 / v) - log(1 + |x_i - x_j|^2 / v),   F logistic; v the spread of the points
-    probit      delta = |x_k - x_l| - |x_i - x_j|,   F the normal distribution    (Thurstone 1927)
-    city block  as probit, with the sum of the differences along each axis for |.|,   F logistic    (Attneave 1950)
+P(d(i, j) < d(k, l)) = lapse / 2 + (1 - lapse) F(scale delta)
+ste         delta = |x_k - x_l|^2 - |x_i - x_j|^2,   F logistic    (van der Maaten & Weinberger 2012)
+t-ste       delta = log(1 + |x_k - x_l|^2 / v) - log(1 + |x_i - x_j|^2 / v),   F logistic; v the spread of the points
+probit      delta = |x_k - x_l| - |x_i - x_j|,   F the normal distribution    (Thurstone 1927)
+city block  as probit, with the sum of the differences along each axis for |.|,   F logistic    (Attneave 1950)
 """
 
 from collections.abc import Callable
