@@ -80,7 +80,11 @@ def test_the_first_screen_states_the_findings(study):
     clusters = shown["Clusters"]
     answer = of.facts.cluster_answer
     assert clusters.value and len(clusters.value) < 40 and clusters.note
-    for place in (of.findings["clusters"][0].text, page.sections(of)["clusters"].says, page.sections(of)["methods"].notes[0]):
+    for place in (
+        of.findings["clusters"][0].text,
+        page.sections(of)["clusters"].says,
+        page.sections(of)["methods"].notes[0],
+    ):
         assert answer["note"] in place
     quality = page.sections(of)["quality"]
     assert any("chance" in note for note in quality.notes if note.startswith("Passed"))
