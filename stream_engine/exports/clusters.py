@@ -66,7 +66,7 @@ def cluster_table(artifact: Artifact, names: list[str], program: np.ndarray | No
             "second": numbers(labels, artifact.arrays["second"]),
             "between": (labels >= 0) & (stability < BETWEEN),
             "subgroup": np.where(subgroup >= 0, subgroup + 1, -1),
-            "grade": [str(artifact.report["grade"])] * len(labels),
+            "grade": [str(artifact.report.get("grade") or "")] * len(labels),
         }
     if program is not None:
         table["sdp_cluster"] = numbers(program)

@@ -20,7 +20,7 @@ from stream_engine.embedding.held_out import Answers
 from stream_engine.evaluation.connection import components
 from stream_engine.exports.object_places import numbers
 from stream_engine.refits import CannotRefit, Progress, embedding, next_step, no_progress
-from stream_engine.state.artifact import Artifact, plain_params
+from stream_engine.state.artifact import Artifact, figure, plain_params
 from stream_engine.state.artifact_schemas import CLUSTERS
 from stream_engine.state.snapshot import Snapshot
 
@@ -91,7 +91,9 @@ def refit(
         if sets is not None and sets.max(initial=0) > 0:
             made = _unconnected(answers, needed.arrays["X"].shape[1])
         else:
-            made = grade_clusters(answers, np.asarray(needed.arrays["X"][ids], np.float64))
+            tied = figure(needed.report, "dimensions_tied")
+            points = np.asarray(needed.arrays["X"][ids], np.float64)
+            made = grade_clusters(answers, points, None if tied is None else int(tied))
     progress(1, 1, clearer_than=None if np.isnan(made.clearer_than) else made.clearer_than)
     return _artifact(snapshot, params, seed, previous, ids, made, needed)
 

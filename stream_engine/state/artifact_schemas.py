@@ -270,20 +270,17 @@ SDP_CLUSTERING = Schema(
     ("labels",),
     _clustering,
 )
-_SHARE = ArraySpec(("f",), None)  # NaN: not computed
-CLUSTERS = Schema(
-    {
-        **dict.fromkeys(("labels", "second", "subgroup"), labels(OBJECTS)),
-        "stability": floats(OBJECTS, least=0, below=1 + 1e-9),
-        **numbers("k"),
-        **dict.fromkeys(("clearer_than", "detection_limit"), _SHARE),
-        "replication": ArraySpec(("f",), (3,)),
-        "gain": ArraySpec(("f",), (2,)),
-        "tested_k": whole("tested"),
-        "tested_clearness": ArraySpec(("f",), ("tested",)),
-    },
-    ("labels", "k"),
-)
+_CLUSTERS: Axes = {
+    **dict.fromkeys(("labels", "second", "subgroup"), labels(OBJECTS)),
+    "stability": floats(OBJECTS, least=0, below=1 + 1e-9),
+    "k": ArraySpec(("i",), (), 0),
+    **dict.fromkeys(("clearer_than", "detection_limit"), ArraySpec(("f",), ())),  # NaN: not computed
+    "replication": ArraySpec(("f",), (3,)),
+    "gain": ArraySpec(("f",), (2,)),
+    "tested_k": whole("tested"),
+    "tested_clearness": ArraySpec(("f",), ("tested",)),
+}
+CLUSTERS = Schema(_CLUSTERS, tuple(_CLUSTERS))
 SPECTRAL = Schema(
     {"labels": labels(OBJECTS), **numbers("k", "objective", "eigenvalues", "edge", "criterion")}, ("labels",)
 )

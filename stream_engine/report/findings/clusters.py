@@ -52,7 +52,7 @@ def explained(report: Mapping[str, Any]) -> str:
     p = f"< {RESOLUTION:g}".replace("0.", ".") if share > 1 - RESOLUTION else f"= {1 - share:.2g}".replace("0.", ".")
     d, n = (int(figure(report, name) or 0) for name in ("dimensions", "objects"))
     tied = figure(report, "dimension_tied")
-    both = f" (with {tied:.0f} dimensions the groups are at least as clear)" if tied is not None and tied != d else ""
+    both = "" if tied is None else " (clearer in more dimensions, which predict no better)"
     what = "1 dimension" if d == 1 else f"{d} dimensions"
     return (
         f"p {p}: the share of continua of {n:,} objects in {what}, known as precisely, whose groups are at least as "
