@@ -24,11 +24,13 @@ from stream_engine.data.compiled import njit
 WIDTH = 0.18  # of a border, in distances between centres
 ADDED = 0.5  # to the density at the borders: few objects cannot show that they are empty
 LEAST_SHARE = 1e-6  # is added, so that points that lie on each other have a logarithm
+LITTLE = 1.1
 ROUNDS = 30  # of Lloyd's iteration
 
 
 class Cut(NamedTuple):
-    """Points cut into k groups: Ward's tree, where an object by itself is no group, then Lloyd's iteration."""
+    """Points cut into k groups: Ward's tree, then Lloyd's iteration; begun without groups of one object, if the share
+    within is at most `LITTLE` times as large then."""
 
     labels: np.ndarray  # (n,) int32
     crowding: float  # of the borders
@@ -62,13 +64,19 @@ def cuts(points: np.ndarray, ks: tuple[int, ...]) -> list[Cut]:
     tree = np.ascontiguousarray(linkage(points, "ward")[:, :2].astype(np.int64))
     made = []
     for k in ks:
-        labels = _groups(points, tree, k)
-        made.append(Cut(labels, *_settle(points, labels, k)))
+        labels = _tree_cut(tree, len(points), k)
+        single = np.bincount(labels).min() == 1
+        cut = Cut(labels, *_settle(points, labels, k))
+        if single:
+            labels = _without_singles(points, tree, k)
+            other = Cut(labels, *_settle(points, labels, k))
+            cut = other if other.within <= LITTLE * cut.within else cut
+        made.append(cut)
     return made
 
 
 @njit(cache=True, nogil=True)
-def _groups(points, tree, k):
+def _without_singles(points, tree, k):
     """(n,) labels of k groups of the tree with two objects at least, objects by themselves in the nearest one; or of
     its last k - 1 merges, where it has no such groups."""
     n, d = points.shape

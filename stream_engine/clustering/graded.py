@@ -16,14 +16,11 @@ from stream_engine.clustering.clearness import Candidates, Surface
 from stream_engine.clustering.position_errors import design_effect, position_errors
 from stream_engine.clustering.position_fits import Fit, Fits
 from stream_engine.clustering.replication import replication
+from stream_engine.clustering.sentence import CANNOT_TELL, CLEARLY_SEPARATED, GRADES, LEAST, NOT_SEPARABLE, SEPARATED
 from stream_engine.embedding.held_out import Answers
 from stream_engine.embedding.questions import Questions, asked_about, of_rows
 
-CLEARLY_SEPARATED, SEPARATED = "clearly separated", "separated"
-NOT_SEPARABLE, CANNOT_TELL = "not separable", "cannot tell"
-GRADES = (CANNOT_TELL, NOT_SEPARABLE, SEPARATED, CLEARLY_SEPARATED)
 CLEARLY, CLEAR = 0.99, 0.95  # shares of continua
-LEAST = 8  # objects
 EXAMINED_AGAIN = 12  # objects of a group at least, for groups within it
 FITTED = 150_000  # different questions up to which the objects are embedded anew; given positions for more
 VISIBLE = 12.0  # standard deviations between groups that must be seen where "not separable" is said

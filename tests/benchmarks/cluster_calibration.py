@@ -27,13 +27,13 @@ from tests.support import cluster_scenarios as scenarios
 
 TABLE = ROOT / "stream_engine" / "clustering" / clearness.TABLE
 SEED = 48
-REPEATS = {clearness.FITS: 14, clearness.POSITIONS: 120}  # of every shape (and of every model, for fits)
+REPEATS = {clearness.FITS: 14, clearness.POSITIONS: 80}  # of every shape (and of every model, for fits)
 OBJECTS, ANSWERS, CORRECT = (12, 120), (20, 200), (0.78, 0.95)
 MOST_ANSWERS = 12_000
 GIVEN_OBJECTS, ERROR = (12, 500), (1e-3, 0.4)
 GIVEN_DIMENSIONS = (1, 2, 3, 5, 8, 12, 20)
 GAPS = (3.0, 4.0, 5.0, 6.0, 8.0, 12.0, 20.0)
-GROUPS = {clearness.FITS: 24, clearness.POSITIONS: 60}  # studies of every gap
+GROUPS = {clearness.FITS: 24, clearness.POSITIONS: 40}  # studies of every gap
 LEVELS = (
     0.0,
     0.05,

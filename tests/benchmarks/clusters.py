@@ -21,7 +21,8 @@ from sklearn.metrics import adjusted_rand_score
 from threadpoolctl import threadpool_limits
 
 from stream_engine.clustering import borders, position_fits
-from stream_engine.clustering.graded import CANNOT_TELL, GRADES, SEPARATED, ClusterAnswer, grade_clusters
+from stream_engine.clustering.graded import ClusterAnswer, grade_clusters
+from stream_engine.clustering.sentence import CANNOT_TELL, GRADES, SEPARATED
 from stream_engine.embedding.held_out import Answers
 from tests.benchmarks.rows import row, timed
 from tests.support import cluster_scenarios as scenarios

@@ -1,4 +1,4 @@
-"""How crowded borders are, and how loose groups: the formulas, by loops."""
+"""How crowded borders are, and the elbow of the share within: the formulas, by loops."""
 
 import numpy as np
 import pytest
@@ -42,11 +42,21 @@ def test_crowding_knows_no_scale_place_or_turn_and_equal_points_do_no_harm():
     for one, other in zip(borders.cuts(points, (2, 4)), borders.cuts(7 * points @ turn + 3, (2, 4))):
         assert (one.crowding, one.within) == pytest.approx((other.crowding, other.within))
     for points in (np.repeat(np.eye(2), 5, axis=0), np.zeros((10, 2))):
-        assert np.isfinite(borders.looseness(borders.cuts(points, (2, 3, 4)))).all()
+        assert np.isfinite(borders.features(borders.cuts(points, (2, 3, 4)))).all()
 
 
-def test_looseness_is_crowding_and_the_share_within_with_its_elbow():
+def test_features_are_log_crowding_and_the_elbow_of_the_share_within():
     made = borders.cuts(np.random.default_rng(2).normal(size=(30, 2)), (2, 3, 4, 5))
     w = [1.0, *(cut.within for cut in made)]
-    by_hand = [made[k - 2].crowding * (w[k - 1] / np.sqrt(w[k - 2] * w[k])) ** borders.ELBOW for k in (2, 3, 4)]
-    assert np.exp(borders.looseness(made)) == pytest.approx(by_hand, rel=1e-3)
+    by_hand = [(made[k - 2].crowding, w[k - 1] / np.sqrt(w[k - 2] * w[k])) for k in (2, 3, 4)]
+    assert np.exp(borders.features(made)) == pytest.approx(np.array(by_hand), rel=1e-3)
+
+
+def test_an_object_by_itself_is_a_group_only_if_it_lies_far_away():
+    rng = np.random.default_rng(0)
+    centres = 10 * np.array([[0, 0], [1, 0], [0, 1], [1, 1]])
+    points = np.repeat(centres, 4, axis=0) + rng.normal(size=(16, 2))
+    points[0] = [-3.2, -3.2]
+    assert sorted(np.bincount(borders.cuts(points, (5,))[0].labels))[0] > 1
+    points[0] = [-90.0, -90.0]
+    assert sorted(np.bincount(borders.cuts(points, (5,))[0].labels))[0] == 1

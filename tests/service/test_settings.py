@@ -43,7 +43,7 @@ def test_command_line_over_environment_over_file_over_default(tmp_path):
         ("[http]\ntoken = 'too short'\n", "http.token: expected `str` of length >= 16, got '***'"),
         ("[snapshot]\ninterval = -5\n", "snapshot.interval: … 0.0, got -5"),
         ("[refits.params.sdp_clustering]\ntest = 99\n", "refits.params.sdp_clustering.test … clusters"),
-        ("[refits.params.sdp_clustering]\nk_by = \"spur\"\n", "refits.params.sdp_clustering.k_by … clusters"),
+        ('[refits.params.sdp_clustering]\nk_by = "spur"\n', "refits.params.sdp_clustering.k_by … clusters"),
         ("[refits.params.sdp]\nk = 3\n", "refits.params.sdp … sdp_clustering?"),
         ("= 3\n", "not TOML"),
         ("[input]\nstart = 2026-11-01T00:00:00\n", "input … '2026-11-01T00:00:00' … time zone"),
