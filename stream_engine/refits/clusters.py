@@ -1,9 +1,9 @@
 """Are there clusters, and how many? One graded answer (`clustering.graded`; docs/design/clustering.md).
 
-It is about the map: its positions and their number of dimensions are those of the embedding of the same snapshot,
-which a run, the command `refit` and a study fit first (`refits.NEEDED`). No step draws at random, and the embedding's
-setting does not depend on the seed, so that the answer does not either. Labels keep their meaning from one snapshot to
-the next.
+Of many different questions, the positions are those of the embedding of the same snapshot, which a run, the command
+`refit` and a study fit first (`refits.NEEDED`); of fewer, objects are embedded anew (`clustering.graded.FITTED`). No
+step draws at random, and the embedding's setting does not depend on the seed, so that the answer does not either.
+Labels keep their meaning from one snapshot to the next.
 """
 
 from typing import Any
@@ -62,8 +62,8 @@ def refit(
     Returns
     -------
     Artifact
-        Arrays: `labels` (n,) int32, -1 without a group; `k`, 0 without groups; `stability` (n,), the share of halves
-        of the responses that assign an object to its group, `second` (n,) int32, the next most frequent group (-1:
+        Arrays: `labels` (n,) int32, -1 without a group; `k`, 0 without groups; `stability` (n,), the share of
+        replicates that assign an object to its group, `second` (n,) int32, the next most frequent group (-1:
         none); `subgroup` (n,) int32 within a group that splits again, -1 elsewhere; `clearer_than`, the share of
         continua whose groups are less clear; `detection_limit`, the smallest separation that would be detected, in
         standard deviations within groups; `replication` (3,), the expected adjusted Rand index and its interval;
