@@ -32,6 +32,7 @@ OBJECTS, ANSWERS, CORRECT = (12, 120), (20, 200), (0.78, 0.95)
 MOST_ANSWERS = 12_000
 GIVEN_OBJECTS, ERROR = (12, 500), (1e-3, 0.4)
 GIVEN_DIMENSIONS = (1, 2, 3, 5, 8, 12, 20)
+A_GROUP = 8  # objects an average group has at least, for the power
 GAPS = (3.0, 4.0, 5.0, 6.0, 8.0, 12.0, 20.0)
 GROUPS = {clearness.FITS: 24, clearness.POSITIONS: 40}  # studies of every gap
 LEVELS = (
@@ -108,7 +109,7 @@ def _size(rng: np.random.Generator) -> tuple[int, int, float]:
 
 
 def _groups(rng: np.random.Generator, n: int, gap: float, d: int) -> tuple[np.ndarray, np.ndarray]:
-    return scenarios.groups(rng, n, int(rng.integers(2, min(10, n // 4) + 1)), d, gap)
+    return scenarios.groups(rng, n, int(rng.integers(2, max(2, min(8, n // A_GROUP)) + 1)), d, gap)
 
 
 def _log_uniform(rng: np.random.Generator, limits: tuple[float, float]) -> float:
