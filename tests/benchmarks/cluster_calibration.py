@@ -32,6 +32,7 @@ OBJECTS, ANSWERS, CORRECT = (12, 120), (20, 200), (0.78, 0.95)
 MOST_ANSWERS = 12_000
 GIVEN_OBJECTS, ERROR = (12, 500), (1e-3, 0.4)
 GIVEN_DIMENSIONS = (1, 2, 3, 5, 8, 12, 20)
+A_GROUP = 8  # objects an average group has at least, for the power
 GAPS = (3.0, 4.0, 5.0, 6.0, 8.0, 12.0, 20.0)
 GROUPS = {clearness.FITS: 24, clearness.POSITIONS: 40}  # studies of every gap
 LEVELS = (
@@ -108,7 +109,7 @@ def _size(rng: np.random.Generator) -> tuple[int, int, float]:
 
 
 def _groups(rng: np.random.Generator, n: int, gap: float, d: int) -> tuple[np.ndarray, np.ndarray]:
-    return scenarios.groups(rng, n, int(rng.integers(2, min(10, n // 4) + 1)), d, gap)
+    return scenarios.groups(rng, n, int(rng.integers(2, max(2, min(8, n // A_GROUP)) + 1)), d, gap)
 
 
 def _log_uniform(rng: np.random.Generator, limits: tuple[float, float]) -> float:
@@ -206,8 +207,7 @@ def table_of(made: list[Trial]) -> dict[str, list]:
     limit_of_any = max(limit, *of_shapes.values())
     quantiles[np.array(LEVELS) >= 0.5] += limit_of_any - limit
     gap = np.log([max(each.gap, 1.0) for each in made])
-    x = np.column_stack([gap, own])[~null]
-    power = _logistic(x, standard[~null] > limit_of_any)
+    power = _power(np.column_stack([gap, own])[~null], standard[~null] > limit_of_any)
     print(f"{null.sum()} continua, {(~null).sum()} with groups; limit {limit:.2f}, of any shape {limit_of_any:.2f}")
     print("  above the limit of all: ", _shares(kinds[null], standard[null] > limit))
     print("  above the limit of any: ", _shares(kinds[null], standard[null] > limit_of_any))
@@ -234,13 +234,21 @@ def _log_deviation(x: np.ndarray, rest: np.ndarray, root: np.ndarray) -> np.ndar
     return _regression(x, np.log(np.abs(rest) + 1e-3) + (np.log(2) + np.euler_gamma) / 2, root)
 
 
-def _logistic(x: np.ndarray, yes: np.ndarray) -> np.ndarray:
+def _power(x: np.ndarray, yes: np.ndarray) -> np.ndarray:
+    """Logistic regression on the log of the distance and the terms of a study, without their product. Errors are a
+    share of a variance that grows with the distance: if they seem to help, they are left out."""
     from scipy.optimize import minimize
 
     def cost(w: np.ndarray) -> float:
-        return float(np.logaddexp(0, np.where(yes, -1, 1) * (x @ w)).sum() + RIDGE * (w**2).sum())
+        return float(np.logaddexp(0, np.where(yes, -1, 1) * (x[:, used] @ w)).sum() + RIDGE * (w**2).sum())
 
-    return minimize(cost, np.zeros(x.shape[1])).x
+    out = np.zeros(x.shape[1])
+    for used in ([0, 1, 2, 3, 5], [0, 1, 2, 5]):
+        out[:] = 0.0
+        out[used] = minimize(cost, np.zeros(len(used))).x
+        if out[3] <= 0:
+            break
+    return out
 
 
 def main(arguments: list[str]) -> int:

@@ -32,7 +32,7 @@ CONTINUA = 5  # of every shape and model
 STANDARD, GAPS, AN_OBJECT, MOST_GROUPS = 30, (3.0, 4.0, 5.0, 6.0, 8.0, 12.0), 83, 8
 ALL_SIZES = 120
 REPEATED = 3  # every third of the standard studies
-OBJECTS, ANSWERS, CORRECT, MOST_ANSWERS = (20, 300), (20, 300), (0.8, 0.95), 12_000
+OBJECTS, ANSWERS, CORRECT, MOST_ANSWERS = (20, 300), (20, 300), (0.8, 0.95), 8_000
 REMOVED = 0.02
 
 

@@ -53,10 +53,8 @@ def test_features_are_log_crowding_and_the_elbow_of_the_share_within():
 
 
 def test_an_object_by_itself_is_a_group_only_if_it_lies_far_away():
-    rng = np.random.default_rng(0)
-    centres = 10 * np.array([[0, 0], [1, 0], [0, 1], [1, 1]])
-    points = np.repeat(centres, 4, axis=0) + rng.normal(size=(16, 2))
-    points[0] = [-3.2, -3.2]
-    assert sorted(np.bincount(borders.cuts(points, (5,))[0].labels))[0] > 1
-    points[0] = [-90.0, -90.0]
-    assert sorted(np.bincount(borders.cuts(points, (5,))[0].labels))[0] == 1
+    grid = 10 * np.array([[0, 0], [1, 0], [0, 1], [1, 1], [2, 0], [2, 1]])
+    points = np.repeat(grid, 3, axis=0) + 2.6 * np.random.default_rng(46).normal(size=(18, 2))
+    assert np.bincount(borders.cuts(points, (6,))[0].labels).tolist() == [3] * 6  # the tree has 5, 3, 1, 3, 3, 3
+    points[0] = [-200, 0]
+    assert np.bincount(borders.cuts(points, (6,))[0].labels).min() == 1
