@@ -14,9 +14,10 @@ from threadpoolctl import threadpool_limits
 
 from stream_engine.clustering import BETWEEN, stability
 from stream_engine.clustering.graded import ClusterAnswer, grade_clusters
-from stream_engine.clustering.sentence import UNCONNECTED, are_separated, sentence
+from stream_engine.clustering.sentence import ALIKE, LEAST, UNCONNECTED, are_separated, sentence
 from stream_engine.embedding.evidence import evidence
 from stream_engine.embedding.held_out import Answers
+from stream_engine.embedding.questions import of_rows
 from stream_engine.evaluation.connection import components
 from stream_engine.exports.object_places import numbers
 from stream_engine.refits import CannotRefit, Progress, embedding, next_step, no_progress
@@ -88,8 +89,11 @@ def refit(
         ids = ids[ids < len(needed.arrays["X"])]
         answers = _among(answers, ids)
         sets = components(snapshot)
+        d = needed.arrays["X"].shape[1]
         if sets is not None and sets.max(initial=0) > 0:
-            made = _unconnected(answers, needed.arrays["X"].shape[1])
+            made = _unknown(answers, UNCONNECTED, d)
+        elif len(ids) >= LEAST and _cancel(answers):
+            made = _unknown(answers, ALIKE, d)
         else:
             tied = figure(needed.report, "dimensions_tied")
             points = np.asarray(needed.arrays["X"][ids], np.float64)
@@ -112,13 +116,19 @@ def _among(answers: Answers, ids: np.ndarray) -> Answers:
     return answers.of((rows >= 0).all(axis=1))._replace(rows=rows[(rows >= 0).all(axis=1)], n_objects=len(ids))
 
 
-def _unconnected(answers: Answers, d: int) -> ClusterAnswer:
-    """No answer: distances between sets that were never compared mean nothing."""
+def _cancel(answers: Answers) -> bool:
+    """Whether every question was answered as often each way: then all objects are alike."""
+    asked = of_rows(answers.rows, answers.n_objects, answers.times)
+    return bool((asked.near == asked.far).all())
+
+
+def _unknown(answers: Answers, reason: str, d: int) -> ClusterAnswer:
+    """No groups, and why."""
     nothing = grade_clusters(answers.of(np.zeros(len(answers.rows), bool))._replace(n_objects=0), np.empty((0, d)))
     m = answers.n_objects
     nobody = np.full(m, -1, np.int32)
     return nothing._replace(
-        reason=UNCONNECTED, labels=nobody, second=nobody, stability=np.zeros(m), answers=int(answers.times.sum())
+        reason=reason, labels=nobody, second=nobody, stability=np.zeros(m), answers=int(answers.times.sum())
     )
 
 
