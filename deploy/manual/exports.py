@@ -91,7 +91,7 @@ def _where(what: str, each: Array) -> str:
 def _tables() -> Iterator[str]:
     yield from _item(
         "A table omits columns for which the state has no data. To get a table of another export, name that export: "
-        "`export … clusters` also writes `cluster_verdict.csv`.",
+        "`export … clusters` also writes `cluster_answer.csv`.",
         "",
     )
     within = {each.within for what in exports.every() for each in arrays_of(what).values()}

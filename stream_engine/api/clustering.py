@@ -29,7 +29,7 @@ class ComparisonClustering(ClusterMixin, BaseEstimator):
     Parameters
     ----------
     n_clusters : int, optional
-        By default the number from the test against a continuum if it finds clusters, otherwise from SPUR.
+        By default selected by SPUR.
     similarity : {'auto', 'adds3', 'k1', 'adds4', 'mulk4'}
         adds3 and k1 use triplets, mulk4 quadruplets, adds4 all; "auto" is adds3, or adds4 if X has quadruplets.
     tol : float
@@ -123,7 +123,6 @@ class ComparisonClustering(ClusterMixin, BaseEstimator):
             k=self.n_clusters,
             tol=self.tol,
             max_iterations=self.max_iterations,
-            stability=0,
         )
         snapshot = snapshot_of(answers, ("adds3", "adds4", "triplet_counts", "quadruplet_counts"))
         artifact = sdp_clustering.refit(snapshot, params, seed_of(self.random_state))

@@ -13,7 +13,7 @@ from stream_engine import asking
 from stream_engine.api.feeding import Learning, RejectedRow
 from stream_engine.api.frames import BadFrame, frame, name_of
 from stream_engine.counts.worker_votes import names_of
-from stream_engine.refits import REFITS, refit_module
+from stream_engine.refits import NEEDED, REFITS, refit_module
 from stream_engine.report.findings.words import some
 from stream_engine.state.artifact import Artifact
 from stream_engine.state.exclusion import noted
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from stream_engine.report.material import Material
     from stream_engine.report.writing import Report
 
-OF_A_RUN = ("sdp_clustering", "embedding")  # what a page of a study shows
+OF_A_RUN = ("sdp_clustering", "embedding", "clusters")  # what a page of a study shows
 WITH_LABELS = ("triplet_boost", "classify")
 
 
@@ -115,7 +115,7 @@ class Study:
         Parameters
         ----------
         kind : str
-            A refit, such as embedding, sdp_clustering or kernel_learning: see `stream_engine.refits.REFITS`.
+            A refit, such as embedding, clusters or kernel_learning: see `stream_engine.refits.REFITS`.
         **params : optional
             Parameters of the refit.
 
@@ -304,33 +304,35 @@ class Study:
         return Map(self._material(embedding=self._other("embedding", dimensions=d)), self.frames)
 
     def clusters(self, k: int | None = None) -> Any:
-        """Cluster the objects, and test whether there are clusters. `details("sdp_clustering")` has the figures.
+        """Groups of the objects, with their grade. Fits the embedding. `details("clusters")["note"]` says it in words.
 
         Parameters
         ----------
         k : int, optional
-            Number of clusters; by default selected from the answers.
+            Number of clusters of the semidefinite program (refit `sdp_clustering`), which has no grade; by default the
+            groups of the refit `clusters`.
 
         Returns
         -------
         data frame, shape (n_objects, ...)
-            Columns object and cluster (counted from 1, the largest first; missing: none). If computed: stability (the
-            share of random halves of the responses that assign the object to this cluster), second (the next most
-            frequent cluster), between (whether it is between clusters, by its stability), and the verdict, the same in
-            every row: "3 clusters", "no clusters: a continuum" (groups are then parts of it) or "cannot tell".
+            Columns object and cluster (counted from 1, the largest first; missing: none). Without k, also stability
+            (the share of replicates that assign the object to this group), second (the next most frequent
+            group), between (whether it is between groups, by its stability), subgroup (if its group splits again), and
+            the grade, the same in every row: "clearly separated", "separated", "not separable" (the groups are then
+            parts), or "cannot tell".
 
         Raises
         ------
         ValueError
             If k is not a positive integer, or if the answers are not sufficient (`CannotRefit`).
         """
-        from stream_engine.exports.learned import cluster_table
+        from stream_engine.exports.clusters import cluster_table
 
         k = _count("clusters: k", k)
-        artifact = self._artifact("sdp_clustering") if k is None else self._other("sdp_clustering", k=k)
+        artifact = self._artifact("clusters") if k is None else self._other("sdp_clustering", k=k)
         columns = cluster_table(artifact, list(self.snapshot.objects))
         del columns["cluster_label"]
-        for name in {"cluster", "second"} & columns.keys():
+        for name in {"cluster", "second", "subgroup"} & columns.keys():
             columns[name] = np.ma.masked_less(columns[name], 0)
         if "stability" in columns:
             columns["stability"] = np.ma.masked_invalid(columns["stability"])
@@ -596,8 +598,9 @@ class Study:
 
         _check_kind("fit", kind)
         checked, began = refit_params(kind, params), time.process_time()
+        more = {"needed": self._artifact(NEEDED[kind])} if kind in NEEDED else {}
         with threadpool_limits(1):
-            artifact = refit_module(kind).refit(self.snapshot, checked, self.seed)
+            artifact = refit_module(kind).refit(self.snapshot, checked, self.seed, **more)
         if self._whole is not None:
             before = self._whole.published.artifacts.get(kind)
             artifact = noted(artifact, self.published.excluded, before)

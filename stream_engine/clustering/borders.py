@@ -12,54 +12,45 @@ and the crowding of the borders is the density of t at 0 over that of the smalle
 It is 1 where a line is cut, .8 on a ring, 1.2 in a Gaussian and above where objects crowd at one end; two Gaussian
 groups 4, 5, 6 standard deviations apart have .6, .4, .25. Borders are looked at between clusters that touch: no third
 centre lies in the sphere between the two (Gabriel & Sokal 1969).
-
-Positions without clusters that otherwise look like given points: on the way from a point to one of its neighbours.
-
-A position is drawn at random on the segment between a point and one of its m nearest neighbours (as new examples of a
-class are, Chawla et al. 2002), and each principal axis is scaled to be as wide as before. m is the smallest number with
-which no groups are left: in a large sample, cut into any of the numbers that are tested, the borders are at least
-`FILLED` as crowded as those of a line. So bends, rings, sheets and skewness stay, and what goes are the gaps. It is
-Silverman's critical bandwidth (1981), with neighbours in the place of a kernel, which would make thin shapes thicker,
-and borders in the place of modes.
 """
 
 from typing import NamedTuple
 
 import numpy as np
 from scipy.cluster.hierarchy import linkage
-from scipy.spatial.distance import cdist
 
 from stream_engine.data.compiled import njit
 
 WIDTH = 0.18  # of a border, in distances between centres
 ADDED = 0.5  # to the density at the borders: few objects cannot show that they are empty
-ELBOW = 3.0  # weight of the elbow of the share within
 LEAST_SHARE = 1e-6  # is added, so that points that lie on each other have a logarithm
+LITTLE = 1.1
 ROUNDS = 30  # of Lloyd's iteration
 
 
 class Cut(NamedTuple):
-    """Points cut into k groups: Ward's tree, then Lloyd's iteration."""
+    """Points cut into k groups: Ward's tree, then Lloyd's iteration; begun without groups of one object, if the share
+    within is at most `LITTLE` times as large then."""
 
     labels: np.ndarray  # (n,) int32
     crowding: float  # of the borders
     within: float  # share of the variance that is left within the groups
 
 
-def looseness(made: list[Cut]) -> np.ndarray:
-    """(t,) of cuts into 2 to t + 2 groups, for all but the last: small where groups are clear.
+def features(made: list[Cut]) -> np.ndarray:
+    """(t, 2) of cuts into 2 to t + 2 groups, for all but the last: log crowding, and the elbow of the share within,
 
-        log crowding(k) + ELBOW (log W(k) - (log W(k - 1) + log W(k + 1)) / 2),   W(1) = 1
+        log W(k) - (log W(k - 1) + log W(k + 1)) / 2,   W(1) = 1.
 
-    W is the share within. It falls with every k, and steeply up to the number of clusters only: there it has an elbow.
+    Both are small where groups are clear.
 
     >>> points = np.array([[0.0], [0.1], [0.2], [2.0], [2.1], [2.2], [4.0], [4.1], [4.2], [6.0], [6.1], [6.2]])
-    >>> looseness(cuts(points, (2, 3, 4, 5))).argmin() + 2
-    np.int64(4)
+    >>> (features(cuts(points, (2, 3, 4, 5))).argmin(axis=0) + 2).tolist()
+    [4, 4]
     """
     within = np.log(np.array([1.0, *(cut.within for cut in made)]) + LEAST_SHARE)
     elbow = within[1:-1] - (within[:-2] + within[2:]) / 2
-    return np.log([cut.crowding for cut in made[:-1]]) + ELBOW * elbow
+    return np.stack([np.log([cut.crowding for cut in made[:-1]]), elbow], axis=1)
 
 
 def cuts(points: np.ndarray, ks: tuple[int, ...]) -> list[Cut]:
@@ -74,8 +65,50 @@ def cuts(points: np.ndarray, ks: tuple[int, ...]) -> list[Cut]:
     made = []
     for k in ks:
         labels = _tree_cut(tree, len(points), k)
-        made.append(Cut(labels, *_settle(points, labels, k)))
+        single = np.bincount(labels).min() == 1
+        cut = Cut(labels, *_settle(points, labels, k))
+        if single:
+            labels = _without_singles(points, tree, k)
+            other = Cut(labels, *_settle(points, labels, k))
+            cut = other if other.within <= LITTLE * cut.within else cut
+        made.append(cut)
     return made
+
+
+@njit(cache=True, nogil=True)
+def _without_singles(points, tree, k):
+    """(n,) labels of k groups of the tree with two objects at least, objects by themselves in the nearest one; or of
+    its last k - 1 merges, where it has no such groups."""
+    n, d = points.shape
+    for cut in range(k, min(n, 2 * k + 2)):
+        labels = _tree_cut(tree, n, cut)
+        sizes, centres = np.zeros(cut), np.zeros((cut, d))
+        for i in range(n):
+            sizes[labels[i]] += 1.0
+            for c in range(d):
+                centres[labels[i], c] += points[i, c]
+        number, groups = np.full(cut, -1, np.int64), 0
+        for a in range(cut):
+            if sizes[a] > 1.0:
+                number[a] = groups
+                groups += 1
+                for c in range(d):
+                    centres[a, c] /= sizes[a]
+        if groups != k:
+            continue
+        for i in range(n):
+            best, least = number[labels[i]], np.inf
+            if best < 0:
+                for a in range(cut):
+                    if number[a] >= 0:
+                        away = 0.0
+                        for c in range(d):
+                            away += (points[i, c] - centres[a, c]) ** 2
+                        if away < least:
+                            best, least = number[a], away
+            labels[i] = best
+        return labels
+    return _tree_cut(tree, n, k)
 
 
 @njit(cache=True, nogil=True)
@@ -163,39 +196,3 @@ def _touch(centres, sizes, a, b, apart):
             if one + other < apart * (1.0 - 1e-9):
                 return False
     return True
-
-
-FILLED = 0.7  # crowding of the borders; an even ring has .8, two Gaussian groups 4 deviations apart .6
-NUMBERS = (2, 3, 5, 8, 12, 18, 27, 40, 60, 90, 135, 200, 300)  # of neighbours; else all
-SAMPLE = 1000  # points by which borders are judged
-
-
-def neighbours(rng: np.random.Generator, points: np.ndarray, ks: tuple[int, ...]) -> np.ndarray:
-    """(n, m) the neighbours of points (n, d) that fill the gaps. O(SAMPLE^2) for each of NUMBERS."""
-    apart = cdist(points, points)
-    np.fill_diagonal(apart, np.inf)
-    near = np.argsort(apart, axis=1, kind="stable")[:, :-1]
-    for m in NUMBERS:
-        if m >= near.shape[1]:
-            break
-        sample = draw(rng, SAMPLE, points, near[:, :m])
-        if min(cut.crowding for cut in cuts(sample, ks)) >= FILLED:
-            return near[:, :m]
-    return near
-
-
-def draw(rng: np.random.Generator, n: int, points: np.ndarray, near: np.ndarray) -> np.ndarray:
-    """(n, d) positions; points lie on their principal axes, and have the neighbours `near`.
-
-    >>> drawn = draw(np.random.default_rng(0), 100_000, np.array([[-1.0], [1.0]]), np.array([[1], [0]]))
-    >>> round(float(drawn.std()), 2), round(float((abs(drawn) < 0.2).mean()), 2)
-    (1.0, 0.12)
-    """
-    ends = points[near]
-    start = np.broadcast_to(points[:, None], ends.shape)
-    middle = (start + ends).mean(axis=(0, 1)) / 2
-    wide = ((start**2 + start * ends + ends**2) / 3).mean(axis=(0, 1)) - middle**2
-    one = rng.integers(len(points), size=n)
-    other = near[one, rng.integers(near.shape[1], size=n)]
-    drawn = points[one] + rng.random((n, 1)) * (points[other] - points[one])
-    return (drawn - middle) * np.sqrt(points.var(axis=0) / np.maximum(wide, 1e-300))

@@ -25,7 +25,7 @@ from stream_engine.clustering.similarity_matrix import checked, from_triangle
 from stream_engine.counts import kernels, landmark_designs
 from stream_engine.data.mapped_arrays import blocks
 from stream_engine.data.symmetric_matrices import DENSE_LIMIT
-from stream_engine.data.triplet_columns import Columns, columns_from_rows
+from stream_engine.data.triplet_columns import Columns
 from stream_engine.evaluation import weighted_counts
 from stream_engine.evaluation.subset import UnknownObjects, ids_of_names
 from stream_engine.state.snapshot import Snapshot, triplet_columns
@@ -297,29 +297,3 @@ def restricted(W, ids: np.ndarray):
     if isinstance(W, Factored):
         return W.restricted(ids)
     return W[ids][:, ids] if sparse.issparse(W) else W[np.ix_(ids, ids)]
-
-
-def of_answers(rows: np.ndarray, times: np.ndarray, n: int, name: str) -> np.ndarray | sparse.csr_array:
-    """The similarity of this name from answers d(i, j) < d(k, l), rows (m, 4), given `times` (m,) often about n
-    objects; not those of an embedding, nor of answers with weights."""
-    statistic = recipe(name).statistic
-    kept = times > 0
-    if statistic != "adds4":
-        kept &= (rows[:, 0] == rows[:, 2]) == (statistic != "mulk4")
-    rows, times = rows[kept], times[kept].astype(np.int64)
-    if statistic in ("adds3", "adds4"):
-        i, j = np.concatenate([rows[:, 0], rows[:, 2]]), np.concatenate([rows[:, 1], rows[:, 3]])
-        return from_triangle(np.minimum(i, j), np.maximum(i, j), np.concatenate([times, -times]), n)
-    if statistic == "mulk4":
-        rows = np.sort(rows.reshape(-1, 2, 2), axis=2).reshape(-1, 4)
-    i, j, k, l = rows.T
-    turned = (j > l) if statistic in KERNELS else (i * n + j > k * n + l)
-    keys = np.where(turned[:, None], rows[:, [2, 3, 0, 1]], rows)
-    keys, number = np.unique(keys, axis=0, return_inverse=True)
-    n_lo, n_hi = (
-        np.bincount(number.reshape(-1), times * each, len(keys)).astype(np.int64) for each in (~turned, turned)
-    )
-    i, j, k, l = keys.T
-    if statistic == "mulk4":
-        return checked(kernels.mulk4({"i": i, "j": j, "k": k, "l": l, "n_lo": n_lo, "n_hi": n_hi}, n))
-    return checked(KERNELS[statistic](columns_from_rows(i, j, l, n_lo, n_hi, n)))

@@ -209,7 +209,7 @@ def _others(contents: Mapping[str, Any]) -> list[str]:
     """Refits that no topic is about, each with what it noted."""
     rows = {}
     for kind, artifact in contents["artifacts"].items():
-        if kind in ("embedding", "sdp_clustering"):
+        if kind in ("embedding", "clusters"):
             continue
         accuracy, note = artifact["report"].get("accuracy"), artifact["report"].get("note")
         text = f"accuracy {percent(accuracy)} on held-out data" if type(accuracy) is float else "fitted"

@@ -23,7 +23,7 @@ from stream_engine.commands import snapshot_option, state_option
 from stream_engine.commands.input_options import apply_exclusion, exclusion_options
 from stream_engine.commands.inspect import aligned, short
 from stream_engine.data import available_memory
-from stream_engine.refits import ENDS_EARLY, REFITS, CannotRefit, refit_module
+from stream_engine.refits import ENDS_EARLY, NEEDED, REFITS, CannotRefit, former, refit_module
 from stream_engine.service.logs import Bars
 from stream_engine.service.settings import BadSettings
 from stream_engine.service.settings import loading as configuration
@@ -131,12 +131,13 @@ def refit(state: str, kind: str, which: str, params: dict[str, Any], seed: int, 
     excluded = store.excluded()
     snapshot = exclusion.without(store.named(which), excluded)
     previous = store.latest_artifact(kind, snapshot.sequence, len(snapshot.objects))
+    more = _needed(store, kind, which, snapshot, excluded, seed, shown)
     began = time.process_time()
     with Bars() as bars, threadpool_limits(1):
         try:
             asked = _interrupted(shown) if kind in ENDS_EARLY else threading.Event()
             progress = _progress(shown, kind, bars, asked)
-            artifact = refit_module(kind).refit(snapshot, checked, seed, previous, progress)
+            artifact = refit_module(kind).refit(snapshot, checked, seed, previous, progress, **more)
         except CannotRefit:
             if shown == "json":
                 print(json.dumps({"impossible": True}), flush=True)
@@ -148,13 +149,27 @@ def refit(state: str, kind: str, which: str, params: dict[str, Any], seed: int, 
     return published
 
 
+def _needed(
+    store: Store, kind: str, which: str, snapshot: Snapshot, excluded: tuple[str, ...], seed: int, shown: str
+) -> dict[str, Artifact]:
+    """The artifact that the refit needs, of the same answers; made and published where there is none."""
+    if kind not in NEEDED:
+        return {}
+    before = NEEDED[kind]
+    made = store.latest_artifact(before, snapshot.sequence, len(snapshot.objects))
+    if made is None or made.snapshot != snapshot.digest or exclusion.excluded_of(made) != excluded:
+        made = refit(str(store.directory), before, which, {}, seed, shown)
+    return {"needed": made}
+
+
 def fit_again(store: Store, which: str = "latest") -> None:
     """Repeat the refits of a snapshot that were made with other participants, with their parameters and seeds."""
     published = store.published(which)
     for kind in REFITS:
         artifact = published.artifacts.get(kind)
         if artifact is not None and exclusion.excluded_of(artifact) != published.excluded:
-            refit(str(store.directory), kind, which, dict(artifact.params), artifact.seed, "bar")
+            params = {name: value for name, value in artifact.params.items() if name not in former(kind)}
+            refit(str(store.directory), kind, which, params, artifact.seed, "bar")
 
 
 def note_counts(store: Store, snapshot: Snapshot, artifact: Artifact) -> None:
@@ -220,7 +235,7 @@ def as_text(artifact: Artifact) -> str:
     return "\n".join([head, *aligned((name, short(value)) for name, value in report.items())])
 
 
-TOLD_AS = {"p_coins": "p_random", "k_replicates": "clusters_of_resamples", "warm_bytes": "solver_state_bytes"}
+TOLD_AS = {"warm_bytes": "solver_state_bytes"}
 
 
 def _as_told(report: Any) -> Any:

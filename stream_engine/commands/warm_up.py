@@ -162,18 +162,18 @@ def _refit(*kinds: str) -> None:
 
     for kind in kinds:
         module = refit_module(kind)
-        quick = {"test": 19, "stability": 2} if kind == "sdp_clustering" else {}
-        module.refit(_counted(), msgspec.convert({**quick, "objects": OBJECTS - 2}, module.Params), 0)
+        module.refit(_counted(), msgspec.convert({"objects": OBJECTS - 2}, module.Params), 0)
 
 
 def _embed() -> None:
-    """An embedding, its picture, and the passes that many questions begin with."""
+    """An embedding with groups and a picture, and the passes that many questions begin with."""
     from stream_engine.embedding import minibatch
     from stream_engine.embedding.neighbour_layout import neighbour_layout
     from stream_engine.embedding.questions import of_rows
-    from stream_engine.refits import embedding
+    from stream_engine.refits import clusters, embedding
 
-    embedding.refit(_counted(), embedding.Params(), 0)
+    made = embedding.refit(_counted(), embedding.Params(), 0)
+    clusters.refit(_counted(), clusters.Params(), 0, needed=made)
     neighbour_layout(np.eye(4), 2.0, np.zeros((4, 2)))
     minibatch.descend(of_rows(np.array([[0, 1, 0, 2]]), 3), np.zeros((3, 2)), np.zeros(1), 1.0, 1.0)
 

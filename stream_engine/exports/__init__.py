@@ -36,7 +36,7 @@ EXPORTS = {
     "workers": "stream_engine.exports.workers:workers",
     "participants": "stream_engine.exports.workers:participants",
     "judgements": "stream_engine.exports.evidence:judgements",
-    "clusters": "stream_engine.exports.learned:clusters",
+    "clusters": "stream_engine.exports.clusters:clusters",
     "hierarchy": "stream_engine.exports.learned:hierarchy",
     "booster": "stream_engine.exports.object_table:booster",
     "classify": "stream_engine.exports.object_table:classify",
@@ -50,7 +50,7 @@ EXPORTS = {
 }
 # export -> the kinds of artifacts that it is of; `kernel` has one file for each
 OF_REFITS = {
-    "clusters": ("sdp_clustering",),
+    "clusters": ("clusters", "sdp_clustering"),
     "hierarchy": ("hierarchy",),
     "workers": ("reliability",),
     "participants": ("embedding",),
@@ -65,7 +65,7 @@ MAKERS = "stream_engine.refits"  # loaded by its text: a refit is added there, n
 TABLES = {
     "classifiers": "classify",
     "kernel_weights": "kernel",
-    "cluster_verdict": "clusters",
+    "cluster_answer": "clusters",
     "cluster_numbers": "clusters",
     "dimension_quality": "dimensions",
 }

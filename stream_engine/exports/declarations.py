@@ -221,7 +221,13 @@ _COUNTED: dict[str, Arrays] = {
 
 # arrays of artifacts that are in no export, with the reason
 LEFT_OUT = {
-    "sdp_clustering": {"warm_*": "state from which the solver resumes", "level_*": "written by version 0.1.0"},
+    "sdp_clustering": {
+        "warm_*": "state from which the solver resumes",
+        **dict.fromkeys(
+            ("level_*", "p_*", "crowding", "tested_*", "stability", "stability_ari", "second", "together"),
+            "written by earlier versions",
+        ),
+    },
     "spectral": {"criterion": "written by version 0.1.0"},
     **dict.fromkeys(
         ("kernel_learning", "partial_order_embedding"),
@@ -247,35 +253,41 @@ _DIMENSION_QUALITY: Arrays = {
         ("importance_error", "standard error of the importance", "nats per response"),
     )
 }
+_PROGRAM = "of the semidefinite program (refit `sdp_clustering`)"
 _CLUSTERS: Arrays = {
     "labels": _label(
-        "cluster of each object, the same number from one refit to the next; -1 means not clustered. `cluster` of "
-        "tables counts the clusters from 1, the largest first",
+        "group of each object, the same number from one refit to the next; -1 means in no group. `cluster` of "
+        "tables counts the groups from 1, the largest first",
         "clusters",
     ),
+    "k": figure("number of groups; 0 means none"),
     "stability": array(
-        "n", "f", "share of random halves of the responses that assign the object to its cluster", within="clusters"
+        "n",
+        "f",
+        "share of replicates, positions moved by their standard errors, that assign the object to its group",
+        within="clusters",
     ),
-    "second": _label("second most frequent cluster of each object; -1 means none", "clusters"),
-    "together": array("n, n", "f", "share of these halves in which two objects are in the same cluster"),
-    "k": figure("number of clusters"),
-    "lam": figure("weight of the trace, if it determined k; otherwise NaN"),
+    "second": _label("second most frequent group of each object; -1 means none", "clusters"),
+    "subgroup": _label("part of its group that an object is in, if the group splits again; -1 means none", "clusters"),
+    "clearer_than": figure("share of continua whose groups are less clear"),
+    "detection_limit": figure("smallest separation that would be detected, in standard deviations within groups"),
+    "replication": figure(
+        "adjusted Rand index expected between these groups and those of a replication, and its 95 % interval",
+        shape="3",
+    ),
+    "gain": figure("held-out log loss that positions within groups save, and its standard error, nats", shape="2"),
+    "tested_k": array("t", "i", "examined numbers of groups", within="cluster_numbers"),
+    "tested_clearness": array("t", "f", "how clear that number of groups is", within="cluster_numbers"),
+    "sdp_labels": _label(f"cluster in the partition {_PROGRAM}; -1 means not clustered", "clusters"),
+    "sdp_k": figure(f"number of clusters {_PROGRAM}"),
+    "lam": figure("weight of the trace, if it determined sdp_k; otherwise NaN"),
     "objective": figure("objective of the relaxation (Perrot et al. 2020, section 5)"),
     "upper_bound": figure("proven upper bound of the objective"),
     "gap": figure("relative difference between bound and objective"),
     "residuals": figure("feasibility of the solution: the four residuals of the solver", shape="4 | "),
-    "stability_ari": array("b", "f", "adjusted Rand index between clusterings of halves of two different splits"),
     "criterion": array("c", "f", "SPUR objective for each candidate number of clusters", "criterion"),
     "criterion_k": array("c", "i", "candidate numbers of clusters", "criterion"),
     "criterion_converged": array("c", "b", "whether the solver reached its tolerance", "criterion"),
-    "p_random": figure("p-value against random answers"),
-    "p_continuum": figure("p-value against a continuum, for any number of clusters"),
-    "crowding": figure("density at the borders between clusters, relative to inside (continuum: 1)"),
-    "tested_k": array("t", "i", "tested numbers of clusters", within="cluster_numbers"),
-    "tested_crowding": array("t", "f", "`crowding` for each number", within="cluster_numbers"),
-    "tested_p": array(
-        "t", "f", "p-value against a continuum, corrected for the choice of the number", within="cluster_numbers"
-    ),
 }
 _BOOSTER: Arrays = {
     "j": ids("c", "each triplet classifier compares the distances to two objects: the first", "classifiers"),
@@ -419,9 +431,11 @@ TABLES: Mapping[str, Columns] = {
             "number of answers that disagree with the majority for their question (ties count half)", "i"
         ),
         "agreement": number("share of its answers that the answers to other questions predict (AddS-3)"),
-        "cluster": number("cluster (refit `sdp_clustering`), from 1, the largest first; empty if none", "i"),
-        "cluster_label": number("the same cluster by its value in `labels` of the export `clusters`", "i"),
-        "stability": number("share of random halves of the responses that assign it to its cluster"),
+        "cluster": number(
+            "group (refit `clusters`, or else `sdp_clustering`), from 1, the largest first; empty if none", "i"
+        ),
+        "cluster_label": number("the same group by its value in `labels` of the export `clusters`", "i"),
+        "stability": number("share of replicates that assign it to its group"),
         "x": number("coordinate on the first axis of the map (refit `embedding`); empty if it has no answers"),
         "y": number("coordinate on the second axis"),
         "z": number("coordinate on the third axis"),
@@ -452,28 +466,31 @@ TABLES: Mapping[str, Columns] = {
     },
     "clusters": {
         "object": OBJECT,
-        "cluster": number("cluster, from 1, the largest first; -1 means not clustered", "i"),
-        "cluster_label": number("the same cluster by its value in `labels`", "i"),
-        "stability": number(
-            "share of random halves of the responses that assign it to its cluster; below .9: between clusters"
-        ),
-        "second": number("second most frequent cluster; -1 means none", "i"),
-        "between": number("whether it lies between clusters", "b"),
-        "verdict": text(
-            "result of the test for clusters, the same in every row: clusters, a continuum, or cannot tell"
-        ),
+        "cluster": number("group, from 1, the largest first; -1 means in none", "i"),
+        "cluster_label": number("the same group by its value in `labels`", "i"),
+        "stability": number("share of replicates that assign it to its group; below .9: between groups"),
+        "second": number("second most frequent group; -1 means none", "i"),
+        "between": number("whether it lies between groups", "b"),
+        "subgroup": number("part of its group, from 1, if the group splits again; -1 means none", "i"),
+        "grade": text("how separated the groups are, the same in every row"),
+        "sdp_cluster": number("cluster in the partition of the semidefinite program; -1 means not clustered", "i"),
     },
-    "cluster_verdict": {
-        "verdict": text("result of the test for clusters"),
-        "k": number("number of clusters", "i"),
-        "p_random": number("p-value against random answers"),
-        "p_continuum": number("p-value against a continuum, for any number of clusters"),
-        "crowding": number("density at the borders between clusters, relative to inside (continuum: 1)"),
+    "cluster_answer": {
+        "grade": text("how separated the groups are: clearly separated, separated, not separable, or cannot tell"),
+        "reason": text("why nobody can tell, or what is special about the objects; empty otherwise"),
+        "k": number("number of groups", "i"),
+        "clearer_than": number("share of continua whose groups are less clear"),
+        "detection_limit": number("smallest separation that would be detected, in standard deviations within groups"),
+        "ari": number("adjusted Rand index expected between these groups and those of a replication"),
+        "ari_low": number("lower end of its 95 % interval"),
+        "ari_high": number("upper end of its 95 % interval"),
+        "gain": number("held-out log loss that positions within groups save", unit="nats per answer"),
+        "gain_error": number("standard error of `gain`", unit="nats per answer"),
+        "sentence": text("the answer in words"),
     },
     "cluster_numbers": {
-        "k": number("tested number of clusters", "i"),
-        "crowding": number("density at the borders for this number of clusters"),
-        "p": number("p-value against a continuum, corrected for the choice of the number"),
+        "k": number("examined number of groups", "i"),
+        "clearness": number("how clear that number of groups is"),
     },
     "hierarchy": {
         "merge": number("number of the merge, from 1", "i"),

@@ -10,6 +10,7 @@ from stream_engine.data.packed_names import pack_names
 from stream_engine.data.triplet_columns import by_anchor, pair_of_entry
 from stream_engine.evaluation.judgement_folds import judgements_of
 from stream_engine.exports import Content, NothingToExport
+from stream_engine.exports.clusters import grouping
 from stream_engine.exports.files import NameColumn, names_array
 from stream_engine.state.published import Published
 from stream_engine.state.snapshot import triplet_columns
@@ -55,7 +56,7 @@ def evidence(published: Published) -> dict[str, Content]:
     counted = answers_by_object(columns, snapshot.section("quadruplet_counts") or None)
     arrays = {name: np.asarray(array) for name, array in counted._asdict().items()}
     arrays["agreement"] = np.nan_to_num(counted.agreement, nan=0.5)
-    clusters = published.artifacts.get("sdp_clustering")
+    clusters = grouping(published.artifacts)
     if clusters is not None and "stability" in clusters.arrays:
         stability = clusters.arrays["stability"]
         arrays["cluster_stability"] = np.zeros(len(snapshot.objects))

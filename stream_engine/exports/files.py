@@ -231,7 +231,7 @@ class NoSuchTable(ValueError):
 def check_table(table: str) -> str:
     """The export that makes the table.
 
-    >>> check_table("objects"), check_table("cluster_verdict")
+    >>> check_table("objects"), check_table("cluster_answer")
     ('objects', 'clusters')
 
     Raises

@@ -1,14 +1,13 @@
-"""Artifacts as files: clusters, hierarchies, maps, learned kernels."""
+"""Artifacts as files: hierarchies, maps, learned kernels."""
 
 from typing import Any
 
 import numpy as np
 
-from stream_engine.clustering import BETWEEN
 from stream_engine.exports import Content, NothingToExport
 from stream_engine.exports.declarations import LEFT_OUT
 from stream_engine.exports.files import merges
-from stream_engine.exports.object_places import has_regions, numbers
+from stream_engine.exports.object_places import has_regions
 from stream_engine.state.artifact import Artifact, figure
 from stream_engine.state.published import Published
 
@@ -25,50 +24,6 @@ def artifact_of(published: Published, kind: str) -> Artifact:
 def names_of(published: Published, kind: str, n: int) -> list[str]:
     """Names of the n objects of an artifact: one of an older snapshot knows fewer objects."""
     return list(published.known.get(kind, published.snapshot.objects)[:n])
-
-
-TOLD_AS = {"p_coins": "p_random"}  # array of an artifact -> its name in exports
-
-
-def clusters(published: Published) -> dict[str, Content]:
-    """labels (n,) int32 (-1: not clustered), k, lam, objective, criterion, residuals; p_random, p_continuum, crowding
-    of the verdict; tested_k, tested_crowding, tested_p of every number of groups that was tested; tables clusters
-    (object, cluster counted from 1, cluster_label as in the array, stability, second, between, verdict),
-    cluster_verdict in words, cluster_numbers."""
-    artifact = artifact_of(published, "sdp_clustering")
-    held = artifact.arrays
-    arrays = {
-        TOLD_AS.get(name, name): array for name, array in held.items() if not name.startswith(("warm_", "level_"))
-    }  # the solver's state is no result; levels are of version 0.1.0
-    labels = arrays["labels"]
-    names = names_of(published, "sdp_clustering", len(labels))
-    tables: dict[str, dict[str, Any]] = {"clusters": cluster_table(artifact, names)}
-    if "verdict" in artifact.report:
-        row = {"verdict": artifact.report["verdict"], "k": int(held["k"])}
-        told = [name for name in ("p_coins", "p_continuum", "crowding") if name in held and held[name].ndim == 0]
-        row |= {TOLD_AS.get(name, name): float(held[name]) for name in told}
-        tables["cluster_verdict"] = {name: [value] for name, value in row.items()}
-    columns = {name: held.get(f"tested_{name}") for name in ("k", "crowding", "p")}
-    if all(column is not None and column.shape == held["tested_k"].shape for column in columns.values()):
-        tables["cluster_numbers"] = columns
-    return {"clusters": Content(arrays, tables, objects=tuple(names))}
-
-
-def cluster_table(artifact: Artifact, names: list[str]) -> dict[str, Any]:
-    """Columns object, cluster counted from 1, cluster_label as in the array; where they were computed stability, second
-    and between; and the verdict in each row, so that who reads this table alone knows it."""
-    labels = artifact.arrays["labels"]
-    stability, second = (artifact.arrays.get(name) for name in ("stability", "second"))
-    table: dict[str, Any] = {"object": names[: len(labels)], "cluster": numbers(labels), "cluster_label": labels}
-    if stability is not None:
-        table["stability"] = stability
-    if second is not None:
-        table["second"] = numbers(labels, second)
-    if stability is not None:
-        table["between"] = (labels >= 0) & (stability < BETWEEN)
-    if "verdict" in artifact.report:
-        table["verdict"] = [artifact.report["verdict"]] * len(labels)
-    return table
 
 
 def hierarchy(published: Published) -> dict[str, Content]:

@@ -15,6 +15,7 @@ import numpy as np
 
 from stream_engine.counts.confidence import ObjectAnswers, answers_by_object
 from stream_engine.exports import Content, NothingToExport
+from stream_engine.exports.clusters import grouping
 from stream_engine.exports.files import NameColumn
 from stream_engine.exports.learned import artifact_of, names_of
 from stream_engine.exports.object_places import ellipses_of, nearest, numbers, of_embedding, of_picture
@@ -137,7 +138,7 @@ def _where(known: np.ndarray, values: np.ndarray) -> np.ndarray:
 
 
 def _clusters(published: Published, ids: np.ndarray) -> dict[str, Any]:
-    artifact = published.artifacts.get("sdp_clustering")
+    artifact = grouping(published.artifacts)
     if artifact is None:
         return {}
     n, labels = len(published.snapshot.objects), artifact.arrays["labels"]

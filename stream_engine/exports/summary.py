@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from stream_engine.clustering.sentence import sentence
 from stream_engine.exports import Content
 from stream_engine.state.forgetting import forgotten_in
 from stream_engine.state.published import Published
@@ -20,9 +21,10 @@ def objects(published: Published) -> dict[str, Content]:
 
 
 def summary(published: Published) -> dict[str, Content]:
-    """The figures of the contract; see `summary_of`. Where there is a clustering, its verdict too."""
-    made = published.artifacts.get("sdp_clustering")
-    found = {"clusters": {key: made.report.get(key) for key in ("verdict", "k")}} if made is not None else {}
+    """The figures of the contract; see `summary_of`. Where there is an answer about clusters, it is here, too."""
+    made = published.artifacts.get("clusters")
+    told = {} if made is None else {key: made.report.get(key) for key in ("grade", "reason", "k")}
+    found = {"clusters": {**told, "sentence": sentence(made.report)}} if made is not None else {}
     return {"summary": Content(value=summary_of(published.snapshot) | found)}
 
 

@@ -14,6 +14,7 @@ It must cope with an empty snapshot, one object, only contradictions. Registered
 ones; the laws in tests/laws pick it up.
 """
 
+from collections.abc import Mapping
 from importlib import import_module
 from types import ModuleType
 from typing import Any, Protocol
@@ -27,10 +28,12 @@ REFITS = {
     "dimensions": "stream_engine.refits.dimensions",
     "sdp_clustering": "stream_engine.refits.sdp_clustering",
     "embedding": "stream_engine.refits.embedding",
+    "clusters": "stream_engine.refits.clusters",
     "kernel_learning": "stream_engine.refits.kernel_learning",
     "partial_order_embedding": "stream_engine.refits.partial_order_embedding",
 }
 
+NEEDED = {"clusters": "embedding"}  # refit -> the one before it, whose artifact of the same snapshot is its `needed`
 ENDS_EARLY = {"sdp_clustering", "embedding", "partial_order_embedding"}  # where progress returns True
 
 
@@ -54,6 +57,11 @@ class Progress(Protocol):
     True asks the refit to end with the best that it has; those in `ENDS_EARLY` do."""
 
     def __call__(self, done: int, total: int, **figures: Any) -> bool | None: ...
+
+
+def former(kind: str) -> Mapping[str, str]:
+    """The parameters of earlier versions that the refit has no more, each with what replaced it."""
+    return getattr(refit_module(kind), "FORMER", {})
 
 
 def refit_module(name: str) -> ModuleType:

@@ -1,10 +1,10 @@
 """Objects as points in d dimensions, by STE or t-STE with a lapse rate (room `embedding`; docs/design/embedding.md).
 
-The number of dimensions, the kernel and the ridge are given, or selected by the log loss on a validation set; the
-figures of the report are cross-fitted (`evaluation.cross_fit`), each with a selection of its own. The published
-embedding is then fitted to all answers, starting from the previous artifact and from scratch; the fit with the smaller
-objective is used. All answers count, with their multiplicities, including those about four objects. Memory O(n d + m),
-cost O(m d) an iteration.
+The number of dimensions, the kernel and the ridge are given, or selected by the log loss on a validation set, which is
+the same for every seed; the figures of the report are cross-fitted (`evaluation.cross_fit`), each with a selection of
+its own. The published embedding is then fitted to all answers, starting from the previous artifact and from scratch;
+the fit with the smaller objective is used. So it depends neither on the seed nor on what is evaluated. All answers
+count, with their multiplicities, including those about four objects. Memory O(n d + m), cost O(m d) an iteration.
 """
 
 from threading import Event
@@ -47,6 +47,7 @@ LEAST = 20  # minimum number of answers for a lapse rate per participant; others
 REGION_DIMENSIONS, REGION_ANSWERS = 3, 75  # at most, and answers an object at least, for regions that cover
 TOLERANCE = 1e-7  # relative improvement of the objective at which a fit stops
 MAX_ITERATIONS = 1000  # maximum number of L-BFGS iterations
+SPLIT = 0  # seed of the validation set that the published setting is selected on, whatever the refit's seed is
 KNOWING, PICTURE = "knowing_worker", "picture"  # what else is tested: knowing who answers, and the picture
 PREDICTED = ("answers", "right", "log_odds", "expected", "variance", "square")  # columns of `worker_predicted`
 ONE_MAP = "one_map"  # and, knowing who answers, one map where participants have weights
@@ -133,6 +134,7 @@ def refit(
     with threadpool_limits(1):
         found = evidence(snapshot, seed, params.lapse == "worker")
         _check(snapshot, found)
+        fixed = found if seed == SPLIT else evidence(snapshot, SPLIT, params.lapse == "worker")
         more = {"fixed_lapse": params.lapse == "none"}
         plan = cross_fit.plan(found.units, validation_share, evaluate)
         stopped, fits, expected = Event(), 0, TRIED * (len(plan.responses) + len(plan.participants))
@@ -144,15 +146,20 @@ def refit(
                 stopped.set()
             return stopped.is_set()
 
-        def choose(part: np.ndarray) -> choice.Choice:
+        def choose(part: np.ndarray, found: Evidence = found) -> choice.Choice:
             searched = found.some(found.of(part, FIT), max(SEARCHED, SEARCHED_EACH * len(snapshot.objects)))
-            training, held, every = _known(searched).questions(), found.of(part, CHOOSE), found.of(part, FIT)
+            training, held, every = (
+                without_rare_participants(searched).questions(),
+                found.of(part, CHOOSE),
+                found.of(part, FIT),
+            )
             made = choice.choose(training, held, params.kernel, params.dimensions, params.ridge, progress=tell, **more)
             if params.dimensions is None and len(searched.rows) < len(every.rows):
-                training = _known(every).questions()
+                training = without_rare_participants(every).questions()
                 made = choice.larger(made, training, held, progress=tell, **more)
             return made._replace(outside=part == HELD)
 
+<<<<<<< HEAD
         people = _People(found, params, stopped, more)
         chosen = choose(plan.responses[0].part)
         expected = fits * (len(plan.responses) + len(plan.participants))
@@ -167,18 +174,36 @@ def refit(
             stopped=stopped.is_set,
         )
         answers = found.apart(_known(found.answers))
+=======
+        chosen = choose(cross_fit.plan(fixed.units, validation_share).responses[0].part, fixed)
+        expected = fits * (len(plan.responses) + len(plan.participants))
+        tested = _Tested(found, more, params, seed)
+        first = chosen if fixed is found or not evaluate else choose(plan.responses[0].part)
+        figures = cross_fit.evaluated(
+            found.units, plan, first, choose, tested.response, tested.participant, stopped=stopped.is_set
+        )
+        answers = without_rare_participants(fixed.answers)
+>>>>>>> answer
         questions = answers.questions()
-        begin = (*(tested.points or chosen.begin), *_earlier(previous, len(snapshot.objects)))
+        begin = (*chosen.begin, *_earlier(previous, len(snapshot.objects)))
         limits = {"tolerance": tolerance, "max_iterations": max_iterations}
         one = with_setting(questions, chosen.setting, begin, **more, **limits)
         made = people.fitted(chosen, answers, one, **limits)
         fitted = made.embedding
         report = _report(snapshot, found, questions, chosen, figures, made) | {"settings": tested.settings}
         if not params.dimensions:
+<<<<<<< HEAD
             report |= dimensions.report_of(found, _known(found.answers), chosen, seed, progress=tell, **more)
             report["dimensions_interval"] = list(chosen.interval) if chosen.interval else None
         arrays = {**_arrays(found, questions, chosen, made), **_covariance(answers, made, **more)}
         drawn = _drawn(questions, made, params, seed)
+=======
+            report |= dimensions.report_of(fixed, answers, chosen, SPLIT, progress=tell, **more)
+            report["dimensions_interval"] = list(chosen.interval) if chosen.interval else None
+            report["dimensions_tied"] = chosen.smallest.setting.d if chosen.smallest else None
+        arrays = {**_arrays(found, questions, chosen, fitted), **_covariance(fixed, answers, fitted, own, **more)}
+        drawn = _drawn(questions, fitted, own, params, seed)
+>>>>>>> answer
         if drawn is not None:
             arrays |= {"draws": drawn.points, "draw_lapse": drawn.lapse}
         report["no_regions"] = _without_regions(questions, chosen, params, fitted.points.shape[1])
@@ -213,7 +238,18 @@ def _check(snapshot: Snapshot, found: Evidence) -> None:
         )
 
 
+<<<<<<< HEAD
 def _known(answers: Answers) -> Answers:
+=======
+def _why_untested(params: Params) -> str:
+    """Why nobody looked for individual differences."""
+    if params.participants == "alike":
+        return "not requested"
+    return f"not requested: they need lapse rates of participants, and lapse is {params.lapse!r}"
+
+
+def without_rare_participants(answers: Answers) -> Answers:
+>>>>>>> answer
     """The same answers; workers who gave fewer than `LEAST` have the lapse of nobody in particular."""
     each = np.bincount(answers.worker + 1, answers.times, 1 + answers.n_workers)
     return answers._replace(worker=np.where(each[answers.worker + 1] < LEAST, -1, answers.worker))
@@ -260,9 +296,14 @@ class _People:
 class _Tested:
     """Predicts answers that are out by a fit to all others."""
 
+<<<<<<< HEAD
     def __init__(self, found: Evidence, more: dict[str, Any], params: Params, seed: int, people: _People):
         self.found, self.more, self.params, self.seed, self.people = found, more, params, seed, people
         self.points: tuple[np.ndarray, ...] = ()  # of the first fit, to begin the last one at
+=======
+    def __init__(self, found: Evidence, more: dict[str, Any], params: Params, seed: int):
+        self.found, self.more, self.params, self.seed = found, more, params, seed
+>>>>>>> answer
         self.settings: list[dict[str, Any]] = []  # one a group of responses, with its lapse and scale
         self._last: choice.Choice | None = None
         self.predicted = np.zeros((len(found.workers), len(PREDICTED)))  # of participants who were out
@@ -271,6 +312,7 @@ class _Tested:
         """Log odds, whoever gave an answer, as `predict` does; beside it those of who gave it, as the fit knows them,
         those by their lapse rate and one map, and the margins of a picture of the fit."""
         found, asked = self.found, self.found.units.of(out)
+<<<<<<< HEAD
         answers = found.apart(_known(found.outside(out)))
         questions = answers.questions()
         if not len(questions.rows):
@@ -279,6 +321,15 @@ class _Tested:
         self.points = self.points or (one.points,)
         made = self.people.predicting(chosen, answers, one)
         calibration = _calibration(chosen, made, questions)
+=======
+        questions = without_rare_participants(found.outside(out)).questions()
+        if not len(questions.rows):
+            return {}
+        fitted = one = with_setting(questions, chosen.setting, chosen.begin, **self.more)
+        own = _weighted(questions, one, chosen, **self.more)
+        fitted = one if own is None else own.embedding
+        calibration = _calibration(chosen, fitted, questions)
+>>>>>>> answer
         if chosen is not self._last:
             self.settings.append({**chosen.setting._asdict(), **calibration._asdict()})
             self._last = chosen
@@ -293,8 +344,12 @@ class _Tested:
 
     def participant(self, chosen: choice.Choice, out: np.ndarray) -> dict[str, np.ndarray]:
         """Log odds of answers of somebody who was never heard."""
+<<<<<<< HEAD
         answers = self.found.apart(_known(self.found.outside(out)))
         questions = answers.questions()
+=======
+        questions = without_rare_participants(self.found.outside(out)).questions()
+>>>>>>> answer
         if not len(questions.rows):
             return {}
         one = with_setting(questions, chosen.setting, chosen.begin, **self.more)

@@ -1,11 +1,10 @@
 """Clustering by semidefinite programming from comparisons alone (Perrot, Esser & Ghoshdastidar 2020, sec. 3 and 5).
 
-One test decides whether there are clusters and how many (`cluster_verdict`); if there are, the labels are the tested
-groups. If k is given, follows from lambda, or is selected by SPUR (also if the test finds no clusters), the partition
-is that of the SDP if the SDP is tight, and otherwise k-means on the rows of X. The similarity is AddS-3 or AddS-4 as
-accumulated by the stream, or a multiplicative kernel computed from the counts. Every artifact contains the objective,
-the upper bound, the gap and the residuals of SDP-k, and whether and how it is certified. A certificate proves that the
-optimisation is solved, not that there are clusters. Labels keep their meaning from one snapshot to the next. `solve`
+If k is given, follows from lambda, or is selected by SPUR, the partition is that of the SDP if the SDP is tight, and
+otherwise k-means on the rows of X. The similarity is AddS-3 or AddS-4 as accumulated by the stream, or a multiplicative
+kernel computed from the counts. Every artifact contains the objective, the upper bound, the gap and the residuals of
+SDP-k, and whether and how it is certified. A certificate proves that the optimisation is solved, not that there are
+clusters: that is the question of the refit `clusters`. Labels keep their meaning from one snapshot to the next. `solve`
 and `spur` work on any matrix.
 """
 
@@ -21,11 +20,9 @@ from stream_engine.clustering.admm import State
 from stream_engine.clustering.cascade import Solution, solve
 from stream_engine.clustering.similarity_of_snapshot import Factored, SimilarityInput
 from stream_engine.clustering.spur import Choice, spur
-from stream_engine.clustering.stability import Replicates, improved_partition
 from stream_engine.counts.kernels import KERNEL_LIMIT
 from stream_engine.data.available_memory import TooLarge
 from stream_engine.refits import CannotRefit, Progress, no_progress
-from stream_engine.refits.cluster_verdict import Verdict, halves, not_tested, verdict
 from stream_engine.state.artifact import Artifact, plain_params
 from stream_engine.state.artifact_schemas import SDP_CLUSTERING
 from stream_engine.state.snapshot import Snapshot
@@ -55,18 +52,9 @@ class Answer(NamedTuple):
     solution: Solution
     k: int
     lam: float | None
-    choice: Choice | None  # SPUR's, which chose k unless the test did
-    k_by: str  # "given", "lam", "test" or "spur"
+    choice: Choice | None  # SPUR's, which chose k
+    k_by: str  # "given", "lam" or "spur"
     states: dict[int, State]  # by k, 0: SDP-lambda
-
-
-class Clustering(NamedTuple):
-    """What goes into the artifact."""
-
-    answer: Answer
-    labels: np.ndarray
-    verdict: Verdict
-    stable: Replicates | None  # over the clustered objects in canonical order
 
 
 def of_nothing(task: Task) -> Artifact:
@@ -99,11 +87,10 @@ def _artifact_of(task: Task, arrays: dict[str, np.ndarray], report: dict[str, An
     return Artifact(KIND, task.snapshot.digest, task.snapshot.sequence, params, task.seed, arrays, report)
 
 
-def of_found(task: Task, previous: Artifact | None, found: Clustering) -> Artifact:
+def of_found(task: Task, previous: Artifact | None, answer: Answer, labels: np.ndarray) -> Artifact:
     """The artifact of what was found."""
-    answer, said = found.answer, found.verdict
     solution, choice, ids = answer.solution, answer.choice, task.ids
-    labels, ari = stability.continued(found.labels, previous)
+    labels, ari = stability.continued(labels, previous)
     tried = np.array([answer.k]) if choice is None else choice.tried
     criterion = np.array([solution.criterion(answer.k)]) if choice is None else choice.criterion
     converged = np.array([solution.certified]) if choice is None else choice.converged
@@ -119,55 +106,12 @@ def of_found(task: Task, previous: Artifact | None, found: Clustering) -> Artifa
         "criterion_k": tried.astype(np.int64),
         "criterion_converged": converged,
         "residuals": np.array(solution.residuals),
-        **said.arrays(),
-        **_stable(found, ids, labels),
         **kept,
     }
-    report = {**said.report(), **_report(task, answer, labels, tried, criterion, converged)}
-    report["note"] = report.get("note") or _note(task, found, answer)
-    report["stability"] = None
-    if (stable := found.stable) is not None:
-        own = stable.stability
-        report["stability"] = {
-            "mean": float(own.mean()),
-            "ari": float(stable.agreement.mean()),
-            "between": int(stable.between.sum()),
-        }
+    report = _report(task, answer, labels, tried, criterion, converged)
     report["ari_to_previous"] = ari
     report["warm_bytes"] = int(sum(array.nbytes for array in kept.values()))
     return _artifact_of(task, arrays, report)
-
-
-def _stable(found: Clustering, ids: np.ndarray, labels: np.ndarray) -> dict[str, np.ndarray]:
-    """The arrays of the halves, over all objects, with the numbers that clusters have in `labels`."""
-    if found.stable is None:
-        return {}
-    n, stable = len(labels), found.stable
-    number = np.full(int(stable.labels.max()) + 2, -1, np.int32)  # the last: no cluster
-    number[stable.labels] = labels[ids]
-    of_object, second, together = np.zeros(n), np.full(n, -1, np.int32), np.zeros((n, n), np.float32)
-    of_object[ids], second[ids], together[np.ix_(ids, ids)] = stable.stability, number[stable.second], stable.together
-    return {"stability": of_object, "second": second, "together": together, "stability_ari": stable.agreement}
-
-
-def _note(task: Task, found: Clustering, answer: Answer) -> str:
-    """The note about clusters."""
-    said = found.verdict
-    parts = [said.note]
-    if said.clusters and answer.k_by != "test":
-        parts.append(
-            f"the partition has {answer.k}, as requested"
-            if answer.k_by == "given"
-            else f"the partition has {answer.k}, by {answer.k_by}"
-        )
-    if said.clusters and said.k_replicates:
-        low, high = np.quantile([*said.k_replicates, said.k], [0.05, 0.95], method="nearest").tolist()
-        if low < high:
-            parts.append(f"random halves of the responses give {low} to {high}")
-        assert found.stable is not None
-        if between := int(found.stable.between.sum()):
-            parts.append(f"{between} {'object lies' if between == 1 else 'objects lie'} between clusters")
-    return "; ".join(parts)
 
 
 def _report(
@@ -196,17 +140,17 @@ def _report(
         "trace": solution.trace,
         "lam": answer.lam,
         "iterations": solution.iterations if choice is None else choice.iterations,
-        **_evidence(task, choice, answer.k_by),
+        **_evidence(task, choice),
     }
 
 
-def _evidence(task: Task, choice: Choice | None, k_by: str) -> dict[str, Any]:
+def _evidence(task: Task, choice: Choice | None) -> dict[str, Any]:
     """What was seen before anything was solved, and a line about it where that was no clusters."""
     if choice is None or choice.evidence is None:
         return {}
     seen = choice.evidence
     figures = {"eigenvalues": [round(float(value), 4) for value in seen.eigenvalues[:8]], "edge": round(seen.edge, 4)}
-    if not choice.nothing_seen or k_by == "test":
+    if not choice.nothing_seen:
         return {"evidence": {**figures, "most_clusters": seen.k}}
     n, comparisons = len(task.ids), task.similarity.comparisons
     return {
@@ -221,7 +165,12 @@ def _evidence(task: Task, choice: Choice | None, k_by: str) -> dict[str, Any]:
 __all__ = ["Params", "refit", "solve", "spur"]
 
 AXES = SDP_CLUSTERING.axes
-TESTED_UP_TO = 500  # maximum number of objects for the test and the stability
+_GRADED = "the refit clusters grades the separation of groups, without parameters; remove this key"
+FORMER = {  # parameters of earlier versions -> what replaced them
+    "test": _GRADED,
+    "stability": _GRADED,
+    "k_by": f"k is SPUR's unless k or lam is given; {_GRADED}",
+}
 
 
 class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -233,21 +182,15 @@ class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         One of `similarity_of_snapshot.SIMILARITIES`: adds3, adds4, k1 (= mulk3), mulk4; adds3 or k1 of what is recent
         or weighted (adds3_window, k1_decayed, ...). For the kernels SPUR chooses k on AddS, as in the paper.
     k : int, optional
-        Number of clusters; default: by `k_by`.
+        Number of clusters; default: selected by SPUR.
     lam : float, optional
         Solve SDP-lambda instead.
-    k_by : {'spur', 'test'}
-        "test": the number from the test against a continuum if it finds clusters, otherwise from SPUR; or "spur".
     tol : float
         Target gap, relative to <W, X>.
     max_iterations : int
         Maximum for the solver; if it is reached, the artifact is marked as not certified.
     min_links : int
         An object with a nonzero similarity to fewer others gets label -1.
-    test : int
-        Maximum number of simulations of each null model in the test for clusters; 0: no test.
-    stability : int
-        Random splits of the responses into halves, for the stability.
     objects : int or tuple of str, optional
         Cluster only these names, or the given number of objects with the most answers.
     rest : {'nearest', 'none'}
@@ -257,12 +200,9 @@ class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     similarity: str = "adds3"
     k: Annotated[int, msgspec.Meta(ge=1)] | None = None
     lam: float | None = None
-    k_by: Literal["test", "spur"] = "test"
     tol: Annotated[float, msgspec.Meta(gt=0, lt=1)] = 1e-3
     max_iterations: Annotated[int, msgspec.Meta(ge=1)] = 2000
     min_links: Annotated[int, msgspec.Meta(ge=1)] = 1
-    test: Annotated[int, msgspec.Meta(ge=0)] = 99
-    stability: Annotated[int, msgspec.Meta(ge=0)] = 10
     objects: Annotated[int, msgspec.Meta(ge=2)] | tuple[str, ...] | None = None
     rest: Literal["none", "nearest"] = "none"
 
@@ -295,11 +235,7 @@ def refit(
     Artifact
         Arrays: `labels` (n,) int32, -1 if not clustered; `k`, `lam` (NaN if no lambda was used), `objective`,
         `upper_bound`, `gap` of SDP-k; `criterion`, `criterion_k` and `criterion_converged`, one per k that SPUR tried;
-        `residuals` (row sums, trace, most negative entry, smallest eigenvalue); `p_coins`, `p_continuum` (NaN if not
-        tested) and `crowding` of the verdict; `tested_k`, `tested_crowding` and `tested_p` of every tested number of
-        groups; `stability` (n,), the share of halves that assign an object to its cluster (0 if not clustered),
-        `second` (n,) int32, the next most frequent cluster (-1: none), `together` (n, n) and `stability_ari`, the
-        agreement of the two halves of each split; `warm_*` for the next refit.
+        `residuals` (row sums, trace, most negative entry, smallest eigenvalue); `warm_*` for the next refit.
 
     Raises
     ------
@@ -312,15 +248,13 @@ def refit(
             if not len(task.ids):
                 return of_nothing(task)
             starts = admm.warm_states(previous, params, task.ids)
-            said = _verdict(task)
-            answer = _solved(task, said, starts, progress)
-            labels = _labels(task, answer, said)
-            stable = _stability(task, said, labels)
+            answer = _solved(task, starts, progress)
+            labels = _labels(task, answer)
             if params.rest == "nearest":
                 labels = stability.with_nearest_cluster(labels, task.similarity.W)
         except (TooLarge, similarity_of_snapshot.NoCounts) as error:
             raise CannotRefit(f"{KIND}: {error}") from error
-        return of_found(task, previous, Clustering(answer, labels, said, stable))
+        return of_found(task, previous, answer, labels)
 
 
 def _task(snapshot: Snapshot, params: Params, seed: int) -> Task:
@@ -342,9 +276,8 @@ def _task(snapshot: Snapshot, params: Params, seed: int) -> Task:
     return Task(snapshot, params, seed, similarity, ids)
 
 
-def _solved(task: Task, said: Verdict, starts: dict[int, State], progress: Progress) -> Answer:
-    """SDP-lambda or SDP-k as asked for; else SPUR, on AddS, and SDP-k of the similarity at the k that was tested, where
-    there are clusters, or that SPUR chose."""
+def _solved(task: Task, starts: dict[int, State], progress: Progress) -> Answer:
+    """SDP-lambda or SDP-k as asked for; else SPUR, on AddS, and SDP-k of the similarity at the k that it chose."""
     params, W = task.params, task.restricted(task.similarity.W)
     solve_sdp = partial(
         solve,
@@ -373,28 +306,23 @@ def _solved(task: Task, said: Verdict, starts: dict[int, State], progress: Progr
         progress=progress,
     )
     at_lam = {} if choice.at_lam is None else {0: choice.at_lam}
-    k, k_by = (said.k, "test") if params.k_by == "test" and said.clusters and said.k else (choice.k, "spur")
-    if base is task.similarity and k == choice.k:
+    if base is task.similarity:
         solution = choice.solution
         if choice.nothing_seen:
             solution = solution._replace(certified=False, certified_by="")  # no program was solved
     else:
-        solution = solve_sdp(W, k=k, start=starts.get(k))
-    return Answer(solution, k, choice.lam, choice, k_by, _states(at_lam | {k: solution}))
+        solution = solve_sdp(W, k=choice.k, start=starts.get(choice.k))
+    return Answer(solution, choice.k, choice.lam, choice, "spur", _states(at_lam | {choice.k: solution}))
 
 
 def _states(solutions: dict[int, Solution]) -> dict[int, State]:
     return {k: s.state for k, s in solutions.items() if s.state is not None}
 
 
-def _labels(task: Task, answer: Answer, said: Verdict) -> np.ndarray:
-    """(n,) int32: the groups that were tested, the SDP's own partition, or k-means on the rows of X; numbered by first
-    appearance."""
+def _labels(task: Task, answer: Answer) -> np.ndarray:
+    """(n,) int32: the SDP's own partition, or k-means on the rows of X; numbered by first appearance."""
     labels, ids = np.full(len(task.snapshot.objects), -1, np.int32), task.ids
-    if answer.k_by == "test" and said.labels is not None:
-        labels[ids] = said.labels
-    else:
-        labels[ids] = _rounded(answer.solution, answer.k, task.seed) if answer.k > 1 else 0
+    labels[ids] = _rounded(answer.solution, answer.k, task.seed) if answer.k > 1 else 0
     labels[np.sort(ids)] = partition.compact(labels[np.sort(ids)])
     return labels
 
@@ -402,33 +330,3 @@ def _labels(task: Task, answer: Answer, said: Verdict) -> np.ndarray:
 def _rounded(solution: Solution, k: int, seed: int) -> np.ndarray:
     """The partition that a solution is, or else k-means on its rows."""
     return partition.k_means(solution.rows, k, seed) if solution.labels is None else solution.labels
-
-
-def _verdict(task: Task) -> Verdict:
-    """Clusters, a continuum, or cannot tell; or why that was not tested."""
-    params, n = task.params, len(task.ids)
-    if not params.test:
-        return not_tested("it was not requested")
-    if n > TESTED_UP_TO:
-        return not_tested(f"{n:,} objects")
-    if similarity_of_snapshot.recipe(params.similarity).form != "plain":
-        return not_tested("answers have different weights")
-    splits = params.stability if params.k_by == "test" and params.k is None and params.lam is None else 0
-    return verdict(task.snapshot, task.ids, params.test, splits, task.seed)
-
-
-def _stability(task: Task, said: Verdict, labels: np.ndarray) -> Replicates | None:
-    """Of the labels, in the order of the objects that are clustered; None where it was not asked for or cannot be."""
-    params, ids = task.params, task.ids
-    if not params.stability or not 4 <= len(ids) <= TESTED_UP_TO:
-        return None
-    own = labels[ids]
-    if said.replicates is not None:
-        return said.replicates.renumbered(own)
-    if similarity_of_snapshot.recipe(params.similarity).form != "plain" or params.similarity == "embedding":
-        return None
-    pairs = []
-    for one, other in halves(task.snapshot, ids, params.stability, task.seed):
-        W = [similarity_of_snapshot.of_answers(*half, len(ids), params.similarity) for half in (one, other)]
-        pairs.append((improved_partition(W[0], own, task.seed), improved_partition(W[1], own, task.seed)))
-    return Replicates.of(own, pairs) if pairs else None

@@ -146,6 +146,12 @@ CITED = {  # kind of artifact -> what was done, and whom to cite
         "van der Maaten & Weinberger 2012, Stochastic triplet embedding (STE, t-STE); Carroll & Chang 1970, "
         "Analysis of individual differences in multidimensional scaling (weights)",
     ),
+    "clusters": (
+        "groups of the objects on the map (Ward's method, then k-means), graded by how clear they are compared with "
+        "continua of as many objects, as many dimensions and the same precision",
+        "Ward 1963, Hierarchical grouping to optimize an objective function; Hubert & Arabie 1985, Comparing "
+        "partitions",
+    ),
     "sdp_clustering": (
         "clustering by a semidefinite program on AddS similarities",
         "Perrot, Esser & Ghoshdastidar 2020, Near-optimal comparison based clustering",
@@ -169,12 +175,6 @@ CITED = {  # kind of artifact -> what was done, and whom to cite
     "spectral": ("spectral clustering of AddS", "Perrot, Esser & Ghoshdastidar 2020"),
     "reliability": ("agreement of each participant with the others", "Dawid & Skene 1979"),
 }
-CLUSTERED_BY_TEST = (
-    "clusters of an STE embedding (Ward's method, then k-means), number of clusters by a test against a continuum that "
-    "is corrected for the choice",
-    "van der Maaten & Weinberger 2012 (STE); Ward 1963, Hierarchical grouping to optimize an objective function; "
-    "Westfall & Young 1993, Resampling-based multiple testing",
-)
 NUMBERED_BY = {
     "spur": "number of clusters by SPUR",
     "given": "number of clusters given",
@@ -223,8 +223,6 @@ def methods(material: Material) -> Section:
 def _method(artifact: Artifact) -> tuple[str, str]:
     """What was done, and whom to cite."""
     by = str(artifact.report.get("k_by"))
-    if artifact.kind == "sdp_clustering" and by == "test":
-        return CLUSTERED_BY_TEST
     method, cite = CITED[artifact.kind]
     return f"{method}, {NUMBERED_BY[by]}" if by in NUMBERED_BY else method, cite
 

@@ -14,6 +14,7 @@ from stream_engine.data.symmetric_matrices import dense_matrix
 from stream_engine.evaluation.coordinates import kernel_pca
 from stream_engine.evaluation.hash_split import name_hashes
 from stream_engine.evaluation.judgement_folds import judgements_of
+from stream_engine.exports.clusters import grouping
 from stream_engine.exports.object_places import (
     EMBEDDING,
     PICTURE,
@@ -124,7 +125,7 @@ def material(
         shown = np.sort(np.argsort(name_hashes(names, 0), kind="stable")[:MOST])
     answers, by_object = _answers(snapshot)
     cluster, facts = np.full(n, -1), Facts(published, commands)
-    if (held := published.artifacts.get("sdp_clustering")) is not None and facts.clusters_assessed:
+    if (held := grouping(published.artifacts)) is not None and facts.clusters_assessed:
         labels = held.arrays["labels"]
         cluster[: len(labels)] = by_size(labels)
     return Material(

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from stream_engine.clustering.sentence import NOT_SEPARABLE, are_separated
 from stream_engine.exports.object_places import PICTURE, ObjectCoordinates, ellipses_of
 from stream_engine.report import Section
 from stream_engine.report.drawings import Axis, Drawing, Ellipses, Points, Segments
@@ -12,7 +13,6 @@ from stream_engine.report.findings.words import percent, some
 from stream_engine.report.material import Material
 
 HEIGHT = 440
-CLUSTERS, CONTINUUM = "clusters", "no clusters: a continuum"  # as `refits.cluster_verdict` says it, without how many
 TITLE = "Map"
 MOST_ELLIPSES = 400  # objects whose regions can still be distinguished
 ON_A_SCALE = 200  # objects that a scale in one dimension has lines for
@@ -117,36 +117,33 @@ def scale(material: Material, places: ObjectCoordinates, ids: np.ndarray) -> Dra
 
 
 def legend(material: Material, ids: np.ndarray) -> tuple[tuple[int, str], ...]:
-    """What the colours and shapes stand for: clusters with their sizes, called groups where the verdict is another one;
+    """What the colours and shapes stand for: groups with their sizes, called parts where they are not separated;
     nothing where there are none."""
     groups, sizes = np.unique(material.cluster[ids], return_counts=True)
     if groups.max(initial=-1) < 0:
         return ()
-    what = "cluster" if _verdict(material) in ("", CLUSTERS) else "group"
+    what = part_name(material)
     return tuple(
         (group, f"{what} {group + 1} ({size})" if group >= 0 else f"no {what} ({size})")
         for group, size in zip(groups.tolist(), sizes.tolist())
     )
 
 
+def part_name(material: Material) -> str:
+    """What a part of the partition is called."""
+    return "group" if are_separated(material.facts.cluster_answer) else "part"
+
+
 def _groups(material: Material) -> str:
     """What may be believed of the colours, where that is not what they seem to say."""
-    verdict = _verdict(material)
-    if verdict in ("", CLUSTERS) or (material.cluster < 0).all():
+    if part_name(material) == "group" or (material.cluster < 0).all():
         return ""
     found = (
-        "the groups are parts of a continuum"
-        if verdict == CONTINUUM
-        else "it is not established that they are clusters"
+        "they are not separable from parts of a continuum"
+        if material.facts.cluster_answer.get("grade") == NOT_SEPARABLE
+        else "it is not established that they are groups"
     )
-    return f"Colours and shapes show the grouping from the section Clusters; {found}."
-
-
-def _verdict(material: Material) -> str:
-    """CLUSTERS, CONTINUUM, or that nobody can tell; "" where that was not asked."""
-    artifact = material.artifact("sdp_clustering")
-    said = str(artifact.report.get("verdict") or "") if artifact is not None else ""
-    return CLUSTERS if said.removesuffix(CLUSTERS).strip().isdecimal() else said
+    return f"Colours and shapes show the parts from the section Clusters; {found}."
 
 
 def _left_out(material: Material, places: ObjectCoordinates) -> str:

@@ -12,7 +12,6 @@ owner of a study (`collect`) gets the same page with a part about the study.
 import base64
 import hashlib
 import json
-import re
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from functools import cache
@@ -24,11 +23,12 @@ from typing import Any, NamedTuple
 import jinja2
 import numpy as np
 
+from stream_engine.clustering.sentence import headline
 from stream_engine.data import installed_version
 from stream_engine.report import SECTIONS, Section, Table, maker
 from stream_engine.report.findings import Finding
 from stream_engine.report.findings.models import interval
-from stream_engine.report.findings.words import cell, count, p_value, percent, some
+from stream_engine.report.findings.words import cell, count, percent, some
 from stream_engine.report.inline_svg import PATHS, colour_class, shape_of, svg
 from stream_engine.report.material import Material, ObjectCoordinates
 from stream_engine.state.artifact import figure
@@ -49,7 +49,7 @@ def tiles(material: Material) -> Iterator[Tile]:
     found = {each.what: each for topic in material.findings.values() for each in topic}
     yield _participants(found)
     yield _accuracy(found)
-    yield _clusters(found)
+    yield _clusters(material)
 
 
 def _participants(found: dict[str, Finding]) -> Tile:
@@ -76,13 +76,10 @@ def _accuracy(found: dict[str, Finding]) -> Tile:
     return Tile(head, percent(share), f"{interval(share, error)}; chance 50 %{most}")
 
 
-def _clusters(found: dict[str, Finding]) -> Tile:
-    known = found.get("clusters")
-    if known is None:
-        return Tile("Clusters", "not assessed", "see the section Clusters")
-    verdict = re.split(r" \(|:|;", known.text.removesuffix("."))[0]
-    p = figure(known.figures, "p_continuum")
-    return Tile("Clusters", verdict, "" if p is None else f"test against a continuous structure: p = {p_value(p)}")
+def _clusters(material: Material) -> Tile:
+    if report := material.facts.cluster_answer:
+        return Tile("Clusters", *headline(report))
+    return Tile("Clusters", "not assessed", "see the section Clusters")
 
 
 ELLIPSES = 400  # objects, above which regions of 95 % are not drawn

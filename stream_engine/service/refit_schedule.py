@@ -2,7 +2,8 @@
 
 If the stream is endless, each snapshot is refitted. If the input ends, only the end is refitted, because earlier refits
 would be repeated and would slow down reading. At most one refit per core runs at a time; the others wait. The one with
-the oldest artifact comes first, ties in the order of `REFITS`, fastest first.
+the oldest artifact comes first, ties in the order of `REFITS`, fastest first. A refit that needs another one
+(`refits.NEEDED`) waits until that has ended.
 """
 
 import os
@@ -10,7 +11,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from stream_engine.refits import REFITS
+from stream_engine.refits import NEEDED, REFITS
 from stream_engine.service.context import Context, PublishedState
 from stream_engine.service.logs import Bars
 from stream_engine.service.memory import LEAST_REFIT, Memory
@@ -72,7 +73,9 @@ class RefitSchedule:
         }
         done, quickest = made | self._tried, list(REFITS).index
         due = [kind for kind in self._kinds(snapshot) if done.get(kind, 0) < snapshot.sequence]
+        waits = {*due, *self._workers.running}
         due = [kind for kind in due if kind not in self._workers.running]  # at most one run of a kind
+        due = [kind for kind in due if NEEDED.get(kind) not in waits]
         due.sort(key=lambda kind: (done.get(kind, 0), quickest(kind)))
         for number, kind in enumerate(due):
             cores = self._cores() - len(self._workers.running)

@@ -42,8 +42,8 @@ def before(run: OpenRun) -> CountersBefore:
 
 
 def result_line(run: OpenRun, began: CountersBefore, failed: Mapping[str, str], found: Findings) -> str:
-    """The outcome of a run; `failed` has the reason of each failed refit, by kind; warnings among the findings
-    `found` are included."""
+    """The outcome of a run; `failed` has the reason of each failed refit, by kind; of the findings `found`,
+    warnings and the answer about clusters are included."""
     now = before(run)
     sources = _sources(run)
     if now.records == began.records and not run.context.requests.stop and run.learning.engine.positions:
@@ -64,6 +64,7 @@ def result_line(run: OpenRun, began: CountersBefore, failed: Mapping[str, str], 
     fitted = f"{_fitted(run, failed)}{_unused_answer_column(run)}"
     wrong = "".join(f"; warning: {each.text.rstrip('.')}" for each in warnings(found) if each.what != "rejected")
     wrong += "".join(f"; {each.text}" for each in found.get("excluded", ()) if each.what == "excluded")
+    wrong += "".join(f"; {each.text.rstrip('.')}" for each in found.get("clusters", ()) if each.what == "clusters")
     parts.append(f"{_counted(len(run.learning.engine.objects), 'object')}; {fitted}{wrong}; next: {_next(run)}")
     return ", ".join(parts)
 

@@ -260,14 +260,15 @@ PARTIAL_ORDER_EMBEDDING = Schema(
 SDP_CLUSTERING = Schema(
     {
         "labels": labels(OBJECTS),
-        "stability": floats(OBJECTS),
-        "together": floats(OBJECTS, OBJECTS),
         **numbers("k", "lam", "objective", "upper_bound", "gap", "criterion", "criterion_k", "residuals"),
-        **numbers("p_coins", "p_continuum", "crowding", "stability_ari"),
-        "second": labels(OBJECTS),
-        **{f"tested_{name}": ArraySpec((), (None,)) for name in ("k", "crowding", "p")},
         "criterion_converged": ArraySpec((), (None,)),
-        **{f"level_{name}": ArraySpec((), (None,)) for name in ("k", "criterion", "peak", "ari")},  # of version 0.1.0
+        # of the test that earlier versions made
+        "stability": floats(OBJECTS),
+        "second": labels(OBJECTS),
+        "together": floats(OBJECTS, OBJECTS),
+        **numbers("p_coins", "p_continuum", "crowding", "stability_ari"),
+        **{f"tested_{name}": ArraySpec((), (None,)) for name in ("k", "crowding", "p")},
+        **{f"level_{name}": ArraySpec((), (None,)) for name in ("k", "criterion", "peak", "ari")},
         "warm_ids": ids("warm", least=0),
         "warm_k": whole("solved"),
         "warm_rho": floats("solved", least=TINY),
@@ -276,6 +277,17 @@ SDP_CLUSTERING = Schema(
     ("labels",),
     _clustering,
 )
+_CLUSTERS: Axes = {
+    **dict.fromkeys(("labels", "second", "subgroup"), labels(OBJECTS)),
+    "stability": floats(OBJECTS, least=0, below=1 + 1e-9),
+    "k": ArraySpec(("i",), (), 0),
+    **dict.fromkeys(("clearer_than", "detection_limit"), ArraySpec(("f",), ())),  # NaN: not computed
+    "replication": ArraySpec(("f",), (3,)),
+    "gain": ArraySpec(("f",), (2,)),
+    "tested_k": whole("tested"),
+    "tested_clearness": ArraySpec(("f",), ("tested",)),
+}
+CLUSTERS = Schema(_CLUSTERS, tuple(_CLUSTERS))
 SPECTRAL = Schema(
     {"labels": labels(OBJECTS), **numbers("k", "objective", "eigenvalues", "edge", "criterion")}, ("labels",)
 )
@@ -369,6 +381,7 @@ _WEIGHTS: Axes = {  # absent before 0.2
 }
 ONLINE_EMBEDDING = Schema({**_ONLINE, **_WEIGHTS}, tuple(_ONLINE), _online)
 SCHEMAS = {
+    "clusters": CLUSTERS,
     "sdp_clustering": SDP_CLUSTERING,
     "spectral": SPECTRAL,
     "hierarchy": HIERARCHY,

@@ -103,7 +103,7 @@ def noted(artifact: Artifact, names: Sequence[str], previous: Artifact | None) -
 def _figures(artifact: Artifact) -> dict[str, Any]:
     names = ("accuracy", "standard_error", "d", "k")
     found = {name: value for name in names if (value := figure(artifact.report, name)) is not None}
-    return found | ({"verdict": str(artifact.report["verdict"])} if "verdict" in artifact.report else {})
+    return found | ({"grade": str(artifact.report["grade"])} if "grade" in artifact.report else {})
 
 
 def _alike(artifact: Artifact, previous: Artifact) -> dict[str, float]:

@@ -17,7 +17,6 @@ import stream_engine
 from stream_engine.asking.ensemble import ensemble
 from stream_engine.asking.model import Model
 from stream_engine.boosting import nested
-from stream_engine.clustering import borders, drawn_answers
 from stream_engine.collect.question_maker import ellipse_size
 from stream_engine.embedding import choice, differences, dimensions
 from stream_engine.embedding.ellipses import radius
@@ -26,8 +25,8 @@ from stream_engine.embedding.participant_groups import participant_groups
 from stream_engine.evaluation import cross_fit, held_out, judgement_folds, participants, response_checks
 from stream_engine.evaluation.probability import CountedAnswers
 from stream_engine.exports import object_places, object_table
-from stream_engine.refits import cluster_verdict, triplet_boost
 from stream_engine.refits import dimensions as interpretable
+from stream_engine.refits import triplet_boost
 from stream_engine.report.findings import facts, models
 from tests.findings.test_response_checks import PEOPLE
 from tests.laws.test_held_out import learned
@@ -48,10 +47,7 @@ CALLED = (
 )
 BY_ANOTHER, CUT, DRAWN = "tested in its room", "a threshold, not told", "a half width of 1.96, told in test_told.py"
 STATISTICS = {  # file:function -> in which tables below it is, or what else it is
-    "clustering/drawn_answers.py:probability": "no test: the normal model of answers",
-    "clustering/drawn_answers.py:by_coins": "SPREADS",
-    "clustering/drawn_answers.py:by_positions": "SPREADS",
-    "clustering/drawn_answers.py:halved": "SPREADS",
+    "clustering/sentence.py:_more": CUT,
     "collect/question_maker.py:ellipse_size": "quantiles",
     "commands/inspect.py:_cell": DRAWN,
     "embedding/choice.py:interval": "INTERVALS",
@@ -75,9 +71,6 @@ STATISTICS = {  # file:function -> in which tables below it is, or what else it 
     "evaluation/response_checks.py:_positions": "NULLS",
     "exports/object_table.py:_standard_errors": "roots of variances, told in test_told.py",
     "exports/object_places.py:ellipses_of": "quantiles",
-    "refits/cluster_verdict.py:_borderline": CUT,
-    "refits/cluster_verdict.py:p_coins": "NULLS",
-    "refits/cluster_verdict.py:p_value": BY_ANOTHER,
     "report/findings/facts.py:best": "NULLS",
     "report/findings/facts.py:beats_chance": "NULLS",
     "report/findings/models.py:accuracy": CUT,
@@ -139,12 +132,6 @@ def coins(rng, n, size):
     return np.array([rng.permutation(n)[:3] for _ in range(size)])
 
 
-def of_coins(rng):
-    rows = coins(rng, 12, 150)[:, [0, 1, 0, 2]]
-    nobody = np.full(150, -1)
-    return cluster_verdict.p_coins(rng, drawn_answers.answer_set(rows, np.ones(150), nobody, np.arange(150), 12), 39)
-
-
 def of_studies(rng):
     """The least p of honest participants: who answers at random positions, one time in ten within 300 ms."""
     n = np.full((len(PEOPLE), 2), 20)
@@ -196,7 +183,6 @@ NULLS = EVEN | {
     "of holm": lambda rng: min(dimensions.holm(rng.random(5).tolist())),
     "of holm, of participants": lambda rng: response_checks.holm(rng.random(5)).min(),
     "of groups": of_groups,
-    "of coins": of_coins,
     "of positions": of_studies,
     "of runs": of_runs,
     "of pace": of_pace,
@@ -359,42 +345,6 @@ def test_regions_are_as_wide_as_the_quantiles_of_chi_squared():
 # --- resampling: (rng) -> (values of one draw, their means, their variances) ---------------------------------------
 
 
-def answers(alone: bool):
-    """Answers one by one, or in judgements of four."""
-    rows = coins(np.random.default_rng(0), 9, 80)[:, [0, 1, 0, 2]]
-    unit = np.arange(80) if alone else np.arange(80) // 4
-    return drawn_answers.answer_set(rows, np.where(np.arange(80) % 2, 5.0, 1.0) if alone else np.ones(80),
-                                    np.full(80, -1), unit, 9)  # fmt: skip
-
-
-def by_coins(alone):
-    known = answers(alone)
-    return lambda rng: (drawn_answers.by_coins(rng, known), known.times / 2, known.times / 4)
-
-
-def by_positions(model, alone):
-    known = answers(alone)
-    delta = drawn_answers.differences(model, np.random.default_rng(1).normal(size=(9, 2)), known.rows)
-    p = drawn_answers.probability(model, delta, 0.2)[known.question]
-    lapse = np.full(len(delta), 0.2)
-    return lambda rng: (drawn_answers.by_positions(rng, known, delta, lapse, model),
-                        known.times * p, known.times * p * (1 - p))  # fmt: skip
-
-
-def halved(rng):
-    known = answers(True)
-    one, other = drawn_answers.halved(rng, known)
-    assert np.array_equal(one.times + other.times, known.times) and (one.near <= one.times).all()
-    return one.times, known.times / 2, known.times / 4
-
-
-def of_a_continuum(rng):
-    points = np.random.default_rng(2).normal(size=(40, 2)) * [3.0, 1.0]
-    points -= points.mean(axis=0)
-    near = np.argsort(((points[:, None] - points) ** 2).sum(axis=2), axis=1)[:, 1:6]
-    return borders.draw(rng, 1, points, near)[0], np.zeros(2), points.var(axis=0)
-
-
 def of_places(rng):
     """Samples of where objects are, two of which mirror each other."""
     spread = np.array([[[2.0, 0.5], [0.5, 1.0]], [[0.1, 0.0], [0.0, 0.3]]])
@@ -405,12 +355,6 @@ def of_places(rng):
 
 
 SPREADS = {
-    "coins": by_coins(True),
-    "coins, judgements": by_coins(False),
-    **{f"positions, {model}": by_positions(model, True) for model in drawn_answers.MODELS},
-    **{f"positions, {model}, judgements": by_positions(model, False) for model in ("ste", "probit")},
-    "halves": halved,
-    "continuum": of_a_continuum,
     "places": of_places,
 }
 

@@ -14,9 +14,9 @@ from stream_engine import exports
 from stream_engine.commands.by_name import by_name
 from stream_engine.data.array_checks import pattern_of
 from stream_engine.exports import Content
+from stream_engine.exports.clusters import OF_PARTITION
 from stream_engine.exports.declarations import ARRAYS, LEFT_OUT, SCALARS, TABLES, Array, columns, declared
 from stream_engine.exports.files import NameColumn, encode
-from stream_engine.exports.learned import TOLD_AS
 from stream_engine.refits import REFITS
 from stream_engine.state import artifact as artifacts
 from stream_engine.state.artifact_schemas import OBJECTS, SUBSET, schema_of
@@ -217,7 +217,7 @@ def test_every_refit_has_an_export_and_every_array_of_it_is_declared_or_left_out
         for array, spoken in schema_of(kind).axes.items():
             if pattern_of(array, LEFT_OUT.get(kind, {})) or (kind == "reliability" and what == "workers"):
                 continue
-            entry = declared(what, TOLD_AS.get(array, array))
+            entry = declared(what, OF_PARTITION.get(array, array) if kind == "sdp_clustering" else array)
             assert entry is not None, f"{what}: {array} of {kind}"
             assert (entry.values == "ids") == (spoken.values == "ids"), (what, array)
             axes = entry.axes(len(spoken.axes)) if spoken.axes else ()

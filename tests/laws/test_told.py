@@ -447,14 +447,14 @@ TOLD = {
     | {
         "as_anchor": lambda w, o: sum(rows[0] == o for rows, _ in w.triplets),
         "questions": lambda w, o: len(w.about(o)) + sum(any(o in p for p in q) for q in w.quadruplet_questions()),
-        "cluster_stability": of_fit("sdp_clustering", "stability"),
+        "cluster_stability": of_fit("clusters", "stability"),
     },
     "objects": ANSWERS
     | {
         "object": lambda w, o: o,
-        "cluster": lambda w, o: w.cluster("sdp_clustering", w.fits["sdp_clustering"].labels[w.row[o]]),
-        "cluster_label": of_fit("sdp_clustering", "labels"),
-        "stability": of_fit("sdp_clustering", "stability"),
+        "cluster": lambda w, o: w.cluster("clusters", w.fits["clusters"].labels[w.row[o]]),
+        "cluster_label": of_fit("clusters", "labels"),
+        "stability": of_fit("clusters", "stability"),
         **{head: lambda w, o, at=at: w.fits["embedding"].X[w.row[o], at] for at, head in enumerate("xy")},
         **{f"se_{head}": lambda w, o, at=at: w.variance(o)[at] ** 0.5 for at, head in enumerate("xy")},
         **{f"ellipse_{head}": lambda w, o, at=at: w.ellipse(o)[at] for at, head in enumerate(("a", "b", "angle"))},
@@ -500,29 +500,41 @@ TOLD = {
         "weight_*": lambda w, who, number: w.weights(who)[number - 1] / np.mean(w.weights(who)),
     },
     "clusters": {
-        "cluster": lambda w, o: w.cluster("sdp_clustering", w.fits["sdp_clustering"].labels[w.row[o]]),
-        "cluster_label": of_fit("sdp_clustering", "labels"),
-        "between": lambda w, o: w.fits["sdp_clustering"].stability[w.row[o]] < 0.9,
-        "verdict": lambda w, o: w.fits["sdp_clustering"].report["verdict"],
-        "k": lambda w: len({*w.fits["sdp_clustering"].labels.tolist()} - {-1}),
+        "cluster": lambda w, o: w.cluster("clusters", w.fits["clusters"].labels[w.row[o]]),
+        "cluster_label": of_fit("clusters", "labels"),
+        "between": lambda w, o: w.fits["clusters"].stability[w.row[o]] < 0.9,
+        "grade": lambda w, o: w.fits["clusters"].report["grade"],
+        "k": lambda w: len({*w.fits["clusters"].labels.tolist()} - {-1}),
         **copied(
-            "sdp_clustering",
-            "labels stability second together lam objective upper_bound residuals stability_ari criterion criterion_k "
-            "criterion_converged p_continuum crowding",
+            "clusters",
+            "labels stability second subgroup clearer_than detection_limit replication gain tested_k tested_clearness",
         ),
-        "p_random": of_fit("sdp_clustering", "p_coins"),
+        "sdp_labels": of_fit("sdp_clustering", "labels"),
+        "sdp_cluster": lambda w, o: w.cluster("sdp_clustering", w.fits["sdp_clustering"].labels[w.row[o]]),
+        "sdp_k": lambda w: len({*w.fits["sdp_clustering"].labels.tolist()} - {-1}),
+        **copied("sdp_clustering", "lam objective upper_bound residuals criterion criterion_k criterion_converged"),
         "gap": lambda w: (w.fits["sdp_clustering"].upper_bound / w.fits["sdp_clustering"].objective) - 1,
     },
     "clusters table": {
-        "second": lambda w, o: w.cluster("sdp_clustering", w.fits["sdp_clustering"].second[w.row[o]]),
+        "second": lambda w, o: w.cluster("clusters", w.fits["clusters"].second[w.row[o]]),
+        "subgroup": lambda w, o: -1 if (part := w.fits["clusters"].subgroup[w.row[o]]) < 0 else part + 1,
     },
-    "cluster_verdict": {
-        "verdict": lambda w, row: w.fits["sdp_clustering"].report["verdict"],
+    "cluster_answer": {
         **{
-            name: lambda w, row, name=name: getattr(w.fits["sdp_clustering"], name)
-            for name in ("k", "p_continuum", "crowding")
+            name: lambda w, row, name=name: w.fits["clusters"].report[name]
+            for name in ("grade", "reason", "clearer_than", "detection_limit", "gain")
         },
-        "p_random": lambda w, row: w.fits["sdp_clustering"].p_coins,
+        "k": lambda w, row: w.fits["clusters"].k,
+        **{
+            f"ari{end}": lambda w, row, at=at: w.fits["clusters"].replication[at]
+            for at, end in enumerate(("", "_low", "_high"))
+        },
+        "gain_error": lambda w, row: w.fits["clusters"].gain[1],
+        "sentence": lambda w, row: w.fits["clusters"].report["note"],
+    },
+    "cluster_numbers": {
+        "k": lambda w, row: w.fits["clusters"].tested_k[row],
+        "clearness": lambda w, row: w.fits["clusters"].tested_clearness[row],
     },
     "spectral": copied("spectral", "labels objective eigenvalues edge")
     | {

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from stream_engine.refits import refit_module
+from stream_engine.refits import NEEDED, refit_module
 from stream_engine.report import SECTIONS, maker
 from stream_engine.report.material import material
 from stream_engine.report.page import data
@@ -27,7 +27,7 @@ from tests.support.crafted_worlds import QUICK, state
 NUMBER = re.compile(r"(?<![\w.])-?(?:\d[\d,]*(?:\.\d+)?|\.\d+)")
 
 
-FITS = ("reliability", "embedding", "sdp_clustering", "dimensions", "hierarchy")
+FITS = ("reliability", "embedding", "clusters", "sdp_clustering", "dimensions", "hierarchy")
 WRONG = [{"anchor": "o1", "near": "o1", "far": "o3"}] * 3
 
 
@@ -47,7 +47,8 @@ def world(request) -> World:
     snapshot, fits = state(data="\n".join(map(json.dumps, made + wrong)).encode()), {}
     for kind in FITS:
         module = refit_module(kind)
-        fits[kind] = module.refit(snapshot, msgspec.convert(QUICK.get(kind, {}), module.Params), 0)
+        more = {"needed": fits[NEEDED[kind]]} if kind in NEEDED else {}
+        fits[kind] = module.refit(snapshot, msgspec.convert(QUICK.get(kind, {}), module.Params), 0, **more)
     found = World(Published(snapshot, fits), made)
     found.material, found.wrong = material(Published(snapshot, fits), workers=True), len(wrong)
     return found
@@ -175,7 +176,6 @@ def contradicted(w: World) -> float:
 
 
 VERDICTS = ("duplicate", "contradiction", "cycle")
-TESTED = ("p_coins", "p_continuum", "crowding", "dimensions", "answers", "drawn", "clearest")
 HELD = {name: report("embedding", name) for name in ("accuracy", "standard_error")}
 HELD |= {"model": lambda w: "embedding", "held_out": report("embedding", "held_out_comparisons")}
 SAID = {  # finding -> (its figures, the numbers of its sentence in their order)
@@ -223,9 +223,10 @@ SAID = {  # finding -> (its figures, the numbers of its sentence in their order)
         lambda w: [len(w.people), differ("p_value")(w)],
     ),
     "clusters": (
-        {"k": report("sdp_clustering", "k")}
-        | {name: report("sdp_clustering", "verdict_test", name) for name in TESTED},
-        lambda w: [p] if (p := report("sdp_clustering", "verdict_test", "p_continuum")(w)) else [len(w.names), 12],
+        {name: report("clusters", name) for name in ("grade", "k", "clearer_than", "detection_limit")}
+        | {"gain": lambda w: known(w, "gain", 0), "gain_se": lambda w: known(w, "gain", 1)}
+        | {f"ari{end}": lambda w, at=at: known(w, "replication", at) for at, end in enumerate(("", "_low", "_high"))},
+        lambda w: [each for each in answered(w) if each is not None],
     ),
     "partial_order": (
         {"kept": lambda w: len(w.order()), "accepted": lambda w: len(w.order())}
@@ -233,6 +234,27 @@ SAID = {  # finding -> (its figures, the numbers of its sentence in their order)
         lambda w: [len(w.order()), *(guard(w)[name] for name in VERDICTS)],
     ),
 }
+
+
+def known(w: World, name: str, at: int) -> float | None:
+    """A figure of the answer about clusters, None where it was not computed."""
+    value = w.fits["clusters"].__dict__[name][at]
+    return None if np.isnan(value) else float(value)
+
+
+def answered(w: World) -> list[float | None]:
+    """The numbers of the sentence about clusters."""
+    told = w.fits["clusters"].report
+    if told["grade"] == "cannot tell":
+        return [told["answers"], len(w.names), told["detection_limit"]]
+    k, clearer = told["k"], None if told["clearer_than"] is None else 100 * told["clearer_than"]
+    if told["grade"] == "not separable":
+        first = [k if k > 1 else None, clearer, told["detection_limit"]]
+    else:
+        first = [k if k > 12 else None, clearer]
+    ari = [known(w, "replication", at) for at in range(3)]
+    inner = [number for each in told["subgroups"] for number in (each["group"], each["k"])]
+    return [*first, ari[0], None if ari[1] is None else 95, *ari[1:], *(known(w, "gain", at) for at in (0, 1)), *inner]
 
 
 @cache
@@ -277,17 +299,17 @@ def causes(w: World) -> list[int]:
 ELSEWHERE = {  # tables of what only a fit knows, and of texts
     "models": "test_told.py", "dimension-quality": "test_told.py", "dimension-objects": "test_told.py",
     "dendrogram": "tests/report/test_sections.py", "methods": "texts", "settings": "texts", "versions": "texts",
-    "crowding": "copied", "SPUR": "copied", "between": "test_told.py",
+    "clearness": "copied", "SPUR": "copied", "between": "test_told.py", "subgroups": "test_told.py",
 }  # fmt: skip
 
 
 def members(w: World, row: int) -> list[str]:
-    labels = w.fits["sdp_clustering"].labels
-    return [name for name in w.names if w.cluster("sdp_clustering", labels[w.row[name]]) == row + 1]
+    labels = w.fits["clusters"].labels
+    return [name for name in w.names if w.cluster("clusters", labels[w.row[name]]) == row + 1]
 
 
 def stable(w: World, row: int) -> list[float]:
-    return [w.fits["sdp_clustering"].stability[w.row[name]] for name in members(w, row)]
+    return [w.fits["clusters"].stability[w.row[name]] for name in members(w, row)]
 
 
 def often(share: float, answers: int) -> float | None:
@@ -315,7 +337,7 @@ SHOWN = {
         "comparisons": lambda w, row: [len(w.order()), *(guard(w)[each] for each in VERDICTS)][row],
     },
     "clusters": {
-        "cluster": lambda w, row: row + 1,
+        **dict.fromkeys(("group", "part"), lambda w, row: row + 1),
         "objects": lambda w, row: len(members(w, row)),
         "among them": lambda w, row: " and ".join(", ".join(members(w, row)).rsplit(", ", 1)),
         "stability": lambda w, row: np.mean(stable(w, row)),
@@ -397,5 +419,5 @@ def test_the_page_holds_every_axis_of_the_map(world):
     upper = np.triu_indices(fit.X.shape[1])
     covariance = np.array([each[upper] for each in fit.covariance])
     assert "covariance" not in shown or np.allclose(shown["covariance"], covariance, rtol=1e-2)
-    labels = world.fits["sdp_clustering"].labels.tolist()
-    assert held["cluster"] == [world.cluster("sdp_clustering", label) - 1 for label in labels]
+    labels = world.fits["clusters"].labels.tolist()
+    assert held["cluster"] == [world.cluster("clusters", label) - 1 for label in labels]

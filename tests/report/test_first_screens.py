@@ -10,9 +10,9 @@ from stream_engine.report.page import tiles
 from tests.support import survey_cases
 
 
-def screen(events, k: int | None = None):
+def screen(events):
     """The material of a study, its findings by name, its first figures, and its sections."""
-    of = survey_cases.of(survey_cases.fitted(events, k=k))
+    of = survey_cases.of(survey_cases.fitted(events))
     found = {each.what: each for topic in of.findings.values() for each in topic}
     return of, found, {tile.head: tile for tile in tiles(of)}, page.sections(of)
 
@@ -22,7 +22,7 @@ def wrong(found) -> set[str]:
 
 
 def test_where_all_guess_nothing_else_is_claimed():
-    of, found, figures, made = screen(survey_cases.all_guess(), k=3)
+    of, found, figures, made = screen(survey_cases.all_guess())
     assert wrong(found) == {"chance_level"} and of.facts.beats_chance is False
     assert {"map_gated", "participants_gated", "clusters_gated"} <= set(found)
     assert not {"map", "dimensions", "clusters", "participants_flagged", "picture"} & set(found)
@@ -31,11 +31,11 @@ def test_where_all_guess_nothing_else_is_claimed():
 
 
 def test_sets_that_were_never_compared_have_frames_of_their_own():
-    of, found, _, made = screen(survey_cases.two_sets(), k=3)
+    of, found, _, made = screen(survey_cases.two_sets())
     assert wrong(found) == {"disconnected"} and found["disconnected"].figures["sizes"] == [30, 20]
     assert "clusters" not in found and found["clusters_gated"]
     assert (of.cluster == -1).all() and not any("continuum" in note for note in made["map"].notes)
-    assert made["clusters"].says.startswith("Clusters cannot be assessed")
+    assert of.facts.cluster_answer["reason"] == "unconnected" and made["clusters"].says == found["clusters_gated"].text
     drawn = [{mark.names for mark in drawing.marks if hasattr(mark, "names")} for drawing in made["map"].drawings]
     names = [set(*each) for each in drawn]
     assert [len(each) for each in names] == [30, 20] and not names[0] & names[1]
@@ -50,12 +50,13 @@ def test_sets_that_were_never_compared_have_frames_of_their_own():
 
 def test_a_continuum_is_told_from_clusters():
     _, found, figures, _ = screen(survey_cases.no_structure())
-    assert not wrong(found) and found["clusters"].figures["p_continuum"] > 0.05
+    assert not wrong(found) and found["clusters"].figures["grade"] in ("not separable", "cannot tell")
     assert not re.search(r"\d", figures["Clusters"].value)
     _, found, figures, made = screen(survey_cases.good())
-    assert not wrong(found) and found["clusters"].figures["k"] == 3 and found["clusters"].figures["p_continuum"] <= 0.05
+    assert not wrong(found) and found["clusters"].figures["k"] == 3
+    assert found["clusters"].figures["grade"].endswith("separated")
     assert figures["Clusters"].value.startswith("3 ") and figures["Participants"].value == "30"
-    assert made["clusters"].tables[0].columns["cluster"] == [1, 2, 3]
+    assert made["clusters"].tables[0].columns["group"] == [1, 2, 3]
     sizes = made["clusters"].tables[0].columns["objects"]
     assert sizes == sorted(sizes, reverse=True)
 

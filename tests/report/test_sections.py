@@ -53,13 +53,14 @@ def test_a_study_has_every_section_and_its_own_numbers(study):
 
 def test_the_methods_are_those_that_were_used_and_the_text_for_a_paper_has_the_findings(study):
     made = study.artifacts["sdp_clustering"]
-    told = {by: made._replace(report={**made.report, "k_by": by}) for by in ("test", "spur", "given")}
+    told = {by: made._replace(report={**made.report, "k_by": by}) for by in ("spur", "given")}
     how = {}
     for by, artifact in told.items():
         section = sections(study._replace(artifacts={**study.artifacts, "sdp_clustering": artifact}))["methods"]
         columns = section.tables[0].columns
         how[by] = columns["method"][columns["refit"].index("sdp_clustering")]
-    assert "semidefinite" not in how["test"] and "Ward" in how["test"] and "continuum" in how["test"]
+        groups = columns["method"][columns["refit"].index("clusters")]
+    assert "semidefinite" not in groups and "Ward" in groups and "continua" in groups
     assert "semidefinite" in how["spur"] and "SPUR" in how["spur"] and "SPUR" not in how["given"]
     found = material(study).findings
     for topic in ("data", "accuracy", "clusters"):
@@ -77,7 +78,14 @@ def test_the_first_screen_states_the_findings(study):
         shown["Predicted correctly"].value == f"{100 * accuracy:.1f} %" and "50 %" in shown["Predicted correctly"].note
     )
     clusters = shown["Clusters"]
-    assert len(clusters.value) < 40 and f"{known['clusters']['p_continuum']:.2g}".removeprefix("0") in clusters.note
+    answer = of.facts.cluster_answer
+    assert clusters.value and len(clusters.value) < 40 and clusters.note
+    for place in (
+        of.findings["clusters"][0].text,
+        page.sections(of)["clusters"].says,
+        page.sections(of)["methods"].notes[0],
+    ):
+        assert answer["note"] in place
     quality = page.sections(of)["quality"]
     assert any("chance" in note for note in quality.notes if note.startswith("Passed"))
     with_map = page.html(of, page.sections(of))

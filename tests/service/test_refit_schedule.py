@@ -104,10 +104,13 @@ def test_refits_of_labels_wait_for_a_label():
     world.published.newest = SimpleNamespace(snapshot=nobody, artifacts={})
     world.schedule.start_due()
     assert {kind for kind, _ in world.workers.started} == {"sdp_clustering", "embedding"}
+    world.workers.end("embedding")
+    world.schedule.collect()
+    assert world.workers.started[2:] == [("clusters", 1)]  # which waits for the embedding
     somebody = SimpleNamespace(sequence=2, digest="digest 2", labels={"a": "x"})
     world.published.newest = SimpleNamespace(snapshot=somebody, artifacts={})
     world.schedule.start_due()
-    assert {kind for kind, at in world.workers.started if at == 2} == {"triplet_boost", "classify"}
+    assert {kind for kind, at in world.workers.started if at == 2} == {"embedding", "triplet_boost", "classify"}
 
 
 def test_what_is_wanted_too_runs_beside_the_others():

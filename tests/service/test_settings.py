@@ -42,6 +42,8 @@ def test_command_line_over_environment_over_file_over_default(tmp_path):
         ),
         ("[http]\ntoken = 'too short'\n", "http.token: expected `str` of length >= 16, got '***'"),
         ("[snapshot]\ninterval = -5\n", "snapshot.interval: … 0.0, got -5"),
+        ("[refits.params.sdp_clustering]\ntest = 99\n", "refits.params.sdp_clustering.test … clusters"),
+        ('[refits.params.sdp_clustering]\nk_by = "spur"\n', "refits.params.sdp_clustering.k_by … clusters"),
         ("[refits.params.sdp]\nk = 3\n", "refits.params.sdp … sdp_clustering?"),
         ("= 3\n", "not TOML"),
         ("[input]\nstart = 2026-11-01T00:00:00\n", "input … '2026-11-01T00:00:00' … time zone"),
@@ -51,7 +53,7 @@ def test_command_line_over_environment_over_file_over_default(tmp_path):
         ),
         ("[kafka]\nssl_password = { file = '/not/there' }\n", "/not/there"),
     ],
-    ids=range(13),
+    ids=range(15),
 )
 def test_what_is_wrong_is_said_in_one_line(tmp_path, text, said):
     with pytest.raises(BadSettings) as error:
@@ -59,7 +61,7 @@ def test_what_is_wrong_is_said_in_one_line(tmp_path, text, said):
     assert states(str(error.value), said) and "\n" not in str(error.value)
 
 
-@pytest.mark.parametrize("kind", ["embedding", "kernel_learning", "dimensions", "reliability"])
+@pytest.mark.parametrize("kind", ["embedding", "clusters", "kernel_learning", "dimensions", "reliability"])
 def test_a_refit_without_counts_names_a_key_of_the_settings(kind):
     module, engine = refit_module(kind), Engine(("adds3",), guard=False)
     engine.learn_many([Triplet("a", "b", "c")])

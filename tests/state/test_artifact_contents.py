@@ -35,6 +35,13 @@ def good(kind):
     workers = pack_names(["u", "v"])
     return {
         "sdp_clustering": ({"labels": labels}, {}),
+        "clusters": (
+            dict.fromkeys(("labels", "second", "subgroup"), labels)
+            | {"stability": np.ones(N), "k": np.array(2), "replication": np.ones(3), "gain": np.zeros(2)}
+            | dict.fromkeys(("clearer_than", "detection_limit"), np.array(np.nan))
+            | {"tested_k": np.zeros(1, WHOLE), "tested_clearness": np.zeros(1)},
+            {},
+        ),
         "spectral": ({"labels": labels}, {}),
         "hierarchy": ({"leaves": np.array([3, 0, 1, 2]), "linkage": MERGED}, {}),
         "reliability": (

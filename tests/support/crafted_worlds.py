@@ -10,7 +10,7 @@ from connectors import Position, Record
 from stream_engine.counts import ACCUMULATORS, Forgetting
 from stream_engine.embedding.online_predictor import Online
 from stream_engine.formats.options import EventOptions
-from stream_engine.refits import REFITS, refit_module
+from stream_engine.refits import NEEDED, REFITS, refit_module
 from stream_engine.service.ingest import Ingest
 from stream_engine.state import artifact as artifacts
 from stream_engine.state import snapshot as snapshots
@@ -22,7 +22,7 @@ from tests.support.generators import as_batch
 GUARDS = ("first", "drop-both", "majority", "sift")
 OBJECTS = 9
 QUICK = {  # parameters under which the refits of a few objects take no time
-    "sdp_clustering": {"stability": 2, "k": 2},
+    "sdp_clustering": {"k": 2},
     "triplet_boost": {"rounds": 40},
     "classify": {"similarities": ["k1"], "rounds": 40},
     "embedding": {"dimensions": 2, "kernel": "ste", "ridge": 1.0},
@@ -77,7 +77,8 @@ def artifacts_of(snapshot: Snapshot) -> dict[str, bytes]:
     for kind in REFITS:
         module = refit_module(kind)
         params = msgspec.convert(QUICK.get(kind, {}), module.Params)
-        made[kind] = module.refit(snapshot, params, 0)
+        more = {"needed": made[NEEDED[kind]]} if kind in NEEDED else {}
+        made[kind] = module.refit(snapshot, params, 0, **more)
     online = Online(3)
     online.learn([as_batch(np.array([[0, 1, 2], [3, 4, 5]]), 6)])
     made["online_embedding"] = online.artifact(online.kept(), snapshot, None)

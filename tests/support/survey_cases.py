@@ -103,11 +103,11 @@ def good() -> Events:
     return study(grouped(np.random.default_rng(6), 30, 3), 4000)
 
 
-def fitted(events: Events, seed: int = 0, k: int | None = None) -> Study:
-    """The study with what its page needs; with `k` clusters nothing is tested."""
+def fitted(events: Events, seed: int = 0) -> Study:
+    """The study with what its page needs."""
     made = read(events, frames="arrow")
     made.seed = seed
-    return made.fit("embedding").fit("sdp_clustering", **({} if k is None else {"k": k}))
+    return made.fit("clusters")
 
 
 def of(made: Study, **more: Any) -> Material:

@@ -1,67 +1,63 @@
-"""Whether there are clusters: the verdict of the clustering, provided that a model predicts better than chance."""
+"""The answer about clusters in its sentence (`clustering.sentence`), provided that a model predicts better than chance
+and that all objects were compared."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from stream_engine.clustering.sentence import CANNOT_TELL, CHANCE, UNCONNECTED, sentence
 from stream_engine.report.findings import GAP, Finding
 from stream_engine.report.findings.facts import Facts
-from stream_engine.report.findings.words import p_value
 from stream_engine.state.artifact import figure
 
-LEVEL = 0.05  # as `refits.cluster_verdict`, which loads the compiler
+FIGURES = ("k", "clearer_than", "detection_limit", "gain", "gain_se")
 
 
 def clusters(facts: Facts) -> Iterator[Finding]:
-    """The verdict in the clustering's own words."""
-    if "sdp_clustering" not in facts.published.artifacts:
+    """One sentence; for a state of an earlier version what that version said, and how to bring it up to date."""
+    if "clusters" in facts.published.artifacts:
+        report = facts.cluster_answer
+        gated = report.get("grade") == CANNOT_TELL and report.get("reason") in (CHANCE, UNCONNECTED)
+        if said := sentence(report):
+            what, level = ("clusters_gated", GAP) if gated else ("clusters", "result")
+            yield Finding(what, said, {} if gated else _figures(report), level=level)
         return
     report = facts.report("sdp_clustering")
-    if facts.beats_chance is False:
-        text = "Clusters cannot be assessed, because no model predicts the answers better than chance."
-        yield Finding("clusters_gated", text, level=GAP)
-        return
-    if not facts.connected:
-        text = "Clusters cannot be assessed, because some objects were never compared with the others."
-        yield Finding("clusters_gated", text, level=GAP)
-        return
-    said = str(report.get("note") or report.get("verdict") or "").strip()[:500]
-    if said:
-        text = f"{said[:1].upper()}{said[1:]}" + ("" if said.endswith(".") else ".")
-        yield Finding("clusters", text, {"k": figure(report, "k"), **_tested(report)})
+    if "verdict" in report:
+        said = str(report.get("note") or report["verdict"]).strip().removesuffix(".")[:500]
+        command = f"stream-engine refit --state {facts.commands.state} clusters"
+        text = (
+            f"An earlier version of this program reported: {said}. Its test is not made any more. To renew the answer:"
+        )
+        yield Finding("clusters_of_earlier_version", text, {"k": figure(report, "k")}, command)
 
 
-def _tested(report: Mapping[str, Any]) -> dict[str, Any]:
-    tested = report.get("verdict_test")
-    return (
-        {key: value for key, value in tested.items() if type(value) in (int, float)}
-        if isinstance(tested, Mapping)
-        else {}
-    )
+def _figures(report: Mapping[str, Any]) -> dict[str, Any]:
+    told = {name: figure(report, name) for name in FIGURES}
+    told |= {f"ari{end}": figure(report, "replication", name) for end, name in _ENDS.items()}
+    return {name: value for name, value in told.items() if value is not None} | {"grade": str(report["grade"])}
 
 
-def explained(report: Mapping[str, Any], params: Mapping[str, Any]) -> str:
-    """What the p-values of the test for clusters mean, and from how many simulations they are; "" without a test.
+_ENDS = {"": "ari", "_low": "low", "_high": "high"}
 
-    >>> tested = {"p_continuum": 0.5, "p_coins": 0.01, "drawn": 21}
-    >>> explained({"verdict_test": tested}, {"test": 99})  # doctest: +ELLIPSIS
-    'p is the share of ...: .5 (21 continua), .01 (99 with random answers). Clusters are reported if ...'
+
+def explained(report: Mapping[str, Any]) -> str:
+    """What stands behind the grade, in one line; "" where no grade was computed.
+
+    >>> explained({"clearer_than": 0.97, "dimensions": 2, "objects": 40})  # doctest: +ELLIPSIS
+    'p = .03: the share of continua of 40 objects in 2 dimensions, known as precisely, whose groups are ...'
     """
-    tested = report.get("verdict_test")
-    continuum, coins = (figure(report, "verdict_test", name) for name in ("p_continuum", "p_coins"))
-    if not isinstance(tested, Mapping) or (continuum is None and coins is None):
+    share = figure(report, "clearer_than")
+    if share is None:
         return ""
-    told = []
-    if continuum is not None:
-        told.append(f"{p_value(continuum)} ({_number(tested.get('drawn'))}continua)")
-    if coins is not None:  # drawing went on to the end only where they are few
-        told.append(f"{p_value(coins)} ({_number(params.get('test') if coins <= LEVEL else None)}with random answers)")
-    both = "both are" if len(told) == 2 else "this and the p of the other kind of simulation (not needed here) are"
+    p = f"< {RESOLUTION:g}".replace("0.", ".") if share > 1 - RESOLUTION else f"= {1 - share:.2g}".replace("0.", ".")
+    d, n = (int(figure(report, name) or 0) for name in ("dimensions", "objects"))
+    tied = figure(report, "dimension_tied")
+    both = "" if tied is None else " (clearer in more dimensions, which predict no better)"
+    what = "1 dimension" if d == 1 else f"{d} dimensions"
     return (
-        "p is the share of simulated studies without clusters that look at least as clustered (counting this study "
-        f"as one of them): {', '.join(told)}. Clusters are reported if {both} at most .05; the simulation stops "
-        "early once this is impossible, or if none of the first 39 looks as clustered."
+        f"p {p}: the share of continua of {n:,} objects in {what}, known as precisely, whose groups are at least as "
+        f"clear{both}. Clearly separated: clearer than 99 % of continua; separated: than 95 %."
     )
 
 
-def _number(n: object) -> str:
-    return f"{n:,} " if type(n) is int else ""
+RESOLUTION = 0.0005  # of the kept table of continua, as far as it is told

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from stream_engine.clustering.sentence import are_separated
 from stream_engine.report.findings import GAP, WARNING, Finding
 from stream_engine.report.findings.facts import Commands, Facts
 from stream_engine.report.findings.words import count, listed, percent, some
@@ -25,7 +26,7 @@ def gaps(facts: Facts) -> Iterator[Finding]:
     if not summary["comparisons"]:
         yield Finding("no_comparisons", "No comparison has been counted yet.", level=GAP)
         return
-    for kind, what in (("embedding", "There is no map"), ("sdp_clustering", "There is no clustering")):
+    for kind, what in (("embedding", "There is no map"), ("clusters", "Groups were not looked for")):
         if kind not in artifacts:
             command = f"stream-engine refit --state {facts.commands.state} {kind}"
             yield Finding(f"no_{kind}", f"{what}.", command=command, level=GAP)
@@ -101,7 +102,7 @@ def excluded(facts: Facts) -> Iterator[Finding]:
     if names:
         are = "is" if len(names) == 1 else "are"
         text = f"{some(len(names), 'participant')} {are} excluded: {listed(list(names))}."
-        changes = [change for kind in ("embedding", "sdp_clustering") for change in _changes(facts.report(kind))]
+        changes = [change for kind in ("embedding", "clusters") for change in _changes(facts.report(kind))]
         text += f" Compared with the fit {_before(facts)}: {'; '.join(changes)}." if changes else ""
         yield Finding("excluded", *_included_again(text, names, facts.commands, {"names": list(names)}))
     old = [kind for kind, artifact in artifacts.items() if excluded_of(artifact) != names]
@@ -126,7 +127,7 @@ def _included_again(
 
 def _before(facts: Facts) -> str:
     """Whom the fit before was of."""
-    said = facts.report("embedding").get(FIELD) or facts.report("sdp_clustering").get(FIELD)
+    said = facts.report("embedding").get(FIELD) or facts.report("clusters").get(FIELD)
     before = said.get("before") if isinstance(said, Mapping) else None
     names = before.get("participants") if isinstance(before, Mapping) else None
     return f"without {listed(list(map(str, names)))}" if names else "to everybody"
@@ -142,7 +143,14 @@ def _changes(report: Mapping[str, Any]) -> Iterator[str]:
         yield f"the embedding predicts {percent(now)} of held-out answers correctly, {percent(then)} before"
     if (r := figure(before, "distance_correlation")) is not None:
         yield f"distances on the two maps correlate by {r:.2f}"
-    if "verdict" in before:
+    if "grade" in before:
         same = figure(before, "ari")
         agree = "" if same is None else f" (adjusted Rand index of the two partitions {same:.2f})"
-        yield f"{report.get('verdict')}, before: {before['verdict']}{agree}"
+        yield f"groups: {_grade(report)}, before: {_grade(before)}{agree}"
+
+
+def _grade(figures: Mapping[str, Any]) -> str:
+    """The grade of groups, with their number where they are separated."""
+    return (
+        f"{figure(figures, 'k') or 0:.0f}, {figures['grade']}" if are_separated(figures) else str(figures.get("grade"))
+    )

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from stream_engine.clustering.sentence import CANNOT_TELL, CHANCE, UNCONNECTED
 from stream_engine.evaluation.connection import components
 from stream_engine.evaluation.participants import ParticipantChecks, checked
 from stream_engine.exports.models import fits, left_out, table
@@ -134,6 +135,15 @@ class Facts:
     def clusters_assessed(self) -> bool:
         """Whether clusters may be shown: a model beats chance, as far as is known, and the objects are connected."""
         return self.connected and self.beats_chance is not False
+
+    @property
+    def cluster_answer(self) -> Mapping[str, Any]:
+        """The report of the refit `clusters`, whose grade is "cannot tell" where clusters are not assessed; empty where
+        there is none."""
+        report = self.report("clusters")
+        if not report or self.clusters_assessed or report.get("grade") == CANNOT_TELL:
+            return report
+        return {**report, "grade": CANNOT_TELL, "reason": CHANCE if self.connected else UNCONNECTED}
 
     @cached_property
     def participants(self) -> ParticipantChecks | None:

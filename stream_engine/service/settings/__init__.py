@@ -114,6 +114,7 @@ class RefitSettings(_Section, frozen=True):
     kinds: tuple[Refit, ...] = (
         "sdp_clustering",
         "embedding",
+        "clusters",
         "triplet_boost",
         "classify",
     )  # the last two need labels

@@ -21,7 +21,7 @@ import msgspec
 from msgspec import Struct
 
 from stream_engine.kernel_learning.auxiliary_files import NO_FILE, SUFFIXES, KernelSpec
-from stream_engine.refits import REFITS, refit_module
+from stream_engine.refits import REFITS, former, refit_module
 from stream_engine.service.settings import BadSettings, Settings
 
 LARGEST = 2**63 - 1
@@ -276,6 +276,8 @@ def refit_params(kind: str, given: Mapping[str, Any]) -> Struct:
     """The checked `Params` of a refit. Raises `BadSettings`."""
     if kind not in REFITS:
         raise BadSettings(f"refits.params.{kind}: unknown refit{nearest(kind, REFITS)}")
+    for name in sorted(former(kind).keys() & given.keys()):
+        raise BadSettings(f"refits.params.{kind}.{name}: no longer a parameter: {former(kind)[name]}")
     checked: Struct = converted(given, refit_module(kind).Params, "", f"refits.params.{kind}")
     check_kernel_files(getattr(checked, "kernels", {}), f"refits.params.{kind}.kernels")
     return checked

@@ -1,0 +1,94 @@
+"""The answer about clusters as files, and beside it what the semidefinite program of the same answers found.
+
+Where the refit `clusters` was not made, as in states of earlier versions, the partition is that of the program.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from stream_engine.clustering import BETWEEN
+from stream_engine.clustering.sentence import sentence
+from stream_engine.data.array_checks import pattern_of
+from stream_engine.exports import Content, NothingToExport
+from stream_engine.exports.declarations import LEFT_OUT
+from stream_engine.exports.learned import names_of
+from stream_engine.exports.object_places import numbers
+from stream_engine.state.artifact import Artifact, figure
+from stream_engine.state.published import Published
+
+ANSWER, PROGRAM = "clusters", "sdp_clustering"
+OF_PARTITION = {"labels": "sdp_labels", "k": "sdp_k"}  # array of the program -> its name beside the answer
+
+
+def grouping(artifacts: Mapping[str, Artifact]) -> Artifact | None:
+    """Whose groups are shown: the answer's, or else the program's."""
+    return artifacts.get(ANSWER) or artifacts.get(PROGRAM)
+
+
+def clusters(published: Published) -> dict[str, Content]:
+    """labels (n,) int32 (-1: in no group), k, stability, second, subgroup; the figures of the answer; lam, objective,
+    criterion, residuals and others of the semidefinite program, whose partition is sdp_labels; tested_k and
+    tested_clearness of every number of groups; tables clusters (object, cluster counted from 1, cluster_label as in the
+    array, and others), cluster_answer in words, cluster_numbers."""
+    made = grouping(published.artifacts)
+    if made is None:
+        raise NothingToExport(f"no clusters artifact in this state; run `stream-engine refit --state DIR {ANSWER}`")
+    program = published.artifacts.get(PROGRAM)
+    arrays = dict(_exported(made))
+    if made.kind == ANSWER and program is not None and program.snapshot == made.snapshot:
+        arrays = {OF_PARTITION.get(name, name): each for name, each in _exported(program).items()} | arrays
+    names = names_of(published, made.kind, len(arrays["labels"]))
+    tables: dict[str, dict[str, Any]] = {"clusters": cluster_table(made, names, arrays.get("sdp_labels"))}
+    if made.kind == ANSWER:
+        tables["cluster_answer"] = {name: [value] for name, value in _told(made).items()}
+        tables["cluster_numbers"] = {"k": arrays["tested_k"], "clearness": arrays["tested_clearness"]}
+    return {"clusters": Content(arrays, tables, objects=tuple(names))}
+
+
+def _exported(artifact: Artifact) -> dict[str, np.ndarray]:
+    """Its arrays but those that are no result, or of earlier versions."""
+    left_out = LEFT_OUT.get(artifact.kind, {})
+    return {name: array for name, array in artifact.arrays.items() if pattern_of(name, left_out) is None}
+
+
+def cluster_table(artifact: Artifact, names: list[str], program: np.ndarray | None = None) -> dict[str, Any]:
+    """Columns object, cluster counted from 1, cluster_label as in the array; of the answer also stability, second,
+    between, subgroup counted from 1, and the grade in each row, so that who reads this table alone knows it;
+    sdp_cluster, the cluster in the partition of the `program`."""
+    labels = artifact.arrays["labels"]
+    table: dict[str, Any] = {"object": names[: len(labels)], "cluster": numbers(labels), "cluster_label": labels}
+    if artifact.kind == ANSWER:
+        stability, subgroup = artifact.arrays["stability"], artifact.arrays["subgroup"]
+        table |= {
+            "stability": stability,
+            "second": numbers(labels, artifact.arrays["second"]),
+            "between": (labels >= 0) & (stability < BETWEEN),
+            "subgroup": np.where(subgroup >= 0, subgroup + 1, -1),
+            "grade": [str(artifact.report.get("grade") or "")] * len(labels),
+        }
+    if program is not None:
+        table["sdp_cluster"] = numbers(program)
+    return table
+
+
+def _told(artifact: Artifact) -> dict[str, Any]:
+    """The row of `cluster_answer`."""
+    report = artifact.report
+    figures = {
+        "clearer_than": figure(report, "clearer_than"),
+        "detection_limit": figure(report, "detection_limit"),
+        "ari": figure(report, "replication", "ari"),
+        "ari_low": figure(report, "replication", "low"),
+        "ari_high": figure(report, "replication", "high"),
+        "gain": figure(report, "gain"),
+        "gain_error": figure(report, "gain_se"),
+    }
+    return {
+        "grade": str(report.get("grade") or ""),
+        "reason": str(report.get("reason") or ""),
+        "k": int(artifact.arrays["k"]),
+        **{name: np.nan if value is None else value for name, value in figures.items()},
+        "sentence": sentence(report),
+    }
