@@ -7,13 +7,14 @@ the options (`--type`, `--columns`, `--where`): which input field is each field 
 
 import operator
 import re
+import time
 from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 from typing import Any, NamedTuple
 
 from stream_engine.data.comparisons import EVENT_TYPES
 from stream_engine.formats.cells import LIST_SEPARATOR
-from stream_engine.formats.options import ANSWER_IS, FIRST_OF, EventOptions, UnusableOptions
+from stream_engine.formats.options import ANSWER_IS, FIRST_OF, MAX_TIME_AHEAD, EventOptions, UnusableOptions
 
 TRIPLET, QUADRUPLET, ODD_ONE_OUT, MOST_CENTRAL, PICK, RANKING, LABEL = range(len(EVENT_TYPES))
 KIND = {name: kind for kind, name in enumerate(EVENT_TYPES)}
@@ -151,6 +152,7 @@ class EventFields(NamedTuple):
     side: str | None = None  # input field that says which side of a triplet or quadruplet is the nearer one
     ranks: tuple[str, ...] = ()  # input fields of the ranks of the objects
     share: tuple[str, str] | None = None  # input fields of the share of answers for near, and of their number
+    max_time_ahead: float = MAX_TIME_AHEAD  # seconds that a time may be ahead of the clock
 
     @property
     def more(self) -> tuple[str, ...]:
@@ -166,6 +168,10 @@ class EventFields(NamedTuple):
     def kinds(self) -> tuple[int, ...]:
         """The event types that can occur."""
         return tuple(range(len(EVENT_TYPES))) if self.only_kind is None else (self.only_kind,)
+
+    def latest_time(self) -> float:
+        """Epoch seconds of the latest time that an event may have now."""
+        return time.time() + self.max_time_ahead
 
 
 def fields_of(options: EventOptions, pairs: bool = False) -> EventFields:
@@ -226,6 +232,7 @@ def fields_of(options: EventOptions, pairs: bool = False) -> EventFields:
         side,
         ranks,
         share,  # type: ignore[arg-type]  # of two names
+        options.max_time_ahead,
     )
 
 

@@ -71,6 +71,7 @@ FIRST_OF = {
 }  # how answers are given -> number of the first object
 ANSWER_IS = ("nearer", "farther")  # which object an answer names
 PARTICIPANT_FROM = ("file",)
+MAX_TIME_AHEAD = 86_400.0  # a day: clocks differ, and so do time zones that were forgotten
 
 
 class UnusableOptions(ValueError):
@@ -103,7 +104,8 @@ class EventOptions(NamedTuple):
     `separator` separates the items of lists in cells (None: a bar, or as programs write lists). A name of `columns`
     with dots reaches into a cell of JSON (`cells`). `participant_from` "file": who answered is the name of the file;
     `drop_duplicates`: a response that was sent twice counts once (`repeats`). These two are for whoever reads whole
-    inputs: a decoder does not look at them.
+    inputs: a decoder does not look at them. `max_time_ahead`: seconds that the time of an event may be ahead of the
+    clock.
     """
 
     type: str | None = None
@@ -118,6 +120,7 @@ class EventOptions(NamedTuple):
     separator: str | None = None
     participant_from: str | None = None
     drop_duplicates: bool = False
+    max_time_ahead: float = MAX_TIME_AHEAD
 
     @property
     def catch_by_anchor(self) -> bool:

@@ -159,31 +159,15 @@ def refit(
                 made = choice.larger(made, training, held, progress=tell, **more)
             return made._replace(outside=part == HELD)
 
-<<<<<<< HEAD
         people = _People(found, params, stopped, more)
-        chosen = choose(plan.responses[0].part)
-        expected = fits * (len(plan.responses) + len(plan.participants))
-        tested = _Tested(found, more, params, seed, people)
-        figures = cross_fit.evaluated(
-            found.units,
-            plan,
-            chosen,
-            choose,
-            tested.response,
-            tested.participant,
-            stopped=stopped.is_set,
-        )
-        answers = found.apart(_known(found.answers))
-=======
         chosen = choose(cross_fit.plan(fixed.units, validation_share).responses[0].part, fixed)
         expected = fits * (len(plan.responses) + len(plan.participants))
-        tested = _Tested(found, more, params, seed)
+        tested = _Tested(found, more, params, seed, people)
         first = chosen if fixed is found or not evaluate else choose(plan.responses[0].part)
         figures = cross_fit.evaluated(
             found.units, plan, first, choose, tested.response, tested.participant, stopped=stopped.is_set
         )
-        answers = without_rare_participants(fixed.answers)
->>>>>>> answer
+        answers = fixed.apart(without_rare_participants(fixed.answers))
         questions = answers.questions()
         begin = (*chosen.begin, *_earlier(previous, len(snapshot.objects)))
         limits = {"tolerance": tolerance, "max_iterations": max_iterations}
@@ -192,18 +176,13 @@ def refit(
         fitted = made.embedding
         report = _report(snapshot, found, questions, chosen, figures, made) | {"settings": tested.settings}
         if not params.dimensions:
-<<<<<<< HEAD
-            report |= dimensions.report_of(found, _known(found.answers), chosen, seed, progress=tell, **more)
-            report["dimensions_interval"] = list(chosen.interval) if chosen.interval else None
-        arrays = {**_arrays(found, questions, chosen, made), **_covariance(answers, made, **more)}
-        drawn = _drawn(questions, made, params, seed)
-=======
-            report |= dimensions.report_of(fixed, answers, chosen, SPLIT, progress=tell, **more)
+            report |= dimensions.report_of(
+                fixed, without_rare_participants(fixed.answers), chosen, SPLIT, progress=tell, **more
+            )
             report["dimensions_interval"] = list(chosen.interval) if chosen.interval else None
             report["dimensions_tied"] = chosen.smallest.setting.d if chosen.smallest else None
-        arrays = {**_arrays(found, questions, chosen, fitted), **_covariance(fixed, answers, fitted, own, **more)}
-        drawn = _drawn(questions, fitted, own, params, seed)
->>>>>>> answer
+        arrays = {**_arrays(found, questions, chosen, made), **_covariance(answers, made, **more)}
+        drawn = _drawn(questions, made, params, seed)
         if drawn is not None:
             arrays |= {"draws": drawn.points, "draw_lapse": drawn.lapse}
         report["no_regions"] = _without_regions(questions, chosen, params, fitted.points.shape[1])
@@ -238,18 +217,7 @@ def _check(snapshot: Snapshot, found: Evidence) -> None:
         )
 
 
-<<<<<<< HEAD
-def _known(answers: Answers) -> Answers:
-=======
-def _why_untested(params: Params) -> str:
-    """Why nobody looked for individual differences."""
-    if params.participants == "alike":
-        return "not requested"
-    return f"not requested: they need lapse rates of participants, and lapse is {params.lapse!r}"
-
-
 def without_rare_participants(answers: Answers) -> Answers:
->>>>>>> answer
     """The same answers; workers who gave fewer than `LEAST` have the lapse of nobody in particular."""
     each = np.bincount(answers.worker + 1, answers.times, 1 + answers.n_workers)
     return answers._replace(worker=np.where(each[answers.worker + 1] < LEAST, -1, answers.worker))
@@ -271,7 +239,7 @@ class _People:
     def predicting(self, chosen: choice.Choice, answers: Answers, one: Embedding, only_weights: bool = False) -> Fitted:
         """Selected without all units of the group that the setting was chosen for, and fitted to these answers."""
         if id(chosen) not in self._selected:
-            inside = self.found.apart(_known(self.found.outside(chosen.outside)))
+            inside = self.found.apart(without_rare_participants(self.found.outside(chosen.outside)))
             of_group = with_setting(inside.questions(), chosen.setting, (one.points,), **self.more)
             self._selected[id(chosen)] = chosen, self._differences(chosen, inside, of_group, only_weights)
         return fitted_parts(self._selected[id(chosen)][1], answers, one, **self.more)
@@ -296,14 +264,8 @@ class _People:
 class _Tested:
     """Predicts answers that are out by a fit to all others."""
 
-<<<<<<< HEAD
     def __init__(self, found: Evidence, more: dict[str, Any], params: Params, seed: int, people: _People):
         self.found, self.more, self.params, self.seed, self.people = found, more, params, seed, people
-        self.points: tuple[np.ndarray, ...] = ()  # of the first fit, to begin the last one at
-=======
-    def __init__(self, found: Evidence, more: dict[str, Any], params: Params, seed: int):
-        self.found, self.more, self.params, self.seed = found, more, params, seed
->>>>>>> answer
         self.settings: list[dict[str, Any]] = []  # one a group of responses, with its lapse and scale
         self._last: choice.Choice | None = None
         self.predicted = np.zeros((len(found.workers), len(PREDICTED)))  # of participants who were out
@@ -312,24 +274,13 @@ class _Tested:
         """Log odds, whoever gave an answer, as `predict` does; beside it those of who gave it, as the fit knows them,
         those by their lapse rate and one map, and the margins of a picture of the fit."""
         found, asked = self.found, self.found.units.of(out)
-<<<<<<< HEAD
-        answers = found.apart(_known(found.outside(out)))
+        answers = found.apart(without_rare_participants(found.outside(out)))
         questions = answers.questions()
         if not len(questions.rows):
             return {}
         one = with_setting(questions, chosen.setting, chosen.begin, **self.more)
-        self.points = self.points or (one.points,)
         made = self.people.predicting(chosen, answers, one)
         calibration = _calibration(chosen, made, questions)
-=======
-        questions = without_rare_participants(found.outside(out)).questions()
-        if not len(questions.rows):
-            return {}
-        fitted = one = with_setting(questions, chosen.setting, chosen.begin, **self.more)
-        own = _weighted(questions, one, chosen, **self.more)
-        fitted = one if own is None else own.embedding
-        calibration = _calibration(chosen, fitted, questions)
->>>>>>> answer
         if chosen is not self._last:
             self.settings.append({**chosen.setting._asdict(), **calibration._asdict()})
             self._last = chosen
@@ -344,12 +295,8 @@ class _Tested:
 
     def participant(self, chosen: choice.Choice, out: np.ndarray) -> dict[str, np.ndarray]:
         """Log odds of answers of somebody who was never heard."""
-<<<<<<< HEAD
-        answers = self.found.apart(_known(self.found.outside(out)))
+        answers = self.found.apart(without_rare_participants(self.found.outside(out)))
         questions = answers.questions()
-=======
-        questions = without_rare_participants(self.found.outside(out)).questions()
->>>>>>> answer
         if not len(questions.rows):
             return {}
         one = with_setting(questions, chosen.setting, chosen.begin, **self.more)

@@ -40,7 +40,9 @@ def event_options(settings: Settings) -> EventOptions:
     events, delimiter = settings.input, text_layout_of(settings).delimiter
     given = events.answers_by, events.codes, events.answer_is, events.separator
     more = events.participant_from, events.drop_duplicates
-    return EventOptions(events.type_, columns, dict(events.where), judged, bounds, delimiter, *given, *more)
+    return EventOptions(
+        events.type_, columns, dict(events.where), judged, bounds, delimiter, *given, *more, events.max_time_ahead
+    )
 
 
 def text_layout_of(settings: Settings) -> TextLayout:
