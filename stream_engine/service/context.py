@@ -23,6 +23,7 @@ from types import FrameType
 import structlog
 from structlog.typing import FilteringBoundLogger
 
+from stream_engine.data.early_signals import leave_at_once, terminal_is_gone
 from stream_engine.service.metrics import Metrics
 from stream_engine.service.prediction_monitor import PredictionMonitor
 from stream_engine.state.published import Published
@@ -110,7 +111,8 @@ class Heartbeat:
 
 class Requests:
     """`stop`: a stop was requested; `snapshot`: why a snapshot was requested ("signal", "drift", "admin"), or "";
-    `paused`: reading is paused; `refits`: kinds that were requested."""
+    `paused`: reading is paused; `refits`: kinds that were requested; `reload`: what SIGHUP asked for is not yet
+    logged; `reloads`: called at SIGHUP, each may only set a flag."""
 
     def __init__(self) -> None:
         self.stop = False
@@ -118,19 +120,36 @@ class Requests:
         self.snapshot = ""
         self.paused = False
         self.refits: set[str] = set()
+        self.reload = False
+        self.reloads: list[Callable[[], object]] = []
 
     @contextmanager
-    def from_signals(self) -> Iterator[None]:
-        """SIGTERM and SIGINT request a stop, SIGUSR1 a snapshot; the previous handlers are restored afterwards."""
+    def from_signals(self, nothing_begun: Callable[[], bool] = bool) -> Iterator[None]:
+        """SIGTERM and SIGINT request a stop, SIGUSR1 a snapshot, SIGHUP a reload, or a stop if the terminal was closed;
+        the previous handlers are restored afterwards.
+
+        A program that `leave_at_once` may end is ended at a stop while `nothing_begun`.
+        """
 
         def stop(number: int, frame: FrameType | None) -> None:
             self.stop, self.stopped_by = True, signal.Signals(number).name
+            if before[number] is leave_at_once and nothing_begun():
+                leave_at_once(number, frame)
 
         def snapshot(number: int, frame: FrameType | None) -> None:
             self.snapshot = "signal"
 
-        handlers = {signal.SIGTERM: stop, signal.SIGINT: stop, signal.SIGUSR1: snapshot}
-        before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
+        def reload(number: int, frame: FrameType | None) -> None:
+            if terminal_is_gone():
+                self.stop, self.stopped_by = True, signal.Signals(number).name
+            self.reload = True
+            for each in self.reloads:
+                each()
+
+        handlers = {signal.SIGTERM: stop, signal.SIGINT: stop, signal.SIGUSR1: snapshot, signal.SIGHUP: reload}
+        before = {number: signal.getsignal(number) for number in handlers}
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
         try:
             yield
         finally:

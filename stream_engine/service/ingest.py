@@ -137,6 +137,12 @@ class InFlight:
             self._flights.clear()
             self._write()
 
+    def give_up(self) -> None:
+        """As `rest`, in a handler of a signal: the lock may be held by the code that it interrupts."""
+        if self._path:
+            with suppress(OSError):
+                os.pwrite(self._file, _NOTHING, 0)
+
     def _write(self) -> None:
         if not self._path:
             return
