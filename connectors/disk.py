@@ -10,6 +10,7 @@ folder.
 import fcntl
 import os
 import shutil
+import stat
 from collections.abc import Callable, Iterable
 
 Path = str | os.PathLike[str]
@@ -86,6 +87,14 @@ class Disk:
     def mkdir(self, path: Path) -> None:
         """Create one directory in an existing one (`FileExistsError`, `FileNotFoundError`)."""
         os.mkdir(path)
+
+
+def is_plain_file(path: Path) -> bool:
+    """Whether this is a file, and no link to one. A pipe would be waited for, a device has no end."""
+    try:
+        return stat.S_ISREG(os.lstat(path).st_mode)
+    except OSError:
+        return False
 
 
 def write_whole(disk: Disk, path: Path, fill: Chunks | Callable[[Path], object], durable: bool = True) -> None:

@@ -20,6 +20,7 @@ import zipfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from connectors.disk import is_plain_file
 from stream_engine.collect.stimuli import Stimuli
 
 PIECE = 256 << 10
@@ -84,7 +85,7 @@ def objects(stimuli: Stimuli) -> Iterator[File]:
         writer.writerow((name, file, shown.text))
     yield "objects.csv", [text.getvalue().encode()]
     for file, path in files.items():
-        if path.exists():
+        if is_plain_file(path):
             yield f"objects/{file}", _pieces(path)
 
 

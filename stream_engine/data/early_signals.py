@@ -64,6 +64,6 @@ def open_missing_descriptors() -> None:
             os.fstat(number)
         except OSError:
             os.open(os.devnull, os.O_RDWR)
-    sys.stdin = sys.stdin or open(0)
-    sys.stdout = sys.stdout or open(1, "w", closefd=False)
-    sys.stderr = sys.stderr or open(2, "w", closefd=False)
+    sys.stdin = sys.stdin or os.fdopen(0)
+    sys.stdout = sys.stdout or os.fdopen(1, "w")
+    sys.stderr = sys.stderr or os.fdopen(2, "w")

@@ -19,6 +19,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
 import structlog
 from structlog.typing import FilteringBoundLogger
@@ -98,6 +99,11 @@ class Heartbeat:
         self.tick()
         return nullcontext() if self.warm else self.long("its first block, which compiles code")
 
+    @property
+    def compiling(self) -> bool:
+        """Whether the first block is at work."""
+        return bool(self._what) and not self.warm
+
     def wedged(self) -> str:
         """Why the loop counts as wedged, in one line; "" while it is alive."""
         silent = time.monotonic() - self._ticked
@@ -140,21 +146,22 @@ class Requests:
             self.snapshot = "signal"
 
         def reload(number: int, frame: FrameType | None) -> None:
-            if terminal_is_gone():
+            if before[number] is not signal.SIG_IGN and terminal_is_gone():  # not under `nohup`
                 self.stop, self.stopped_by = True, signal.Signals(number).name
             self.reload = True
             for each in self.reloads:
                 each()
 
         handlers = {signal.SIGTERM: stop, signal.SIGINT: stop, signal.SIGUSR1: snapshot, signal.SIGHUP: reload}
-        before = {number: signal.getsignal(number) for number in handlers}
+        before: dict[int, Any] = {number: signal.getsignal(number) for number in handlers}
         for number, handler in handlers.items():
             signal.signal(number, handler)
         try:
             yield
         finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
+            for number, former in before.items():
+                if before[signal.SIGTERM] is not leave_at_once:  # else the program is about to end
+                    signal.signal(number, former)
 
 
 class RunFailed(RuntimeError):

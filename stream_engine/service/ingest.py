@@ -140,8 +140,9 @@ class InFlight:
     def give_up(self) -> None:
         """As `rest`, in a handler of a signal: the lock may be held by the code that it interrupts."""
         if self._path:
+            line = _NOTHING if self._known == Note() else msgspec.json.encode(self._known) + _NOTHING
             with suppress(OSError):
-                os.pwrite(self._file, _NOTHING, 0)
+                os.pwrite(self._file, line, 0)
 
     def _write(self) -> None:
         if not self._path:

@@ -19,7 +19,8 @@ from stream_engine.data.standard_streams import LineWriter, TerminalCommands, pr
 
 
 class Output:
-    """Where log lines go, one whole line at a time: standard error, or a file. What cannot be written is lost. `around` is entered for each line, so that progress bars can make room for it."""
+    """Where log lines go, one whole line at a time: standard error, or a file. What cannot be written is
+    lost. `around` is entered for each line, so that progress bars can make room for it."""
 
     def __init__(self) -> None:
         self.around: Callable[[], AbstractContextManager[Any]] = nullcontext
@@ -105,16 +106,14 @@ def configure(format: str = "text", level: str = "info", file: str | None = None
         ending: list[Processor] = [
             structlog.processors.ExceptionRenderer(plain),
             structlog.processors.JSONRenderer(ensure_ascii=False),
-            lambda logger, name, line: printable(line),
+            lambda logger, name, line: printable(str(line)),
         ]
     else:
         plain_traceback = structlog.dev.plain_traceback
         ending = [
             structlog.processors.format_exc_info,
             _printable_values,
-            structlog.dev.ConsoleRenderer(
-                colors=OUTPUT.isatty(), pad_event_to=0, exception_formatter=plain_traceback
-            ),
+            structlog.dev.ConsoleRenderer(colors=OUTPUT.isatty(), pad_event_to=0, exception_formatter=plain_traceback),
         ]
     structlog.configure(
         processors=[*common, *ending],

@@ -235,9 +235,9 @@ def run(
 
 
 def _nothing_begun(run: OpenRun) -> bool:
-    """Whether no record was learned since the start, so that a stop need not wait for code that is being compiled. The
-    records that are being decoded for the first time then crashed nothing."""
-    if run.context.heartbeat.warm:
+    """Whether a stop has nothing to save, and would only wait for the first block, for which code is compiled. Its
+    records, which are not learned, then crashed nothing."""
+    if not run.context.heartbeat.compiling or run.publishing.publisher.changed():
         return False
     run.learning.in_flight.give_up()
     return True
