@@ -159,9 +159,9 @@ class Requests:
         try:
             yield
         finally:
-            for number, former in before.items():
-                if before[signal.SIGTERM] is not leave_at_once:  # else the program is about to end
-                    signal.signal(number, former)
+            if before[signal.SIGTERM] is not leave_at_once:  # else the program is about to end
+                for each, former in before.items():
+                    signal.signal(each, former)
 
 
 class RunFailed(RuntimeError):

@@ -184,11 +184,9 @@ def another_site(method: str, headers: Headers, hosts: Hosts, foreign: bool) -> 
         got = f"{origin} ({site})" if site else str(origin)
         return f"Origin: got {got[:100]}, expected this site; its names are [http] allowed_hosts"
     kept = headers.get("authorization", "").lower().startswith("basic") or "cookie" in headers
-    if method == "POST" and kept and origin is None and site is None and media != "application/json":
-        if "x-requested-with" not in headers:
-            return (
-                "expected Authorization: Bearer TOKEN, Content-Type: application/json, or the header X-Requested-With"
-            )
+    shown = media == "application/json" or not {"origin", "sec-fetch-site", "x-requested-with"}.isdisjoint(headers)
+    if method == "POST" and kept and not shown:
+        return "expected Authorization: Bearer TOKEN, Content-Type: application/json, or a header X-Requested-With"
     return ""
 
 

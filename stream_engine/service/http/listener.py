@@ -43,6 +43,7 @@ IDLE_TIMEOUT = 15.0  # seconds for a whole request, from the connection or from 
 READER_TIMEOUT, SLOWEST = 30.0, 1024  # seconds between looks at a reader; bytes a second that it must take
 LOOK = 0.25  # seconds between looks at all connections
 _RECORD_HEAD, _HANDSHAKE, _LARGEST_RECORD = 5, 22, 1 << 14  # of TLS: bytes, a type of records, bytes
+_NO_TLS = b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\nthis address takes TLS only: https://\n"
 _GRACE = 1.0  # seconds that answers may still take when the run ends
 _BACKLOG = 1024  # connections that the system holds until they are accepted
 
@@ -389,6 +390,9 @@ class Listener:
             await self._readable(accepted)
             head = accepted.recv(wanted, socket.MSG_PEEK)
             if len(head) < wanted or head[0] != _HANDSHAKE:
+                if head.split(b" ")[0].isalpha():  # GET, POST
+                    accepted.recv(HEAD_BYTES)  # what is unread when a connection is closed resets it
+                    accepted.send(_NO_TLS)
                 raise ConnectionError("no ClientHello")
             if wanted > _RECORD_HEAD:
                 break
