@@ -24,6 +24,14 @@ class Disk:
         """Whether something has this name, be it a broken link."""
         return os.path.lexists(path)
 
+    def is_file(self, path: Path) -> bool:
+        """Whether this is a file, or a link to one. A pipe would be waited for, a device has no end."""
+        return os.path.isfile(path)
+
+    def is_folder(self, path: Path) -> bool:
+        """Whether this is a folder, or a link to one."""
+        return os.path.isdir(path)
+
     def listdir(self, path: Path) -> list[str]:
         """The names in a directory, sorted."""
         return sorted(os.listdir(path))
