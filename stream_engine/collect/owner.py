@@ -25,8 +25,9 @@ from stream_engine.collect.line_log import LineLog
 from stream_engine.collect.participant_service import Logs, ParticipantService
 from stream_engine.collect.sessions import Rejection
 from stream_engine.collect.stimuli import LARGEST, TEXT, Stimuli, check_media, check_text
+from stream_engine.data.spreadsheet_cells import shown_row
 from stream_engine.report import page
-from stream_engine.service.http.access import whole_number
+from stream_engine.service.http.access import is_raw, whole_number
 
 Endpoint = Callable[[Request], Awaitable[Response]]
 MOST_LINKS = 10_000
@@ -149,11 +150,11 @@ class Owner:
         workers = named or [f"p{number:04d}" for number in range(1, n_links + 1)]
         base = self._keeper.base(request, self._prefix)
         rows = [(each, self._access.link(base, each, self._people.study.access.worker_from)) for each in workers]
-        return _csv(("worker", "link"), rows)
+        return _csv(("worker", "link"), rows, request)
 
     async def _participants(self, request: Request) -> Response:
         """One row for everybody who was sent a question."""
-        return _csv(*self._people_table())
+        return _csv(*self._people_table(), request)
 
     def _people_table(self) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
         people = self._people
@@ -187,13 +188,14 @@ class Owner:
 
     async def _download(self, request: Request) -> Response:
         """Everything, as one ZIP."""
-        people = _table(*self._people_table()).encode()
+        raw = is_raw(request)
+        people = _table(*self._people_table(), raw).encode()
         study, settings = (msgspec.json.format(msgspec.json.encode(e)) for e in (self._people.study, self._settings))
         files = chain(
             ((name, archive.lines(log.lines())) for name, log in self._files().items()),
             [("participants.csv", [people]), ("study.json", [study]), ("settings.json", [settings])],
-            archive.objects(self._stimuli),
-            archive.exports(self._state),
+            archive.objects(self._stimuli, raw),
+            archive.exports(self._state, raw),
         )
         headers = {"Content-Disposition": f'attachment; filename="study-{self._access.study}.zip"'}
         return StreamingResponse(archive.zipped(files), media_type="application/zip", headers=headers)
@@ -240,15 +242,15 @@ class _Figures(Collector):
         return [counted, *gauges]
 
 
-def _csv(head: tuple[str, ...], rows: list[tuple[Any, ...]]) -> Response:
+def _csv(head: tuple[str, ...], rows: list[tuple[Any, ...]], request: Request) -> Response:
     name = f"{int(time.time())}.csv"
     headers = {"Content-Disposition": f"inline; filename={name}"}
-    return Response(_table(head, rows), media_type="text/csv; charset=utf-8", headers=headers)
+    return Response(_table(head, rows, is_raw(request)), media_type="text/csv; charset=utf-8", headers=headers)
 
 
-def _table(head: tuple[str, ...], rows: list[tuple[Any, ...]]) -> str:
+def _table(head: tuple[str, ...], rows: list[tuple[Any, ...]], raw: bool) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(head)
-    writer.writerows(rows)
+    writer.writerows(rows if raw else map(shown_row, rows))
     return text.getvalue()

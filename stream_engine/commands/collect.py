@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from stream_engine.commands import state_option
-from stream_engine.data.standard_streams import give_up_output
+from stream_engine.data.standard_streams import ReaderGone, give_up_output
 
 
 @click.command("collect")
@@ -80,6 +80,6 @@ def _say(line: str) -> None:
 
     try:
         click.echo(line)
-    except OSError as error:
+    except (OSError, ReaderGone) as error:
         give_up_output()
-        structlog.get_logger().warning("standard output cannot be written", problem=error.strerror)
+        structlog.get_logger().warning("the addresses could not be written", problem=str(error))

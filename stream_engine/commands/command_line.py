@@ -5,12 +5,13 @@ standard output is gone. Errors are one line on standard error (`--debug` shows 
 """
 
 import errno
+import signal
 import sys
 
 import click
 
 from stream_engine.commands import Verbs
-from stream_engine.data.standard_streams import STANDARD_OUTPUT, give_up_output, standard_streams
+from stream_engine.data.standard_streams import STANDARD_OUTPUT, ReaderGone, give_up_output, standard_streams
 
 OUT_OF_MEMORY = "no event was rejected; the next run resumes from the last snapshot; give it more memory"
 NEXT_STEPS = {
@@ -93,12 +94,13 @@ def run_command(arguments: list[str]) -> int:
     with standard_streams():
         try:
             return _run(arguments)
+        except ReaderGone:  # `head` has read enough
+            give_up_output()
+            return 128 + signal.SIGPIPE
         except OSError as error:
             if error.filename != STANDARD_OUTPUT:
                 raise
             give_up_output()
-            if error.errno == errno.EPIPE:  # as programs end that `head` has read enough of
-                return 141
             return _tell(error)
 
 
@@ -114,7 +116,7 @@ def _run(arguments: list[str]) -> int:
     except click.Abort:
         return 130
     except Exception as error:
-        if isinstance(error, OSError) and error.filename == STANDARD_OUTPUT:
+        if isinstance(error, ReaderGone) or (isinstance(error, OSError) and error.filename == STANDARD_OUTPUT):
             raise
         if debug or exit_status(error) is None:
             raise

@@ -1,7 +1,7 @@
 """Standard output and standard error of the commands: text that no terminal obeys and every encoding can hold.
 
 Standard error loses what it cannot write: a full disk, a reader that is gone, or one that does not read ends nothing.
-An error of standard output is that of a file of this name.
+An error of standard output is `ReaderGone`, or that of a file of this name.
 """
 
 import codecs
@@ -103,7 +103,7 @@ class OutputStream(_Stream):
         return _Bytes(self, self._inner.buffer)
 
     def write(self, text: str) -> int:
-        """Write text. Raises OSError about `STANDARD_OUTPUT`."""
+        """Write text. Raises `ReaderGone`, OSError about `STANDARD_OUTPUT`."""
         fitting = self.fit(printable(text))
         with _named():
             self._inner.write(fitting)
@@ -183,10 +183,16 @@ class TerminalCommands:
         return getattr(self._stream, name)
 
 
+class ReaderGone(RuntimeError):
+    """Nobody reads standard output any more, as after `| head`. No OSError: click would end the program."""
+
+
 @contextlib.contextmanager
 def _named() -> Iterator[None]:
     try:
         yield
+    except BrokenPipeError:
+        raise ReaderGone(f"{STANDARD_OUTPUT}: its reader is gone") from None
     except OSError as error:
         raise OSError(error.errno, error.strerror, STANDARD_OUTPUT) from None
 

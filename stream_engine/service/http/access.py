@@ -283,6 +283,11 @@ def whole_number(text: str) -> int | None:
     return int(text) if text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS else None
 
 
+def is_raw(request: Request) -> bool:
+    """Whether `?raw=1` asks for texts in CSV as they are, also those that a spreadsheet would run as formulas."""
+    return request.query_params.get("raw") == "1"
+
+
 class BadBody(ValueError):
     """A body that is not taken; `status` is that of the answer."""
 
