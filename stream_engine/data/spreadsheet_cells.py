@@ -1,6 +1,7 @@
-"""Cells of CSV files that people open in a spreadsheet: a text that it would run as a formula is made one that it shows.
+"""Cells of CSV files that people open in a spreadsheet, which would run some texts as formulas.
 
-Such a text gets an apostrophe before it, as a person would type it. Numbers stay numbers, also -1 and +2.5e3.
+Such a text gets an apostrophe before it, as a person would type it to have it shown. Numbers stay numbers, also -1 and
++2.5e3.
 """
 
 import re

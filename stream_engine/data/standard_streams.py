@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 STANDARD_OUTPUT = "standard output"
+ESCAPE = "stream_engine.escape"  # the name of `_escape` among the error handlers
 PATIENCE = 1000  # milliseconds that a full pipe may take until a line is lost
 # C0 without tab and line feed, DEL, C1, and what reorders the text around it or separates lines
 _OBEYED = (*range(9), *range(11, 32), *range(0x7F, 0xA0), 0x61C, 0x200E, 0x200F, *range(0x2028, 0x202F))
@@ -28,6 +29,17 @@ def printable(text: str) -> str:
     'a\\u001b[2Jb\\u202ec\td'
     """
     return text.translate(_AS_TEXT)
+
+
+def _escape(error: UnicodeError) -> tuple[str, int]:
+    """Characters that an encoding lacks as JSON writes them, so that JSON stays JSON."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    lacking = error.object[error.start : error.end].encode("utf-16-be", "surrogatepass")
+    return "".join(f"\\u{lacking[i : i + 2].hex()}" for i in range(0, len(lacking), 2)), error.end
+
+
+codecs.register_error(ESCAPE, _escape)
 
 
 class LineWriter:
@@ -74,7 +86,7 @@ class _Stream(io.TextIOBase):
     @property
     def errors(self) -> str:  # type: ignore[override]
         """What becomes of characters that the encoding lacks."""
-        return "backslashreplace"
+        return ESCAPE
 
     def fit(self, text: str) -> str:
         """The text without characters that the encoding lacks."""

@@ -112,7 +112,7 @@ class Certificate:
         self._files = certificate, key
         self._seen = self._status()
         self._looked = time.monotonic()
-        self._told: object = None  # the files of which it was logged that they cannot be used
+        self._failed: tuple[object, bool] | None = None  # files that cannot be used, and whether that was logged
         try:
             self.context = self._load()
         except OSError as error:  # ssl.SSLError among them
@@ -132,14 +132,12 @@ class Certificate:
         try:
             self.context = self._load()
         except OSError as error:
-            if self._told not in (None, status):  # at the second look: in between, the other file may come
-                log.warning(
-                    "the TLS files on disk cannot be used; the former certificate stays",
-                    problem=error.strerror or error,
-                )
-            self._told = status
+            if self._failed == (status, False):  # at the second look: in between, the other file may come
+                problem = error.strerror or error
+                log.warning("the TLS files cannot be used; the former certificate stays", problem=problem)
+            self._failed = status, self._failed is not None and self._failed[0] == status
             return
-        self._seen, self._told = status, None
+        self._seen, self._failed = status, None
         log.info("certificate loaded", file=self._files[0])
 
     def _load(self) -> ssl.SSLContext:
