@@ -126,6 +126,7 @@ def _poll(run: OpenRun, source: Source, timeout: float, progress: Bars | None) -
     started = time.monotonic()
     records = source.poll(0.0 if reading.ahead.polls else timeout)
     metrics.poll_seconds.inc(time.monotonic() - started)
+    metrics.commits_refused.inc(source.refused_commits())
     for notice in source.notices():
         run.context.log.warning(notice)
     opened, losses = source.opened(), source.losses()

@@ -61,8 +61,9 @@ class Scripted:
     def connected(self):
         return self.is_connected
 
-    def commit(self, offsets):
+    def commit(self, offsets, committed):
         self.committed.append(dict(offsets))
+        self.tell_committed = committed
 
     def close(self):
         self.is_closed = True
