@@ -15,14 +15,20 @@ import msgspec
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from stream_engine.clustering import admm, partition, similarity_of_snapshot, stability
+from stream_engine.clustering import admm, partition, sdp_by_cvxpy, similarity_of_snapshot, stability
 from stream_engine.clustering.admm import State
 from stream_engine.clustering.cascade import Solution, solve
 from stream_engine.clustering.similarity_of_snapshot import Factored, SimilarityInput
 from stream_engine.clustering.spur import Choice, spur
 from stream_engine.counts.kernels import KERNEL_LIMIT
 from stream_engine.data.available_memory import TooLarge
+<<<<<<< HEAD
 from stream_engine.refits import CannotRefit, Progress, no_progress
+=======
+from stream_engine.refits import CannotRefit, Progress, no_progress, second_solver
+from stream_engine.refits.cluster_verdict import Verdict, halves, not_tested, verdict
+from stream_engine.refits.second_solver import Solver
+>>>>>>> papers
 from stream_engine.state.artifact import Artifact, plain_params
 from stream_engine.state.artifact_schemas import SDP_CLUSTERING
 from stream_engine.state.snapshot import Snapshot
@@ -55,6 +61,7 @@ class Answer(NamedTuple):
     choice: Choice | None  # SPUR's, which chose k
     k_by: str  # "given", "lam" or "spur"
     states: dict[int, State]  # by k, 0: SDP-lambda
+    solver: Solver = "engine"
 
 
 def of_nothing(task: Task) -> Artifact:
@@ -136,6 +143,7 @@ def _report(
         "solved": solution.solved,
         "certified": solution.certified,
         "certified_by": solution.certified_by,
+        "solver": answer.solver,
         "residuals": solution.residuals._asdict(),
         "trace": solution.trace,
         "lam": answer.lam,
@@ -188,7 +196,11 @@ class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     tol : float
         Target gap, relative to <W, X>.
     max_iterations : int
-        Maximum for the solver; if it is reached, the artifact is marked as not certified.
+        Maximum for the solver; if it is reached and cvxpy comes no closer, the artifact is marked as not certified.
+    solver : {'engine', 'cvxpy'}
+        What solves the published program: "engine", or "cvxpy" (Clarabel, an interior-point method) for a second
+        opinion on up to 100 objects (the search for k remains the engine's). If the engine misses
+        the tolerance, cvxpy is tried as well, up to that size.
     min_links : int
         An object with a nonzero similarity to fewer others gets label -1.
     objects : int or tuple of str, optional
@@ -202,6 +214,7 @@ class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     lam: float | None = None
     tol: Annotated[float, msgspec.Meta(gt=0, lt=1)] = 1e-3
     max_iterations: Annotated[int, msgspec.Meta(ge=1)] = 2000
+    solver: Solver = "engine"
     min_links: Annotated[int, msgspec.Meta(ge=1)] = 1
     objects: Annotated[int, msgspec.Meta(ge=2)] | tuple[str, ...] | None = None
     rest: Literal["none", "nearest"] = "none"
@@ -248,8 +261,16 @@ def refit(
             if not len(task.ids):
                 return of_nothing(task)
             starts = admm.warm_states(previous, params, task.ids)
+<<<<<<< HEAD
             answer = _solved(task, starts, progress)
             labels = _labels(task, answer)
+=======
+            said = _verdict(task)
+            watched = second_solver.Watched(progress)
+            answer = _by_solver(task, _solved(task, said, starts, watched), watched)
+            labels = _labels(task, answer, said)
+            stable = _stability(task, said, labels)
+>>>>>>> papers
             if params.rest == "nearest":
                 labels = stability.with_nearest_cluster(labels, task.similarity.W)
         except (TooLarge, similarity_of_snapshot.NoCounts) as error:
@@ -313,6 +334,23 @@ def _solved(task: Task, starts: dict[int, State], progress: Progress) -> Answer:
     else:
         solution = solve_sdp(W, k=choice.k, start=starts.get(choice.k))
     return Answer(solution, choice.k, choice.lam, choice, "spur", _states(at_lam | {choice.k: solution}))
+
+
+def _by_solver(task: Task, answer: Answer, watched: second_solver.Watched) -> Answer:
+    """The same program by cvxpy, where that is asked for, or where it comes closer than the engine."""
+    if answer.k in (1, len(task.ids)):
+        return answer
+    params, given = task.params, {"lam": answer.lam} if answer.k_by == "lam" else {"k": answer.k}
+    solution, solver = second_solver.solved(
+        KIND,
+        params.solver,
+        lambda _: answer.solution,
+        partial(sdp_by_cvxpy.solve, task.restricted(task.similarity.W), tol=params.tol, **given),
+        lambda found: found.certified or watched.ended,
+        watched,
+    )
+    k = int(np.rint(solution.trace)) if answer.k_by == "lam" else answer.k
+    return answer._replace(solution=solution, k=k, solver=solver)
 
 
 def _states(solutions: dict[int, Solution]) -> dict[int, State]:
