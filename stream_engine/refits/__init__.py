@@ -26,6 +26,7 @@ REFITS = {
     "classify": "stream_engine.refits.classify",
     "dimensions": "stream_engine.refits.dimensions",
     "sdp_clustering": "stream_engine.refits.sdp_clustering",
+    "alignment": "stream_engine.refits.alignment",
     "embedding": "stream_engine.refits.embedding",
     "kernel_learning": "stream_engine.refits.kernel_learning",
     "partial_order_embedding": "stream_engine.refits.partial_order_embedding",
