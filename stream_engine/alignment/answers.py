@@ -67,7 +67,9 @@ def _by_objects(found: Evidence, who: np.ndarray, workers: np.ndarray, hashes: n
     draw = (mix64(content) >> np.uint64(11)) / float(1 << 53)
     who = who[at].astype(np.int32)
     unit = unit.reshape(-1)
-    return found._replace(unit=unit, draw=draw, worker=who, worker_hash=workers, complete=False, together=None, fair=None)
+    return found._replace(
+        unit=unit, draw=draw, worker=who, worker_hash=workers, complete=False, together=None, fair=None
+    )
 
 
 class Units(NamedTuple):

@@ -16,7 +16,8 @@ import numpy as np
 from stream_engine.alignment import answers as tested_answers
 from stream_engine.alignment import transforms
 from stream_engine.alignment.answers import Accuracy, Units
-from stream_engine.alignment.feature_sets import MEASURES, FeatureSet, Points
+from stream_engine.alignment.feature_sets import MEASURES, METRIC, FeatureSet, Points
+from stream_engine.alignment.feature_sets import RESERVED as ALL
 from stream_engine.alignment.transforms import Answers
 from stream_engine.evaluation import cross_fit, held_out
 from stream_engine.evaluation.cross_fit import CLEAR, FOLDS
@@ -24,12 +25,10 @@ from stream_engine.evaluation.judgement_folds import CHOOSE, FIT, Evidence, aske
 from stream_engine.evaluation.similarities import differences
 
 RIDGES = (10.0, 1.0, 0.1, 0.01, 0.001)  # in units of what all answers tell about a parameter, on average
-METRIC = MEASURES[:2]  # measures whose order is that of a distance between points
 FITTED, CHOOSING = 300_000, 100_000  # answers that one fit has, and that choose, at most
 TIE = 1e-9  # of the largest similarity: below it, two are equal
 THREADS = 2
 AS_IS, WEIGHTS, LINEAR = "as it is", "weights", "linear map"
-ALL = "all sets"
 
 
 class Setting(NamedTuple):

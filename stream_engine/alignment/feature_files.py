@@ -6,7 +6,6 @@
 
 import json
 import math
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -50,27 +49,6 @@ class FeatureTable(NamedTuple):
     file: str = ""
 
 
-def parsed(texts: tuple[str, ...], names: str | None) -> dict[str, FeatureSpec]:
-    """Sets of a command line, `[NAME=]FILE[:ARRAY]`; `names` is the file of names of all that have none. The name of a
-    set is that of its file by default. Raises `BadFeatures`.
-
-    >>> parsed(("clip=a.npz:image", "b.csv"), None)["clip"].array
-    'image'
-    """
-    specs: dict[str, FeatureSpec] = {}
-    for text in texts:
-        name, equals, file = text.rpartition("=")
-        array = None
-        if not file.lower().endswith(SUFFIXES) and ":" in file:
-            file, _, array = file.rpartition(":")
-        name = name if equals else Path(file).stem
-        if name in specs:
-            raise BadFeatures(f"features {name!r}: got two sets with this name; next: NAME={file}")
-        mapped = file.lower().endswith((".npy", ".npz", ".safetensors"))
-        specs[name] = FeatureSpec(file, names if mapped else None, array)
-    return specs
-
-
 def read(name: str, spec: FeatureSpec) -> FeatureTable:
     """A set by the suffix of its file. Raises `BadFeatures`."""
     path = Path(spec.file)
@@ -82,7 +60,7 @@ def read(name: str, spec: FeatureSpec) -> FeatureTable:
             raise BadKernel(f"got a file ending in {path.suffix!r}; expected {', '.join(SUFFIXES)}")
         if suffix in (".npy", ".safetensors"):
             values = _mapped_numpy(path) if suffix == ".npy" else _mapped_tensor(path, spec.array)
-            return _checked(_names(path, spec), values, path.name)
+            return checked(_names(path, spec), values, path.name)
         free = available_memory.available()
         if free is not None and 4 * path.stat().st_size > free:
             raise BadKernel(
@@ -95,7 +73,7 @@ def read(name: str, spec: FeatureSpec) -> FeatureTable:
         )
         if table.names is None:
             raise _nameless(path)
-        return _checked(table.names, table.values, path.name)
+        return checked(table.names, table.values, path.name)
     except BadKernel as error:
         raise BadFeatures(f"features {name!r} ({path.name}): {error}") from None
 
@@ -160,35 +138,10 @@ def _nameless(path: Path) -> BadKernel:
     return BadKernel(f"no names of the rows; next: --names FILE, or {path.stem}.txt beside it, one name per line")
 
 
-def _checked(names: list[str], values: np.ndarray, file: str) -> FeatureTable:
+def checked(names: list[str], values: np.ndarray, file: str) -> FeatureTable:
+    """The table of names and numbers. Raises `BadKernel`."""
     if values.dtype.kind not in "fiub" or values.ndim != 2:
         raise BadKernel(f"got {values.dtype} with shape {values.shape}; expected numbers with two axes")
     if len(names) != len(values):
         raise BadKernel(f"got {len(names):,} names for {len(values):,} rows; expected one name per row")
     return FeatureTable(names, values, file)
-
-
-def from_memory(name: str, given: Any, names: list[str] | None) -> FeatureTable:
-    """A set of arrays or of a data frame: {object: vector}, a pandas frame by its index, another frame by its first
-    column, or an array with `names`. Raises `BadFeatures`."""
-    try:
-        if isinstance(given, FeatureTable):
-            return given
-        if isinstance(given, Mapping):
-            return _checked([str(each) for each in given], np.array([*given.values()]), "")
-        if hasattr(given, "iloc"):  # pandas
-            numbers = given.to_numpy()
-            if numbers.dtype.kind in "fiub" and not (given.index.dtype.kind in "iu" and names is None):
-                return _checked(names or [str(each) for each in given.index], numbers, "")
-        if hasattr(given, "__arrow_c_stream__") or hasattr(given, "iloc"):
-            from pyarrow import table as arrow_table
-
-            held = arrow_table(given) if not hasattr(given, "iloc") else arrow_table(dict(given.items()))
-            columns = [held.column(at).to_numpy(zero_copy_only=False) for at in range(1, held.num_columns)]
-            values = np.stack(columns, axis=1) if columns else np.empty((len(held), 0))
-            return _checked([str(each) for each in held.column(0).to_pylist()], values, "")
-        if names is None:
-            raise BadKernel("got an array without names; next: names=[...] in row order, a data frame, or a dict")
-        return _checked(names, np.asarray(given), "")
-    except (BadKernel, ValueError, TypeError) as error:
-        raise BadFeatures(f"features {name!r}: {error}") from None

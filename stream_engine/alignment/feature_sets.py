@@ -10,6 +10,7 @@ import numpy as np
 from stream_engine.alignment.feature_files import BadFeatures, FeatureTable
 
 MEASURES = ("cosine", "euclidean", "dot product")
+METRIC = MEASURES[:2]  # those whose order is that of a distance between points
 EXACT = 200_000_000  # n * n * d, up to which numbers have 64 bits
 BLOCK = 1 << 22  # cells of a mapped file that are looked at at once
 LEAST = 3  # objects
@@ -71,6 +72,9 @@ def squared_distances(x: np.ndarray) -> np.ndarray:
     return np.maximum(own[:, None] + own[None, :] - 2.0 * gram, 0.0)
 
 
+RESERVED = "all sets"  # what the combination is called
+
+
 class Joined(NamedTuple):
     """The sets over the objects that all of them have: object c of them is `ids[c]` of the snapshot."""
 
@@ -84,6 +88,8 @@ def joined(tables: Mapping[str, FeatureTable], objects: Sequence[str]) -> Joined
     whose dimensions are all constant."""
     rows, how = {}, {}
     for name, table in tables.items():
+        if not name or name == RESERVED or set(name) & set("/\\\0"):
+            raise BadFeatures(f"features {name!r}: expected another name of the set, without slashes, next: NAME=FILE")
         rows[name], how[name] = _rows(name, table, objects)
         _drop_empty(name, table, rows[name], objects)
     known = np.logical_and.reduce([row >= 0 for row in rows.values()])

@@ -61,9 +61,7 @@ def information(x: np.ndarray, answers: Answers, linear: bool) -> np.ndarray:
     return told.astype(np.float64) / len(rows)
 
 
-def weights(
-    x: np.ndarray, answers: Answers, ridges: Sequence[float], gain: float = GAIN
-) -> Iterator[np.ndarray]:
+def weights(x: np.ndarray, answers: Answers, ridges: Sequence[float], gain: float = GAIN) -> Iterator[np.ndarray]:
     """(d,) weights for each ridge, each begun at the one before."""
     total, told = float(answers.times.sum()), information(x, answers, False)
     w = np.full(x.shape[1], max(slope(x, answers), SLOPE))
@@ -81,9 +79,7 @@ def weights(
         yield w
 
 
-def linear_maps(
-    z: np.ndarray, answers: Answers, ridges: Sequence[float], gain: float = GAIN
-) -> Iterator[np.ndarray]:
+def linear_maps(z: np.ndarray, answers: Answers, ridges: Sequence[float], gain: float = GAIN) -> Iterator[np.ndarray]:
     """(p, p) maps W of points z (n, p) for each ridge, each begun at the one before."""
     total, p = float(answers.times.sum()), z.shape[1]
     begin = max(slope(z, answers), SLOPE)
@@ -132,7 +128,17 @@ def combination(columns: np.ndarray, answers: Answers) -> np.ndarray:
     """(A,) weights mu >= 0 of sets, whose excess d(i, j) - d(k, l) is `columns` (m, A): RCKL-MKL, solved to a relative
     dual gap of 1e-4."""
     none = np.empty(0)
-    problem = Problem(int(answers.rows.max()) + 1, answers.rows, answers.times, "ste", (), none, none, columns, np.ones(columns.shape[1]))
+    problem = Problem(
+        int(answers.rows.max()) + 1,
+        answers.rows,
+        answers.times,
+        "ste",
+        (),
+        none,
+        none,
+        columns,
+        np.ones(columns.shape[1]),
+    )
     largest = max(rckl.largest_lambdas(problem)[1], 1e-300)
     problem = problem._replace(column_cost=np.full(columns.shape[1], SMALL * largest))
     return factored.solve(problem, None, None, GAP, 2000, lambda done, total, **figures: None).point.mu

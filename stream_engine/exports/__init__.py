@@ -47,6 +47,7 @@ EXPORTS = {
     "models": "stream_engine.exports.models:models",
     "evidence": "stream_engine.exports.evidence:evidence",
     "questions": "stream_engine.exports.evidence:questions",
+    "alignment_participants": "stream_engine.refits.alignment:participants",
 }
 # export -> the kinds of artifacts that it is of; `kernel` has one file for each
 OF_REFITS = {
@@ -68,9 +69,12 @@ TABLES = {
     "cluster_verdict": "clusters",
     "cluster_numbers": "clusters",
     "dimension_quality": "dimensions",
+    "transform": "alignment",
+    "alignment_objects": "alignment",
+    "alignment_questions": "alignment",
 }
 # about people: written only when named, never served over HTTP
-ON_REQUEST = frozenset({"workers", "participants", "judgements"})
+ON_REQUEST = frozenset({"workers", "participants", "judgements", "alignment_participants"})
 # for which the reliability of workers is estimated each time: written only when named
 FITTED_ANEW = frozenset({"adds3_trusted", "triplet_counts_trusted"})
 # a row for each question that was asked, gigabytes of many: written only when named

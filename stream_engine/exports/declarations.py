@@ -499,6 +499,24 @@ TABLES: Mapping[str, Columns] = {
         **_DIMENSION_QUALITY,
         "objects": text("the objects with the largest weights, separated by semicolons"),
     },
+    "alignment_objects": {
+        "object": OBJECT,
+        "answers": number("number of tested answers that name it", "i"),
+        "accuracy": number("share of them that the best row of `alignment` predicts"),
+        "agreement": number("share of them that agree with most other answers to the same question"),
+    },
+    "alignment_questions": {
+        "near_?": text("the pair that most people judge more similar"),
+        "far_?": text("the pair that the best row of `alignment` predicts; of a triplet, `near_i` is the anchor"),
+        "agree": number("number of answers with the majority", "i"),
+        "disagree": number("number of answers against it", "i"),
+        "log_odds": number("predicted log odds of the majority's answer"),
+    },
+    "alignment_participants": {
+        "participant": text("name of the participant"),
+        "answers": number("number of tested answers", "i"),
+        "accuracy_*": number("share of them that the set predicts as it is"),
+    },
     "kernel_weights": {
         "object": OBJECT,
         "*": number("weight in each auxiliary kernel (McFee & Lanckriet 2011, fig. 8)"),

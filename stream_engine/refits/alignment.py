@@ -6,7 +6,7 @@ have. The artifact holds the transform of each set with the lowest log loss on u
 of them for objects that nobody compared.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -14,12 +14,12 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from stream_engine.alignment import answers as tested_answers
-from stream_engine.alignment import evaluation
+from stream_engine.alignment import transforms
 from stream_engine.alignment.evaluation import ALL, AS_IS, Evaluated, Models, Prediction, moved
-from stream_engine.alignment.feature_files import BadFeatures, FeatureSpec, FeatureTable, read
-from stream_engine.alignment.feature_sets import MEASURES, FeatureSet, Joined, joined
+from stream_engine.alignment.feature_files import FeatureSpec, FeatureTable, read
+from stream_engine.alignment.feature_sets import MEASURES, METRIC, FeatureSet, Joined, joined
 from stream_engine.data.packed_names import pack_names, unpack_names
-from stream_engine.evaluation import held_out, judgement_folds
+from stream_engine.evaluation import held_out
 from stream_engine.evaluation.held_out import HeldOut
 from stream_engine.evaluation.judgement_folds import Evidence, judgements_of
 from stream_engine.evaluation.participants import wilson
@@ -54,9 +54,12 @@ AXES = {
 }
 REQUIRED = ("points", "known", "more_points", "more_utf8", "more_offsets")
 EXPORTED = {
-    "set": array("r", "U", "feature set"),
-    "*": array("x | x, y", "iufbU", "see the columns of the table `alignment`, and `transform`"),
+    "*.varies": array("", "b", "dimensions of the file that vary over the objects; the others are left out"),
+    "*.mean": array("", "f", "mean of the objects, after scaling to length 1 if cosine"),
+    "*.map": array("", "f", "what multiplies the differences from the mean: a factor for each dimension, or a matrix"),
+    "*.cosine": figure("whether rows are scaled to length 1 first"),
 }
+QUESTION, VOTES = ("near_i", "near_j", "far_i", "far_j"), ("agree", "disagree")
 COLUMNS = {
     "set": text("feature set; `all sets` is their combination; empty: chance, noise ceiling, and the map"),
     "transform": text("measure of similarity, or what was learned: weights, linear map, combination"),
@@ -160,18 +163,14 @@ def aligned(
         return _artifact(snapshot, params, seed, sets, made, float(whole.times.sum()))
 
 
-def _artifact(
-    snapshot: Snapshot, params: Params, seed: int, sets: Joined, made: Evaluated, answers: float
-) -> Artifact:
+def _artifact(snapshot: Snapshot, params: Params, seed: int, sets: Joined, made: Evaluated, answers: float) -> Artifact:
     found, models = made.found, made.models
     ceiling = held_out.ceiling(found._replace(votes=None) if len(sets.ids) < len(snapshot.objects) else found)
     rows = _rows(made)
     best, arrays = _transforms(snapshot, made, rows)
     arrays |= _failures(snapshot, sets, made, rows) | _participants(snapshot, made)
     predicted = made.by_response.get((best["set"], best["transform"]))
-    figures = predicted and held_out.figures(
-        predicted.margin, 1.0, found.times[predicted.at], found.unit[predicted.at]
-    )
+    figures = predicted and held_out.figures(predicted.margin, 1.0, found.times[predicted.at], found.unit[predicted.at])
     report = {
         "objects": len(snapshot.objects),
         "with_features": len(sets.ids),
@@ -270,17 +269,28 @@ def best_row(rows: list[dict[str, Any]]) -> dict[str, Any]:
     return max(rows, key=lambda row: figure_of(row, "accuracy") or 0.0)
 
 
-def _failures(
-    snapshot: Snapshot, sets: Joined, made: Evaluated, rows: list[dict[str, Any]]
-) -> dict[str, np.ndarray]:
+def as_is_row(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """The best of those in which nothing was learned."""
+    return best_row([row for row in rows if row["transform"] in MEASURES])
+
+
+def too_good(report: Mapping[str, Any]) -> str:
+    """A set that predicts more as it is, by its whole interval, than any model can that was not made from the answers;
+    "" for none."""
+    row, ceiling = as_is_row(report["rows"]), figure_of(report, "ceiling", "at_most")
+    low = figure_of(row, "low")
+    return row["set"] if ceiling is not None and low is not None and low > ceiling else ""
+
+
+def _failures(snapshot: Snapshot, sets: Joined, made: Evaluated, rows: list[dict[str, Any]]) -> dict[str, np.ndarray]:
     """By object, how often the best row is right and how far people agree; and the questions with a clear majority
     against it, the most likely ones first."""
     found, models, row = made.found, made.models, best_row(rows)
     if row["transform"] in MEASURES:
         of = next(each for each in models.sets if each.name == row["set"])
         setting = made.settings[models.sets.index(of)]
-        measure = row["transform"] if row["transform"] in evaluation.METRIC else setting.measure
-        margin = evaluation.transforms.margins(models.points(of, measure).x, found.rows)
+        measure = row["transform"] if row["transform"] in METRIC else setting.measure
+        margin = transforms.margins(models.points(of, measure).x, found.rows)
         right = 0.5 * models.right[row["set"], row["transform"]]
         prediction = Prediction(np.arange(len(found.rows)), margin, 0)
     else:
@@ -352,9 +362,12 @@ def table(published: Published) -> dict[str, list[Any]]:
         others.append({"transform": "noise ceiling", "accuracy": ceiling})
     own = figure_of(embedding.report, "accuracy") if embedding else None
     if embedding is not None and own is not None:
-        told = {"log_loss": figure_of(embedding.report, "log_loss"), "answers": embedding.report["held_out_comparisons"]}
-        error = figure_of(embedding.report, "standard_error")
-        told |= {} if error is None else {"standard_error": error, "low": own - 1.96 * error, "high": own + 1.96 * error}
+        told = {
+            "log_loss": figure_of(embedding.report, "log_loss"),
+            "answers": embedding.report["held_out_comparisons"],
+        }
+        if (error := figure_of(embedding.report, "standard_error")) is not None:
+            told |= {"standard_error": error, "low": own - 1.96 * error, "high": min(own + 1.96 * error, 1.0)}
         others.append({"transform": "map", "accuracy": own, **told})
     rows = []
     for row in report["rows"]:
@@ -386,13 +399,44 @@ def left_of(accuracy: float, of_map: float | None, ceiling: float | None) -> flo
 
 
 def export(published: Published) -> dict[str, Content]:
-    """`alignment`: a row for each set and transform; `transform`: of each set S the arrays S.mean, S.map, S.varies,
-    S.cosine, by which features become coordinates; `alignment_objects`, `alignment_questions`."""
+    """Tables alignment, alignment_objects and alignment_questions; and of each set S the arrays S.varies, S.mean, S.map
+    and S.cosine of `transform`: coordinates are (x[varies], of length 1 if cosine, - mean) @ map, or * map of one
+    axis."""
+    artifact, names = artifact_of(published, KIND), published.known.get(KIND, published.snapshot.objects)
+    arrays, transform = artifact.arrays, {}
+    for at, each in enumerate(artifact.report["predicts"]["sets"]):
+        transform |= {f"{each['set']}.{key}": arrays[f"{key}_{at}"] for key in ("varies", "mean", "map")}
+        transform[f"{each['set']}.cosine"] = np.array(each["measure"] == "cosine")
+    tables = {KIND: table(published), **object_tables(artifact, names)}
+    return {"transform": Content(transform, tables)}
+
+
+def object_tables(artifact: Artifact, names: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """Where it fails: by object, those first on which the best row is right least often, and by question."""
+    arrays = artifact.arrays
+    kept = np.flatnonzero(arrays["object_answers"] > 0)
+    kept = kept[np.argsort(arrays["object_accuracy"][kept], kind="stable")]
+    agreement = arrays["object_agreement"][kept]
+    objects = {
+        "object": [names[i] for i in kept.tolist()],
+        "answers": arrays["object_answers"][kept].astype(np.int64),
+        "accuracy": arrays["object_accuracy"][kept],
+        "agreement": np.where(agreement < 0, np.nan, agreement),
+    }
+    questions: dict[str, Any] = {
+        head: [names[i] for i in column.tolist()] for head, column in zip(QUESTION, arrays["questions"].T)
+    }
+    questions |= {head: column.astype(np.int64) for head, column in zip(VOTES, arrays["question_votes"].T)}
+    return {"alignment_objects": objects, "alignment_questions": questions | {"log_odds": arrays["question_margin"]}}
+
+
+def participants(published: Published) -> dict[str, Content]:
+    """Table alignment_participants: the accuracy of each set, as it is, on the answers of each participant."""
     artifact = artifact_of(published, KIND)
-    columns = table(published)
-    transform: dict[str, np.ndarray] = {}
-    for number, each in enumerate(artifact.report["predicts"]["sets"]):
-        name = each["set"]
-        transform |= {f"{name}.{key}": artifact.arrays[f"{key}_{number}"] for key in ("mean", "map", "varies")}
-        transform[f"{name}.cosine"] = np.array(each["measure"] == "cosine")
-    return {KIND: Content({}, {KIND: columns}), "transform": Content(transform)}
+    arrays, sets = artifact.arrays, [each["set"] for each in artifact.report["predicts"]["sets"]]
+    columns: dict[str, Any] = {
+        "participant": list(unpack_names(arrays["participant_utf8"], arrays["participant_offsets"])),
+        "answers": arrays["participant_answers"].astype(np.int64),
+    }
+    columns |= {f"accuracy_{name}": each for name, each in zip(sets, arrays["participant_accuracy"].T)}
+    return {"alignment_participants": Content(tables={"alignment_participants": columns})}
