@@ -2,8 +2,9 @@
 trusted.
 
 Responses, participants and questions are units: answers to one question are right or wrong together, and so are those
-of one response and, to some degree, those of one participant. The variance is that of two-way clusters (Cameron, Gelbach
-& Miller 2011), participants and questions, and at least that over each of the three alone; the interval is Student's.
+of one response and, to some degree, those of one participant. The variance is that of two-way clusters, participants
+and questions (Cameron, Gelbach & Miller 2011), and at least that over each of the three alone; the interval is
+Student's.
 """
 
 from typing import NamedTuple

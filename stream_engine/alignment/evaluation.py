@@ -210,16 +210,16 @@ class Evaluated:
                     told.append((tested, models.fit(~tested, settings, tested)))
             progress(number + 1, total)
         self.by_response = _together(told)
-        told, self.settings = [], None
+        told, chosen = [], None
         for number, fold in enumerate(folds):
             settings = models.choose(fold.training, fold.validation)
-            self.settings = self.settings or settings
+            chosen = chosen or settings
             if fold.tested.any() and fold.outside.any():
                 told.append((fold.tested, models.fit(fold.outside, settings, fold.tested)))
             progress(len(planned) + number + 1, total)
         self.by_object = _together(told)
-        if self.settings is None:
-            self.settings = models.choose(*(planned[0].part[found.unit] == each for each in (FIT, CHOOSE)))
+        first = planned[0].part[found.unit]
+        self.settings = chosen or models.choose(first == FIT, first == CHOOSE)
 
     @cached_property
     def units(self) -> Units:

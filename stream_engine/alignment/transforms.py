@@ -6,9 +6,9 @@
     combination  d = sum_s mu_s d_s over sets, mu >= 0: RCKL-MKL with the STE loss (Heim et al. 2014, eq. 6)
 
 Minimised is the log loss of all answers plus the penalty. Without a penalty, weights are a logistic regression on
-differences of squared differences, without intercept. Both penalties shrink to the features as they are, with one slope
-(Muttenthaler et al. 2023 shrink linear maps so), not to 0: with few answers, learning changes little. The map is learned
-on the leading principal components. An iteration is O(n^2 d + m): distances come from Gram matrices.
+differences of squared differences, without intercept. Both penalties shrink to the features as they are times one
+factor, not to 0 (Muttenthaler et al. 2023 shrink linear maps so): with few answers, learning changes little. The map is
+learned on the leading principal components. An iteration is O(n^2 d + m): distances come from Gram matrices.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -127,18 +127,8 @@ def components(x: np.ndarray) -> np.ndarray:
 def combination(columns: np.ndarray, answers: Answers) -> np.ndarray:
     """(A,) weights mu >= 0 of sets, whose excess d(i, j) - d(k, l) is `columns` (m, A): RCKL-MKL, solved to a relative
     dual gap of 1e-4."""
-    none = np.empty(0)
-    problem = Problem(
-        int(answers.rows.max()) + 1,
-        answers.rows,
-        answers.times,
-        "ste",
-        (),
-        none,
-        none,
-        columns,
-        np.ones(columns.shape[1]),
-    )
+    n, none, cost = int(answers.rows.max()) + 1, np.empty(0), np.ones(columns.shape[1])
+    problem = Problem(n, answers.rows, answers.times, "ste", (), none, none, columns, cost)
     largest = max(rckl.largest_lambdas(problem)[1], 1e-300)
-    problem = problem._replace(column_cost=np.full(columns.shape[1], SMALL * largest))
+    problem = problem._replace(column_cost=SMALL * largest * cost)
     return factored.solve(problem, None, None, GAP, 2000, lambda done, total, **figures: None).point.mu

@@ -28,10 +28,9 @@ def _table(name: str, given: Any, names: list[str] | None) -> FeatureTable:
             return read(name, FeatureSpec(str(given)))
         if isinstance(given, Mapping):
             return checked([str(each) for each in given], np.array([*given.values()]), "")
-        index = getattr(given, "index", None)
-        if hasattr(given, "iloc") and index.dtype.kind not in "iu":  # of pandas
-            return checked([str(each) for each in index], given.to_numpy(), "")
-        if not hasattr(given, "shape") or not isinstance(given, np.ndarray):
+        if hasattr(given, "iloc") and given.index.dtype.kind not in "iu":  # of pandas
+            return checked([str(each) for each in given.index], given.to_numpy(), "")
+        if not isinstance(given, np.ndarray):
             table = columns_of(given)
             columns = [table.take(head).to_numpy(zero_copy_only=False) for head in table.names]
             if names is None:

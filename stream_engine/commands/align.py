@@ -8,6 +8,7 @@ from typing import Any
 import click
 import msgspec
 
+from stream_engine.alignment.feature_files import SUFFIXES, BadFeatures, FeatureSpec
 from stream_engine.commands import snapshot_option
 from stream_engine.commands.input_options import no_answers, reading_options, settings_of
 from stream_engine.commands.inspect import short

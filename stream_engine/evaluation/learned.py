@@ -76,8 +76,8 @@ def of_embedding(artifact: Artifact) -> Probability:
 
 
 def of_features(published: Published) -> tuple[Probability, tuple[str, ...]] | None:
-    """By an artifact of the refit `alignment`, and the names of the objects that nobody compared, whose ids follow those
-    of the snapshot; None without one."""
+    """By an artifact of the refit `alignment`, and the names of the objects that nobody compared, whose ids follow
+    those of the snapshot; None without one."""
     artifact = published.artifacts.get(FEATURES)
     if artifact is None:
         return None

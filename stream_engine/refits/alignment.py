@@ -188,12 +188,12 @@ def _artifact(snapshot: Snapshot, params: Params, seed: int, sets: Joined, made:
 def _rows(made: Evaluated) -> list[dict[str, Any]]:
     """A row for each set and what is done with it: JSON values."""
     models, rows = made.models, []
-    mixture = models.mixture(made.settings) if len(models.sets) > 1 else [None]
+    mixture = models.mixture(made.settings).tolist() if len(models.sets) > 1 else [1.0]
     for of, setting, weight in zip(models.sets, made.settings, mixture):
         for measure in MEASURES:
             row = {"set": of.name, "transform": measure, **made.as_is(of.name, measure)._asdict()}
             if measure == setting.measure:
-                row |= _learned(made, (of.name, AS_IS), True) | {"weight": None if weight is None else float(weight)}
+                row |= _learned(made, (of.name, AS_IS), True) | {"weight": weight}
                 if (adds := made.adds(of.name)) is not None:
                     row |= {"adds": adds.accuracy, "adds_standard_error": adds.standard_error}
             rows.append(row)
@@ -219,32 +219,28 @@ def _transforms(
 ) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """Which set and transform predict, and the arrays of all sets."""
     models, every = made.models, made.models.answers(np.ones(len(made.found.rows), bool))
-    chosen, arrays = [], {}
-    for number, (of, setting) in enumerate(zip(models.sets, made.settings)):
-        losses = {
-            AS_IS if row["transform"] == setting.measure else row["transform"]: _loss(row)
-            for row in rows
-            if row["set"] == of.name and (row["transform"] in models.kinds or row["transform"] == setting.measure)
-        }
-        kind = min(losses, key=lambda each: losses[each])
+    chosen: list[dict[str, str]] = []
+    losses, arrays = [], dict[str, np.ndarray]()
+    for at, (of, setting) in enumerate(zip(models.sets, made.settings)):
+        kinds = dict.fromkeys(models.kinds, np.inf)
+        for row in rows:
+            if row["set"] == of.name and (kind := AS_IS if "weight" in row else row["transform"]) in kinds:
+                kinds[kind] = _loss(row)
+        kind = min(kinds, key=lambda each: kinds[each])
         points, by = models.points(of, setting.measure), models.transformed(kind, of, setting, every)
-        arrays |= {f"mean_{number}": points.mean, f"map_{number}": by * points.scale, f"varies_{number}": of.varies}
-        chosen.append(
-            {"set": of.name, "number": number, "transform": kind, "measure": setting.measure, "loss": losses[kind]}
-        )
-    best = min(chosen, key=lambda each: each["loss"])
-    of, points = models.sets[best["number"]], models.points(models.sets[best["number"]], best["measure"])
-    by, table = arrays[f"map_{best['number']}"] / points.scale, of.table
+        arrays |= {f"mean_{at}": points.mean, f"map_{at}": by * points.scale, f"varies_{at}": of.varies}
+        chosen.append({"set": of.name, "transform": kind, "measure": setting.measure})
+        losses.append(kinds[kind])
+    best = int(np.argmin(losses))
+    of, points = models.sets[best], models.points(models.sets[best], chosen[best]["measure"])
+    by, table, known = arrays[f"map_{best}"] / points.scale, of.table, of.row >= 0
     place = np.zeros((len(snapshot.objects), by.shape[-1]), np.float32)
-    known = of.row >= 0
     place[known] = moved(points.of(_values(of, of.row[known])), by)
-    others = np.setdiff1d(np.arange(len(table.names)), of.row[known])[: CELLS // max(by.shape[-1], of.varies.sum())]
+    others = np.setdiff1d(np.arange(len(table.names)), of.row[known])[: CELLS // int(of.varies.sum())]
     values = _values(of, others)
     others, values = others[finite := np.isfinite(values).all(axis=1)], values[finite]
-    best = {key: each for key, each in best.items() if key not in ("loss", "number")}
-    best |= {"sets": [{key: each[key] for key in ("set", "transform", "measure")} for each in chosen]}
     more = pack_names([table.names[i] for i in others.tolist()])
-    return best | {"not_compared": len(others)}, arrays | {
+    return {**chosen[best], "sets": chosen, "not_compared": len(others)}, arrays | {
         "points": place,
         "known": known,
         "more_points": moved(points.of(values), by).astype(np.float32),
@@ -335,7 +331,8 @@ def _participants(snapshot: Snapshot, made: Evaluated) -> dict[str, np.ndarray]:
         np.bincount(worker[named], (0.5 * found.times * models.right[of.name, each.measure])[named], len(count))
         for of, each in zip(models.sets, made.settings)
     ]
-    told = [participants[i] for i in enough.tolist()] if (participants := _names(snapshot, found)) else []
+    names = _names(snapshot, found)
+    told = [names[i] for i in enough.tolist()]
     return {
         "participant_accuracy": np.stack(shares, axis=1)[enough] / count[enough, None],
         "participant_answers": count[enough],
@@ -403,7 +400,8 @@ def export(published: Published) -> dict[str, Content]:
     and S.cosine of `transform`: coordinates are (x[varies], of length 1 if cosine, - mean) @ map, or * map of one
     axis."""
     artifact, names = artifact_of(published, KIND), published.known.get(KIND, published.snapshot.objects)
-    arrays, transform = artifact.arrays, {}
+    arrays = artifact.arrays
+    transform: dict[str, np.ndarray] = {}
     for at, each in enumerate(artifact.report["predicts"]["sets"]):
         transform |= {f"{each['set']}.{key}": arrays[f"{key}_{at}"] for key in ("varies", "mean", "map")}
         transform[f"{each['set']}.cosine"] = np.array(each["measure"] == "cosine")

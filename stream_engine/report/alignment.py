@@ -1,4 +1,4 @@
-"""Your features: how well each set predicts the answers, as it is and after learning, what is left, and where it fails."""
+"""Your features: how well each set predicts the answers, as it is and after learning; what is left; where it fails."""
 
 from typing import Any
 
@@ -24,8 +24,8 @@ TITLE = "Your features"
 TOP = 12  # objects and questions that are listed
 STEPS = ("as it is", "weights", "linear map", "weights, new objects", "map, new objects")
 ABOUT = (
-    "As it is: cosine, Euclidean distance, dot product. Weights, linear map: learned, tested on held-out responses; new "
-    "objects: tested on objects that were not learned from. Left: share of the gap to the noise ceiling that the map of "
+    "As it is: cosine, Euclidean distance, dot product. Weights, linear map: learned, tested on held-out responses. By "
+    "object: tested on objects that were not learned from. Left: share of the gap to the noise ceiling that the map of "
     "the answers alone closes."
 )
 OBJECTS = "Objects on which the best row is right least often. Agreement: with most others who answered the same."
@@ -105,10 +105,9 @@ def _interval(row: dict[str, Any]) -> str:
 def _notes(artifact: Artifact) -> tuple[str, ...]:
     """What else was found about the sets, and for whom."""
     told, report = [], artifact.report
-    if constant := [
-        f"{each['name']} {each['constant_dimensions']}" for each in report["sets"] if each["constant_dimensions"]
-    ]:
-        told.append(f"Constant dimensions, left out: {', '.join(constant)}.")
+    if constant := [each for each in report["sets"] if each["constant_dimensions"]]:
+        counts = ", ".join(f"{each['name']} {each['constant_dimensions']:,}" for each in constant)
+        told.append(f"Constant dimensions, left out: {counts}.")
     if others := [each["name"] for each in report["sets"] if each["joined_by"] != "name"]:
         told.append(f"Joined by the name without folder and suffix: {', '.join(others)}.")
     if chosen := int(report["chosen_by_model"]):
