@@ -219,7 +219,8 @@ class Evaluated:
             progress(len(planned) + number + 1, total)
         self.by_object = _together(told)
         first = planned[0].part[found.unit]
-        self.settings = chosen or models.choose(first == FIT, first == CHOOSE)
+        chosen = chosen or models.choose(first == FIT, first == CHOOSE)
+        self.settings = [each._replace(measure=models.best_measure(of)) for of, each in zip(models.sets, chosen)]
 
     @cached_property
     def units(self) -> Units:
@@ -239,6 +240,16 @@ class Evaluated:
     def as_is(self, name: str, measure: str) -> Accuracy:
         """On all answers to questions that no model chose."""
         return self.fair_units.accuracy(0.5 * self.models.right[name, measure][self.fair])
+
+    @cached_property
+    def best(self) -> np.ndarray:
+        """(m,) of the set and the measure that are right most often."""
+        return max(self.models.right.values(), key=lambda each: float(self.found.times[self.fair] @ each[self.fair]))
+
+    def behind(self, name: str, measure: str) -> Accuracy:
+        """How much less accurate than the best one, paired."""
+        apart = self.best - self.models.right[name, measure]
+        return self.fair_units.accuracy(0.5 * apart[self.fair])
 
     def response_figures(self, prediction: Prediction) -> tuple[Accuracy, float]:
         """Accuracy and log loss; the interval is that of dependent folds unless the model is clearly not at chance

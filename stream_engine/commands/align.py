@@ -11,11 +11,11 @@ import msgspec
 from stream_engine.alignment.feature_files import SUFFIXES, BadFeatures, FeatureSpec
 from stream_engine.commands import snapshot_option
 from stream_engine.commands.input_options import no_answers, reading_options, settings_of
-from stream_engine.commands.inspect import short
+from stream_engine.report.findings.words import cell
 from stream_engine.state.published import Published
 from stream_engine.state.store import Store
 
-SHOWN = ("set", "transform", "accuracy", "low", "high", "by_object", "log_loss", "weight", "adds", "left")
+SHOWN = ("set", "transform", "accuracy", "low", "high", "by_object", "log_loss", "behind", "weight", "adds", "left")
 
 
 @click.command("align")
@@ -70,9 +70,9 @@ def _read(folder: str, answers: tuple[str, ...], given: dict[str, Any]) -> None:
     """Read files of answers into a state, and fit the map that features are compared with."""
     from stream_engine.service import logs, run
 
-    logs.configure()
+    logs.configure(level="warning")
     given = {**given, "source": answers, "config": None}
-    settings = settings_of(given, **{"refits.kinds": ["embedding"], "state": folder, "log.level": "warning"})
+    settings = settings_of(given, **{"refits.kinds": ["embedding"], "state": folder})
     with logs.Bars() as bars:
         run.run(settings, bars)
     if not Store(folder).published().snapshot.counters["events"]:
@@ -95,7 +95,7 @@ def as_text(published: Published) -> str:
     report, columns = published.artifacts["alignment"].report, table(published)
     head = f"{report['with_features']:,} of {report['objects']:,} objects have features in every set; "
     head += f"{report['answers']:,.0f} comparisons tested, {report['without_features']:,.0f} about others left out"
-    lines = [SHOWN, *zip(*(["" if each is None else short(each) for each in columns[name]] for name in SHOWN))]
+    lines = [SHOWN, *zip(*(map(cell, columns[name]) for name in SHOWN))]
     width = [max(map(len, column)) for column in zip(*lines)]
     rows = ["  ".join(cell.ljust(size) for cell, size in zip(line, width)).rstrip() for line in lines]
     if suspect := too_good(report):

@@ -72,6 +72,8 @@ COLUMNS = {
     "by_object": number("accuracy on objects that were not learned from"),
     "by_object_standard_error": number("over objects"),
     "by_object_log_loss": number("log loss on these objects", unit="nats per answer"),
+    "behind": number("of a row in which nothing was learned: how much less accurate it is than the best of these"),
+    "behind_standard_error": number("standard error of the paired difference"),
     "weight": number("share of the set in the combination"),
     "adds": number("gain in accuracy of the combination by the set"),
     "adds_standard_error": number("its standard error"),
@@ -192,6 +194,8 @@ def _rows(made: Evaluated) -> list[dict[str, Any]]:
     for of, setting, weight in zip(models.sets, made.settings, mixture):
         for measure in MEASURES:
             row = {"set": of.name, "transform": measure, **made.as_is(of.name, measure)._asdict()}
+            behind = made.behind(of.name, measure)
+            row |= {"behind": behind.accuracy, "behind_standard_error": behind.standard_error}
             if measure == setting.measure:
                 row |= _learned(made, (of.name, AS_IS), True) | {"weight": weight}
                 if (adds := made.adds(of.name)) is not None:
@@ -335,7 +339,7 @@ def _participants(snapshot: Snapshot, made: Evaluated) -> dict[str, np.ndarray]:
     told = [names[i] for i in enough.tolist()]
     return {
         "participant_accuracy": np.stack(shares, axis=1)[enough] / count[enough, None],
-        "participant_answers": count[enough],
+        "participant_answers": count[enough].astype(np.float64),
         **{f"participant_{key}": each for key, each in pack_names(told).items()},
     }
 
