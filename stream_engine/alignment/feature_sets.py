@@ -127,7 +127,7 @@ def _some(names: Sequence[str]) -> str:
 
 def _drop_empty(name: str, table: FeatureTable, row: np.ndarray, objects: Sequence[str]) -> None:
     """Mark objects without a single number as missing. Raises `BadFeatures` for other numbers that are not finite."""
-    if table.values.dtype.kind != "f":
+    if table.values.dtype.kind != "f" or not table.values.size:
         return
     step, there = max(1, BLOCK // max(table.values.shape[1], 1)), np.flatnonzero(row >= 0)
     for begin in range(0, len(there), step):

@@ -8,7 +8,7 @@ from typing import Any
 import click
 import msgspec
 
-from stream_engine.alignment.feature_files import SUFFIXES, BadFeatures, FeatureSpec
+from stream_engine.alignment.feature_files import SUFFIXES, BadFeatures, FeatureSpec, read
 from stream_engine.commands import snapshot_option
 from stream_engine.commands.input_options import no_answers, reading_options, settings_of
 from stream_engine.report.findings.words import cell
@@ -52,12 +52,14 @@ def command(
         )
     from stream_engine.commands.refit import refit
 
-    specs = {name: msgspec.to_builtins(spec) for name, spec in parsed(features, names).items()}
+    specs = parsed(features, names)
+    for name, spec in specs.items():
+        read(name, spec)  # so that a bad file is told before answers are read
     with ExitStack() as stack:
         folder = state or stack.enter_context(tempfile.TemporaryDirectory(prefix="align-"))
         if answers:
             _read(folder, answers, given)
-        refit(folder, "alignment", snapshot, {"features": specs, "linear": not quick}, seed, "bar")
+        refit(folder, "alignment", snapshot, {"features": msgspec.to_builtins(specs), "linear": not quick}, seed, "bar")
         published = Store(folder).published(snapshot)
         click.echo(as_text(published))
         if out is not None:

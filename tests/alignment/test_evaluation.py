@@ -17,7 +17,9 @@ def evaluated(made, tables, linear=True, seed=0):
     sets = joined(tables, snapshot.objects)
     found = tested.answers_of(snapshot, seed)
     with threadpool_limits(1):
-        return Evaluated(Models(sets.sets, found, linear), found, list(snapshot.objects), seed, lambda done, total: None)
+        return Evaluated(
+            Models(sets.sets, found, linear), found, list(snapshot.objects), seed, lambda done, total: None
+        )
 
 
 @pytest.fixture(scope="module")

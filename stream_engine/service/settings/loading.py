@@ -285,6 +285,8 @@ def refit_params(kind: str, given: Mapping[str, Any]) -> Struct:
         raise BadSettings(f"refits.params.{kind}: unknown refit{nearest(kind, REFITS)}")
     checked: Struct = converted(given, refit_module(kind).Params, "", f"refits.params.{kind}")
     check_kernel_files(getattr(checked, "kernels", {}), f"refits.params.{kind}.kernels")
+    if kind == FEATURES:
+        check_kernel_files(getattr(checked, "features", {}), f"refits.params.{kind}.features", FEATURE_SUFFIXES)
     return checked
 
 
