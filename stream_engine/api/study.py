@@ -455,13 +455,14 @@ class Study:
             If a set cannot be used; one line.
         """
         from stream_engine.api.features import tables_of
+        from stream_engine.exports.alignment import table
         from stream_engine.refits import alignment
 
         tables, began = tables_of(features, names), time.process_time()
         self._artifact("embedding")
         artifact = alignment.aligned(self.snapshot, tables, alignment.Params(linear=linear), self.seed)
         self._keep("alignment", artifact, round(time.process_time() - began, 3))
-        return self._frame(alignment.table(self.published))
+        return self._frame(table(self.published))
 
     def ask(
         self,

@@ -23,7 +23,7 @@ SHOWN = ("set", "transform", "accuracy", "low", "high", "by_object", "log_loss",
 @click.option("--state", metavar="DIR", help="State directory with the answers. The result is stored in it.")
 @click.option("--answers", multiple=True, metavar="FILE", help="File of answers, instead of --state (repeatable).")
 @click.option("--names", metavar="FILE", help="Names of the rows of arrays: one per line, or a .json list.")
-@click.option("--quick", is_flag=True, help="Skip linear maps, which take longest.")
+@click.option("--quick", is_flag=True, help="Skip linear maps and the map of the answers, which take longest.")
 @click.option("--out", metavar="DIR", help="Folder for alignment.csv, transform.npz and report.html.")
 @click.option("--seed", default=0, show_default=True, help="Random seed.")
 @reading_options
@@ -58,7 +58,7 @@ def command(
     with ExitStack() as stack:
         folder = state or stack.enter_context(tempfile.TemporaryDirectory(prefix="align-"))
         if answers:
-            _read(folder, answers, given)
+            _read(folder, answers, given, [] if quick else ["embedding"])
         refit(folder, "alignment", snapshot, {"features": msgspec.to_builtins(specs), "linear": not quick}, seed, "bar")
         published = Store(folder).published(snapshot)
         click.echo(as_text(published))
@@ -68,13 +68,13 @@ def command(
         click.echo(f"to compare with the map of the answers: stream-engine refit --state {state} embedding", err=True)
 
 
-def _read(folder: str, answers: tuple[str, ...], given: dict[str, Any]) -> None:
-    """Read files of answers into a state, and fit the map that features are compared with."""
+def _read(folder: str, answers: tuple[str, ...], given: dict[str, Any], kinds: list[str]) -> None:
+    """Read files of answers into a state; `kinds` is the map that features are compared with."""
     from stream_engine.service import logs, run
 
     logs.configure(level="warning")
     given = {**given, "source": answers, "config": None}
-    settings = settings_of(given, **{"refits.kinds": ["embedding"], "state": folder})
+    settings = settings_of(given, **{"refits.kinds": kinds, "state": folder})
     with logs.Bars() as bars:
         run.run(settings, bars)
     if not Store(folder).published().snapshot.counters["events"]:
@@ -92,7 +92,7 @@ def _write(folder: str, out: str, snapshot: str) -> None:
 
 def as_text(published: Published) -> str:
     """What was left out, the table, and a warning of a set that was made from the answers."""
-    from stream_engine.refits.alignment import table, too_good
+    from stream_engine.exports.alignment import table, too_good
 
     report, columns = published.artifacts["alignment"].report, table(published)
     head = f"{report['with_features']:,} of {report['objects']:,} objects have features in every set; "

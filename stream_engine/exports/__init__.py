@@ -47,7 +47,6 @@ EXPORTS = {
     "models": "stream_engine.exports.models:models",
     "evidence": "stream_engine.exports.evidence:evidence",
     "questions": "stream_engine.exports.evidence:questions",
-    "alignment_participants": "stream_engine.refits.alignment:participants",
 }
 # export -> the kinds of artifacts that it is of; `kernel` has one file for each
 OF_REFITS = {
@@ -74,7 +73,7 @@ TABLES = {
     "alignment_questions": "alignment",
 }
 # about people: written only when named, never served over HTTP
-ON_REQUEST = frozenset({"workers", "participants", "judgements", "alignment_participants"})
+ON_REQUEST = frozenset({"workers", "participants", "judgements"})
 # for which the reliability of workers is estimated each time: written only when named
 FITTED_ANEW = frozenset({"adds3_trusted", "triplet_counts_trusted"})
 # a row for each question that was asked, gigabytes of many: written only when named
@@ -127,7 +126,8 @@ def export_of(file: str) -> tuple[str, str]:
     (('kernel', 'csv'), ('clusters', 'parquet'), ('summary', 'csv'))
     """
     stem, _, suffix = file.rpartition(".")
-    what = TABLES.get(stem, stem.split(".")[0])
+    first = stem.split(".")[0]
+    what = TABLES.get(stem, TABLES.get(first, first))
     if suffix == "json":
         suffix = "csv"
     return (what, suffix) if what in every() else ("", "")

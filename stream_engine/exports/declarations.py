@@ -220,6 +220,12 @@ LEFT_OUT = {
         ("kernel_learning", "partial_order_embedding"),
         dict.fromkeys(("neighbours", "linkage"), "written by version 0.1.0"),
     ),
+    "alignment": {
+        **dict.fromkeys(("object_*", "question*"), "see the tables `alignment_objects` and `alignment_questions`"),
+        **dict.fromkeys(("mean_*", "map_*", "varies_*"), "see `transform`"),
+        **dict.fromkeys(("points", "known", "more_*"), "`transform` of the set that `predict` uses"),
+        "participant_*": "about participants; see the report with `--workers`",
+    },
     "reliability": dict.fromkeys(("i", "j", "w", "squares"), "a weighted AddS-3; see the export `adds3_trusted`"),
     "embedding": {
         **dict.fromkeys(("worker_*", "utf8", "offsets"), "about participants; see the export `participants`"),
@@ -511,11 +517,6 @@ TABLES: Mapping[str, Columns] = {
         "agree": number("number of answers with the majority", "i"),
         "disagree": number("number of answers against it", "i"),
         "log_odds": number("predicted log odds of the majority's answer"),
-    },
-    "alignment_participants": {
-        "participant": text("name of the participant"),
-        "answers": number("number of tested answers", "i"),
-        "accuracy_*": number("share of them that the set predicts as it is"),
     },
     "kernel_weights": {
         "object": OBJECT,

@@ -4,13 +4,13 @@ from typing import Any
 
 import numpy as np
 
-from stream_engine.refits.alignment import (
+from stream_engine.data.packed_names import unpack_names
+from stream_engine.exports.alignment import (
     as_is_row,
     best_row,
     ceiling_of,
     left_of,
     object_tables,
-    participants,
     table,
     too_good,
 )
@@ -29,6 +29,7 @@ ABOUT = (
     "the answers alone closes."
 )
 OBJECTS = "Objects on which the best row is right least often. Agreement: with most others who answered the same."
+PARTICIPANTS = "Share of the answers of each participant that each set predicts as it is."
 QUESTIONS = "Questions with a clear majority that the best row does not predict, the least likely answers first."
 
 
@@ -47,8 +48,7 @@ def section(material: Material) -> Section | None:
         if ids := [number[each] for each in failing[name][head][:TOP]]:
             tables.append(Table(name, shown, np.array(ids), about))
     if material.workers and len(artifact.arrays["participant_answers"]):
-        of_people = participants(material.published)["alignment_participants"].tables["alignment_participants"]
-        tables.append(Table("alignment_participants", {head: _plain(each) for head, each in of_people.items()}))
+        tables.append(_participants(artifact))
     says, caution = _says(material, artifact, rows)
     others = {row["transform"]: row["accuracy"] for row in _beside(material)}
     drawing = _drawing(rows, [each["name"] for each in artifact.report["sets"]], others)
@@ -63,6 +63,17 @@ def _beside(material: Material) -> list[dict[str, Any]]:
         for name, transform, accuracy in zip(*(columns[each] for each in ("set", "transform", "accuracy")))
         if not name
     ]
+
+
+def _participants(artifact: Artifact) -> Table:
+    """The accuracy of each set, as it is, on the answers of each participant."""
+    arrays, sets = artifact.arrays, [each["set"] for each in artifact.report["predicts"]["sets"]]
+    columns: dict[str, Any] = {
+        "participant": list(unpack_names(arrays["participant_utf8"], arrays["participant_offsets"])),
+        "answers": arrays["participant_answers"].astype(int).tolist(),
+    }
+    columns |= {name: each.tolist() for name, each in zip(sets, arrays["participant_accuracy"].T)}
+    return Table("alignment_participants", columns, about=PARTICIPANTS)
 
 
 def _plain(values: Any) -> list[Any]:
