@@ -22,7 +22,8 @@ from stream_engine.state.artifact import Artifact, figure
 
 TITLE = "Your features"
 TOP = 12  # objects and questions that are listed
-STEPS = ("as it is", "weights", "linear map", "weights, new objects", "map, new objects")
+STEPS = ("as it is", "weights", "linear map", "weights on new objects", "linear map on new objects")
+CAPTION = "Accuracy of each set: as it is, with weights, with a linear map; hollow: weights and map on new objects"
 ABOUT = (
     "As it is: cosine, Euclidean distance, dot product. Weights, linear map: learned, tested on held-out responses. By "
     "object: tested on objects that were not learned from. Left: share of the gap to the noise ceiling that the map of "
@@ -135,23 +136,23 @@ def _notes(artifact: Artifact) -> tuple[str, ...]:
 
 
 def _drawing(rows: list[dict[str, Any]], sets: list[str], rules: dict[str, float]) -> Drawing:
-    """The accuracy of each set, step by step of learning, with intervals."""
+    """Of each set the accuracy step by step of learning, with intervals; hollow: on new objects."""
     marks: list[Any] = []
     for number, name in enumerate(sets):
         mine = [row for row in rows if row["set"] == name]
         learned = {row["transform"]: row for row in mine}
         each = [as_is_row(mine), *(learned.get(kind) for kind in ("weights", "linear map"))]
         each += [row and row["by_object"] for row in each[1:]]
-        at = [step for step, row in enumerate(each) if row]
-        y, low, high = (np.array([_told(each[step], key) for step in at]) for key in ("accuracy", "low", "high"))
-        x = np.array(at, float) + 0.06 * (number - (len(sets) - 1) / 2)
-        marks.append(Curve(x, y, name, np.stack([y - low, high - y])))
+        for step, row in enumerate(each):
+            if row:
+                x, hollow = np.array([number + 0.15 * (step - 2)]), np.array([step > 2])
+                y, low, high = (np.array([_told(row, key)]) for key in ("accuracy", "low", "high"))
+                marks.append(Curve(x, y, f"{name}, {STEPS[step]}", np.stack([y - low, high - y]), hollow=hollow))
+    about = f"Accuracy: {', '.join(f'{mark.name} {mark.y[0]:.3f}' for mark in marks)}."
     marks.append(Rules(tuple(rules.values()), tuple(rules)))
-    best = ", ".join(f"{mark.name} {mark.y[0]:.3f}" for mark in marks[:-1])
-    ticks = tuple((float(step), text) for step, text in enumerate(STEPS))
-    about = f"Accuracy as it is: {best}. To the right, after learning, on known and on new objects."
+    x_axis = Axis("", -0.6, len(sets) - 0.4, tuple((float(at), name) for at, name in enumerate(sets)))
     y_axis = Axis("share of answers predicted")
-    return Drawing("alignment", "Accuracy of feature sets", about, Axis("", -0.4, 4.4, ticks), y_axis, tuple(marks))
+    return Drawing("alignment", CAPTION, about, x_axis, y_axis, tuple(marks))
 
 
 def _told(row: dict[str, Any] | None, key: str) -> float:
