@@ -24,14 +24,15 @@ from stream_engine.evaluation.held_out import HeldOut
 from stream_engine.evaluation.judgement_folds import Evidence, judgements_of
 from stream_engine.evaluation.participants import wilson
 from stream_engine.evaluation.subset import renumbering
-from stream_engine.exports.alignment import COLUMNS, EXPORTED, best_row, export
+from stream_engine.exports.alignment import COLUMNS as COLUMNS
+from stream_engine.exports.alignment import EXPORTED as EXPORTED
+from stream_engine.exports.alignment import best_row
+from stream_engine.exports.alignment import export as export
 from stream_engine.refits import CannotRefit, Progress, next_step, no_progress
 from stream_engine.state.artifact import Artifact, plain_params
 from stream_engine.state.artifact import figure as figure_of
 from stream_engine.state.artifact_schemas import OBJECTS, flags, floats, ids, numbers
 from stream_engine.state.snapshot import Snapshot
-
-__all__ = ["COLUMNS", "EXPORTED", "Params", "aligned", "export", "refit"]
 
 KIND = "alignment"
 LEAST = 20  # answers of a participant, of whom something is told, and of an object
