@@ -9,6 +9,7 @@ import msgspec
 from msgspec import inspect as types
 
 from deploy.manual.markdown import MADE, code, item, paragraph
+from stream_engine.alignment.feature_files import FeatureSpec
 from stream_engine.commands import verb
 from stream_engine.kernel_learning.auxiliary_files import KernelSpec
 from stream_engine.service import settings
@@ -39,6 +40,8 @@ def page() -> str:
         lines += [_key(table, field, f"{name}.", options) for field in msgspec.structs.fields(table)]
     lines += ["", "## [kernels.NAME]", "", paragraph(_first_paragraph(KernelSpec)), ""]
     lines += [_plain_key(field) for field in msgspec.structs.fields(KernelSpec)]
+    lines += ["", "## [features.NAME]", "", paragraph(_first_paragraph(FeatureSpec)), ""]
+    lines += [_plain_key(field) for field in msgspec.structs.fields(FeatureSpec)]
     lines += ["", "## [kafka]", "", paragraph(f"{meanings(settings.Settings)['kafka'].capitalize()}.")]
     return "\n".join(lines) + "\n"
 
@@ -71,7 +74,7 @@ def options_of_keys() -> dict[str, str]:
 
 
 def _key(table: type, field: Any, prefix: str, options: dict[str, str]) -> str:
-    if field.name == "kernels" or field.name == "kafka":
+    if field.name in ("kernels", "features", "kafka"):
         return item(f"`{field.encode_name}`: a table (see below).")
     says = meanings(table)[field.name]
     option = options.get(prefix + field.encode_name)

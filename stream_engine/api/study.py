@@ -129,12 +129,14 @@ class Study:
         ValueError
             If the refit or a parameter is unknown, or if the answers are not sufficient (`CannotRefit`).
         """
-        artifact, seconds = self._made(kind, params)
+        self._keep(kind, *self._made(kind, params))
+        return self
+
+    def _keep(self, kind: str, artifact: Artifact, seconds: float) -> None:
         published = self.published
         self._read = published._replace(
             artifacts={**published.artifacts, kind: artifact}, seconds={**published.seconds, kind: seconds}
         )
-        return self
 
     def exclude(self, *participants: str | int) -> "Study":
         """A new study without the answers of these participants; this one remains unchanged.
@@ -433,6 +435,41 @@ class Study:
         answers: dict[str, Any] = {field: [row.get(field) for row in rows] for field in fields}
         answers["p"] = [None if p != p else p for p in found.p.tolist()]
         return self._frame(answers | {"model": found.by.tolist()})
+
+    def align(self, features: Mapping[str, Any], *, names: Sequence[Any] | None = None, linear: bool = True) -> Any:
+        """Test which feature sets predict the answers, as they are and after learning. Fits the embedding.
+
+        Parameters
+        ----------
+        features : mapping
+            Name -> features of objects: a data frame (names in its index or first column), a dict {object: vector}, a
+            file, or an array with `names`.
+        names : sequence, optional
+            Names of the rows of arrays.
+        linear : bool
+            Whether to learn linear maps, which takes longest.
+
+        Returns
+        -------
+        data frame
+            Columns of the export `alignment`: set, transform, accuracy with its 95 % interval, by_object (accuracy on
+            objects that were not learned from), weight and gain in the combination of all sets, and others. The report
+            has a section; `predict` then knows objects of these features that nobody compared.
+
+        Raises
+        ------
+        BadFeatures
+            If a set cannot be used; one line.
+        """
+        from stream_engine.api.features import tables_of
+        from stream_engine.exports.alignment import table
+        from stream_engine.refits import alignment
+
+        tables, began = tables_of(features, names), time.process_time()
+        self._artifact("embedding")
+        artifact = alignment.aligned(self.snapshot, tables, alignment.Params(linear=linear), self.seed)
+        self._keep("alignment", artifact, round(time.process_time() - began, 3))
+        return self._frame(table(self.published))
 
     def ask(
         self,

@@ -25,6 +25,7 @@ VERBS = {
     "warm-up": "stream_engine.commands.warm_up:command",
     "ask": "stream_engine.commands.ask:command",
     "predict": "stream_engine.commands.predict:command",
+    "align": "stream_engine.commands.align:command",
     "collect": "stream_engine.commands.collect:command",
     "spark-counts": "stream_engine.commands.spark_counts:command",
     "verify": "stream_engine.commands.verify:command",
@@ -48,6 +49,7 @@ FIRST_SENTENCES = {
     "warm-up": "Compile all kernels in advance, so that a run starts at full speed.",
     "ask": "Choose the questions to ask next and write them as JSON lines, sorted by priority.",
     "predict": "Predict the answers to questions: the probability that the first of two objects, or pairs, is nearer.",
+    "align": "Test which feature sets (of networks, pixels, ratings) predict people's answers, and learn transforms.",
     "collect": "Serve a study: ask participants at /ask and update models with their answers, until SIGTERM or SIGINT.",
     "spark-counts": "Count events on Spark and write deltas to DIR for `run deltas://DIR`.",
     "seek": "Move the position in PARTITION to OFFSET, or N records forward with +N. Skipped records count as lost.",
@@ -59,7 +61,7 @@ FIRST_SENTENCES = {
 # how `--help` lists them
 GROUPS = {
     "Start here": ("preview", "report", "run", "collect", "demo"),
-    "Results of a state": ("inspect", "export", "predict", "ask", "refit"),
+    "Results of a state": ("inspect", "export", "predict", "align", "ask", "refit"),
     "Streams": ("check-config", "produce", "merge", "spark-counts", "warm-up"),
     "Care and repair": ("verify", "backup", "dead-letters", "forget", "seek"),
 }

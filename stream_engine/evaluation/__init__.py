@@ -29,6 +29,7 @@ PREDICTORS = {
     "repeats": "stream_engine.evaluation.similarities:repeats",
 }
 AT_ONCE = ("adds3", "adds4", "repeats")  # made with the snapshot, so that alarms do not depend on a thread
+FEATURES = "alignment"  # artifact with probabilities of objects by their features, also of objects without answers
 LEARNED = ("embedding", "dimensions", "kernel_learning", "partial_order_embedding")  # artifacts with probabilities
 COSTLY = ("k1", "k2")  # not O(n^2) to make: renewed only as often as the time budget allows
 

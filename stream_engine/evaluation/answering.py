@@ -7,7 +7,7 @@ import numpy as np
 
 from stream_engine.evaluation import NoModel
 from stream_engine.evaluation.judgement_folds import anchored
-from stream_engine.evaluation.probability import Model, model, of_participant
+from stream_engine.evaluation.probability import Model, by_features, model, of_participant
 from stream_engine.evaluation.questions import Four
 from stream_engine.state.artifact import figure
 from stream_engine.state.published import Published
@@ -36,7 +36,8 @@ class Answering:
             self._model, self._as_whom, self._known = model(published, name), "", True
         else:
             self._model, self._as_whom, self._known = _as_participant(published, name, participant)
-        self._rows = _rows_by_name(published)
+        self._features = by_features(published) if name is None and not self._model.beside else None
+        self._rows = _rows_by_name(published, (self._features or self._model).beside)
 
     @property
     def name(self) -> str:
@@ -44,12 +45,20 @@ class Answering:
         return self._model.name
 
     def answers(self, names: Sequence[Four]) -> Answers:
-        """P(d(i, j) < d(k, l) is said) of each question. O(m)."""
-        chosen = self._model
-        p, by = chosen.probability(self._rows(names)), np.array([chosen.name] * len(names), object)
+        """P(d(i, j) < d(k, l) is said) of each question; by features where the chosen model does not know an object.
+        O(m)."""
+        chosen, rows = self._model, self._rows(names)
+        p, by = chosen.probability(rows), np.array([chosen.name] * len(names), object)
+        more = np.flatnonzero(np.isnan(p)) if self._features else np.empty(0, np.int64)
+        if self._features and len(more):
+            p[more] = self._features.probability(rows[more])
+            more = more[~np.isnan(p[more])]
+            by[more] = self._features.name
         unknown, loss = int(np.isnan(p).sum()), chosen.log_loss
         told = "" if loss is None else f" (held-out log loss {loss:.3f})"
         about = f"{len(names):,} questions predicted by {chosen.name}{told}{self._as_whom}"
+        if len(more):
+            about += f"; {len(more):,} of them by alignment: {chosen.name} does not know an object"
         if unknown:
             about += f"; {unknown:,} without p: an object is unknown, or the model does not predict this kind"
         return Answers(p, by, about, not self._known)
@@ -81,9 +90,9 @@ def _as_participant(published: Published, name: str | None, participant: str) ->
     return chosen._replace(probability=given, log_loss=loss), f" as participant {participant} ({whose})", found.known
 
 
-def _rows_by_name(published: Published) -> Rows:
+def _rows_by_name(published: Published, beside: tuple[str, ...] = ()) -> Rows:
     """Names of questions -> (m, 4) rows of the objects' ids; pairs that share an object have that first in both."""
-    number = {name: i for i, name in enumerate(published.snapshot.objects)}
+    number = {name: i for i, name in enumerate((*published.snapshot.objects, *beside))}
 
     def rows(names: Sequence[Four]) -> np.ndarray:
         ids = np.array([[number.get(name, -1) for name in four] for four in names], np.int32).reshape(-1, 4)

@@ -6,8 +6,9 @@ from itertools import repeat
 import numpy as np
 
 from stream_engine.data.mapped_arrays import blocks
+from stream_engine.data.packed_names import unpack_names
 from stream_engine.data.symmetric_matrices import DENSE_LIMIT
-from stream_engine.evaluation import Margins, Predictor
+from stream_engine.evaluation import FEATURES, Margins, Predictor
 from stream_engine.evaluation.answer_probabilities import STE, log_odds, probabilities, probability
 from stream_engine.evaluation.coordinates import squared_distances
 from stream_engine.evaluation.similarities import by_similarity
@@ -92,6 +93,26 @@ def of_dimensions(weights: np.ndarray, asked: np.ndarray) -> Probability:
     return given
 
 
+def of_features(published: Published) -> tuple[Probability, tuple[str, ...]] | None:
+    """By an artifact of the refit `alignment`, and the names of the objects that nobody compared, whose ids follow
+    those of the snapshot; None without one."""
+    artifact = published.artifacts.get(FEATURES)
+    if artifact is None:
+        return None
+    place, known = np.asarray(artifact.arrays["points"]), np.asarray(artifact.arrays["known"], bool)
+    beside = unpack_names(artifact.arrays["more_utf8"], artifact.arrays["more_offsets"])
+    number = {name: i for i, name in enumerate(published.snapshot.objects)}
+    strangers = [name for name in beside if name not in number]
+    for i, name in enumerate(strangers, len(published.snapshot.objects)):
+        number[name] = i
+    points = np.zeros((len(number), place.shape[1]), place.dtype)
+    there = np.zeros(len(number), bool)
+    points[: len(place)], there[: len(place)] = place, known
+    at = [number[name] for name in beside]
+    points[at], there[at] = artifact.arrays["more_points"], True
+    return of_points(points, there, 0.0, STE), tuple(strangers)
+
+
 def of_points(points: np.ndarray, asked: np.ndarray, lapse: float, alpha: float, scale: float = 1.0) -> Probability:
     """By the embedding's formula over points (n, d); NaN about objects that were never `asked` (n,) about. O(m d)."""
 
@@ -125,7 +146,7 @@ def _distances(published: Published, kind: str) -> Predictor | None:
     if "ids" not in arrays:
         return over_subset
     if "factor" in arrays:
-        return Predictor(_by_factor(np.asarray(arrays["factor"]), np.asarray(arrays["known"])), over_subset.scale)
+        return Predictor(by_factor(np.asarray(arrays["factor"]), np.asarray(arrays["known"])), over_subset.scale)
     return Predictor(_of_subset(over_subset, renumbering(arrays["ids"], len(arrays["known"]))), over_subset.scale)
 
 
@@ -142,7 +163,7 @@ def _of_subset(over_subset: Predictor, new_id: np.ndarray) -> Margins:
     return margins
 
 
-def _by_factor(factor: np.ndarray, known: np.ndarray) -> Margins:
+def by_factor(factor: np.ndarray, known: np.ndarray) -> Margins:
     """Margins |F_k - F_l|^2 - |F_i - F_j|^2 over a factor (n, r) of K; O(m r), in blocks."""
 
     def margins(rows: np.ndarray) -> np.ndarray:

@@ -30,7 +30,7 @@ from scipy.special import expit, logit
 from stream_engine.counts import kernels
 from stream_engine.data.packed_names import unpack_names
 from stream_engine.data.symmetric_matrices import DENSE_LIMIT
-from stream_engine.evaluation import LEARNED, NoModel, Predictor, cross_fit, judgement_folds
+from stream_engine.evaluation import FEATURES, LEARNED, NoModel, Predictor, cross_fit, judgement_folds
 from stream_engine.evaluation.answer_probabilities import STE, Calibration, calibrated, log_odds
 from stream_engine.evaluation.held_out import Figures, HeldOut
 from stream_engine.evaluation.judgement_folds import HELD, Evidence, asked_fairly, draws_again
@@ -40,6 +40,7 @@ from stream_engine.evaluation.learned import (
     of_dimensions,
     of_draws,
     of_embedding,
+    of_features,
     of_points,
     partial_order_embedding,
 )
@@ -49,7 +50,7 @@ from stream_engine.state.published import Published
 from stream_engine.state.snapshot import Snapshot, triplet_columns
 
 COUNTED = ("adds3", "k1", "k2")
-MODELS = (*LEARNED, *COUNTED)
+MODELS = (*LEARNED, FEATURES, *COUNTED)
 INNER, ENOUGH = 5, 2_500  # folds that calibrate, until so many judgements have
 SURE = 1e-12  # a probability is never nearer to 0 or 1
 
@@ -62,6 +63,7 @@ class Model(NamedTuple):
     name: str
     probability: Probability
     log_loss: float | None = None
+    beside: tuple[str, ...] = ()  # objects that nobody compared, whose ids follow those of the snapshot
 
 
 def model(published: Published, name: str | None = None) -> Model:
@@ -70,20 +72,20 @@ def model(published: Published, name: str | None = None) -> Model:
     if name is not None:
         found = _made(published, name)
         if found is None:
-            there = [each for each in LEARNED if _learned(published, each)]
+            there = [each for each in (*LEARNED, FEATURES) if _learned(published, each)]
             raise NoModel(
                 f"model {name!r}: "
                 + (
                     f"this state has no {name}; expected one of {', '.join((*there, *COUNTED))}, next: `stream-engine "
                     f"refit --state DIR {name}`"
-                    if name in LEARNED
+                    if name in (*LEARNED, FEATURES)
                     else f"expected one of {', '.join(MODELS)}"
                     if name not in MODELS
                     else f"it needs triplets about at most {DENSE_LIMIT} objects, and there are none without ties"
                 )
             )
         return found
-    found = best(published) or _made(published, "adds3")
+    found = best(published) or _learned(published, FEATURES) or _made(published, "adds3")
     if found is None:
         raise NoModel("no model in this state gives probabilities; next: `stream-engine refit --state DIR embedding`")
     return found
@@ -103,6 +105,8 @@ def _learned(published: Published, name: str) -> Model | None:
     artifact = published.artifacts.get(name)
     if artifact is None:
         return None
+    if name == FEATURES:
+        return by_features(published)
     if name == "embedding":
         given = of_embedding(artifact)
     elif name == "dimensions":
@@ -116,6 +120,12 @@ def _learned(published: Published, name: str) -> Model | None:
             return None
         given = sigmoid_of(predictor, slope)
     return Model(name, given, figure(artifact.report, "log_loss"))
+
+
+def by_features(published: Published) -> Model | None:
+    """The model of features, for objects without answers too; None without an artifact of it."""
+    found = of_features(published)
+    return found and Model(FEATURES, found[0], figure(published.artifacts[FEATURES].report, "log_loss"), found[1])
 
 
 def _slope(artifact: Artifact) -> float | None:

@@ -68,6 +68,9 @@ TABLES = {
     "cluster_answer": "clusters",
     "cluster_numbers": "clusters",
     "dimension_quality": "dimensions",
+    "transform": "alignment",
+    "alignment_objects": "alignment",
+    "alignment_questions": "alignment",
 }
 # about people: written only when named, never served over HTTP
 ON_REQUEST = frozenset({"workers", "participants", "judgements"})
@@ -123,7 +126,8 @@ def export_of(file: str) -> tuple[str, str]:
     (('kernel', 'csv'), ('clusters', 'parquet'), ('summary', 'csv'))
     """
     stem, _, suffix = file.rpartition(".")
-    what = TABLES.get(stem, stem.split(".")[0])
+    first = stem.split(".")[0]
+    what = TABLES.get(stem, TABLES.get(first, first))
     if suffix == "json":
         suffix = "csv"
     return (what, suffix) if what in every() else ("", "")

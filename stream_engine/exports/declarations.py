@@ -233,6 +233,12 @@ LEFT_OUT = {
         ("kernel_learning", "partial_order_embedding"),
         dict.fromkeys(("neighbours", "linkage"), "written by version 0.1.0"),
     ),
+    "alignment": {
+        **dict.fromkeys(("object_*", "question*"), "see the tables `alignment_objects` and `alignment_questions`"),
+        **dict.fromkeys(("mean_*", "map_*", "varies_*"), "see `transform`"),
+        **dict.fromkeys(("points", "known", "more_*"), "`transform` of the set that `predict` uses"),
+        "participant_*": "about participants; see the report with `--workers`",
+    },
     "reliability": dict.fromkeys(("i", "j", "w", "squares"), "a weighted AddS-3; see the export `adds3_trusted`"),
     "embedding": {
         **dict.fromkeys(("worker_*", "utf8", "offsets"), "about participants; see the export `participants`"),
@@ -525,6 +531,19 @@ TABLES: Mapping[str, Columns] = {
         "share": number("share of the sum of all weights"),
         **_DIMENSION_QUALITY,
         "objects": text("the objects with the largest weights, separated by semicolons"),
+    },
+    "alignment_objects": {
+        "object": OBJECT,
+        "answers": number("number of tested answers that name it", "i"),
+        "accuracy": number("share of them that the best row of `alignment` predicts"),
+        "agreement": number("share of them that agree with most other answers to the same question"),
+    },
+    "alignment_questions": {
+        "near_?": text("the pair that most people judge more similar"),
+        "far_?": text("the pair that the best row of `alignment` predicts; of a triplet, `near_i` is the anchor"),
+        "agree": number("number of answers with the majority", "i"),
+        "disagree": number("number of answers against it", "i"),
+        "log_odds": number("predicted log odds of the majority's answer"),
     },
     "kernel_weights": {
         "object": OBJECT,

@@ -143,7 +143,7 @@ def by_table(
 
 
 def _export(name: str) -> str:
-    return name.split(".")[0]
+    return TABLES.get(name, name.split(".")[0])
 
 
 def _undeclared(array: np.ndarray, n: int) -> Array:

@@ -73,7 +73,7 @@ def _read_numpy(path: Path, spec: KernelSpec) -> Table:
     except (ValueError, OSError, EOFError, BadZipFile) as error:
         raise BadKernel(f"cannot be read as a numpy file: {error}") from None
     if spec.objects is not None:
-        names = _read_names(Path(spec.objects))
+        names = read_names(Path(spec.objects))
     if held.dtype.kind not in "fiub" or held.ndim != 2:
         raise BadKernel(
             f"wrong shape: got an array of {held.dtype} with shape {held.shape}; expected numbers with two axes"
@@ -81,7 +81,8 @@ def _read_numpy(path: Path, spec: KernelSpec) -> Table:
     return Table(names, held.astype(np.float64))
 
 
-def _read_names(path: Path) -> list[str]:
+def read_names(path: Path) -> list[str]:
+    """Names in row order: a .json list, or another file with one a line. Raises `BadKernel`."""
     try:
         text = path.read_text(encoding="utf-8")
         names = json.loads(text) if path.suffix == ".json" else text.splitlines()

@@ -27,6 +27,7 @@ REFITS = {
     "classify": "stream_engine.refits.classify",
     "dimensions": "stream_engine.refits.dimensions",
     "sdp_clustering": "stream_engine.refits.sdp_clustering",
+    "alignment": "stream_engine.refits.alignment",
     "embedding": "stream_engine.refits.embedding",
     "clusters": "stream_engine.refits.clusters",
     "kernel_learning": "stream_engine.refits.kernel_learning",

@@ -22,13 +22,8 @@ from stream_engine.clustering.similarity_of_snapshot import Factored, Similarity
 from stream_engine.clustering.spur import Choice, spur
 from stream_engine.counts.kernels import KERNEL_LIMIT
 from stream_engine.data.available_memory import TooLarge
-<<<<<<< HEAD
-from stream_engine.refits import CannotRefit, Progress, no_progress
-=======
 from stream_engine.refits import CannotRefit, Progress, no_progress, second_solver
-from stream_engine.refits.cluster_verdict import Verdict, halves, not_tested, verdict
 from stream_engine.refits.second_solver import Solver
->>>>>>> papers
 from stream_engine.state.artifact import Artifact, plain_params
 from stream_engine.state.artifact_schemas import SDP_CLUSTERING
 from stream_engine.state.snapshot import Snapshot
@@ -261,16 +256,9 @@ def refit(
             if not len(task.ids):
                 return of_nothing(task)
             starts = admm.warm_states(previous, params, task.ids)
-<<<<<<< HEAD
-            answer = _solved(task, starts, progress)
-            labels = _labels(task, answer)
-=======
-            said = _verdict(task)
             watched = second_solver.Watched(progress)
-            answer = _by_solver(task, _solved(task, said, starts, watched), watched)
-            labels = _labels(task, answer, said)
-            stable = _stability(task, said, labels)
->>>>>>> papers
+            answer = _by_solver(task, _solved(task, starts, watched), watched)
+            labels = _labels(task, answer)
             if params.rest == "nearest":
                 labels = stability.with_nearest_cluster(labels, task.similarity.W)
         except (TooLarge, similarity_of_snapshot.NoCounts) as error:

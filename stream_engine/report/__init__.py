@@ -25,6 +25,7 @@ SECTIONS = {
     "models": "stream_engine.report.in_words:models",
     "agreement": "stream_engine.report.in_words:agreement",
     "differences": "stream_engine.report.differences:section",
+    "alignment": "stream_engine.report.alignment:section",
     "dimensions": "stream_engine.report.interpretable:section",
     "clusters": "stream_engine.report.groups:section",
     "dendrogram": "stream_engine.report.dendrogram:section",

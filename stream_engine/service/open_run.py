@@ -169,7 +169,7 @@ def _monitored(
         online = Online(seed=settings.refits.seed)
         if newest and (artifact := store.latest_artifact(KIND, newest.sequence, len(newest.objects))):
             online.resume(artifact)
-    monitor = PredictionMonitor(settings.drift, context.metrics, context.log, online)
+    monitor = PredictionMonitor(settings.drift, context.metrics, context.log, online, settings.features)
     stack.callback(monitor.close)
     published = PublishedState(store, monitor, context.metrics, context.log)
     if newest:

@@ -7,11 +7,15 @@ continue.
 
 import math
 import time
+from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from structlog.typing import FilteringBoundLogger
 
+from stream_engine.alignment.feature_files import BadFeatures, FeatureSpec
 from stream_engine.data.comparisons import Batch
 from stream_engine.evaluation import AT_ONCE, COSTLY, PREDICTORS, Predictor, predictor
 from stream_engine.evaluation.observer import Observer
@@ -92,11 +96,17 @@ class PredictionMonitor:
     """The observer of one run with its thread, metrics and log lines. `figures` are the most recent figures."""
 
     def __init__(
-        self, settings: DriftSettings, metrics: Metrics, log: FilteringBoundLogger, online: "Online | None" = None
+        self,
+        settings: DriftSettings,
+        metrics: Metrics,
+        log: FilteringBoundLogger,
+        online: "Online | None" = None,
+        features: Mapping[str, FeatureSpec] = MappingProxyType({}),
     ):
         self._observer = Observer(DELTA if settings.enabled else None, COOLDOWN)
         self._metrics, self._log = metrics, log
         self._pool = ThreadPoolExecutor(1, "predictors")
+        self._features = features
         self._online = OnlineLearning(online, metrics, log) if online else None
         if self._online:
             self._observer.use({"online": self._online.predictor()})
@@ -188,22 +198,32 @@ class PredictionMonitor:
         if self._next is not None and self._making is None:
             published, self._next = self._next, None
             names = [name for name in PREDICTORS if name not in AT_ONCE and self._affordable(name)]
-            self._making = self._pool.submit(_make, names, published)
+            self._making = self._pool.submit(_make, names, published, self._features)
 
     def _affordable(self, name: str) -> bool:
         seconds, ended = self._cost.get(name, (0.0, 0.0))
         return name not in COSTLY or seconds <= BUDGET * (time.monotonic() - ended)
 
 
-def _make(names: list[str], published: Published) -> _Made:
-    """name -> (predictor, CPU seconds), and name -> error message for those that failed."""
+def _make(names: list[str], published: Published, features: Mapping[str, FeatureSpec]) -> _Made:
+    """name -> (predictor, CPU seconds), and name -> error message for those that failed; a set of features is
+    called `features NAME`."""
     timed: dict[str, tuple[Predictor | None, float]] = {}
     problems: dict[str, str] = {}
-    for name in names:
+    makers = {name: partial(predictor, name, published) for name in names}
+    makers |= {f"features {name}": partial(of_features, published, name, spec) for name, spec in features.items()}
+    for name, make in makers.items():
         started, made = time.thread_time(), None
         try:
-            made = predictor(name, published)
-        except (ValueError, MemoryError) as error:  # kernels that would not fit into memory
+            made = make()
+        except (ValueError, MemoryError, BadFeatures) as error:  # kernels that would not fit into memory
             problems[name] = str(error)
         timed[name] = made, time.thread_time() - started
     return timed, problems
+
+
+def of_features(published: Published, name: str, spec: FeatureSpec) -> Predictor | None:
+    """The predictor of a feature set as it is. Raises `BadFeatures`."""
+    from stream_engine.alignment.progressive import as_it_is  # it loads scipy, which a run without features does not
+
+    return as_it_is(published.snapshot, name, spec)

@@ -8,6 +8,9 @@ most `--most` answers. Ours predicts the responses of participants whom it knows
 rival have the slope and its number of dimensions the accuracy that are best on a fifth of the training responses. The
 best rival is picked by its test figure over all folds, for accuracy and for log loss separately. Differences are
 paired; their standard errors are over responses, or over participants. Prints a Markdown table.
+
+Of answers with features, ours is the transform of the refit `alignment`, and the rivals are cosine, Euclidean distance
+and scikit-learn's logistic regression on differences of squared differences. They need no other interpreter.
 """
 
 import argparse
@@ -25,12 +28,16 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
+from sklearn.linear_model import LogisticRegression
 
+from stream_engine.alignment.feature_files import FeatureTable
 from stream_engine.data.comparisons import Decoded, Kinds, Provenance, empty_batch
 from stream_engine.evaluation.answer_probabilities import margins, probability
+from stream_engine.evaluation.answering import answered
 from stream_engine.evaluation.probability import of_participant
-from stream_engine.refits import embedding
+from stream_engine.refits import alignment, embedding
 from stream_engine.state.engine import Engine
+from stream_engine.state.published import Published
 from stream_engine.state.snapshot import Snapshot
 from tests.support.individual_worlds import world
 
@@ -48,6 +55,15 @@ SETS = {
 UNITS = ("trial", "screen", "order")  # columns that with the participant say which answers are of one response
 # objects, dimensions, answers to fit to; as many again and more are there to be predicted
 PLANTED = {"planted, d = 2": (40, 2, 2500), "planted, d = 5": (60, 5, 6000), "planted, few answers": (30, 2, 200)}
+FEATURES = {  # set of answers, features
+    "color-tm, Lab": ("color-tm", "perceptual_kernels/color.labels.csv", "index", ("hex",)),
+    "food100, tastes": (
+        "food100",
+        "food100/labels.csv",
+        "object",
+        ("salty", "savory", "sour", "bitter", "sweet", "spicy"),
+    ),
+}
 FOLDS, FRESH = 5, 5000  # splits; answers in the test set of each at most
 PARTICIPANTS = 10  # at least, to hold out by participant
 HEADS = ("set", "test", "responses", "ours (most often)", "accuracy", "rank", "best rival", "difference")
@@ -174,6 +190,68 @@ def ours(train: pd.DataFrame, test: pd.DataFrame) -> tuple[Scored, float, float,
     return scored, float(off), seconds, f"{artifact.report['kernel']} {artifact.report['d']}{people}{drawn}"
 
 
+def lab(colours: Iterable[str]) -> np.ndarray:
+    """(n, 3) CIE L*a*b* (D65) of sRGB colours #rrggbb."""
+    rgb = np.array([[int(each[at : at + 2], 16) / 255 for at in (1, 3, 5)] for each in colours])
+    linear = np.where(rgb > 0.04045, ((rgb + 0.055) / 1.055) ** 2.4, rgb / 12.92)
+    to_xyz = np.array([[0.4125, 0.3576, 0.1804], [0.2127, 0.7152, 0.0722], [0.0193, 0.1192, 0.9503]])
+    xyz = linear @ to_xyz.T / (0.9505, 1.0, 1.0888)
+    f = np.where(xyz > 0.008856, np.cbrt(xyz), 7.787 * xyz + 16 / 116)
+    return np.stack([116 * f[:, 1] - 16, 500 * (f[:, 0] - f[:, 1]), 200 * (f[:, 1] - f[:, 2])], axis=1)
+
+
+def features_of(name: str) -> FeatureTable:
+    """The features of a set of `FEATURES`."""
+    _, file, key, columns = FEATURES[name]
+    table = pd.read_csv(Path(os.environ["STREAM_ENGINE_DATA"]) / file).dropna(subset=list(columns))
+    values = lab(table["hex"]) if columns == ("hex",) else table[list(columns)].to_numpy(float)
+    return FeatureTable(table[key].astype(str).tolist(), values)
+
+
+def by_features(given: FeatureTable, train: pd.DataFrame, test: pd.DataFrame) -> tuple[dict[str, Scored], float, str]:
+    """Scores of ours ("") and of each rival, CPU seconds, and what was chosen."""
+    snapshot = snapshot_of(train)
+    begin = time.process_time()
+    artifact = alignment.aligned(snapshot, {"x": given}, alignment.Params(), 0)
+    seconds = time.process_time() - begin
+    names = [tuple(row) for row in test[["anchor", "near", "anchor", "far"]].astype(str).to_numpy().tolist()]
+    p = answered(Published(snapshot, {"alignment": artifact}), names, "alignment").p
+    place = {name: at for at, name in enumerate(given.names)}
+    x = (given.values - given.values.mean(axis=0)) / given.values.std()
+    unit = given.values / np.linalg.norm(given.values, axis=1, keepdims=True)
+    parts = [each[["anchor", "near", "far"]].astype(str).map(place.get).to_numpy(int) for each in (train, test)]
+    z, asked = ((x[a] - x[c]) ** 2 - (x[a] - x[b]) ** 2 for a, b, c in (part.T for part in parts))
+    sign = np.where(np.arange(len(z)) % 2, 1.0, -1.0)
+    fitted = LogisticRegression(fit_intercept=False, max_iter=1000).fit(z * sign[:, None], sign)
+    a, b, c = parts[1].T
+    cosine = (unit[a] * (unit[b] - unit[c])).sum(axis=1)
+    odds = {"logistic": asked @ fitted.coef_[0], "cosine": cosine, "euclidean": asked.sum(axis=1)}
+    made = {name: Scored.of(1 / (1 + np.exp(-each))) for name, each in odds.items()}
+    return made | {"": Scored.of(p)}, seconds, artifact.report["predicts"]["transform"]
+
+
+def feature_row(name: str, by: str, told: argparse.Namespace) -> str:
+    """A line of the table."""
+    given = features_of(name)
+    table = loaded(FEATURES[name][0])
+    known = table[["anchor", "near", "far"]].astype(str).isin(given.names).all(axis=1)
+    table = table[known].reset_index(drop=True)
+    folds = [split(table, "unit" if by == "response" else "worker", told.most, fold) for fold in range(told.folds)]
+    made, seconds, chosen = zip(*(by_features(given, *fold) for fold in folds))
+    scored = {method: joined(fold[method] for fold in made) for method in made[0]}
+    mine, test = scored.pop(""), pd.concat([test for _, test in folds])
+    right = max(scored, key=lambda method: scored[method].right.mean())
+    loss = min(scored, key=lambda method: scored[method].loss.mean())
+    rank = 1 + sum(other.right.mean() > mine.right.mean() for other in scored.values())
+    cluster = test.unit if by == "response" else test.worker
+    (often, times), responses = Counter(chosen).most_common(1)[0], np.mean([train.unit.nunique() for train, _ in folds])
+    cells = [name, by, f"{responses:,.0f}", f"{often} ({times} of {len(folds)})", f"{mine.right.mean():.4f}", str(rank)]
+    cells += [f"{right} {scored[right].right.mean():.4f}", paired(mine.right, scored[right].right, cluster)]
+    cells += [f"{mine.loss.mean():.4f}", f"{loss} {scored[loss].loss.mean():.4f}"]
+    cells += [paired(mine.loss, scored[loss].loss, cluster), "", f"{np.mean(seconds):.1f}", ""]
+    return f"| {' | '.join(cells)} |"
+
+
 def rivals(python: str, train: pd.DataFrame, test: pd.DataFrame, seconds: int) -> tuple[dict[str, Scored], float]:
     """Scores of each method, and their CPU seconds together."""
     names = np.unique(train[["anchor", "near", "far"]].to_numpy().ravel())
@@ -230,15 +308,21 @@ def row(name: str, by: str, told: argparse.Namespace) -> str:
 def main(arguments: list[str] | None = None) -> int:
     """Print the table."""
     parser = argparse.ArgumentParser(prog="field", description=__doc__.splitlines()[0])
-    parser.add_argument("--rivals", required=True, nargs="+", metavar="PYTHON", help="interpreters with rivals")
+    parser.add_argument("--rivals", default=(), nargs="+", metavar="PYTHON", help="interpreters with rivals")
     parser.add_argument("--most", type=int, default=6000, help="answers to fit to")
     parser.add_argument("--folds", type=int, default=FOLDS, choices=range(1, FOLDS + 1), help="how many are tested")
     parser.add_argument("--seconds", type=int, default=30, help="for one fit of a rival")
-    parser.add_argument("--only", nargs="+", default=[*SETS, *PLANTED, "planted, people differ"])
+    parser.add_argument("--only", nargs="+", default=[*SETS, *PLANTED, "planted, people differ", *FEATURES])
     told = parser.parse_args(arguments)
     heads = (*HEADS, *MORE_HEADS)
     print(f"| {' | '.join(heads)} |\n|{'---|' * len(heads)}", flush=True)
     for name in told.only:
+        if name in FEATURES:
+            for by in ("response", "participant"):
+                print(feature_row(name, by, told), flush=True)
+            continue
+        if not told.rivals:
+            parser.error(f"{name}: expected --rivals")
         people = loaded(name).worker.nunique()
         for by in ("response", *(["participant"] if people >= PARTICIPANTS else [])):
             print(row(name, by, told), flush=True)

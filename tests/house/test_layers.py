@@ -19,7 +19,7 @@ FLOORS = [
     ["stream_engine.formats", "stream_engine.state"],
     ["stream_engine.evaluation", "stream_engine.asking"],
     ["stream_engine.embedding", "stream_engine.clustering", "stream_engine.boosting", "stream_engine.kernel_learning"],
-    ["stream_engine.exports"],
+    ["stream_engine.exports", "stream_engine.alignment"],
     ["stream_engine.refits", "stream_engine.report"],
     ["stream_engine.service"],
     ["stream_engine.collect", "stream_engine.spark", "stream_engine.api"],

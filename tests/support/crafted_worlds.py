@@ -2,6 +2,7 @@
 
 import json
 from functools import lru_cache
+from pathlib import Path
 
 import msgspec
 import numpy as np
@@ -21,10 +22,12 @@ from tests.support.generators import as_batch
 
 GUARDS = ("first", "drop-both", "majority", "sift")
 OBJECTS = 9
+FEATURES = str(Path(__file__).parents[1] / "refits" / "features.csv")
 QUICK = {  # parameters under which the refits of a few objects take no time
     "sdp_clustering": {"k": 2},
     "triplet_boost": {"rounds": 40},
     "classify": {"similarities": ["k1"], "rounds": 40},
+    "alignment": {"features": {"x": {"file": FEATURES}}, "linear": False},
     "embedding": {"dimensions": 2, "kernel": "ste", "ridge": 1.0},
     "kernel_learning": {"lambda1": 1.0, "lambda2": 1.0, "objects": 6},
     "partial_order_embedding": {"beta": 1.0, "form": "diagonal", "objects": 6},

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 from msgspec import Meta, Struct, field
 
 from connectors.kafka.start_offsets import ON_OFFSET_LOSS, start_of
+from stream_engine.alignment.feature_files import FeatureSpec
 from stream_engine.counts import ACCUMULATORS, DEFAULT_ACCUMULATORS, Forgetting
 from stream_engine.data.comparisons import EVENT_TYPES
 from stream_engine.formats import INPUT_FORMATS
@@ -211,6 +212,7 @@ class Settings(_Section, frozen=True):
     snapshot: SnapshotSettings = SnapshotSettings()
     refits: RefitSettings = RefitSettings()
     kernels: dict[str, KernelSpec] = {}  # auxiliary kernels for refits
+    features: dict[str, FeatureSpec] = {}  # feature sets: for the refit alignment, and predictions before learning
     counts: CountSettings = CountSettings()
     signing: SigningSettings = SigningSettings()
     drift: DriftSettings = DriftSettings()

@@ -20,6 +20,9 @@ from typing import Any, Literal, Union, get_args, get_origin
 import msgspec
 from msgspec import Struct
 
+from stream_engine.alignment.feature_files import SUFFIXES as FEATURE_SUFFIXES
+from stream_engine.alignment.feature_files import FeatureSpec
+from stream_engine.evaluation import FEATURES
 from stream_engine.kernel_learning.auxiliary_files import NO_FILE, SUFFIXES, KernelSpec
 from stream_engine.refits import REFITS, former, refit_module
 from stream_engine.service.settings import BadSettings, Settings
@@ -155,6 +158,7 @@ def load(path: str | None, overrides: Mapping[str, Any], environment: Mapping[st
     shard(settings.input.shard)
     _check_address("listen", settings.listen)
     check_kernel_files(settings.kernels, "kernels")
+    check_kernel_files(settings.features, "features", FEATURE_SUFFIXES)
     for kind, params in settings.refits.params.items():
         refit_params(kind, params)
     return settings
@@ -237,10 +241,11 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def _kernel_specs(tree: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Where a kernel is described: in [kernels], and in `kernels` and `features` of a refit."""
+    """Where files are described: in [kernels] and [features], and in `kernels` and `features` of a refit."""
     of_refits = _tables(_table(_table(tree, "refits"), "params"))
     for table in (tree, *of_refits):
         yield from _tables(_table(table, "kernels"))
+        yield from _tables(_table(table, "features"))
     yield from (_table(each, "features") for each in of_refits)
 
 
@@ -264,11 +269,13 @@ def _check_address(name: str, address: str | None) -> None:
 
 def params_of(settings: Settings, kind: str) -> dict[str, Any]:
     """What the settings say of a refit, as plain values: its own table, and [kernels] where it takes auxiliary kernels
-    and names neither kernels nor features of its own."""
+    and names neither kernels nor features of its own, or [features] where it is about feature sets."""
     given = dict(settings.refits.params.get(kind, {}))
     fields = {f.encode_name for f in msgspec.structs.fields(refit_module(kind).Params)}
     if settings.kernels and "kernels" in fields and not {"kernels", "features"} & given.keys():
         given["kernels"] = msgspec.to_builtins(settings.kernels)
+    if settings.features and kind == FEATURES and "features" not in given:
+        given["features"] = msgspec.to_builtins(settings.features)
     return given
 
 
@@ -280,18 +287,22 @@ def refit_params(kind: str, given: Mapping[str, Any]) -> Struct:
         raise BadSettings(f"refits.params.{kind}.{name}: no longer a parameter: {former(kind)[name]}")
     checked: Struct = converted(given, refit_module(kind).Params, "", f"refits.params.{kind}")
     check_kernel_files(getattr(checked, "kernels", {}), f"refits.params.{kind}.kernels")
+    if kind == FEATURES:
+        check_kernel_files(getattr(checked, "features", {}), f"refits.params.{kind}.features", FEATURE_SUFFIXES)
     return checked
 
 
-def check_kernel_files(kernels: Mapping[str, KernelSpec], where: str) -> None:
+def check_kernel_files(
+    kernels: Mapping[str, KernelSpec | FeatureSpec], where: str, suffixes: tuple[str, ...] = SUFFIXES
+) -> None:
     """What can be said of [kernels] before their files are read: that they are there, and of a kind we know."""
     for name, spec in kernels.items():
         for key, file in (("file", spec.file), ("objects", spec.objects)):
             if file is not None and not Path(file).is_file():
                 raise BadSettings(f"{where}.{name}.{key}: got {file!r}, {NO_FILE}")
-        if not spec.file.endswith(SUFFIXES):
+        if not spec.file.endswith(suffixes):
             raise BadSettings(
-                f"{where}.{name}.file: got {spec.file!r}, expected a name ending in {', '.join(SUFFIXES)}"
+                f"{where}.{name}.file: got {spec.file!r}, expected a name ending in {', '.join(suffixes)}"
             )
 
 

@@ -1,0 +1,188 @@
+"""Which answers features are tested on, which objects are held out, and how far a share of right answers can be
+trusted.
+
+Responses, participants and questions are units: answers to one question are right or wrong together, and so are those
+of one response and, to some degree, those of one participant. The variance is that of two-way clusters, participants
+and questions (Cameron, Gelbach & Miller 2011), and at least that over each of the three alone; the interval is
+Student's.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import stdtrit
+
+from stream_engine.data.hashing import mix64
+from stream_engine.data.packed_names import unpack_names
+from stream_engine.evaluation import judgement_folds
+from stream_engine.evaluation.cross_fit import questions_of
+from stream_engine.evaluation.hash_split import name_hashes, object_folds
+from stream_engine.evaluation.held_out import CLUSTERS, standard_error
+from stream_engine.evaluation.judgement_folds import Evidence, evidence
+from stream_engine.state.snapshot import Snapshot, triplet_columns
+
+FOLDS, IN_FOLD = 5, 3  # of objects; objects of a fold, at least
+
+
+class Accuracy(NamedTuple):
+    """A share with its interval of 95 %; None: too few units to say."""
+
+    accuracy: float
+    standard_error: float | None
+    low: float | None
+    high: float | None
+    answers: int
+
+
+def answers_of(snapshot: Snapshot, seed: int) -> Evidence:
+    """All answers in units: whole responses where the state keeps all; else the votes of participants, or the counts, a
+    unit being the answers of one participant (or of all) about the same objects. O(m log m)."""
+    found = evidence(snapshot, seed)
+    if found.complete and found.by == "judgements":
+        return found
+    votes, columns = snapshot.section("worker_votes"), triplet_columns(snapshot)
+    hashes = name_hashes(snapshot.objects, seed)
+    if not votes or snapshot.section("quadruplet_counts") or not _all_named(votes, columns.n_lo, columns.n_hi):
+        found = judgement_folds.of_comparisons(snapshot, seed)
+        return _by_objects(found, np.full(len(found.rows), -1), np.empty(0, np.uint64), hashes)
+    anchor, lo, hi, worker = (np.asarray(votes[name], np.int32) for name in ("anchor", "lo", "hi", "worker"))
+    one, other = np.stack([anchor, lo, anchor, hi], axis=1), np.stack([anchor, hi, anchor, lo], axis=1)
+    times, who = np.concatenate([votes["n_lo"], votes["n_hi"]]).astype(np.float64), np.tile(worker, 2)
+    said = times > 0
+    made = found._replace(rows=np.concatenate([one, other])[said], times=times[said], fair=None, votes=None)
+    workers = name_hashes(unpack_names(votes["utf8"], votes["offsets"]), seed)
+    return _by_objects(made, who[said], workers, hashes)
+
+
+def _all_named(votes: dict[str, np.ndarray], n_lo: np.ndarray, n_hi: np.ndarray) -> bool:
+    names = unpack_names(votes["utf8"], votes["offsets"])
+    given = int(np.sum(votes["n_lo"], dtype=np.int64) + np.sum(votes["n_hi"], dtype=np.int64))
+    return all(names) and given == int(np.sum(n_lo, dtype=np.int64) + np.sum(n_hi, dtype=np.int64))
+
+
+def _by_objects(found: Evidence, who: np.ndarray, workers: np.ndarray, hashes: np.ndarray) -> Evidence:
+    """Units are the answers of one participant about the same objects: of odd-one-out responses, both comparisons."""
+    first = np.append(workers, np.uint64(0))[who]
+    content = mix64(mix64(hashes[found.rows[:, 0]] + hashes[found.rows[:, 1]] + hashes[found.rows[:, 3]]) + first)
+    content, at, unit = np.unique(content, return_index=True, return_inverse=True)
+    draw = (mix64(content) >> np.uint64(11)) / float(1 << 53)
+    who = who[at].astype(np.int32)
+    unit = unit.reshape(-1)
+    return found._replace(
+        unit=unit, draw=draw, worker=who, worker_hash=workers, complete=False, together=None, fair=None
+    )
+
+
+class Units(NamedTuple):
+    """(m,) numbers of the response, the question and the participant (None: not named) of each answer, from 0."""
+
+    times: np.ndarray
+    response: np.ndarray
+    question: np.ndarray
+    participant: np.ndarray | None
+
+    def of(self, kept: np.ndarray) -> "Units":
+        """Those of some answers, numbered anew."""
+        participant = None if self.participant is None else _numbered(self.participant[kept])
+        return Units(self.times[kept], _numbered(self.response[kept]), _numbered(self.question[kept]), participant)
+
+    def accuracy(self, right: np.ndarray) -> Accuracy:
+        """Of (m,) shares right. O(m)."""
+        total = float(self.times.sum())
+        share = float(self.times @ right / total)
+        off = self.times * (right - share)
+
+        def variance(number: np.ndarray) -> float:
+            error = standard_error(np.bincount(number, off), total)
+            return np.nan if error is None else error**2
+
+        by = [variance(self.response), variance(self.question)]
+        clusters = min(int(self.response.max()) + 1, int(self.question.max()) + 1)
+        if self.participant is not None and (people := int(self.participant.max()) + 1) >= CLUSTERS:
+            each = variance(self.participant)
+            by += [each, by[1] + each - by[0]]
+            clusters = min(clusters, people)
+        if np.isnan(by).any():
+            return Accuracy(share, None, None, None, int(total))
+        error = float(np.sqrt(max(by)))
+        half = float(stdtrit(clusters - 1, 0.975)) * error
+        return Accuracy(share, error, max(share - half, -1.0), min(share + half, 1.0), int(total))
+
+
+def _numbered(each: np.ndarray) -> np.ndarray:
+    return np.unique(each, return_inverse=True)[1].reshape(-1)
+
+
+def units_of(found: Evidence) -> Units:
+    """The units of all answers. O(m log m)."""
+    worker = found.worker[found.unit]
+    named = bool(len(worker)) and bool((worker >= 0).all())
+    return Units(found.times, found.unit, questions_of(found.rows), _numbered(worker) if named else None)
+
+
+class ObjectFold(NamedTuple):
+    """Answers (m,) bool to learn from, to choose by, and to test on: each part's objects are in no part before it."""
+
+    training: np.ndarray  # no object of the fold, nor of the fold that chooses
+    validation: np.ndarray  # the objects that only one of the two pairs has are all of the fold that chooses
+    outside: np.ndarray  # no object of the fold
+    tested: np.ndarray  # the objects that only one of the two pairs has are all of the fold
+
+
+def object_folds_of(names: list[str], rows: np.ndarray, seed: int, most: int = FOLDS) -> list[ObjectFold]:
+    """Folds of objects by the hashes of their names; none where there are fewer than nine objects.
+
+    Of a tested answer, what tells its two pairs apart are objects that were never learned from. The anchor that both
+    share can be known: that helps neither. So features that know nothing are right half of the time, exactly.
+    """
+    folds = min(FOLDS, len(names) // IN_FOLD)
+    if folds < 3:
+        return []
+    fold = object_folds(name_hashes(names, seed), folds)[rows]
+    shared = rows[:, 0] == rows[:, 2]
+    made = []
+    for number in range(min(folds, most)):
+        inner = (number + 1) % folds
+        inside, chosen = fold == number, fold == inner
+        outside = ~inside.any(axis=1)
+        made.append(
+            ObjectFold(outside & ~chosen.any(axis=1), outside & _apart(chosen, shared), outside, _apart(inside, shared))
+        )
+    return made
+
+
+def _apart(of: np.ndarray, shared: np.ndarray) -> np.ndarray:
+    return of[:, 1] & of[:, 3] & (shared | (of[:, 0] & of[:, 2]))
+
+
+def over_objects(right: np.ndarray, rows: np.ndarray, times: np.ndarray, n: int) -> Accuracy:
+    """A share and its interval over objects: the jackknife that leaves out one object with all of its answers."""
+    total, whole = float(times.sum()), float(times @ right)
+    each, sums = np.zeros(n), np.zeros(n)
+    for at in range(4):
+        first = np.ones(len(rows), bool)
+        for before in range(at):
+            first &= rows[:, at] != rows[:, before]
+        each += np.bincount(rows[first, at], times[first], n)
+        sums += np.bincount(rows[first, at], (times * right)[first], n)
+    left = (each > 0) & (each < total)
+    count = int(left.sum())
+    share = whole / total
+    if count < CLUSTERS:
+        return Accuracy(share, None, None, None, int(total))
+    without = (whole - sums[left]) / (total - each[left])
+    error = float(np.sqrt((count - 1) / count * ((without - without.mean()) ** 2).sum()))
+    half = float(stdtrit(count - 1, 0.975)) * error
+    return Accuracy(share, error, max(share - half, 0.0), min(share + half, 1.0), int(total))
+
+
+def agreement(units: Units, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Of each answer, whether most of the other answers to its question agree (ties one half; NaN: there are none), and
+    how many answers to the question were given this way and the other. O(m)."""
+    near = np.sort(rows[:, :2], axis=1).astype(np.int64) @ np.array([1 << 31, 1])
+    far = np.sort(rows[:, 2:], axis=1).astype(np.int64) @ np.array([1 << 31, 1])
+    way = np.where(near < far, 1.0, -1.0)
+    net, total = np.bincount(units.question, way * units.times), np.bincount(units.question, units.times)
+    mine, given = way * net[units.question], total[units.question]
+    others = np.where(given > 1, 0.5 + 0.5 * np.sign(mine - 1.0), np.nan)
+    return others, (given + mine) / 2, (given - mine) / 2

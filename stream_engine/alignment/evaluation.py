@@ -1,0 +1,297 @@
+"""Feature sets on people's answers: as they are, and after learning, for responses and objects that learning lacked.
+
+By response, folds are those of `evaluation.cross_fit`: what is fitted and what chooses has none of the responses that
+are predicted. By object, no tested answer hangs on an object that was fitted or that chose (`answers.ObjectFold`). The
+measure (cosine or Euclidean) and the two ridges are chosen anew in each group of folds, by the log loss of validation
+responses, or of validation objects.
+"""
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property, partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from stream_engine.alignment import answers as tested_answers
+from stream_engine.alignment import transforms
+from stream_engine.alignment.answers import Accuracy, Units
+from stream_engine.alignment.feature_sets import MEASURES, METRIC, FeatureSet, Points
+from stream_engine.alignment.feature_sets import RESERVED as ALL
+from stream_engine.alignment.transforms import Answers
+from stream_engine.evaluation import cross_fit, held_out
+from stream_engine.evaluation.cross_fit import CLEAR, FOLDS
+from stream_engine.evaluation.judgement_folds import CHOOSE, FIT, Evidence, asked_fairly, draws_again
+from stream_engine.evaluation.similarities import differences
+
+RIDGES = (10.0, 1.0, 0.1, 0.01, 0.001)  # in units of what all answers tell about a parameter, on average
+FITTED, CHOOSING = 300_000, 100_000  # answers that one fit has, and that choose, at most
+TIE = 1e-9  # of the largest similarity: below it, two are equal
+THREADS = 2
+AS_IS, WEIGHTS, LINEAR = "as it is", "weights", "linear map"
+
+
+class Setting(NamedTuple):
+    """What is chosen for a set: the measure, and ridges of weights and of the map in units of `RIDGES`."""
+
+    measure: str
+    weights: float
+    linear: float
+
+
+class Prediction(NamedTuple):
+    """Log odds of the answers that a model was tested on, which are `at` of all; `folds` that were fitted."""
+
+    at: np.ndarray
+    margin: np.ndarray
+    folds: int
+
+    @property
+    def right(self) -> np.ndarray:
+        """1, 0, or one half for a tie."""
+        return 0.5 + 0.5 * np.sign(self.margin)
+
+
+Predictions = dict[tuple[str, str], Prediction]
+Progress = Callable[..., Any]
+
+
+class Models:
+    """Everything that is fitted to answers (m, 4) about the objects of the sets."""
+
+    def __init__(self, sets: Sequence[FeatureSet], found: Evidence, linear: bool):
+        self.sets, self.rows, self.times, self.linear = sets, found.rows, found.times, linear
+        self._draw = draws_again(found._replace(draw=draws_again(found)))[found.unit]
+        with ThreadPoolExecutor(THREADS, "features") as pool:
+            told = pool.map(self._right, sets)
+            self.right = {(of.name, measure): right for of, each in zip(sets, told) for measure, right in each.items()}
+        self._sample = self.answers(np.ones(len(self.rows), bool), transforms.SAMPLE)
+        self._points: dict[tuple[str, str], Points] = {}
+        self._axes: dict[tuple[str, str], np.ndarray] = {}
+
+    def _right(self, of: FeatureSet) -> dict[str, np.ndarray]:
+        """(m,) int8 by measure: 2 where a set is right as it is, 1 for a tie."""
+        told, tie = {}, TIE if of.values.dtype == np.float64 else 1e3 * TIE
+        for measure in MEASURES:
+            similarity = of.similarity(measure)
+            margin, equal = differences(similarity, self.rows), tie * np.abs(similarity).max()
+            told[measure] = (margin >= -equal).astype(np.int8) + (margin > equal)
+        return told
+
+    def points(self, of: FeatureSet, measure: str) -> Points:
+        """The points of a set by a measure."""
+        if (of.name, measure) not in self._points:
+            self._points[of.name, measure] = of.points(measure)
+        return self._points[of.name, measure]
+
+    def axes(self, of: FeatureSet, measure: str) -> np.ndarray:
+        """Their principal axes."""
+        if (of.name, measure) not in self._axes:
+            self._axes[of.name, measure] = transforms.components(self.points(of, measure).x)
+        return self._axes[of.name, measure]
+
+    def best_measure(self, of: FeatureSet, kept: np.ndarray | slice = slice(None)) -> str:
+        """The measure that is right most often on some answers."""
+        return max(METRIC, key=lambda each: float(self.times[kept] @ self.right[of.name, each][kept]))
+
+    def answers(self, kept: np.ndarray, most: int = FITTED) -> Answers:
+        """Those of a (m,) mask, or a part of them by a hash of the responses."""
+        at = np.flatnonzero(kept)
+        if len(at) > most:
+            at = at[self._draw[at] < most / len(at)]
+        return Answers(np.ascontiguousarray(self.rows[at]), self.times[at])
+
+    def penalty(self, of: FeatureSet, measure: str, linear: bool) -> float:
+        """The ridge of 1 in units of `RIDGES`: a constant of the data, for fits to more and to fewer of the answers."""
+        x = self.points(of, measure).x
+        told = transforms.information(x @ self.axes(of, measure) if linear else x, self._sample, linear)
+        return float(self.times.sum()) * float(told.mean())
+
+    def choose(self, training: np.ndarray, validation: np.ndarray) -> list[Setting]:
+        """The settings of all sets."""
+        with ThreadPoolExecutor(THREADS, "features") as pool:
+            return list(pool.map(partial(self._setting, training, validation), self.sets))
+
+    def _setting(self, training: np.ndarray, validation: np.ndarray, of: FeatureSet) -> Setting:
+        measure = self.best_measure(of, training) if training.any() else METRIC[0]
+        fitting, choosing = self.answers(training), self.answers(validation, CHOOSING)
+        if not (len(fitting.rows) and len(choosing.rows)):
+            return Setting(measure, RIDGES[0], RIDGES[0])
+        x, chosen = self.points(of, measure).x, []
+        z = x @ self.axes(of, measure) if self.linear else x
+        for linear, path in ((False, transforms.weights), (True, transforms.linear_maps))[: 1 + self.linear]:
+            unit, best, ridge = self.penalty(of, measure, linear), np.inf, RIDGES[0]
+            made = path(z if linear else x, fitting, [unit * each for each in RIDGES], gain=transforms.ROUGH)
+            for factor, theta in zip(RIDGES, made):
+                moved = z @ theta.astype(z.dtype) if linear else x * np.sqrt(theta).astype(x.dtype)
+                loss = float(choosing.times @ np.logaddexp(0.0, -transforms.margins(moved, choosing.rows)))
+                if loss >= best:
+                    break
+                best, ridge = loss, factor
+            chosen.append(ridge)
+        return Setting(measure, chosen[0], chosen[-1])
+
+    def transformed(self, kind: str, of: FeatureSet, setting: Setting, training: Answers) -> np.ndarray:
+        """What multiplies the points of a set: a factor (d,), or a matrix (d, p) of a map."""
+        x = self.points(of, setting.measure).x
+        if kind == AS_IS:
+            return np.full(x.shape[1], np.sqrt(transforms.slope(x, training)))
+        unit = self.penalty(of, setting.measure, kind == LINEAR)
+        if kind == WEIGHTS:
+            return np.sqrt(next(transforms.weights(x, training, [unit * setting.weights])))
+        axes = self.axes(of, setting.measure)
+        return axes @ next(transforms.linear_maps(x @ axes, training, [unit * setting.linear]))
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """What is made of each set."""
+        return (AS_IS, WEIGHTS, LINEAR) if self.linear else (AS_IS, WEIGHTS)
+
+    def fit(
+        self, training: np.ndarray, settings: list[Setting], tested: np.ndarray
+    ) -> dict[tuple[str, str], np.ndarray]:
+        """The log odds of the answers of a (m,) mask by everything that is fitted to those of another."""
+        fitting, rows = self.answers(training), self.rows[tested]
+
+        def of_set(pair: tuple[FeatureSet, Setting]) -> dict[tuple[str, str], np.ndarray]:
+            of, setting = pair
+            x = self.points(of, setting.measure).x
+            made = ((kind, self.transformed(kind, of, setting, fitting)) for kind in self.kinds)
+            return {(of.name, kind): transforms.margins(moved(x, by), rows) for kind, by in made}
+
+        with ThreadPoolExecutor(THREADS, "features") as pool:
+            told = dict(item for each in pool.map(of_set, zip(self.sets, settings)) for item in each.items())
+        return told | self._combined(settings, fitting, rows)
+
+    def _combined(self, settings: list[Setting], fitting: Answers, rows: np.ndarray) -> dict:
+        """All sets together, and without each of them."""
+        if len(self.sets) < 2:
+            return {}
+        pairs = list(zip(self.sets, settings))
+        learned, asked = (
+            np.stack([-transforms.margins(self.points(of, each.measure).x, part) for of, each in pairs], axis=1)
+            for part in (fitting.rows, rows)
+        )
+        told = {(ALL, "combination"): -asked @ transforms.combination(learned, fitting)}
+        for number, (of, _) in enumerate(pairs):
+            kept = np.arange(len(pairs)) != number
+            told[ALL, f"without {of.name}"] = -asked[:, kept] @ transforms.combination(learned[:, kept], fitting)
+        return told
+
+    def mixture(self, settings: list[Setting]) -> np.ndarray:
+        """(A,) the shares of the sets in their combination, fitted to all answers."""
+        every = self.answers(np.ones(len(self.rows), bool))
+        pairs = zip(self.sets, settings)
+        columns = [-transforms.margins(self.points(of, each.measure).x, every.rows) for of, each in pairs]
+        mu = transforms.combination(np.stack(columns, axis=1), every)
+        return mu / max(float(mu.sum()), 1e-300)
+
+
+def moved(x: np.ndarray, by: np.ndarray) -> np.ndarray:
+    """Points times a factor for each dimension, or a matrix."""
+    return x * by.astype(x.dtype) if by.ndim == 1 else x @ by.astype(x.dtype)
+
+
+class Evaluated:
+    """All predictions, and their figures."""
+
+    def __init__(self, models: Models, found: Evidence, names: list[str], seed: int, progress: Progress):
+        self.models, self.found, self.n = models, found, len(names)
+        planned = cross_fit.plan(found).responses
+        most = max(1, cross_fit.MOST // max(len(found.rows), 1))
+        folds = tested_answers.object_folds_of(names, found.rows, seed, most)
+        total = len(planned) + len(folds) + 1
+        told: list[tuple[np.ndarray, dict]] = []
+        for number, group in enumerate(planned):
+            part = group.part[found.unit]
+            settings = models.choose(part == FIT, part == CHOOSE)
+            for out in group.folds:
+                if (tested := out[found.unit]).any() and not tested.all():
+                    told.append((tested, models.fit(~tested, settings, tested)))
+            progress(number + 1, total)
+        self.by_response = _together(told)
+        told, chosen = [], None
+        for number, fold in enumerate(folds):
+            settings = models.choose(fold.training, fold.validation)
+            chosen = chosen or settings
+            if fold.tested.any() and fold.outside.any():
+                told.append((fold.tested, models.fit(fold.outside, settings, fold.tested)))
+            progress(len(planned) + number + 1, total)
+        self.by_object = _together(told)
+        first = planned[0].part[found.unit]
+        chosen = chosen or models.choose(first == FIT, first == CHOOSE)
+        self.settings = [each._replace(measure=models.best_measure(of)) for of, each in zip(models.sets, chosen)]
+
+    @cached_property
+    def units(self) -> Units:
+        """Of all answers."""
+        return tested_answers.units_of(self.found)
+
+    @cached_property
+    def fair(self) -> np.ndarray:
+        """(m,) bool: answers to questions that no model chose, as far as is known."""
+        return asked_fairly(self.found)[self.found.unit]
+
+    @cached_property
+    def fair_units(self) -> Units:
+        """Of these."""
+        return self.units if self.fair.all() else self.units.of(self.fair)
+
+    def as_is(self, name: str, measure: str) -> Accuracy:
+        """On all answers to questions that no model chose."""
+        return self.fair_units.accuracy(0.5 * self.models.right[name, measure][self.fair])
+
+    @cached_property
+    def best(self) -> np.ndarray:
+        """(m,) of the set and the measure that are right most often."""
+        return max(self.models.right.values(), key=lambda each: float(self.found.times[self.fair] @ each[self.fair]))
+
+    def behind(self, name: str, measure: str) -> Accuracy:
+        """How much less accurate than the best one, paired."""
+        apart = self.best - self.models.right[name, measure]
+        return self.fair_units.accuracy(0.5 * apart[self.fair])
+
+    def response_figures(self, prediction: Prediction) -> tuple[Accuracy, float]:
+        """Accuracy and log loss; the interval is that of dependent folds unless the model is clearly not at chance
+        (see `cross_fit`)."""
+        units = self._units_at(prediction)
+        found = units.accuracy(prediction.right)
+        loss = float(units.times @ held_out.losses(prediction.margin, 1.0) / units.times.sum())
+        if found.standard_error is None or found.high is None:
+            return found, loss
+        wider = float(np.sqrt(1.0 + prediction.folds / (FOLDS - 1.0)))
+        error = wider * found.standard_error
+        if abs(found.accuracy - 0.5) > CLEAR * error:
+            return found, loss
+        half = wider * (found.high - found.accuracy)
+        return found._replace(standard_error=error, low=found.accuracy - half, high=found.accuracy + half), loss
+
+    def _units_at(self, prediction: Prediction) -> Units:
+        key = prediction.at.tobytes()
+        if getattr(self, "_units", (None, None))[0] != key:
+            self._units = key, self.units.of(prediction.at)
+        return self._units[1]
+
+    def object_figures(self, key: tuple[str, str]) -> dict[str, Any] | None:
+        """Of objects that were never learned from."""
+        prediction = self.by_object.get(key)
+        if prediction is None:
+            return None
+        rows, times = self.found.rows[prediction.at], self.found.times[prediction.at]
+        told = tested_answers.over_objects(prediction.right, rows, times, self.n)
+        return told._asdict() | {"log_loss": float(times @ held_out.losses(prediction.margin, 1.0) / times.sum())}
+
+    def adds(self, name: str) -> Accuracy | None:
+        """What a set adds to the others: the gain in accuracy of their combination, paired."""
+        whole, less = (self.by_response.get((ALL, which)) for which in ("combination", f"without {name}"))
+        if whole is None or less is None:
+            return None
+        return self._units_at(whole).accuracy(whole.right - less.right)
+
+
+def _together(told: list[tuple[np.ndarray, dict]]) -> Predictions:
+    """The predictions of all folds."""
+    if not told:
+        return {}
+    at = np.concatenate([np.flatnonzero(tested) for tested, _ in told])
+    return {key: Prediction(at, np.concatenate([each[key] for _, each in told]), len(told)) for key in told[0][1]}

@@ -1,0 +1,161 @@
+"""Your features: how well each set predicts the answers, as it is and after learning; what is left; where it fails."""
+
+from typing import Any
+
+import numpy as np
+
+from stream_engine.data.packed_names import unpack_names
+from stream_engine.exports.alignment import (
+    as_is_row,
+    best_row,
+    ceiling_of,
+    left_of,
+    object_tables,
+    table,
+    too_good,
+)
+from stream_engine.report import Section, Table
+from stream_engine.report.drawings import Axis, Curve, Drawing, Rules
+from stream_engine.report.findings.words import count, percent, some
+from stream_engine.report.material import Material
+from stream_engine.state.artifact import Artifact, figure
+
+TITLE = "Your features"
+TOP = 12  # objects and questions that are listed
+STEPS = ("as it is", "weights", "linear map", "weights on new objects", "linear map on new objects")
+CAPTION = "Accuracy of each set: as it is, with weights, with a linear map; hollow: weights and map on new objects"
+ABOUT = (
+    "As it is: cosine, Euclidean distance, dot product. Weights, linear map: learned, tested on held-out responses. By "
+    "object: tested on objects that were not learned from. Left: share of the gap to the noise ceiling that the map of "
+    "the answers alone closes."
+)
+OBJECTS = "Objects on which the best row is right least often. Agreement: with most others who answered the same."
+PARTICIPANTS = "Share of the answers of each participant that each set predicts as it is."
+QUESTIONS = "Questions with a clear majority that the best row does not predict, the least likely answers first."
+
+
+def section(material: Material) -> Section | None:
+    """What each set predicts; None without the refit."""
+    artifact = material.artifact("alignment")
+    if artifact is None:
+        return None
+    rows, names = artifact.report["rows"], material.names
+    columns = {head.replace("_", " "): values for head, values in table(material.published).items()}
+    failing = object_tables(artifact, names)
+    number = {name: i for i, name in enumerate(names)}
+    tables = [Table("alignment", columns, about=ABOUT)]
+    for name, head, about in (("alignment_objects", "object", OBJECTS), ("alignment_questions", "near_i", QUESTIONS)):
+        shown = {key.replace("_", " "): _plain(each[:TOP]) for key, each in failing[name].items()}
+        if ids := [number[each] for each in failing[name][head][:TOP]]:
+            tables.append(Table(name, shown, np.array(ids), about))
+    if material.workers and len(artifact.arrays["participant_answers"]):
+        tables.append(_participants(artifact))
+    says, caution = _says(material, artifact, rows)
+    others = {row["transform"]: row["accuracy"] for row in _beside(material)}
+    drawing = _drawing(rows, [each["name"] for each in artifact.report["sets"]], others)
+    return Section(TITLE, says, (drawing,), tuple(tables), _notes(artifact), caution)
+
+
+def _beside(material: Material) -> list[dict[str, Any]]:
+    """Chance, the noise ceiling and the map."""
+    columns = table(material.published)
+    return [
+        {"transform": transform, "accuracy": accuracy}
+        for name, transform, accuracy in zip(*(columns[each] for each in ("set", "transform", "accuracy")))
+        if not name
+    ]
+
+
+def _participants(artifact: Artifact) -> Table:
+    """The accuracy of each set, as it is, on the answers of each participant."""
+    arrays, sets = artifact.arrays, [each["set"] for each in artifact.report["predicts"]["sets"]]
+    columns: dict[str, Any] = {
+        "participant": list(unpack_names(arrays["participant_utf8"], arrays["participant_offsets"])),
+        "answers": arrays["participant_answers"].astype(int).tolist(),
+    }
+    columns |= {name: each.tolist() for name, each in zip(sets, arrays["participant_accuracy"].T)}
+    return Table("alignment_participants", columns, about=PARTICIPANTS)
+
+
+def _plain(values: Any) -> list[Any]:
+    return values if isinstance(values, list) else values.tolist()
+
+
+def _says(material: Material, artifact: Artifact, rows: list[dict[str, Any]]) -> tuple[str, bool]:
+    """What was left out, the best set as it is and on new objects, what is left; and whether a set is suspicious."""
+    report, says, suspect = artifact.report, "", too_good(artifact.report)
+    if suspect:
+        says = f"{suspect} predicts more than people agree with each other: was it made from these answers? "
+    if left := int(figure(report, "without_features") or 0):
+        says += f"{count(report['objects'] - report['with_features'])} of {some(report['objects'], 'object')} have no "
+        says += f"features in every set; {some(left, 'comparison')} about them are left out. "
+    says += f"As it is, {_named(best := as_is_row(rows))} predicts the answers best: {_interval(best)}; chance 50 %."
+    if known := [row for row in rows if figure(row, "by_object", "accuracy") is not None]:
+        best = max(known, key=lambda row: row["by_object"]["accuracy"])
+        says += f" On objects that were not learned from, {_named(best)} is best: {_interval(best['by_object'])}."
+    ceiling, best, embedding = ceiling_of(report), best_row(rows), material.artifact("embedding")
+    own = figure(embedding.report, "accuracy") if embedding else None
+    if ceiling is not None:
+        says += f" The noise ceiling is {percent(ceiling)}."
+    if own is not None and ceiling is not None:
+        share = left_of(best["accuracy"], own, ceiling)
+        says += f" The map of the answers alone predicts {percent(own)}"
+        says += f": it closes {percent(share, 0)} of the gap between {_named(best)} and the ceiling." if share else "."
+    return says, bool(suspect)
+
+
+def _named(row: dict[str, Any]) -> str:
+    return f"{row['set']} ({row['transform']})"
+
+
+def _interval(row: dict[str, Any]) -> str:
+    low, high = figure(row, "low"), figure(row, "high")
+    told = "" if low is None or high is None else f" (95 % CI {100 * low:.1f} to {100 * high:.1f})"
+    return percent(row["accuracy"]) + told
+
+
+def _notes(artifact: Artifact) -> tuple[str, ...]:
+    """What else was found about the sets, and for whom."""
+    told, report = [], artifact.report
+    if constant := [each for each in report["sets"] if each["constant_dimensions"]]:
+        counts = ", ".join(f"{each['name']} {each['constant_dimensions']:,}" for each in constant)
+        told.append(f"Constant dimensions, left out: {counts}.")
+    if others := [each["name"] for each in report["sets"] if each["joined_by"] != "name"]:
+        told.append(f"Joined by the name without folder and suffix: {', '.join(others)}.")
+    if chosen := int(report["chosen_by_model"]):
+        told.append(f"{some(chosen, 'answer')} to questions that a model chose are learned from, but not tested.")
+    accuracy, answers = (np.asarray(artifact.arrays[f"participant_{name}"]) for name in ("accuracy", "answers"))
+    if len(answers) > 1:
+        first = [each["set"] for each in report["predicts"]["sets"]]
+        spread = ", ".join(
+            f"{name} {percent(low, 0)} to {percent(high, 0)}"
+            for name, low, high in zip(first, *np.quantile(accuracy, (0.1, 0.9), axis=0))
+        )
+        told.append(f"Of {some(len(answers), 'participant')}, the middle 80 % are predicted: {spread}.")
+    return tuple(told)
+
+
+def _drawing(rows: list[dict[str, Any]], sets: list[str], rules: dict[str, float]) -> Drawing:
+    """Of each set the accuracy step by step of learning, with intervals; hollow: on new objects."""
+    marks: list[Any] = []
+    for number, name in enumerate(sets):
+        mine = [row for row in rows if row["set"] == name]
+        learned = {row["transform"]: row for row in mine}
+        each = [as_is_row(mine), *(learned.get(kind) for kind in ("weights", "linear map"))]
+        each += [row and row["by_object"] for row in each[1:]]
+        for step, row in enumerate(each):
+            if row:
+                x, hollow = np.array([number + 0.15 * (step - 2)]), np.array([step > 2])
+                y, low, high = (np.array([_told(row, key)]) for key in ("accuracy", "low", "high"))
+                marks.append(Curve(x, y, f"{name}, {STEPS[step]}", np.stack([y - low, high - y]), hollow=hollow))
+    about = f"Accuracy: {', '.join(f'{mark.name} {mark.y[0]:.3f}' for mark in marks)}."
+    marks.append(Rules(tuple(rules.values()), tuple(rules)))
+    x_axis = Axis("", -0.6, len(sets) - 0.4, tuple((float(at), name) for at, name in enumerate(sets)))
+    y_axis = Axis("share of answers predicted")
+    return Drawing("alignment", CAPTION, about, x_axis, y_axis, tuple(marks))
+
+
+def _told(row: dict[str, Any] | None, key: str) -> float:
+    """A figure; the accuracy itself for an end of an interval that is not known."""
+    told = figure(row or {}, key)
+    return row["accuracy"] if row and told is None else told or 0.0

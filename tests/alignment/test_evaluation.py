@@ -1,0 +1,172 @@
+"""Figures of feature sets: definitions, what is held out, coverage of intervals, and random features at chance."""
+
+import numpy as np
+import pytest
+from threadpoolctl import threadpool_limits
+
+from stream_engine.alignment import answers as tested
+from stream_engine.alignment.answers import Units, object_folds_of, over_objects, units_of
+from stream_engine.alignment.evaluation import AS_IS, LINEAR, WEIGHTS, Evaluated, Models
+from stream_engine.alignment.feature_files import FeatureTable
+from stream_engine.alignment.feature_sets import MEASURES, joined
+from tests.support.feature_worlds import world
+
+
+def evaluated(made, tables, linear=True, seed=0):
+    snapshot = made.snapshot()
+    sets = joined(tables, snapshot.objects)
+    found = tested.answers_of(snapshot, seed)
+    with threadpool_limits(1):
+        return Evaluated(
+            Models(sets.sets, found, linear), found, list(snapshot.objects), seed, lambda done, total: None
+        )
+
+
+@pytest.fixture(scope="module")
+def made():
+    return world(0)
+
+
+@pytest.fixture(scope="module")
+def figures(made):
+    noise = np.random.default_rng(9).normal(size=(40, 4))
+    return evaluated(made, {"true": made.table, "noise": FeatureTable(made.names, noise)})
+
+
+def test_sets_as_they_are_are_right_as_often_as_by_the_definitions(made, figures):
+    x = made.features
+    unit = x / np.linalg.norm(x, axis=1, keepdims=True)
+    similar = {
+        "cosine": lambda a, b: (unit[a] * unit[b]).sum(axis=1),
+        "euclidean": lambda a, b: -((x[a] - x[b]) ** 2).sum(axis=1),
+        "dot product": lambda a, b: (x[a] * x[b]).sum(axis=1),
+    }
+    i, j, k, l = made.rows.T
+    for measure in MEASURES:
+        expected = np.mean(similar[measure](i, j) > similar[measure](k, l))
+        assert figures.as_is("true", measure).accuracy == pytest.approx(expected, abs=1e-12)
+    best = max(figures.as_is(name, measure).accuracy for name in ("true", "noise") for measure in MEASURES)
+    told = figures.behind("noise", "cosine")
+    assert told.accuracy == pytest.approx(best - figures.as_is("noise", "cosine").accuracy)
+    assert 0 < told.standard_error < 0.05
+
+
+def test_equal_similarities_are_half_right():
+    made = world(1, n=12, m=300)
+    table = FeatureTable(made.names, (made.features[:, :2] > 0).astype(float))
+    x = table.values
+    near, far = (((x[made.rows[:, a]] - x[made.rows[:, b]]) ** 2).sum(axis=1) for a, b in ((0, 1), (2, 3)))
+    expected = np.mean((near < far) + 0.5 * (near == far))
+    assert evaluated(made, {"x": table}, False).as_is("x", "euclidean").accuracy == pytest.approx(expected)
+
+
+def test_learning_helps_where_it_can_and_combinations_prefer_what_predicts(figures):
+    told = {kind: figures.response_figures(figures.by_response["true", kind]) for kind in (AS_IS, WEIGHTS, LINEAR)}
+    assert told[WEIGHTS][1] < told[AS_IS][1] - 0.01 and told[LINEAR][1] < told[AS_IS][1]
+    assert told[WEIGHTS][0].accuracy > told[AS_IS][0].accuracy
+    by_object = figures.object_figures(("true", WEIGHTS))
+    assert by_object["accuracy"] > figures.object_figures(("noise", WEIGHTS))["accuracy"] + 0.1
+    mixture = figures.models.mixture(figures.settings)
+    assert mixture.sum() == pytest.approx(1.0) and mixture[0] > 0.9
+    assert figures.adds("true").accuracy > 4 * figures.adds("true").standard_error
+    assert abs(figures.adds("noise").accuracy) < 0.02
+
+
+def test_nothing_that_is_tested_was_learned_from(made):
+    """Answers that are held out are turned round: what is fitted to the others stays."""
+    found = tested.answers_of(made.snapshot(), 0)
+    names = [f"o{i}" for i in range(40)]
+    for fold in object_folds_of(names, found.rows, 0):
+        apart = {part: set(found.rows[getattr(fold, part)][:, [1, 3]].ravel()) for part in ("validation", "tested")}
+        for of, part in ((fold.training, "validation"), (fold.training, "tested"), (fold.outside, "tested")):
+            assert of.any() and not set(found.rows[of].ravel()) & apart[part]
+        assert not (fold.tested & fold.outside).any() and not (fold.training & ~fold.outside).any()
+    covered = np.sum([fold.tested for fold in object_folds_of(names, found.rows, 0)], axis=0)
+    assert set(covered.tolist()) == {0, 1}
+    assert object_folds_of(names[:8], found.rows[:0], 0) == []
+
+
+@pytest.mark.parametrize("by", ["response", "object"])
+def test_random_features_are_at_chance_also_after_learning(by):
+    """The leak detector: answers hang on true features, sets know nothing of these. Over several worlds, as the answers
+    of one share its objects. By response, what is learned knows the objects; so there answers are a coin's."""
+    off = {kind: [] for kind in (AS_IS, WEIGHTS, LINEAR)}
+    for seed in range(5):
+        made = world(seed, n=30, m=1000, weights=(2.0, 2.0) if by == "object" else (0.0, 0.0))
+        x = np.random.default_rng([seed, 1]).normal(size=(30, 4))
+        told = evaluated(made, {"random": FeatureTable(made.names, x)}, seed=seed)
+        for kind in off:
+            prediction = getattr(told, f"by_{by}")["random", kind]
+            off[kind].append(float(prediction.right.mean()) - 0.5)
+    for values in off.values():
+        assert abs(np.mean(values)) < 3.5 * max(np.std(values, ddof=1), 0.01) / np.sqrt(5)
+
+
+def test_a_leak_is_detected():
+    """Random features, learned from the answers that they are tested on: far above chance."""
+    made = world(0, n=30, m=1500, weights=(0.0, 0.0))
+    x = np.random.default_rng(1).normal(size=(30, 6))
+    told = evaluated(made, {"random": FeatureTable(made.names, x)})
+    everything = np.ones(1500, bool)
+    honest = told.by_response["random", LINEAR]
+    weakest = [setting._replace(linear=1e-3) for setting in told.settings]
+    cheated = told.models.fit(everything, weakest, everything)["random", LINEAR]
+    assert np.mean(cheated > 0) > 0.53 and abs(honest.right.mean() - 0.5) < 0.05
+
+
+def units(response, question, participant=None, times=None):
+    return Units(np.ones(len(response)) if times is None else times, response, question, participant)
+
+
+@pytest.mark.parametrize("by", ["response", "participant", "both"])
+def test_intervals_cover(by):
+    """Responses of four answers that are right or wrong together; participants of different accuracy; 95 % of intervals
+    hold the share over all."""
+    rng, covered, size = np.random.default_rng(3), [], 400
+    for _ in range(600):
+        response = np.repeat(np.arange(100), 4)
+        participant = np.arange(100)[response] % 15
+        share = np.full(size, 0.65)
+        if by != "response":
+            share = (0.65 + rng.choice([-0.2, 0.2], 15))[participant]
+        draw = rng.random(100)[response] if by != "participant" else rng.random(size)
+        told = units(response, np.arange(size), participant).accuracy((draw < share).astype(float))
+        covered.append(told.low <= 0.65 <= told.high)
+    assert 0.92 <= np.mean(covered) <= 0.99
+
+
+def test_the_interval_over_objects_covers():
+    """Answers about pairs, each object with an effect of its own on all of its answers."""
+    rng, covered, n = np.random.default_rng(4), [], 40
+    for _ in range(300):
+        rows = np.argsort(rng.random((400, n)), axis=1)[:, [0, 1, 0, 2]]
+        effect = rng.choice([-0.08, 0.08], n)
+        share = 0.6 + effect[rows[:, 0]] + effect[rows[:, 1]] + effect[rows[:, 3]]
+        told = over_objects((rng.random(400) < share).astype(float), rows, np.ones(400), n)
+        covered.append(told.low <= 0.6 <= told.high)
+    assert 0.92 <= np.mean(covered) <= 0.99
+
+
+def test_agreement_leaves_the_answer_itself_out(made):
+    rows = np.array([[0, 1, 0, 2], [0, 1, 0, 2], [2, 0, 0, 1], [3, 1, 3, 2]])
+    numbers = units(np.arange(4), np.array([0, 0, 0, 1]))
+    others, one_way, other_way = tested.agreement(numbers, rows)
+    np.testing.assert_array_equal(others, [0.5, 0.5, 0.0, np.nan])
+    assert one_way.tolist() == [2, 2, 1, 1] and other_way.tolist() == [1, 1, 2, 0]
+
+
+def test_of_many_answers_the_counts_are_tested_by_participant(made, monkeypatch):
+    """A state that keeps a sample of the responses: all answers all the same, in the same shares."""
+    whole = made.snapshot()
+    kept = {key: each for key, each in whole.arrays.items() if not key.startswith("judgements/")}
+    one, other = (tested.answers_of(each, 0) for each in (whole, whole._replace(arrays=kept)))
+    assert one.by == "judgements" and other.times.sum() == one.times.sum() == 2000 and not other.complete
+    by = [np.bincount(found.worker[found.unit], found.times).tolist() for found in (one, other)]
+    assert by[0] == by[1]
+    nobody = {key: each for key, each in kept.items() if not key.startswith("worker_votes/")}
+    counted = tested.answers_of(whole._replace(arrays=nobody), 0)
+    assert counted.times.sum() == 2000 and (counted.worker == -1).all()
+    told = units_of(counted)
+    assert told.participant is None
+    objects = np.sort(counted.rows[:, [0, 1, 3]], axis=1)
+    assert len(np.unique(objects, axis=0)) == told.response.max() + 1
