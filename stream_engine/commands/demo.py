@@ -15,7 +15,7 @@ import click
 import numpy as np
 
 from stream_engine.commands import warm_up
-from stream_engine.report.findings import Findings, findings
+from stream_engine.report.findings import findings
 from stream_engine.report.findings.facts import Commands, Facts
 from stream_engine.service import logs
 from stream_engine.service.settings import loading as configuration
@@ -38,13 +38,14 @@ def command(state: str, seed: int) -> None:
     """Analyse a small survey and a stream of simulated answers about handwritten digits."""
     folder = Path(state)
     folder.mkdir(parents=True, exist_ok=True)
-    logs.configure(level="warning")
+    logs.configure(level="error")
     with compiling():
         pictures = draw_pictures(folder / "pictures", seed)
         write_survey(folder / "survey.csv", seed)
         write_stream(folder / "stream.jsonl", seed)
-    for line in (*survey(folder, pictures), stream(folder)):
+    for line in survey(folder, pictures):
         click.echo(line)
+    click.echo(stream(folder))
 
 
 # ---- the survey
@@ -127,28 +128,40 @@ def survey(folder: Path, pictures: Path) -> Iterator[str]:
     from stream_engine.service import run
 
     state, file = folder / "survey", folder / "survey.csv"
-    settings = configuration.load(None, {"source": [str(file)], "state": str(state)})
+    given = {"source": [str(file)], "state": str(state), "input.drop_duplicates": True}
+    outcome: list[str] = []
     with logs.Bars() as bars:
-        run.run(settings, bars, start_over=True)
+        run.run(configuration.load(None, given), bars, start_over=True, say=outcome.append)
     published, commands = Store(state).published(), Commands(str(state))
     progressive = Store(state).noted("progressive")
-    known = findings(Facts(published, commands, progressive))
+    facts = Facts(published, commands, progressive)
+    known = findings(facts)
     page = write(published, folder / "report.html", progressive, objects=pictures, commands=commands)
-    yield f"{'survey':9}{read_sentence(known, file)}"
-    yield from result_lines(known)
-    yield f"{'page':9}{page.page}: open it in a browser"
+    counters = published.snapshot.counters
+    yield _line(
+        "survey",
+        f"{counters['events']:,} answers about {len(published.snapshot.objects)} objects read from {file}; "
+        f"{counters['filtered']:,} practice trials excluded",
+    )
+    yield from (_line("copies", each) for each in outcome if "sent twice" in each)
+    yield _line("answers", known["accuracy"][0].text)
+    if facts.participants:
+        flagged = [name for name, why in zip(facts.participants.names, facts.participants.reasons) if why]
+        yield _line("people", f"{known['participants'][0].text.partition('.')[0]}: {', '.join(flagged)}.")
+    yield _line("groups", f"{known['clusters'][0].text} {_members(published)}")
+    yield _line("page", f"{page.page}: open it in a browser")
 
 
-def read_sentence(known: Findings, file: Path) -> str:
-    """What was read."""
-    return f"{file}: {known['data'][0].text}"
+def _line(label: str, text: str) -> str:
+    return f"{label:9}{text}"
 
 
-def result_lines(known: Findings) -> Iterator[str]:
-    """The main finding of each topic."""
-    for label, topic in (("answers", "accuracy"), ("people", "participants"), ("groups", "clusters")):
-        for each in known[topic][:1]:
-            yield f"{label:9}{each.text}"
+def _members(published: Published) -> str:
+    """The digits in each group."""
+    written = np.array([name.partition("_")[0] for name in published.snapshot.objects])
+    labels = published.artifacts["clusters"].arrays["labels"]
+    groups = [np.unique(written[labels == label], return_counts=True) for label in np.unique(labels[labels >= 0])]
+    return "Digits: " + "; ".join(", ".join(f"{digit} ({n})" for digit, n in zip(*group)) for group in groups) + "."
 
 
 # ---- the stream
@@ -182,7 +195,7 @@ def stream(folder: Path) -> str:
     settings = configuration.load(None, {"source": [str(file)], "state": str(state), "refits.kinds": []})
     with logs.Bars() as bars:
         seconds = run.run(settings, bars, start_over=True)
-    return f"{'stream':9}{stream_sentence(Store(state).published(), seconds)}"
+    return _line("stream", stream_sentence(Store(state).published(), seconds))
 
 
 def stream_sentence(published: Published, seconds: float) -> str:

@@ -114,7 +114,7 @@ def test_the_design_effect_compares_sums_over_responses_with_answers():
 
 def test_replicates_agree_less_where_errors_are_larger():
     rng = np.random.default_rng(0)
-    points = np.concatenate([rng.normal(size=(10, 2)), rng.normal(size=(10, 2)) + [6, 0]])
+    points = np.concatenate([rng.normal(size=(10, 2)), [6, 0] + rng.normal(size=(10, 2))])
     labels = np.repeat([0, 1], 10).astype(np.int32)
     small, large = (replication(points, np.tile(size * np.eye(2), (20, 1, 1)), labels) for size in (0.01, 6.0))
     assert small.ari == 1.0 and (small.stability == 1).all() and (small.second == -1).all()

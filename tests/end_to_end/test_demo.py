@@ -18,10 +18,10 @@ def test_the_demo_is_short_and_what_it_says_is_true(tmp_path):
     lines = done.stdout.splitlines()
     assert len(lines) <= 8 and not done.stderr, done.stderr
     said = {line.split()[0]: line for line in lines}
-    assert list(said) == ["survey", "answers", "people", "groups", "stream", "page"]
+    assert list(said) == ["survey", "copies", "answers", "people", "groups", "page", "stream"]
 
     survey = Store(tmp_path / "demo" / "survey").published()
-    assert "2,040" in said["survey"] and "40 objects" in said["survey"] and "P19" in said["survey"]
+    assert "2,040" in said["survey"] and "40 objects" in said["survey"] and "P19 (85)" in said["copies"]
     assert survey.snapshot.counters["events"] == 2040
     accuracy = survey.artifacts["embedding"].report["accuracy"]
     assert f"{100 * accuracy:.1f} %" in said["answers"] and "chance 50 %" in said["answers"]
@@ -30,9 +30,9 @@ def test_the_demo_is_short_and_what_it_says_is_true(tmp_path):
     labels = survey.artifacts["clusters"].arrays["labels"]
     written = [name.split("_")[0] for name in survey.snapshot.objects]
     pairs = Counter(zip(written, labels.tolist()))
-    assert len(pairs) == 4 and "4 groups" in said["groups"].replace("Four", "4")
+    assert len(pairs) == 4 and "Four groups, clearly separated" in said["groups"]
     for word in demo.DIGITS.values():
-        assert word in said["groups"]
+        assert f"{word} (10)" in said["groups"]
 
     stream = Store(tmp_path / "demo" / "stream").published()
     assert stream.snapshot.counters["events"] == demo.STREAM and "200,000" in said["stream"]
