@@ -10,6 +10,7 @@ folder.
 import fcntl
 import os
 import shutil
+import stat
 from collections.abc import Callable, Iterable
 
 Path = str | os.PathLike[str]
@@ -22,6 +23,14 @@ class Disk:
     def exists(self, path: Path) -> bool:
         """Whether something has this name, be it a broken link."""
         return os.path.lexists(path)
+
+    def is_file(self, path: Path) -> bool:
+        """Whether this is a file, or a link to one. A pipe would be waited for, a device has no end."""
+        return os.path.isfile(path)
+
+    def is_folder(self, path: Path) -> bool:
+        """Whether this is a folder, or a link to one."""
+        return os.path.isdir(path)
 
     def listdir(self, path: Path) -> list[str]:
         """The names in a directory, sorted."""
@@ -86,6 +95,14 @@ class Disk:
     def mkdir(self, path: Path) -> None:
         """Create one directory in an existing one (`FileExistsError`, `FileNotFoundError`)."""
         os.mkdir(path)
+
+
+def is_plain_file(path: Path) -> bool:
+    """Whether this is a file, and no link to one. A pipe would be waited for, a device has no end."""
+    try:
+        return stat.S_ISREG(os.lstat(path).st_mode)
+    except OSError:
+        return False
 
 
 def write_whole(disk: Disk, path: Path, fill: Chunks | Callable[[Path], object], durable: bool = True) -> None:

@@ -53,11 +53,20 @@ class DeadLetterFile:
         self.lost = ""
         try:
             self._cut_back()
+            if not self._length:
+                self._segment = self._free(self._segment)
+                self._written = self._segment, 0
         except OSError as error:
             raise UnusableSource(f"{self.directory}: cannot write dead letters there: {error.strerror}") from error
 
     def _path(self, segment: int) -> str:
         return os.path.join(self.directory, segment_name(segment))
+
+    def _free(self, segment: int) -> int:
+        """The first number from `segment` on whose name no folder, pipe or the like has."""
+        while self.disk.exists(self._path(segment)) and not self.disk.is_file(self._path(segment)):
+            segment += 1
+        return segment
 
     def _cut_back(self) -> None:
         """Leave what lies before the position and nothing else."""
@@ -89,7 +98,7 @@ class DeadLetterFile:
         for letter in letters:
             line = encode(letter)
             if self._length >= self._segment_bytes:
-                self._segment, self._length = self._segment + 1, 0
+                self._segment, self._length = self._free(self._segment + 1), 0
             self._waiting.append((self._segment, line))
             self._waiting_bytes += len(line)
             self._length += len(line)
@@ -168,11 +177,13 @@ def _length_of(position: int) -> int:
 
 
 def segments_in(directory: Path, disk: Disk) -> list[int]:
-    """The numbers of the segments in a directory, ascending; none where there is no such directory."""
-    if not disk.exists(directory):
+    """The numbers of the segments in a directory, ascending; none where there is no such directory. What has such a
+    name and is no file is skipped."""
+    if not disk.is_folder(directory):
         return []
     matches = (re.fullmatch(r"(\d{6,})\.jsonl", name) for name in disk.listdir(directory))
-    return sorted(int(match[1]) for match in matches if match)
+    found = (match for match in matches if match and disk.is_file(os.path.join(os.fspath(directory), match[0])))
+    return sorted(int(match[1]) for match in found)
 
 
 class Part(NamedTuple):
@@ -259,6 +270,8 @@ def _check_segment(folder: Path, segment: int, position: int, disk: Disk) -> Che
     path = os.path.join(os.fspath(folder), name)
     if not disk.exists(path):
         return CheckedSegment(name, 0, 0, 0, "missing; lost, but the newest snapshot needs it")
+    if not disk.is_file(path):  # the writer has passed it over as well
+        return CheckedSegment(name, 0, 0, 0, "")
     size = disk.size(path)
     end = _length_of(position) if segment == segment_of(position) else size
     if size < end:

@@ -10,6 +10,7 @@ import hashlib
 import json
 import math
 import mmap
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -194,8 +195,25 @@ def _is_size(value: Any) -> bool:
 def load(path: str | Path, signing: Signing = UNSIGNED) -> Decoded:
     """`decode` of a file whose arrays stay mapped: processes that read the same snapshot share its pages."""
     with open(path, "rb") as file:
+        status = os.fstat(file.fileno())
         try:
             mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         except ValueError:
             raise Corrupt("the file is empty") from None
+    if (on_disk := 512 * status.st_blocks) < status.st_size:  # holes, or a file system that compresses
+        _check_stated_size(memoryview(mapped), on_disk)
     return decode(mapped, signing)
+
+
+def _check_stated_size(view: memoryview, on_disk: int) -> None:
+    """Raise `Corrupt` for a file that is longer than its header says: to hash terabytes of nothing would take hours."""
+    size = int.from_bytes(view[16:24], "little")
+    if view[:8] != MAGIC or size > max(on_disk, 1 << 20):
+        raise Corrupt(f"not a stream-engine file: {len(view):,} bytes, of which {on_disk:,} are on the disk")
+    table = _header(bytes(view[_FIXED : _FIXED + size]))["arrays"]
+    entries = [_entry(entry) for entry in table]
+    begin = _FIXED + size + (-(_FIXED + size) % ALIGN)
+    sizes = [math.prod(shape) * np.dtype(dtype).itemsize for _, dtype, shape in entries]
+    most = begin + sum(size + -size % ALIGN for size in sizes) + _DIGEST + SIGNED
+    if len(view) > most:
+        raise Corrupt(f"{len(view):,} bytes, expected at most {most:,} by its header")

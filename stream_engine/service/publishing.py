@@ -171,6 +171,8 @@ class SnapshotPublisher:
             self._dead_letters.flush(self._pool, self._engine.sinks, self._engine.counters["dead_letters"])
         except (SinkUnavailable, OSError) as error:
             return self._failed(error)
+        while self._store.is_occupied(self._engine.sequence + 1):
+            self._engine.sequence += 1
         with self._heartbeat.long("the copy of the state"):
             counts, whole = self._engine.capture()
             self._monitor.serve(counts)

@@ -76,32 +76,35 @@ def _copy(store: Store, folder: Path, snapshot: Snapshot, dead_letters: str | No
     for path in [store.snapshot_path(snapshot.sequence), *published]:
         name = os.path.relpath(path, directory)
         make_folders(disk, (folder / name).parent)
-        if not disk.exists(folder / name) and not disk.link(path, folder / name):
+        if not disk.is_file(folder / name) and not disk.link(path, folder / name):
             write_whole(disk, folder / name, _pieces(disk, path, disk.size(path)))
         disk.fsync_dir((folder / name).parent)
         digests[name] = _digest(_pieces(disk, folder / name, disk.size(folder / name)))
     letters = Path(dead_letters) if dead_letters else directory / "dead_letters"
     parts = parts_before(letters, snapshot.counters.get("sinks", {}).get("file", 0), disk)
     growing = [(f"dead_letters/{part.name}", letters / part.name, part.size) for part in parts]
-    growing += [(name, directory / name, disk.size(directory / name)) for name in _others(disk, directory, "")]
+    growing += [(name, directory / name, disk.size(directory / name)) for name in _others(store, "")]
     for name, path, size in growing:
         write_whole(disk, folder / name, _pieces(disk, path, size))
         digests[name] = _digest(_pieces(disk, folder / name, size))
     return digests
 
 
-def _others(disk: Disk, directory: Path, inside: str) -> Iterator[str]:
-    """Whatever else lies in the directory, whoever put it there: notes, and the files of a study."""
-    for name in disk.listdir(directory / inside):
+def _others(store: Store, inside: str) -> Iterator[str]:
+    """Whatever else lies in the directory, whoever put it there: notes, and the files of a study. What is neither a
+    file nor a folder is told and skipped, as is a link to a folder that it is in."""
+    disk, here = store.disk, os.path.realpath(store.directory / inside)
+    for name in disk.listdir(store.directory / inside):
         path = os.path.join(inside, name)
         if name.startswith(".") or path in _OF_A_PROCESS + _PUBLISHED:
             continue
-        try:
-            disk.listdir(directory / path)
-        except NotADirectoryError:
+        real = os.path.realpath(store.directory / path)
+        if disk.is_file(store.directory / path):
             yield path
+        elif disk.is_folder(store.directory / path) and os.path.commonpath([real, here]) != real:
+            yield from _others(store, path)
         else:
-            yield from _others(disk, directory, path)
+            store.tell_once(f"{store.directory / path}: is no ordinary file; skipped")
 
 
 def _pieces(disk: Disk, path: Path, size: int) -> Iterator[bytes]:

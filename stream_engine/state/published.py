@@ -42,10 +42,16 @@ class OrderFile(NamedTuple):
 
     def read(self, net: np.ndarray) -> np.ndarray | None:
         """(m,) bool, which of the (m,) net votes are kept; None where that is not known, or the file is wrong."""
-        if not self.disk.exists(self.path):
+        if not self.disk.is_file(self.path):
             return None
         try:
-            return self._checked(*container.decode(self.disk.read(self.path), self.signing)[:3], net)
+            real = type(self.disk) is Disk
+            loaded = (
+                container.load(self.path, self.signing)
+                if real
+                else container.decode(self.disk.read(self.path), self.signing)
+            )
+            return self._checked(*loaded[:3], net)
         except (OSError, container.Corrupt) as error:
             self.say(str(error))
             return None

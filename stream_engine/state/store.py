@@ -35,6 +35,7 @@ from stream_engine.state.snapshot import Snapshot
 
 _DIGITS = 12
 DIGEST = "sha256"  # of the rest of a note
+LARGEST_NOTE = 1 << 28  # bytes; the manifest of a backup has a line a file
 
 
 class StateInUse(RuntimeError):
@@ -80,11 +81,21 @@ class Store:
         self._tell, self._told = tell, set[str]()
 
     def _numbers(self, folder: Path, suffix: str) -> list[int]:
-        """Sequence numbers of the files there, ascending."""
-        if not self.disk.exists(folder):
-            return []
-        names = (name.removesuffix(suffix) for name in self.disk.listdir(folder) if name.endswith(suffix))
-        return sorted(int(name) for name in names if len(name) == _DIGITS and name.isascii() and name.isdigit())
+        """Sequence numbers of the files there, ascending; what has such a name and is no file is skipped."""
+        numbers = []
+        for name in self.disk.listdir(folder) if self.disk.is_folder(folder) else []:
+            number = name.removesuffix(suffix)
+            if name.endswith(suffix) and len(number) == _DIGITS and number.isascii() and number.isdigit():
+                if self.disk.is_file(folder / name):
+                    numbers.append(int(number))
+                else:
+                    self.tell_once(f"{folder / name}: is no ordinary file; skipped")
+        return sorted(numbers)
+
+    def is_occupied(self, sequence: int) -> bool:
+        """Whether something that no snapshot can replace, such as a folder, has the name of a snapshot."""
+        path = self.snapshot_path(sequence)
+        return self.disk.exists(path) and not self.disk.is_file(path)
 
     def snapshot_path(self, sequence: int) -> Path:
         """Where a snapshot of that number is published."""
@@ -137,6 +148,8 @@ class Store:
             if self._can_map():
                 return _numbered(snapshots.read_snapshot(path, self.signing), sequence)
             return _numbered(snapshots.decode(self.disk.read(path), self.signing), sequence)
+        except OSError as error:
+            raise _unreadable(path, error) from None
         except NewerVersion as error:
             older = [n for n in kept if n < sequence]
             way = f", or move that file away to resume from {older[-1]:0{_DIGITS}}" if older else ""
@@ -165,10 +178,11 @@ class Store:
                 how = f"a run started there and ended before its first snapshot, and none is active now; {how}"
             raise NoSuchSnapshot(f"{self.directory}: no snapshot there; {how}")
         for line in latest.damaged:
-            self._tell_once(f"{line}; the one before it is read")
+            self.tell_once(f"{line}; the one before it is read")
         return latest.snapshot
 
-    def _tell_once(self, line: str) -> None:
+    def tell_once(self, line: str) -> None:
+        """Tell a line, the first time that there is reason to."""
         if line not in self._told:
             self._told.add(line)
             self._tell(line)
@@ -195,7 +209,7 @@ class Store:
         n = len(snapshot.objects)
         newest = {kind: self.latest_artifact(kind, snapshot.sequence, n) for kind in self.kinds()}
         path = self.snapshot_path(snapshot.sequence)
-        order = OrderFile(path, snapshot.digest, self.disk, self.signing, self._tell_once) if snapshot.digest else None
+        order = OrderFile(path, snapshot.digest, self.disk, self.signing, self.tell_once) if snapshot.digest else None
         found = {kind: artifact for kind, artifact in newest.items() if artifact}
         seconds = {kind: s for kind, artifact in found.items() if (s := self._seconds(artifact)) is not None}
         if excluded:
@@ -247,6 +261,8 @@ class Store:
                 raise Corrupt(f"holds {found.kind[:80]} {found.sequence}, another one than it is named after")
             check_artifact(found, n_objects)
             return found
+        except OSError as error:
+            raise _unreadable(path, error) from None
         except Corrupt as error:
             raise type(error)(f"artifact {kind} {sequence:0{_DIGITS}}: {error}") from None
 
@@ -260,13 +276,14 @@ class Store:
             try:
                 return self.artifact(kind, sequence, n_objects)
             except Corrupt as error:
-                self._tell_once(f"{error}; skipped, a refit makes it again")
+                self.tell_once(f"{error}; skipped, a refit makes it again")
         return None
 
     def kinds(self) -> list[str]:
         """Refits that have published an artifact here."""
         folder = self.directory / "artifacts"
-        return sorted(self.disk.listdir(folder)) if self.disk.exists(folder) else []
+        names = self.disk.listdir(folder) if self.disk.is_folder(folder) else []
+        return sorted(name for name in names if self.disk.is_folder(folder / name))
 
     def replace(self, snapshot: Snapshot) -> Snapshot:
         """Publish a snapshot in place of all before it, see `sweeping`. The state is locked. Raises `OSError`."""
@@ -314,7 +331,7 @@ class Store:
         """Remove what an interrupted `publish` of another process left (the state's lock is held: it is dead)."""
         mine = f".{os.getpid()}"
         for name in self.disk.listdir(folder) if self.disk.exists(folder) else []:
-            if name.startswith(".") and not name.endswith(mine):
+            if name.startswith(".") and not name.endswith(mine) and not self.disk.is_folder(folder / name):
                 self.disk.remove(folder / name)
 
 
@@ -324,7 +341,12 @@ class NoChecksum(Corrupt):
 
 def read_note(path: Path, disk: Disk | None = None) -> dict[str, Any]:
     """What `Store.note` wrote to a file. Raises `Corrupt` unless it is that, bit for bit, `NoChecksum`; OSError."""
-    data = (disk or Disk()).read(path)
+    disk = disk or Disk()
+    if disk.exists(path) and not disk.is_file(path):
+        raise Corrupt("is no ordinary file")
+    if disk.exists(path) and disk.size(path) > LARGEST_NOTE:
+        raise Corrupt(f"got {disk.size(path):,} bytes, expected at most {LARGEST_NOTE:,}")
+    data = disk.read(path)
     try:
         noted = json.loads(data)
         has_digest = any(isinstance(value, str) and len(value) == 64 for value in noted.values())  # whatever its name
@@ -342,6 +364,14 @@ def read_note(path: Path, disk: Disk | None = None) -> dict[str, Any]:
 def _digest(value: Mapping[str, Any]) -> str:
     text = json.dumps(value, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _unreadable(path: Path, error: OSError) -> Exception:
+    """What to raise for a file that could not be opened or mapped: where it is there, it is passed over as a damaged
+    one is; where a run has pruned it meanwhile, or this user must not read it, the error."""
+    if isinstance(error, (FileNotFoundError, PermissionError)):
+        return error
+    return Corrupt(f"{path.name}: cannot be read: {error.strerror or error}")
 
 
 def _numbered(snapshot: Snapshot, sequence: int) -> Snapshot:

@@ -57,7 +57,7 @@ def finish(directory: str | Path, disk: Disk | None = None) -> None:
 def _published(directory: Path, disk: Disk, content: _Mark) -> bool:
     path = directory / "snapshots" / f"{content.snapshot:012}.snapshot"
     try:
-        return disk.exists(path) and container.decode(disk.read(path))[3] == content.digest
+        return disk.is_file(path) and container.decode(disk.read(path))[3] == content.digest
     except container.Corrupt:
         return False
 
@@ -66,8 +66,9 @@ def _sweep(directory: Path, disk: Disk, content: _Mark) -> None:
     folders = [(directory / "snapshots", suffix) for suffix in (".snapshot", ".order")]
     if disk.exists(directory / "artifacts"):
         folders += [(directory / "artifacts" / kind, ".artifact") for kind in disk.listdir(directory / "artifacts")]
+    folders = [(folder, suffix) for folder, suffix in folders if disk.is_folder(folder)]
     for folder, suffix in folders:
-        names = disk.listdir(folder)
+        names = [name for name in disk.listdir(folder) if not disk.is_folder(folder / name)]
         new = f"{content.snapshot:012}{suffix}"
         old = [name for name in names if name.startswith(".") or (name.endswith(suffix) and name < new)]
         _remove(disk, folder, old)

@@ -163,7 +163,7 @@ def test_damage_leftovers_and_what_was_pruned_meanwhile(state):
     done = engine("verify", "--state", state, status=1)
     for line in (
         "WRONG  snapshot 000000000002: ",
-        "note   snapshot 000000000009: ",
+        "note   snapshots/000000000009.snapshot: ",
         "ok     snapshot 000000000001: ",
         "snapshots/.000000000004.snapshot.99",
         "WRONG  progressive.json",

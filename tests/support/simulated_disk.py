@@ -70,6 +70,12 @@ class SimDisk:
     def exists(self, path) -> bool:
         return self._alive(path) in self.live
 
+    def is_file(self, path) -> bool:
+        return self.live.get(self._alive(path), DIRECTORY) is not DIRECTORY
+
+    def is_folder(self, path) -> bool:
+        return self.live.get(self._alive(path)) is DIRECTORY
+
     def listdir(self, path) -> list[str]:
         directory = self._directory(self._alive(path))
         return sorted(os.path.basename(name) for name in self.live if os.path.dirname(name) == directory != name)

@@ -35,7 +35,8 @@ class Finding(NamedTuple):
 
 def check_state(directory: str | Path, dead_letters: str | None = None) -> Iterator[Finding]:
     """All findings, the newest snapshot first. Raises `NoSuchSnapshot` where there is no state."""
-    store = Store(directory)
+    skipped: list[str] = []
+    store = Store(directory, tell=skipped.append)
     if not store.sequences():
         raise NoSuchSnapshot(f"{directory}: no snapshot there; name the --state of a run")
     snapshots: dict[int, Snapshot] = {}  # those that can be read, the newest first
@@ -51,6 +52,8 @@ def check_state(directory: str | Path, dead_letters: str | None = None) -> Itera
     if newest is not None:
         yield from _dead_letters(Path(dead_letters) if dead_letters else store.directory / "dead_letters", newest)
     yield from _other_files(store, newest, {f"{sequence:012d}": digest for sequence, digest in digests.items()})
+    for path, _, text in (line.partition(": ") for line in skipped):
+        yield Finding(os.path.relpath(path, store.directory), NOTE, text)
     yield from _of_a_backup(store.directory, newest)
 
 
