@@ -192,6 +192,16 @@ class Source(Protocol):
         """
         return
 
+    def refused_commits(self) -> int:
+        """How often what `published` told was refused.
+
+        Returns
+        -------
+        int
+            Refusals since the last call.
+        """
+        return 0
+
     def notices(self) -> list[str]:
         """Messages for the log since the last call: rotation, truncation, new partitions.
 

@@ -9,7 +9,7 @@ import json
 import logging
 import time
 import zlib
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
@@ -112,6 +112,7 @@ class Confluent:
         self._reported: dict[str, Any] = {}  # statistics of the topic's partitions, by their number as text
         self._up = False
         self._refused: KafkaError | None = None
+        self._committed: Callable[[str], object] = str  # called with the reason of a refusal, or ""
 
     @staticmethod
     def check(options: Mapping[str, Any]) -> None:
@@ -124,7 +125,14 @@ class Confluent:
     def open(self) -> None:
         """Set up the client; it is `look_for_topic` that reaches a broker."""
         try:
-            self._consumer = Consumer({**self._options, "stats_cb": self._on_statistics, "error_cb": self._on_error})
+            self._consumer = Consumer(
+                {
+                    **self._options,
+                    "stats_cb": self._on_statistics,
+                    "error_cb": self._on_error,
+                    "on_commit": self._on_commit,
+                }
+            )
         except (KafkaException, ValueError, TypeError) as error:
             raise Refused(_text(error)) from error
 
@@ -134,6 +142,10 @@ class Confluent:
             return  # they queue up while nobody polls
         self._reported = statistics.get("topics", {}).get(self._topic, {}).get("partitions", {})
         self._up = any(broker["state"] == "UP" for broker in statistics["brokers"].values() if broker["nodeid"] >= 0)
+
+    def _on_commit(self, error: KafkaError | None, places: Sequence[TopicPartition]) -> None:
+        errors = [each for each in (error, *(place.error for place in places)) if each is not None]
+        self._committed(errors[0].str() if errors else "")
 
     def _on_error(self, error: KafkaError) -> None:
         if error.code() in _FATAL:
@@ -288,9 +300,11 @@ class Confluent:
         """Whether any broker is."""
         return self._up
 
-    def commit(self, offsets: Mapping[int, int]) -> None:
-        """Tell the group, for lag tools alone; nothing is read back."""
+    def commit(self, offsets: Mapping[int, int], committed: Callable[[str], None]) -> None:
+        """Tell the group, for lag tools alone; nothing is read back. `committed` is called later, with why it was
+        refused or ""."""
         if self._has_group:
+            self._committed = committed
             self._consumer.commit(offsets=self._places(offsets), asynchronous=True)
 
     def close(self) -> None:

@@ -198,11 +198,13 @@ class KafkaPython:
         """Whether any broker is."""
         return self._network.connected()
 
-    def commit(self, offsets: Mapping[int, int]) -> None:
-        """Tell the group, for lag tools alone; nothing is read back."""
+    def commit(self, offsets: Mapping[int, int], committed: Callable[[str], None]) -> None:
+        """Tell the group, for lag tools alone; nothing is read back. `committed` is called later, with why it was
+        refused or ""."""
         if self._has_group:
             self.consumer.commit_async(
-                {self._assigned[partition]: commit_of(offset) for partition, offset in offsets.items()}
+                {self._assigned[partition]: commit_of(offset) for partition, offset in offsets.items()},
+                lambda offsets, answer: committed(str(answer) if isinstance(answer, Exception) else ""),
             )
 
     def close(self) -> None:

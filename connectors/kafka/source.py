@@ -108,6 +108,7 @@ class KafkaSource(Source):
     ):
         self.address = parse_address(rest)
         self._options = dict(options or {})
+        self._refused_commits, self._commit_problem = 0, ""
         self._most = _most(self._options.pop("max_poll_records", MAX_POLL_RECORDS))
         self._limit = 1  # until the size of messages is known
         self._selected = selected_partitions(self.address, partitions, shard)
@@ -212,7 +213,25 @@ class KafkaSource(Source):
             if partition in self._stored
         }
         if isinstance(self._state, Reading | FailedReading) and offsets:
-            self._state.client.commit(offsets)
+            self._state.client.commit(offsets, self._committed)
+
+    def _committed(self, refused: str) -> None:
+        """A commit to the group was taken, or refused for this reason; said once until one is taken."""
+        refused = self._scrubbed(refused)
+        if refused:
+            self._refused_commits += 1
+            if not self._commit_problem:
+                group = self._options.get("group_id") or self._options.get("group.id")
+                self._notices.append(
+                    f"{self.address.topic}: the group {group} does not take our offsets, so lag tools see old ones; "
+                    f"nothing is lost: {refused}"
+                )
+        self._commit_problem = refused
+
+    def refused_commits(self) -> int:
+        """How many commits to the group were refused since the last call."""
+        refused, self._refused_commits = self._refused_commits, 0
+        return refused
 
     def notices(self) -> list[str]:
         """Connection lost and regained, partitions added, offsets lost, clients replaced; each once."""

@@ -61,8 +61,9 @@ class Scripted:
     def connected(self):
         return self.is_connected
 
-    def commit(self, offsets):
+    def commit(self, offsets, committed):
         self.committed.append(dict(offsets))
+        self.tell_committed = committed
 
     def close(self):
         self.is_closed = True
@@ -156,6 +157,17 @@ def test_clients_that_fail_in_a_row_stop_the_source_for_good(open_source):
     source.published({"t/0": Position(3, 7)})
     source.close()
     assert clients[-1].committed == [{0: 3}] and all(client.is_closed for client in clients)
+
+
+def test_refused_commits_are_counted_and_said_once_until_one_is_taken(open_source):
+    client = Scripted([record(0)])
+    source = open_source([client], {"t/0": Position(0, 7)})
+    states(source, Reading)
+    source.published({"t/0": Position(0, 7)})
+    for refused in ("not authorized", "not authorized", "", "not authorized"):
+        client.tell_committed(refused)
+    assert source.refused_commits() == 3 and source.refused_commits() == 0
+    assert ["not authorized" in notice for notice in source.notices()] == [True, True]
 
 
 def test_records_in_hand_are_delivered_when_the_topic_turns_out_to_be_another_one(open_source):
