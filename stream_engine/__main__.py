@@ -1,122 +1,34 @@
-"""`stream-engine`: the group of verbs (`stream_engine.commands`), and the rule that turns errors into exit statuses.
+"""`stream-engine`: handlers of signals first, then the command line (`stream_engine.commands.command_line`)."""
 
-Exit status: 0 done; 1 failed at run time; 2 unusable arguments or configuration. Errors are one line on standard error
-(`--debug` shows the traceback).
-"""
-
-import atexit
-import errno
-import gc
 import os
 import sys
 
-import click
+from stream_engine.data.early_signals import leave_when_asked, open_missing_descriptors
 
-from stream_engine.commands import Verbs
-from stream_engine.data.threads import ONE_THREAD
-
-OUT_OF_MEMORY = "no event was rejected; the next run resumes from the last snapshot; give it more memory"
-NEXT_STEPS = {
-    errno.EROFS: "mount that disk for writing, or name a folder elsewhere",
-    errno.EACCES: "change the permissions, or name a folder elsewhere",
-    errno.ENOSPC: "free space there, or name a folder on another disk",
-}
-
-
-def _print_version(ctx: click.Context, parameter: click.Parameter, asked: bool) -> None:
-    if asked and not ctx.resilient_parsing:
-        from stream_engine.data import installed_version
-
-        click.echo(f"stream-engine, version {installed_version()}")
-        ctx.exit()
-
-
-@click.group(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
-@click.option(
-    "--version",
-    is_flag=True,
-    expose_value=False,
-    is_eager=True,
-    callback=_print_version,
-    help="Show the version and exit.",
-)
-@click.option("--debug", is_flag=True, help="Show the traceback of an error.")
-def cli(debug: bool) -> None:
-    """Streaming online-learning engine for comparison data: triplets, quadruplets, rankings and their kin."""
-
-
-def exit_status(error: Exception) -> int | None:
-    """The exit status that an error ends with: 2 for what the caller gave, 1 for what happened; None: a bug of ours.
-
-    The classes are imported here, after something went wrong, so that a command that goes well does not pay for them.
-    """
-    if isinstance(error, click.UsageError):
-        return 2
-    from connectors import SinkUnavailable, SourceFailed, UnusableSource
-    from stream_engine.asking import CannotAsk
-    from stream_engine.collect.stimuli import BadStimuli
-    from stream_engine.counts.removal import CannotForget
-    from stream_engine.data.available_memory import TooLarge
-    from stream_engine.data.container import Corrupt
-    from stream_engine.data.signatures import BadKey
-    from stream_engine.evaluation import NoModel
-    from stream_engine.exports import NothingToExport
-    from stream_engine.formats.options import UnusableOptions
-    from stream_engine.refits import CannotRefit, SolverFailed
-    from stream_engine.service.settings import BadSettings
-    from stream_engine.state.engine import OverlappingStates
-    from stream_engine.state.forgetting import UnknownName
-    from stream_engine.state.store import NoSnapshotName, NoSuchSnapshot, StateInUse
-
-    if isinstance(error, (BadSettings, BadKey, NoSnapshotName, UnusableSource, UnusableOptions, CannotAsk, BadStimuli)):
-        return 2
-    at_run_time = (
-        SourceFailed,
-        SinkUnavailable,
-        Corrupt,
-        NoSuchSnapshot,
-        StateInUse,
-        CannotRefit,
-        SolverFailed,
-        OverlappingStates,
-        NothingToExport,
-        NoModel,
-        CannotForget,
-        UnknownName,
-        TooLarge,
-        OSError,
-        MemoryError,
-        RuntimeError,
-    )
-    return 1 if isinstance(error, at_run_time) else None
+SERVICES = frozenset({"run", "collect"})  # verbs for which a stop before they have begun is no failure
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line; returns the exit status."""
     if arguments is None:
-        atexit.register(gc.freeze)  # the process ends: to look for cycles in all that was loaded is .3 s for nothing
+        open_missing_descriptors()
         arguments = sys.argv[1:]
-        os.environ.update({name: one for name, one in ONE_THREAD.items() if name not in os.environ})
-    debug = "--debug" in arguments
-    try:
-        status = cli.main([a for a in arguments if a != "--debug"], prog_name="stream-engine", standalone_mode=False)
-        return status if isinstance(status, int) else 0  # of `click.exceptions.Exit`
-    except click.exceptions.NoArgsIsHelpError as error:
-        click.echo(error.format_message())
-        return 0
-    except click.Abort:
-        return 130
-    except Exception as error:
-        status = exit_status(error)
-        if status is None or debug:
-            raise
-        text = error.format_message() if isinstance(error, click.ClickException) else str(error)
-        if isinstance(error, MemoryError):
-            text = f"out of memory{f' ({text})' if text else ''}: {OUT_OF_MEMORY}"
-        if isinstance(error, OSError) and error.filename is not None and error.errno in NEXT_STEPS:
-            text = f"{error.filename}: {error.strerror}; {NEXT_STEPS[error.errno]}"
-        click.echo(f"stream-engine: {' '.join(text.split())}", err=True)
-        return status
+        if next((each for each in arguments if not each.startswith("-")), "") in SERVICES:
+            leave_when_asked()
+        _prepare_process()
+    from stream_engine.commands.command_line import run_command
+
+    return run_command(arguments)
+
+
+def _prepare_process() -> None:
+    import atexit
+    import gc
+
+    from stream_engine.data.threads import ONE_THREAD
+
+    atexit.register(gc.freeze)  # the process ends: to look for cycles in all that was loaded is .3 s for nothing
+    os.environ.update({name: one for name, one in ONE_THREAD.items() if name not in os.environ})
 
 
 if __name__ == "__main__":

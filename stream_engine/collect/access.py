@@ -209,6 +209,10 @@ class Origins:
     def __init__(self, inner: ASGIApp, allowed: Collection[str]):
         self._inner, self._allowed = inner, frozenset(allowed)
 
+    def allow(self, path: str, origin: str) -> bool:
+        """Whether pages of this origin may use this path."""
+        return origin in self._allowed and (path in OPEN or path.startswith(MEDIA))
+
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         path = scope["path"]
         if not self._allowed or not (path in OPEN or path.startswith(MEDIA)):
@@ -216,7 +220,7 @@ class Origins:
             return
         asked = Headers(scope=scope)
         origin = asked.get("origin", "")
-        fine = origin in self._allowed
+        fine = self.allow(path, origin)
         if scope["method"] == "OPTIONS" and "access-control-request-method" in asked:
             answer = _preflight(path, asked["access-control-request-method"], origin if fine else "")
             await answer(scope, receive, send)

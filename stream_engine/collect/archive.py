@@ -20,7 +20,9 @@ import zipfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from connectors.disk import is_plain_file
 from stream_engine.collect.stimuli import Stimuli
+from stream_engine.data.spreadsheet_cells import shown_row
 
 PIECE = 256 << 10
 EXPORTING = 600.0  # seconds that the exports may take
@@ -71,8 +73,8 @@ def lines(of: Iterable[bytes]) -> Iterator[bytes]:
     yield bytes(held)
 
 
-def objects(stimuli: Stimuli) -> Iterator[File]:
-    """The table of objects, and their files."""
+def objects(stimuli: Stimuli, raw: bool) -> Iterator[File]:
+    """The table of objects, and their files. `raw`: texts are written as they are."""
     text, files = io.StringIO(), {}
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(("object", "file", "text"))
@@ -81,18 +83,21 @@ def objects(stimuli: Stimuli) -> Iterator[File]:
         if shown.file is not None:
             file = shown.file.name if stimuli.folder else f"{number:06d}{shown.file.suffix.lower()}"
             files[file] = shown.file
-        writer.writerow((name, file, shown.text))
+        row = (name, file, shown.text)
+        writer.writerow(row if raw else shown_row(row))
     yield "objects.csv", [text.getvalue().encode()]
     for file, path in files.items():
-        if path.exists():
+        if is_plain_file(path):
             yield f"objects/{file}", _pieces(path)
 
 
-def exports(state: Path) -> Iterator[File]:
+def exports(state: Path, raw: bool) -> Iterator[File]:
     """What `export` writes of the newest snapshot, by a process of its own; nothing where there is no snapshot."""
     with tempfile.TemporaryDirectory(prefix="stream-engine-download-") as folder:
         command = [sys.executable, "-m", "stream_engine", "export", "--state", str(state), "--out", folder]
-        done = subprocess.run([*command, "--format", "csv"], capture_output=True, timeout=EXPORTING)
+        done = subprocess.run(
+            [*command, "--format", "csv", *(["--raw"] if raw else [])], capture_output=True, timeout=EXPORTING
+        )
         if done.returncode:
             yield "exports/none.txt", [done.stderr[-2000:] or b"no exports\n"]
             return

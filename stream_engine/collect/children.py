@@ -58,6 +58,7 @@ class Child:
             [sys.executable, "-m", self._module],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE if self._answers else sys.stderr,
+            process_group=0,  # what a terminal sends goes to this process alone
         )
         self.starts += 1
         self.tell(self._first())
@@ -86,10 +87,16 @@ class Child:
         self._read = rest
         return line
 
+    def signal(self, number: int) -> None:
+        """Send a signal to it, if it is running."""
+        if self._process is not None:
+            self._process.send_signal(number)
+
     def stop(self, patience: float) -> None:
-        """End its input and wait; kill it when it takes longer."""
+        """Have it end, and wait; kill it when it takes longer."""
         if self._process is None:
             return
+        self._process.terminate()  # also while it loads what would notice the end of its input
         if self._process.stdin is not None:
             self._process.stdin.close()
         try:

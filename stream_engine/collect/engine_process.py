@@ -7,27 +7,34 @@ import sys
 import threading
 from typing import Any
 
-import msgspec
-
-from stream_engine.service import logs, run
-from stream_engine.service.settings import loading as configuration
-
-
-class EngineSettings(msgspec.Struct):
-    """`overrides` are settings by their dotted keys."""
-
-    config: str | None
-    overrides: dict[str, Any]
-    start_over: bool = False
+from stream_engine.data.early_signals import leave_when_asked
+from stream_engine.data.standard_streams import standard_streams
 
 
 def main() -> int:
     """Run until told to stop, by a signal or by the end of the input."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends it to both; the other one says when to stop
+    leave_when_asked()  # before what takes seconds to load
+    with standard_streams():
+        return _run()
+
+
+def _run() -> int:
+    import msgspec
+
+    from stream_engine.service import logs, run
+    from stream_engine.service.settings import loading as configuration
+
+    class EngineSettings(msgspec.Struct):
+        """`overrides` are settings by their dotted keys."""
+
+        config: str | None
+        overrides: dict[str, Any]
+        start_over: bool = False
+
     told = msgspec.json.decode(sys.stdin.buffer.readline(), type=EngineSettings)
     threading.Thread(target=_watch, name="input", daemon=True).start()
     settings = configuration.load(told.config, told.overrides)
-    logs.configure(settings.log.format, settings.log.level)
+    logs.configure(settings.log.format, settings.log.level, settings.log.file)
     try:
         run.run(settings, start_over=told.start_over)
     except (OSError, RuntimeError, ValueError) as error:

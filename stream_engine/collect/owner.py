@@ -19,17 +19,20 @@ from starlette.responses import HTMLResponse, JSONResponse, Response, StreamingR
 
 from connectors.disk import Disk, write_whole
 from stream_engine.collect import archive
-from stream_engine.collect.access import Access, Gatekeeper, refusal
+from stream_engine.collect.access import Access, Gatekeeper
 from stream_engine.collect.children import Forward
 from stream_engine.collect.line_log import LineLog
 from stream_engine.collect.participant_service import Logs, ParticipantService
 from stream_engine.collect.sessions import Rejection
 from stream_engine.collect.stimuli import LARGEST, TEXT, Stimuli, check_media, check_text
+from stream_engine.data.spreadsheet_cells import shown_row
 from stream_engine.report import page
+from stream_engine.service.http.access import is_raw, whole_number
 
 Endpoint = Callable[[Request], Awaitable[Response]]
 MOST_LINKS = 10_000
 MOST_SHOWN = 500  # participants on the dashboard, those who answered last; the table has all
+LONGEST_FILE_NAME = 240  # bytes: file systems take 255, and it is written under a longer name first
 PAUSED = "paused"  # a file in DIR/collect, there while the study pauses
 
 
@@ -85,8 +88,8 @@ class Owner:
         """{"paused": true or false}: stop asking, or go on; it outlasts a restart."""
         try:
             asked = msgspec.json.decode(await self._keeper.body(request), type=Pause)
-        except msgspec.MsgspecError as error:
-            return refusal(Rejection("not_json", f'expected {{"paused": true}} or false: {error}'))
+        except (msgspec.MsgspecError, RecursionError) as error:
+            raise Rejection("not_json", f'expected {{"paused": true}} or false: {error}') from None
         note = self._state / "collect" / PAUSED
         if asked.paused:
             await run_in_threadpool(write_whole, Disk(), note, [b""])
@@ -140,16 +143,18 @@ class Owner:
     async def _links(self, request: Request) -> Response:
         """?n=20 or ?workers=a,b: a link for each participant, as CSV."""
         named = [each for each in request.query_params.get("workers", "").split(",") if each]
-        n = request.query_params.get("n", "0")
-        n_links = min(int(n), MOST_LINKS) if n.isdigit() else 0
+        given = request.query_params.get("n", "0")
+        if (n := whole_number(given)) is None:
+            raise Rejection("not_an_answer", f"n: got {given[:20]!r}, expected a whole number")
+        n_links = min(n, MOST_LINKS)
         workers = named or [f"p{number:04d}" for number in range(1, n_links + 1)]
         base = self._keeper.base(request, self._prefix)
         rows = [(each, self._access.link(base, each, self._people.study.access.worker_from)) for each in workers]
-        return _csv(("worker", "link"), rows)
+        return _csv(("worker", "link"), rows, request)
 
     async def _participants(self, request: Request) -> Response:
         """One row for everybody who was sent a question."""
-        return _csv(*self._people_table())
+        return _csv(*self._people_table(), request)
 
     def _people_table(self) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
         people = self._people
@@ -174,7 +179,7 @@ class Owner:
         """The logs as they are now, up to the last durable line."""
         logs, name = self._files(), request.path_params["name"]
         if name not in logs:
-            return refusal(Rejection("no_media", f"no such file; expected one of {', '.join(logs)}"))
+            raise Rejection("no_media", f"no such file; expected one of {', '.join(logs)}")
         headers = {"Content-Disposition": f'attachment; filename="{name}"'}
         return StreamingResponse(archive.lines(logs[name].lines()), media_type="application/x-ndjson", headers=headers)
 
@@ -183,13 +188,14 @@ class Owner:
 
     async def _download(self, request: Request) -> Response:
         """Everything, as one ZIP."""
-        people = _table(*self._people_table()).encode()
+        raw = is_raw(request)
+        people = _table(*self._people_table(), raw).encode()
         study, settings = (msgspec.json.format(msgspec.json.encode(e)) for e in (self._people.study, self._settings))
         files = chain(
             ((name, archive.lines(log.lines())) for name, log in self._files().items()),
             [("participants.csv", [people]), ("study.json", [study]), ("settings.json", [settings])],
-            archive.objects(self._stimuli),
-            archive.exports(self._state),
+            archive.objects(self._stimuli, raw),
+            archive.exports(self._state, raw),
         )
         headers = {"Content-Disposition": f'attachment; filename="study-{self._access.study}.zip"'}
         return StreamingResponse(archive.zipped(files), media_type="application/zip", headers=headers)
@@ -197,19 +203,17 @@ class Owner:
     async def _object(self, request: Request) -> Response:
         """PUT: a new picture, sound or text becomes an object."""
         name, folder = request.path_params["name"], self._stimuli.folder
-        try:
-            if folder is None:
-                raise Rejection("bad_object", f"{self._stimuli.path} is not a folder; add a line to it instead")
-            if name.startswith(".") or not name.isprintable() or "/" in name or "\\" in name:
-                raise Rejection("bad_object", f"got the name {name[:50]!r}, expected a file name")
-            body = await self._keeper.body(request, LARGEST)
-            why = check_text(body, len(body)) if name.lower().endswith(TEXT) else check_media(name, body[:16])
-            stems = {each.stem for each in folder.iterdir()} | self._stimuli.shown.keys()
-            if why or name.rpartition(".")[0] in stems:
-                raise Rejection("bad_object", f"{name}: {why or 'the object exists already'}")
-        except Rejection as error:
-            self._people.refuse(error.reason)
-            return refusal(error)
+        if folder is None:
+            raise Rejection("bad_object", f"{self._stimuli.path} is not a folder; add a line to it instead")
+        size = len(name.encode())
+        if name.startswith(".") or not name.isprintable() or "/" in name or "\\" in name or size > LONGEST_FILE_NAME:
+            said = f"got the name {name[:50]!r}, {size} bytes, expected a file name of at most {LONGEST_FILE_NAME}"
+            raise Rejection("bad_object", said)
+        body = await self._keeper.body(request, LARGEST)
+        why = check_text(body, len(body)) if name.lower().endswith(TEXT) else check_media(name, body[:16])
+        stems = {each.stem for each in folder.iterdir()} | self._stimuli.shown.keys()
+        if why or name.rpartition(".")[0] in stems:
+            raise Rejection("bad_object", f"{name}: {why or 'the object exists already'}")
         await run_in_threadpool(write_whole, Disk(), folder / name, [body])
         return Response(msgspec.json.encode({"added": name.rpartition(".")[0]}), 201, media_type="application/json")
 
@@ -238,15 +242,15 @@ class _Figures(Collector):
         return [counted, *gauges]
 
 
-def _csv(head: tuple[str, ...], rows: list[tuple[Any, ...]]) -> Response:
+def _csv(head: tuple[str, ...], rows: list[tuple[Any, ...]], request: Request) -> Response:
     name = f"{int(time.time())}.csv"
     headers = {"Content-Disposition": f"inline; filename={name}"}
-    return Response(_table(head, rows), media_type="text/csv; charset=utf-8", headers=headers)
+    return Response(_table(head, rows, is_raw(request)), media_type="text/csv; charset=utf-8", headers=headers)
 
 
-def _table(head: tuple[str, ...], rows: list[tuple[Any, ...]]) -> str:
+def _table(head: tuple[str, ...], rows: list[tuple[Any, ...]], raw: bool) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(head)
-    writer.writerows(rows)
+    writer.writerows(rows if raw else map(shown_row, rows))
     return text.getvalue()

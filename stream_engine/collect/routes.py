@@ -13,6 +13,7 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, HTMLResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
+from connectors.disk import is_plain_file
 from stream_engine.collect.access import Gatekeeper, refusal
 from stream_engine.collect.children import Forward
 from stream_engine.collect.owner import Owner
@@ -21,6 +22,7 @@ from stream_engine.collect.page.words import Words
 from stream_engine.collect.participant_service import MOST_ASKED, ParticipantService
 from stream_engine.collect.sessions import Rejection, answers_in
 from stream_engine.collect.stimuli import Stimuli
+from stream_engine.service.http.access import whole_number
 
 Endpoint = Callable[[Request], Awaitable[Response]]
 _encode = msgspec.json.Encoder().encode
@@ -62,11 +64,7 @@ class Routes:
         return Starlette(routes=[*(Route(p, e, methods=m) for p, e, m in [*open_to_all, *owners]), rest])
 
     async def _predict(self, request: Request) -> Response:
-        try:
-            return await self._forward(request, await self._keeper.body(request))
-        except Rejection as error:
-            self._people.refuse(error.reason)
-            return refusal(error)
+        return await self._forward(request, await self._keeper.body(request))
 
     def _refusing(self, endpoint: Endpoint) -> Endpoint:
         """The endpoint for who asks with measure; what it refuses is said as JSON."""
@@ -76,11 +74,17 @@ class Routes:
             try:
                 self._keeper.address(request)
                 return await endpoint(request)
-            except Rejection as error:
-                self._people.refuse(error.reason)
-                return refusal(error)
+            except (Rejection, OSError) as error:
+                return self._refused(error)
 
         return answer
+
+    def _refused(self, error: Rejection | OSError) -> Response:
+        """What is refused, counted; OSError: what was to be stored could not be."""
+        if isinstance(error, OSError):
+            error = Rejection("not_durable", f"cannot be read or stored: {error.strerror or error}")
+        self._people.refuse(error.reason)
+        return refusal(error)
 
     def _owners(self, endpoint: Endpoint) -> Endpoint:
         """The endpoint for who shows the owner's token."""
@@ -90,7 +94,10 @@ class Routes:
             if not self._keeper.is_owner(request):
                 self._people.counts["refused owner"] += 1
                 return self._keeper.not_the_owner()
-            return await endpoint(request)
+            try:
+                return await endpoint(request)
+            except (Rejection, OSError) as error:
+                return self._refused(error)
 
         return answer
 
@@ -113,10 +120,10 @@ class Routes:
 
     async def _questions(self, request: Request) -> Response:
         asked = request.query_params
-        worker, n = self._worker(request, asked.get("worker")), asked.get("n", "1")
-        if not n.isdigit() or not 1 <= int(n) <= MOST_ASKED:
-            raise Rejection("not_an_answer", f"n: got {n[:20]!r}, expected 1 to {MOST_ASKED}")
-        said = await self._people.questions(worker, int(n), asked.get("again") == "1")
+        worker, n = self._worker(request, asked.get("worker")), whole_number(asked.get("n", "1"))
+        if n is None or not 1 <= n <= MOST_ASKED:
+            raise Rejection("not_an_answer", f"n: got {asked['n'][:20]!r}, expected 1 to {MOST_ASKED}")
+        said = await self._people.questions(worker, n, asked.get("again") == "1")
         return _json(said | {"show": self._shown(said["questions"])})
 
     def _shown(self, questions: list[dict[str, Any]]) -> dict[str, dict[str, str]]:
@@ -160,7 +167,7 @@ class Routes:
 
     async def _media(self, request: Request) -> Response:
         shown = self._stimuli.shown.get(request.path_params["name"])
-        if shown is None or shown.file is None or not shown.file.exists():
+        if shown is None or shown.file is None or not is_plain_file(shown.file):
             raise Rejection("no_media", f"no file of an object {request.path_params['name'][:80]!r}")
         return FileResponse(shown.file, media_type=shown.media, headers={"Cache-Control": "private, max-age=3600"})
 

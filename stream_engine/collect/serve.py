@@ -7,6 +7,7 @@ is counted anew from the log where it was made at another place.
 
 import os
 import secrets
+import signal
 import socket
 import time
 from collections.abc import Callable, Mapping
@@ -16,7 +17,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 from prometheus_client import CollectorRegistry
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import Receive, Scope, Send
 from structlog.typing import FilteringBoundLogger
 
 from connectors import Position
@@ -34,13 +35,15 @@ from stream_engine.collect.sessions import restored
 from stream_engine.collect.stimuli import Stimuli, keep, stored_objects
 from stream_engine.collect.study import Study, check_objects
 from stream_engine.data.container import Corrupt
-from stream_engine.service.context import Requests
+from stream_engine.service.context import Heartbeat, Requests
 from stream_engine.service.http.access import Refusals
 from stream_engine.service.http.listener import listen_on
+from stream_engine.service.logs import OUTPUT
 from stream_engine.service.memory import raised_limit
 from stream_engine.service.metrics import Metrics
 from stream_engine.service.settings import loading as configuration
 from stream_engine.service.settings.loading import hidden, hidden_secret
+from stream_engine.service.systemd import ServiceManager
 from stream_engine.state.store import NoSuchSnapshot, StateInUse, Store
 
 TICK = 0.05  # seconds between two looks at the children
@@ -73,8 +76,9 @@ def collect(place: Place, study: Study, log: FilteringBoundLogger, say: Callable
     folder = place.state / "collect"
     raised_limit()
     with ExitStack() as stack:
-        requests = Requests()
-        stack.enter_context(requests.from_signals())
+        requests, manager, heartbeat = Requests(), ServiceManager(), Heartbeat()
+        requests.reloads.append(OUTPUT.reopen)
+        manager.tell(STATUS="starting")
         stimuli = Stimuli(stored_objects(folder / "objects") if place.objects is None else place.objects)
         check_objects(study, stimuli.shown, place.study)
         settings = configuration.load(place.config, {})
@@ -94,6 +98,7 @@ def collect(place: Place, study: Study, log: FilteringBoundLogger, say: Callable
         sessions = restored(answers, logs.sessions.lines())
         pool = QuestionPool(study, stimuli.names, access.study)
         people = ParticipantService(study, access, sessions, pool, logs)
+        stack.enter_context(OUTPUT.losses_to(lambda: people.counts.update(["log lines lost"])))
         people.paused = (folder / PAUSED).exists()
         pictures = any(each.media.startswith("image/") for each in list(stimuli.shown.values()))
         shown_by_engine = stored_objects(folder / "objects") if pictures and settings.http.objects is None else None
@@ -107,14 +112,19 @@ def collect(place: Place, study: Study, log: FilteringBoundLogger, say: Callable
         owner = Owner(people, stimuli, logs, access, keeper, forward, place.prefix, place.state, shown)
         owner.engine_runs = lambda: engine.child.alive
         routes = Routes(people, stimuli, keeper, owner, forward, words)
-        application = Origins(routes.application(), place.allow_origins)
+        application = _Prefix(Origins(routes.application(), place.allow_origins), place.prefix)
         refusals = Refusals(Metrics(CollectorRegistry()), log)
-        listener = listen_on(_Prefix(application, place.prefix), place.listen, settings.http, refusals, log, stack)
+        listener = listen_on(application, place.listen, settings.http, refusals, log, stack, application.may_change)
+        requests.reloads.append(listener.renew_certificate)
         base = f"{'https' if settings.http.tls_certificate else 'http'}://{listener.address}{place.prefix}"
         log.info("collecting", objects=len(stimuli.names), answers=sessions.total)
         say(f"participants: {base}/ask")
         say(f"owner: {base}/owner?token={access.owner}")
-        _tend(requests, engine, _Maker(place, study, people, stimuli, log), stimuli, folder / "objects", log)
+        maker = _Maker(place, study, people, stimuli, log)
+        stack.enter_context(requests.from_signals())  # before, there is nothing to end
+        status = lambda: f"{sessions.total:,} answers"  # noqa: E731
+        with manager.watching(heartbeat.wedged, status):
+            _tend(requests, heartbeat, manager, engine, maker, stimuli, folder / "objects", log)
 
 
 def as_before(given: str | None, state: str, name: str) -> str | None:
@@ -195,12 +205,25 @@ class _Maker:
 
 
 def _tend(
-    requests: Requests, engine: _Engine, maker: _Maker, stimuli: Stimuli, objects: Path, log: FilteringBoundLogger
+    requests: Requests,
+    heartbeat: Heartbeat,
+    manager: ServiceManager,
+    engine: _Engine,
+    maker: _Maker,
+    stimuli: Stimuli,
+    objects: Path,
+    log: FilteringBoundLogger,
 ) -> None:
     """Keep the children at work and look for objects until told to stop; then let them end."""
     looked, told = 0.0, ""
     try:
         while not requests.stop:
+            heartbeat.tick()
+            if requests.reload:
+                requests.reload = False
+                engine.child.signal(signal.SIGHUP)
+                log.info("reloaded", what="log file, TLS certificate")
+                manager.reloaded()
             engine.child.keep()
             maker.tend()
             if time.monotonic() - looked > LOOK:
@@ -217,6 +240,7 @@ def _tend(
                     log.warning("skipped: not objects", n=len(stimuli.passed_over), first=first)
             time.sleep(TICK)
     finally:
+        manager.stopping()
         maker.child.stop(5.0)
         engine.child.stop(SHUTDOWN)
 
@@ -257,12 +281,18 @@ def made_elsewhere(state: Path, answers: Path) -> bool:
 class _Prefix:
     """Paths below a prefix, where a proxy in front leaves it; without it they are found as well."""
 
-    def __init__(self, inner: ASGIApp, prefix: str):
+    def __init__(self, inner: Origins, prefix: str):
         self._inner, self._prefix = inner, prefix
+
+    def may_change(self, path: str, origin: str) -> bool:
+        """Whether pages of an origin elsewhere may use a path."""
+        return self._inner.allow(self._bare(path), origin)
+
+    def _bare(self, path: str) -> str:
+        return path.removeprefix(self._prefix) if path.startswith(self._prefix + "/") else path
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if self._prefix:
-            path = scope["path"]
-            bare = path.removeprefix(self._prefix) if path.startswith(self._prefix + "/") else path
+            bare = self._bare(scope["path"])
             scope = {**scope, "path": bare, "raw_path": bare.encode()}
         await self._inner(scope, receive, send)

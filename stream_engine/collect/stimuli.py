@@ -21,7 +21,7 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from connectors.disk import Disk, make_folders, write_whole
+from connectors.disk import Disk, is_plain_file, make_folders, write_whole
 from stream_engine.data.comparisons import MAX_NAME_BYTES
 
 # suffixes -> media type, and what the first bytes must hold: at which byte, which ones
@@ -207,7 +207,7 @@ def _of_file(path: Path) -> Stimulus:
 def _short_text(path: Path) -> str:
     """The text of a file; "" where there is none, of which `_wrong` says why."""
     try:
-        return _text_of(path).strip() if path.stat().st_size <= LARGEST_TEXT else ""
+        return _text_of(path).strip() if is_plain_file(path) and path.stat().st_size <= LARGEST_TEXT else ""
     except (OSError, BadStimuli):
         return ""
 
@@ -219,6 +219,8 @@ def _wrong(name: str, shown: Stimulus) -> str:
     if shown.file is None:
         return ""
     try:
+        if not is_plain_file(shown.file):
+            return "is a link, which is not followed" if shown.file.is_symlink() else "is no ordinary file"
         size = shown.file.stat().st_size
         if size > LARGEST:
             return f"got {size:,} bytes, expected at most {LARGEST:,}"

@@ -57,6 +57,9 @@ FIRST_SENTENCES = {
 }
 
 state_option = click.option("--state", required=True, metavar="DIR", help="State directory.")
+raw_option = click.option(
+    "--raw", is_flag=True, help="Write texts in CSV unchanged, even those that a spreadsheet would run as formulas."
+)
 snapshot_option = click.option("--snapshot", default="latest", metavar="N|latest", help="Snapshot to read.")
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 
 from stream_engine.commands import state_option
+from stream_engine.data.standard_streams import ReaderGone, give_up_output
 
 
 @click.command("collect")
@@ -66,8 +67,19 @@ def command(
     if prefix and (not prefix.startswith("/") or prefix.endswith("/")):
         raise click.UsageError(f"--prefix: got {prefix!r}, expected /PATH without a trailing /")
     settings = configuration.load(config, {})
-    logs.configure(settings.log.format, settings.log.level)
+    logs.configure(settings.log.format, settings.log.level, settings.log.file)
     origins = tuple(checked_origin(each) for each in allow_origin)
     study, words = serve.as_before(study, state, serve.STUDY), serve.as_before(words, state, serve.WORDS)
     place = serve.Place(objects, Path(state), listen, config, prefix, behind_proxy, seed, origins, study, words)
-    serve.collect(place, load(study), structlog.get_logger(), lambda line: click.echo(line))
+    serve.collect(place, load(study), structlog.get_logger(), _say)
+
+
+def _say(line: str) -> None:
+    """Write to standard output; a study does not end because nobody reads it."""
+    import structlog
+
+    try:
+        click.echo(line)
+    except (OSError, ReaderGone) as error:
+        give_up_output()
+        structlog.get_logger().warning("the addresses could not be written", problem=str(error))

@@ -7,7 +7,7 @@ import click
 
 from connectors.disk import Disk, write_whole
 from stream_engine import exports
-from stream_engine.commands import snapshot_option, state_option
+from stream_engine.commands import raw_option, snapshot_option, state_option
 from stream_engine.exports import files
 from stream_engine.state.store import Store
 
@@ -26,10 +26,13 @@ OBJECT_ORDERS = ("seen", "name")
     type=click.Choice(OBJECT_ORDERS),
     help="Order of objects: by first appearance or by name. With name, equal counts give equal files.",
 )
+@raw_option
 @click.argument("what", nargs=-1)
-def command(state: str, out: str, snapshot: str, format: str, object_order: str, what: tuple[str, ...]) -> None:
+def command(
+    state: str, out: str, snapshot: str, format: str, object_order: str, raw: bool, what: tuple[str, ...]
+) -> None:
     """Export results as files for NumPy, pandas, R and others: all, or those named in WHAT."""
-    paths = export(state, out, snapshot, format, what, object_order)
+    paths = export(state, out, snapshot, format, what, object_order, raw)
     for path in paths:
         click.echo(path)
     if not what and any(path.stem.split(".")[0] == "evidence" for path in paths):  # it is of the same counts
@@ -38,11 +41,18 @@ def command(state: str, out: str, snapshot: str, format: str, object_order: str,
 
 
 def export(
-    state: str, out: str, which: str, format: str, what: tuple[str, ...], object_order: str = "seen"
+    state: str,
+    out: str,
+    which: str,
+    format: str,
+    what: tuple[str, ...],
+    object_order: str = "seen",
+    raw: bool = False,
 ) -> list[Path]:
     """Write the files of the contract below `out`; all of them, or those named. Returns their paths.
 
-    `object_order`: "seen" numbers objects as they first appeared, "name" as their names sort.
+    `object_order`: "seen" numbers objects as they first appeared, "name" as their names sort. `raw`: texts in CSV are
+    written as they are.
 
     What is named and not there is an error, once the others are written; what is not named and not there is excluded.
     """
@@ -67,7 +77,7 @@ def export(
             lacking.append(f"{name}: {error}")
             continue
         for stem, content in contents.items():
-            for file, write in files.writers(stem, content, format, published.snapshot.objects).items():
+            for file, write in files.writers(stem, content, format, published.snapshot.objects, raw).items():
                 paths.append(Path(out) / file)
                 write_whole(Disk(), paths[-1], partial(_fill, write), durable=False)
     if what and lacking:

@@ -17,8 +17,9 @@ import numpy as np
 
 from connectors.disk import Disk, write_whole
 from connectors.files.readers import KINDS
-from stream_engine.commands import snapshot_option, state_option
+from stream_engine.commands import raw_option, snapshot_option, state_option
 from stream_engine.commands.input_options import apply_exclusion, exclusion_options, reading_options, settings_of
+from stream_engine.data.spreadsheet_cells import shown_row
 from stream_engine.evaluation.questions import BadQuestion, Questions
 from stream_engine.service.inferred import read
 from stream_engine.state.published import Published
@@ -27,17 +28,18 @@ from stream_engine.state.store import Store
 OUT = (".jsonl", ".csv", ".parquet")
 
 
-def written(rows: list[dict[str, Any]], suffix: str) -> bytes:
-    """The questions with their answers as a file of that suffix; a missing value is null, in CSV empty."""
+def written(rows: list[dict[str, Any]], suffix: str, raw: bool) -> bytes:
+    """The questions with their answers as a file of that suffix; a missing value is null, in CSV empty. `raw`: texts in
+    CSV are written as they are."""
     if suffix == ".jsonl":
         encode = msgspec.json.Encoder().encode
         return b"".join(encode(row) + b"\n" for row in rows)
     fields = list(dict.fromkeys(field for row in rows for field in row))
     if suffix == ".csv":
         text = io.StringIO()
-        writer = csv.DictWriter(text, fields, restval="", lineterminator="\n")
-        writer.writeheader()
-        writer.writerows({field: _cell(value) for field, value in row.items()} for row in rows)
+        writer, safe = csv.writer(text, lineterminator="\n"), list if raw else shown_row
+        writer.writerow(safe(fields))
+        writer.writerows(safe(_cell(row.get(field, "")) for field in fields) for row in rows)
         return text.getvalue().encode()
     import pyarrow as pa
     from pyarrow import parquet
@@ -73,6 +75,7 @@ def _of_one_kind(values: list[Any]) -> list[Any]:
 @click.option("--config", metavar="FILE", help="TOML configuration file of a run, whose [input] describes SOURCE.")
 @exclusion_options
 @snapshot_option
+@raw_option
 def command(
     state: str,
     source: tuple[str, ...],
@@ -80,6 +83,7 @@ def command(
     participant: str | None,
     out: str | None,
     snapshot: str,
+    raw: bool,
     exclude: tuple[str, ...],
     include: tuple[str, ...],
     **given: Any,
@@ -100,7 +104,7 @@ def command(
         apply_exclusion(Store(state), exclude, include)
         fit_again(Store(state), snapshot)
     answered = answers(Store(state).published(snapshot), questions, model, participant)
-    content = written(answered.rows, suffix)
+    content = written(answered.rows, suffix, raw)
     if out is None:
         click.echo(content.decode(), nl=False)
     else:

@@ -141,7 +141,7 @@ def command(
     settings = configuration.load(config, overrides)
     if settings.state:
         apply_exclusion(Store(settings.state), exclude, include, start_over)
-    logs.configure(settings.log.format, settings.log.level)
+    logs.configure(settings.log.format, settings.log.level, settings.log.file)
     said: list[str] = []
     with logs.Bars() as bars:
         service.run(settings, bars, start_over=start_over, say=said.append)

@@ -22,6 +22,7 @@ from typing import Any, BinaryIO, TypeAlias
 import numpy as np
 
 from stream_engine.data.packed_names import pack_names
+from stream_engine.data.spreadsheet_cells import shown_table
 from stream_engine.exports import EVERY_QUESTION, TABLES, Content, NothingToExport, contents, every
 from stream_engine.exports.declarations import SCALARS, Array, declared
 from stream_engine.state.published import Published
@@ -80,11 +81,12 @@ def merges(linkage: np.ndarray, leaves: Sequence[str]) -> Mapping[str, Any]:
     return columns | {"height": linkage[:, 2], "objects": linkage[:, 3].astype(np.int64)}
 
 
-def writers(name: str, content: Content, format: str, objects: Sequence[str]) -> dict[str, Writer]:
-    """{file name: what writes it} of one content; `objects` are the snapshot's."""
+def writers(name: str, content: Content, format: str, objects: Sequence[str], raw: bool = False) -> dict[str, Writer]:
+    """{file name: what writes it} of one content; `objects` are the snapshot's. `raw`: texts in CSV are written as they
+    are, also those that a spreadsheet would run as formulas."""
     kind = format if format in ("csv", "parquet") else "csv"
     files: dict[str, Writer] = {
-        f"{table}.{kind}": partial(_table, columns, kind) for table, columns in content.tables.items()
+        f"{table}.{kind}": partial(_table, columns, kind, raw) for table, columns in content.tables.items()
     }
     if content.value is not None:
         files[f"{name}.json"] = partial(_json, content.value)
@@ -92,7 +94,7 @@ def writers(name: str, content: Content, format: str, objects: Sequence[str]) ->
         files[f"{name}.npz"] = partial(_npz, with_names(name, content, objects))
     else:
         tables, scalars = by_table(name, content, objects)
-        files |= {f"{table}.{kind}": partial(_table, columns, kind) for table, columns in tables.items()}
+        files |= {f"{table}.{kind}": partial(_table, columns, kind, raw) for table, columns in tables.items()}
         if scalars:
             files[f"{name}.{SCALARS}.json"] = partial(_json, {key: _figure(array) for key, array in scalars.items()})
     return files
@@ -194,11 +196,12 @@ def _npz(arrays: Mapping[str, np.ndarray], file: BinaryIO) -> None:
     np.savez(file, **arrays)  # type: ignore[arg-type]  # numpy's types take any name for its own `allow_pickle`
 
 
-def _table(columns: Mapping[str, Any], format: str, file: BinaryIO) -> None:
+def _table(columns: Mapping[str, Any], format: str, raw: bool, file: BinaryIO) -> None:
     table = arrow_table(columns)
     if format == "csv":
         from pyarrow import csv
 
+        table = table if raw else shown_table(table)
         rows = max(1, CELLS // table.num_columns)
         csv.write_csv(table, file, csv.WriteOptions(quoting_style="needed", batch_size=rows))
     else:

@@ -19,10 +19,12 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
 import structlog
 from structlog.typing import FilteringBoundLogger
 
+from stream_engine.data.early_signals import leave_at_once, terminal_is_gone
 from stream_engine.service.metrics import Metrics
 from stream_engine.service.prediction_monitor import PredictionMonitor
 from stream_engine.state.published import Published
@@ -97,6 +99,11 @@ class Heartbeat:
         self.tick()
         return nullcontext() if self.warm else self.long("its first block, which compiles code")
 
+    @property
+    def compiling(self) -> bool:
+        """Whether the first block is at work."""
+        return bool(self._what) and not self.warm
+
     def wedged(self) -> str:
         """Why the loop counts as wedged, in one line; "" while it is alive."""
         silent = time.monotonic() - self._ticked
@@ -110,7 +117,8 @@ class Heartbeat:
 
 class Requests:
     """`stop`: a stop was requested; `snapshot`: why a snapshot was requested ("signal", "drift", "admin"), or "";
-    `paused`: reading is paused; `refits`: kinds that were requested."""
+    `paused`: reading is paused; `refits`: kinds that were requested; `reload`: what SIGHUP asked for is not yet
+    logged; `reloads`: called at SIGHUP, each may only set a flag."""
 
     def __init__(self) -> None:
         self.stop = False
@@ -118,24 +126,42 @@ class Requests:
         self.snapshot = ""
         self.paused = False
         self.refits: set[str] = set()
+        self.reload = False
+        self.reloads: list[Callable[[], object]] = []
 
     @contextmanager
-    def from_signals(self) -> Iterator[None]:
-        """SIGTERM and SIGINT request a stop, SIGUSR1 a snapshot; the previous handlers are restored afterwards."""
+    def from_signals(self, nothing_begun: Callable[[], bool] = bool) -> Iterator[None]:
+        """SIGTERM and SIGINT request a stop, SIGUSR1 a snapshot, SIGHUP a reload, or a stop if the terminal was closed;
+        the previous handlers are restored afterwards.
+
+        A program that `leave_at_once` may end is ended at a stop while `nothing_begun`.
+        """
 
         def stop(number: int, frame: FrameType | None) -> None:
             self.stop, self.stopped_by = True, signal.Signals(number).name
+            if before[number] is leave_at_once and nothing_begun():
+                leave_at_once(number, frame)
 
         def snapshot(number: int, frame: FrameType | None) -> None:
             self.snapshot = "signal"
 
-        handlers = {signal.SIGTERM: stop, signal.SIGINT: stop, signal.SIGUSR1: snapshot}
-        before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
+        def reload(number: int, frame: FrameType | None) -> None:
+            if before[number] is not signal.SIG_IGN and terminal_is_gone():  # not under `nohup`
+                self.stop, self.stopped_by = True, signal.Signals(number).name
+            self.reload = True
+            for each in self.reloads:
+                each()
+
+        handlers = {signal.SIGTERM: stop, signal.SIGINT: stop, signal.SIGUSR1: snapshot, signal.SIGHUP: reload}
+        before: dict[int, Any] = {number: signal.getsignal(number) for number in handlers}
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
         try:
             yield
         finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
+            if before[signal.SIGTERM] is not leave_at_once:  # else the program is about to end
+                for each, former in before.items():
+                    signal.signal(each, former)
 
 
 class RunFailed(RuntimeError):

@@ -1,43 +1,83 @@
-"""Log lines on standard error: text for people, JSON for log collectors (structlog).
+"""Log lines on standard error or in a file: text for people, JSON for log collectors (structlog).
 
 Progress bars on a terminal (tqdm); silent anywhere else.
 """
 
 import logging
+import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Hashable
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from typing import TYPE_CHECKING, Any, Self, TextIO, cast
 
 import structlog
-from structlog.typing import Processor
+from structlog.typing import EventDict, Processor
+
+from stream_engine.data.standard_streams import LineWriter, TerminalCommands, printable
 
 
 class Output:
-    """Standard error, one whole line at a time. `around` is entered for each line, so that progress bars can make room
-    for it."""
+    """Where log lines go, one whole line at a time: standard error, or a file. What cannot be written is
+    lost. `around` is entered for each line, so that progress bars can make room for it."""
 
     def __init__(self) -> None:
         self.around: Callable[[], AbstractContextManager[Any]] = nullcontext
-        self._line = ""
+        self._lost: Callable[[], object] = lambda: None
+        self._path: str | None = None
+        self._renamed = False  # whether the file is to be opened again
+        self._file: LineWriter | None = None
+        self._line, self._lock = "", threading.RLock()
+
+    def open(self, path: str | None) -> None:
+        """Write to a file from now on, to its end; None: to standard error. Raises OSError."""
+        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NONBLOCK  # a pipe without a reader is not waited for
+        with self._lock:
+            new = None if path is None else LineWriter(os.open(path, flags, 0o640))
+            if self._file is not None:
+                os.close(self._file.descriptor)
+            self._path, self._file, self._renamed = path, new, False
+
+    def reopen(self) -> None:
+        """Open the file again at the next line, because it was renamed. Safe in a handler of a signal."""
+        self._renamed = True
+
+    @contextmanager
+    def losses_to(self, count: Callable[[], object]) -> Iterator[None]:
+        """`count` is called for each line that is lost."""
+        before, self._lost = self._lost, count
+        try:
+            yield
+        finally:
+            self._lost = before
 
     def write(self, text: str) -> int:
         """Write the complete lines so far."""
-        lines, newline, self._line = (self._line + text).rpartition("\n")
-        if newline:
-            with self.around():
-                sys.stderr.write(lines + newline)
+        with self._lock:
+            lines, newline, self._line = (self._line + text).rpartition("\n")
+            if newline and not self._write(lines + newline):
+                self._lost()
         return len(text)
+
+    def _write(self, lines: str) -> bool:
+        if self._renamed:
+            with suppress(OSError):  # the old file is still there, under its new name
+                self.open(self._path)
+        if self._file is not None:
+            return self._file.write(lines.encode("utf-8", "backslashreplace"))
+        try:
+            with self.around():
+                return TerminalCommands(sys.stderr).write(lines)
+        except OSError:
+            return False
 
     def flush(self) -> None:
         """Nothing is held back."""
-        sys.stderr.flush()
 
     def isatty(self) -> bool:
         """Whether a person reads it directly."""
-        return sys.stderr.isatty()
+        return self._file is None and sys.stderr.isatty()
 
 
 OUTPUT = Output()
@@ -48,12 +88,13 @@ KINDS = 1000  # that are remembered
 LEVELS = {"debug": 10, "info": 20, "warning": 30, "error": 40}
 
 
-def configure(format: str = "text", level: str = "info") -> None:
-    """Set the format and the level of log lines.
+def configure(format: str = "text", level: str = "info", file: str | None = None) -> None:
+    """Set the format and the level of log lines, and the file that they are appended to (none: standard error).
 
     Libraries log from warning on, in the same format; kafka-python only at level debug, because the source itself logs
-    once what it logs at every attempt to reach a broker.
+    once what it logs at every attempt to reach a broker. Raises OSError about the file.
     """
+    OUTPUT.open(file)
     common: list[Processor] = [
         structlog.contextvars.merge_contextvars,
         structlog.processors.add_log_level,
@@ -65,9 +106,15 @@ def configure(format: str = "text", level: str = "info") -> None:
         ending: list[Processor] = [
             structlog.processors.ExceptionRenderer(plain),
             structlog.processors.JSONRenderer(ensure_ascii=False),
+            lambda logger, name, line: printable(str(line)),
         ]
     else:
-        ending = [structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty(), pad_event_to=0)]
+        plain_traceback = structlog.dev.plain_traceback
+        ending = [
+            structlog.processors.format_exc_info,
+            _printable_values,
+            structlog.dev.ConsoleRenderer(colors=OUTPUT.isatty(), pad_event_to=0, exception_formatter=plain_traceback),
+        ]
     structlog.configure(
         processors=[*common, *ending],
         cache_logger_on_first_use=False,
@@ -83,6 +130,11 @@ def configure(format: str = "text", level: str = "info") -> None:
     handler.addFilter(RateLimitFilter())
     logging.basicConfig(handlers=[handler], force=True, level=logging.WARNING)
     set_level(level)
+
+
+def _printable_values(logger: Any, name: str, line: EventDict) -> EventDict:
+    """The texts of a line as a terminal may show them; other values are written as Python does."""
+    return {key: printable(value) if isinstance(value, str) else value for key, value in line.items()}
 
 
 def set_level(level: str) -> None:
@@ -145,7 +197,7 @@ class Bars:
     """One bar for reading, then one for each running refit."""
 
     def __init__(self, stream=None):
-        self._stream = stream or sys.stderr
+        self._stream = TerminalCommands(stream or sys.stderr)
         self._on = self._stream.isatty()
         self._bars: dict[str, tqdm] = {}
 

@@ -108,6 +108,8 @@ class Metrics:
         self.disk_needed = gauge(
             "disk_needed_bytes", "Disk space that snapshots need: (keep + 1) times the size of the newest."
         )
+        self.log_lines_lost = counter("log_lines_lost", "Log lines that could not be written: full disk, no reader.")
+        self.commits_refused = counter("commits_refused", "Commits to the Kafka consumer group that were refused.")
         self.empty = counter("empty_values", "Messages without content read, tombstones among them.")
         self.guard = counter("guard_verdicts", "Verdicts of the partial-order guard.", "verdict")
         self.objects = gauge("objects", "Objects that occur in comparisons.")

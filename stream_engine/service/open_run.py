@@ -26,6 +26,7 @@ from stream_engine.service.resumed import partition_numbers, restored, resumed
 from stream_engine.service.settings import Settings
 from stream_engine.service.source_health import SourceHealth
 from stream_engine.service.sources import event_options, source
+from stream_engine.service.systemd import ServiceManager
 from stream_engine.state.engine import Engine
 from stream_engine.state.snapshot import Snapshot
 from stream_engine.state.store import Lock, Store
@@ -75,6 +76,7 @@ class OpenRun:
     publishing: PublishingParts
     health: SourceHealth
     context: Context
+    service_manager: ServiceManager
 
 
 def open_run(
@@ -91,6 +93,8 @@ def open_run(
     Raises `BadSettings`, `RunFailed`, `StateInUse`, `connectors.UnusableSource`, …
     """
     raised_limit()
+    service_manager = ServiceManager()
+    service_manager.tell(STATUS="starting")
     log, metrics = context.log, context.metrics
     stack.callback(Lock(directory, "stop that run first, or give this one a --state of its own").release)
     available_memory.give(available_memory.limit_in_bytes(settings.memory_gb))
@@ -124,10 +128,11 @@ def open_run(
     if settings.listen is not None:
         from stream_engine.service.http.routes import serve_run  # a web framework only where something is served
 
-        serve_run(served, settings.listen, settings.http, log, stack)
+        listener = serve_run(served, settings.listen, settings.http, log, stack)
+        context.requests.reloads.append(listener.renew_certificate)
     keep_bytes = settings.dead_letters_keep_bytes or "all"
     log.info("dead letters", folder=str(folder_of(settings, directory)), keep_bytes=keep_bytes)
-    return OpenRun(settings, directory, reading, learning, publishing, health, context)
+    return OpenRun(settings, directory, reading, learning, publishing, health, context, service_manager)
 
 
 def _store(settings: Settings, directory: Path, context: Context) -> Store:

@@ -35,7 +35,7 @@ from stream_engine.service.context import Context, Requests
 from stream_engine.service.inferred import examples, excluding, prepared
 from stream_engine.service.ingest import FAILURES
 from stream_engine.service.learning import take_loss
-from stream_engine.service.logs import Bars
+from stream_engine.service.logs import OUTPUT, Bars
 from stream_engine.service.memory import one_heap
 from stream_engine.service.metrics import Metrics
 from stream_engine.service.open_run import OpenRun, open_run
@@ -81,6 +81,8 @@ def _read_on(run: OpenRun, progress: Bars | None) -> SourceFailed | None:
     unfinished, failure = list(reading.sources), None
     try:
         while unfinished and not requests.stop:
+            if requests.reload:
+                _log_reload(run)
             if requests.paused:
                 _stay_paused(run, progress)
                 continue
@@ -94,6 +96,13 @@ def _read_on(run: OpenRun, progress: Bars | None) -> SourceFailed | None:
     reading.ahead.close()
     run.learning.in_flight.rest()  # what was decoded and is not learned, because someone asked to stop
     return failure
+
+
+def _log_reload(run: OpenRun) -> None:
+    """Say that SIGHUP had its effect: the next log line opens the file, and the listener has read its certificate."""
+    run.context.requests.reload = False
+    run.context.log.info("reloaded", what="log file, TLS certificate")
+    run.service_manager.reloaded()
 
 
 def _stay_paused(run: OpenRun, progress: Bars | None) -> None:
@@ -117,6 +126,7 @@ def _poll(run: OpenRun, source: Source, timeout: float, progress: Bars | None) -
     started = time.monotonic()
     records = source.poll(0.0 if reading.ahead.polls else timeout)
     metrics.poll_seconds.inc(time.monotonic() - started)
+    metrics.commits_refused.inc(source.refused_commits())
     for notice in source.notices():
         run.context.log.warning(notice)
     opened, losses = source.opened(), source.losses()
@@ -196,18 +206,22 @@ def run(
     inferred = prepared(settings, typed)
     started = time.monotonic()
     requests = Requests()
-    with requests.from_signals(), _few_collections(), ExitStack() as stack:
+    requests.reloads.append(OUTPUT.reopen)
+    with _few_collections(), ExitStack() as stack:
         context = Context(metrics or Metrics(), log or structlog.get_logger(), requests)
+        stack.enter_context(OUTPUT.losses_to(context.metrics.log_lines_lost.inc))
         if compiles:
             context.log.info("compiling", note="once after an installation or an update; 15 to 20 s of a processor")
         opened = open_run(settings, directory, context, stack, start_over, inferred)
+        stack.enter_context(requests.from_signals(lambda: _nothing_begun(opened)))
         if inferred.said:
             context.log.info(inferred.said)
             for excluded in excluding(inferred.evidence):
                 context.log.info(f"{excluded.decision} excluded", by=excluded.taken, because=excluded.why)
         began = before(opened)
-        with _logged(opened):
+        with opened.service_manager.watching(context.heartbeat.wedged, lambda: _status(opened)), _logged(opened):
             consume(opened, progress)
+            opened.service_manager.stopping()
             seconds = time.monotonic() - started
             refits = opened.publishing.refits
             refits.finish(progress, meanwhile)
@@ -219,6 +233,23 @@ def run(
                         say(f"for example: {each}")
                 say(result_line(opened, began, refits.failed, findings_of(opened)))
     return seconds
+
+
+def _nothing_begun(run: OpenRun) -> bool:
+    """Whether a stop has nothing to save, and would only wait for the first block, for which code is compiled. Its
+    records, which are not learned, then crashed nothing."""
+    if not run.context.heartbeat.compiling or run.publishing.publisher.changed():
+        return False
+    run.learning.in_flight.give_up()
+    return True
+
+
+def _status(run: OpenRun) -> str:
+    """One line for `systemctl status`."""
+    newest, counters = run.publishing.published.newest, run.learning.engine.counters
+    snapshot = f"snapshot {newest.snapshot.sequence}" if newest else "no snapshot yet"
+    why = "paused" if run.context.requests.paused else run.health.not_ready()
+    return f"{counters['comparisons']:,} comparisons, {snapshot}" + (f"; not ready: {why}" if why else "")
 
 
 def _nothing_is_compiled() -> bool:

@@ -129,9 +129,9 @@ def check_runnable(settings: Settings) -> None:
             raise BadSettings("input.schema, schema_registry.url: no effect without a topic among the sources")
         check_schemas(registry_of(settings), settings.input.schema)
     if settings.http.tls_certificate is not None:
-        from stream_engine.service.http.listener import tls_context
+        from stream_engine.service.http.listener import Certificate
 
-        tls_context(settings.http.tls_certificate, settings.http.tls_key)
+        Certificate(settings.http.tls_certificate, settings.http.tls_key)
     if settings.input.labels:
         check_readable(settings.input.labels)
         kind_of(settings.input.labels, None)

@@ -18,6 +18,7 @@ def test_every_file_of_a_verb_is_registered():
     files = {path.stem for path in (ROOT / "stream_engine" / "commands").glob("*.py")} - {
         "__init__",
         "by_name",
+        "command_line",
         "input_options",
     }
     assert files == {target.partition(":")[0].rpartition(".")[2] for target in VERBS.values()}
@@ -47,7 +48,10 @@ def test_help_and_version_import_no_verb():
         assert ours <= {
             "stream_engine.__main__",
             "stream_engine.commands",
+            "stream_engine.commands.command_line",
             "stream_engine.data",
+            "stream_engine.data.early_signals",
+            "stream_engine.data.standard_streams",
             "stream_engine.data.threads",
         }
         assert "numpy" not in modules

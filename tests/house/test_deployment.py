@@ -102,6 +102,20 @@ def test_the_engine_runs_under_the_units_system_call_filter(tmp_path):
     assert "not permitted" in forbidden.stderr  # the filter is there
 
 
+def test_the_unit_is_notified_and_watched():
+    settings = dict(re.findall(r"^(\w+)=(.*)$", UNIT.read_text(), re.M))
+    assert settings["Type"] == "notify" and settings["WatchdogSec"] == "3min"
+    assert settings["ExecReload"].endswith("-HUP $MAINPID") and settings["Restart"] == "on-failure"
+
+
+@pytest.mark.needs("systemd-analyze", "systemd")
+def test_the_unit_is_one_that_systemd_reads(tmp_path):
+    there = UNIT.read_text().replace("/opt/stream-engine/bin/stream-engine", sys.executable)
+    (tmp_path / UNIT.name).write_text(there)
+    done = subprocess.run(["systemd-analyze", "verify", tmp_path / UNIT.name], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_the_unit_has_bounds_and_does_not_forbid_what_numba_does():
     settings = dict(re.findall(r"^(\w+)=(.*)$", UNIT.read_text(), re.M))
     assert int(settings["LimitNOFILE"]) >= 1024 and settings["MemoryMax"] and settings["MemoryHigh"]

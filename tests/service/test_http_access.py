@@ -2,7 +2,7 @@
 
 import base64
 import ssl
-import subprocess
+from pathlib import Path
 
 import httpx
 import pytest
@@ -11,9 +11,11 @@ from stream_engine.service.http import listener
 from stream_engine.service.settings import BadSettings
 from tests.support.crafted_worlds import published as state
 from tests.support.facts import states
-from tests.support.served import served
+from tests.support.process import until
+from tests.support.served import make_certificate, served
 
 TOKEN, OTHER = "correct-horse-battery", "admin-horse-battery!"
+ADMIN = OTHER
 READABLE = ("/metrics", "/snapshot", "/export/adds3.npz", "/progressive", "/none")
 
 
@@ -71,22 +73,8 @@ def test_every_answer_has_the_headers_that_browsers_obey(tmp_path):
             assert "server" not in answer.headers
 
 
-@pytest.fixture(scope="module")
-def certificate(tmp_path_factory):
-    """A certificate of localhost and its key, as files."""
-    folder = tmp_path_factory.mktemp("tls")
-    command = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=localhost"
-    subprocess.run(
-        [*command.split(), "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1", "-keyout", "key", "-out", "cert"],
-        cwd=folder,
-        check=True,
-        capture_output=True,
-    )
-    return str(folder / "cert"), str(folder / "key")
-
-
 def test_tls_by_files(tmp_path, certificate, monkeypatch):
-    monkeypatch.setattr(listener, "IDLE_TIMEOUT", 1.0)
+    monkeypatch.setattr(listener, "HANDSHAKE_TIMEOUT", 1.0)
     cert, key = certificate
     with served(tmp_path, "0.0.0.0:0", tls_certificate=cert, tls_key=key, token=TOKEN) as world:
         assert not world.log.events("warning")
@@ -96,8 +84,7 @@ def test_tls_by_files(tmp_path, certificate, monkeypatch):
             assert client.get("/export/adds3.npz", headers=bearer(TOKEN)).status_code == 200
         silent = world.connect()  # never shakes hands
         assert silent.recv(1) == b""
-        with pytest.raises(httpx.RemoteProtocolError):
-            world.http.get("/healthz")
+        assert world.http.get("/healthz").status_code == 400
 
 
 def test_tls_files_that_cannot_be_used_are_said(tmp_path, certificate):
@@ -141,3 +128,91 @@ def test_what_admin_takes_and_what_it_refuses(tmp_path):
         for path in ("/admin/refit", "/admin/refit?kind=nonsense", "/admin/log-level?level=loud"):
             answer = post(path)
             assert answer.status_code == 400 and "expected" in answer.text and answer.text.count("\n") == 1
+
+
+FOREIGN = {"Origin": "https://evil.example"}
+BASIC = ("anybody", ADMIN)
+SITES = [  # headers of a POST with the credentials that a browser keeps, and whether it is answered
+    (FOREIGN, False),
+    (FOREIGN | {"Content-Type": "text/plain"}, False),
+    (FOREIGN | {"Content-Type": "application/json"}, False),
+    ({"Origin": "null"}, False),
+    ({"Origin": "http://localhost:1", "Content-Type": "application/json"}, False),  # another service of this machine
+    ({"Origin": "http://OURS.evil.example"}, False),
+    ({"Sec-Fetch-Site": "cross-site"}, False),
+    ({"Sec-Fetch-Site": "same-site", "Content-Type": "application/json"}, False),
+    ({"Content-Type": "text/plain"}, False),
+    ({"Content-Type": "application/x-www-form-urlencoded", "Sec-Fetch-Site": "same-origin"}, False),
+    ({"Content-Type": "multipart/form-data; boundary=x"}, False),
+    ({}, False),  # a browser too old to say where it comes from
+    ({"Content-Type": "application/json"}, True),
+    ({"X-Requested-With": "curl"}, True),
+    ({"Origin": "http://OURS"}, True),
+    ({"Sec-Fetch-Site": "same-origin", "Origin": "https://proxied.example"}, True),
+    ({"Sec-Fetch-Site": "none"}, True),
+    ({"Origin": "https://study.example:8443"}, True),  # [http] allowed_hosts, behind a proxy that writes another Host
+    ({"Origin": "https://lab.example", "X-Forwarded-Host": "lab.example"}, True),
+]
+
+
+def test_pages_of_other_sites_change_nothing(tmp_path):
+    with served(tmp_path, admin_token=ADMIN, token=TOKEN, allowed_hosts=("study.example",)) as world:
+        for headers, answered in SITES:
+            sent = {name: value.replace("OURS", world.address) for name, value in headers.items()}
+            answer = world.http.post("/admin/pause", auth=BASIC, headers=sent)
+            assert (answer.status_code == 200) == answered == world.requests.paused, (sent, answer.text)
+            assert answered or answer.status_code in (403, 415)
+            world.requests.paused = False
+        assert (
+            world.http.post("/admin/pause", headers=bearer(ADMIN)).status_code == 200
+        )  # no browser sends that by itself
+        assert world.http.post("/admin/pause", headers=bearer(ADMIN) | FOREIGN).status_code == 403
+        posted = {"json": {"questions": []}, "auth": ("x", TOKEN)}
+        assert world.http.post("/predict", headers=FOREIGN, **posted).status_code == 403
+        assert world.http.post("/predict", **posted).status_code not in (403, 415)
+        assert world.http.get("/metrics", headers=FOREIGN, auth=("x", TOKEN)).status_code == 200
+        assert world.refused("origin") == sum(not answered for _, answered in SITES) + 2
+
+
+@pytest.mark.parametrize(
+    ("target", "host", "status"),
+    [
+        ("http://localhost/healthz", "localhost", 200),
+        ("HTTPS://LocalHost:80/healthz?x=1", "evil.example", 200),  # the target's host counts
+        ("http://evil.example/healthz", "localhost", 421),
+        ("http://user@localhost/healthz", "localhost", 421),
+        ("http://localhost/nothing", "localhost", 404),
+        ("http://localhost", "localhost", 200),
+        ("//localhost/healthz", "localhost", 404),
+    ],
+)
+def test_a_target_in_absolute_form_is_that_of_its_path(tmp_path, target, host, status):
+    with served(tmp_path) as world:
+        asked = world.connect()
+        asked.sendall(f"GET {target} HTTP/1.1\r\nHost: {host}\r\n\r\n".encode())
+        assert asked.recv(12) == b"HTTP/1.1 %d" % status
+
+
+def shown_by(address: str) -> bytes:
+    """The certificate that a listener shows now."""
+    return ssl.get_server_certificate((address.partition(":")[0], int(address.rpartition(":")[2]))).encode()
+
+
+def test_a_renewed_certificate_is_used_by_itself_and_one_without_its_key_is_not(tmp_path, monkeypatch, certificate):
+    monkeypatch.setattr(listener, "RENEWAL_LOOK", 0.05)
+    cert, key = Path(tmp_path / "cert"), Path(tmp_path / "key")
+    cert.write_bytes(Path(certificate[0]).read_bytes())
+    key.write_bytes(Path(certificate[1]).read_bytes())
+    with served(tmp_path, tls_certificate=str(cert), tls_key=str(key)) as world:
+        before = shown_by(world.address)
+        new_cert, new_key = make_certificate(tmp_path)
+        cert.write_bytes(Path(new_cert).read_bytes())
+        world.listener.renew_certificate()
+        until(lambda: any("cannot be used" in event for event in world.log.events("warning")), what="the complaint")
+        assert shown_by(world.address) == before
+        cert.unlink()
+        assert shown_by(world.address) == before
+        cert.write_bytes(Path(new_cert).read_bytes())
+        key.write_bytes(Path(new_key).read_bytes())
+        until(lambda: shown_by(world.address) != before, what="the new certificate")
+        assert len(world.log.events("warning")) <= 2

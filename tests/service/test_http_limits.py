@@ -1,10 +1,14 @@
 """Slow and silent clients: each waits for its turn or is cut, and nobody else notices."""
 
+import contextlib
 import itertools
 import json
 import logging
+import ssl
 import time
 from http.client import HTTPResponse
+
+import httpx
 
 from stream_engine.service import logs
 from stream_engine.service.http import listener
@@ -14,6 +18,7 @@ from tests.service.test_http import stored
 from tests.support.process import until
 from tests.support.served import Lines, closed_by_server, served
 
+PREDICT = b"POST /predict HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n"
 ASK = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
 
@@ -37,7 +42,10 @@ def test_answers_being_sent_do_not_give_way_and_the_end_of_a_run_cuts_them(tmp_p
         for each in readers:
             each.sendall(b"GET /export/adds3.csv HTTP/1.1\r\nHost: localhost\r\n\r\n")
             assert each.recv(12) == b"HTTP/1.1 200"
-        assert closed_by_server(world.connect()) and world.refused("full") == 1 and world.refused("gave_way") == 0
+        silent = [world.connect() for _ in range(2 * listener.RESERVE)]  # the reserve, twice
+        assert world.http.get("/healthz").status_code == 200 and world.http.get("/metrics").status_code == 503
+        assert closed_by_server(silent[0]) and world.refused("full") > 2 * listener.RESERVE
+        assert world.refused("gave_way") == 0
         readers.pop().close()
         until(lambda: world.connections() == 2, what="the place of the reader that left")
         assert world.http.get("/healthz").status_code == 200
@@ -91,12 +99,78 @@ def test_a_reader_that_does_not_read_is_cut_and_one_that_reads_slowly_is_not(tmp
         assert slow.recv(12) and world.refused("slow_reader") == 1
 
 
+def test_bodies_that_do_not_come_give_way(tmp_path, monkeypatch):
+    monkeypatch.setattr(listener, "MOST_CONNECTIONS", 4)
+    with served(tmp_path) as world:
+        owing = [world.connect() for _ in range(12)]
+        for each in owing:
+            each.sendall(PREDICT)
+            time.sleep(0.02)
+        assert world.http.get("/metrics").status_code == 200
+        assert closed_by_server(owing[0]) and world.refused("full") == 0 and world.connections() <= 5
+
+
+def test_handshakes_have_few_places_and_those_that_said_hello_keep_them(tmp_path, certificate, monkeypatch):
+    monkeypatch.setattr(listener, "MOST_HANDSHAKES", 8)
+    cert, key = certificate
+    trusting = ssl.create_default_context(cafile=cert)
+    hello = client_hello(trusting)
+    with served(tmp_path, tls_certificate=cert, tls_key=key) as world:
+        half = [world.connect() for _ in range(3)]
+        for each in half:
+            each.sendall(hello)  # and nothing after the answer to it
+            assert each.recv(1)
+        others = []
+        for number in range(64):
+            others.append(world.connect())
+            others[-1].sendall(hello[: number % len(hello)])  # nothing, a byte, a part
+        with httpx.Client(base_url=f"https://{world.address}", verify=trusting) as client:
+            assert client.get("/healthz").status_code == 200
+        assert closed_by_server(others[0]) and world.refused("gave_way") >= 50 and world.connections() <= 1
+        for each in half:
+            each.settimeout(0.1)
+            assert not closed_by_server(each)
+
+
+def test_a_hello_that_drips_in_ends_with_the_handshakes_time(tmp_path, certificate, monkeypatch):
+    monkeypatch.setattr(listener, "HANDSHAKE_TIMEOUT", 0.5)
+    cert, key = certificate
+    hello = client_hello(ssl.create_default_context(cafile=cert))
+    with served(tmp_path, tls_certificate=cert, tls_key=key) as world:
+        dripping, half, wrong = (world.connect() for _ in range(3))
+        wrong.sendall(b"\x16\x03\x01\xff\xff")
+        half.sendall(hello)
+        assert closed_by_server(wrong)
+        began = time.monotonic()
+        for byte in hello:
+            try:
+                dripping.send(bytes([byte]))
+            except ConnectionError:
+                break
+            time.sleep(0.05)
+        assert time.monotonic() - began < 0.05 * len(hello) / 2
+        assert closed_by_server(dripping) and closed_by_server(half) and not world.connections()
+
+
+def client_hello(context: ssl.SSLContext) -> bytes:
+    """What a client sends first."""
+    incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+    with contextlib.suppress(ssl.SSLWantReadError):
+        context.wrap_bio(incoming, outgoing, server_hostname="localhost").do_handshake()
+    return outgoing.read()
+
+
 def test_a_head_that_is_too_long_or_no_http_is_refused(tmp_path):
     with served(tmp_path) as world:
         for text in (b"\x16\x03\x01\n\r\n\r\n", b"GET / HTTP/1.1\r\n\r\n", b"GET / HTTP/1.1\r\nx: " + 17_000 * b"y"):
             odd = world.connect()
             odd.sendall(text)
             assert odd.recv(12) == b"HTTP/1.1 400" and closed_by_server(odd)
+        for size, status in ((64 << 10, 431), (17_000, 431), (15_000, 200)):  # at once
+            whole = world.connect()
+            whole.sendall(ASK[:-2] + b"x: " + size * b"y" + b"\r\n\r\n")
+            assert whole.recv(12) == b"HTTP/1.1 %d" % status
+        assert world.refused("head") == 2
 
 
 def test_lines_are_said_once_an_interval_with_their_number(capsys):

@@ -1,6 +1,7 @@
 """The HTTP server of a run over what a test publishes, asked over real sockets."""
 
 import socket
+import subprocess
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -90,6 +91,14 @@ def served(
     """A server that is closed at the end; `secrets` are for the processes that make exports."""
     with ExitStack() as stack:
         yield Served(directory, listen, HttpSettings(**settings), stack, secrets or {})
+
+
+def make_certificate(folder: Path) -> tuple[str, str]:
+    """A certificate of localhost and its key, as files in a folder."""
+    command = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=localhost"
+    names = ["-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1", "-keyout", "made.key", "-out", "made.cert"]
+    subprocess.run([*command.split(), *names], cwd=folder, check=True, capture_output=True)
+    return str(folder / "made.cert"), str(folder / "made.key")
 
 
 def closed_by_server(connection: socket.socket) -> bool:

@@ -1,4 +1,5 @@
-"""Who may ask: the host that is asked for, the token, and headers that browsers obey; and what is refused, counted.
+"""Who may ask: the host that is asked for, the page that asks, the token, and headers that browsers obey; and what is
+refused, counted.
 
 The Host header is compared with what the listener is, so that a page elsewhere cannot read it through a name that was
 bound to our address (DNS rebinding). Starlette's `TrustedHostMiddleware` cannot say "any IP address", which a listener
@@ -11,8 +12,10 @@ import binascii
 import contextlib
 import hmac
 import ipaddress
+import re
 import socket
-from collections.abc import Collection
+from collections.abc import Callable, Collection
+from urllib.parse import unquote
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import ClientDisconnect, Request
@@ -39,11 +42,14 @@ REASONS = {  # why something is refused -> the log line; `Metrics.http_refused` 
     "gave_way": "all connections are in use: the longest silent one was closed for a new one",
     "slow_reader": "a reader that took next to nothing of its answer was cut",
     "host": "a request for a host that this server is not was refused; its names are [http] allowed_hosts",
+    "origin": "a request that a page of another site could have sent was refused",
+    "head": "a request with a head that is too long was refused",
     "token": "a request without the right token was refused",
     "busy": "a request was refused for a while: too many at once",
     "no_room": "an export was refused: no room for it",
 }
 _QUIET = ("silent", "gave_way")  # everyday things: browsers leave connections open
+_MOST_DIGITS = 18
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
@@ -83,12 +89,26 @@ class Hosts:
         self._any_address = ipaddress.ip_address(bound_to).is_unspecified
         self._names = {*_LOOPBACK, bound_to.lower(), socket.gethostname().lower()}
 
+    def include_origin(self, origin: str, headers: Headers) -> bool:
+        """Whether an Origin is a page of this listener: by the Host that was asked for, by the one that a proxy names,
+        or by a name in the settings. No page elsewhere can make a browser send another X-Forwarded-Host."""
+        scheme, _, authority = origin.lower().partition("://")
+        if scheme not in ("http", "https"):  # "null", or an extension
+            return False
+        usual = {"http": ":80", "https": ":443"}[scheme]
+        asked = (headers.get("host", ""), headers.get("x-forwarded-host", ""))
+        if authority.removesuffix(usual) in {each.strip().lower().removesuffix(usual) for each in asked if each}:
+            return True
+        return self._allows(host_of(authority))
+
+    def _allows(self, host: str) -> bool:
+        """Whether the settings name this host."""
+        return host in self._allowed or any(n.startswith("*.") and host.endswith(n[1:]) for n in self._allowed)
+
     def include(self, header: str) -> bool:
         """Whether a Host header names this listener. An address cannot be rebound: one bound to all takes any."""
         host = host_of(header)
-        if host in self._names or host in self._allowed or "*" in self._allowed:
-            return True
-        if any(name.startswith("*.") and host.endswith(name[1:]) for name in self._allowed):
+        if host in self._names or "*" in self._allowed or self._allows(host):
             return True
         return self._any_address and _is_address(host)
 
@@ -139,15 +159,63 @@ class TokenMiddleware:
         await answer(scope, receive, send)
 
 
-class HostMiddleware:
-    """The ASGI application `inner` for requests that name this server, its answers with `HEADERS`.
+HEAD_BYTES = 16 << 10  # of a request line with its headers
+_SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
+# what a form of any site can send without asking
+_FORM_TYPES = frozenset({"text/plain", "application/x-www-form-urlencoded", "multipart/form-data"})
+_ABSOLUTE = re.compile(rb"https?://([^/]*)(/.*)?", re.IGNORECASE)
+
+
+MayChange = Callable[[str, str], bool]  # whether pages of an origin elsewhere may use a path
+
+
+def another_site(method: str, headers: Headers, hosts: Hosts, foreign: bool) -> str:
+    """Why a page of another site could have made a browser send this request, with the credentials that the browser
+    keeps; "" where none could, or where nothing can be changed. `foreign`: the Origin is a page elsewhere that may."""
+    origin, site = headers.get("origin"), headers.get("sec-fetch-site")
+    if method in _SAFE:
+        return ""
+    media = headers.get("content-type", "").partition(";")[0].strip().lower()
+    if method == "POST" and media in _FORM_TYPES:
+        return f"Content-Type: got {media}, expected application/json"
+    if foreign or site == "same-origin":
+        return ""
+    if site in ("cross-site", "same-site") or (origin is not None and not hosts.include_origin(origin, headers)):
+        got = f"{origin} ({site})" if site else str(origin)
+        return f"Origin: got {got[:100]}, expected this site; its names are [http] allowed_hosts"
+    kept = headers.get("authorization", "").lower().startswith("basic") or "cookie" in headers
+    shown = media == "application/json" or not {"origin", "sec-fetch-site", "x-requested-with"}.isdisjoint(headers)
+    if method == "POST" and kept and not shown:
+        return "expected Authorization: Bearer TOKEN, Content-Type: application/json, or a header X-Requested-With"
+    return ""
+
+
+def origin_form(scope: Scope) -> Scope:
+    """The request as if its target were a path: one in absolute form, as for a proxy, names the host itself, which then
+    counts instead of the Host header (RFC 9112, 3.2.2)."""
+    absolute = _ABSOLUTE.fullmatch(scope["raw_path"])
+    if absolute is None:
+        return scope
+    path = absolute[2] or b"/"
+    headers = [(name, value) for name, value in scope["headers"] if name != b"host"]
+    return {
+        **scope,
+        "raw_path": path,
+        "path": unquote(path.decode("ascii")),
+        "headers": [(b"host", absolute[1]), *headers],
+    }
+
+
+class RequestMiddleware:
+    """The ASGI application `inner` for requests that name this server and that no other site has sent, its answers with
+    `HEADERS`.
 
     A body is taken before the answer, whoever did not want it: a client that reads the answer first would send its
     next request on a connection that is about to close. Where it does not end in `REST` seconds, the answer says so.
     """
 
-    def __init__(self, inner: ASGIApp, hosts: Hosts, refusals: Refusals):
-        self._inner, self._hosts, self._refusals = inner, hosts, refusals
+    def __init__(self, inner: ASGIApp, hosts: Hosts, refusals: Refusals, may_change: MayChange):
+        self._inner, self._hosts, self._refusals, self._may_change = inner, hosts, refusals, may_change
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         more = True
@@ -167,26 +235,57 @@ class HostMiddleware:
                     async with asyncio.timeout(REST):
                         while more:
                             await receive_some()
-                if more:
+                if more or scope["state"].get("reserved"):
                     headers["Connection"] = "close"
             await send(message)
 
-        answer, host = self._inner, Headers(scope=scope).get("host")
-        if host is not None and not self._hosts.include(host):  # only HTTP/1.0, which no browser speaks, may omit it
-            self._refusals.tell("host", host=host[:100])
-            answer = PlainTextResponse(
-                "this server is not the host that was asked for; its names are its address and [http] allowed_hosts\n",
-                421,
-            )
+        scope = origin_form(scope)
+        answer = self._refused(scope) or self._inner
         try:
             await answer(scope, receive_some, send_with_headers)
         except asyncio.CancelledError:  # only the end of the server cancels, after it has cut the connection
             return
 
+    def _refused(self, scope: Scope) -> ASGIApp | None:
+        """What is answered to a request that is refused, or None."""
+        fields = (scope["raw_path"], scope["query_string"], *(part for field in scope["headers"] for part in field))
+        if (size := sum(map(len, fields)) + 4 * len(scope["headers"])) > HEAD_BYTES:
+            self._refusals.tell("head", bytes=size)
+            return PlainTextResponse(f"got a head of {size:,} bytes, expected at most {HEAD_BYTES:,}\n", 431)
+        headers = Headers(scope=scope)
+        host = headers.get("host")
+        if host is not None and not self._hosts.include(host):  # only HTTP/1.0, which no browser speaks, may omit it
+            self._refusals.tell("host", host=host[:100])
+            return PlainTextResponse(
+                "this server is not the host that was asked for; its names are its address and [http] allowed_hosts\n",
+                421,
+            )
+        if scope["state"].get("reserved") and scope["path"] not in PROBES:
+            return PlainTextResponse("all connections are in use; try again later\n", 503, {"Retry-After": "5"})
+        foreign = self._may_change(scope["path"], headers.get("origin", ""))
+        if why := another_site(scope["method"], headers, self._hosts, foreign):
+            self._refusals.tell("origin", path=scope["path"][:100], why=why)
+            return PlainTextResponse(f"{why}\n", 415 if why.startswith("Content-Type") else 403)
+        return None
+
 
 REST = 1.0  # seconds that what is left of a body may take before an answer
 SECONDS = 15.0  # for any body; as long as a silent connection has
 SLOWEST = 64 << 10  # bytes a second for what is larger
+
+
+def whole_number(text: str) -> int | None:
+    """The number that a query gives in decimal digits, None for anything else.
+
+    >>> whole_number("12"), whole_number("\u00b2"), whole_number("9" * 5000)
+    (12, None, None)
+    """
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS else None
+
+
+def is_raw(request: Request) -> bool:
+    """Whether `?raw=1` asks for texts in CSV as they are, also those that a spreadsheet would run as formulas."""
+    return request.query_params.get("raw") == "1"
 
 
 class BadBody(ValueError):

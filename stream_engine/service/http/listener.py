@@ -3,11 +3,16 @@
 uvicorn's `limit_concurrency` counts silent connections: a thousand of them would have it answer 503 to the probes.
 Its time-out begins after the first answer: a request may drip in, and an answer lie unread, for ever. So connections
 are accepted here, a limited number of them, and one look at all of them every `LOOK` seconds ends those that are slow.
+
+Who keeps a place is decided by what a client has done for it. TLS handshakes have few places of their own, of which
+those lose theirs first that have not sent a whole ClientHello. Of the others those give way that owe a request, then
+those that owe a body. Where all are being answered, a reserve still serves the probes.
 """
 
 import asyncio
 import contextlib
 import email.utils
+import errno
 import fcntl
 import ipaddress
 import os
@@ -17,6 +22,7 @@ import struct
 import termios
 import threading
 import time
+from collections.abc import Callable
 from contextlib import ExitStack
 
 import uvicorn
@@ -25,15 +31,19 @@ from structlog.typing import FilteringBoundLogger
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
-from stream_engine.service.http.access import HostMiddleware, Hosts, Refusals
+from stream_engine.service.http.access import HEAD_BYTES, Hosts, MayChange, Refusals, RequestMiddleware
 from stream_engine.service.memory import connections_allowed, raised_limit
 from stream_engine.service.settings import BadSettings, HttpSettings
 
 MOST_CONNECTIONS = 512  # beyond it the longest silent one gives way
+MOST_HANDSHAKES, HANDSHAKE_TIMEOUT = 128, 5.0  # connections that negotiate TLS; seconds for the whole of it
+RESERVE = 16  # connections beyond all others, for the probes alone
+RENEWAL_LOOK = 2.0  # seconds between looks for a renewed certificate
 IDLE_TIMEOUT = 15.0  # seconds for a whole request, from the connection or from the answer before it
 READER_TIMEOUT, SLOWEST = 30.0, 1024  # seconds between looks at a reader; bytes a second that it must take
 LOOK = 0.25  # seconds between looks at all connections
-HEAD_BYTES = 16 << 10  # of a request line with its headers; a longer one is refused (400)
+_RECORD_HEAD, _HANDSHAKE, _LARGEST_RECORD = 5, 22, 1 << 14  # of TLS: bytes, a type of records, bytes
+_NO_TLS = b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\nthis address takes TLS only: https://\n"
 _GRACE = 1.0  # seconds that answers may still take when the run ends
 _BACKLOG = 1024  # connections that the system holds until they are accepted
 
@@ -45,18 +55,20 @@ def listen_on(
     refusals: Refusals,
     log: FilteringBoundLogger,
     stack: ExitStack,
+    may_change: MayChange = lambda path, origin: False,
 ) -> "Listener":
-    """Serve an application to those who ask for this host, until `stack` closes.
+    """Serve an application to those who ask for this host, until `stack` closes; `may_change` says which pages
+    elsewhere may send what changes something.
 
     Raises `OSError` for an address that cannot be had, `BadSettings` for TLS files that cannot be used.
     """
-    tls = tls_context(settings.tls_certificate, settings.tls_key)
+    tls = Certificate(settings.tls_certificate, settings.tls_key) if settings.tls_certificate else None
     listening = _listening_socket(where)
     stack.callback(listening.close)
     host = listening.getsockname()[0]
-    guarded = HostMiddleware(application, Hosts(host, settings.allowed_hosts), refusals)
+    guarded = RequestMiddleware(application, Hosts(host, settings.allowed_hosts), refusals, may_change)
     most = connections_allowed(MOST_CONNECTIONS, raised_limit(), log)
-    listener = Listener(guarded, listening, most, refusals, tls)
+    listener = Listener(guarded, listening, most, refusals, log, tls)
     stack.callback(listener.close)
     log.info("listening", address=listener.address, tls=tls is not None)
     return listener
@@ -93,39 +105,85 @@ def _listening_socket(where: str) -> socket.socket:
         ) from None
 
 
-def tls_context(certificate: str | None, key: str | None) -> ssl.SSLContext | None:
-    """The certificate that a listener shows; None without one. Raises `BadSettings`."""
-    if certificate is None:
-        return None
-    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    try:
-        context.load_cert_chain(certificate, key)
-    except OSError as error:  # ssl.SSLError among them
-        raise BadSettings(
-            f"http.tls_certificate, http.tls_key: got {certificate} and {key}: {error.strerror or error}; expected PEM "
-            "files of a certificate and of its key"
-        ) from None
-    return context
+class Certificate:
+    """The certificate that a listener shows, read again when its files change. Raises `BadSettings`."""
+
+    def __init__(self, certificate: str, key: str | None):
+        self._files = certificate, key
+        self._seen = self._status()
+        self._looked = time.monotonic()
+        self._failed: tuple[object, bool] | None = None  # files that cannot be used, and whether that was logged
+        try:
+            self.context = self._load()
+        except OSError as error:  # ssl.SSLError among them
+            raise BadSettings(
+                f"http.tls_certificate, http.tls_key: got {certificate} and {key}: {error.strerror or error}; expected "
+                "PEM files of a certificate and of its key"
+            ) from None
+
+    def look(self, log: FilteringBoundLogger, now: float, soon: bool) -> None:
+        """Use what the files hold now, if they have changed. Where they do not fit together, or one is missing, because
+        they are being replaced, the one in use stays."""
+        if now - self._looked < RENEWAL_LOOK and not soon:
+            return
+        self._looked, status = now, self._status()
+        if status == self._seen and not soon:
+            return
+        try:
+            self.context = self._load()
+        except OSError as error:
+            if self._failed == (status, False):  # at the second look: in between, the other file may come
+                problem = error.strerror or error
+                log.warning("the TLS files cannot be used; the former certificate stays", problem=problem)
+            self._failed = status, self._failed is not None and self._failed[0] == status
+            return
+        self._seen, self._failed = status, None
+        log.info("certificate loaded", file=self._files[0])
+
+    def _load(self) -> ssl.SSLContext:
+        context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        context.load_cert_chain(*self._files, password=_no_password)
+        return context
+
+    def _status(self) -> tuple[object, ...]:
+        found: list[object] = []
+        for file in filter(None, self._files):
+            try:
+                status = os.stat(file)
+                found.append((status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns))
+            except OSError as error:
+                found.append(error.errno)
+        return tuple(found)
+
+
+def _no_password() -> str:
+    raise OSError(errno.EINVAL, "the key is encrypted")  # else OpenSSL would ask for the password on the terminal
 
 
 class Connection(H11Protocol):
-    """uvicorn's protocol; knows since when it waits for a request, and what its reader left unread at the last look."""
+    """uvicorn's protocol; knows since when it waits for a request, and what its reader left unread at the last look.
+    `reserved`: it is one of those beyond all others."""
 
-    def __init__(self, listener: "Listener", config: uvicorn.Config, state: ServerState):
-        super().__init__(config, state, {})
-        self._listener = listener
+    def __init__(self, listener: "Listener", config: uvicorn.Config, state: ServerState, reserved: bool):
+        super().__init__(config, state, {"reserved": reserved})
+        self._listener, self.reserved = listener, reserved
         self.waiting_since = time.monotonic()
         self._unread: tuple[float, int] | None = None  # when, and how many bytes
 
     def connection_lost(self, exc: Exception | None) -> None:
         """uvicorn's; there is room for another."""
         super().connection_lost(exc)
-        self._listener.open -= 1
+        self._listener.ended(self.reserved)
 
     @property
     def answering(self) -> bool:
         """Whether a request is being answered."""
         return self.cycle is not None and not self.cycle.response_complete
+
+    @property
+    def owes_body(self) -> bool:
+        """Whether a request is being answered of which the client has not sent all."""
+        return self.answering and self.cycle.more_body
 
     def on_response_complete(self) -> None:
         """uvicorn's; the wait for the next request begins."""
@@ -166,9 +224,30 @@ class Connection(H11Protocol):
         self.transport.abort()
 
 
+class AfterHandshake(asyncio.Protocol):
+    """Stands where a connection will, until its handshake is over: only then it takes a place."""
+
+    def __init__(self, connection: Callable[[], Connection]):
+        self._make = connection
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """The handshake is over."""
+        connection = self._make()
+        transport.set_protocol(connection)
+        connection.connection_made(transport)  # type: ignore[arg-type]
+
+
+class Handshake:
+    """A connection on its way to TLS. `hello`: its ClientHello is there as a whole."""
+
+    def __init__(self) -> None:
+        self.hello, self.since = False, time.monotonic()
+        self.task: asyncio.Task[None] | None = None
+
+
 class Listener:
     """The application, served; `address` is where, port 0 having been replaced by a free one. `open` counts connections
-    that were accepted and have not ended, those in their TLS handshake among them."""
+    that were accepted and have not ended, those in their TLS handshake and those of the reserve aside."""
 
     def __init__(
         self,
@@ -176,9 +255,10 @@ class Listener:
         listening: socket.socket,
         most: int,
         refusals: Refusals,
-        tls: ssl.SSLContext | None = None,
+        log: FilteringBoundLogger,
+        tls: Certificate | None = None,
     ):
-        self._socket, self._most, self._refusals, self._tls = listening, most, refusals, tls
+        self._socket, self._most, self._refusals, self._log, self._tls = listening, most, refusals, log, tls
         listening.setblocking(False)
         self.host, port = listening.getsockname()[:2]
         self.address = f"[{self.host}]:{port}" if ":" in self.host else f"{self.host}:{port}"
@@ -191,13 +271,26 @@ class Listener:
             timeout_keep_alive=int(IDLE_TIMEOUT) + 1,  # ours comes first
             h11_max_incomplete_event_size=HEAD_BYTES,
         )
-        self.state, self.open = ServerState(), 0
+        self.state, self.open, self.reserved = ServerState(), 0, 0
         self.connections: set[Connection] = self.state.connections  # type: ignore[assignment]
+        self._handshakes: dict[Handshake, None] = {}  # the oldest first
         self._tasks: set[asyncio.Task] = set()  # connections being set up, kept so that they are not collected
+        self._renew = False
         self._end = asyncio.Event()
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._run, name="http", daemon=True)
         self._thread.start()
+
+    def renew_certificate(self) -> None:
+        """Read the certificate again soon. Safe in a handler of a signal."""
+        self._renew = True
+
+    def ended(self, reserved: bool) -> None:
+        """A connection has ended; there is room for another."""
+        if reserved:
+            self.reserved -= 1
+        else:
+            self.open -= 1
 
     def close(self) -> None:
         """Stop serving: what is being sent may take a second more, then it is cut."""
@@ -238,33 +331,99 @@ class Listener:
                 self._make_way()
                 await asyncio.sleep(0.1)
                 continue
-            if self.open >= self._most and not self._make_way():
-                self._refusals.tell("full", connections=self._most)
-                accepted.close()
-                continue
-            self.open += 1
-            task = self._loop.create_task(self._greet(accepted))
+            handshake = Handshake()
+            task = self._loop.create_task(self._greet(accepted, handshake))
+            if self._tls:
+                handshake.task = task
+                self._handshakes[handshake] = None
+                if len(self._handshakes) > min(MOST_HANDSHAKES, self._most):
+                    self._end_a_handshake()
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
 
-    async def _greet(self, accepted: socket.socket) -> None:
-        handshake = {"ssl": self._tls, "ssl_handshake_timeout": IDLE_TIMEOUT} if self._tls else {}
+    def _end_a_handshake(self) -> None:
+        """End the oldest of those without a whole ClientHello, or else the oldest."""
+        oldest = next((each for each in self._handshakes if not each.hello), next(iter(self._handshakes)))
+        del self._handshakes[oldest]
+        self._refusals.tell("gave_way")
+        if oldest.task is not None:
+            oldest.task.cancel()
+
+    async def _greet(self, accepted: socket.socket, handshake: Handshake) -> None:
+        """Take a connection through its handshake, and give it a place."""
+        reserved: bool | None = None
+
+        def connection() -> Connection:  # called once the handshake is over
+            nonlocal reserved
+            self._handshakes.pop(handshake, None)
+            reserved = self._place()
+            return Connection(self, self._config, self.state, reserved)
+
         try:
             accepted.setblocking(False)
             # asyncio does this only for sockets that name their protocol; else a body waits 40 ms behind its headers
             accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            await self._loop.connect_accepted_socket(
-                lambda: Connection(self, self._config, self.state),
-                accepted,
-                **handshake,  # type: ignore[arg-type]
-            )
-        except OSError:  # no TLS, or gone again
+            if self._tls is None:
+                await self._loop.connect_accepted_socket(connection, accepted)
+                return
+            async with asyncio.timeout(HANDSHAKE_TIMEOUT):
+                await self._hello(accepted)
+                handshake.hello = True
+                left = max(HANDSHAKE_TIMEOUT - (time.monotonic() - handshake.since), 0.1)
+                await self._loop.connect_accepted_socket(
+                    lambda: AfterHandshake(connection), accepted, ssl=self._tls.context, ssl_handshake_timeout=left
+                )
+        except (OSError, asyncio.CancelledError) as error:  # no TLS, too slow, gave way, or gone again
+            if isinstance(error, TimeoutError):
+                self._refusals.tell("silent")
             accepted.close()
-            self.open -= 1
+        finally:
+            self._handshakes.pop(handshake, None)
+
+    async def _hello(self, accepted: socket.socket) -> None:
+        """Wait until the first TLS record, the ClientHello, has come as a whole. Raises OSError if it is none."""
+        wanted = _RECORD_HEAD
+        while True:
+            accepted.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, wanted)
+            await self._readable(accepted)
+            head = accepted.recv(wanted, socket.MSG_PEEK)
+            if len(head) < wanted or head[0] != _HANDSHAKE:
+                if head.split(b" ")[0].isalpha():  # GET, POST
+                    accepted.recv(HEAD_BYTES)  # what is unread when a connection is closed resets it
+                    accepted.send(_NO_TLS)
+                raise ConnectionError("no ClientHello")
+            if wanted > _RECORD_HEAD:
+                break
+            wanted += int.from_bytes(head[3:5], "big")
+            if wanted > _RECORD_HEAD + _LARGEST_RECORD:
+                raise ConnectionError("no ClientHello")
+        accepted.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, 1)
+
+    async def _readable(self, accepted: socket.socket) -> None:
+        """Wait until a connection has what it is to wake up for, or has ended."""
+        ready = asyncio.Event()
+        self._loop.add_reader(accepted, ready.set)
+        try:
+            await ready.wait()
+        finally:
+            self._loop.remove_reader(accepted)
+
+    def _place(self) -> bool:
+        """Give a new connection a place, for which another one may have to give way; whether it is a reserved one."""
+        if self.open < self._most or self._make_way():
+            self.open += 1
+            return False
+        if self.reserved >= RESERVE and (others := [each for each in self.connections if each.reserved]):
+            min(others, key=lambda each: each.waiting_since).cut()
+        self._refusals.tell("full", connections=self._most)
+        self.reserved += 1
+        return True
 
     def _make_way(self) -> bool:
-        """Close the connection that has waited longest for a request; False when all are being answered."""
-        silent = [each for each in self.connections if not each.answering]
+        """Close the connection that has waited longest for a request, or else for a body; False when all are being
+        answered."""
+        others = [each for each in self.connections if not each.reserved]
+        silent = [each for each in others if not each.answering] or [each for each in others if each.owes_body]
         if not silent:
             return False
         self._refusals.tell("gave_way")
@@ -276,6 +435,9 @@ class Listener:
         while True:
             self.state.default_headers = [(b"date", email.utils.formatdate(usegmt=True).encode())]
             now = time.monotonic()
+            if self._tls is not None:
+                soon, self._renew = self._renew, False
+                self._tls.look(self._log, now, soon)
             for connection in list(self.connections):
                 if reason := connection.too_slow(now):
                     self._refusals.tell(reason, client=connection.client and connection.client[0])

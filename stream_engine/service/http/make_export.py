@@ -15,13 +15,15 @@ from stream_engine.state.store import NoSuchSnapshot, Store
 
 PAGE, FIGURES = "page", "figures"  # parts of the report for the live page, made like exports
 FORMATS_OF_PAGES = ("plain", "workers")  # the second shows workers one by one
+RAW = "+raw"  # at the end of a format: texts in CSV are written as they are
 NOTHING, GONE, NO_ROOM = 10, 11, 12  # nothing to export; the snapshot was pruned meanwhile; no memory or disk for it
 
 
 def write_files(published: Published, what: str, format: str, folder: Path) -> None:
     """Write the files of an export into a folder. Raises `NothingToExport`, `TooLarge`, `OSError`, `MemoryError`."""
+    kind, raw = format.removesuffix(RAW), format.endswith(RAW)
     for name, content in exports.contents(what, published).items():
-        for file, write in files.writers(name, content, format, published.snapshot.objects).items():
+        for file, write in files.writers(name, content, kind, published.snapshot.objects, raw).items():
             with (folder / file).open("wb") as opened:
                 write(opened)
 

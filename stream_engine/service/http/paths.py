@@ -150,7 +150,10 @@ READ = {
     "/healthz": Operation("liveness: 200 while the loop runs, 503 with the reason when it hangs. Text", TEXT),
     "/readyz": Operation("readiness: 200 once state and source are ready, otherwise 503 with the reason. Text", TEXT),
     "/snapshot": Operation("`summary.json` of the newest snapshot. JSON", _Json),
-    "/export/{name}": Operation("a file of an export, such as `/export/k1.npz` or `/export/objects.csv`", ANY),
+    "/export/{name}": Operation(
+        "a file of an export, such as `/export/k1.npz` or `/export/objects.csv`; `?raw=1`: CSV with texts unchanged",
+        ANY,
+    ),
     "/models": Operation("the models with their accuracy on held-out answers. JSON", list[_Json]),
     "/predict": Operation(
         "POST: the probability of the answer to each question, from the newest fit. JSON", Predictions, body=Questions

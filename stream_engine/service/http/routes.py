@@ -35,11 +35,12 @@ from stream_engine.report.object_files import BadObjects, ObjectListing, listed,
 from stream_engine.service import logs
 from stream_engine.service.context import HttpContext
 from stream_engine.service.http import manual_pages
-from stream_engine.service.http.access import Refusals, TokenMiddleware
+from stream_engine.service.http.access import Refusals, TokenMiddleware, is_raw
 from stream_engine.service.http.built_files import BuiltFiles, NotNow, later, send_file
 from stream_engine.service.http.listener import Listener, listen_on, warn_of_strangers
 from stream_engine.service.http.live_answers import LiveAnswers
 from stream_engine.service.http.live_page import History, LiveFigures, LivePage
+from stream_engine.service.http.make_export import RAW
 from stream_engine.service.http.paths import document
 from stream_engine.service.settings import BadSettings, HttpSettings
 
@@ -222,6 +223,8 @@ class Downloads:
         what, format = key = exports.export_of(name)
         if not what or what in exports.ON_REQUEST or format not in FORMATS:
             return PlainTextResponse(f"no such export: {name}\n", 404)
+        if is_raw(request):
+            key = what, format + RAW
         return await send_file(self._files, self._context.published(), key, name, request, self._refusals)
 
 

@@ -175,10 +175,11 @@ class HttpSettings(_Section, frozen=True):
 
 
 class LogSettings(_Section, frozen=True):
-    """Log lines on standard error."""
+    """Log lines on standard error or in a file."""
 
     format: LogFormat = "text"  # format of log lines
     level: LogLevel = "info"  # lowest level to log
+    file: str | None = None  # file to append to; SIGHUP opens it again; not set: standard error
 
 
 class Settings(_Section, frozen=True):
