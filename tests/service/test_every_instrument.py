@@ -19,6 +19,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from connectors.files.follow import FollowedFiles
 from stream_engine.data import installed_version
 from stream_engine.data.comparisons import EVENT_TYPES, REASONS
 from stream_engine.formats import json_events
@@ -28,6 +29,7 @@ from stream_engine.service import prediction_monitor, source_health
 from stream_engine.service import sources as settings_of_sources
 from stream_engine.service.http import built_files, listener, live_page
 from stream_engine.service.http.access import REASONS as REFUSALS
+from stream_engine.service.logs import OUTPUT
 from stream_engine.service.metrics import Metrics
 from stream_engine.service.run import run
 from stream_engine.service.settings import loading as configuration
@@ -286,7 +288,7 @@ def of_a_run_that_goes_on(driven: Driven, folder: Path, monkeypatch) -> None:
         "http.token": {"env": "READERS"},
         "http.admin_token": {"env": "ADMINS"},
     }
-    log, failed = Lines(), []
+    log, failed, refusals = Lines(), [], iter([1])
 
     def value(name: str, **labels: str) -> float:
         return driven.value(metrics, name, **labels) or 0
@@ -349,8 +351,18 @@ def of_a_run_that_goes_on(driven: Driven, folder: Path, monkeypatch) -> None:
         with httpx.Client(base_url=http.base_url, timeout=60) as stranger:
             assert stranger.get("/snapshot").status_code == 401
             assert stranger.get("/healthz", headers={"Host": "elsewhere"}).status_code == 421
+            assert stranger.post("/predict", headers={"Origin": "http://elsewhere"}).status_code == 403
+            assert stranger.get("/healthz", headers={"X": "y" * (16 << 10)}).status_code == 431
         is_now(1, "http_refused_total", reason="token")
         is_now(1, "http_refused_total", reason="host")
+        is_now(1, "http_refused_total", reason="origin")
+        is_now(1, "http_refused_total", reason="head")
+        OUTPUT.open("/dev/full")
+        OUTPUT.write("nobody reads this\n")
+        OUTPUT.open(None)
+        is_now(1, "log_lines_lost_total")
+        monkeypatch.setattr(FollowedFiles, "refused_commits", lambda self: next(refusals, 0))
+        is_now(1, "commits_refused_total")
         assert http.get("/export/triplet_counts.npz").status_code == 503  # larger than the cache may be
         is_now(1, "http_refused_total", reason="no_room")
 
@@ -378,7 +390,7 @@ def of_a_crowd(driven: Driven, folder: Path, monkeypatch) -> None:
     with served(folder / "c") as world:
         with world.http.stream("GET", "/live") as one, world.http.stream("GET", "/live") as other:
             messages = [each.iter_bytes() for each in (one, other)]
-            assert all(map(next, messages)) and closed_by_server(world.connect())
+            assert all(map(next, messages)) and world.http.get("/metrics").status_code == 503
         driven.check(world.metrics, 1, "http_refused_total", reason="full")
         until(lambda: world.connections() == 0, what="the places of those who looked")
         silent = [world.connect() for _ in range(3)]

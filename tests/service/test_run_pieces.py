@@ -119,9 +119,16 @@ def test_a_full_disk_holds_the_stream_up_until_it_can_take_more(monkeypatch):
     assert {more["where"] for more in world.said("where")} == {"dead letters"}
 
 
+class ReadOnlyDisk(Disk):
+    """Nothing can be removed."""
+
+    def remove(self, path) -> None:
+        raise OSError(30, "Read-only file system", path)
+
+
 def test_dead_letters_that_cannot_be_removed_are_told(tmp_path):
-    world = World(DeadLetterFile(tmp_path))
-    (tmp_path / segment_name(1)).mkdir()  # no file
+    world = World(DeadLetterFile(tmp_path, disk=ReadOnlyDisk()))
+    (tmp_path / segment_name(1)).touch()
     world.dead_letters.published({"removed_before": 1})
     assert not world.log.said
     world.dead_letters.published({"removed_before": 2})
