@@ -9,11 +9,14 @@ folder.
 
 import fcntl
 import os
+import re
 import shutil
 from collections.abc import Callable, Iterable
 
 Path = str | os.PathLike[str]
 Chunks = Iterable[bytes | memoryview]
+
+_UNFINISHED = re.compile(r"\.(.+)\.([0-9]{1,10})")
 
 
 class Disk:
@@ -98,7 +101,7 @@ def write_whole(disk: Disk, path: Path, fill: Chunks | Callable[[Path], object],
     """
     folder, name = os.path.split(os.fspath(path))
     make_folders(disk, folder or ".")
-    temporary = os.path.join(folder, f".{name}.{os.getpid()}")
+    temporary = os.path.join(folder, f".{name}.{os.getpid()}")  # see `unfinished`
     _remove_whole(disk, temporary)  # left by a dead process of our number, as in a restarted container
     try:
         if callable(fill):
@@ -113,6 +116,17 @@ def write_whole(disk: Disk, path: Path, fill: Chunks | Callable[[Path], object],
         raise
     if durable:
         disk.fsync_dir(folder or ".")
+
+
+def unfinished(name: str) -> tuple[str, int] | None:
+    """What a file would have been called if `write_whole` had finished it, and the process that wrote it; None for
+    other names.
+
+    >>> unfinished(".000000000001.snapshot.4711"), unfinished(".DS_Store"), unfinished("a.1")
+    (('000000000001.snapshot', 4711), None, None)
+    """
+    found = _UNFINISHED.fullmatch(name)
+    return (found[1], int(found[2])) if found else None
 
 
 def make_folders(disk: Disk, folder: Path) -> None:

@@ -12,6 +12,7 @@ may differ.
 import contextlib
 import mmap
 import os
+import re
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,6 +20,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+PREFIX = ".stream-engine-counts-"  # of the names that files have for a moment, on file systems without O_TMPFILE
+_LEFT = re.compile(re.escape(PREFIX) + "[a-z0-9_]{8}")
 BLOCK = 1 << 16  # entries: what is worked on at a time where a temporary of the whole would be too much
 
 
@@ -42,7 +45,7 @@ class Allocation(NamedTuple):
         if self.folder is None or nbytes <= self.above:
             return np.empty(shape, dtype)
         try:
-            with tempfile.TemporaryFile(dir=self.folder) as file:
+            with tempfile.TemporaryFile(prefix=PREFIX, dir=self.folder) as file:
                 os.posix_fallocate(file.fileno(), 0, nbytes)
                 return np.ndarray(shape, dtype, _Pages(file.fileno(), nbytes))
         except OSError as error:
@@ -80,14 +83,15 @@ IN_MEMORY = Allocation()
 
 
 def on_disk(folder: str | os.PathLike, above: int) -> Allocation:
-    """Arrays of more than `above` bytes (at least 1) in `folder`, which is made if it is missing, and rid of files that
-    are there: it must be this allocation's alone. Raises `NoRoom`."""
+    """Arrays of more than `above` bytes (at least 1) in `folder`, which is made if it is missing. Files that a killed
+    process left there are removed, and no others: the folder may be a link, or somebody's. Raises `NoRoom`."""
     folder = Path(folder)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for left in folder.iterdir():  # file systems without O_TMPFILE give a name for a moment
-            left.unlink()
-        tempfile.TemporaryFile(dir=folder).close()
+        for left in folder.iterdir():
+            if _LEFT.fullmatch(left.name) and left.is_file() and not left.is_symlink():
+                left.unlink(missing_ok=True)
+        tempfile.TemporaryFile(prefix=PREFIX, dir=folder).close()
     except OSError as error:
         raise NoRoom(
             f"{folder}: cannot keep counts there ({error.strerror}); use a writable folder, or "

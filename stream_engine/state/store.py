@@ -22,7 +22,7 @@ from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from connectors.disk import Disk, FolderInUse, FolderLock, is_owned, write_whole
+from connectors.disk import Disk, FolderInUse, FolderLock, is_owned, unfinished, write_whole
 from stream_engine.data.container import Corrupt, NewerVersion, NotForThisProcess
 from stream_engine.data.signatures import Signing, signing_of_environment
 from stream_engine.state import artifact as artifacts
@@ -311,10 +311,11 @@ class Store:
         return True
 
     def _sweep(self, folder: Path) -> None:
-        """Remove what an interrupted `publish` of another process left (the state's lock is held: it is dead)."""
-        mine = f".{os.getpid()}"
+        """Remove what an interrupted `publish` of another process left (the state's lock is held: it is dead), and
+        nothing that others put there."""
         for name in self.disk.listdir(folder) if self.disk.exists(folder) else []:
-            if name.startswith(".") and not name.endswith(mine):
+            left = unfinished(name)
+            if left and left[0].endswith((".snapshot", SUFFIX)) and left[1] != os.getpid():
                 self.disk.remove(folder / name)
 
 

@@ -14,14 +14,19 @@ first.
 """
 
 import os
+import re
+import shutil
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
 
-from connectors.disk import Disk, write_whole
+from connectors.disk import Disk, unfinished, write_whole
 from stream_engine.data import container
 
 MARK = "forgetting"
+SERVED = "served"  # folder of the exports that a run has built for readers
+_EXPORT = re.compile(r"export-[0-9]+")
 
 
 class _Mark(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -69,10 +74,21 @@ def _sweep(directory: Path, disk: Disk, content: _Mark) -> None:
     for folder, suffix in folders:
         names = disk.listdir(folder)
         new = f"{content.snapshot:012}{suffix}"
-        old = [name for name in names if name.startswith(".") or (name.endswith(suffix) and name < new)]
-        _remove(disk, folder, old)
-    if disk.exists(directory / "served"):  # exports that were made for readers hold names
-        _remove(disk, directory / "served", disk.listdir(directory / "served"))
+        half = [name for name in names if (left := unfinished(name)) and left[0].endswith(suffix)]
+        old = [name for name in names if re.fullmatch(r"[0-9]{12}" + re.escape(suffix), name) and name < new]
+        _remove(disk, folder, half + old)
+    remove_exports(directory / SERVED)  # they hold names
+
+
+def remove_exports(folder: Path) -> None:
+    """Remove the exports that a run has built there, and the folder if nothing else is in it."""
+    if not folder.is_dir():
+        return
+    for each in folder.iterdir():
+        if _EXPORT.fullmatch(each.name):
+            shutil.rmtree(each, ignore_errors=True)
+    with suppress(OSError):  # files of somebody else, or a link
+        folder.rmdir()
 
 
 def _remove(disk: Disk, folder: Path, names: list[str]) -> None:

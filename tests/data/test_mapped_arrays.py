@@ -4,6 +4,7 @@ ends."""
 import gc
 import os
 import signal
+import tempfile
 from functools import partial
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stream_engine.data import mapped_arrays
+from stream_engine.data.mapped_arrays import PREFIX
 from stream_engine.state.snapshot import frozen
 from stream_engine.testing.accumulators import same
 from stream_engine.testing.batches import random_stream
@@ -158,9 +160,26 @@ def test_nothing_is_left_after_kill_and_restart(tmp_path, events):
         running.send_signal(signal.SIGKILL)
         running.communicate()
     assert list((state / "scratch").iterdir()) == []
-    (state / "scratch" / "tmpleft").write_bytes(b"x")  # as a file system without O_TMPFILE may leave it
+    with tempfile.NamedTemporaryFile(prefix=PREFIX, dir=state / "scratch", delete=False) as left:
+        left.write(b"x")  # as a file system without O_TMPFILE may leave it
     engine("run", events, "--state", state, "--no-refits", "--config", config)
     assert not (state / "scratch").exists()
+
+
+def test_files_of_others_are_left_alone_behind_a_link_too(tmp_path):
+    other = tmp_path / "larger disk"
+    (other / f"{PREFIX}of_2025").mkdir(parents=True)
+    names = ["thesis.txt", f"{PREFIX}2024.csv", f"{PREFIX}abcdefgh.csv", "tmpabcdefgh"]
+    for name in names:
+        (other / name).write_text("precious")
+    (other / f"{PREFIX}_linked_").symlink_to(other / "thesis.txt")
+    (other / f"{PREFIX}leftover").write_text("of a killed process")
+    (tmp_path / "scratch").symlink_to(other)
+    allocation = mapped_arrays.on_disk(tmp_path / "scratch", 1)
+    allocation.allocate(1000, np.int64)[:] = 1
+    allocation.close()
+    left = {path.name for path in other.iterdir()}
+    assert left == {*names, f"{PREFIX}of_2025", f"{PREFIX}_linked_"} and (other / "thesis.txt").read_text() == "precious"
 
 
 def test_a_folder_that_cannot_be_used(tmp_path, events):

@@ -77,7 +77,7 @@ def test_an_export_has_the_bytes_of_the_command_and_is_made_once(world, tmp_path
     name, _, format = what.partition(".")
     engine("export", "--state", store.directory, "--out", tmp_path / "out", "--format", format, name)
     assert set(bodies) == {(tmp_path / "out" / what).read_bytes()} and len(bodies) == 4
-    assert [path.name for path in (tmp_path / "served").iterdir()] == ["1"]
+    assert [path.name for path in (tmp_path / "served").iterdir()] == ["export-1"]
     part = world.http.get(f"/export/{what}", headers={"Range": "bytes=10-19"})
     assert (part.status_code, part.content) == (206, bodies[0][10:20])
 

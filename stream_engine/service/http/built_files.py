@@ -2,7 +2,8 @@
 
 Small ones are built in a thread, large ones one after the other by one worker in a process of its own, with a low claim
 to the processor: ingestion and probes do not wait for the interpreter, and the memory is given back. Asked for from one
-event loop only, so there are no locks. The folder is emptied at the start and is no part of the state.
+event loop only, so there are no locks. Exports of earlier processes are removed at the start; they are no part of the
+state.
 """
 
 import asyncio
@@ -28,6 +29,7 @@ from stream_engine.service.context import HttpContext
 from stream_engine.service.http import make_export
 from stream_engine.service.http.access import Refusals
 from stream_engine.state.published import Published
+from stream_engine.state.sweeping import SERVED, remove_exports
 
 MOST_BYTES = 4 << 30  # of the folder
 SMALL = 256 << 10  # bytes of a snapshot, and of one (n, n) matrix of it, whose files are built in a thread
@@ -90,8 +92,8 @@ class BuiltFiles:
 
     def __init__(self, context: HttpContext):
         self._context = context
-        self._folder = context.directory / "served"
-        shutil.rmtree(self._folder, ignore_errors=True)  # left by a process that was killed
+        self._folder = context.directory / SERVED
+        remove_exports(self._folder)  # left by a process that was killed
         self._built: dict[Key, asyncio.Future[BuiltExport]] = {}  # the longest unasked first
         self._generations = ["", ""]  # the fingerprints asked for last; another one may still be about to be sent
         self._worker, self._stop = ThreadPoolExecutor(1, "export"), threading.Event()
@@ -106,7 +108,7 @@ class BuiltFiles:
         if building is None:
             self.begun += 1
             worker = None if is_small(published, what) else self._worker
-            folder = self._folder / str(self.begun)
+            folder = self._folder / f"export-{self.begun}"
             building = asyncio.get_running_loop().run_in_executor(worker, self._build, published, key, folder)
             building.add_done_callback(lambda done: done.cancelled() or done.exception())  # told to those who wait
         self._built[key] = building  # the last to go
@@ -193,7 +195,7 @@ class BuiltFiles:
         """End what is being built, and remove the folder."""
         self._stop.set()
         self._worker.shutdown()
-        shutil.rmtree(self._folder, ignore_errors=True)
+        remove_exports(self._folder)
 
 
 class _File(FileResponse):
