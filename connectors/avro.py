@@ -1,6 +1,7 @@
 """Avro as JSON: the events of messages and of object container files as JSON text, which the decoder of JSON reads.
 
-A record becomes one JSON object; a time a text of RFC 3339, a decimal a number, bytes base64. Decoding is fastavro's
+A record becomes one JSON object; a time a text of RFC 3339, a decimal a number, bytes base64; NaN and infinity are
+kept (`json_floats`). Decoding is fastavro's
 (the extra [avro]); checked here is what a hostile schema or file could do with it: a type that contains itself, items
 without bytes (a billion of them fit into ten bytes), blocks that are small only while they are packed.
 """
@@ -18,6 +19,7 @@ import msgspec
 
 from connectors import UnusableSource
 from connectors.files.streams import ByteStream
+from stream_engine.data.json_floats import writable
 
 MOST_VALUES = 10_000  # that one record may hold, lists apart
 MOST_UNPACKED = 1 << 28  # bytes of a block of a file
@@ -62,6 +64,8 @@ class Schema:
         try:
             self.parsed = fastavro.parse_schema(json.loads(text), self.named)
             _values(self.parsed, self.named, {})
+            types = json.dumps([self.parsed, self.named], default=str)
+            self._has_floats = '"float"' in types or '"double"' in types
         except BadAvro:
             raise
         except Exception as error:  # fastavro's, and those of JSON that is no schema
@@ -85,7 +89,9 @@ class Schema:
     def next_as_json(self, file: io.BytesIO, reader: "Schema | None" = None) -> bytes:
         """The same for the next value of several."""
         try:
-            return _ENCODE(self._read(file, self.parsed, reader and reader.parsed))
+            value = self._read(file, self.parsed, reader and reader.parsed)
+            floats = self._has_floats or (reader is not None and reader._has_floats)
+            return _ENCODE(writable(value) if floats else value)
         except MemoryError:
             raise
         except Exception as error:  # whatever damaged bytes make of it

@@ -17,6 +17,7 @@ import pyarrow as pa
 from connectors import Position
 from stream_engine.api.frames import BadFrame, Columns, missing
 from stream_engine.data.comparisons import Batch, Decoded, Rejected
+from stream_engine.data.json_floats import writable
 from stream_engine.formats import decoder
 from stream_engine.formats.csv_events import nearest_name, needed_columns
 from stream_engine.formats.event_fields import NULLABLE_FIELDS, PAIR_COLUMNS, EventFields, fields_of
@@ -135,7 +136,8 @@ def feed_dicts(engine: Learning, rows: Sequence[Mapping[str, Any]], options: Eve
 def _line(number: int, row: Mapping[str, Any]) -> bytes:
     """An event as a line of JSON. A cell that is missing is an absent field, as in a table; a label's is a value."""
     try:
-        return _ENCODE({str(name): cell for name, cell in row.items() if name in NULLABLE_FIELDS or not missing(cell)})
+        there = {str(name): cell for name, cell in row.items() if name in NULLABLE_FIELDS or not missing(cell)}
+        return _ENCODE(writable(there))
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
         raise BadFrame(f"row {number}: got {str(row)[:60]}, expected JSON values: {error}") from None
 
@@ -143,7 +145,7 @@ def _line(number: int, row: Mapping[str, Any]) -> bytes:
 def _of_numpy(value: Any) -> Any:
     """Values that JSON has no word for, as those that it has."""
     if isinstance(value, (np.generic, np.ndarray)):
-        return value.tolist()
+        return writable(value.tolist())
     if missing(value):
         return None
     if hasattr(value, "isoformat"):

@@ -21,6 +21,7 @@ import pyarrow.compute as pc
 import pyarrow.types as pt
 
 from stream_engine.data.comparisons import MAX_LIST, Decoded
+from stream_engine.data.json_floats import writable
 from stream_engine.formats.arrow_bounds import check_stream, check_written_out
 from stream_engine.formats.arrow_columns import arrow_table, plain_value, stripped
 from stream_engine.formats.event_block import MAX_UNKNOWN, Block, nothing, unreadable
@@ -223,7 +224,7 @@ def _first_line(error: Exception) -> str:
 
 def _as_json(columns: dict[str, pa.Array], row: int) -> bytes:
     values = {name: _shortened(plain_value(column[row])) for name, column in columns.items()}
-    return msgspec.json.encode(values, enc_hook=str)
+    return msgspec.json.encode(writable(values), enc_hook=str)
 
 
 def _shortened(value: Any) -> Any:

@@ -7,12 +7,13 @@ the options (`--type`, `--columns`, `--where`): which input field is each field 
 
 import operator
 import re
+import time
 from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 from typing import Any, NamedTuple
 
 from stream_engine.data.comparisons import EVENT_TYPES
-from stream_engine.formats.options import FIRST_OF, EventOptions, UnusableOptions
+from stream_engine.formats.options import FIRST_OF, MAX_TIME_AHEAD, EventOptions, UnusableOptions
 
 TRIPLET, QUADRUPLET, ODD_ONE_OUT, MOST_CENTRAL, PICK, RANKING, LABEL = range(len(EVENT_TYPES))
 KIND = {name: kind for kind, name in enumerate(EVENT_TYPES)}
@@ -139,11 +140,16 @@ class EventFields(NamedTuple):
     votes: tuple[str, str] = VOTES  # input fields of how often a question was answered each way
     first_of: int | None = None  # the number of the first object where answers are positions; None: they are names
     codes: Mapping[str, Mapping[str, str]] = {}  # of answers: what stands there -> position, or name of an input field
+    max_time_ahead: float = MAX_TIME_AHEAD  # seconds that a time may be ahead of the clock
 
     @property
     def kinds(self) -> tuple[int, ...]:
         """The event types that can occur."""
         return tuple(range(len(EVENT_TYPES))) if self.only_kind is None else (self.only_kind,)
+
+    def latest_time(self) -> float:
+        """Epoch seconds of the latest time that an event may have now."""
+        return time.time() + self.max_time_ahead
 
 
 def fields_of(options: EventOptions, pairs: bool = False) -> EventFields:
@@ -184,6 +190,7 @@ def fields_of(options: EventOptions, pairs: bool = False) -> EventFields:
         (near, far),
         1 if options.codes and FIRST_OF[options.answers_by] is None else FIRST_OF[options.answers_by],
         _checked_codes(options),
+        options.max_time_ahead,
     )
 
 

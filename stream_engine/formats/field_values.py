@@ -14,6 +14,7 @@ from stream_engine.formats.event_fields import PACE
 AwareTime = Annotated[datetime, msgspec.Meta(tz=True)]
 WHOLE_FLOAT = r"(-?[1-9][0-9]{0,15}|0)\.0"  # the text of an integer from a column of floats
 MAX_VOTES = 1_000_000  # of one question, in each direction: they are in memory together
+TIMES = -62_135_596_800.0, 253_402_300_800.0  # epoch seconds: the years 1 to 9999, as RFC 3339 can write them
 MOST_FLOAT = 1e16  # whole floats up to here are written with all their digits
 _ZONELESS = re.compile(
     r"([0-9]{4}-[0-9]{2}-[0-9]{2})[Tt ]([0-9]{2}:[0-9]{2}:[0-9]{2})(\.[0-9]{1,9})?([Zz]|[+-][0-9]{2}(:?[0-9]{2})?)?"
@@ -22,6 +23,8 @@ DECIMAL_COMMA = r"^([+-]?[0-9]+),([0-9]+([eE][+-]?[0-9]+)?)$"
 _NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
 _WHOLE_FLOAT = re.compile(WHOLE_FLOAT)
 _LEAP_SECOND = re.compile(r"(.{17})60(.*)", re.DOTALL)
+_FINER = {"milliseconds": 1e3, "microseconds": 1e6, "nanoseconds": 1e9}  # how many are a second
+_SINCE_1973 = 1e8  # seconds; less of a finer unit is a time of its own
 _TYPES = {
     bool: "a boolean",
     int: "an integer",
@@ -121,11 +124,11 @@ def _count(field: str, value: Any, text: bool) -> int:
     return int(number)
 
 
-def time_of(value: Any, text: bool) -> float:
+def time_of(value: Any, text: bool, latest: float = TIMES[1]) -> float:
     """Epoch seconds of a time; NaN if absent. Raises `InvalidEvent`.
 
     RFC 3339, the same as written by pandas and SQL (with a space, and optionally without an offset, which means UTC),
-    or epoch seconds.
+    or epoch seconds; from the year 1 up to `latest`.
 
     >>> time_of("1970-01-01T01:00:01+01:00", text=False), time_of("2016-12-31T23:59:60Z", text=False) % 86400
     (1.0, 0.0)
@@ -137,11 +140,22 @@ def time_of(value: Any, text: bool) -> float:
     number = number_of(value, text)
     if number is None and isinstance(value, str):
         number = _rfc3339(value)
-    if number is None or not math.isfinite(number):
-        raise InvalidEvent(
-            "bad_time", f"time is {quoted(value)}; it must be RFC 3339 (2024-05-01T12:00:00Z) or epoch seconds"
-        )
-    return number
+    if number is not None and TIMES[0] <= number <= min(latest, TIMES[1]):
+        return number
+    why = "" if number is None or not number > latest else _why_late(number, latest)
+    raise InvalidEvent(
+        "bad_time", f"time is {quoted(value)}{why}; it must be RFC 3339 (2024-05-01T12:00:00Z) or epoch seconds"
+    )
+
+
+def _why_late(number: float, latest: float) -> str:
+    """What a time is that lies in the future."""
+    finer = [unit for unit, per_second in _FINER.items() if _SINCE_1973 <= number / per_second <= latest]
+    return (
+        f", which looks like {finer[0]}: convert it to seconds"
+        if finer
+        else ", later than the clock allows (input.max_time_ahead)"
+    )
 
 
 def response_time(values: Mapping[str, Any], text: bool) -> float:

@@ -17,6 +17,7 @@ import msgspec
 import numpy as np
 
 from stream_engine import formats
+from stream_engine.data import json_floats
 from stream_engine.data.comparisons import MAX_LIST, Decoded, InvalidEvent
 from stream_engine.formats.event_block import MAX_UNKNOWN, Block, nothing, unreadable
 from stream_engine.formats.event_columns import Pool
@@ -85,7 +86,7 @@ class JsonColumn(NamedTuple):
 
     def numbers(self, missing: np.ndarray) -> np.ndarray:
         values = np.full(len(self.kind), np.nan)
-        self._parse((self.kind == INTEGER) | (self.kind == NUMBER), plain_numbers, float, values)
+        self._parse((self.kind == INTEGER) | (self.kind == NUMBER), plain_numbers, json_floats.number, values)
         return values
 
     def times(self, missing: np.ndarray) -> np.ndarray:
@@ -380,14 +381,15 @@ def _value(fields: dict[str, msgspec.Raw], source: str) -> Any:
     try:
         return _ANY.decode(fields[source])
     except msgspec.ValidationError:  # a number that is too large, such as 1e999: not a name, weight or time
-        return np.inf
+        raw = bytes(fields[source])
+        return json_floats.number(raw.decode()) if raw[-1:].isdigit() else np.inf  # or a list with such a number
 
 
 def _kept(filter: Filter, raw: bytes) -> bool:
     """Whether a filter keeps a JSON value; b"" where there is none."""
 
     def number() -> float:
-        return float(raw) if raw[:1].isdigit() or raw[:1] == b"-" else np.nan
+        return json_floats.number(raw.decode()) if raw[:1].isdigit() or raw[:1] == b"-" else np.nan
 
     return bool(filter.keeps(lambda text: _has_text(raw, text), np.bool_(raw in (b"", b"null")), number))
 

@@ -63,6 +63,7 @@ def raise_if_out_of_memory(error: BaseException) -> None:
 _OUT_OF_MEMORY = ("malloc of size", "realloc of size", "out of memory", "cannot allocate memory", "bad_alloc")
 
 
+MAX_TIME_AHEAD = 86_400.0  # a day: clocks differ, and so do time zones that were forgotten
 FIRST_OF = {"name": None, "position": 1, "index": 0}  # how answers are given -> the number of the first object
 
 
@@ -90,7 +91,8 @@ class EventOptions(NamedTuple):
     `bounds` says how much a message, a line or a row may hold. `delimiter` separates the fields of a CSV table that
     holds its own header (none: found in it). `answers_by` says how `odd`, `central` and `chosen` say which of
     the objects they are: by "name", by "position" (1 is the first of those shown) or by "index" (0 is); either of these
-    two also by the name of the input field, where the objects stand in several: "left".
+    two also by the name of the input field, where the objects stand in several: "left". `max_time_ahead`: seconds that
+    the time of an event may be ahead of the clock.
     """
 
     type: str | None = None
@@ -101,6 +103,7 @@ class EventOptions(NamedTuple):
     delimiter: str | None = None
     answers_by: str = "name"
     codes: Mapping[str, Mapping[str, str]] = {}
+    max_time_ahead: float = MAX_TIME_AHEAD
 
     @property
     def catch_by_anchor(self) -> bool:

@@ -15,7 +15,7 @@ from stream_engine.data.comparisons import EVENT_TYPES, MAX_LIST, MAX_WEIGHT, In
 from stream_engine.formats.event_block import Block
 from stream_engine.formats.event_columns import FieldNames, KnownNames, Origins, Pool, slices_side_by_side
 from stream_engine.formats.event_fields import PACE, TRIPLET, VOTED, EventField, EventFields, Filter, place_of
-from stream_engine.formats.field_values import MAX_VOTES
+from stream_engine.formats.field_values import MAX_VOTES, TIMES
 from stream_engine.formats.validate import CatchTrial, Event
 
 _KINDS = KnownNames(EVENT_TYPES)
@@ -264,13 +264,14 @@ class _Columns:
     def origins(self) -> tuple[np.ndarray, Origins]:
         """The rows with a certain id, worker, sampler, weight and time; and these values, except the id."""
         size, optional = self.size, self.event_fields.optional
-        sure = np.ones(size, bool)
+        sure, latest = np.ones(size, bool), self.event_fields.latest_time()
         numbers: dict[str, np.ndarray] = {"weight": np.broadcast_to(1.0, size), "time": np.broadcast_to(np.nan, size)}
         for name in numbers:
             if (column := self.get(optional[name])) is not None:
                 missing = column.absent()
                 values = column.numbers(missing) if name == "weight" else column.times(missing)
-                good = np.isfinite(values) if name == "time" else (values >= 0) & (values <= MAX_WEIGHT)
+                least, most = (TIMES[0], min(latest, TIMES[1])) if name == "time" else (0, MAX_WEIGHT)
+                good = (values >= least) & (values <= most)
                 sure &= missing | good
                 numbers[name] = np.where(missing, numbers[name], values)
         pools = {"id": None, "worker": self.block.workers, "sampler": self.block.samplers}

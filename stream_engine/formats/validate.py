@@ -84,7 +84,8 @@ def read_event(cell: Cell, event_fields: EventFields, text: bool) -> Event:
     optional_name("id", cell(optional["id"]), text)
     worker = optional_name("worker", cell(optional["worker"]), text)
     sampler = optional_name("sampler", cell(optional["sampler"]), text)
-    weight, time = weight_of(cell(optional["weight"]), text), time_of(cell(optional["time"]), text)
+    weight = weight_of(cell(optional["weight"]), text)
+    time = time_of(cell(optional["time"]), text, event_fields.latest_time())
     votes = (1, 0)
     if kind in VOTED:
         near, far = event_fields.votes

@@ -39,7 +39,15 @@ def event_options(settings: Settings) -> EventOptions:
     bounds = Bounds(settings.input.max_message_bytes)
     events, delimiter = settings.input, text_layout_of(settings).delimiter
     return EventOptions(
-        events.type_, columns, dict(events.where), judged, bounds, delimiter, events.answers_by, events.codes
+        events.type_,
+        columns,
+        dict(events.where),
+        judged,
+        bounds,
+        delimiter,
+        events.answers_by,
+        events.codes,
+        events.max_time_ahead,
     )
 
 

@@ -179,7 +179,9 @@ def test_files_of_others_are_left_alone_behind_a_link_too(tmp_path):
     allocation.allocate(1000, np.int64)[:] = 1
     allocation.close()
     left = {path.name for path in other.iterdir()}
-    assert left == {*names, f"{PREFIX}of_2025", f"{PREFIX}_linked_"} and (other / "thesis.txt").read_text() == "precious"
+    assert (
+        left == {*names, f"{PREFIX}of_2025", f"{PREFIX}_linked_"} and (other / "thesis.txt").read_text() == "precious"
+    )
 
 
 def test_a_folder_that_cannot_be_used(tmp_path, events):

@@ -12,7 +12,7 @@ from connectors.kafka.start_offsets import ON_OFFSET_LOSS, start_of
 from stream_engine.counts import ACCUMULATORS, DEFAULT_ACCUMULATORS, Forgetting
 from stream_engine.data.comparisons import EVENT_TYPES
 from stream_engine.formats import INPUT_FORMATS
-from stream_engine.formats.options import FIRST_OF, Bounds
+from stream_engine.formats.options import FIRST_OF, MAX_TIME_AHEAD, Bounds
 from stream_engine.kernel_learning.auxiliary_files import KernelSpec
 from stream_engine.refits import REFITS
 from stream_engine.service import logs
@@ -69,6 +69,7 @@ class Input(_Section, frozen=True):
     labels: str | None = None  # table of labels with the columns object and label
     labels_columns: dict[str, str] = {}  # field -> column in the table of labels
     max_message_bytes: Annotated[int, Meta(ge=1024)] = Bounds().max_bytes  # size limit of an unpacked message or row
+    max_time_ahead: _Seconds = MAX_TIME_AHEAD  # seconds that an event's time may be ahead of the clock; later: rejected
     count_copies: bool = False  # whether to read copies of files that were already read
     max_reject_ratio: Annotated[float, Meta(ge=0, le=1)] = 0.5  # maximum share of rejected events; above, the run stops
     start: str = "none"  # Kafka: where a first start begins: earliest, latest, 2026-11-01T00:00Z; none: must be set
