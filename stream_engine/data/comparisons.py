@@ -32,7 +32,7 @@ REASONS = {
     "everything_chosen": "`chosen` contains all objects shown",
     "bad_weight": "`weight` is not a number from 0 to 1e100",
     "bad_votes": "`n_near` or `n_far` is not an integer from 0 to 1,000,000",
-    "bad_time": "`time` is neither RFC 3339 nor epoch seconds, or later than the clock by more than `input.max_time_ahead`",
+    "bad_time": "`time` is neither RFC 3339 nor epoch seconds, or too far in the future (`input.max_time_ahead`)",
     "incomplete": "the source could not deliver the complete event",
     "decoder_failed": "the decoder raised an exception, which is a bug",
     "process_died": "the process crashed three times while processing it",

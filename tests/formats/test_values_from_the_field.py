@@ -102,7 +102,7 @@ NAMES = dict(zip(ITSELF, ITSELF))  # in a table, what a cell is the name of; els
 NAMES |= {"  a": "a", "a  ": "a", "a\t": "a", " a\t b ": "a\t b", "5.0": "5", "-5.0": "-5", "": NO, "  ": NO, "\t": NO}
 CORPUS = {"time": TIMES, "weight": WEIGHTS, "anchor": NAMES}
 NUMBER = re.compile(r"-?(0|[1-9][0-9]*)([.][0-9]+)?([eE][+-]?[0-9]+)?")  # of JSON
-OPTIONS = EventOptions(provenance=True)
+OPTIONS = EventOptions(provenance=True, max_time_ahead=float("inf"))
 HEADER = ["anchor", "near", "far", "time", "weight"]
 
 

@@ -34,7 +34,7 @@ ODD_VALUES: list[Any] = [
     "2024-05-01T12:00:00Z",
     "2024-05-01",
 ]
-WEIGHTS: list[Any] = [0, 1, 2, 0.5, 1e9, 1e-300, 3.25, -1, -0.5, "1", "", None, True, "x", 2**60]
+WEIGHTS: list[Any] = [0, 1, 2, 0.5, 1e9, 1e-300, 3.25, -1, -0.5, "1", "", None, True, "x", 2**60, 2e100]
 TIMES: list[Any] = [
     0,
     1,
@@ -48,6 +48,11 @@ TIMES: list[Any] = [
     "",
     None,
     True,
+    1_764_288_000_000,
+    1e18,
+    -1e18,
+    -62_135_596_801,
+    "9999-12-31T23:59:59+00:00",
 ]
 PAIRS = {"near": ("near_i", "near_j"), "far": ("far_i", "far_j")}
 KINDS = ["triplet", "quadruplet", "odd_one_out", "most_central", "pick", "ranking", "label"]

@@ -8,15 +8,19 @@ types go into one table.
 
 import io
 import json
+import math
 from contextlib import suppress
 from random import Random
 from typing import Any
 
+import fastavro
 import msgspec
 import pyarrow as pa
 from pyarrow import parquet
 
 from connectors import Position
+from connectors.avro import Schema
+from stream_engine.data import json_floats
 from stream_engine.data.comparisons import Decoded, InvalidEvent
 from stream_engine.formats.arrow_events import Decoder as ArrowDecoder
 from stream_engine.formats.csv_events import Decoder as CsvDecoder
@@ -39,18 +43,30 @@ def make(rng: Random) -> bytes:
     case = kept_case(rng, "formats")
     if case is not None:
         return case
-    return b"\n".join(json.dumps(some_event(rng, 0.35)).encode() for _ in range(rng.randint(1, 6)))
+    return b"\n".join(_line(_with_odd_float(rng, some_event(rng, 0.35))) for _ in range(rng.randint(1, 6)))
+
+
+def _with_odd_float(rng: Random, event: dict[str, Any]) -> dict[str, Any]:
+    """The event, sometimes with a float that is no finite number."""
+    if rng.random() < 0.2:
+        field = rng.choice(["weight", "time", "worker", "seconds", rng.choice(list(event))])
+        event[field] = rng.choice([math.nan, math.inf, -math.inf])
+    return event
+
+
+def _line(event: Any) -> bytes:
+    return msgspec.json.encode(json_floats.writable(event))
 
 
 def check(data: bytes) -> str:
-    events = [msgspec.json.decode(line) for line in data.split(b"\n") if line.strip()]
+    events = [json.loads(line, parse_float=json_floats.number) for line in data.split(b"\n") if line.strip()]
     # only tables have columns for the members of pairs, and where they do they go by them
     used = [{key: value for key, value in event.items() if key not in PARTS} for event in events]
     events = [{key: value for key, value in event.items() if value is not None or key == "label"} for event in used]
-    lines = b"\n".join(json.dumps(event).encode() for event in events)
+    lines = b"\n".join(map(_line, events))
     wanted = JsonDecoder(OPTIONS)(lines)
     alike = {
-        "array": JsonDecoder(OPTIONS)(json.dumps(events).encode()),
+        "array": JsonDecoder(OPTIONS)(_line(events)),
         "messages": _many(lines.split(b"\n")),
         "slow": JsonDecoder(OPTIONS, fast=False)(lines),
     }
@@ -94,7 +110,7 @@ def _of_one_shape(events: list[dict]) -> list[list[dict]]:
 
 
 def _check_tables(events: list[dict]) -> None:
-    wanted = JsonDecoder(OPTIONS)(b"\n".join(json.dumps(event).encode() for event in events))
+    wanted = JsonDecoder(OPTIONS)(b"\n".join(map(_line, events)))
     table = pa.table({k: pa.array([e.get(k) for e in events]) for k in dict.fromkeys(k for e in events for k in e)})
     if not table.num_columns:
         return
@@ -117,11 +133,38 @@ def _check_tables(events: list[dict]) -> None:
         parquet.write_table(table, out)
         (back,) = parquet.read_table(out).combine_chunks().to_batches()
         found["parquet"] = ArrowDecoder(OPTIONS)(back)
+    if (avro := _avro_of(events)) is not None:
+        found["avro"] = JsonDecoder(OPTIONS)(avro)
     for name, done in found.items():
         assert _told(done) == _told(wanted), (name, _told(done), _told(wanted), [r.message for r in done.rejected])
     if len(events) > 1:
         digests = {name: _digest(done) for name, done in [("json", wanted), *found.items()]}
         assert len(set(digests.values())) == 1, digests
+
+
+_AVRO = {"str": "string", "int": "long", "float": "double", "bool": "boolean"}
+
+
+def _avro_of(events: list[dict]) -> bytes | None:
+    """The events as messages of Avro bring them; None for fields whose names Avro does not allow, and mixed lists."""
+    fields = []
+    for name in dict.fromkeys(name for event in events for name in event):
+        shape = next((_shape(event[name]) for event in events if event.get(name) is not None), "str")
+        kind = (
+            {"type": "array", "items": _AVRO.get(shape[1:][0] if shape[1:] else "str")}
+            if isinstance(shape, tuple)
+            else _AVRO.get(shape)
+        )
+        if not name.isidentifier() or kind is None or (isinstance(kind, dict) and kind["items"] is None):
+            return None
+        fields.append({"name": name, "type": ["null", kind]})
+    schema = {"type": "record", "name": "Event", "fields": fields}
+    parsed, reader, lines = fastavro.parse_schema(schema), Schema(json.dumps(schema)), []
+    for event in events:
+        out = io.BytesIO()
+        fastavro.schemaless_writer(out, parsed, event)
+        lines.append(reader.as_json(out.getvalue()))
+    return b"\n".join(lines)
 
 
 def _digest(done: Decoded) -> Any:

@@ -1,8 +1,8 @@
 """One validation of the values of fields: whichever format brings a value, the same events are valid, with the same
 numbers, and the others are rejected for the same reason.
 
-`expected` is the contract in plain Python. Each value comes in JSON (alone, in lines, in messages), CSV, Arrow, Parquet,
-Avro (of a file and of a message), and in frames.
+`expected` is the contract in plain Python. Each value comes in JSON (alone, in lines, in messages), CSV, Arrow,
+Parquet, Avro (of a file and of a message), and in frames.
 """
 
 import io
