@@ -79,6 +79,11 @@ class Statistic(Protocol):
         """Bytes held, buffers included."""
         ...
 
+    @property
+    def newest_time(self) -> float | None:
+        """The newest time that was counted (-inf: nothing yet); None for what does not forget by time."""
+        return None
+
     @classmethod
     def empty(cls, allocation: Allocation, **forgetting: Any) -> Self:
         """Nothing counted yet; `forgetting` holds the fields that `forgets` names. Who holds one array a key or an

@@ -129,6 +129,11 @@ class _Decayed(Statistic):
 class _ByTime(_Decayed, Accumulator):
     BY_TIME = True
 
+    @property
+    def newest_time(self) -> float:
+        """The newest time that was counted (-inf: nothing yet)."""
+        return self._newest
+
     def _dated(self, batch: Batch) -> tuple[np.ndarray, np.ndarray]:
         t = triplet_times(batch)
         timed = ~np.isnan(t)

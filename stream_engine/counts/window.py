@@ -144,6 +144,11 @@ class Window(_Recent, Accumulator):
     BY_TIME = True
     arrival = ("late",)
 
+    @property
+    def newest_time(self) -> float:
+        """The newest time that was counted (-inf: nothing yet)."""
+        return self._newest
+
     def update(self, batch: Batch) -> None:
         """Take in the triplets of a batch. O(comparisons) amortised."""
         rows, time = batch.triplets, triplet_times(batch)

@@ -10,6 +10,7 @@ The options by which a state reads its input: inferred or said once, remembered,
 """
 
 import json
+import time
 from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 from shlex import quote
@@ -30,6 +31,7 @@ from stream_engine.service.context import RunFailed
 from stream_engine.service.settings import BadSettings, Input, Settings
 from stream_engine.service.settings.loading import shard
 from stream_engine.state.engine import Engine
+from stream_engine.state.event_time import newest_time
 from stream_engine.state.snapshot import Snapshot
 from stream_engine.state.store import Store
 
@@ -226,6 +228,13 @@ def _tell_what_is_old(settings: Settings, newest: Snapshot | None, engine: Engin
             "the partial order was built with a policy that no longer exists",
             policy=newest.settings["guard"],
             resumes_from=what,
+        )
+    latest = newest_time(newest) if newest else None
+    if latest is not None and latest > time.time() + settings.input.max_time_ahead:
+        log.error(
+            "the state holds an event from the future: all answers up to then count as old",
+            newest_time=latest,
+            instead="read the input again with --start-over",
         )
     wanted = set(accumulators_in_use(settings, None))
     for name in sorted(LATER & set(settings.accumulators) - engine.accumulators.keys()):

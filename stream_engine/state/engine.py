@@ -27,12 +27,12 @@ from stream_engine.counts import (
     empty,
 )
 from stream_engine.counts.sorted_counts import TooManyCounts
-from stream_engine.data.comparisons import Batch, Decoded, ExternalCounts, Quadruplet, Triplet
+from stream_engine.data.comparisons import Batch, Decoded, ExternalCounts, Quadruplet, Triplet, triplet_times
 from stream_engine.data.mapped_arrays import IN_MEMORY, Allocation
 from stream_engine.data.triplet_columns import handed_over
 from stream_engine.order.partial_order import PartialOrder, Verdicts
 from stream_engine.order.stored_states import CHANGED, FORMER, POLICY
-from stream_engine.state import merging
+from stream_engine.state import event_time, merging
 from stream_engine.state.merging import SELDOM, OverlappingStates, empty_counters
 from stream_engine.state.object_index import ObjectIndex, decoded_of, learn_labels
 from stream_engine.state.snapshot import Snapshot, frozen
@@ -76,8 +76,8 @@ class Engine:
             name: empty(name, forgetting, allocation) for name in ACCUMULATORS if name in wanted
         }
         common_sums.share(self.accumulators)
-        self._hashes_names = any(each.needs_name_hashes for each in self.accumulators.values())
         self.forgetting = forgetting
+        self._look_at_accumulators()
         self.allocation = allocation
         if isinstance(guard, str):
             warnings.warn("the policies of the guard are gone; use guard=True or False", FutureWarning, stacklevel=2)
@@ -86,6 +86,13 @@ class Engine:
         self.sequence = 0  # of the last snapshot taken
         self.sinks: dict[str, Any] = {}  # what sinks asked to be remembered: positions after the last durable letter
         self.share: str | None = None  # "i/n": the share of a topic's partitions that the state was made with
+
+    def _look_at_accumulators(self) -> None:
+        """What a batch needs, by the accumulators."""
+        used = self.accumulators.values()
+        self._hashes_names = any(each.needs_name_hashes for each in used)
+        self._follows_time = any(each.newest_time is not None for each in used)
+        self._jump_limit = event_time.jump_limit(self.forgetting, {name for each in used for name in each.forgets})
 
     @property
     def history(self) -> list[dict[str, Any]]:
@@ -227,6 +234,9 @@ class Engine:
     def _learn_block(self, decoded: Decoded, records: int, judge: Callable[[Batch], None]) -> Batch:
         batch = self.batch(decoded)
         judge(batch)
+        if self._follows_time:
+            newest = max(time for each in self.accumulators.values() if (time := each.newest_time) is not None)
+            event_time.count_jumps(self.counters["time_jumps"], newest, triplet_times(batch), self._jump_limit)
         for each in self.accumulators.values():
             each.update(batch)
         if decoded.counted:
@@ -388,7 +398,7 @@ class Engine:
             if name in snapshot.settings["accumulators"]
         }
         common_sums.share(engine.accumulators)
-        engine._hashes_names = any(each.needs_name_hashes for each in engine.accumulators.values())
+        engine._look_at_accumulators()
         engine.guard = order_of(snapshot)
         if snapshot.settings["guard"] in FORMER:
             engine.note(CHANGED, was=snapshot.settings["guard"], now=POLICY)

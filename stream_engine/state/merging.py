@@ -9,11 +9,18 @@ from stream_engine.counts import Accumulator, Ledger, common_sums
 from stream_engine.data.comparisons import Batch, Decoded, ExternalCounts
 from stream_engine.data.mapped_arrays import Allocation
 from stream_engine.order.partial_order import Verdicts
+from stream_engine.state import event_time
 
 Kept = dict[str, Accumulator | Ledger]
 _PLAIN_COUNTS = ("events", "records", "comparisons", "triplets", "quadruplets", "labels", "filtered", "empty")
 # in a snapshot only where there is something
-SELDOM: dict[str, Callable[[], Any]] = {"lost": dict, "dead_letters": dict, "history": list, "input": dict}
+SELDOM: dict[str, Callable[[], Any]] = {
+    "lost": dict,
+    "dead_letters": dict,
+    "history": list,
+    "input": dict,
+    "time_jumps": dict,
+}
 _NOT_COUNTED = ExternalCounts({}, np.empty((0, 4), np.int32), 0, 0, 0, 0)
 
 
@@ -26,7 +33,7 @@ def empty_counters() -> dict[str, Any]:
     """All counters at zero. `rejected` is by reason, `kinds` by event type, `progressive` by predictor, `lost` (records
     that were passed over with consent) by partition, `dead_letters` (which are in their folder no more) by what became
     of them: lost or removed; `history` is what operators did to the state, oldest first; `input` says how it was
-    read."""
+    read; `time_jumps`: see `event_time`."""
     return {
         **dict.fromkeys(_PLAIN_COUNTS, 0),
         "rejected": {},
@@ -95,6 +102,7 @@ def summed(mine: Mapping[str, Any], theirs: Mapping[str, Any]) -> dict[str, Any]
     for name in ("rejected", "kinds", "guard", "lost", "dead_letters"):
         both[name] = {key: mine[name].get(key, 0) + theirs[name].get(key, 0) for key in mine[name] | theirs[name]}
     both["history"] = sorted([*mine["history"], *theirs["history"]], key=lambda deed: deed["time"])
+    both["time_jumps"] = event_time.added(mine["time_jumps"], theirs["time_jumps"])
     if mine["input"] != theirs["input"]:
         both["input"] = {}
     both["unknown_fields"] = sorted({*mine["unknown_fields"], *theirs["unknown_fields"]})

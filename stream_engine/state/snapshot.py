@@ -133,6 +133,10 @@ def _check_counters(counters: Mapping[str, Any]) -> None:
     share = counters.get("share", "0/1")
     _expect("counters.share", isinstance(share, str) and bool(_SHARE.fullmatch(share)), share, '"i/n"')
     _check_history(counters.get("history", []))
+    jumps = _table("counters.time_jumps", counters.get("time_jumps", {}))
+    times = all(isinstance(jumps.get(key), int | float) and math.isfinite(jumps[key]) for key in ("from", "to"))
+    whole = not jumps or (jumps.keys() == {"number", "from", "to"} and is_count(jumps["number"]) and times)
+    _expect("counters.time_jumps", whole, jumps, "a number, and two times")
 
 
 def _is_place(value: Any) -> bool:

@@ -12,6 +12,7 @@ import numpy as np
 
 from stream_engine.report.findings import GAP, WARNING, Finding
 from stream_engine.report.findings.facts import Commands, Facts
+from stream_engine.report.findings.times import times
 from stream_engine.report.findings.words import count, listed, percent, some
 from stream_engine.state.artifact import figure
 from stream_engine.state.exclusion import FIELD, excluded_of
@@ -93,6 +94,7 @@ def read(facts: Facts) -> Iterator[Finding]:
     if summary["unknown_fields"]:
         text = f"Unused columns: {listed(sorted(summary['unknown_fields']))}."
         yield Finding("unused_columns", text, {"columns": len(summary["unknown_fields"])})
+    yield from times(facts)
 
 
 def excluded(facts: Facts) -> Iterator[Finding]:
