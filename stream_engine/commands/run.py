@@ -83,7 +83,7 @@ def _option(*names: str, key: str, **more: Any) -> Callable[[Any], Any]:
     key="input.max_reject_ratio",
     type=float,
     metavar="R",
-    help="Stop if the share of rejected events exceeds R.",
+    help="Stop if the share of rejected events exceeds R, until a snapshot has counted events of the input.",
 )
 @_option(
     "--memory-gb",

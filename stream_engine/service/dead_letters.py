@@ -3,17 +3,23 @@
 A full disk applies backpressure: dead letters wait, and the stream waits with them. When the folder exceeds its
 limit, the oldest segments are removed. A snapshot records the decision and the count; the removal happens once that
 snapshot is durable, in this process or the next one, so the count is always exact.
+
+If most events of an input are rejected, the options are probably wrong, and the run ends and keeps nothing. That holds
+only until a snapshot has counted events of the input. From then on, a burst of rejected events is a burst of dead
+letters, with a log line and a metric: a run that ended there would meet the same events at each start.
 """
 
 import os
 import time
-from collections.abc import Iterator, Mapping, MutableMapping
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping, MutableMapping
 from concurrent.futures import Executor
 from pathlib import Path
 from typing import Any
 
-from connectors import DeadLetter, SinkUnavailable
+from connectors import DeadLetter, SinkUnavailable, split_uri
 from connectors.disk import Disk
+from connectors.files import expand
 from connectors.files.dead_letters import (
     SEGMENT_BYTES,
     DeadLetterFile,
@@ -24,6 +30,8 @@ from connectors.files.dead_letters import (
     segments_in,
 )
 from connectors.files.readers import LineNumbers, place
+from connectors.files.readers import partition_of as partition_of_file
+from connectors.kafka.client import parse_address, partition_of
 from stream_engine.service.context import Context, RunFailed
 from stream_engine.service.ingest import Block
 from stream_engine.service.logs import RateLimit
@@ -61,9 +69,58 @@ def opened_file(settings: Settings, directory: Path, stored: Mapping[str, Any]) 
     return DeadLetterFile(folder_of(settings, directory), stored.get("file", 0), segment_bytes=size)
 
 
+class RecentEvents:
+    """How many of the newest events of an input were rejected: of the last `ENOUGH`, and those that came with them."""
+
+    def __init__(self) -> None:
+        self._refused = self._seen = 0.0
+
+    def add(self, refused: int, accepted: int) -> None:
+        """Add the events of a block."""
+        if self._seen > ENOUGH:
+            self._refused, self._seen = self._refused * ENOUGH / self._seen, float(ENOUGH)
+        self._refused, self._seen = self._refused + refused, self._seen + refused + accepted
+
+    def share(self) -> float:
+        """The share of rejected ones; 0 as long as there are fewer than `ENOUGH`.
+
+        >>> recent = RecentEvents()
+        >>> for refused, accepted in ((50, 0), (100, 850), (300, 0)):
+        ...     recent.add(refused, accepted)
+        ...     print(round(recent.share(), 3))
+        0.0
+        0.15
+        0.787
+        """
+        return self._refused / self._seen if self._seen >= ENOUGH else 0.0
+
+
+def proven_inputs(settings: Settings, engine: Engine) -> Callable[[str], bool]:
+    """Whether a state has counted events of an input, when a run resumes it. If it knows every source of the run, this
+    includes files that have come since."""
+    names = set(engine.positions) if engine.counters["events"] else set[str]()
+    if not names:
+        return lambda where: False
+    known = names | {name.rpartition("/")[0] for name in names}  # of the partitions of a topic
+    if all(_is_known(uri, names) for uri in settings.source):
+        return lambda where: True
+    return known.__contains__
+
+
+def _is_known(uri: str, names: Collection[str]) -> bool:
+    """Whether some partition of a source is among these."""
+    scheme, rest = split_uri(uri)
+    if scheme == "kafka":
+        return any(partition_of(parse_address(rest).topic, name) is not None for name in names)
+    if scheme == "file":
+        return any(partition_of_file(path) in names for path in expand(rest))
+    stem = uri.partition("?")[0].partition("*")[0].partition("[")[0]
+    return any(name.startswith(stem) for name in names)
+
+
 class DeadLetters:
     """The folder of one run's dead letters, and the number of rejected events of each input. `keep_bytes` limits the
-    folder (0: no limit)."""
+    folder (0: no limit). `proven`: whether the state has counted events of an input."""
 
     def __init__(
         self,
@@ -73,6 +130,7 @@ class DeadLetters:
         context: Context,
         keep_bytes: int = 0,
         lines: LineNumbers | None = None,
+        proven: Callable[[str], bool] = lambda where: False,
     ):
         self._lines = lines or LineNumbers()
         self.first = ""  # first rejected event of this run: location and reason
@@ -82,6 +140,9 @@ class DeadLetters:
         self._health, self._requests, self._log = health, context.requests, context.log
         self._refused: dict[str, int] = {}  # input -> events rejected in this run
         self._seen: dict[str, int] = {}  # input -> events seen in this run
+        self._proven_before, self._proven = proven, set[str]()
+        self._recent: dict[str, RecentEvents] = {}
+        self._metrics = context.metrics
         self._limit = RateLimit()
         self._logged: set[str] = set()  # inputs whose first rejected event was logged
 
@@ -109,16 +170,42 @@ class DeadLetters:
             )
         refused = self._refused[where] = self._refused.get(where, 0) + len(letters)
         seen = self._seen[where] = self._seen.get(where, 0) + len(letters) + sum(block.decoded.events.values())
-        if seen >= ENOUGH and refused > self.max_ratio * seen:
+        if seen >= ENOUGH and refused > self.max_ratio * seen and not self._is_proven(where):
             raise RunFailed(
                 f"{where}: {refused} of {seen} events were rejected ({letters[0].message if letters else ''}), more "
                 f"than --max-reject-ratio {self.max_ratio:g}: another format? Nothing after snapshot {last_snapshot} "
                 "is kept; correct --type, --columns, --encoding or --format and run again"
             )
+        self._note_share(where, letters, sum(block.decoded.events.values()))
+
+    def _is_proven(self, where: str) -> bool:
+        return where in self._proven or self._proven_before(where)
+
+    def _note_share(self, where: str, letters: list[DeadLetter], accepted: int) -> None:
+        """Say when most of the newest events of an input are rejected, and when they are accepted again."""
+        recent = self._recent.setdefault(where, RecentEvents())
+        many_before = recent.share() > self.max_ratio
+        recent.add(len(letters), accepted)
+        many = recent.share() > self.max_ratio
+        self._metrics.rejected_share.set(max(each.share() for each in self._recent.values()))
+        if many and not many_before and self._limit.due(f"share {where}"):
+            reason, n = Counter(letter.reason for letter in letters).most_common(1)[0]
+            self._log.error(
+                "most of the newest events are rejected; they are dead letters, and the run continues",
+                input=where,
+                share=round(recent.share(), 3),
+                reason=reason,
+                n=n,
+                message=next(letter.message for letter in letters if letter.reason == reason),
+                next="stream-engine dead-letters list",
+            )
+        elif many_before and not many:
+            self._log.info("the newest events are accepted again", input=where, share=round(recent.share(), 3))
 
     def check_something_was_right(self, last_snapshot: int) -> None:
         """Called at the end of an input. Raises `RunFailed` if all events were rejected, however few there were."""
-        refused, seen = sum(self._refused.values()), sum(self._seen.values())
+        inputs = [where for where in self._seen if not self._is_proven(where)]
+        refused, seen = (sum(counts[where] for where in inputs) for counts in (self._refused, self._seen))
         if refused and refused == seen and self.max_ratio < 1:
             more = "; use another --state for files that need other options; `stream-engine "
             more += "merge` adds the two states"
@@ -168,7 +255,10 @@ class DeadLetters:
             )
 
     def published(self, remembered: Mapping[str, Any]) -> None:
-        """Remove what a snapshot counts as removed, now that it is durable. Never fails."""
+        """Remove what a snapshot counts as removed, now that it is durable, and trust the inputs that it has counted.
+        Never fails."""
+        right = (where for where, n in self._seen.items() if n >= ENOUGH and self._refused[where] <= self.max_ratio * n)
+        self._proven.update(right)
         try:
             remove_segments(self._file, remembered)
         except OSError as error:  # tried again after the next one

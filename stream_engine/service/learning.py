@@ -30,7 +30,7 @@ from stream_engine.data.comparisons import Batch
 from stream_engine.order.partial_order import Verdicts
 from stream_engine.service import ingest
 from stream_engine.service.context import Context
-from stream_engine.service.dead_letters import DeadLetters, opened_file
+from stream_engine.service.dead_letters import DeadLetters, opened_file, proven_inputs
 from stream_engine.service.ingest import Block, InFlight
 from stream_engine.service.prediction_monitor import PredictionMonitor
 from stream_engine.service.settings import Settings
@@ -254,7 +254,8 @@ def open_learning(
     lines = LineNumbers(settings.input.format, text_layout_of(settings))
     stack.callback(lines.close)
     keep_bytes = settings.dead_letters_keep_bytes
-    dead_letters = DeadLetters(file, settings.input.max_reject_ratio, health, context, keep_bytes, lines)
+    proven = proven_inputs(settings, engine)
+    dead_letters = DeadLetters(file, settings.input.max_reject_ratio, health, context, keep_bytes, lines, proven)
     dead_letters.published(engine.sinks)
     judging = GuardStage(engine, beside=cpus() > 1 and not in_flight.suspected)
     stack.callback(judging.close)

@@ -97,6 +97,7 @@ PROVOKED = {
         },
         "90m",
     ),
+    "StreamEngineRejectsMost": ({'stream_engine_rejected_share{instance="e"}': "0 0 0.9 0.9"}, "3m"),
     "StreamEngineRejectsMany": (
         {
             'stream_engine_rejected_total{instance="e", reason="not_parseable"}': "0+50x60",

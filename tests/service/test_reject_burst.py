@@ -1,0 +1,77 @@
+"""Many rejected events in a row: a wrong option before anything was right, else dead letters, a line and a metric."""
+
+import pytest
+
+from stream_engine.service.dead_letters import ENOUGH, DeadLetters
+from tests.service.test_run_pieces import BusyFile, World, block_of
+from tests.support.process import engine, jsonl, one_line, summary
+
+RIGHT = ['{"anchor": "a", "near": "b", "far": "c"}', '{"anchor": "b", "near": "c", "far": "d"}']
+BURST = 700
+
+
+def run(source, state, status=0, *more):
+    return engine("run", source, "--state", state, "--no-refits", *more, status=status)
+
+
+@pytest.fixture
+def counted(tmp_path):
+    """A file of which a state has counted 20 events."""
+    (tmp_path / "in").mkdir()
+    path = jsonl(tmp_path / "in" / "1.jsonl", RIGHT * 10)
+    run(path, tmp_path / "s")
+    return path
+
+
+@pytest.mark.parametrize("burst", ["{}", "no json", '{"anchor": "a", "near": "b", "far": "c", "time": 1e18}'])
+def test_a_burst_at_the_position_of_a_restart_is_dead_letters_and_no_crash_loop(tmp_path, counted, burst):
+    with counted.open("a") as file:
+        file.write(f"{burst}\n" * BURST)
+    said = run(counted, tmp_path / "s").stderr
+    assert "ERROR" in said.upper() and str(BURST) in said
+    with counted.open("a") as file:
+        file.write(f"{burst}\n" * BURST)
+    run(counted, tmp_path / "s")
+    with counted.open("a") as file:
+        file.write(f"{RIGHT[0]}\n")
+    run(counted, tmp_path / "s")
+    told = summary(tmp_path / "s")
+    assert told["events"] == 21 and sum(told["rejected"].values()) == 2 * BURST
+    assert len((tmp_path / "s" / "dead_letters" / "000001.jsonl").read_text().splitlines()) == 2 * BURST
+
+
+def test_a_new_file_of_a_source_that_was_right_is_dead_letters(tmp_path, counted):
+    pattern = counted.parent / "*.jsonl"
+    jsonl(counted.parent / "2.jsonl", ["{}"] * BURST)
+    run(pattern, tmp_path / "s")
+    assert summary(tmp_path / "s")["rejected"] == {"missing_field": BURST}
+
+
+def test_a_wrong_file_ends_the_run_and_is_not_kept(tmp_path, counted):
+    wrong = jsonl(tmp_path / "wrong.jsonl", [*RIGHT, *["{}"] * BURST])
+    for state, before in ((tmp_path / "s", 20), (tmp_path / "new", None)):
+        said = one_line(run(wrong, state, 1).stderr)
+        assert "--max-reject-ratio" in said
+        if before:
+            assert summary(state)["events"] == before and not summary(state)["rejected"]
+    few = jsonl(tmp_path / "few.jsonl", ["{}"] * 3)
+    one_line(run(few, tmp_path / "s", 1).stderr)
+
+
+def share(world) -> float:
+    return world.metrics.registry.get_sample_value("stream_engine_rejected_share")
+
+
+def test_a_run_goes_on_once_a_snapshot_has_counted_its_input_and_says_when_it_is_over():
+    world = World(BusyFile(0))
+    right, wrong = block_of([line.encode() for line in RIGHT] * ENOUGH), block_of([b"{}"] * ENOUGH * 3)
+    letters: DeadLetters = world.dead_letters
+    letters.keep(right, 1)
+    assert share(world) == 0
+    letters.published({})
+    letters.keep(wrong, 1)
+    assert share(world) == pytest.approx(3 / 4, abs=0.01)
+    (burst,) = world.said("share")
+    assert burst["reason"] == "missing_field" and burst["share"] > 0.5
+    letters.keep(right, 1)
+    assert share(world) < 0.5 and len(world.said("share")) == 2
