@@ -13,19 +13,24 @@ import threading
 import time
 from collections import Counter, deque
 from collections.abc import Mapping
+from http.client import HTTPException
 from typing import Any, NamedTuple
 from urllib.error import HTTPError
 from urllib.parse import quote, urlsplit
-from urllib.request import HTTPRedirectHandler, HTTPSHandler, Request, build_opener
+from urllib.request import Request
 
 from connectors import LostRecords, Position, Record, Source, SourceFailed, UnusableSource
 from connectors.avro import BadAvro, Schema
 from connectors.kafka.source import KafkaSource
+from connectors.web import Deadline, open_address
 
 HEAD = 5  # bytes before the value
 SECONDS = 10.0  # that one answer may take
+SCHEMA_SECONDS = 30.0  # that all answers for one schema may take, those to its references included
+SLOW = 5.0  # from which on the registry counts as away, while it is asked
+MOST_REFERENCES, DEEPEST = 100, 10  # of a schema, references of references included
 PAUSE = (0.5, 10.0)  # seconds between attempts, doubling
-MOST_BYTES = 1 << 24  # of an answer
+MOST_BYTES = 1 << 24  # of all answers for one schema
 
 
 class RegistryAway(RuntimeError):
@@ -64,16 +69,23 @@ class Registry:
             pair = base64.b64encode(f"{user or ''}:{password or ''}".encode()).decode()
             self._headers["Authorization"] = f"Basic {pair}"
         try:
-            context = ssl.create_default_context(cafile=ca)
+            self._context = ssl.create_default_context(cafile=ca)
         except OSError as error:
             raise UnusableSource(f"schema registry: {ca}: {error.strerror or error}") from None
-        self._open = build_opener(_NoRedirect, HTTPSHandler(context=context)).open
 
-    def ask(self, path: str) -> dict[str, Any]:
-        """The answer to `GET path`. Raises `RegistryAway`, `SourceFailed`."""
+    def ask(self, path: str, seconds: float = SECONDS, most: int = MOST_BYTES) -> tuple[dict[str, Any], int]:
+        """The answer to `GET path`, and its size. Raises `RegistryAway`, `SourceFailed`; `BadAvro` if it is larger than
+        `most` bytes."""
+        request = Request(self.url + path, headers=self._headers)
         try:
-            with self._open(Request(self.url + path, headers=self._headers), timeout=SECONDS) as answer:
-                content = json.loads(answer.read(MOST_BYTES))
+            with (
+                Deadline(seconds) as deadline,
+                open_address(request, deadline, seconds, self._context, redirects=False) as answer,
+            ):
+                text = answer.read(most + 1)
+            if len(text) > most:
+                raise BadAvro(f"the registry answers more than {MOST_BYTES:,} bytes")
+            content = json.loads(text)
         except HTTPError as error:
             error.close()
             if error.code in (401, 403):
@@ -81,41 +93,61 @@ class Registry:
                     f"schema registry {self.url}: refused ({error.code}); check user and password in [schema_registry]"
                 ) from None
             raise RegistryAway(f"it answers {error.code} to {path}") from None
-        except (OSError, ValueError) as error:
+        except BadAvro:
+            raise
+        except (OSError, ValueError, RecursionError, HTTPException) as error:
             raise RegistryAway(f"{getattr(error, 'reason', None) or error or type(error).__name__}") from None
         if not isinstance(content, dict) or not isinstance(content.get("schema"), str):
             raise RegistryAway(f"what it answers to {path} is no schema; is this its address?")
-        return content
+        return content, len(text)
 
     def schema(self, number: int) -> "Known":
         """The schema of an id. Raises `RegistryAway`, `SourceFailed`."""
-        found = self.ask(f"/schemas/ids/{number}")
-        kind = found.get("schemaType", "AVRO")
-        if kind != "AVRO":
-            return Known(kind)
-        named: dict[str, Any] = {}
+        asking = _References(self)
         try:
-            self._add_references(found, named)
-            return Known(kind, Schema(found["schema"], named))
+            found = asking.answer(f"/schemas/ids/{number}")
+            kind = found.get("schemaType", "AVRO")
+            if kind != "AVRO":
+                return Known(kind)
+            asking.add(found)
+            return Known(kind, Schema(found["schema"], asking.named))
         except (KeyError, TypeError, ValueError) as error:  # BadAvro, or references that are none
-            return Known(kind, problem=str(error))
+            return Known("AVRO", problem=str(error))
 
-    def _add_references(self, found: Mapping[str, Any], named: dict[str, Any], depth: int = 0) -> None:
-        """Add the types of other schemas that a schema refers to."""
+
+class _References:
+    """The answers for one schema: `named` are the types of other schemas that it refers to. Each is asked for once, and
+    all together have a deadline and bounds."""
+
+    def __init__(self, registry: Registry):
+        self.named: dict[str, Any] = {}
+        self._registry, self._bytes, self._until = registry, 0, time.monotonic() + SCHEMA_SECONDS
+        self._added: dict[str, bool] = {}  # path -> whether its types are in `named`; not yet: it refers to itself
+
+    def answer(self, path: str) -> dict[str, Any]:
+        """The answer to one question. Raises `RegistryAway`, `SourceFailed`, `BadAvro`."""
+        left = self._until - time.monotonic()
+        if left <= 0:
+            raise RegistryAway(f"it took more than {SCHEMA_SECONDS:g} s for the references of one schema")
+        content, size = self._registry.ask(path, min(SECONDS, left), MOST_BYTES - self._bytes)
+        self._bytes += size
+        return content
+
+    def add(self, found: Mapping[str, Any], depth: int = 0) -> None:
+        """Add the types that a schema refers to. Raises as `answer`."""
         for reference in found.get("references") or ():
             path = f"/subjects/{quote(str(reference['subject']), safe='')}/versions/{int(reference['version'])}"
-            other = self.ask(path)
-            if depth > 10:
-                raise BadAvro("its references are nested too deeply")
-            self._add_references(other, named, depth + 1)
-            named |= Schema(other["schema"], named).named
-
-
-class _NoRedirect(HTTPRedirectHandler):
-    """Credentials go to the registry that was named, and nowhere else."""
-
-    def redirect_request(self, *_: Any) -> None:
-        """Redirects are answers like others."""
+            if self._added.get(path):
+                continue
+            if path in self._added:
+                raise BadAvro(f"it refers to itself, by {path}")
+            if depth >= DEEPEST or len(self._added) >= MOST_REFERENCES:
+                raise BadAvro(f"it has more than {MOST_REFERENCES} references, or nested more than {DEEPEST} deep")
+            self._added[path] = False
+            other = self.answer(path)
+            self.add(other, depth + 1)
+            self.named |= Schema(other["schema"], self.named).named
+            self._added[path] = True
 
 
 class Known(NamedTuple):
@@ -185,9 +217,10 @@ class DecodedTopic(Source):
     def __init__(self, topic: Source, schemas: Schemas):
         self._topic, self._schemas = topic, schemas
         self._held: deque[Record] = deque()
-        self._asking: tuple[int, threading.Thread, list[Known | Exception]] | None = None
+        self._asking: tuple[int, threading.Thread, list[Known | Exception], float] | None = None
         self._next, self._pause = 0.0, PAUSE[0]
         self._away_since: float | None = None
+        self._why = ""  # it is away
         self._notices: list[str] = []
         self._opened: dict[str, Position] = {}  # starting points behind messages that are held
         self._losses: list[LostRecords] = []
@@ -215,12 +248,14 @@ class DecodedTopic(Source):
             answers: list[Known | Exception] = []
             thread = threading.Thread(target=self._ask, args=(number, answers), name="schema-registry", daemon=True)
             thread.start()
-            self._asking = number, thread, answers
+            self._asking = number, thread, answers, time.monotonic()
         if self._asking is None:
             return False
-        number, thread, answers = self._asking
+        number, thread, answers, began = self._asking
         thread.join(max(0.0, deadline - time.monotonic()))
         if thread.is_alive():
+            if (seconds := time.monotonic() - began) > SLOW:
+                self._tell_away(number, f"no answer for {seconds:.0f} s")
             return False
         self._asking = None
         (answer,) = answers
@@ -243,8 +278,12 @@ class DecodedTopic(Source):
     def _wait(self, number: int, why: RegistryAway) -> None:
         now = time.monotonic()
         self._next, self._pause = now + self._pause, min(2 * self._pause, PAUSE[1])
+        self._tell_away(number, str(why))
+
+    def _tell_away(self, number: int, why: str) -> None:
+        self._why = why
         if self._away_since is None:
-            self._away_since, first = now, self._held[0]
+            self._away_since, first = time.monotonic(), self._held[0]
             self._notices.append(
                 f"schema registry {self._url}: no schema {number} for {first.partition}@{first.offset} ({why}); "
                 "trying again, nothing is read until it is there"
@@ -267,6 +306,12 @@ class DecodedTopic(Source):
     def ready(self) -> bool:
         """Whether broker and registry answer."""
         return self._away_since is None and self._topic.ready()
+
+    def away(self) -> str:
+        """That of the broker; or the registry, and why."""
+        if not self._topic.ready() or self._away_since is None:
+            return self._topic.away()
+        return f"schema registry {self._url}: {self._why}"
 
     def lag(self) -> Mapping[str, int]:
         """Messages that are not handed out yet."""

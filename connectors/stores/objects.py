@@ -10,19 +10,23 @@ import os
 import re
 import shutil
 import tempfile
+import time
 from collections.abc import Callable
 from email.message import Message
 from fnmatch import fnmatchcase
+from http.client import HTTPException
 from typing import IO, Any, NamedTuple
 from urllib.error import HTTPError
 from urllib.parse import parse_qsl
-from urllib.request import Request, urlopen
+from urllib.request import Request
 from zlib import crc32
 
 from connectors import UnusableSource
 from connectors.files.streams import PIECE
+from connectors.web import Deadline, RedirectRefused, open_address
 
-SECONDS = 60.0  # that a web server may be silent
+SECONDS = 60.0  # that a web server may be silent, and until it has begun to answer
+SLOWEST = 1000  # bytes a second, on average after `SECONDS`
 _MAGIC = re.compile(r"[*\[]")
 _SIGNED = re.compile(r"sig|token|secret|key|password|credential|auth", re.IGNORECASE)
 _MEANINGS = (
@@ -192,8 +196,7 @@ def _on_web(scheme: str, rest: str) -> Object:
     name += f"?{query}" if query else ""
     address = f"{scheme}://{rest}"
     try:
-        with _answer(name, address, "HEAD") as answer:
-            headers = answer.headers
+        headers = _answer(name, address, "HEAD").headers
     except StoreFailed as failure:
         if "405" not in str(failure) and "501" not in str(failure):
             raise
@@ -202,22 +205,53 @@ def _on_web(scheme: str, rest: str) -> Object:
 
     def write(file: IO[bytes]) -> None:
         with _answer(name, address, "GET") as answer:
-            expected = answer.headers.get("Content-Length")
-            try:
-                shutil.copyfileobj(answer, file, PIECE)
-            except OSError as error:
-                raise StoreFailed(f"{name}: {error.strerror or error}") from None
-        if expected is not None and file.tell() != int(expected):
-            raise StoreFailed(f"{name}: got {file.tell():,} bytes, expected {int(expected):,}")
+            _copy_body(name, answer, file)
 
     return Object(name, int(size or 0), _version(size, told) if told else 0, write)
 
 
-def _answer(name: str, address: str, method: str) -> Any:
+def _copy_body(name: str, answer: Any, file: IO[bytes]) -> None:
+    """The body of an answer into a file, within bounds of size and time. Raises `StoreFailed`."""
+    expected, began = answer.headers.get("Content-Length"), time.monotonic()
+    room = shutil.disk_usage(tempfile.gettempdir()).free // 2
+    size = int(expected) if expected and expected.isdecimal() else None
+    if size is not None and size > room:
+        raise StoreFailed(_no_room(name, f"{size:,} bytes", room), final=True)
+    copied = 0
     try:
-        return urlopen(Request(address, method=method, headers={"Accept-Encoding": "identity"}), timeout=SECONDS)
+        while piece := answer.read1(PIECE):
+            file.write(piece)
+            copied += len(piece)
+            seconds = time.monotonic() - began
+            if copied > room:
+                raise StoreFailed(_no_room(name, "an answer that says no size, of more", room), final=True)
+            if seconds > SECONDS and copied < SLOWEST * seconds:
+                raise StoreFailed(f"{name}: the server sent {copied:,} bytes in {seconds:.0f} s, which is too slow")
+    except (OSError, HTTPException) as error:
+        if isinstance(error, StoreFailed):
+            raise
+        raise StoreFailed(f"{name}: {getattr(error, 'strerror', None) or error or type(error).__name__}") from None
+    if size is not None and copied != size:
+        raise StoreFailed(f"{name}: got {copied:,} bytes, expected {size:,}")
+
+
+def _no_room(name: str, what: str, room: int) -> str:
+    return (
+        f"{name}: got {what}, expected at most {room:,} bytes, half of what is free in {tempfile.gettempdir()}; set "
+        "TMPDIR to a folder with more space"
+    )
+
+
+def _answer(name: str, address: str, method: str) -> Any:
+    """The head of an answer, which has to come within `SECONDS`. Raises `StoreFailed`."""
+    request = Request(address, method=method, headers={"Accept-Encoding": "identity"})
+    try:
+        with Deadline(SECONDS) as deadline:
+            return open_address(request, deadline, SECONDS)
     except HTTPError as error:
         error.close()
         raise StoreFailed(f"{name}: the server answers {error.code} {error.reason}", 400 <= error.code < 500) from None
+    except RedirectRefused as error:
+        raise StoreFailed(f"{name}: {error}", final=True) from None
     except (OSError, ValueError) as error:
-        raise StoreFailed(f"{name}: {getattr(error, 'reason', None) or type(error).__name__}") from None
+        raise StoreFailed(f"{name}: {getattr(error, 'reason', None) or error or type(error).__name__}") from None
