@@ -3,16 +3,19 @@
 import json
 import random
 import threading
-from contextlib import ExitStack
+import time
+from contextlib import ExitStack, closing
 
 import pytest
-from kafka import TopicPartition
+from kafka import KafkaConsumer, TopicPartition
+from kafka.admin import ConfigResource, ConfigResourceType
 
 from stream_engine.service.context import Context, Requests
 from stream_engine.service.metrics import Metrics
 from stream_engine.service.open_run import open_run
 from stream_engine.service.run import consume
 from stream_engine.service.settings.loading import load
+from stream_engine.state.store import Store
 from tests.support.facts import states
 from tests.support.process import engine, summary, until
 
@@ -95,3 +98,33 @@ def test_what_is_skipped_and_what_retention_took_is_counted_noted_and_known_to_a
     ]
     said = engine("verify", "--state", tmp_path / "s", topic, status=1).stdout
     assert states(said, f"{name}/0 … 0 … 64")
+
+
+def test_a_compacted_topic_is_said_to_be_one_and_what_is_left_of_it_is_checked(
+    broker, admin, new_topic, send, tmp_path
+):
+    name = new_topic(segment_ms="50", min_cleanable_dirty_ratio="0.01")
+    keyed = [(f"question-{number % 5}".encode(), value) for number, value in enumerate(values(60))]
+    for first in range(0, 60, 10):
+        send(name, keyed[first : first + 10])
+        time.sleep(0.1)  # each in a segment of its own
+    topic, place = f"kafka://{broker.bootstrap}/{name}", TopicPartition(name, 0)
+    run(topic, tmp_path / "s", 60)
+    admin.alter_configs([ConfigResource(ConfigResourceType.TOPIC, name, configs={"cleanup.policy": "compact"})])
+    with closing(KafkaConsumer(bootstrap_servers=broker.bootstrap)) as consumer:
+        consumer.assign([place])
+
+        def left() -> int:
+            consumer.seek(place, 0)
+            return sum(len(records) for _ in range(5) for records in consumer.poll(100).values())
+
+        until(lambda: 0 < left() < 50, 60, "compaction")
+    verify = ["verify", "--config", tmp_path / "e.toml", "--state", tmp_path / "s", topic]
+    for client, option in (("kafka-python", ""), ("confluent", '"socket.timeout.ms" = 10000')):
+        (tmp_path / "e.toml").write_text(f'[kafka]\nclient = "{client}"\n{option}\n')
+        said = engine(*verify).stdout
+        assert "compacted" in said and "60 records" in said and "no problem found" in said and "WRONG" not in said
+    store = Store(tmp_path / "s")
+    snapshot = store.latest().snapshot
+    store.publish(snapshot._replace(sequence=snapshot.sequence + 1, digest="", objects=snapshot.objects[::-1]))
+    assert "WRONG" in engine(*verify, status=1).stdout  # counts of other objects

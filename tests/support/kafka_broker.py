@@ -215,7 +215,8 @@ class Broker:
             # A killed broker's registration has to lapse before its successor is let in.
             "broker.session.timeout.ms": 2000,
             "broker.heartbeat.interval.ms": 400,
-            "log.cleaner.enable": "false",
+            "log.cleaner.backoff.ms": "300",  # for topics that are compacted
+            "log.cleaner.dedupe.buffer.size": "2097152",
             "num.network.threads": 2,
             "num.io.threads": 2,
             # A dead controller is replaced within a second or two.

@@ -3,6 +3,9 @@
 The order is always the same: the file of labels; then source by source as they are named, files in the order of their
 names, the partitions of a topic by number. Offsets that a state was moved over (`seek`, offsets lost) are excluded, and
 those that it was moved back to are counted twice.
+
+A compacted topic lacks messages that the state has counted, and a time that was in the future when it was read may be
+in the past by now. Then the state cannot equal the recount, but what is in the sources must be in the state.
 """
 
 import os
@@ -17,9 +20,11 @@ from msgspec import structs
 from connectors import STORES, Position, Source, SourceFailed, UnusableSource, open_source, split_uri
 from connectors.files import expand
 from connectors.files.readers import partition_of as partition_of_file
+from connectors.kafka.cleanup_policy import cleanup_policy
 from connectors.kafka.client import parse_address, partition_of
 from connectors.stores.objects import address_of
 from stream_engine.counts import Forgetting, accumulator
+from stream_engine.counts.removal import COUNTS, TRIPLET, triplet_rows
 from stream_engine.counts.worker_votes import WorkerVotes, holds_nobody
 from stream_engine.order.stored_states import always_first
 from stream_engine.service import ingest
@@ -43,6 +48,7 @@ class Recount(NamedTuple):
     `one_order`: everything came from one partition, and the guard never had a former policy, so that what depends on
     the order of arrival was compared too;
     `same_bytes`: then, and nothing differs, whether the snapshots are the same to the last byte.
+    `limits`: why the sources cannot give the same state any more; then `differing` is where they hold more than it.
     """
 
     problems: list[str]
@@ -51,6 +57,7 @@ class Recount(NamedTuple):
     same_bytes: bool
     records: int
     deeds: list[str]  # what was done to the state that no source knows of
+    limits: tuple[str, ...] = ()
 
 
 def recount(settings: Settings, snapshot: Snapshot, starts: Mapping[str, int] = {}) -> Recount:
@@ -64,10 +71,11 @@ def recount(settings: Settings, snapshot: Snapshot, starts: Mapping[str, int] = 
         engine.learn(block.decoded, block.positions(), block.counts().total())
     one_order = len([name for name in snapshot.positions if not name.startswith("labels:")]) <= 1
     one_order &= always_first(snapshot.settings["guard"], history)
-    differing = list(differences(snapshot, engine, one_order))
+    limits = tuple(_limits(settings, snapshot, engine, again.missing)) if not again.problems else ()
+    differing = list(excess(snapshot, engine) if limits else differences(snapshot, engine, one_order))
     same = one_order and not differing and not again.problems and _equal_bytes(snapshot, engine)
     deeds = [f"{deed['did']} ({deed['time']})" for deed in history if deed["did"] not in MOVES]
-    return Recount(again.problems, differing, one_order, same, engine.counters["records"], deeds)
+    return Recount(again.problems, differing, one_order, same, engine.counters["records"], deeds, limits)
 
 
 def empty_like(snapshot: Snapshot) -> Engine:
@@ -124,6 +132,7 @@ class _ReadAgain:
         self._ingest = ingest.Ingest(event_options(settings), settings.input.format)
         self._begun: set[str] = set()  # partitions
         self.problems: list[str] = []
+        self.missing: dict[str, int] = {}  # topic -> offsets without a message: control records, or compacted away
 
     def blocks(self) -> Iterator[Block]:
         """All of them. Raises `UnusableSource`, `SourceFailed`."""
@@ -201,7 +210,7 @@ class _ReadAgain:
 
     def _read(self, stretch: Stretch, name: str, opened: Source) -> Iterator[Block]:
         """The blocks of one stretch of one partition; it is closed."""
-        at, moved = stretch.begin, time.monotonic()
+        at, moved, topic = stretch.begin, time.monotonic(), name.rpartition("/")[0]
         with closing(opened):
             while at < stretch.end and not opened.finished():
                 records = opened.poll(0.2)
@@ -211,9 +220,14 @@ class _ReadAgain:
                     self.problems.append(f"{name}: {missing}{lost.why}")
                     at = max(at, there)
                 if records:
+                    if records[0].unit == "message":
+                        inside = sum(at <= record.offset < stretch.end for record in records)
+                        span = min(records[-1].next_offset, stretch.end) - at
+                        self.missing[topic] = self.missing.get(topic, 0) + span - inside
                     at, moved = records[-1].next_offset, time.monotonic()
                     yield from self._ingest.blocks([part for each in records if (part := part_inside(each, *stretch))])
                 elif opened.ready() and opened.lag().get(name) == 0:
+                    self.missing[topic] = self.missing.get(topic, 0) + stretch.end - at
                     return  # behind the control records of a topic, or where the log ends
                 elif time.monotonic() - moved > PATIENCE:
                     raise SourceFailed(
@@ -225,6 +239,61 @@ class _ReadAgain:
 
 
 # ---- comparing
+
+
+def _limits(settings: Settings, snapshot: Snapshot, recounted: Engine, missing: Mapping[str, int]) -> Iterator[str]:
+    """Why the sources cannot give the same state any more, one line each."""
+    ours, theirs = snapshot.counters, recounted.counters
+    fewer = ours["records"] - theirs["records"]
+    if 0 < fewer <= sum(missing.values()):
+        topics = {parse_address(rest).topic: rest for uri in settings.source for _, rest in [split_uri(uri)]}
+        compacted = [
+            topic for topic, n in missing.items() if n and "compact" in cleanup_policy(topics[topic], settings.kafka)
+        ]
+        if compacted:
+            counted = f"{ours['records']:,} records that the state has counted"
+            yield f"{', '.join(compacted)}: compacted; the broker has removed {fewer:,} of {counted}"
+    late = ours["rejected"].get("bad_time", 0) - theirs["rejected"].get("bad_time", 0)
+    if late > 0 and not fewer:
+        yield (
+            f"{late:,} events were rejected because their time was too far in the future (bad_time) when they were "
+            "read; read now, it is not"
+        )
+
+
+def excess(snapshot: Snapshot, recounted: Engine) -> Iterator[str]:
+    """One line for each counter, object and triplet of which the sources hold more than the state, events that were
+    rejected for their time aside. O(n log n)."""
+    ours, theirs = snapshot.counters, recounted.counters
+    late = max(0, ours["rejected"].get("bad_time", 0) - theirs["rejected"].get("bad_time", 0))
+    for name in ("records", "events"):
+        allowed = ours[name] + (late if name == "events" else 0)
+        if theirs[name] > allowed:
+            yield f"counters: {name}: state {ours[name]:,}, sources {theirs[name]:,}"
+    if late:
+        return
+    names = ObjectIndex(snapshot.objects)
+    known = len(names)
+    new_id = names.ids(recounted.objects.names)
+    if len(names) > known:
+        only = str(names.names[known])
+        yield f"objects: {len(names) - known} are in the sources and not in the state, the first is {only!r}"
+        return
+    counts = recounted.accumulators.get("triplet_counts")
+    if counts is not None and (more := _more_triplets(snapshot, counts.renamed(counts.state(), new_id))):
+        yield f"triplet_counts: {more:,} triplets occur more often in the sources than in the state"
+
+
+def _more_triplets(snapshot: Snapshot, theirs: Mapping[str, np.ndarray]) -> int:
+    rows = [triplet_rows(snapshot.section("triplet_counts")), triplet_rows(theirs)]
+    keys = np.concatenate([np.column_stack([each[name] for name in TRIPLET]) for each in rows])
+    sign = np.repeat([-1, 1], [len(each["n_lo"]) for each in rows])
+    _, key = np.unique(keys, axis=0, return_inverse=True)
+    more = np.zeros(int(key.max(initial=-1)) + 1, bool)
+    for name in COUNTS:
+        counts = np.concatenate([each[name] for each in rows]).astype(np.int64) * sign
+        more |= np.bincount(key.reshape(-1), counts, minlength=len(more)) > 0
+    return int(more.sum())
 
 
 def differences(snapshot: Snapshot, recounted: Engine, one_order: bool) -> Iterator[str]:
