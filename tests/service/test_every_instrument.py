@@ -40,7 +40,10 @@ from tests.support.served import Lines, closed_by_server, ran, served
 
 PREFIX = "stream_engine_"
 ON_KAFKA = {"lag_seconds", "empty_values_total", "history_total did=offsets lost"}
-ELSEWHERE = {"http_refused_total reason=slow_reader": "test_a_reader_that_does_not_read_is_cut"}  # takes megabytes
+ELSEWHERE = {
+    "http_refused_total reason=slow_reader": "test_a_reader_that_does_not_read_is_cut",  # takes megabytes
+    "rejected_share": "test_a_run_goes_on_once_a_snapshot_has_counted_its_input_and_says_when_it_is_over",
+}
 TOKEN, ADMIN = "a-readers-token-here", "an-admins-token-here"
 TRIPLET = '{"anchor": "a", "near": "b", "far": "c"}'
 
