@@ -424,5 +424,5 @@ def test_every_instrument_and_every_label_of_it_tells_what_happened(tmp_path, mo
         each.split()[0].removesuffix("_total").removesuffix("_count").removesuffix("_sum") for each in driven.right
     }
     assert families - {each.removesuffix("_info") for each in found} == {"lag_seconds", "empty_values"}
-    there = "".join(path.read_text() for path in Path(__file__).parent.glob("test_http*.py"))
+    there = "".join(path.read_text() for path in Path(__file__).parent.glob("test_*.py"))
     assert all(f"def {test}" in there for test in ELSEWHERE.values())
