@@ -40,10 +40,7 @@ from tests.support.served import Lines, closed_by_server, ran, served
 
 PREFIX = "stream_engine_"
 ON_KAFKA = {"lag_seconds", "empty_values_total", "history_total did=offsets lost"}
-ELSEWHERE = {
-    "http_refused_total reason=slow_reader": "test_a_reader_that_does_not_read_is_cut",  # takes megabytes
-    "rejected_share": "test_a_run_goes_on_once_a_snapshot_has_counted_its_input_and_says_when_it_is_over",
-}
+ELSEWHERE = {"http_refused_total reason=slow_reader": "test_a_reader_that_does_not_read_is_cut"}  # takes megabytes
 TOKEN, ADMIN = "a-readers-token-here", "an-admins-token-here"
 TRIPLET = '{"anchor": "a", "near": "b", "far": "c"}'
 
@@ -258,6 +255,8 @@ def of_deeds(driven: Driven, folder: Path, monkeypatch) -> None:
     driven.check(again, 2, "records_lost_total", partition=str(source))
     lost = sum(deed["letters"] for deed in counters["history"] if deed["did"] == "dead letters lost")
     driven.check(again, lambda n: n == lost > 0, "dead_letters_lost_total")
+    burst, _ = ran(folder / "share", jsonl(folder / "share.jsonl", [TRIPLET, "refused"] * 60), **rule)
+    driven.check(burst, 0.5, "rejected_share")
     source = jsonl(folder / "k.jsonl", [TRIPLET, "refused", "refused too"] * 12)
     monkeypatch.setattr(settings_of_sources, "LEAST_BLOCK", 200)
     limited = {"dead_letters_keep_bytes": 1000, "snapshot.every": 1}
@@ -424,5 +423,5 @@ def test_every_instrument_and_every_label_of_it_tells_what_happened(tmp_path, mo
         each.split()[0].removesuffix("_total").removesuffix("_count").removesuffix("_sum") for each in driven.right
     }
     assert families - {each.removesuffix("_info") for each in found} == {"lag_seconds", "empty_values"}
-    there = "".join(path.read_text() for path in Path(__file__).parent.glob("test_*.py"))
+    there = "".join(path.read_text() for path in Path(__file__).parent.glob("test_http*.py"))
     assert all(f"def {test}" in there for test in ELSEWHERE.values())
