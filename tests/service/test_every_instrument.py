@@ -257,6 +257,8 @@ def of_deeds(driven: Driven, folder: Path, monkeypatch) -> None:
     driven.check(again, 2, "records_lost_total", partition=str(source))
     lost = sum(deed["letters"] for deed in counters["history"] if deed["did"] == "dead letters lost")
     driven.check(again, lambda n: n == lost > 0, "dead_letters_lost_total")
+    burst, _ = ran(folder / "share", jsonl(folder / "share.jsonl", [TRIPLET, "refused"] * 60), **rule)
+    driven.check(burst, 0.5, "rejected_share")
     source = jsonl(folder / "k.jsonl", [TRIPLET, "refused", "refused too"] * 12)
     monkeypatch.setattr(settings_of_sources, "LEAST_BLOCK", 200)
     limited = {"dead_letters_keep_bytes": 1000, "snapshot.every": 1}
