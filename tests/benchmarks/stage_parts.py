@@ -9,6 +9,7 @@ import numpy as np
 from scipy.spatial.distance import cdist
 from threadpoolctl import threadpool_limits
 
+from stream_engine.alignment.feature_files import FeatureTable
 from stream_engine.boosting import rounds as boosting
 from stream_engine.boosting.codes import codes_from_columns
 from stream_engine.boosting.labels import group, label_sets
@@ -16,7 +17,7 @@ from stream_engine.clustering.cascade import solve
 from stream_engine.clustering.spur import spur
 from stream_engine.kernel_learning.pair_lists import satisfied
 from stream_engine.order.partial_order import PartialOrder, transitive_reduction
-from stream_engine.refits import kernel_learning, partial_order_embedding, sdp_clustering
+from stream_engine.refits import alignment, kernel_learning, partial_order_embedding, sdp_clustering
 from stream_engine.state.engine import Engine
 from stream_engine.testing.refits import as_batch, published
 from tests.benchmarks.boosting_worlds import sampled_columns
@@ -135,7 +136,33 @@ def rounds(quick: bool) -> Iterator[dict]:
         yield row("parts", case, 10 * took, "us/round", target="<= 2")
 
 
-PARTS = (counts, order, clusters, learned_kernels, rounds)
+def features(quick: bool) -> Iterator[dict]:
+    """The refit `alignment` on odd-one-out responses: as it is, weights and the combination; and with linear maps."""
+    n, d, sets, size = (200, 64, 2, 20_000) if quick else (1854, 1024, 12, 4_700_000)
+    rng = np.random.default_rng(0)
+    points = rng.normal(size=(n, 12)).astype(np.float32)
+    shown = distinct(rng, n, size)
+    a, b, c = points[shown].swapaxes(0, 1)
+    like = -np.stack([((b - c) ** 2).sum(1), ((a - c) ** 2).sum(1), ((a - b) ** 2).sum(1)], axis=1) / 3
+    odd = (like + rng.gumbel(size=like.shape)).argmax(axis=1)
+    one, other, last = (np.take_along_axis(shown, ((odd + at) % 3)[:, None], 1)[:, 0] for at in (1, 2, 0))
+    rows = np.concatenate([np.stack([one, other, last], axis=1), np.stack([other, one, last], axis=1)])
+    engine, names = Engine(("triplet_counts",), False), [f"object-{i}" for i in range(n)]
+    engine.objects.ids(names)
+    for begin in range(0, len(rows), BATCH):
+        for each in engine.accumulators.values():
+            each.update(as_batch(rows[begin : begin + BATCH], n))
+    engine.counters["comparisons"] = len(rows)
+    maps = rng.normal(size=(sets, 12, d)).astype(np.float32)
+    noise = rng.normal(size=(sets, n, d)).astype(np.float32)
+    tables = {f"set {at}": FeatureTable(names, points @ maps[at] + noise[at]) for at in range(sets)}
+    snapshot, case = engine.snapshot(), f"features, {sets} sets of {d:,} dimensions, {n:,} objects, {size:,} responses"
+    for linear in (False, True):
+        _, spent = timed(alignment.aligned, snapshot, tables, alignment.Params(linear=linear), 0)
+        yield row("parts", f"{case}{', with linear maps' if linear else ''}", spent, "CPU s, two threads")
+
+
+PARTS = (counts, order, clusters, learned_kernels, rounds, features)
 
 
 def rows(quick: bool) -> list[dict]:

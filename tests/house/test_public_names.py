@@ -16,6 +16,7 @@ PUBLIC = {
     "stream_engine.refits.triplet_boost": ("fit", "predict", "Params", "refit"),
     "stream_engine.refits.spectral": ("Params", "refit"),
     "stream_engine.refits.embedding": ("Params", "refit"),
+    "stream_engine.refits.alignment": ("Params", "refit"),
     "stream_engine.refits.hierarchy": ("Params", "refit"),
     "stream_engine.refits.reliability": ("Params", "refit"),
     "stream_engine.refits.kernel_learning": ("Params", "refit"),

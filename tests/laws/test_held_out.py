@@ -58,6 +58,7 @@ CHANCE = {  # the end of the path to a share of right answers -> beside it, of h
     "held_out.accuracy": "objects",
     "test_part.accuracy": "objects",
     "models.*.accuracy": "objects",
+    "rows.*.accuracy": "answers",
     "triplet_accuracy": "held_out_responses",
     "predictor_agreement": "predictor_tested_on",
     "total.accuracy": "tested",

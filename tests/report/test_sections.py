@@ -16,7 +16,7 @@ from stream_engine.state.published import Published
 from tests.support.facts import states
 from tests.support.reported import answers, held, names, published
 
-ALWAYS = set(SECTIONS) - {"workers", "dendrogram", "differences", "dimensions"}
+ALWAYS = set(SECTIONS) - {"workers", "dendrogram", "differences", "dimensions", "alignment"}
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +31,8 @@ def sections(state, **more):
 
 def test_a_study_has_every_section_and_its_own_numbers(study):
     made = sections(study, workers=True)
-    assert list(made) == [name for name in SECTIONS if name != "dimensions"]  # tests/refits/test_dimensions.py has it
+    of_refits = ("dimensions", "alignment")  # tests/refits has them
+    assert list(made) == [name for name in SECTIONS if name not in of_refits]
     assert "3,000 events" in made["read"].says and "24 objects" in made["read"].says
     best = table(study)[0]
     assert f"{100 * best['accuracy']:.1f} %" in made["models"].says
