@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from stream_engine.clustering import borders, clearness, position_fits
-from stream_engine.clustering.clearness import Candidates, Surface
+from stream_engine.clustering.clearness import Candidates
 from stream_engine.clustering.position_errors import design_effect, position_errors
 from stream_engine.clustering.position_fits import Fit, Fits
 from stream_engine.clustering.replication import replication
@@ -151,13 +151,13 @@ def grade_clusters(answers: Answers, points: np.ndarray | None = None, tied: int
         return _unknown(answers, "no positions", best.points.shape[1])
     gain, error = _over_chance(fits)
     compared = fits.candidates()
-    found = _judged(compared, clearness.surface(fits.table))
+    found = _judged(compared, fits)
     if gain < CHANCE * error:
         return _unknown(answers, "chance", best.points.shape[1])._replace(precision=best.precision)
     tied_to = None
     if tied is not None and fits.table == clearness.POSITIONS and 0 < tied < best.points.shape[1]:
         fewer = position_fits.given(about, best.points[:, :tied])
-        other = _judged(fewer.candidates(), clearness.surface(fewer.table))
+        other = _judged(fewer.candidates(), fewer)
         if GRADES.index(other.grade) < GRADES.index(found.grade):
             found, tied_to, fits, best = other, tied, fewer, fewer.best
     labels = _partition(best, found.k)
@@ -203,12 +203,16 @@ class _Judged(NamedTuple):
     tested: CandidateGroups
 
 
-def _judged(compared: Sequence[Candidates], continua: Surface, tests: int = 1) -> _Judged:
-    """Of the clearest groups in some fits; `tests`: how many such questions are asked at once."""
+def _judged(compared: Sequence[Candidates], fits: Fits | None = None, tests: int = 1) -> _Judged:
+    """Of the clearest groups in some fits, or in a part of the positions; `tests`: how many such questions are asked at
+    once."""
+    anew = fits is not None and fits.table == clearness.FITS
+    continua = clearness.surface(clearness.FITS if anew else clearness.POSITIONS)
     gains = clearness.gains(compared, continua)
     at, terms = int(gains.argmax()), clearness.terms_of_study(compared)
     share = clearness.clearer_than(float(gains[at]), terms, continua)
-    limit = clearness.detection_limit(terms, continua)
+    answers = int(fits.questions.answers) if fits is not None and anew else 0
+    limit = clearness.detection_limit(clearness.terms_of_power(compared, answers), continua)
     if 1 - share < (1 - CLEARLY) / tests:
         grade = CLEARLY_SEPARATED
     elif 1 - share < (1 - CLEAR) / tests:
@@ -267,7 +271,7 @@ def _subgroups(best: Fit, labels: np.ndarray, asked: np.ndarray, m: int) -> tupl
         points = best.points[inside]
         precise = clearness.precision(points, best.errors.variance[inside])
         compared = [clearness.candidates(points, precise)]
-        found = _judged(compared, clearness.surface(clearness.POSITIONS), tests=len(large))
+        found = _judged(compared, tests=len(large))
         everywhere = np.full(m, -1, np.int32)
         everywhere[asked[inside]] = compared[0].labels[found.k - 2]
         made.append(Subgroup(group, found.k, found.grade, everywhere))

@@ -73,6 +73,7 @@ class Trial(NamedTuple):
     gap: float
     n: int
     compared: tuple[clearness.Candidates, ...]  # without their labels but the first
+    answers: int = 0  # 0: given positions
 
 
 def continuum(rng: np.random.Generator, shape: str, model: str) -> Trial:
@@ -118,7 +119,7 @@ def _log_uniform(rng: np.random.Generator, limits: tuple[float, float]) -> float
 
 def _fitted(kind: str, gap: float, rng, points: np.ndarray, count: int, model: str, correct: float) -> Trial:
     fits = position_fits.fitted(scenarios.answers_about(rng, points, count, model, correct))
-    return _trial(kind, gap, fits.candidates())
+    return _trial(kind, gap, fits.candidates(), int(fits.questions.answers))
 
 
 def _given(kind: str, gap: float, rng, points: np.ndarray, d: int, error: float) -> Trial:
@@ -130,9 +131,9 @@ def _given(kind: str, gap: float, rng, points: np.ndarray, d: int, error: float)
     return _trial(kind, gap, [clearness.candidates(wide + rng.normal(size=(n, d)) * np.sqrt(size / d), 1 - error)])
 
 
-def _trial(kind: str, gap: float, compared: list[clearness.Candidates]) -> Trial:
+def _trial(kind: str, gap: float, compared: list[clearness.Candidates], answers: int = 0) -> Trial:
     n = len(compared[0].labels[0])
-    return Trial(kind, gap, n, tuple(each._replace(labels=each.labels[:1]) for each in compared))
+    return Trial(kind, gap, n, tuple(each._replace(labels=each.labels[:1]) for each in compared), answers)
 
 
 def trials(of: str) -> Iterator[tuple[tuple, Callable[[np.random.Generator], Trial]]]:
@@ -207,7 +208,8 @@ def table_of(made: list[Trial]) -> dict[str, list]:
     limit_of_any = max(limit, *of_shapes.values())
     quantiles[np.array(LEVELS) >= 0.5] += limit_of_any - limit
     gap = np.log([max(each.gap, 1.0) for each in made])
-    power = _power(np.column_stack([gap, own])[~null], standard[~null] > limit_of_any)
+    seen = np.stack([clearness.terms_of_power(each.compared, each.answers) for each in made])
+    power = _power(np.column_stack([gap, seen])[~null], standard[~null] > limit_of_any)
     print(f"{null.sum()} continua, {(~null).sum()} with groups; limit {limit:.2f}, of any shape {limit_of_any:.2f}")
     print("  above the limit of all: ", _shares(kinds[null], standard[null] > limit))
     print("  above the limit of any: ", _shares(kinds[null], standard[null] > limit_of_any))
@@ -235,20 +237,13 @@ def _log_deviation(x: np.ndarray, rest: np.ndarray, root: np.ndarray) -> np.ndar
 
 
 def _power(x: np.ndarray, yes: np.ndarray) -> np.ndarray:
-    """Logistic regression on the log of the distance and the terms of a study, without their product. Errors are a
-    share of a variance that grows with the distance: if they seem to help, they are left out."""
+    """Logistic regression."""
     from scipy.optimize import minimize
 
     def cost(w: np.ndarray) -> float:
-        return float(np.logaddexp(0, np.where(yes, -1, 1) * (x[:, used] @ w)).sum() + RIDGE * (w**2).sum())
+        return float(np.logaddexp(0, np.where(yes, -1, 1) * (x @ w)).sum() + RIDGE * (w**2).sum())
 
-    out = np.zeros(x.shape[1])
-    for used in ([0, 1, 2, 3, 5], [0, 1, 2, 5]):
-        out[:] = 0.0
-        out[used] = minimize(cost, np.zeros(len(used))).x
-        if out[3] <= 0:
-            break
-    return out
+    return minimize(cost, np.zeros(x.shape[1])).x
 
 
 def main(arguments: list[str]) -> int:

