@@ -118,7 +118,7 @@ def _log_uniform(rng: np.random.Generator, limits: tuple[float, float]) -> float
 
 
 def _fitted(kind: str, gap: float, rng, points: np.ndarray, count: int, model: str, correct: float) -> Trial:
-    fits = position_fits.fitted(scenarios.answers_about(rng, points, count, model, correct))
+    fits = position_fits.fitted(scenarios.answers_about(rng, points, count, model, correct).questions())
     return _trial(kind, gap, fits.candidates(), int(fits.questions.answers))
 
 
