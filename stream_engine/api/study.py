@@ -316,7 +316,7 @@ class Study:
         -------
         data frame, shape (n_objects, ...)
             Columns object and cluster (counted from 1, the largest first; missing: none). Without k, also stability
-            (the share of halves of the responses that assign the object to this group), second (the next most frequent
+            (the share of replicates that assign the object to this group), second (the next most frequent
             group), between (whether it is between groups, by its stability), subgroup (if its group splits again), and
             the grade, the same in every row: "clearly separated", "separated", "not separable" (the groups are then
             parts), or "cannot tell".

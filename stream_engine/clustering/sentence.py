@@ -15,7 +15,7 @@ CLEARLY_SEPARATED, SEPARATED = "clearly separated", "separated"
 NOT_SEPARABLE, CANNOT_TELL = "not separable", "cannot tell"
 GRADES = (CANNOT_TELL, NOT_SEPARABLE, SEPARATED, CLEARLY_SEPARATED)
 LEAST = 8  # objects
-CHANCE, UNCONNECTED = "chance", "unconnected"  # reasons that readers may add
+CHANCE, UNCONNECTED, ALIKE = "chance", "unconnected", "no positions"  # reasons
 SAME, SIMILAR = 0.9, 0.65  # adjusted Rand index
 NUMBERS = ["no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
 
@@ -128,7 +128,7 @@ def _why(report: Mapping[str, Any]) -> str:
         return "the answers cannot be distinguished from random answers"
     if reason == UNCONNECTED:
         return "some objects were never compared with the others, directly or through others"
-    if reason == "no positions":
+    if reason == ALIKE:
         return "the answers do not distinguish the objects, which are all alike"
     if limit:
         return f"with {answers:,} answers about {objects:,} objects, only groups {limit} apart would be detected"

@@ -255,7 +255,10 @@ _CLUSTERS: Arrays = {
     ),
     "k": figure("number of groups; 0 means none"),
     "stability": array(
-        "n", "f", "share of halves of the responses that assign the object to its group", within="clusters"
+        "n",
+        "f",
+        "share of replicates, positions moved by their standard errors, that assign the object to its group",
+        within="clusters",
     ),
     "second": _label("second most frequent group of each object; -1 means none", "clusters"),
     "subgroup": _label("part of its group that an object is in, if the group splits again; -1 means none", "clusters"),
@@ -425,7 +428,7 @@ TABLES: Mapping[str, Columns] = {
             "group (refit `clusters`, or else `sdp_clustering`), from 1, the largest first; empty if none", "i"
         ),
         "cluster_label": number("the same group by its value in `labels` of the export `clusters`", "i"),
-        "stability": number("share of halves of the responses that assign it to its group"),
+        "stability": number("share of replicates that assign it to its group"),
         "x": number("coordinate on the first axis of the map (refit `embedding`); empty if it has no answers"),
         "y": number("coordinate on the second axis"),
         "z": number("coordinate on the third axis"),
@@ -455,7 +458,7 @@ TABLES: Mapping[str, Columns] = {
         "object": OBJECT,
         "cluster": number("group, from 1, the largest first; -1 means in none", "i"),
         "cluster_label": number("the same group by its value in `labels`", "i"),
-        "stability": number("share of halves of the responses that assign it to its group; below .9: between groups"),
+        "stability": number("share of replicates that assign it to its group; below .9: between groups"),
         "second": number("second most frequent group; -1 means none", "i"),
         "between": number("whether it lies between groups", "b"),
         "subgroup": number("part of its group, from 1, if the group splits again; -1 means none", "i"),

@@ -1,9 +1,9 @@
 """Are there clusters, and how many? One graded answer (`clustering.graded`; docs/design/clustering.md).
 
-It is about the map: its positions and their number of dimensions are those of the embedding of the same snapshot,
-which a run, the command `refit` and a study fit first (`refits.NEEDED`). No step draws at random, and the embedding's
-setting does not depend on the seed, so that the answer does not either. Labels keep their meaning from one snapshot to
-the next.
+Of many different questions, the positions are those of the embedding of the same snapshot, which a run, the command
+`refit` and a study fit first (`refits.NEEDED`); of fewer, objects are embedded anew (`clustering.graded.FITTED`). No
+step draws at random, and the embedding's setting does not depend on the seed, so that the answer does not either.
+Labels keep their meaning from one snapshot to the next.
 """
 
 from typing import Any
@@ -14,9 +14,10 @@ from threadpoolctl import threadpool_limits
 
 from stream_engine.clustering import BETWEEN, stability
 from stream_engine.clustering.graded import ClusterAnswer, grade_clusters
-from stream_engine.clustering.sentence import UNCONNECTED, are_separated, sentence
+from stream_engine.clustering.sentence import ALIKE, LEAST, UNCONNECTED, are_separated, sentence
 from stream_engine.embedding.evidence import evidence
 from stream_engine.embedding.held_out import Answers
+from stream_engine.embedding.questions import of_rows
 from stream_engine.evaluation.connection import components
 from stream_engine.exports.object_places import numbers
 from stream_engine.refits import CannotRefit, Progress, embedding, next_step, no_progress
@@ -62,8 +63,8 @@ def refit(
     Returns
     -------
     Artifact
-        Arrays: `labels` (n,) int32, -1 without a group; `k`, 0 without groups; `stability` (n,), the share of halves
-        of the responses that assign an object to its group, `second` (n,) int32, the next most frequent group (-1:
+        Arrays: `labels` (n,) int32, -1 without a group; `k`, 0 without groups; `stability` (n,), the share of
+        replicates that assign an object to its group, `second` (n,) int32, the next most frequent group (-1:
         none); `subgroup` (n,) int32 within a group that splits again, -1 elsewhere; `clearer_than`, the share of
         continua whose groups are less clear; `detection_limit`, the smallest separation that would be detected, in
         standard deviations within groups; `replication` (3,), the expected adjusted Rand index and its interval;
@@ -88,8 +89,11 @@ def refit(
         ids = ids[ids < len(needed.arrays["X"])]
         answers = _among(answers, ids)
         sets = components(snapshot)
+        d = needed.arrays["X"].shape[1]
         if sets is not None and sets.max(initial=0) > 0:
-            made = _unconnected(answers, needed.arrays["X"].shape[1])
+            made = _unknown(answers, UNCONNECTED, d)
+        elif len(ids) >= LEAST and _cancel(answers):
+            made = _unknown(answers, ALIKE, d)
         else:
             tied = figure(needed.report, "dimensions_tied")
             points = np.asarray(needed.arrays["X"][ids], np.float64)
@@ -112,13 +116,19 @@ def _among(answers: Answers, ids: np.ndarray) -> Answers:
     return answers.of((rows >= 0).all(axis=1))._replace(rows=rows[(rows >= 0).all(axis=1)], n_objects=len(ids))
 
 
-def _unconnected(answers: Answers, d: int) -> ClusterAnswer:
-    """No answer: distances between sets that were never compared mean nothing."""
+def _cancel(answers: Answers) -> bool:
+    """Whether every question was answered as often each way: then all objects are alike."""
+    asked = of_rows(answers.rows, answers.n_objects, answers.times)
+    return bool((asked.near == asked.far).all())
+
+
+def _unknown(answers: Answers, reason: str, d: int) -> ClusterAnswer:
+    """No groups, and why."""
     nothing = grade_clusters(answers.of(np.zeros(len(answers.rows), bool))._replace(n_objects=0), np.empty((0, d)))
     m = answers.n_objects
     nobody = np.full(m, -1, np.int32)
     return nothing._replace(
-        reason=UNCONNECTED, labels=nobody, second=nobody, stability=np.zeros(m), answers=int(answers.times.sum())
+        reason=reason, labels=nobody, second=nobody, stability=np.zeros(m), answers=int(answers.times.sum())
     )
 
 

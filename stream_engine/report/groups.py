@@ -19,13 +19,14 @@ from stream_engine.state.artifact import Artifact, figure
 
 TITLE = "Clusters"
 STABILITY = (
-    "Stability: share of halves of the responses in which an object is assigned to its group; objects below .9 lie "
-    "between groups. High stability means that there are enough responses to locate the borders, not that there are "
+    "Stability: share of replicates, positions moved by their standard errors, in which an object is assigned to its "
+    "group; objects below .9 lie between groups. High stability means that there are enough responses to locate the borders, not that there are "
     "gaps: the parts of a continuum can be stable, too."
 )
 CLEARNESS = (
-    "Clearness of each number of groups: larger means emptier borders between groups, and less variance within them "
-    "than more or fewer groups leave. The number with the clearest groups is the one that is reported."
+    "Clearness of each number of groups: by how many standard deviations the borders between groups are emptier, and "
+    "the variance within them smaller than more or fewer groups leave, than in continua. The number with the clearest "
+    "groups is reported."
 )
 CRITERION = (
     "SPUR objective (higher is better, at most 1): how close the relaxed solution is to a partition. It compares "

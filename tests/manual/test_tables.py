@@ -9,6 +9,7 @@ import pytest
 
 from deploy.manual import DOCS
 from deploy.manual import PAGES as MADE
+from tests.benchmarks.__main__ import COMMANDS
 from tests.conftest import ROOT
 from tests.support.named_commands import NotTaken, check, named, of_verbs, options
 from tests.support.tables import sections
@@ -54,3 +55,11 @@ def test_every_section_of_measurements_says_what_makes_its_figures():
     for heading, text in sections(MEASUREMENTS):
         if re.search(r"\d", text.removeprefix(f"# {heading}")) and heading not in {"Measurements", *DECIDED}:
             assert list(named(text)), heading
+
+
+def test_every_benchmark_that_is_kept_has_its_figures_and_every_table_says_whether_its_program_is():
+    kept = "\n".join(text for heading, text in sections(MEASUREMENTS) if heading not in DECIDED)
+    commands = list(named(kept))
+    for word in COMMANDS:
+        assert any(re.match(rf"(\S+=\S+ )*python -m tests\.benchmarks[. ]{word}\b", each) for each in commands), word
+    assert dict(sections(MEASUREMENTS))[DECIDED[0]].count("not the programs") == 1
