@@ -34,8 +34,8 @@ def test_the_demo_ends_with_a_page_that_is_true(tmp_path, monkeypatch):
     assert named > 2 * majority
     assert float(re.search(r"(\d\.\d+)", page)[1]) > 0.3
     published = Store(tmp_path / "demo").published()
-    clusters, best = published.artifacts["sdp_clustering"].report, published.artifacts["classify"].report["model"]
-    assert f"clusters        {clusters['note']};" in page and f' "{best}" (' in page
+    clusters, best = published.artifacts["clusters"].report, published.artifacts["classify"].report["model"]
+    assert f"clusters        {clusters['note']}" in page and f' "{best}" (' in page
     assert re.search(r"^run +[\d,]+ events .*events.jsonl.* 4 \w+ \(.*embedding", page, re.M)
     assert re.search(r"\.html.*browser\n*$", page)
     shown = held((tmp_path / "demo" / "report.html").read_text())
