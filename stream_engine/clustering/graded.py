@@ -128,7 +128,7 @@ def grade_clusters(answers: Answers, points: np.ndarray | None = None, tied: int
     -----
     For k groups with centres c, log crowding of the borders and the elbow of the share of variance within (`borders`),
     each standardised with its mean and deviation in continua, are added; the largest gain over 2 to n / 3 groups (at
-    most 100) is compared with that of continua (`clearness`). Above 99 % of them the groups are "clearly separated",
+    most 40) is compared with that of continua (`clearness`). Above 99 % of them the groups are "clearly separated",
     above 95 % "separated". "Cannot tell" is said below where groups 12 standard deviations apart would be missed more
     often than one time in five.
 

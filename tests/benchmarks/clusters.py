@@ -27,7 +27,7 @@ from stream_engine.embedding.held_out import Answers
 from tests.benchmarks.rows import row, timed
 from tests.support import cluster_scenarios as scenarios
 
-SEED = 20_261_128
+SEED = 20_261_129
 CONTINUA = 5  # of every shape and model
 STANDARD, GAPS, AN_OBJECT, MOST_GROUPS = 30, (3.0, 4.0, 5.0, 6.0, 8.0, 12.0), 83, 8
 ALL_SIZES = 120
