@@ -26,7 +26,7 @@ from stream_engine.clustering import borders
 TABLE = "clearness.json"
 FITS, POSITIONS = "fits", "positions"  # what a table is for: the mean over fits in few dimensions, or given positions
 SMALLEST = 3  # objects an average group has at least
-MOST_GROUPS = 100
+MOST_GROUPS = 40  # as in the table
 LEAST_ERROR, LARGEST_ERROR = 1e-3, 0.6  # of the positions, where the table is flat
 MOST_OBJECTS, MOST_DIMENSIONS = 1000, 20  # likewise
 TEMPERATURE = 10.0  # nats

@@ -18,7 +18,7 @@ from stream_engine.clustering.position_fits import Fit, Fits
 from stream_engine.clustering.replication import replication
 from stream_engine.clustering.sentence import CANNOT_TELL, CLEARLY_SEPARATED, GRADES, LEAST, NOT_SEPARABLE, SEPARATED
 from stream_engine.embedding.held_out import Answers
-from stream_engine.embedding.questions import Questions, asked_about, of_rows
+from stream_engine.embedding.questions import Questions
 
 CLEARLY, CLEAR = 0.99, 0.95  # shares of continua
 EXAMINED_AGAIN = 12  # objects of a group at least, for groups within it
@@ -128,7 +128,7 @@ def grade_clusters(answers: Answers, points: np.ndarray | None = None, tied: int
     -----
     For k groups with centres c, log crowding of the borders and the elbow of the share of variance within (`borders`),
     each standardised with its mean and deviation in continua, are added; the largest gain over 2 to n / 3 groups (at
-    most 100) is compared with that of continua (`clearness`). Above 99 % of them the groups are "clearly separated",
+    most 40) is compared with that of continua (`clearness`). Above 99 % of them the groups are "clearly separated",
     above 95 % "separated". "Cannot tell" is said below where groups 12 standard deviations apart would be missed more
     often than one time in five.
 
@@ -139,12 +139,14 @@ def grade_clusters(answers: Answers, points: np.ndarray | None = None, tied: int
     Ward (1963); Gabriel & Sokal (1969); Silverman (1981), for gaps as evidence of groups; Pregibon (1981), for fits
     without one answer. The design is measured in docs/measurements.md, "Cluster grades".
     """
-    asked = np.flatnonzero(asked_about(of_rows(answers.rows, answers.n_objects)))
+    asked = np.flatnonzero(np.bincount(answers.rows.ravel(), minlength=answers.n_objects))
     if len(asked) < LEAST:
         return _unknown(answers, "few objects", 0)
     about = _renumbered(answers, asked)
     own = None if points is None else points[asked]
-    fits = _fits(about, own)
+    questions = about.questions()
+    anew = own is None or len(questions.rows) <= FITTED
+    fits = position_fits.fitted(questions) if anew else position_fits.given(questions, own)
     flat = fits.best.points.shape[1] == 1 or (own is not None and own.shape[1] == 1)
     best = fits.best
     if not (best.points.var(axis=0).sum() > SAME):
@@ -156,7 +158,7 @@ def grade_clusters(answers: Answers, points: np.ndarray | None = None, tied: int
         return _unknown(answers, "chance", best.points.shape[1])._replace(precision=best.precision)
     tied_to = None
     if tied is not None and fits.table == clearness.POSITIONS and 0 < tied < best.points.shape[1]:
-        fewer = position_fits.given(about, best.points[:, :tied])
+        fewer = position_fits.given(questions, best.points[:, :tied])
         other = _judged(fewer.candidates(), fewer)
         if GRADES.index(other.grade) < GRADES.index(found.grade):
             found, tied_to, fits, best = other, tied, fewer, fewer.best
@@ -221,13 +223,6 @@ def _judged(compared: Sequence[Candidates], fits: Fits | None = None, tests: int
         grade = NOT_SEPARABLE if limit <= VISIBLE else CANNOT_TELL
     ks = compared[0].k
     return _Judged(grade, int(ks[at]), share, limit, CandidateGroups(ks, gains))
-
-
-def _fits(answers: Answers, points: np.ndarray | None) -> Fits:
-    """New ones where that is cheap."""
-    if points is None or len(answers.questions().rows) <= FITTED:
-        return position_fits.fitted(answers)
-    return position_fits.given(answers, points)
 
 
 def _partition(best: Fit, k: int) -> np.ndarray:

@@ -30,6 +30,7 @@ SEED = 48
 REPEATS = {clearness.FITS: 14, clearness.POSITIONS: 80}  # of every shape (and of every model, for fits)
 OBJECTS, ANSWERS, CORRECT = (12, 120), (20, 200), (0.78, 0.95)
 MOST_ANSWERS = 12_000
+LARGE, OF_LARGE = (120, 300), 2  # objects of more studies of every shape and model, and how many
 GIVEN_OBJECTS, ERROR = (12, 500), (1e-3, 0.4)
 GIVEN_DIMENSIONS = (1, 2, 3, 5, 8, 12, 20)
 A_GROUP = 8  # objects an average group has at least, for the power
@@ -76,8 +77,8 @@ class Trial(NamedTuple):
     answers: int = 0  # 0: given positions
 
 
-def continuum(rng: np.random.Generator, shape: str, model: str) -> Trial:
-    n, count, correct = _size(rng)
+def continuum(rng: np.random.Generator, shape: str, model: str, objects: tuple[int, int] = OBJECTS) -> Trial:
+    n, count, correct = _size(rng, objects)
     return _fitted(shape, 0.0, rng, scenarios.CONTINUA[shape](rng, n), count, model, correct)
 
 
@@ -104,8 +105,8 @@ def given_groups(rng: np.random.Generator, gap: float) -> Trial:
     return _given("", gap, rng, points, d, error)
 
 
-def _size(rng: np.random.Generator) -> tuple[int, int, float]:
-    n = int(_log_uniform(rng, OBJECTS))
+def _size(rng: np.random.Generator, objects: tuple[int, int] = OBJECTS) -> tuple[int, int, float]:
+    n = int(_log_uniform(rng, objects))
     return n, int(min(n * _log_uniform(rng, ANSWERS), MOST_ANSWERS)), float(rng.uniform(*CORRECT))
 
 
@@ -118,7 +119,7 @@ def _log_uniform(rng: np.random.Generator, limits: tuple[float, float]) -> float
 
 
 def _fitted(kind: str, gap: float, rng, points: np.ndarray, count: int, model: str, correct: float) -> Trial:
-    fits = position_fits.fitted(scenarios.answers_about(rng, points, count, model, correct))
+    fits = position_fits.fitted(scenarios.answers_about(rng, points, count, model, correct).questions())
     return _trial(kind, gap, fits.candidates(), int(fits.questions.answers))
 
 
@@ -146,6 +147,9 @@ def trials(of: str) -> Iterator[tuple[tuple, Callable[[np.random.Generator], Tri
                     make = given_continuum if of == clearness.POSITIONS else continuum
                     more = (shape,) if of == clearness.POSITIONS else (shape, model)
                     yield (0, number, at, repeat), lambda rng, make=make, more=more: make(rng, *more)
+                if repeat < OF_LARGE and of == clearness.FITS:
+                    more = (shape, model, LARGE)
+                    yield (2, number, at, repeat), lambda rng, more=more: continuum(rng, *more)
         for number, gap in enumerate(GAPS):
             if repeat < GROUPS[of]:
                 make = given_groups if of == clearness.POSITIONS else grouped
