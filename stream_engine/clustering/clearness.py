@@ -26,7 +26,7 @@ from stream_engine.clustering import borders
 TABLE = "clearness.json"
 FITS, POSITIONS = "fits", "positions"  # what a table is for: the mean over fits in few dimensions, or given positions
 SMALLEST = 3  # objects an average group has at least
-MOST_GROUPS = 100
+MOST_GROUPS = 40  # as in the table
 LEAST_ERROR, LARGEST_ERROR = 1e-3, 0.6  # of the positions, where the table is flat
 MOST_OBJECTS, MOST_DIMENSIONS = 1000, 20  # likewise
 TEMPERATURE = 10.0  # nats
@@ -126,11 +126,18 @@ def clearer_than(largest: float, terms: np.ndarray, continua: Surface) -> float:
 
 
 def detection_limit(terms: np.ndarray, continua: Surface) -> float:
-    """The distance of nearest centres, in standard deviations within groups, with which groups are separated with
-    probability `POWER`."""
+    """The distance of nearest centres, in standard deviations within groups of eight and more objects on average, with
+    which groups are separated with probability `POWER`; `terms` are `terms_of_power`."""
     slope, *others = continua.power
     odds = np.log(POWER / (1 - POWER))
     return float(np.exp((odds - terms @ np.array(others)) / slope))
+
+
+def terms_of_power(compared: Sequence[Candidates], answers: int) -> np.ndarray:
+    """(3,) of the regression of what is detected: one, objects, and answers an object; errors of given positions
+    (answers 0), since those of fits are a share of a variance that grows with the distance of groups."""
+    _, size, error, _, _ = terms_of_study(compared)
+    return np.array([1.0, size, np.log(answers / len(compared[0].labels[0])) if answers else error])
 
 
 def terms_of_study(compared: Sequence[Candidates]) -> np.ndarray:

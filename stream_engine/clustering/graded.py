@@ -12,13 +12,13 @@ from typing import NamedTuple
 import numpy as np
 
 from stream_engine.clustering import borders, clearness, position_fits
-from stream_engine.clustering.clearness import Candidates, Surface
+from stream_engine.clustering.clearness import Candidates
 from stream_engine.clustering.position_errors import design_effect, position_errors
 from stream_engine.clustering.position_fits import Fit, Fits
 from stream_engine.clustering.replication import replication
 from stream_engine.clustering.sentence import CANNOT_TELL, CLEARLY_SEPARATED, GRADES, LEAST, NOT_SEPARABLE, SEPARATED
 from stream_engine.embedding.held_out import Answers
-from stream_engine.embedding.questions import Questions, asked_about, of_rows
+from stream_engine.embedding.questions import Questions
 
 CLEARLY, CLEAR = 0.99, 0.95  # shares of continua
 EXAMINED_AGAIN = 12  # objects of a group at least, for groups within it
@@ -128,7 +128,7 @@ def grade_clusters(answers: Answers, points: np.ndarray | None = None, tied: int
     -----
     For k groups with centres c, log crowding of the borders and the elbow of the share of variance within (`borders`),
     each standardised with its mean and deviation in continua, are added; the largest gain over 2 to n / 3 groups (at
-    most 100) is compared with that of continua (`clearness`). Above 99 % of them the groups are "clearly separated",
+    most 40) is compared with that of continua (`clearness`). Above 99 % of them the groups are "clearly separated",
     above 95 % "separated". "Cannot tell" is said below where groups 12 standard deviations apart would be missed more
     often than one time in five.
 
@@ -139,25 +139,27 @@ def grade_clusters(answers: Answers, points: np.ndarray | None = None, tied: int
     Ward (1963); Gabriel & Sokal (1969); Silverman (1981), for gaps as evidence of groups; Pregibon (1981), for fits
     without one answer. The design is measured in docs/measurements.md, "Cluster grades".
     """
-    asked = np.flatnonzero(asked_about(of_rows(answers.rows, answers.n_objects)))
+    asked = np.flatnonzero(np.bincount(answers.rows.ravel(), minlength=answers.n_objects))
     if len(asked) < LEAST:
         return _unknown(answers, "few objects", 0)
     about = _renumbered(answers, asked)
     own = None if points is None else points[asked]
-    fits = _fits(about, own)
+    questions = about.questions()
+    anew = own is None or len(questions.rows) <= FITTED
+    fits = position_fits.fitted(questions) if anew else position_fits.given(questions, own)
     flat = fits.best.points.shape[1] == 1 or (own is not None and own.shape[1] == 1)
     best = fits.best
     if not (best.points.var(axis=0).sum() > SAME):
         return _unknown(answers, "no positions", best.points.shape[1])
     gain, error = _over_chance(fits)
     compared = fits.candidates()
-    found = _judged(compared, clearness.surface(fits.table))
+    found = _judged(compared, fits)
     if gain < CHANCE * error:
         return _unknown(answers, "chance", best.points.shape[1])._replace(precision=best.precision)
     tied_to = None
     if tied is not None and fits.table == clearness.POSITIONS and 0 < tied < best.points.shape[1]:
-        fewer = position_fits.given(about, best.points[:, :tied])
-        other = _judged(fewer.candidates(), clearness.surface(fewer.table))
+        fewer = position_fits.given(questions, best.points[:, :tied])
+        other = _judged(fewer.candidates(), fewer)
         if GRADES.index(other.grade) < GRADES.index(found.grade):
             found, tied_to, fits, best = other, tied, fewer, fewer.best
     labels = _partition(best, found.k)
@@ -203,12 +205,16 @@ class _Judged(NamedTuple):
     tested: CandidateGroups
 
 
-def _judged(compared: Sequence[Candidates], continua: Surface, tests: int = 1) -> _Judged:
-    """Of the clearest groups in some fits; `tests`: how many such questions are asked at once."""
+def _judged(compared: Sequence[Candidates], fits: Fits | None = None, tests: int = 1) -> _Judged:
+    """Of the clearest groups in some fits, or in a part of the positions; `tests`: how many such questions are asked at
+    once."""
+    anew = fits is not None and fits.table == clearness.FITS
+    continua = clearness.surface(clearness.FITS if anew else clearness.POSITIONS)
     gains = clearness.gains(compared, continua)
     at, terms = int(gains.argmax()), clearness.terms_of_study(compared)
     share = clearness.clearer_than(float(gains[at]), terms, continua)
-    limit = clearness.detection_limit(terms, continua)
+    answers = int(fits.questions.answers) if fits is not None and anew else 0
+    limit = clearness.detection_limit(clearness.terms_of_power(compared, answers), continua)
     if 1 - share < (1 - CLEARLY) / tests:
         grade = CLEARLY_SEPARATED
     elif 1 - share < (1 - CLEAR) / tests:
@@ -217,13 +223,6 @@ def _judged(compared: Sequence[Candidates], continua: Surface, tests: int = 1) -
         grade = NOT_SEPARABLE if limit <= VISIBLE else CANNOT_TELL
     ks = compared[0].k
     return _Judged(grade, int(ks[at]), share, limit, CandidateGroups(ks, gains))
-
-
-def _fits(answers: Answers, points: np.ndarray | None) -> Fits:
-    """New ones where that is cheap."""
-    if points is None or len(answers.questions().rows) <= FITTED:
-        return position_fits.fitted(answers)
-    return position_fits.given(answers, points)
 
 
 def _partition(best: Fit, k: int) -> np.ndarray:
@@ -267,7 +266,7 @@ def _subgroups(best: Fit, labels: np.ndarray, asked: np.ndarray, m: int) -> tupl
         points = best.points[inside]
         precise = clearness.precision(points, best.errors.variance[inside])
         compared = [clearness.candidates(points, precise)]
-        found = _judged(compared, clearness.surface(clearness.POSITIONS), tests=len(large))
+        found = _judged(compared, tests=len(large))
         everywhere = np.full(m, -1, np.int32)
         everywhere[asked[inside]] = compared[0].labels[found.k - 2]
         made.append(Subgroup(group, found.k, found.grade, everywhere))

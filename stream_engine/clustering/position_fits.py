@@ -17,7 +17,6 @@ from stream_engine.clustering import clearness
 from stream_engine.clustering.position_errors import PositionErrors, position_errors
 from stream_engine.embedding.fit import Embedding, fit
 from stream_engine.embedding.gradient import loss_of
-from stream_engine.embedding.held_out import Answers
 from stream_engine.embedding.lapse_prior import LEAST, MOST
 from stream_engine.embedding.questions import Questions
 
@@ -54,9 +53,8 @@ class Fits(NamedTuple):
         return [clearness.candidates(each.points, each.precision, -each.log_loss * answers) for each in self.compared]
 
 
-def fitted(answers: Answers) -> Fits:
+def fitted(questions: Questions) -> Fits:
     """Fits in few dimensions. Some 0.1 s for 4,000 answers about 48 objects; O(q) an iteration."""
-    questions = answers.questions()
     three = _better(questions, 3, ())
     two = _better(questions, 2, (three.points[:, :2],))
     three = _better(questions, 3, (two.points,), three)
@@ -74,9 +72,8 @@ def _better(questions: Questions, d: int, begin: Sequence[np.ndarray], known: Em
     return min([first, *others], key=lambda each: each.objective)
 
 
-def given(answers: Answers, points: np.ndarray) -> Fits:
+def given(questions: Questions, points: np.ndarray) -> Fits:
     """Positions that are known, with the scale and the one lapse rate that make the answers likeliest."""
-    questions = answers.questions()
     questions = questions._replace(worker=np.zeros_like(questions.worker), n_workers=1)
     loss = loss_of(questions)
 

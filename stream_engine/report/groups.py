@@ -20,8 +20,8 @@ from stream_engine.state.artifact import Artifact, figure
 TITLE = "Clusters"
 STABILITY = (
     "Stability: share of replicates, positions moved by their standard errors, in which an object is assigned to its "
-    "group; objects below .9 lie between groups. High stability means that there are enough responses to locate the borders, not that there are "
-    "gaps: the parts of a continuum can be stable, too."
+    "group; objects below .9 lie between groups. High stability means that there are enough responses to locate the "
+    "borders, not that there are gaps: the parts of a continuum can be stable, too."
 )
 CLEARNESS = (
     "Clearness of each number of groups: by how many standard deviations the borders between groups are emptier, and "

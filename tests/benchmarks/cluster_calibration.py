@@ -30,6 +30,7 @@ SEED = 48
 REPEATS = {clearness.FITS: 14, clearness.POSITIONS: 80}  # of every shape (and of every model, for fits)
 OBJECTS, ANSWERS, CORRECT = (12, 120), (20, 200), (0.78, 0.95)
 MOST_ANSWERS = 12_000
+LARGE, OF_LARGE = (120, 300), 2  # objects of more studies of every shape and model, and how many
 GIVEN_OBJECTS, ERROR = (12, 500), (1e-3, 0.4)
 GIVEN_DIMENSIONS = (1, 2, 3, 5, 8, 12, 20)
 A_GROUP = 8  # objects an average group has at least, for the power
@@ -73,10 +74,11 @@ class Trial(NamedTuple):
     gap: float
     n: int
     compared: tuple[clearness.Candidates, ...]  # without their labels but the first
+    answers: int = 0  # 0: given positions
 
 
-def continuum(rng: np.random.Generator, shape: str, model: str) -> Trial:
-    n, count, correct = _size(rng)
+def continuum(rng: np.random.Generator, shape: str, model: str, objects: tuple[int, int] = OBJECTS) -> Trial:
+    n, count, correct = _size(rng, objects)
     return _fitted(shape, 0.0, rng, scenarios.CONTINUA[shape](rng, n), count, model, correct)
 
 
@@ -103,8 +105,8 @@ def given_groups(rng: np.random.Generator, gap: float) -> Trial:
     return _given("", gap, rng, points, d, error)
 
 
-def _size(rng: np.random.Generator) -> tuple[int, int, float]:
-    n = int(_log_uniform(rng, OBJECTS))
+def _size(rng: np.random.Generator, objects: tuple[int, int] = OBJECTS) -> tuple[int, int, float]:
+    n = int(_log_uniform(rng, objects))
     return n, int(min(n * _log_uniform(rng, ANSWERS), MOST_ANSWERS)), float(rng.uniform(*CORRECT))
 
 
@@ -117,8 +119,8 @@ def _log_uniform(rng: np.random.Generator, limits: tuple[float, float]) -> float
 
 
 def _fitted(kind: str, gap: float, rng, points: np.ndarray, count: int, model: str, correct: float) -> Trial:
-    fits = position_fits.fitted(scenarios.answers_about(rng, points, count, model, correct))
-    return _trial(kind, gap, fits.candidates())
+    fits = position_fits.fitted(scenarios.answers_about(rng, points, count, model, correct).questions())
+    return _trial(kind, gap, fits.candidates(), int(fits.questions.answers))
 
 
 def _given(kind: str, gap: float, rng, points: np.ndarray, d: int, error: float) -> Trial:
@@ -130,9 +132,9 @@ def _given(kind: str, gap: float, rng, points: np.ndarray, d: int, error: float)
     return _trial(kind, gap, [clearness.candidates(wide + rng.normal(size=(n, d)) * np.sqrt(size / d), 1 - error)])
 
 
-def _trial(kind: str, gap: float, compared: list[clearness.Candidates]) -> Trial:
+def _trial(kind: str, gap: float, compared: list[clearness.Candidates], answers: int = 0) -> Trial:
     n = len(compared[0].labels[0])
-    return Trial(kind, gap, n, tuple(each._replace(labels=each.labels[:1]) for each in compared))
+    return Trial(kind, gap, n, tuple(each._replace(labels=each.labels[:1]) for each in compared), answers)
 
 
 def trials(of: str) -> Iterator[tuple[tuple, Callable[[np.random.Generator], Trial]]]:
@@ -145,6 +147,9 @@ def trials(of: str) -> Iterator[tuple[tuple, Callable[[np.random.Generator], Tri
                     make = given_continuum if of == clearness.POSITIONS else continuum
                     more = (shape,) if of == clearness.POSITIONS else (shape, model)
                     yield (0, number, at, repeat), lambda rng, make=make, more=more: make(rng, *more)
+                if repeat < OF_LARGE and of == clearness.FITS:
+                    more = (shape, model, LARGE)
+                    yield (2, number, at, repeat), lambda rng, more=more: continuum(rng, *more)
         for number, gap in enumerate(GAPS):
             if repeat < GROUPS[of]:
                 make = given_groups if of == clearness.POSITIONS else grouped
@@ -207,7 +212,8 @@ def table_of(made: list[Trial]) -> dict[str, list]:
     limit_of_any = max(limit, *of_shapes.values())
     quantiles[np.array(LEVELS) >= 0.5] += limit_of_any - limit
     gap = np.log([max(each.gap, 1.0) for each in made])
-    power = _power(np.column_stack([gap, own])[~null], standard[~null] > limit_of_any)
+    seen = np.stack([clearness.terms_of_power(each.compared, each.answers) for each in made])
+    power = _power(np.column_stack([gap, seen])[~null], standard[~null] > limit_of_any)
     print(f"{null.sum()} continua, {(~null).sum()} with groups; limit {limit:.2f}, of any shape {limit_of_any:.2f}")
     print("  above the limit of all: ", _shares(kinds[null], standard[null] > limit))
     print("  above the limit of any: ", _shares(kinds[null], standard[null] > limit_of_any))
@@ -235,20 +241,13 @@ def _log_deviation(x: np.ndarray, rest: np.ndarray, root: np.ndarray) -> np.ndar
 
 
 def _power(x: np.ndarray, yes: np.ndarray) -> np.ndarray:
-    """Logistic regression on the log of the distance and the terms of a study, without their product. Errors are a
-    share of a variance that grows with the distance: if they seem to help, they are left out."""
+    """Logistic regression."""
     from scipy.optimize import minimize
 
     def cost(w: np.ndarray) -> float:
-        return float(np.logaddexp(0, np.where(yes, -1, 1) * (x[:, used] @ w)).sum() + RIDGE * (w**2).sum())
+        return float(np.logaddexp(0, np.where(yes, -1, 1) * (x @ w)).sum() + RIDGE * (w**2).sum())
 
-    out = np.zeros(x.shape[1])
-    for used in ([0, 1, 2, 3, 5], [0, 1, 2, 5]):
-        out[:] = 0.0
-        out[used] = minimize(cost, np.zeros(len(used))).x
-        if out[3] <= 0:
-            break
-    return out
+    return minimize(cost, np.zeros(x.shape[1])).x
 
 
 def main(arguments: list[str]) -> int:

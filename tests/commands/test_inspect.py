@@ -11,7 +11,7 @@ from tests.support.reported import answers, state
 @pytest.fixture(scope="module")
 def fitted(tmp_path_factory):
     folder = tmp_path_factory.mktemp("inspect")
-    refits = ("--refit", "embedding", "--refit", "sdp_clustering")
+    refits = ("--refit", "embedding", "--refit", "clusters")
     return state(folder, [*answers(12, 600), {"anchor": "object 0", "near": "x", "far": "x"}], *refits)
 
 
@@ -39,7 +39,7 @@ def test_the_page_shows_every_finding_once_and_every_model(fitted, found):
 
 def test_json_has_the_summary_every_report_and_the_findings_with_their_figures(found):
     assert found["summary"]["events"] == 600 and found["summary"]["rejected"] == {"not_distinct": 1}
-    assert {"embedding", "sdp_clustering"} == set(found["artifacts"]) and found["workers"] == 10
+    assert {"embedding", "clusters"} == set(found["artifacts"]) and found["workers"] == 10
     accuracy = {each["what"]: each for each in found["findings"]["accuracy"]}["accuracy"]
     assert accuracy["figures"]["accuracy"] == max(row["accuracy"] for row in found["models"][:1])
 
@@ -48,9 +48,9 @@ def test_a_state_of_hardly_anything_says_what_is_missing(tmp_path):
     events = [{"anchor": "a", "near": "b", "far": "c"}]
     engine("run", jsonl(tmp_path / "e.jsonl", events), "--state", tmp_path / "s", "--no-refits")
     page = engine("inspect", "--state", tmp_path / "s").stdout
-    for kind in ("embedding", "sdp_clustering"):
+    for kind in ("embedding", "clusters"):
         assert f"stream-engine refit --state {tmp_path / 's'} {kind}" in page
     found = json.loads(engine("inspect", "--state", tmp_path / "s", "--json").stdout)
     assert found["models"] == [] and "models_left_out" not in found
     made = {each["what"] for some in found["findings"].values() for each in some}
-    assert made >= {"no_embedding", "no_sdp_clustering", "participants_unknown"} and "accuracy" not in made
+    assert made >= {"no_embedding", "no_clusters", "participants_unknown"} and "accuracy" not in made

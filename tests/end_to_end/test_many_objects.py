@@ -56,7 +56,7 @@ def test_the_most_evidence_comes_first(sparse):
         similarity_of_snapshot.subset_ids(snapshot, W, 1, ("x", "o1", "y"))
 
 
-@pytest.mark.parametrize("kind, params", [("spectral", {"k": 3}), ("sdp_clustering", {"k": 3, "stability": 0})])
+@pytest.mark.parametrize("kind, params", [("spectral", {"k": 3}), ("sdp_clustering", {"k": 3})])
 def test_the_rest_joins_the_nearest_cluster(kind, params):
     module, snapshot = refit_module(kind), world().snapshot()
     W = similarity_of_snapshot.similarity(snapshot, "adds3").W

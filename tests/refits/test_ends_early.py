@@ -24,7 +24,7 @@ def snapshot():
     return engine.snapshot()
 
 
-GIVEN = {"sdp_clustering": {"k": 3, "tol": 1e-9, "test": 0, "stability": 0}}
+GIVEN = {"sdp_clustering": {"k": 3, "tol": 1e-9}}
 
 
 @pytest.mark.parametrize("kind", sorted(ENDS_EARLY))
