@@ -145,8 +145,10 @@ def grade_clusters(answers: Answers, points: np.ndarray | None = None, tied: int
     about = _renumbered(answers, asked)
     own = None if points is None else points[asked]
     questions = about.questions()
-    anew = own is None or len(questions.rows) <= FITTED
-    fits = position_fits.fitted(questions) if anew else position_fits.given(questions, own)
+    if own is None or len(questions.rows) <= FITTED:
+        fits = position_fits.fitted(questions)
+    else:
+        fits = position_fits.given(questions, own)
     flat = fits.best.points.shape[1] == 1 or (own is not None and own.shape[1] == 1)
     best = fits.best
     if not (best.points.var(axis=0).sum() > SAME):
