@@ -17,6 +17,7 @@ from stream_engine.formats.answers import (
     is_answer,
     is_flags,
     is_textual,
+    named_share,
     shown_in,
 )
 from stream_engine.formats.event_fields import filter_of, place_of
@@ -307,6 +308,11 @@ def _of_kind(records: Records) -> str:
         return f"columns {names} hold objects, and no column an answer: this looks like a design"
     if answered and not groups:
         return f"column {answered[0].name} could be an answer, and no columns hold the objects that were shown"
+    if answered and named_share(answered[0], groups[0]) >= LEAST_FIT:
+        names, size = ", ".join(each.name for each in groups[0]), len(groups[0])
+        if size > 3:
+            return f"column {answered[0].name} names one of {size} objects ({names}): expected three, or an anchor"
+        return f"column {answered[0].name} names one of {names}, and no column what they were compared with"
     if answered:
         values = ", ".join(islice(sorted(answered[0].distinct), 5))
         names = ", ".join(each.name for each in groups[0])

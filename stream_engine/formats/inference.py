@@ -436,7 +436,10 @@ def _of_answer(records: Records, group: list[Column], answer: Answer) -> Iterato
             len(group),
         )
         why = f"{share:.0%} of the anchors are options of other questions; an anchor is never the answer"
-        yield Proposal("ranking" if "ranked" in fields else "pick", fields, answer, why, rank, "", sign < 0)
+        clear = sign or chosen or all(len(word) == 1 or word.isdecimal() for word in words) or "ranked" in fields
+        doubt = "" if clear else f"{answer.columns[0]} could name the object that is more similar, or less similar"
+        for farther in (sign < 0,) if clear else (False, True):
+            yield Proposal("ranking" if "ranked" in fields else "pick", fields, answer, why, rank, doubt, farther)
     if not anchors and size == 3 and not (several and answer.by != "flag"):
         rank = (4, several, chosen or sign != 0, True, is_textual(group), False, len(group))
         things = names == ("image1", "image2", "image3") and answer.columns == ("choice",)
