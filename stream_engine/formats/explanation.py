@@ -303,6 +303,12 @@ def _of_kind(records: Records) -> str:
     if ranks:
         told = "expected one row for each ranking, with a column for each rank"
         return f"column {ranks[0].name} holds a rank in each row: {told}"
+    if groups and not answered and (codes := code_columns(records, groups[0])):
+        values, name = ", ".join(sorted(codes[0].distinct)), codes[0].name
+        return (
+            f"column {name} ({values}) could be the answer, and nothing says what it means; next: --type, --columns "
+            f"with chosen={name}, and --codes chosen:{sorted(codes[0].distinct)[0]}=COLUMN,..."
+        )
     if groups and not answered:
         names = ", ".join(each.name for each in groups[0])
         return f"columns {names} hold objects, and no column an answer: this looks like a design"
@@ -318,6 +324,19 @@ def _of_kind(records: Records) -> str:
         names = ", ".join(each.name for each in groups[0])
         return f"column {answered[0].name} ({values}) could be the answer, and does not name what columns {names} hold"
     return ""
+
+
+def code_columns(records: Records, group: Sequence[Column]) -> list[Column]:
+    """Columns of no known name that could say by codes which of these objects was chosen."""
+    size = len(group)
+    return [
+        each
+        for each in records.columns.values()
+        if 1 < len(each.distinct) <= max(size, 2) + 1
+        and each not in group
+        and not (KIND | OTHER | TRUTH | MATERIAL | {"set", "sex", "gender"}) & set(each.words)
+        and sum(value is not None for value in each.values) > 0.5 * records.size
+    ]
 
 
 def _is_rating(column: Column) -> bool:

@@ -31,7 +31,7 @@ from stream_engine.formats.answers import (
 )
 from stream_engine.formats.cells import LIST_SEPARATOR
 from stream_engine.formats.event_fields import Filter, filter_of, place_of
-from stream_engine.formats.explanation import asked_sign, contradicted, unexplained
+from stream_engine.formats.explanation import asked_sign, code_columns, contradicted, unexplained
 from stream_engine.formats.field_values import flag_of, number_of
 from stream_engine.formats.record_columns import (
     Column,
@@ -356,7 +356,13 @@ def _shown(records: Records) -> Iterator[Proposal]:
             yield from _of_answer(within, group, answer)
         yield from _of_counts(within, group)
         shares = any(SHARE & set(each.words) and _is_share(each) for each in within.columns.values())
-        if len(group) == 2 and not answered and not shares and (anchors := _anchors(within, group, ())):
+        if (
+            len(group) == 2
+            and not answered
+            and not shares
+            and not code_columns(within, group)
+            and (anchors := _anchors(within, group, ()))
+        ):
             doubt = (
                 "no column says which object was chosen: this looks like a design, or near and far without these names"
             )

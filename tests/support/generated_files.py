@@ -508,7 +508,7 @@ TRAPS = {
     "an object without a role": Trap(_third_object, "distractor"),
     "a second answer": Trap(_second_answer, "response_2"),
     "questions in both directions": Trap(_mixed_questions, "question"),
-    "a name without a direction": Trap(_unknown_word, "could name"),
+    "a name without a direction": Trap(_unknown_word, "could "),
     "a header in the rows": Trap(_header_again, "header"),
 }
 
