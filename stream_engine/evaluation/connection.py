@@ -41,7 +41,7 @@ def joined(one: np.ndarray, other: np.ndarray, n: int) -> np.ndarray:
 
 def smallest_reached(one: np.ndarray, other: np.ndarray, n: int) -> np.ndarray:
     """(n,) the smallest number that each of n nodes is joined with by edges: labels fall until no edge joins two of
-    them, each round also through the labels of labels. scipy has this too; loading it takes longer than all of `inspect`."""
+    them, each round also through the labels of labels. scipy has this too; loading it takes longer than `inspect`."""
     label = np.arange(n)
     while True:
         low = np.minimum(label[one], label[other])

@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from stream_engine.data.comparisons import EVENT_TYPES
-from stream_engine.formats.event_fields import LIST_SEPARATOR, SHAPES, Filter, fields_of, filter_of
+from stream_engine.formats.cells import LIST_SEPARATOR, inside, items_of, paths_of
+from stream_engine.formats.event_fields import SHAPES, Filter, fields_of, filter_of
 from stream_engine.formats.field_values import is_absent, name_text, number_of
 from stream_engine.formats.options import EventOptions, UnusableOptions
 
@@ -65,8 +66,11 @@ class QuestionReader:
             return
         if not all(_kept(filter_of(key, wanted), row) for key, wanted in self.options.where.items()):
             return
+        inner = paths_of([name for names in self.options.columns.values() for name in names], list(row))
         try:
-            asked = self._questions_of(row)
+            asked = self._questions_of(
+                {**row, **{name: inside(row[at]).get(rest) for name, (at, rest) in inner.items()}}
+            )
         except BadQuestion as error:
             self.refuse(str(error), where)
             asked = [NOTHING]
@@ -164,7 +168,7 @@ class QuestionReader:
     def _list(self, row: Mapping[str, Any], field: str, size: int | None) -> list[str]:
         inputs = self._inputs(field)
         value: Any = [row.get(name) for name in inputs] if len(inputs) > 1 else row.get(inputs[0])
-        parts = value.split(LIST_SEPARATOR) if isinstance(value, str) else value
+        parts = items_of(value, self.options.separator) if isinstance(value, str) else value
         if not isinstance(parts, list) or (len(parts) < 2 if size is None else len(parts) != size):
             raise BadQuestion(f"{field}: got {_short(value)}, expected {size or 'two or more'} names")
         return [self._checked(field, each) for each in parts]

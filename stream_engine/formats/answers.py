@@ -29,6 +29,7 @@ from stream_engine.formats.vocabulary import (
 LEAST_FIT = 0.98  # share of the rows that an interpretation must make sense of
 LEAST_CODES = 0.7  # the same, where words of an order stand for the objects
 LEAST_ANSWERS = 0.4  # the same, where the others may be no answers
+LEAST_ROWS = 20  # after which an index of three objects was 2, too
 LEAST_RIVAL = 0.1  # so often as its own codes, those of a second order make it doubtful which of the two is meant
 _KEYS = ("1234567890", "qwertyuiop", "asdfghjkl", "zxcvbnm")  # the rows of a keyboard, each a little to the right
 _CODED = {str(code): chr(code).lower() for code in range(65, 91)}  # jsPsych before version 7
@@ -203,7 +204,8 @@ def _coded(column: Column, group: Sequence[Column], by_index: bool) -> Iterator[
     share = sum(n for text, n in counts.items() if text.isdecimal()) / max(1, counts.total())
     small = {number for number in numbers if number <= size}
     if share >= LEAST_CODES and small == numbers and numbers:
-        yield from _numbered(column.name, numbers, size, by_index)
+        if size != 3 or numbers != {0, 1} or counts.total() < LEAST_ROWS:  # else it is about two of the three
+            yield from _numbered(column.name, numbers, size, by_index)
         return
     good = _places(counts, size, names) or _keys(counts, size, names)
     if not _are_most(good, counts):

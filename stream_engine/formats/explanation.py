@@ -17,6 +17,7 @@ from stream_engine.formats.answers import (
     is_answer,
     is_flags,
     is_textual,
+    named_share,
     shown_in,
 )
 from stream_engine.formats.event_fields import filter_of, place_of
@@ -302,16 +303,40 @@ def _of_kind(records: Records) -> str:
     if ranks:
         told = "expected one row for each ranking, with a column for each rank"
         return f"column {ranks[0].name} holds a rank in each row: {told}"
+    if groups and not answered and (codes := code_columns(records, groups[0])):
+        values, name = ", ".join(sorted(codes[0].distinct)), codes[0].name
+        return (
+            f"column {name} ({values}) could be the answer, and nothing says what it means; next: --type, --columns "
+            f"with chosen={name}, and --codes chosen:{sorted(codes[0].distinct)[0]}=COLUMN,..."
+        )
     if groups and not answered:
         names = ", ".join(each.name for each in groups[0])
         return f"columns {names} hold objects, and no column an answer: this looks like a design"
     if answered and not groups:
         return f"column {answered[0].name} could be an answer, and no columns hold the objects that were shown"
+    if answered and named_share(answered[0], groups[0]) >= LEAST_FIT:
+        names, size = ", ".join(each.name for each in groups[0]), len(groups[0])
+        if size > 3:
+            return f"column {answered[0].name} names one of {size} objects ({names}): expected three, or an anchor"
+        return f"column {answered[0].name} names one of {names}, and no column what they were compared with"
     if answered:
         values = ", ".join(islice(sorted(answered[0].distinct), 5))
         names = ", ".join(each.name for each in groups[0])
         return f"column {answered[0].name} ({values}) could be the answer, and does not name what columns {names} hold"
     return ""
+
+
+def code_columns(records: Records, group: Sequence[Column]) -> list[Column]:
+    """Columns of no known name that could say by codes which of these objects was chosen."""
+    size = len(group)
+    return [
+        each
+        for each in records.columns.values()
+        if 1 < len(each.distinct) <= max(size, 2) + 1
+        and each not in group
+        and not (KIND | OTHER | TRUTH | MATERIAL | {"set", "sex", "gender"}) & set(each.words)
+        and sum(value is not None for value in each.values) > 0.5 * records.size
+    ]
 
 
 def _is_rating(column: Column) -> bool:

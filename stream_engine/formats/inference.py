@@ -31,7 +31,7 @@ from stream_engine.formats.answers import (
 )
 from stream_engine.formats.cells import LIST_SEPARATOR
 from stream_engine.formats.event_fields import Filter, filter_of, place_of
-from stream_engine.formats.explanation import asked_sign, contradicted, unexplained
+from stream_engine.formats.explanation import asked_sign, code_columns, contradicted, unexplained
 from stream_engine.formats.field_values import flag_of, number_of
 from stream_engine.formats.record_columns import (
     Column,
@@ -356,7 +356,13 @@ def _shown(records: Records) -> Iterator[Proposal]:
             yield from _of_answer(within, group, answer)
         yield from _of_counts(within, group)
         shares = any(SHARE & set(each.words) and _is_share(each) for each in within.columns.values())
-        if len(group) == 2 and not answered and not shares and (anchors := _anchors(within, group, ())):
+        if (
+            len(group) == 2
+            and not answered
+            and not shares
+            and not code_columns(within, group)
+            and (anchors := _anchors(within, group, ()))
+        ):
             doubt = (
                 "no column says which object was chosen: this looks like a design, or near and far without these names"
             )
@@ -436,7 +442,10 @@ def _of_answer(records: Records, group: list[Column], answer: Answer) -> Iterato
             len(group),
         )
         why = f"{share:.0%} of the anchors are options of other questions; an anchor is never the answer"
-        yield Proposal("ranking" if "ranked" in fields else "pick", fields, answer, why, rank, "", sign < 0)
+        clear = sign or chosen or all(len(word) == 1 or word.isdecimal() for word in words) or "ranked" in fields
+        doubt = "" if clear else f"{answer.columns[0]} could name the object that is more similar, or less similar"
+        for farther in (sign < 0,) if clear else (False, True):
+            yield Proposal("ranking" if "ranked" in fields else "pick", fields, answer, why, rank, doubt, farther)
     if not anchors and size == 3 and not (several and answer.by != "flag"):
         rank = (4, several, chosen or sign != 0, True, is_textual(group), False, len(group))
         things = names == ("image1", "image2", "image3") and answer.columns == ("choice",)

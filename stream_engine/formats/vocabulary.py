@@ -72,9 +72,11 @@ _FARTHER = _words(
     "discarded eliminated removed remote intrus intruse intruso intrusa ausreisser fremd anders verschieden entfernt "
     "entfernter entfernteste ferner weiter unahnlich unahnlicher unahnlichste unahnlichster unahnlichsten abweichend "
     "abweichende eloigne eloignee differente dissemblable diferente distinto distinta lejano lejana diverso diversa "
-    "lontano verschillend"
+    "lontano verschillend "
+    "mismatch mismatched misfit foreign alien fremdling excluded exclude dropped avoided avoid ruled"
 )
-_REVERSED = _words("less least not non weniger wenigsten wenigste nicht moins menos meno minst minder")
+_NEGATED = _words("didnt doesnt isnt dont arent didn doesn isn don aren never without except pas kein keine")
+_REVERSED = _NEGATED | _words("less least not non weniger wenigsten wenigste nicht moins menos meno minst minder")
 NEAR, FAR = _NEARER - {"most", "like", "related"}, _FARTHER | _REVERSED
 
 
@@ -104,9 +106,11 @@ def asks(text: str) -> int:
     return (-1 if back else 0) if nearer and farther else sign_of(words)
 
 
-_OTHERWISE = _words(
+# that mean something else in instructions, and in the values of other columns
+_OTHERWISE = _NEGATED | _words(
     "rejected reject removed lost worst best positive negative eliminated discarded won winner loser match matching "
-    "remote preferred related unrelated weiter further fremd non not nicht like close most"
+    "remote preferred related unrelated weiter further fremd non not nicht like close most excluded exclude dropped "
+    "avoid avoided foreign ruled"
 )
 
 

@@ -19,7 +19,7 @@ from connectors.files.readers import LineNumbers, place
 from stream_engine.data.suspicious_names import suspicious_names
 from stream_engine.formats.inference import excluding
 from stream_engine.formats.options import NOT_UTF8
-from stream_engine.service.dead_letters import ENCODING
+from stream_engine.service.dead_letters import ENCODING, ENOUGH
 from stream_engine.service.inferred import (
     PreparedSettings,
     answers,
@@ -77,7 +77,8 @@ class Preview:
     @property
     def is_refused(self) -> bool:
         """Whether a run over the same events would fail."""
-        return self.rejected_share > self.max_reject_ratio or (bool(self.refused) and not self.events)
+        enough = self.events + sum(self.refused.values()) >= ENOUGH
+        return (enough and self.rejected_share > self.max_reject_ratio) or (bool(self.refused) and not self.events)
 
 
 def preview(settings: Settings, most: int) -> Preview:

@@ -51,10 +51,10 @@ def test_every_event_is_counted_excluded_or_rejected(tmp_path):
 
 
 def test_another_format_stops_the_engine_and_loses_nothing(tmp_path):
-    lines = jsonl(tmp_path / "events.jsonl", [{"probe": "a", "chosen": "b", "other": "c"}] * 500)
+    lines = jsonl(tmp_path / "events.jsonl", [{"x": "a", "y": "b", "z": "c"}] * 500)
     said = one_line(engine("run", lines, "--state", tmp_path / "s", "--no-refits", status=1).stderr)
     assert "500 of 500 events" in said and "--columns" in said
-    engine("run", lines, "--state", tmp_path / "s", "--no-refits", "--columns", "anchor=probe,near=chosen,far=other")
+    engine("run", lines, "--state", tmp_path / "s", "--no-refits", "--columns", "anchor=x,near=y,far=z")
     assert summary(tmp_path / "s")["comparisons"] == 500 and summary(tmp_path / "s")["rejected"] == {}
     assert dead(tmp_path / "s") == []
 

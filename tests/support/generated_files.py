@@ -484,6 +484,17 @@ def _header_again(random: Random, rows: list, truth: Counter, shown: list[str], 
     return True
 
 
+def _unknown_word(random: Random, rows: list, truth: Counter, shown: list[str], answers: list[str]) -> bool:
+    """The column of answers has a name of which nobody knows the direction."""
+    if len(answers) != 1 or len(shown) != 3 or shown[0] not in ANCHORS:
+        return False
+    name = random.choice(("verwandt", "fremdling", "zork", "my_column", "outcast", "kin"))
+    for row in rows:
+        row[name] = row.pop(answers[0])
+    truth.clear()
+    return True
+
+
 class Trap(NamedTuple):
     """Something in a file that reverses or blurs its answers, and a word that a refusal must have."""
 
@@ -497,6 +508,7 @@ TRAPS = {
     "an object without a role": Trap(_third_object, "distractor"),
     "a second answer": Trap(_second_answer, "response_2"),
     "questions in both directions": Trap(_mixed_questions, "question"),
+    "a name without a direction": Trap(_unknown_word, "could "),
     "a header in the rows": Trap(_header_again, "header"),
 }
 
