@@ -49,7 +49,8 @@ def optimum(W: np.ndarray, k: int | None, lam: float | None) -> Optimum:
     iterations = interior_point.solve(problem)
     N = np.zeros(W.shape)
     N[upper] = np.maximum(positive.dual_value, 0.0) / 2 * scale  # of the entries on both sides of the diagonal
-    return Optimum((X.value + X.value.T) / 2, N + N.T, float(problem.value) * scale, iterations)
+    found = np.asarray(X.value)
+    return Optimum((found + found.T) / 2, N + N.T, float(problem.value) * scale, iterations)
 
 
 def solve(W, k: int | None = None, lam: float | None = None, tol: float = 1e-4) -> Solution:
@@ -64,7 +65,7 @@ def solve(W, k: int | None = None, lam: float | None = None, tol: float = 1e-4) 
     """
     W = dense(checked(W))
     n = len(W)
-    if n < 3 or k in (1, n):  # one point is feasible, or the engine's proof is exact
+    if n < 3 or k in (1, n) or not W.any():  # one point is feasible, or every one is as good
         return cascade.solve(W, k, lam, tol)
     next_step = "set solver='engine', or choose objects (objects=100)"
     interior_point.require_at_most("an SDP of so many objects", n, MOST_OBJECTS, next_step)

@@ -155,6 +155,15 @@ def solve(
     return best._replace(certificate=certificate, iterations=done, converged=certificate.gap <= tolerance)
 
 
+def certified(problem: Problem, point: Point, y: np.ndarray, iterations: int, tolerance: float) -> Solution:
+    """A point and a dual point that another solver found, with the proof of how good they are. O(m + sum r_p^3)."""
+    lists, y = pair_lists.of_rows(problem.rows, problem.n), np.clip(y, 0.0, problem.weight)
+    here = _evaluated(problem, lists, point)
+    dual = proven(problem, lists, _within_columns(problem, y) * y)
+    proof = Certificate(here.certificate.objective, max(0.0, form.dual_value(problem, dual)), dual)
+    return here._replace(certificate=proof, iterations=iterations, converged=proof.gap <= tolerance)
+
+
 def _better(best: Solution, new: Solution) -> Solution:
     """The point with the lower objective; the bound stays."""
     if new.certificate.objective >= best.certificate.objective:
@@ -302,9 +311,7 @@ def _moved(problem: Problem, y: np.ndarray, smoothing: _Smoothing) -> np.ndarray
 
 def _within_columns(problem: Problem, y: np.ndarray) -> float:
     """The largest s <= 1 with e + s D'y >= 0."""
-    back = problem.columns.T @ y
-    over = back < -problem.column_cost
-    return min(1.0, float(np.min(-problem.column_cost[over] / back[over]))) if over.any() else 1.0
+    return form.largest_share(problem.column_cost, problem.columns.T @ y)
 
 
 def _dual(problem: Problem, lists: PairLists, y: np.ndarray) -> _Dual:

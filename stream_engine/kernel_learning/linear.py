@@ -18,7 +18,7 @@ import numpy as np
 from scipy.optimize import linprog, minimize
 from scipy.sparse import csr_array, eye_array, hstack
 
-from stream_engine.kernel_learning.problem import Certificate
+from stream_engine.kernel_learning.problem import Certificate, largest_share
 
 NEAR = 1e-2  # relative gap from which on HiGHS is faster than more smoothing
 ROUNDS, INNER = 200, 300  # at most so many, with so many iterations of L-BFGS-B each
@@ -133,10 +133,18 @@ def _vertex(held, weight, cost, mu) -> tuple[np.ndarray, np.ndarray]:
 
 def _certify(columns, weight, mu, x, y, back) -> LinearSolution:
     """The exact objective at mu and the bound of y shrunk until e + D'y >= 0."""
-    over = back < -columns.cost
-    s = min(1.0, float(np.min(-columns.cost[over] / back[over]))) if over.any() else 1.0
+    s = largest_share(columns.cost, back)
     objective = float(columns.cost @ mu + weight @ np.maximum(0.0, 1.0 + x))
     return LinearSolution(mu.copy(), x, Certificate(objective, float(s * y.sum()), s * y), 0, False)
+
+
+def certified(
+    columns: ColumnMap, weight: np.ndarray, mu: np.ndarray, y: np.ndarray, iterations: int, tolerance: float
+) -> LinearSolution:
+    """A point and a dual point that another solver found, with the proof of how good they are."""
+    used, y = np.flatnonzero(mu > 0), np.clip(y, 0.0, weight)
+    found = _certify(columns, weight, mu, columns.take(used) @ mu[used], y, columns.back(y))
+    return found._replace(iterations=iterations, converged=found.certificate.gap <= tolerance)
 
 
 def _merged(best: LinearSolution, candidate: LinearSolution) -> LinearSolution:

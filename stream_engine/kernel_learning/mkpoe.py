@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from stream_engine.kernel_learning import factored, linear, pair_lists
+from stream_engine.kernel_learning import factored, linear, pair_lists, programs
 from stream_engine.kernel_learning import problem as form
 from stream_engine.kernel_learning.pair_lists import adjoint, satisfied
 from stream_engine.kernel_learning.problem import Certificate, Problem
@@ -79,11 +79,13 @@ def fit(
     weight: np.ndarray | None = None,
     tolerance: float = 1e-4,
     max_iterations: int = 20000,
+    solver: str = "engine",
     progress: Callable[..., bool | None] = lambda done, total, **figures: None,
 ) -> Embedding:
     """MKPOE over (m, 4) comparisons near_i, near_j, far_i, far_j and m >= 1 kernels (n, n); KPOE for one kernel.
 
-    `weight` (m,) are votes. Stops at a relative dual gap of `tolerance`.
+    `weight` (m,) are votes. Stops at a relative dual gap of `tolerance`. `solver` "cvxpy" solves the program as
+    `programs` declares it, for few objects; raises `TooLarge` and `NotSolved`.
 
     >>> e = fit(np.array([[0, 1, 0, 2]]), [np.eye(3)], beta=10.0)
     >>> round(e.objective, 3), e.satisfied          # GNMDS: the far pair needs d = 1 + d(near)
@@ -92,11 +94,14 @@ def fit(
     rows, weight = _checked(rows, weight, beta)
     if diagonal:
         contiguous, limits = [np.ascontiguousarray(k, dtype=float) for k in kernels], (tolerance, max_iterations)
-        return _fit_diagonal(rows, contiguous, weight, limits, progress)
+        return _fit_diagonal(rows, contiguous, weight, limits, solver, progress)
     factors = [factor(np.asarray(k, float)) for k in kernels]
     roots = [None if _is_identity(f.root) else f.root for f in factors]
     problem = _problem(rows, len(kernels[0]), roots, weight)
-    solved = factored.solve(problem, None, None, tolerance, max_iterations, progress)
+    if solver == "cvxpy":
+        solved = _by_cvxpy(problem, tolerance)
+    else:
+        solved = factored.solve(problem, None, None, tolerance, max_iterations, progress)
     halves = [_turned(root) for root in solved.point.roots]
     maps = [half @ f.inverse for half, f in zip(halves, factors)]
     weights = [n_p.T @ n_p for n_p in maps]
@@ -112,6 +117,7 @@ def fit_linear(
     weight: np.ndarray | None = None,
     tolerance: float = 1e-4,
     max_iterations: int = 20000,
+    solver: str = "engine",
     progress: Callable[..., bool | None] = lambda done, total, **figures: None,
 ) -> Embedding:
     """LPOE, Algorithm 2: W (D, D) over features (n, D) with tr W as the regulariser; new objects embed by their
@@ -125,13 +131,19 @@ def fit_linear(
     features = np.ascontiguousarray(features, dtype=float)
     if not diagonal:
         problem = _problem(rows, len(features), [features], weight)
-        solved = factored.solve(problem, None, None, tolerance, max_iterations, progress)
+        if solver == "cvxpy":
+            solved = _by_cvxpy(problem, tolerance)
+        else:
+            solved = factored.solve(problem, None, None, tolerance, max_iterations, progress)
         half = _turned(solved.point.roots[0])
         return _embedding(rows, weight, solved, [half], [half.T @ half], form.gram(problem, solved.point.roots))
     i, j, k, l = rows.T
     columns = (features[i] - features[j]) ** 2 - (features[k] - features[l]) ** 2
     map_of = linear.dense_map(columns, np.ones(features.shape[1]))
-    s = linear.solve(map_of, weight, tolerance, None, max_iterations, progress)
+    if solver == "cvxpy":
+        s = _diagonal_by_cvxpy(map_of, rows, [features], [map_of.cost], weight, tolerance)
+    else:
+        s = linear.solve(map_of, weight, tolerance, None, max_iterations, progress)
     used = np.flatnonzero(s.mu > 0)
     weighted = np.zeros((len(used), features.shape[1]))
     weighted[np.arange(len(used)), used] = np.sqrt(s.mu[used])
@@ -198,6 +210,20 @@ def _problem(rows, n, roots, weight) -> Problem:
     return Problem(n, rows, weight, "hinge", tuple(roots), np.ones(p), np.ones(p), none, np.empty(0))
 
 
+def _by_cvxpy(problem: Problem, tolerance: float) -> factored.Solution:
+    """What cvxpy finds, by factors, with the proof of how good it is."""
+    found = programs.full(problem.rows, problem.n, problem.factors, problem.weight)
+    roots = [factored.pivoted_cholesky(w, SMALL) for w in found.weights]
+    return factored.certified(problem, factored.Point(roots, np.empty(0)), found.y, found.iterations, tolerance)
+
+
+def _diagonal_by_cvxpy(columns: linear.ColumnMap, rows, points, costs, weight, tolerance) -> linear.LinearSolution:
+    found = programs.diagonal(rows, points, costs, weight)
+    mu = np.concatenate(found.weights)
+    mu[mu <= SMALL * mu.max(initial=0.0)] = 0.0
+    return linear.certified(columns, weight, mu, found.y, found.iterations, tolerance)
+
+
 def _turned(root: np.ndarray) -> np.ndarray:
     """(rank, r): N with N'N = L L', largest direction first, from L (r, k)."""
     vectors, sizes, _ = np.linalg.svd(root, full_matrices=False)
@@ -243,9 +269,13 @@ def diagonal_map(rows: np.ndarray, kernels: Sequence[np.ndarray]) -> linear.Colu
     return linear.ColumnMap(len(rows), np.where(cost > 0, cost, 1.0), take, back)  # K_ii = 0: the column is 0 anyway
 
 
-def _fit_diagonal(rows, kernels, weight, limits, progress) -> Embedding:
-    n, (tolerance, most) = len(kernels[0]), limits
-    s = linear.solve(diagonal_map(rows, kernels), weight, tolerance, None, most, progress)
+def _fit_diagonal(rows, kernels, weight, limits, solver, progress) -> Embedding:
+    n, (tolerance, most), columns = len(kernels[0]), limits, diagonal_map(rows, kernels)
+    if solver == "cvxpy":
+        costs = [columns.cost[p * n : (p + 1) * n] for p in range(len(kernels))]
+        s = _diagonal_by_cvxpy(columns, rows, kernels, costs, weight, tolerance)
+    else:
+        s = linear.solve(columns, weight, tolerance, None, most, progress)
     weights = [s.mu[p * n : (p + 1) * n].copy() for p in range(len(kernels))]
     maps = [np.sqrt(w[w > 0])[:, None] * np.eye(n)[w > 0] for w in weights]
     gram = sum(((k * w) @ k for k, w in zip(kernels, weights)), np.zeros((n, n)))

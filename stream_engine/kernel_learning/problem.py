@@ -76,6 +76,16 @@ def dual_value(problem: Problem, y: np.ndarray) -> float:
     return float(problem.weight @ (entr(q) + entr(1.0 - q)))
 
 
+def largest_share(cost: np.ndarray, back: np.ndarray) -> float:
+    """The largest s <= 1 with cost + s back >= 0, for positive costs.
+
+    >>> largest_share(np.array([1.0, 2.0]), np.array([-4.0, 1.0]))
+    0.25
+    """
+    over = back < -cost
+    return min(1.0, float(np.min(-cost[over] / back[over]))) if over.any() else 1.0
+
+
 def smallest_eigenvalue(matrix: np.ndarray) -> float:
     """The smallest eigenvalue of a symmetric matrix. O(n^3), a fraction of a full decomposition."""
     if len(matrix) < 32:

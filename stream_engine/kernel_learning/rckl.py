@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from stream_engine.kernel_learning import factored, pair_lists
+from stream_engine.kernel_learning import factored, pair_lists, programs
 from stream_engine.kernel_learning import problem as form
 from stream_engine.kernel_learning.pair_lists import excess, satisfied, triplet_rows
 from stream_engine.kernel_learning.problem import Certificate, Problem
@@ -28,6 +28,7 @@ from stream_engine.kernel_learning.problem import Certificate, Problem
 FORMS = ("t", "mkl", "ak")
 LOSSES = ("ste", "hinge")
 TINY = 1e-6  # pivots below this fraction of the largest entry of a start's diagonal are 0
+OF_OPTIMUM = 1e-9  # the same of what an interior-point method found, which leaves nothing at exactly 0
 
 
 class Learned(NamedTuple):
@@ -116,12 +117,14 @@ def fit(
     start: Start | None = None,
     tolerance: float = 1e-4,
     max_iterations: int = 20000,
+    solver: str = "engine",
     progress: Callable[..., bool | None] = lambda done, total, **figures: None,
 ) -> Learned:
     """Learn a kernel from (m, 3) triplets over n objects and auxiliary kernels (n, n) of unit trace.
 
     `form` is "t", "mkl" or "ak"; lambda1, lambda2 > 0; `weight` (m,) counts repetitions. Stops when the relative dual
-    gap is <= `tolerance`, or unconverged (said in the result) after `max_iterations`.
+    gap is <= `tolerance`, or unconverged (said in the result) after `max_iterations`. `solver` "cvxpy" solves the
+    program as `programs.rckl` declares it, for few objects, without a start; raises `TooLarge` and `NotSolved`.
 
     >>> learned = fit(np.array([[0, 1, 2]]), 3, loss="hinge", lambda1=0.1)
     >>> round(learned.objective, 4), learned.rank, learned.satisfied
@@ -132,9 +135,20 @@ def fit(
             f"rckl.fit: got lambda1 {lambda1}, lambda2 {lambda2}; expected both > 0 (at 0 no gap can be certified)"
         )
     problem = build(triplets, weight, kernels, n, form, loss, lambda1, lambda2)
+    if solver == "cvxpy":
+        optimum = programs.rckl(triplets, n, kernels, form, loss, lambda1, lambda2, problem.weight)
+        return _learned(problem, kernels if form != "t" else (), _checked_optimum(problem, optimum, tolerance))
     dual = None if start is None or loss == "ste" else start.dual
     found = factored.solve(problem, _started(start, problem), dual, tolerance, max_iterations, progress)
     return _learned(problem, kernels if form != "t" else (), found)
+
+
+def _checked_optimum(problem: Problem, optimum: programs.Optimum, tolerance: float) -> factored.Solution:
+    """What another solver found by factors, with the proof of how good it is."""
+    roots = [] if optimum.kernel is None else [factored.pivoted_cholesky(optimum.kernel, OF_OPTIMUM)]
+    mu = np.concatenate([*optimum.weights, np.empty(0)])
+    point = factored.Point(roots, np.where(mu > OF_OPTIMUM * mu.max(initial=0.0), mu, 0.0))
+    return factored.certified(problem, point, optimum.y, optimum.iterations, tolerance)
 
 
 def _started(start: Start | None, problem: Problem) -> factored.Point | None:

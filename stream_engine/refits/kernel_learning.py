@@ -28,7 +28,15 @@ from stream_engine.kernel_learning.auxiliary_kernels import AuxiliaryKernels, Ke
 from stream_engine.kernel_learning.pair_lists import excess, share_satisfied, weighted_triplets
 from stream_engine.kernel_learning.problem import Problem
 from stream_engine.kernel_learning.rckl import Attempt, Lambdas, Losses
-from stream_engine.refits import CannotRefit, Progress, SolverFailed, kernel_refits, next_step, no_progress
+from stream_engine.refits import (
+    CannotRefit,
+    Progress,
+    SolverFailed,
+    kernel_refits,
+    next_step,
+    no_progress,
+    second_solver,
+)
 from stream_engine.refits.kernel_refits import Count, KernelParams, Positive, Split, Task, TaskAnswers
 from stream_engine.state.artifact import Artifact
 from stream_engine.state.artifact_schemas import KERNEL_LEARNING
@@ -58,7 +66,11 @@ class Params(KernelParams, frozen=True, forbid_unknown_fields=True):
     tolerance : float
         Relative dual gap to reach.
     max_iterations : int
-        Maximum for the last solve; if it is reached, the refit fails and reports the gap.
+        Maximum for the last solve; if it is reached and cvxpy comes no closer, the refit fails and reports the gap.
+    solver : {'engine', 'cvxpy'}
+        What solves the published program: "engine", or "cvxpy" (Clarabel, an interior-point method) for a second
+        opinion on up to 100 objects and 20,000 comparisons. If the engine misses
+        the tolerance, cvxpy is tried as well, up to that size.
     dimensions : int
         Number of coordinates.
     objects : int or tuple of str, optional
@@ -153,14 +165,14 @@ def refit(
         start = _warm_start(previous, inputs, task.subset.ids, params.loss) or near
         solves = len(choice.tried) + 2
         progress(solves - 1, solves)
-        learned = _fit(
-            params,
-            inputs,
-            choice.lambdas,
-            start,
-            tolerance=params.tolerance,
-            max_iterations=params.max_iterations,
-            progress=kernel_refits.last_solve(progress, solves),
+        last = partial(_fit, params, inputs, choice.lambdas, tolerance=params.tolerance)
+        learned, solver = second_solver.solved(
+            KIND,
+            params.solver,
+            lambda tell: last(start, max_iterations=params.max_iterations, progress=tell),
+            lambda: last(None, solver="cvxpy"),
+            lambda found: found.converged,
+            kernel_refits.last_solve(progress, solves),
         )
         if not learned.converged:
             raise SolverFailed(
@@ -170,7 +182,7 @@ def refit(
         extension = _extension(task, inputs.helpers, choice.lambdas.lambda1, learned)
         progress(solves, solves, gap=learned.gap)
         told = answers.report(figures, choice.slope, learned.gram)
-        return _artifact(task, inputs, choice, learned, extension, told)
+        return _artifact(task, inputs, choice, learned, extension, told | {"solver": solver})
 
 
 def _inputs(task: Task) -> Inputs:
@@ -179,6 +191,8 @@ def _inputs(task: Task) -> Inputs:
     columns, names = triplet_columns(restricted), restricted.objects
     triplets, weight = weighted_triplets(columns)
     _check(task, triplets, len(net_triplets(columns)[0]))
+    if params.solver == "cvxpy":
+        kernel_refits.require_few(task, len(triplets))
     extra = len(params.kernels)
     kernel_refits.require_memory(task, MATRICES + extra, 8 * len(triplets) * (20 + extra))
     helpers = auxiliary_kernels.load(params.kernels, names, task.snapshot.objects)

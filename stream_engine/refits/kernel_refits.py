@@ -18,17 +18,19 @@ from typing import Annotated, Any, Literal, NamedTuple
 import msgspec
 import numpy as np
 
-from stream_engine.data import available_memory
+from stream_engine.data import available_memory, interior_point
 from stream_engine.evaluation import coordinates, cross_fit, held_out, judgement_folds, subset
 from stream_engine.evaluation.coordinates import margin_scale
 from stream_engine.evaluation.cross_fit import Setting
 from stream_engine.evaluation.held_out import HeldOut
 from stream_engine.evaluation.judgement_folds import CHOOSE, FIT, HELD, Evidence
 from stream_engine.evaluation.subset import Subset, renumbering
+from stream_engine.kernel_learning import programs
 from stream_engine.kernel_learning.auxiliary_kernels import CrossKernel
 from stream_engine.kernel_learning.out_of_sample import LEARNED, NOTHING, Extension
 from stream_engine.kernel_learning.pair_lists import excess
 from stream_engine.refits import CannotRefit, Progress
+from stream_engine.refits.second_solver import Solver
 from stream_engine.state.artifact import Artifact, plain_params
 from stream_engine.state.artifact_schemas import KERNEL_AXES
 from stream_engine.state.snapshot import Snapshot, triplet_columns
@@ -45,6 +47,8 @@ class KernelParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
 
     Parameters
     ----------
+    solver : {'engine', 'cvxpy'}
+        What solves the published program.
     dimensions : int
         Number of coordinates.
     objects : int or tuple of str, optional
@@ -53,6 +57,7 @@ class KernelParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
         The other objects are excluded ("none"), or added to the learned kernel ("extended").
     """
 
+    solver: Solver = "engine"
     dimensions: Annotated[int, msgspec.Meta(ge=0)] = 2
     objects: Annotated[int, msgspec.Meta(ge=2)] | tuple[str, ...] | None = None
     rest: Literal["none", "extended"] = "none"
@@ -103,6 +108,15 @@ def require_memory(task: Task, matrices: int, comparison_bytes: int = 0) -> None
         )
     except available_memory.TooLarge as error:
         raise CannotRefit(str(error)) from None
+
+
+def require_few(task: Task, comparisons: int) -> None:
+    """Raise `CannotRefit` for what cvxpy cannot solve, before anything is selected."""
+    try:
+        interior_point.require_at_most("the objects", len(task.subset.ids), programs.MOST_OBJECTS, programs.NEXT)
+        interior_point.require_at_most("the comparisons", comparisons, programs.MOST_COMPARISONS, programs.NEXT)
+    except available_memory.TooLarge as error:
+        raise CannotRefit(f"{task.kind}: {error}") from None
 
 
 def require_subset_to_extend(task: Task) -> None:

@@ -25,7 +25,7 @@ from stream_engine.kernel_learning import auxiliary_kernels, mkpoe, out_of_sampl
 from stream_engine.kernel_learning.auxiliary_kernels import KernelSpec
 from stream_engine.kernel_learning.constraints import Constraints, raw
 from stream_engine.kernel_learning.out_of_sample import Answers
-from stream_engine.refits import CannotRefit, Progress, beta_choice, kernel_refits, no_progress
+from stream_engine.refits import CannotRefit, Progress, beta_choice, kernel_refits, no_progress, second_solver
 from stream_engine.refits.beta_choice import Choice, Inputs
 from stream_engine.refits.kernel_refits import Count, KernelParams, Positive, Task, TaskAnswers
 from stream_engine.state.artifact import Artifact
@@ -61,7 +61,11 @@ class Params(KernelParams, frozen=True, forbid_unknown_fields=True):
     tolerance : float
         Relative dual gap to reach.
     max_iterations : int
-        Maximum for the last solve; if it is reached, the artifact is not certified.
+        Maximum for the last solve; if it is reached and cvxpy comes no closer, the artifact is not certified.
+    solver : {'engine', 'cvxpy'}
+        What solves the published program: "engine", or "cvxpy" (Clarabel, an interior-point method) for a second
+        opinion on up to 100 objects, 20,000 comparisons and kernels of rank 60. If the engine misses
+        the tolerance, cvxpy is tried as well, up to that size.
     dimensions : int
         Number of coordinates.
     objects : int or tuple of str, optional
@@ -115,6 +119,8 @@ def refit(
         kernel_refits.require_memory(task, MATRICES * (1 + max(len(params.kernels), 1)))
         comparisons = beta_choice.held_to(task, task.restricted)
         _check(task, comparisons, len(net_triplets(triplet_columns(task.restricted))[0]))
+        if params.solver == "cvxpy":
+            kernel_refits.require_few(task, len(comparisons.rows))
         answers = TaskAnswers(task, VALIDATION_SHARE, quadruplets=True)
         inputs = _inputs(task, comparisons)
         choose = partial(beta_choice.choose, task, inputs, progress=progress)
@@ -122,18 +128,19 @@ def refit(
         solves = len(choice.tried) + 2
         progress(solves - 1, solves)
         figures = answers.evaluated(choice, choose, partial(beta_choice.learned_from, task, inputs))
-        solved = beta_choice.fit(
-            params,
-            inputs,
-            choice.beta,
-            tolerance=params.tolerance,
-            max_iterations=params.max_iterations,
-            progress=kernel_refits.last_solve(progress, solves),
+        last = partial(beta_choice.fit, params, inputs, choice.beta, tolerance=params.tolerance)
+        solved, solver = second_solver.solved(
+            KIND,
+            params.solver,
+            lambda tell: last(max_iterations=params.max_iterations, progress=tell),
+            lambda: last(solver="cvxpy"),
+            lambda found: found.converged,
+            kernel_refits.last_solve(progress, solves),
         )
         extension = _extension(task, inputs, choice.beta, solved)
         progress(solves, solves, gap=solved.gap)
         told = answers.report(figures, choice.slope, solved.gram)
-        return _artifact(task, inputs, choice, solved, extension, told)
+        return _artifact(task, inputs, choice, solved, extension, told | {"solver": solver})
 
 
 def _check(task: Task, comparisons: Constraints, decided: int) -> None:

@@ -16,7 +16,7 @@ import msgspec
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from stream_engine.clustering import admm, partition, similarity_of_snapshot, stability
+from stream_engine.clustering import admm, partition, sdp_by_cvxpy, similarity_of_snapshot, stability
 from stream_engine.clustering.admm import State
 from stream_engine.clustering.cascade import Solution, solve
 from stream_engine.clustering.similarity_of_snapshot import Factored, SimilarityInput
@@ -24,8 +24,9 @@ from stream_engine.clustering.spur import Choice, spur
 from stream_engine.clustering.stability import Replicates, improved_partition
 from stream_engine.counts.kernels import KERNEL_LIMIT
 from stream_engine.data.available_memory import TooLarge
-from stream_engine.refits import CannotRefit, Progress, no_progress
+from stream_engine.refits import CannotRefit, Progress, no_progress, second_solver
 from stream_engine.refits.cluster_verdict import Verdict, halves, not_tested, verdict
+from stream_engine.refits.second_solver import Solver
 from stream_engine.state.artifact import Artifact, plain_params
 from stream_engine.state.artifact_schemas import SDP_CLUSTERING
 from stream_engine.state.snapshot import Snapshot
@@ -58,6 +59,7 @@ class Answer(NamedTuple):
     choice: Choice | None  # SPUR's, which chose k unless the test did
     k_by: str  # "given", "lam", "test" or "spur"
     states: dict[int, State]  # by k, 0: SDP-lambda
+    solver: Solver = "engine"
 
 
 class Clustering(NamedTuple):
@@ -192,6 +194,7 @@ def _report(
         "solved": solution.solved,
         "certified": solution.certified,
         "certified_by": solution.certified_by,
+        "solver": answer.solver,
         "residuals": solution.residuals._asdict(),
         "trace": solution.trace,
         "lam": answer.lam,
@@ -241,7 +244,11 @@ class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     tol : float
         Target gap, relative to <W, X>.
     max_iterations : int
-        Maximum for the solver; if it is reached, the artifact is marked as not certified.
+        Maximum for the solver; if it is reached and cvxpy comes no closer, the artifact is marked as not certified.
+    solver : {'engine', 'cvxpy'}
+        What solves the published program: "engine", or "cvxpy" (Clarabel, an interior-point method) for a second
+        opinion on up to 100 objects (the search for k remains the engine's). If the engine misses
+        the tolerance, cvxpy is tried as well, up to that size.
     min_links : int
         An object with a nonzero similarity to fewer others gets label -1.
     test : int
@@ -260,6 +267,7 @@ class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     k_by: Literal["test", "spur"] = "test"
     tol: Annotated[float, msgspec.Meta(gt=0, lt=1)] = 1e-3
     max_iterations: Annotated[int, msgspec.Meta(ge=1)] = 2000
+    solver: Solver = "engine"
     min_links: Annotated[int, msgspec.Meta(ge=1)] = 1
     test: Annotated[int, msgspec.Meta(ge=0)] = 99
     stability: Annotated[int, msgspec.Meta(ge=0)] = 10
@@ -313,7 +321,8 @@ def refit(
                 return of_nothing(task)
             starts = admm.warm_states(previous, params, task.ids)
             said = _verdict(task)
-            answer = _solved(task, said, starts, progress)
+            watched = second_solver.Watched(progress)
+            answer = _by_solver(task, _solved(task, said, starts, watched), watched)
             labels = _labels(task, answer, said)
             stable = _stability(task, said, labels)
             if params.rest == "nearest":
@@ -381,6 +390,23 @@ def _solved(task: Task, said: Verdict, starts: dict[int, State], progress: Progr
     else:
         solution = solve_sdp(W, k=k, start=starts.get(k))
     return Answer(solution, k, choice.lam, choice, k_by, _states(at_lam | {k: solution}))
+
+
+def _by_solver(task: Task, answer: Answer, watched: second_solver.Watched) -> Answer:
+    """The same program by cvxpy, where that is asked for, or where it comes closer than the engine."""
+    if answer.k in (1, len(task.ids)):
+        return answer
+    params, given = task.params, {"lam": answer.lam} if answer.k_by == "lam" else {"k": answer.k}
+    solution, solver = second_solver.solved(
+        KIND,
+        params.solver,
+        lambda _: answer.solution,
+        partial(sdp_by_cvxpy.solve, task.restricted(task.similarity.W), tol=params.tol, **given),
+        lambda found: found.certified or watched.ended,
+        watched,
+    )
+    k = int(np.rint(solution.trace)) if answer.k_by == "lam" else answer.k
+    return answer._replace(solution=solution, k=k, solver=solver)
 
 
 def _states(solutions: dict[int, Solution]) -> dict[int, State]:

@@ -46,18 +46,25 @@ def test_as_good_as_clarabel_at_20_objects(variant, loss):
     points, triplets = reference.planted(3, 20, 200)
     kernels = reference.helpful_kernels(points)
     weight = np.random.default_rng(0).integers(1, 4, 200).astype(float)
-    value, gram, mu = reference.rckl(triplets, 20, kernels, variant, loss, 2.0, 0.05, weight)
-    found = rckl.fit(
-        triplets, 20, kernels, form=variant, loss=loss, lambda1=2.0, lambda2=0.05, weight=weight, tolerance=5e-5
+    said = {"form": variant, "loss": loss, "lambda1": 2.0, "lambda2": 0.05, "weight": weight}
+    second = rckl.fit(triplets, 20, kernels, **said, solver="cvxpy", tolerance=1e-6)
+    value, gram, mu = second.objective, second.gram, second.mu
+    assert second.converged and second.gap <= 1e-6
+    by_definition = weight @ (
+        np.logaddexp(0, excess(gram, triplet_rows(triplets)))
+        if loss == "ste"
+        else np.maximum(0, 1 + excess(gram, triplet_rows(triplets)))
     )
+    assert by_definition + 2.0 * np.trace(second.k0) + 0.05 * mu.sum() == pytest.approx(value, rel=1e-9)
+    found = rckl.fit(triplets, 20, kernels, **said, tolerance=5e-5)
     assert found.converged and found.gap <= 5e-5
     assert found.bound <= value * (1 + 1e-6)
     assert abs(found.objective - value) <= 1e-4 * value
     assert satisfied(gram, triplet_rows(triplets), weight) == pytest.approx(found.satisfied, abs=0.03)
     np.testing.assert_allclose(found.gram, found.k0 + np.tensordot(found.mu, kernels[: len(found.mu)], 1), atol=1e-12)
     assert np.linalg.eigvalsh(found.k0)[0] > -1e-9 and (found.mu >= 0).all()
-    if mu is not None:
-        assert set(np.flatnonzero(found.mu == 0)) >= set(np.flatnonzero(mu < 1e-7))
+    assert len(mu) == len(found.mu)
+    assert set(np.flatnonzero(found.mu == 0)) >= set(np.flatnonzero(mu < 1e-7))
 
 
 def test_noise_kernels_weigh_exactly_nothing_and_the_rank_is_that_of_k0():

@@ -1,5 +1,4 @@
-"""The programs of both papers written down in cvxpy, in the papers' own variables, and small worlds to solve them
-on."""
+"""Small worlds for both papers' programs, and their definitions from whole matrices."""
 
 import numpy as np
 
@@ -8,72 +7,6 @@ from stream_engine.kernel_learning.constraints import Constraints, of_mask
 from stream_engine.kernel_learning.pair_lists import adjoint, excess, satisfied, triplet_rows
 from stream_engine.state.snapshot import Snapshot
 from tests.support.generators import planted_triplets
-
-
-def rckl(triplets, n, kernels, form, loss, lambda1, lambda2, weight=None):
-    """(objective, K'', mu) of Heim et al. 2014, eq. 3, 6 or 9."""
-    import cvxpy as cp
-
-    weight = np.ones(len(triplets)) if weight is None else weight
-    k0 = cp.Variable((n, n), PSD=True) if form != "mkl" else None
-    mu = cp.Variable(len(kernels), nonneg=True) if form != "t" and kernels else None
-    total = 0 if k0 is None else k0
-    for a in range(len(kernels) if mu is not None else 0):
-        total = total + mu[a] * kernels[a]
-    a, b, c = triplets.T
-    own = cp.diag(total)
-    x = own[b] - 2 * total[a, b] - own[c] + 2 * total[a, c]
-    each = cp.logistic(x) if loss == "ste" else cp.pos(1 + x)
-    cost = weight @ each
-    if k0 is not None:
-        cost = cost + lambda1 * cp.trace(k0)
-    if mu is not None:
-        cost = cost + lambda2 * cp.sum(mu)
-    problem = cp.Problem(cp.Minimize(cost))
-    problem.solve(solver=cp.CLARABEL)
-    return problem.value, total.value, None if mu is None else mu.value
-
-
-def mkpoe(rows, kernels, beta, diagonal, weight=None):
-    """Objective of Algorithm 4 in W^p."""
-    import cvxpy as cp
-
-    n, weight = len(kernels[0]), np.ones(len(rows)) if weight is None else weight
-    i, j, k, l = rows.T
-    cost, x, held = 0, 0, []
-    for kernel in kernels:
-        if diagonal:
-            w = cp.Variable(n)  # not nonneg=True: its bounds make cvxpy 1.9 multiply by infinity
-            held.append(w >= 0)
-            cost = cost + np.diag(kernel) @ w
-            x = x + ((kernel[i] - kernel[j]) ** 2 - (kernel[k] - kernel[l]) ** 2) @ w
-        else:
-            w = cp.Variable((n, n), PSD=True)
-            cost = cost + cp.trace(w @ kernel)
-            near, far = kernel[i] - kernel[j], kernel[k] - kernel[l]
-            outer = np.einsum("ta,tb->tab", near, near) - np.einsum("ta,tb->tab", far, far)
-            x = x + outer.reshape(len(rows), -1) @ cp.vec(w, order="C")
-    problem = cp.Problem(cp.Minimize(cost + beta / weight.sum() * (weight @ cp.pos(1.0 + x))), held)
-    problem.solve(solver=cp.CLARABEL)
-    return problem.value
-
-
-def lpoe(rows, features, beta):
-    """Objective of Algorithm 2 by Clarabel."""
-    import cvxpy as cp
-
-    d = features.shape[1]
-    w = cp.Variable((d, d), PSD=True)
-    i, j, k, l = rows.T
-    near, far = features[i] - features[j], features[k] - features[l]
-    outer = np.einsum("ta,tb->tab", near, near) - np.einsum("ta,tb->tab", far, far)
-    problem = cp.Problem(
-        cp.Minimize(
-            cp.trace(w) + beta / len(rows) * cp.sum(cp.pos(1 + outer.reshape(len(rows), -1) @ cp.vec(w, order="C")))
-        )
-    )
-    problem.solve(solver=cp.CLARABEL)
-    return problem.value
 
 
 def planted(seed, n, m, flip=0.1, dimensions=3):
