@@ -30,6 +30,7 @@ __all__ = [
     "join",
     "load",
     "load_features",
+    "summed",
 ]
 
 ASYMMETRY = 1e-8  # relative to the largest entry
@@ -153,6 +154,27 @@ def across(specs: Mapping[str, KernelSpec], objects: Sequence[str], ids: np.ndar
         except BadKernel as error:
             raise BadKernel(f"kernel {name!r} ({Path(spec.file).name}): {error}") from None
     return kernels
+
+
+def summed(kernels: Sequence[CrossKernel], size: int) -> CrossKernel:
+    """The unweighted sum of kernels (McFee & Lanckriet 2011, eq. 7) over a subset of that size: each adds what its
+    file says of an object.
+
+    >>> one = CrossKernel(np.array([True, True]), lambda ids: np.ones((2, len(ids))))
+    >>> both = summed([one, CrossKernel(np.array([True, False]), lambda ids: np.ones((2, len(ids))))], 2)
+    >>> both.columns(np.array([0, 1])).tolist()
+    [[2.0, 1.0], [2.0, 1.0]]
+    """
+
+    def columns(ids: np.ndarray) -> np.ndarray:
+        total = np.zeros((size, len(ids)))
+        for each in kernels:
+            there = each.known[ids]
+            if there.any():
+                total[:, there] += each.columns(ids[there])
+        return total
+
+    return CrossKernel(np.logical_or.reduce([each.known for each in kernels]), columns)
 
 
 def _across(values, spec: KernelSpec, mine: MatchedRows, rest: MatchedRows, size: int, n: int) -> CrossKernel:

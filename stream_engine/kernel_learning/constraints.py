@@ -1,12 +1,13 @@
 """The constraint sets of a partial order embedding, and their weights: McFee & Lanckriet 2011, sec. 2.2, 5.2.
 
     raw         all answers, with multiplicities, contradictions included
-    length2     without contradicted comparisons (the second line of the paper's Table 2)
+    drop-both   without contradicted comparisons: of two that contradict each other, both go (the paper's "Length-2" in
+                Table 2; also called "length2" here)
     canonical   the acyclic order of a snapshot from counts alone: independent of arrival
-    algorithm1-reduced  length2, then Algorithm 1 in a random order that the seed determines (the paper's own, Fig.
+    algorithm1-reduced  drop-both, then Algorithm 1 in a random order that the seed determines (the paper's own, Fig.
                 10), then the transitive reduction: fewer comparisons that imply the same
 
-Weights "votes": raw and length2 count every answer; an order counts the net vote of each comparison, and omits
+Weights "votes": raw and drop-both count every answer; an order counts the net vote of each comparison, and omits
 comparisons without a positive net vote. Weights "one", as in the paper: every comparison has weight 1. Rows are near_i,
 near_j, far_i, far_j.
 
@@ -28,7 +29,7 @@ from stream_engine.order.canonical_order import Quadruplets, kept_of_votes, net_
 from stream_engine.order.partial_order import PartialOrder, transitive_reduction
 from stream_engine.state.snapshot import Snapshot, triplet_columns
 
-NAMES = ("raw", "length2", "canonical", "algorithm1-reduced")
+NAMES = ("raw", "drop-both", "canonical", "algorithm1-reduced")
 WEIGHTS = ("votes", "one")
 
 
@@ -115,7 +116,7 @@ def constraints(
 
 def _said(snapshot: Snapshot, which: str, keep: Chooser | None, seed: int) -> Constraints:
     """Weights are votes, not above 0 where no net vote is for a comparison of an order."""
-    if which in ("raw", "length2"):
+    if which in ("raw", "drop-both"):
         said = raw(snapshot, keep)
         return said if which == "raw" else without_contradictions(said)
     columns, quadruplets = _counted(snapshot, keep)

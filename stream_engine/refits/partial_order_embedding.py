@@ -25,7 +25,15 @@ from stream_engine.kernel_learning import auxiliary_kernels, mkpoe, out_of_sampl
 from stream_engine.kernel_learning.auxiliary_kernels import KernelSpec
 from stream_engine.kernel_learning.constraints import Constraints, raw
 from stream_engine.kernel_learning.out_of_sample import Answers
-from stream_engine.refits import CannotRefit, Progress, beta_choice, kernel_refits, no_progress, second_solver
+from stream_engine.refits import (
+    CannotRefit,
+    Progress,
+    beta_choice,
+    kernel_refits,
+    no_progress,
+    order_embedding,
+    second_solver,
+)
 from stream_engine.refits.beta_choice import Choice, Inputs
 from stream_engine.refits.kernel_refits import Count, KernelParams, Positive, Task, TaskAnswers
 from stream_engine.state.artifact import Artifact
@@ -45,14 +53,18 @@ class Params(KernelParams, frozen=True, forbid_unknown_fields=True):
 
     Parameters
     ----------
-    form : {'diagonal', 'full'}
-        "full" (W PSD) or "diagonal" (W diagonal: a weight for each kernel and object).
+    form : {'diagonal', 'full', 'order'}
+        "full" (W PSD) or "diagonal" (W diagonal: a weight for each kernel and object); "order" satisfies every
+        comparison of an acyclic order, without kernels or a loss (App. A: Algorithm 5 and the constant shift).
     constraints : str
-        See `kernel_learning.constraints`.
+        See `kernel_learning.constraints`; "length2" is another name of "drop-both".
     weights : {'one', 'votes'}
-        "votes" (a comparison counts its net votes, "raw" and "length2" every answer), or the paper's "one".
+        "votes" (a comparison counts its net votes, "raw" and "drop-both" every answer), or the paper's "one".
     kernels : dict
         Name -> file and kind; none: K = I, which is GNMDS.
+    combination : {'learned', 'sum'}
+        "learned": a metric for each kernel (MKPOE), or "sum": one metric over the unweighted sum of the kernels
+        (sec. 4.1).
     features : dict, optional
         LPOE on one file of features, in place of kernels.
     beta : float, optional
@@ -74,14 +86,19 @@ class Params(KernelParams, frozen=True, forbid_unknown_fields=True):
         The other objects are excluded ("none"), or added to the learned kernel ("extended").
     """
 
-    form: Literal["full", "diagonal"] = "full"
-    constraints: Literal["raw", "length2", "canonical", "algorithm1-reduced"] = "canonical"
+    form: Literal["full", "diagonal", "order"] = "full"
+    constraints: Literal["raw", "drop-both", "length2", "canonical", "algorithm1-reduced"] = "canonical"
     weights: Literal["votes", "one"] = "votes"
     kernels: dict[str, KernelSpec] = msgspec.field(default_factory=dict)
+    combination: Literal["learned", "sum"] = "learned"
     features: KernelSpec | None = None
     beta: Positive | None = None
     tolerance: Positive = 1e-3
     max_iterations: Count = 20000
+
+    def __post_init__(self):
+        if self.constraints == "length2":
+            msgspec.structs.force_setattr(self, "constraints", "drop-both")
 
 
 def refit(
@@ -122,6 +139,8 @@ def refit(
         if params.solver == "cvxpy":
             kernel_refits.require_few(task, len(comparisons.rows))
         answers = TaskAnswers(task, VALIDATION_SHARE, quadruplets=True)
+        if params.form == "order":
+            return order_embedding.artifact(task, comparisons, answers, progress)
         inputs = _inputs(task, comparisons)
         choose = partial(beta_choice.choose, task, inputs, progress=progress)
         choice = choose(answers.split())
@@ -149,7 +168,11 @@ def _check(task: Task, comparisons: Constraints, decided: int) -> None:
         raise CannotRefit(
             f"{KIND}: got both kernels and features; expected one of them (features: LPOE, kernels: MKPOE)"
         )
+    if params.combination == "sum" and not params.kernels:
+        raise CannotRefit(f"{KIND}: combination 'sum' is one of kernels; got none, expected some in `kernels`")
     kernel_refits.require_subset_to_extend(task)
+    if params.form == "order":
+        order_embedding.check(task)
     if len(comparisons.rows) == 0:
         counted = task.restricted.counters.get("comparisons", 0)
         raise CannotRefit(
@@ -171,6 +194,8 @@ def _inputs(task: Task, comparisons: Constraints) -> Inputs:
     if not params.kernels:
         return Inputs(comparisons, ["identity"], [np.eye(len(names))], None, [])
     helpers = auxiliary_kernels.load(params.kernels, names, everyone)
+    if params.combination == "sum":
+        return Inputs(comparisons, ["sum"], [np.sum(helpers.kernels, axis=0)], None, helpers.report)
     return Inputs(comparisons, helpers.names, helpers.kernels, None, helpers.report)
 
 
@@ -190,6 +215,8 @@ def _extension(task: Task, inputs: Inputs, beta: float, solved: mkpoe.Embedding)
         fixed = inputs.features @ solved.maps[0].T
     else:
         across = auxiliary_kernels.across(params.kernels, objects, ids)
+        if params.combination == "sum":
+            across = [auxiliary_kernels.summed(across, len(ids))]
         fixed = mkpoe.embed(solved, inputs.kernels)
     rows, has_row = kernel_refits.rows_from_files(across, solved.maps if across else [], len(objects))
     votes = _votes(params, beta / float(inputs.comparisons.weight.sum()))
@@ -200,7 +227,7 @@ def _extension(task: Task, inputs: Inputs, beta: float, solved: mkpoe.Embedding)
 
 
 def _votes(params: Params, scale: float) -> Callable[[Answers], Answers]:
-    """What an object's own answers count for, as constraints do: each of them beta / |C|, with "length2" where nobody
+    """What an object's own answers count for, as constraints do: each of them beta / |C|, with "drop-both" where nobody
     contradicts, in an order the net vote; with weights "one" each question once."""
 
     def votes(answers: Answers) -> Answers:

@@ -10,7 +10,7 @@ import pytest
 from stream_engine.data.comparisons import Batch
 from stream_engine.data.triplet_columns import net_triplets
 from stream_engine.evaluation.coordinates import margin_scale
-from stream_engine.kernel_learning import auxiliary_kernels, linear, mkpoe, programs
+from stream_engine.kernel_learning import auxiliary_kernels, constant_shift, linear, mkpoe, programs
 from stream_engine.kernel_learning.constraints import (
     NAMES,
     Constraints,
@@ -19,7 +19,7 @@ from stream_engine.kernel_learning.constraints import (
     without_contradictions,
 )
 from stream_engine.kernel_learning.pair_lists import excess, satisfied, triplet_rows
-from stream_engine.refits import beta_choice
+from stream_engine.refits import CannotRefit, beta_choice
 from stream_engine.refits import partial_order_embedding as poe
 from stream_engine.state.snapshot import triplet_columns
 from tests.support import kernel_reference as reference
@@ -138,8 +138,8 @@ def test_constraint_sets():
     said = [(*sorted(q[:2]), *sorted(q[2:])) for q in said]
     raw = constraints(snapshot, "raw")
     assert as_set(raw) == set(said) and raw.weight.sum() == len(said)
-    length2 = constraints(snapshot, "length2")
-    assert as_set(length2) == {q for q in said if (*q[2:], *q[:2]) not in set(said)}
+    drop_both = constraints(snapshot, "drop-both")
+    assert as_set(drop_both) == {q for q in said if (*q[2:], *q[:2]) not in set(said)}
     one = lambda which: constraints(snapshot, which, weights="one")  # noqa: E731
     assert all((one(which).weight == 1).all() for which in NAMES)
     canonical, least = constraints(snapshot, "canonical"), one("algorithm1-reduced")
@@ -162,7 +162,7 @@ def test_constraint_sets():
     )
     for which in NAMES:  # chosen first, then processed
         assert as_set(constraints(snapshot, which, keep)) == as_set(constraints(loaded(part), which))
-    with pytest.raises(ValueError, match="'everything'.*'votes'.*length2"):
+    with pytest.raises(ValueError, match="'everything'.*'votes'..*drop-both"):
         constraints(snapshot, "everything")
     with pytest.raises(ValueError, match=stating("'raw' … 'two' … votes … one")):
         constraints(snapshot, "raw", weights="two")
@@ -177,7 +177,7 @@ def test_algorithm_1_in_a_random_order():
     not in it follows from it, or closes a cycle with it. Seeds differ."""
     batch = dense_batch(np.random.default_rng(4), 6, 70)
     snapshot = loaded(batch)
-    one_way = as_set(constraints(snapshot, "length2"))
+    one_way = as_set(constraints(snapshot, "drop-both"))
     kept = [as_set(constraints(snapshot, "algorithm1-reduced", weights="one", seed=seed)) for seed in range(6)]
     assert len({frozenset(each) for each in kept}) > 1
     assert kept[2] == as_set(constraints(snapshot, "algorithm1-reduced", weights="one", seed=2))
@@ -198,6 +198,67 @@ def test_no_answers_no_constraints():
     assert len(without_contradictions(Constraints(np.empty((0, 4), np.int32), np.empty(0))).rows) == 0
     nobody = reference.snapshot_of(np.empty((0, 3), np.int32), 15)
     assert all(len(constraints(nobody, which).rows) == 0 for which in NAMES)
+
+
+# --- the order alone (App. A) -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_algorithm_5_is_the_longest_path_and_the_shift_keeps_its_order(seed):
+    """Delta against the standard library's topological order; squared distances are Delta + 2 shift, so every
+    comparison holds, and with a margin of 1, as the appendix proves."""
+    batch = dense_batch(np.random.default_rng(seed), 7, 120)
+    rows, n = constraints(loaded(batch), "algorithm1-reduced").rows, 7
+    found = constant_shift.embed_order(rows, n)
+    depth = longest_paths(rows)
+    for i in range(n):
+        for j in range(n):
+            assert found.delta[i, j] == (0 if i == j else depth.get((min(i, j), max(i, j)), 1))
+    H = np.eye(n) - 1 / n
+    least = np.linalg.eigvalsh(-0.5 * H @ found.delta @ H)[0]
+    assert found.shift == pytest.approx(-least) and found.shift > 0 and found.delta.max() > 2
+    own = np.diag(found.gram)
+    squared = own[:, None] + own - 2 * found.gram
+    np.testing.assert_allclose(squared, found.delta + 2 * found.shift * (1 - np.eye(n)), atol=1e-9)
+    assert excess(found.gram, rows).max() <= -1 + 1e-9
+    assert np.linalg.eigvalsh(found.gram)[0] > -1e-9 and np.linalg.matrix_rank(found.gram, tol=1e-9) <= n - 1
+
+
+def test_an_order_of_one_object_of_nothing_and_with_a_cycle():
+    empty = np.empty((0, 4), np.int32)
+    assert constant_shift.embed_order(empty, 1).gram.tolist() == [[0.0]]
+    np.testing.assert_allclose(constant_shift.embed_order(empty, 4).gram, (np.eye(4) - 0.25) / 2)
+    with pytest.raises(ValueError, match="cycle"):
+        constant_shift.naive_order(np.array([[0, 1, 0, 2], [0, 2, 1, 2], [1, 2, 0, 1]], np.int32), 3)
+
+
+@pytest.mark.parametrize("which", ["canonical", "algorithm1-reduced"])
+def test_the_form_order_satisfies_the_whole_order(aux, which):
+    points, triplets, specs = aux
+    snapshot = reference.snapshot_of(triplets, 24)
+    made = poe.refit(snapshot, poe.Params(form="order", constraints=which), 0)
+    rows = constraints(snapshot, which).rows
+    assert made.report["violated"] == 0 and made.report["satisfied"] == 1.0 and made.report["size"] == len(rows)
+    assert np.array_equal(made.arrays["constraints"], rows) and excess(made.arrays["K"], rows).max() < -0.99
+    assert made.report["levels"] == constant_shift.naive_order(rows, 24).max()
+    assert made.report["held_out"] == "comparisons" and 0 < made.report["log_loss"] < 1
+    fresh = triplet_rows(planted_triplets(np.random.default_rng(9), points, 5000))
+    assert satisfied(made.arrays["K"], fresh) > 0.55
+
+
+def test_the_form_order_refuses_what_it_does_not_have(aux):
+    _, triplets, specs = aux
+    snapshot = reference.snapshot_of(triplets, 24)
+    for given, got in (
+        ({"constraints": "drop-both"}, "drop-both"),
+        ({"constraints": "raw"}, "raw"),
+        ({"kernels": specs}, "kernels"),
+        ({"beta": 2.0}, "beta"),
+        ({"solver": "cvxpy"}, "solver"),
+        ({"rest": "extended", "objects": 12}, "extended"),
+    ):
+        with pytest.raises(CannotRefit, match=got):
+            poe.refit(snapshot, poe.Params(form="order", **given), 0)
 
 
 # --- the refit ----------------------------------------------------------------------------------------------------
@@ -244,9 +305,9 @@ def test_objects_are_held_out_as_the_paper_says(aux):
     _, triplets, specs = aux
     snapshot = reference.snapshot_of(triplets, 24)
     voted = net_triplets(triplet_columns(snapshot))
-    folds = by_objects_out(snapshot, "length2", voted, 3, 0)
+    folds = by_objects_out(snapshot, "drop-both", voted, 3, 0)
     assert sorted(np.concatenate([np.flatnonzero(~f.inside) for f in folds]).tolist()) == list(range(24))
-    whole = as_set(constraints(snapshot, "length2"))
+    whole = as_set(constraints(snapshot, "drop-both"))
     kernels = auxiliary_kernels.load(specs, snapshot.objects).kernels
     for fold in folds:
         ids = np.flatnonzero(fold.inside)
@@ -260,7 +321,7 @@ def test_objects_are_held_out_as_the_paper_says(aux):
         votes = {tuple(t): v for t, v in zip(voted[0].tolist(), voted[1].tolist())}
         assert [votes[i, j, k] for i, j, _, k in fold.test.rows.tolist()] == fold.test.weight.tolist()
         for variant in ("full", "diagonal"):
-            params = poe.Params(form=variant, constraints="length2", kernels=specs)
+            params = poe.Params(form=variant, constraints="drop-both", kernels=specs)
             whole_inputs = beta_choice.Inputs(fold.train, ["a", "b"], kernels, None, [])
             gram = beta_choice.gram_of_test(params, whole_inputs, 2000.0, fold)
             x = excess(gram, fold.test.rows)
@@ -282,6 +343,7 @@ def test_objects_are_held_out_as_the_paper_says(aux):
 def test_refit_without_kernels_is_gnmds_and_holds_out_comparisons(aux):
     points, triplets, specs = aux
     made = poe.refit(reference.snapshot_of(triplets, 24), poe.Params(constraints="length2"), 0)
+    assert made.report["constraints"] == "drop-both"
     assert made.report["chosen_by"] == "held-out comparisons" and made.report["mu"] == {"identity": 1.0}
     fresh = triplet_rows(planted_triplets(np.random.default_rng(9), points, 5000))
     assert satisfied(made.arrays["K"], fresh) > 0.85
@@ -292,6 +354,28 @@ def test_refit_without_kernels_is_gnmds_and_holds_out_comparisons(aux):
     )
     assert linear_one.arrays["W"].shape == (2, 2) and linear_one.report["chosen_by"] == "given"
     assert linear_one.report["size"] == linear_one.report["raw_size"]
+
+
+@pytest.mark.parametrize("variant", ["full", "diagonal"])
+def test_the_sum_kernel_is_one_metric_over_the_sum_of_the_kernels(aux, variant):
+    """K1 of Table 1: KPOE with the kernel of eq. 7; a subset's others join by the sum of their rows."""
+    _, triplets, specs = aux
+    snapshot = reference.snapshot_of(triplets, 24)
+    params = poe.Params(form=variant, kernels=specs, combination="sum", constraints="drop-both", beta=300.0)
+    made = poe.refit(snapshot, params, 0)
+    kernel = sum(auxiliary_kernels.load(specs, snapshot.objects).kernels)
+    rows, weight = constraints(snapshot, "drop-both")
+    alone = mkpoe.fit(rows, [kernel], 300.0, diagonal=variant == "diagonal", weight=weight, tolerance=1e-3)
+    assert made.report["objective"] == pytest.approx(alone.objective, rel=2e-3)
+    assert made.report["mu"] == {"sum": 1.0} and len(made.arrays["W"]) == 1 and len(made.report["kernels"]) == 2
+    some = poe.refit(snapshot, msgspec.structs.replace(params, objects=16, rest="extended"), 0)
+    ids, x = some.arrays["ids"], int(np.setdiff1d(np.arange(24), some.arrays["ids"])[0])
+    across = [each.columns(np.array([x])) for each in auxiliary_kernels.across(specs, snapshot.objects, ids)]
+    point, factor = some.arrays["map_0"] @ sum(across)[:, 0], some.arrays["factor"]
+    inner = some.arrays["map_0"] @ sum(auxiliary_kernels.load(specs, [snapshot.objects[i] for i in ids]).kernels)
+    np.testing.assert_allclose(factor[ids] @ factor[x], inner.T @ point, atol=1e-6 * np.abs(inner).max() ** 2)
+    with pytest.raises(CannotRefit, match="kernels"):
+        poe.refit(snapshot, poe.Params(combination="sum"), 0)
 
 
 def test_smallest_beta_is_where_learning_starts(aux):

@@ -4,6 +4,7 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+from scipy.optimize import minimize
 
 from stream_engine.kernel_learning import factored, linear, mkpoe, pair_lists, problem
 from stream_engine.kernel_learning import rckl as rckl_solver
@@ -11,13 +12,14 @@ from stream_engine.kernel_learning.pair_lists import satisfied, triplet_rows
 from tests.benchmarks import heim_synthetic as bench
 from tests.benchmarks.papers import heim_early
 from tests.benchmarks.papers.kept import Cell, Kept
-from tests.benchmarks.papers.rows import NOT_RUN, Paper, Row, missing, row
+from tests.benchmarks.papers.rows import Paper, Row, clearly_above, missing, row
 from tests.benchmarks.papers.rows import mean as mean_of
 
 TEXT = "heim-2015-rckl-auxiliary-kernels.txt"
 SIZES, TRIALS = (200, 400, 600, 2000), 3
 PLACES = (200, 600, 2000)  # where claims are looked at
 LOSSES, FORMS = ("ste", "hinge"), ("t", "mkl", "ak")
+FULL_AND_DIAGONAL = ("diagonal", "full")
 BETAS = (3.0, 20.0, 150.0, 1000.0)
 SIGMAS = (0.0, 0.1, 0.3)
 SOLVER = (factored, problem, pair_lists, bench)
@@ -29,6 +31,11 @@ RESTS_ON = {
 }
 DATA = "Noise of the auxiliary kernels: sigma = .1, which the paper does not say; test triplets at random."
 EARLY = "The paper does not say when its solver stopped. Stopped by validation, Algorithm 1 has "
+LEVEL = (
+    "Not for the noise of the auxiliary kernels: see the row on sigma. MKPOE learns from the same six kernels as MKL, "
+    "and both come to what those can tell (sec. 6.1, no MKL can be better): only K0, which AK has, goes beyond it. The "
+    "paper's grid of beta and its stopping rule are not said."
+)
 Cells = dict[tuple, list[Cell | None]]
 
 
@@ -76,6 +83,39 @@ def metric(key: dict[str, Any]) -> dict[str, Any]:
     return {"error": best[1]}
 
 
+def not_convex(key: dict[str, Any]) -> dict[str, Any]:
+    """MKPOE-NC with beta by validation: d(x, y) = |Omega (F(x) - F(y))|^2, F the features sqrt(mu_a) Phi_a(x) of all
+    kernels side by side (eq. 12); hinge + |Omega|^2 + sum mu by L-BFGS, the hinge rounded over a tenth."""
+    train, check, w = parts(key)
+    roots = [mkpoe.factor(kernel).root for kernel in w.kernels]
+    features, of = np.hstack(roots), np.repeat(np.arange(len(roots)), [r.shape[1] for r in roots])
+    lists, size = pair_lists.of_rows(triplet_rows(train), len(w.truth)), features.shape[1]
+    least = mkpoe.smallest_beta(triplet_rows(train), np.ones(len(train)), w.kernels) or 1.0
+
+    def points(v: np.ndarray) -> np.ndarray:
+        return (features * v[:6][of]) @ v[6:].reshape(size, size)
+
+    def value(v: np.ndarray, weight: float) -> tuple[float, np.ndarray]:
+        z = points(v)
+        slack = 1 + pair_lists.excess_of_points(lists, z)
+        inside = np.clip(slack / 0.1, 0, 1)
+        pulled = features.T @ (2 * pair_lists.pull(lists, pair_lists.shares(lists, weight * inside), z))
+        omega, scale = v[6:].reshape(size, size), v[:6][of]
+        by_scale = np.bincount(of, (pulled * omega).sum(axis=1))
+        slope = np.concatenate([by_scale + 2 * v[:6], (scale[:, None] * pulled + 2 * omega).ravel()])
+        return float(weight * (inside * (slack - 0.05 * inside)).sum() + v @ v), slope
+
+    best: tuple[float, float] | None = None
+    start = np.concatenate([np.full(6, 6**-0.5), np.eye(size).ravel()])
+    for beta in BETAS:
+        found = minimize(value, start, (beta * least / len(train),), "L-BFGS-B", jac=True, options={"maxiter": 200})
+        z = points(found.x)
+        wrong, error = (1 - satisfied(z @ z.T, triplet_rows(t)) for t in (check, w.test))
+        best = min(best or (2.0, 2.0), (wrong, error))
+    assert best is not None
+    return {"error": best[1]}
+
+
 def by_noise(key: dict[str, Any]) -> dict[str, float]:
     """Diagonal MKPOE and STE-MKL beside each other where the auxiliary kernels have more or less noise."""
     return {
@@ -96,7 +136,8 @@ def cells_of(kept: Kept) -> Cells:
     cells: Cells = {}
     plan: list[tuple[str, str, Any, tuple[int, ...]]] = [(loss, f, rckl, SIZES) for loss in LOSSES for f in FORMS]
     plan += [("early", form, early, SIZES) for form in ("t", "ak")]
-    plan += [("MKPOE", form, metric, PLACES) for form in ("diagonal", "full")]
+    plan += [("MKPOE", form, metric, PLACES) for form in FULL_AND_DIAGONAL]
+    plan += [("MKPOE", "non-convex", not_convex, PLACES)]
     for method, form, make, sizes in plan:
         for size in sizes:
             for trial in range(TRIALS):
@@ -240,27 +281,35 @@ def noise(*found: dict) -> tuple[str, bool]:
 def figure_3a(cells: Cells) -> list[Row]:
     """MKPOE on the same data."""
     rows = []
-    for form in ("diagonal", "full"):
+    for form in FULL_AND_DIAGONAL:
         told = {s: (mean(cells, "MKPOE", form, s), mean(cells, "ste", "mkl", s), mean(cells, "ste", "ak", s))
                 for s in PLACES}  # fmt: skip
         rows.append(
             row("Fig. 3a", f"MKPOE, {form}, beside MKL and AK",
                 "All metric learning methods perform very similarly, yet worse than RCKL-MKL and RCKL-AK", "worse",
-                "error above those of STE-MKL and STE-AK at 200, 600, 2,000",
-                of(cells, ("MKPOE", form), ("ste", "mkl"), ("ste", "ak")),
+                "error above those of STE-MKL and STE-AK by more than a standard error of the difference at 200, 600, "
+                "2,000", of(cells, ("MKPOE", form), ("ste", "mkl"), ("ste", "ak")),
                 lambda *f, a=told, b=form: (
                     "; ".join(f"{s}: {e:.3f} (MKL {m:.3f}, AK {k:.3f})" for s, (e, m, k) in a.items()),
-                    all(e > max(m, k) for e, m, k in a.values())),
-                "Not for the noise of the auxiliary kernels: see the next rows. Why it is level here is not known; the "
-                "paper's grid of beta and its stopping rule are not said.")
+                    all(clearly_above(cells["MKPOE", b, s], cells["ste", other, s], "error")
+                        for s in PLACES for other in ("mkl", "ak"))), LEVEL)
         )  # fmt: skip
     rows.append(
         row("Fig. 3a", "diagonal MKPOE less STE-MKL, 600 triplets, by the noise sigma of the auxiliary kernels", "",
             "(not in the paper)", "", [c for sigma in SIGMAS for c in cells["sigma", "", sigma]],
             lambda *f: (by_sigma(cells), None), "Were sigma the reason, the difference would change with it.")
     )  # fmt: skip
-    rows.append(missing("Fig. 3a", "MKPOE-NC, the non-convex form", "A non-convex formulation (MKPOE-NC)",
-                        "drawn, without numbers", "Only the convex forms are built here.", NOT_RUN))  # fmt: skip
+    told = {s: [mean(cells, "MKPOE", form, s) for form in ("non-convex", *FULL_AND_DIAGONAL)] for s in PLACES}
+    rows.append(
+        row("Fig. 3a", "MKPOE-NC, the non-convex form, beside the convex ones",
+            "All metric learning methods perform very similarly, yet worse than RCKL-MKL and RCKL-AK", "very similar",
+            "errors within .03 of both at 200, 600, 2,000",
+            of(cells, *(("MKPOE", form) for form in ("non-convex", *FULL_AND_DIAGONAL))),
+            lambda *f: ("; ".join(f"{s}: {n:.3f} (diagonal {d:.3f}, full {w:.3f})" for s, (n, d, w) in told.items()),
+                        all(abs(n - other) <= 0.03 for n, *convex in told.values() for other in convex)),
+            "Eq. 12 by L-BFGS: Omega over the features of all kernels, scaled by sqrt(mu), from mu = 1/A, Omega = I. "
+            "Its regulariser, which the paper does not say, is |Omega|^2 + sum mu.")
+    )  # fmt: skip
     return rows
 
 

@@ -17,7 +17,7 @@ from tests.benchmarks.papers.rows import mean as mean_of
 TEXT = "mcfee-lanckriet-2011-partial-order-embedding.txt"
 SPLITS, ORDERS, FIXED = 2, 5, 20.0
 CHOICES = (*bench.NAMES, "sum", "MKPOE")
-SETS = {"raw": "Full", "length2": "Length-2", "algorithm1-reduced": "Processed"}
+SETS = {"raw": "Full", "drop-both": "Length-2", "algorithm1-reduced": "Processed"}
 FORMS = ("diagonal", "full")
 SOLVER = (mkpoe, factored, linear, problem, pair_lists, bench)
 RESTS_ON = {"Fig. 5": SOLVER} | dict.fromkeys(("Table 2", "Fig. 10"), (*SOLVER, constraints))
@@ -25,10 +25,10 @@ NOISY = {"comparisons": 3000, "each": 6}  # of more objects so few comparisons w
 ALOI = "ALOI cannot be had here: digits of ten classes under a taxonomy by shape, five views and five noise kernels. "
 ASET = "aset400 (412 artists, 16,385 comparisons, five kernels) cannot be had here. "
 TOY = ASET + "60 digits under the taxonomy stand for it, 3,000 comparisons, 15 % of them reversed. "
-TABLE_2 = {("raw", "diagonal"): "0.622", ("raw", "full"): "0.715", ("length2", "diagonal"): "0.630",
-           ("length2", "full"): "0.714", ("algorithm1-reduced", "diagonal"): "0.628",
+TABLE_2 = {("raw", "diagonal"): "0.622", ("raw", "full"): "0.715", ("drop-both", "diagonal"): "0.630",
+           ("drop-both", "full"): "0.714", ("algorithm1-reduced", "diagonal"): "0.628",
            ("algorithm1-reduced", "full"): "0.716"}  # fmt: skip
-TABLE_2_SIZE = {"raw": "8951.3", "length2": "6684.5", "algorithm1-reduced": "4814.5"}
+TABLE_2_SIZE = {"raw": "8951.3", "drop-both": "6684.5", "algorithm1-reduced": "4814.5"}
 Cells = dict[Any, list[Cell | None]]
 
 
@@ -96,6 +96,7 @@ def figure_5(cells: Cells) -> list[Row]:
     shares = [c.found["share"] for c in cells["MKPOE", "diagonal"] if c]
     noise = float(np.mean([sum(s[5:]) for s in shares])) if shares else np.nan
     sums, mkpoe = names["sum"], names["MKPOE"][1]
+    lower = [name for name in (*bench.NAMES, "sum") if not names[name][1] > names[name][0]]
 
     return [
         row("Fig. 5", "accuracy of every kernel, native to optimised (diagonal)", "", "drawn, without numbers", "",
@@ -114,8 +115,9 @@ def figure_5(cells: Cells) -> list[Row]:
             lambda *f: (f"{mkpoe:.3f}, {names[best[0]][1]:.3f}", mkpoe > names[best[0]][1]), ALOI),
         row("Fig. 5", "every optimised space is better than its native one",
             "In each case, the optimized space indeed achieves higher accuracy than the corresponding native space",
-            "higher", "for the five views", every,
-            lambda *f: (told, all(names[n][1] > names[n][0] for n in bench.NAMES[:5])), ALOI),
+            "higher", "in each case: the views, the noise kernels and the sum", every,
+            lambda *f: (f"{told}; not: {', '.join(lower) or 'none'}", not lower),
+            ALOI + "The paper excepts the noise kernels in its next sentence, and not the sum."),
         row("Fig. 5", "noise kernels still predict at random",
             "the random noise kernels still predict randomly after optimization", "random", "within .06 of one half",
             every, lambda *f: (", ".join(f"{names[n][1]:.3f}" for n in bench.NAMES[5:]),
@@ -152,18 +154,25 @@ def table_2(cells: Cells) -> list[Row]:
     for which, name in SETS.items():
         held = cells[which, "diagonal"]
         rows.append(
-            row("Table 2", f"{name}: constraints", "", TABLE_2_SIZE[which], "fewer than in the set before", held,
+            row("Table 2", f"{name}: constraints", "", TABLE_2_SIZE[which],
+                "" if which == "raw" else "fewer than in the set before", held,
                 lambda *f, a=which: (f"{mean(cells, (a, 'diagonal'), 'size'):.1f}", smaller(cells, a)), TOY)
         )  # fmt: skip
         for form in FORMS:
             rows.append(
                 row("Table 2", f"{name}: accuracy, {form}", "", TABLE_2[which, form],
-                    "no less than Full's less .02", [*cells[which, form], *cells["raw", form]],
-                    lambda *f, a=(which, form): (f"{mean(cells, a, 'accuracy'):.3f}",
-                                                 mean(cells, a, "accuracy") >= mean(cells, ("raw", a[1]), "accuracy")
-                                                 - 0.02), TOY)
+                    "" if which == "raw" else "no less than Full's less .02",
+                    [*cells[which, form], *cells["raw", form]],
+                    lambda *f, a=(which, form): (f"{mean(cells, a, 'accuracy'):.3f}", kept_accuracy(cells, *a)), TOY)
             )  # fmt: skip
     return rows
+
+
+def kept_accuracy(cells: Cells, which: str, form: str) -> bool | None:
+    """Whether processing costs next to no accuracy; Full is what the others are compared with."""
+    if which == "raw":
+        return None
+    return mean(cells, (which, form), "accuracy") >= mean(cells, ("raw", form), "accuracy") - 0.02
 
 
 def smaller(cells: Cells, which: str) -> bool | None:

@@ -10,8 +10,9 @@ ABOUT = (
     "Every table, figure and number of the five papers, beside what this engine gives. The texts at hand carry no "
     "page numbers and no pictures: a place is a section, figure or table, words in quotation marks are the paper's "
     "own, and of a curve only what the text says of it can be compared. A row agrees or differs by its rule; an "
-    "identity holds by construction (the same data counted again, a setting that was chosen) and is no agreement; what "
-    "could be built or run and is not says so. 'Made' says when, with what and in how many CPU seconds."
+    "identity holds by construction (the same data counted again, a setting that was chosen, a theorem, which fails "
+    "only if the program is wrong) and is no agreement; what could be built or run and is not says so. 'Made' says "
+    "when, with what and in how many CPU seconds."
 )
 COUNTED = dict(
     zip(VERDICTS, ("agree", "differ", "identities", "shown without a claim", "not built or run", "without data here"))

@@ -8,7 +8,7 @@ import numpy as np
 from tests.benchmarks.papers.kept import Cell
 
 AGREES, DIFFERS = "agrees", "differs"
-IDENTITY = "identity"  # holds by construction: the same data counted again, or a setting that we chose
+IDENTITY = "identity"  # holds by construction: data counted again, a setting that we chose, a theorem of the paper
 SHOWN = "shown"  # the paper makes no claim in words that could hold or fail
 NOT_RUN = "not run"  # could be built or run, and is not
 NO_DATA = "no data"  # rests on data, a picture or a formula that cannot be had here
@@ -83,6 +83,12 @@ def provenance(cells: Sequence[Cell | None]) -> str:
 def found(cells: Sequence[Cell | None], name: str) -> list[float]:
     """One figure of all cells that are made and have it."""
     return [cell.found[name] for cell in cells if cell is not None and name in cell.found]
+
+
+def clearly_above(one: Sequence[Cell | None], other: Sequence[Cell | None], name: str) -> bool:
+    """Whether one's figure is above the other's by more than a standard error of the difference over paired cells."""
+    apart = np.subtract(found(one, name), found(other, name))
+    return bool(len(apart) > 1 and apart.mean() > np.std(apart, ddof=1) / np.sqrt(len(apart)) > 0)
 
 
 def mean(cells: Sequence[Cell | None], name: str) -> float:
