@@ -9,11 +9,12 @@ both triangles of W: it is what the published experiments ran. The literal lambd
 X = 1 1'/n is optimal there. Certify first: a partition that is proven optimal for SDP-k, with a multiplier of the trace
 between lambda_min and lambda_max, has a k in that range and criterion 1, the maximum, so nothing is solved at all.
 
-Two departures from the paper. Look first: where the leading eigenvalue of W does not stand above those of random
+Three departures from the paper. Look first: where the leading eigenvalue of W does not stand above those of random
 answers (`evidence`), nor clearly above lambda_min, k is 1 and nothing is solved; the paper's search always ends with
 two clusters at least. And of more than `SEARCH_UP_TO` objects, whose SDPs take long, not all k are searched but those
 from the spectral one downwards (one more than the eigenvalues that stand out: so many clusters the answers can show)
-while the criterion rises. Each k says whether it was solved to `SEARCH_TOL`, `LARGE_TOL` for so many objects.
+while the criterion rises. And the search ends at the first k whose criterion exceeds .99: no other can be better by
+more than .01. Each k says whether it was solved to `SEARCH_TOL`, `LARGE_TOL` for so many objects.
 """
 
 from collections.abc import Callable, Mapping

@@ -8,6 +8,7 @@ from stream_engine.clustering.cascade import solve
 from stream_engine.kernel_learning import programs
 from stream_engine.kernel_learning.pair_lists import excess, triplet_rows
 from stream_engine.refits import CannotRefit, SolverFailed, refit_module
+from stream_engine.refits.sdp_clustering import Params
 from tests.clustering.test_spur import snapshot_of
 from tests.support.kernel_reference import planted
 from tests.support.planted_similarities import planted_adds3
@@ -15,8 +16,9 @@ from tests.support.planted_similarities import planted_adds3
 N = 14
 _, TRIPLETS = planted(3, N, 160, flip=0.2)
 SNAPSHOT = snapshot_of(TRIPLETS)
+WITHOUT = {each: 0 for each in ("test", "stability") if each in Params.__struct_fields__}  # only the program
 GIVEN = {  # kind: parameters that need no selection, the name of the tolerance, one that the engine reaches
-    "sdp_clustering": ({"k": 3, "test": 0, "stability": 0}, "tol", 1e-5),
+    "sdp_clustering": ({"k": 3} | WITHOUT, "tol", 1e-5),
     "partial_order_embedding": ({"beta": 300.0, "constraints": "raw"}, "tolerance", 1e-3),
     "kernel_learning": ({"lambda1": 2.0, "lambda2": 1.0, "loss": "hinge"}, "tolerance", 1e-4),
 }
