@@ -47,16 +47,6 @@ class Trial(NamedTuple):
     calibration: Calibration  # used for the losses
 
 
-class Weights(NamedTuple):
-    """How participants' weights on the axes are fitted and used, see `differences`."""
-
-    shrinkage: float
-    slopes: bool  # whether all weights of a participant are equal
-    scale: float = 1.0  # of the margins of participants with weights
-    calibration: Calibration | None = None  # for unknown participants, by the group's weights
-    pooled: bool = False  # whether the fit begins at `individual.pooled_map`
-
-
 class Choice(NamedTuple):
     """What to fit with, all that was tried, and an embedding that is a good start."""
 
@@ -66,9 +56,9 @@ class Choice(NamedTuple):
     begin: tuple[np.ndarray, ...]  # good points to begin a fit at
     calibration: Calibration | None = None  # on the validation set; None: as fitted
     found: Embedding | None = None  # the fit to the training set, where settings were compared
-    weights: Weights | None = None  # None: one map for everybody
     interval: tuple[int, int] | None = None  # numbers of dimensions that predict no worse than the best, at 95 %
     smallest: Trial | None = None  # the best in the smallest number within one standard error of the best
+    outside: np.ndarray | None = None  # (U,) bool: units that neither chose nor were fitted to
 
 
 def choose(

@@ -1,24 +1,20 @@
-"""Whether participants differ: do weights of their own predict held-out responses better than one map for everybody?
+"""Who sees the objects differently, and which model predicts each participant best.
 
-Candidates are one map, slopes (each participant's weights are equal on all axes), and weights with a series of
-shrinkages, strongest first, each begun at the one before; the series ends when two in a row do not help. Each is fitted
-to the training set and predicts the validation set, with its margins scaled as for `calibration`. Two tests are nested:
-the validation responses are dealt to ten folds, the candidate for each fold is selected on the other nine, and its gain
-is measured on that fold (one-sided z-tests of the mean gain of a response, p < .01).
-
-1. All candidates against one map. Without a significant gain, everybody gets one map, and nothing is changed.
-2. Weights against slopes. Without a significant gain, slopes are used: participants differ only in how sharply they
-   distinguish.
-
-The shrinkage is then the best on all validation responses. Neither test uses the test set.
-
-With weights, another number of dimensions can be the best one. If weights are used and the number is not given, they
-are also fitted in the smallest number that predicts within one standard error of the best with one map, and the better
-ones are used; then larger numbers are tried while each gains more than one standard error.
+1. *Score tests* at the fitted map (`score_test`) say whether anybody may differ. If nobody does, everybody has the
+   group's map, and nothing else is fitted.
+2. Every participant's answers are dealt to five folds by response. For each fold, the group's map is fitted to all
+   other answers; if the axes' weights may differ, also with weights (`individual`), whose shrinkage is selected on the
+   first fold. Weights are used if they predict the held-out responses of all participants better (paired z-test, 1 %).
+3. Whoever may differ gets a map of their own of their other answers (`own_maps`) for each fold, with the ridge that
+   predicts their held-out answers best, and the two log odds are stacked (`stacking`): (1, 0) is the group's map,
+   (0, 1) their own.
+4. The gain of a participant over the group's map is measured fold by fold, with coefficients of the other folds.
+   Participants are named for whom both are significant, the gain (one-sided z-test over responses) and the score test
+   (5 %, Holm's correction of the larger p-value).
 
 Two groups who see things differently look like one that sees and one that guesses: one map with lapse rates of their
-own can fit the larger group only. So where a lapse rate is above `HIGH`, the series of weights is also begun at
-`individual.pooled_map`, and used where it predicts better.
+own can fit the larger group only. So where a lapse rate is above `HIGH`, weights are also begun at
+`individual.pooled_map`.
 """
 
 from collections.abc import Callable
@@ -28,237 +24,350 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 from scipy.special import ndtr
 
-from stream_engine.embedding.calibration import WORTH, calibrate
-from stream_engine.embedding.choice import DIMENSIONS, Choice, Weights
-from stream_engine.embedding.fit import LOOSE, Embedding, fit, with_setting
-from stream_engine.embedding.held_out import Answers, known_lapses, population_lapse, unit_losses
+from stream_engine.embedding.calibration import WORTH, Calibration, calibrate
+from stream_engine.embedding.fit import LOOSE, ROUGH, Embedding, Setting, fit
+from stream_engine.embedding.held_out import Answers, known_lapses, population_lapse
 from stream_engine.embedding.individual import (
     SHRINKAGES,
     Individual,
+    Weights,
     copies_of,
     fit_weights,
+    fit_with,
     pooled_map,
-    waiting,
     weighted_margins,
 )
-from stream_engine.embedding.questions import NOBODY, Questions
-from stream_engine.evaluation.answer_probabilities import margins, probability
+from stream_engine.embedding.own_maps import DIMENSIONS, OwnMaps, own_maps, selected_maps
+from stream_engine.embedding.score_test import score_tests
+from stream_engine.embedding.stacking import GROUP, losses, stacked
+from stream_engine.evaluation.answer_probabilities import log_odds, margins, probability
+from stream_engine.evaluation.response_checks import holm
 
-FOLDS = 10
-LEVEL = 0.01
-FEW = 40.0  # answers of participants with weights that the validation set needs
-SLOPES = 3.0  # the shrinkage of slopes
-USUAL = 10.0  # the shrinkage where it cannot be selected
-HIGH = 0.3  # a lapse rate that may be that of somebody who sees things differently
+FOLDS = 5
+SCREEN = 0.1, 0.5  # levels of a participant's score test, between which no map of their own is fitted any more:
+CHANCE = 2  # 0.1 with many participants, and where so many would pass by chance, up to 0.5
+LEVEL, LEVEL_OF_WEIGHTS = 0.05, 0.01
+ENOUGH = 100  # held-out answers of a participant by which the setting of their map is selected
+OBJECTS = 3  # that are named for each participant who differs
+HIGH = 0.3  # a lapse rate that may be that of somebody who sees things differently,
+FEW = 3  # dimensions: more have room for what either group sees
 LARGEST = 4_000_000  # coordinates of all participants' copies of the objects, above which nothing is fitted: 32 MB
+DIFFER, ALIKE = "participants differ", "no individual differences found"
+Progress = Callable[..., bool | None]
 
 
 class Differences(NamedTuple):
-    """The result of the test. Gains are in nats an answer."""
+    """What was tested and selected. Gains are in nats an answer; rows of arrays are participants."""
 
-    verdict: str  # `DIFFER`, `SHARPNESS`, `ALIKE`, or why there was no test
-    participants: int = 0  # with enough answers for weights
-    weights: Weights | None = None  # None: one map
-    gain: float | None = None  # of the first test, on the validation set
-    standard_error: float | None = None
-    p_value: float | None = None
-    p_of_weights: float | None = None  # of the second test
-    tried: tuple[dict[str, float], ...] = ()
-    losses: np.ndarray | None = None  # of the units of the validation set, with weights
+    verdict: str  # `DIFFER`, `ALIKE`, or why there was no test
+    participants: int = 0  # with enough answers for a map or weights of their own
+    p_value: float | None = None  # that everybody sees one map (score test, all participants together)
+    weights: Weights | None = None
+    gain_of_weights: float | None = None
+    p_of_weights: float | None = None
+    stack: np.ndarray | None = None  # (w, 2) coefficients of the base's and of the own log odds
+    setting: np.ndarray | None = None  # (w,) of the own map, of `SETTINGS`; -1 where there is none
+    gain: np.ndarray | None = None  # (w,) over the group's map, NaN where not measured
+    standard_error: np.ndarray | None = None
+    p_values: np.ndarray | None = None  # (w,) corrected
+    objects: tuple[list[int], ...] = ()  # of those who differ, the objects whose answers gain most
 
-    def report(self) -> dict[str, Any]:
-        """The fields of an artifact's report; without a shrinkage, one map is used."""
-        used = self.weights or Weights(np.nan, False)
-        made = {**self._asdict(), "tried": list(self.tried), "slopes": used.slopes, "scale": used.scale}
-        made["shrinkage"] = None if self.weights is None else used.shrinkage
-        del made["weights"], made["losses"]
-        return made
+    @property
+    def who(self) -> np.ndarray:
+        """Rows of the participants who differ significantly."""
+        return np.flatnonzero(self.p_values < LEVEL) if self.p_values is not None else np.zeros(0, np.int64)
 
-
-DIFFER, SHARPNESS = "participants differ", "participants differ only in how sharply they distinguish"
-ALIKE = "no individual differences found"
-
-
-class _Candidate(NamedTuple):
-    made: Individual
-    losses: np.ndarray  # by unit
-    scale: float
+    @property
+    def own(self) -> np.ndarray:
+        """Rows of the participants with maps of their own."""
+        return np.flatnonzero(self.setting >= 0) if self.setting is not None else np.zeros(0, np.int64)
 
 
-def with_differences(
-    chosen: Choice,
-    questions: Questions,
-    held: Answers,
-    given_d: bool = False,
-    fixed_lapse: bool = False,
-    always: bool = False,
-    progress: Callable[..., bool | None] = lambda done, total, **figures: None,
-) -> tuple[Choice, Differences]:
-    """The choice of one map, tested against weights; if these are used, with the number of dimensions and the
-    calibration that suit them. `questions` are the training, `held` the validation set of the choice."""
-    more: dict[str, Any] = {"fixed_lapse": fixed_lapse, "tolerance": LOOSE}
-    if reason := _untestable(questions, chosen.setting.d):
-        return chosen, Differences(*reason)
-    one = chosen.found or with_setting(questions, chosen.setting, chosen.begin, **more)
-    best = differences(one, questions, held, fixed_lapse, always, progress)
-    pooled = best
-    for d in _pooled_dimensions(chosen.setting.d, given_d) if one.lapse.max() > HIGH else ():
-        if not 1 < d < questions.n_objects or _untestable(questions, d):
-            break
-        setting = chosen.setting._replace(d=d)
-        begin = pooled_map(questions, setting)
-        tried = differences(one, questions, held, fixed_lapse, always, progress, begin)
-        if tried.losses is None or tried.weights is None or not tried.weights.pooled:
-            break
-        if pooled.losses is not None and not _better(tried.losses, pooled.losses):
-            break
-        pooled, chosen = tried, chosen._replace(setting=setting, begin=(begin.points,), weights=tried.weights)
-    if pooled is not best:
-        return chosen, pooled
-    fewer = chosen.smallest
-    if fewer is not None and fewer.setting.d < chosen.setting.d and best.losses is not None:
-        tried = differences(fewer.found, questions, held, fixed_lapse, always, progress)
-        if tried.losses is not None and tried.losses.sum() < best.losses.sum():
-            one, best, chosen = (
-                fewer.found,
-                tried,
-                chosen._replace(setting=fewer.setting, calibration=fewer.calibration),
-            )
-    kernel, d, ridge = chosen.setting
-    for wider in () if given_d else DIMENSIONS:
-        if best.weights is None or best.weights.slopes or best.losses is None:
-            break  # fewer fits: a wider map is hardly better where weights are not
-        if not d < wider < questions.n_objects or _untestable(questions, wider):
-            continue
-        made = fit(questions, wider, ridge, kernel=kernel, start=one.points, **more)
-        tried = differences(made, questions, held, fixed_lapse, always, progress)
-        if tried.weights is None or tried.losses is None or not _better(tried.losses, best.losses):
-            break
-        one, best, d = made, tried, wider
-    if best.weights is None:
-        return chosen, best
-    setting = chosen.setting._replace(d=d)
-    return chosen._replace(setting=setting, begin=(one.points,), weights=best.weights), best
+class Fitted(NamedTuple):
+    """The parts of a model of participants beside one map; rows of lapses and weights as in `Questions`."""
 
+    one: Embedding
+    own: Individual | None
+    maps: OwnMaps | None  # blocks are participants
+    differences: Differences
 
-def _pooled_dimensions(d: int, given: bool) -> list[int]:
-    """The numbers of dimensions that are tried from a pooled map: at least two, as weights differ only there."""
-    return [d] if given else [max(d, 2), *(wider for wider in DIMENSIONS if wider > max(d, 2))]
-
-
-def _untestable(questions: Questions, d: int) -> tuple[str, int] | None:
-    """Why weights are not fitted, and for how many participants; None where they can be."""
-    people = len(np.unique(questions.worker[questions.worker != NOBODY]))
-    if people < 2:
-        return "fewer than two participants with enough answers", people
-    if copies_of(questions) * d > LARGEST:
-        return f"more than {LARGEST:,} coordinates of participants", people
-    return None
-
-
-def _better(one: np.ndarray, other: np.ndarray) -> bool:
-    """Whether one model's losses are below the other's by more than a standard error, paired by unit."""
-    gain = other - one
-    return bool(gain.mean() > gain.std() / np.sqrt(max(len(gain) - 1, 1)))
+    @property
+    def embedding(self) -> Embedding:
+        """The group's map."""
+        return self.one if self.own is None else self.own.embedding
 
 
 def differences(
+    answers: Answers,
     one: Embedding,
-    questions: Questions,
-    held: Answers,
+    setting: Setting,
+    calibration: Calibration,
+    given_d: bool = False,
     fixed_lapse: bool = False,
     always: bool = False,
-    progress: Callable[..., bool | None] = lambda done, total, **figures: None,
-    pooled: Embedding | None = None,
+    only_weights: bool = False,
+    progress: Progress = lambda done, total, **figures: None,
 ) -> Differences:
-    """Compare weights with the embedding of one map that was fitted to the same questions. `always`: use weights
-    whatever the test says; `pooled`: begin the series of weights there, and let lapse rates wait."""
-    answered = np.bincount(questions.worker, minlength=questions.n_workers) > 0
-    answered[NOBODY] = False
-    people, known = int(answered.sum()), held.of(answered[held.worker + 1])
-    if known.times.sum() < FEW:
-        few = Differences("too few answers for a validation set", people)
-        return few._replace(weights=Weights(USUAL, False)) if always else few
-    unit = np.unique(known.unit, return_inverse=True)[1].reshape(-1)
-    total = float(known.times.sum())
-
-    def evaluated(made: Individual) -> _Candidate:
-        return _Candidate(made, *_losses(made, questions, known, unit))
-
-    begin = evaluated(Individual(one, np.ones((questions.n_workers, one.points.shape[1])), np.inf))
-    slopes = evaluated(fit_weights(questions, one, SLOPES, slopes=True, fixed_lapse=fixed_lapse))
-    candidates, least, worse = [begin, slopes], np.inf if pooled else float(begin.losses.sum()), 0
-    last = begin.made if pooled is None else Individual(pooled, np.ones((len(pooled.lapse), pooled.points.shape[1])), 0)
-    for number, shrinkage in enumerate(SHRINKAGES if last.weights.shape[1] > 1 else ()):
-        if pooled is not None:
-            last = fit_weights(questions, waiting(last.embedding), shrinkage, weights=last.weights, fixed_lapse=True)
-        made = fit_weights(
-            questions,
-            waiting(last.embedding) if pooled else last.embedding,
-            shrinkage,
-            weights=last.weights,
-            fixed_lapse=fixed_lapse,
-        )
-        candidates.append(evaluated(made))
-        last = made if pooled is None else last
-        loss = float(candidates[-1].losses.sum())
-        progress(number + 1, len(SHRINKAGES), log_loss=loss / total)
-        least, worse = (loss, 0) if loss < least else (least, worse + 1)
-        if worse > 1:
-            break  # fewer fits: less shrinkage is hardly better
-    used, figures = _tested(candidates, np.bincount(unit, known.times), people, always, pooled is not None)
-    if figures.weights is None:
-        return figures
-    embedding = used.made.embedding
-    delta = margins(embedding.points, held.rows, embedding.alpha)
-    unknown = calibrate(delta, held.times, population_lapse(embedding.lapse, questions))
-    return figures._replace(weights=figures.weights._replace(calibration=unknown))
+    """Test and select; `one` was fitted to the answers. `always`: weights whatever the tests say; `only_weights`: no
+    maps of single participants."""
+    count = np.bincount(answers.worker + 1, minlength=1 + answers.n_workers)[1:]
+    people = int((count > 0).sum())
+    if people < 2:
+        return Differences("fewer than two participants with enough answers", people)
+    if copies_of(answers.questions()) * setting.d > LARGEST:
+        return Differences(f"more than {LARGEST:,} coordinates of participants", people)
+    of_map, of_axes = score_tests(one, answers)
+    p_value = min(1.0, 2 * min(of_map.pooled, of_axes.pooled))
+    smallest = np.where(count > 0, np.minimum(of_map.p_value, of_axes.p_value), np.nan)
+    screened = np.flatnonzero(smallest < np.clip(CHANCE / people, *SCREEN))
+    likely = p_value < LEVEL or bool(np.nanmin(holm(2 * smallest)) < LEVEL)
+    if not likely and not len(screened) and not always:
+        return Differences(ALIKE, people, p_value)
+    tested = _Folds(answers, one, setting, calibration, given_d, fixed_lapse, always, progress)
+    found = Differences(ALIKE, people, p_value)
+    if likely or always:
+        found = tested.weights(found)
+    if len(screened) and not only_weights:
+        found = tested.stack(found, screened, 2 * smallest)
+    return found._replace(verdict=DIFFER if len(found.who) or found.weights else ALIKE)
 
 
-def _losses(made: Individual, questions: Questions, held: Answers, unit: np.ndarray) -> tuple[np.ndarray, float]:
-    """(u,) log loss of each unit by the own weights and lapse of who answered, at the best scale, and that scale."""
-    found = made.embedding
-    delta = weighted_margins(found.points, made.weights, held.rows, held.worker + 1, found.alpha)
-    lapse = known_lapses(found.lapse, questions)[held.worker + 1]
+def fitted(made: Differences, answers: Answers, one: Embedding, **limits: Any) -> Fitted:
+    """The parts that were selected, fitted to these answers."""
+    own = None if made.weights is None else fit_with(answers.questions(), one, made.weights, **limits)
+    maps = None
+    if len(made.own):
+        kept = answers.of(answers.worker >= 0)
+        maps = selected_maps(kept.rows, kept.times, kept.worker, made.setting, kept.n_objects)
+    return Fitted(one, own, maps, made)
+
+
+def combined(base: np.ndarray, own: np.ndarray, stack: np.ndarray) -> np.ndarray:
+    """(m,) log odds by those of the group's map and of the own one, NaN where it does not know an object, with each
+    answer's coefficients (m, 2)."""
+    return np.where(np.isnan(own), base, stack[:, 0] * base + stack[:, 1] * np.nan_to_num(own))
+
+
+class _Folds:
+    """Predictions of every participant's answers by fits that did not have them."""
+
+    def __init__(
+        self,
+        answers: Answers,
+        one: Embedding,
+        setting: Setting,
+        calibration: Calibration,
+        given_d: bool,
+        fixed: bool,
+        always: bool,
+        progress: Progress,
+    ):
+        self.answers, self.one, self.setting, self.calibration = answers, one, setting, calibration
+        self.given_d, self.always, self.progress = given_d, always, progress
+        self.more: dict[str, Any] = {"fixed_lapse": fixed}
+        self.known = np.flatnonzero(answers.worker >= 0)
+        self.held = answers.of(answers.worker >= 0)
+        self.unit = np.unique(self.held.unit, return_inverse=True)[1].reshape(-1)
+        self.fold = self.unit_folds()[self.unit]
+        self.of_group = np.empty(len(self.known))
+        self.maps = [self._one_map(fold) for fold in range(FOLDS)]
+        self.base = self.of_group
+
+    def unit_folds(self) -> np.ndarray:
+        """(u,) fold of each unit, the units of a participant dealt in their order."""
+        who = np.zeros(int(self.unit.max(initial=-1)) + 1, np.int64)
+        who[self.unit] = self.held.worker
+        order = np.argsort(who, kind="stable")
+        fold = np.empty(len(who), np.int64)
+        fold[order] = (np.arange(len(who)) - np.searchsorted(who[order], who[order])) % FOLDS
+        return fold
+
+    def outside(self, fold: int) -> Answers:
+        """The answers of all other folds, and of nobody in particular."""
+        kept = np.ones(len(self.answers.rows), bool)
+        kept[self.known[self.fold == fold]] = False
+        return self.answers.of(kept)
+
+    def _one_map(self, fold: int) -> Embedding:
+        kernel, d, ridge = self.setting
+        questions = self.outside(fold).questions()
+        more = {"start": self.one.points, "lapse": self.one.lapse, "tolerance": LOOSE / 10} | self.more
+        made = fit(questions, d, ridge, kernel=kernel, **more)
+        out = self.fold == fold
+        delta = self.calibration.scale * margins(made.points, self.held.rows[out], made.alpha)
+        self.of_group[out] = _odds(delta, known_lapses(made.lapse, questions)[self.held.worker[out] + 1])
+        self.progress(fold + 1, FOLDS)
+        return made
+
+    def weights(self, found: Differences) -> Differences:
+        """Select a shrinkage on the first fold, and test weights on all."""
+        questions, out = self.outside(0).questions(), self.fold == 0
+        series = [self._series(questions, self.maps[0], out, False)]
+        d = self.setting.d if self.given_d else max(self.setting.d, 2)
+        if self.one.lapse.max() > HIGH and 1 < d <= FEW and d < questions.n_objects:
+            series.append(self._series(questions, pooled_map(questions, self.setting._replace(d=d)), out, True))
+        best = min(series, key=lambda each: each[0])[1]
+        if best is None:
+            return found
+        delta, anybody, lapse, worst = (np.empty(len(self.known)) for _ in range(4))
+        for fold in range(FOLDS):
+            questions, out = self.outside(fold).questions(), self.fold == fold
+            made = fit_with(questions, self.maps[fold], best, tolerance=ROUGH, **self.more)
+            points, alpha, who = made.embedding.points, made.embedding.alpha, self.held.worker[out] + 1
+            delta[out] = weighted_margins(points, made.weights, self.held.rows[out], who, alpha)
+            anybody[out] = margins(points, self.held.rows[out], alpha)
+            lapse[out] = known_lapses(made.embedding.lapse, questions)[who]
+            worst[out] = population_lapse(made.embedding.lapse, questions)
+            self.progress(fold + 1, FOLDS)
+        scale = _scale(delta, lapse, self.held.times)
+        weighted = _odds(scale * delta, lapse)
+        gain, error, p = _gain(*self._losses(self.of_group, weighted))
+        found = found._replace(gain_of_weights=gain, p_of_weights=p)
+        if p >= LEVEL_OF_WEIGHTS and not self.always:
+            return found
+        self.base = weighted
+        unknown = calibrate(anybody, self.held.times, float(worst.mean()))
+        return found._replace(weights=best._replace(scale=scale, calibration=unknown))
+
+    def _series(
+        self, questions: Any, begin: Embedding, out: np.ndarray, pooled: bool
+    ) -> tuple[float, Weights | None]:
+        """The shrinkage with the least loss on a fold, the points given, and that loss."""
+        d = begin.points.shape[1]
+        made, best, least = np.ones((questions.n_workers, d)), None, np.inf
+        if d < 2:
+            return least, best
+        held = self.held.of(out)
+        for shrinkage in SHRINKAGES:
+            used = fit_weights(questions, begin, shrinkage, weights=made, fixed_points=True, **self.more)
+            made = used.weights
+            delta = weighted_margins(begin.points, made, held.rows, held.worker + 1, begin.alpha)
+            lapse = known_lapses(used.embedding.lapse, questions)[held.worker + 1]
+            scale = _scale(delta, lapse, held.times)
+            loss = float(held.times @ losses(_odds(scale * delta, lapse)))
+            if loss >= least:
+                break
+            least, best = loss, Weights(shrinkage, pooled=pooled, d=d)
+        return least, best
+
+    def _losses(self, one: np.ndarray, other: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(u,) what the second log odds gain in a unit, and how many answers it has."""
+        more = self.held.times * (losses(one) - losses(other))
+        return np.bincount(self.unit, more), np.bincount(self.unit, self.held.times)
+
+    def stack(self, found: Differences, screened: np.ndarray, p_score: np.ndarray) -> Differences:
+        """Maps of single participants, and how they are stacked with the base."""
+        held, people = self.held, self.answers.n_workers
+        number = np.full(people, -1)
+        number[screened] = np.arange(len(screened))
+        mine = np.flatnonzero(number[held.worker] >= 0)
+        who, fold = number[held.worker[mine]], self.fold[mine]
+        rows, times = held.rows[mine], held.times[mine]
+        own, chosen = self._own(rows, times, who, fold, len(screened))
+        base = self.base[mine]
+        worth = times / _design_effect(base, own, times, self.unit[mine])
+        stack = np.tile(GROUP, (people, 1))
+        stack[screened] = stacked(*_each(who, len(screened), base, own, worth))
+        predicted = np.empty(len(mine))
+        for out in range(FOLDS):
+            kept, left = fold != out, fold == out
+            some = stacked(*_each(who[kept], len(screened), base[kept], own[kept], worth[kept]))[who[left]]
+            predicted[left] = some[:, 0] * base[left] + some[:, 1] * own[left]
+        setting = np.full(people, -1)
+        setting[screened] = np.where(np.abs(stack[screened, 1]) < NEGLIGIBLE, -1, chosen)
+        every = self.base.copy()
+        every[mine] = predicted
+        return self._measured(found._replace(stack=stack, setting=setting), every, p_score)
+
+    def _own(
+        self, rows: np.ndarray, times: np.ndarray, who: np.ndarray, fold: np.ndarray, people: int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """(m,) log odds by a map of the answers of the other folds of who answered, and (p,) its setting: the best on
+        as many folds as have `ENOUGH` answers."""
+        # one block for each participant and fold, of the answers of the other folds
+        at = np.concatenate([np.flatnonzero(fold != out) for out in range(FOLDS)])
+        block = np.concatenate([who[fold != out] * FOLDS + out for out in range(FOLDS)])
+        folds = np.ceil(FOLDS * ENOUGH / np.maximum(np.bincount(who, times, people), 1))
+        choosing, blocks, n = fold < folds[who], people * FOLDS, self.held.n_objects
+        some = block % FOLDS < folds[block // FOLDS]
+        loss = []
+        for d in DIMENSIONS:
+            for made in own_maps(rows[at[some]], times[at[some]], block[some], blocks, n, d, 0.0):
+                odds = np.nan_to_num(made.log_odds(rows[choosing], who[choosing] * FOLDS + fold[choosing]))
+                loss.append(np.bincount(who[choosing], times[choosing] * losses(odds), people))
+            self.progress(d, max(DIMENSIONS))
+        setting = np.array(loss).argmin(axis=0)
+        found = selected_maps(rows[at], times[at], block, np.repeat(setting, FOLDS), n)
+        own = np.zeros(len(rows)) if found is None else np.nan_to_num(found.log_odds(rows, who * FOLDS + fold))
+        return own, setting
+
+    def _measured(self, found: Differences, predicted: np.ndarray, p_score: np.ndarray) -> Differences:
+        """The gain of each participant over the group's map, with its test; `p_score` (w,) of the score tests."""
+        held, people = self.held, self.answers.n_workers
+        who = np.zeros(int(self.unit.max(initial=-1)) + 1, np.int64)
+        who[self.unit] = held.worker
+        gain, answers = self._losses(self.of_group, predicted)
+        table = np.full((people, 3), np.nan)
+        order = np.argsort(who, kind="stable")
+        for each, at in zip(*_groups(who[order], order)):
+            table[each] = _gain(gain[at], answers[at])
+        p = np.nan_to_num(holm(np.maximum(table[:, 2], p_score)), nan=1.0)
+        found = found._replace(gain=table[:, 0], standard_error=table[:, 1], p_values=p)
+        one = held.times * (losses(self.of_group) - losses(predicted))
+        objects = []
+        for each in found.who:
+            at, total = np.flatnonzero(held.worker == each), np.zeros(held.n_objects)
+            for column in range(4):
+                first = (held.rows[at, :column] != held.rows[at, column, None]).all(axis=1)
+                total += np.bincount(held.rows[at[first], column], one[at[first]], held.n_objects)
+            objects.append(np.argsort(-total, kind="stable")[:OBJECTS].tolist())
+        return found._replace(objects=tuple(objects))
+
+
+NEGLIGIBLE = 0.02  # coefficient of the own log odds, below which there is no map of their own
+
+
+def _groups(sorted_values: np.ndarray, order: np.ndarray) -> tuple[np.ndarray, list[np.ndarray]]:
+    values, first = np.unique(sorted_values, return_index=True)
+    return values, np.split(order, first[1:])
+
+
+def _each(who: np.ndarray, people: int, *columns: np.ndarray) -> list[list[np.ndarray]]:
+    """Each column as one array a participant."""
+    order = np.argsort(who, kind="stable")
+    cuts = np.searchsorted(who[order], np.arange(1, people))
+    return [np.split(column[order], cuts) for column in columns]
+
+
+def _odds(delta: np.ndarray, lapse: np.ndarray) -> np.ndarray:
+    """(m,) log odds of answers with these margins, by the lapse rate of who gave them."""
+    return np.sign(delta) * log_odds(probability(np.abs(delta), lapse))
+
+
+def _scale(delta: np.ndarray, lapse: np.ndarray, times: np.ndarray) -> float:
+    """The scale of the margins with the least loss."""
 
     def loss(log_scale: float) -> float:
         p = probability(np.exp(log_scale) * delta, lapse)
-        return float(-(held.times @ np.log(np.maximum(p, 1e-300)))) + WORTH / 4 * log_scale**2
+        return float(-(times @ np.log(np.maximum(p, 1e-300)))) + WORTH / 4 * log_scale**2
 
-    scale = float(np.exp(minimize_scalar(loss, bounds=(-np.log(10.0), np.log(10.0)), method="bounded").x))
-    return unit_losses(probability(scale * delta, lapse), held, unit), scale
-
-
-def _tested(
-    candidates: list[_Candidate], answers: np.ndarray, people: int, always: bool, pooled: bool
-) -> tuple[_Candidate, Differences]:
-    """The verdict on candidates (one map, slopes, weights), and the one that is used; `answers` (u,) of each unit."""
-    losses = np.array([each.losses for each in candidates])
-    every, total = losses.sum(axis=1), float(answers.sum())
-    mean, error, p = _nested(losses, losses[0], answers)
-    p_of_weights = _nested(losses[2:], losses[1], answers)[2] if len(losses) > 2 else 1.0
-    tried = tuple(
-        {"slopes": each.made.slopes, "shrinkage": each.made.shrinkage, "log_loss": float(loss) / total}
-        for each, loss in zip(candidates, every)
-    )
-    verdict = ALIKE if p >= LEVEL else SHARPNESS if p_of_weights >= LEVEL else DIFFER
-    figures = Differences(verdict, people, None, mean, error, p, p_of_weights, tried[1:])
-    if verdict == ALIKE and not always:
-        return candidates[0], figures
-    used = candidates[2 + int(np.argmin(every[2:])) if (verdict == DIFFER or always) and len(losses) > 2 else 1]
-    weights = Weights(used.made.shrinkage, used.made.slopes, used.scale, pooled=pooled and not used.made.slopes)
-    return used, figures._replace(weights=weights, losses=used.losses)
+    return float(np.exp(minimize_scalar(loss, bounds=(-np.log(10.0), np.log(10.0)), method="bounded").x))
 
 
-def _nested(losses: np.ndarray, base: np.ndarray, answers: np.ndarray) -> tuple[float, float, float]:
-    """Mean gain over `base` (u,) of the candidates (c, u) that are selected fold by fold, its standard error and
-    one-sided p-value."""
-    every, units = losses.sum(axis=1), len(base)
-    fold, gain = np.arange(units) % FOLDS, np.zeros(units)
-    for out in range(FOLDS):
-        chosen = int(np.argmin(every - losses[:, fold == out].sum(axis=1)))
-        gain[fold == out] = (base - losses[chosen])[fold == out]
-    total = float(answers.sum())
+def _gain(gain: np.ndarray, answers: np.ndarray) -> tuple[float, float, float]:
+    """The mean gain of an answer, its standard error over units, and the one-sided p-value."""
+    total, units = float(answers.sum()), len(gain)
     mean = float(gain.sum()) / total
     error = float(np.sqrt(units / max(units - 1, 1) * ((gain - mean * answers) ** 2).sum())) / total
     return mean, error, float(ndtr(-mean / error)) if error > 0 else 1.0
+
+
+def _design_effect(base: np.ndarray, own: np.ndarray, times: np.ndarray, unit: np.ndarray) -> float:
+    """How much more the slopes of units scatter than answers by themselves would (Kish 1965), at (1, 0)."""
+    off = 1 / (1 + np.exp(np.clip(base, -500, 500)))
+    number = np.unique(unit, return_inverse=True)[1].reshape(-1)
+    alone = together = 0.0
+    for slope in (off * base, off * own):
+        alone += float(times @ slope**2)
+        together += float((np.bincount(number, times * slope) ** 2).sum())
+    return max(1.0, together / alone) if alone > 0 else 1.0

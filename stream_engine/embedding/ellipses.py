@@ -137,14 +137,19 @@ def _shares(found: Embedding, rows: np.ndarray, weight: np.ndarray | None) -> np
     return 1.0 / (1.0 + np.exp(-np.clip(delta, -500, 500)))
 
 
+def scores(found: Embedding, answers: Answers, weights: np.ndarray | None = None) -> csr_array:
+    """(m, n d) sparse: the slope of log p of each answer in the coordinates."""
+    lapse, weight = found.lapse[answers.worker + 1], None if weights is None else weights[answers.worker + 1]
+    slopes, _, u, _ = _parts(found, answers.rows, answers.times, lapse, weight)
+    share = _shares(found, answers.rows, weight)
+    return csr_array(slopes * (u / (lapse / 2 + (1 - lapse) * share))[:, None])
+
+
 def _design_effect(
     found: Embedding, answers: Answers, inverse: np.ndarray, own: np.ndarray, weights: np.ndarray | None
 ) -> float:
     """How much more the sums of units scatter than answers by themselves would."""
-    lapse, weight = found.lapse[answers.worker + 1], None if weights is None else weights[answers.worker + 1]
-    slopes, _, u, _ = _parts(found, answers.rows, answers.times, lapse, weight)
-    share = _shares(found, answers.rows, weight)
-    each = slopes[:, own] * (u / (lapse / 2 + (1 - lapse) * share))[:, None]
+    each = scores(found, answers, weights)[:, own]
     number = np.unique(answers.unit, return_inverse=True)[1].reshape(-1)
     of_unit = csr_array((answers.times, (number, np.arange(len(number)))), shape=(int(number.max()) + 1, len(number)))
     sums = of_unit @ each

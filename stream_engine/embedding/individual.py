@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.optimize import minimize
 
+from stream_engine.embedding.calibration import Calibration
 from stream_engine.embedding.fit import LOOSE, MEMORY, Embedding, Setting, _objective, with_setting
 from stream_engine.embedding.gradient import loss_of
 from stream_engine.embedding.lapse_prior import FIRST
@@ -36,7 +37,16 @@ class Individual(NamedTuple):
     embedding: Embedding
     weights: np.ndarray
     shrinkage: float
-    slopes: bool = False  # whether all weights of a participant are equal: their slope
+
+
+class Weights(NamedTuple):
+    """How participants' weights on the axes are fitted and used, see `differences`."""
+
+    shrinkage: float
+    scale: float = 1.0  # of the margins of participants with weights
+    calibration: Calibration | None = None  # for unknown participants, by the group's weights
+    pooled: bool = False  # whether the fit begins at `pooled_map`,
+    d: int = 0  # in so many dimensions
 
 
 class _Copies(NamedTuple):
@@ -94,22 +104,22 @@ def fit_weights(
     begin: Embedding,
     shrinkage: float,
     *,
-    slopes: bool = False,
     weights: np.ndarray | None = None,
     fixed_lapse: bool = False,
+    fixed_points: bool = False,
     tolerance: float = LOOSE,
     max_iterations: int = 1000,
 ) -> Individual:
     """Coordinates and weights, begun at an embedding of one map for all, or at those of an earlier fit with `weights`
-    (n_workers, d); by the same kernel and ridge. `slopes`: all weights of a participant are equal. Deterministic."""
+    (n_workers, d); by the same kernel and ridge. `fixed_points`: the coordinates stay. Deterministic."""
     n, d = begin.points.shape
     loss, ridge = weighted_loss(questions, begin.alpha), begin.ridge
     logs = np.zeros((questions.n_workers, d)) if weights is None else np.log(weights)
 
     def stacked(both: np.ndarray, lapse: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
         value, slope, log_slope, lapse_slope = loss(both[:n], both[n:], lapse)
-        if slopes:
-            log_slope[:] = log_slope.mean(axis=1, keepdims=True)
+        if fixed_points:
+            slope = -2 * ridge * both[:n]  # the ridge's, which the objective adds
         more = shrinkage - ridge  # the objective has the ridge of all rows
         log_slope += 2 * more * both[n:]
         return value + more * float((both[n:] ** 2).sum()), np.concatenate([slope, log_slope]), lapse_slope
@@ -126,6 +136,8 @@ def fit_weights(
     points, logs = both[:n], both[n:]
     answered = np.bincount(questions.worker, minlength=len(logs)) > 0
     answered[NOBODY] = False
+    if fixed_points:
+        return Individual(begin._replace(lapse=lapse, guessers=guessers), np.exp(logs), shrinkage)
     middle = logs[answered].mean(axis=0) if answered.any() else np.zeros(d)
     logs = np.where(answered[:, None], logs - middle, 0.0)
     points, order = on_own_axes(points * np.exp(middle / 2), questions)
@@ -141,25 +153,22 @@ def fit_weights(
         slope=float(np.abs(ended.jac).max(initial=0.0)) / max(questions.answers, 1.0),
         guessers=guessers,
     )
-    return Individual(fitted, np.exp(logs), shrinkage, slopes)
+    return Individual(fitted, np.exp(logs), shrinkage)
 
 
-def fit_series(
-    questions: Questions, one: Embedding, shrinkage: float, slopes: bool = False, pooled: bool = False, **limits: Any
-) -> Individual:
-    """The fit with this shrinkage, begun at one map and led there through the stronger ones of `SHRINKAGES`; of slopes
-    at once. `pooled`: begun at `pooled_map` instead, with lapse rates that wait until the last fit. `limits`
-    (`fixed_lapse`, `tolerance`, `max_iterations`) as for `fit_weights`."""
-    found, weights = one, None
-    if pooled:
+def fit_with(questions: Questions, one: Embedding, used: Weights, **limits: Any) -> Individual:
+    """Coordinates and weights as selected: weights at the given points first, by ever less shrinkage, then both.
+    `limits` (`fixed_lapse`, `tolerance`, `max_iterations`) as for `fit_weights`."""
+    begin, weights = one, None
+    if used.pooled:
         kernel = "t-ste" if one.alpha else "ste"
-        found = pooled_map(questions, Setting(kernel, one.points.shape[1], one.ridge))
-    fixed = limits.get("fixed_lapse", False)
-    for each in () if slopes else SHRINKAGES:
-        if each > shrinkage or (pooled and each == shrinkage):
-            made = fit_weights(questions, found, each, weights=weights, fixed_lapse=fixed or pooled)
-            found, weights = waiting(made.embedding) if pooled else made.embedding, made.weights
-    return fit_weights(questions, found, shrinkage, slopes=slopes, weights=weights, **limits)
+        begin = pooled_map(questions, Setting(kernel, used.d, one.ridge))
+    for each in SHRINKAGES:
+        if each >= used.shrinkage:
+            fixed = limits.get("fixed_lapse", False)
+            made = fit_weights(questions, begin, each, weights=weights, fixed_lapse=fixed, fixed_points=True)
+            weights = made.weights
+    return fit_weights(questions, begin, used.shrinkage, weights=weights, **limits)
 
 
 def pooled_map(questions: Questions, setting: Setting) -> Embedding:

@@ -1,10 +1,10 @@
-"""Groups of participants who see alike: clusters of their log weights, with a test.
+"""Groups of participants who see alike: clusters of their log weights, with a test of every split.
 
-A participant's log weights less their mean say which axes count for more and which for less. They are clustered by
-Ward's method; the number of groups is the one with the largest mean silhouette (Rousseeuw 1987). The test compares this
-silhouette with the largest of simulated participants from one normal distribution with the same mean and covariance,
-which is what the fit supposes: groups are reported only if p <= .05. Simulations end early once that is impossible.
-O(participants^2) each.
+A participant's log weights less their mean say which axes count for more and which for less. Ward's method splits them
+in two; the test compares the mean silhouette (Rousseeuw 1987) with that of simulated participants from one normal
+distribution with the same mean and covariance, which is what the fit supposes: a split is reported only if p <= .05,
+and then both parts are tested likewise, as long as they have `LEAST` participants. So a number of groups is a number of
+splits that were each significant. Simulations end early once that is impossible. O(participants^2) each.
 """
 
 from typing import NamedTuple
@@ -14,7 +14,6 @@ from scipy.cluster.hierarchy import fcluster, ward
 from scipy.spatial.distance import pdist, squareform
 
 LEAST, MOST = 10, 500  # participants with weights that groups are looked for in
-GROUPS = (2, 3, 4, 5)
 SIMULATED = 99
 LEVEL = 0.05
 
@@ -51,30 +50,40 @@ def participant_groups(weights: np.ndarray, seed: int = 0) -> ParticipantGroups:
         return ParticipantGroups(f"not tested: expected two axes and {LEAST} to {MOST} participants", alone)
     logs = np.log(weights)
     seen = logs - logs.mean(axis=1, keepdims=True)
-    group, found = _best(seen)
     rng = np.random.default_rng(seed)
+    split, found, p = _tested(seen, rng)
+    if p > LEVEL:
+        return ParticipantGroups("no separate groups of participants found", alone, p, found)
+    parts, done = [np.flatnonzero(split == each) for each in (0, 1)], []
+    while parts:
+        part = parts.pop()
+        inner, _, p_inner = _tested(seen[part], rng) if len(part) >= LEAST else (split, 0.0, 1.0)
+        if p_inner > LEVEL:
+            done.append(part)
+        else:
+            parts += [part[inner == each] for each in (0, 1)]
+    group = alone
+    for number, part in enumerate(sorted(done, key=lambda each: (-len(each), each[0]))):
+        group[part] = number
+    return ParticipantGroups(f"{len(done)} groups of participants", group, p, found)
+
+
+def _tested(seen: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, float, float]:
+    """The split in two, its mean silhouette, and the p-value; simulations end once it is above the level."""
+    split, found = _best(seen)
     mean, covariance = seen.mean(axis=0), np.cov(seen.T)
     above = done = 0
     while done < SIMULATED and (1 + above) / (1 + SIMULATED) <= LEVEL:
-        above += _best(rng.multivariate_normal(mean, covariance, people, method="eigh"))[1] >= found
+        above += _best(rng.multivariate_normal(mean, covariance, len(seen), method="eigh"))[1] >= found
         done += 1
-    p = (1 + above) / (1 + done)
-    if (1 + above) / (1 + SIMULATED) > LEVEL:
-        return ParticipantGroups("no separate groups of participants found", alone, p, found)
-    return ParticipantGroups(f"{int(group.max()) + 1} groups of participants", group, p, found)
+    return split, found, (1 + above) / (1 + done)
 
 
 def _best(seen: np.ndarray) -> tuple[np.ndarray, float]:
-    """The groups with the largest mean silhouette, the largest group first, and that silhouette."""
+    """The two groups of Ward's method, and their mean silhouette."""
     apart = pdist(seen)
-    tree, square = ward(apart), squareform(apart)
-    best, silhouette = np.zeros(len(seen), np.int64), -1.0
-    for k in GROUPS:
-        group = fcluster(tree, k, "maxclust") - 1
-        if 1 < (count := int(group.max()) + 1) < len(seen) and (mean := _silhouette(square, group, count)) > silhouette:
-            best, silhouette = group, mean
-    order = np.argsort(-np.bincount(best), kind="stable")
-    return np.argsort(order)[best], silhouette
+    group = fcluster(ward(apart), 2, "maxclust") - 1
+    return group, _silhouette(squareform(apart), group, 2) if group.max() == 1 else -1.0
 
 
 def _silhouette(apart: np.ndarray, group: np.ndarray, count: int) -> float:

@@ -30,7 +30,7 @@ from stream_engine.counts import kernels
 from stream_engine.data.packed_names import unpack_names
 from stream_engine.data.symmetric_matrices import DENSE_LIMIT
 from stream_engine.evaluation import LEARNED, NoModel, Predictor, cross_fit, judgement_folds
-from stream_engine.evaluation.answer_probabilities import Calibration, calibrated
+from stream_engine.evaluation.answer_probabilities import STE, Calibration, calibrated, log_odds
 from stream_engine.evaluation.held_out import Figures, HeldOut
 from stream_engine.evaluation.judgement_folds import HELD, Evidence, asked_fairly, draws_again
 from stream_engine.evaluation.learned import (
@@ -121,14 +121,15 @@ def _slope(artifact: Artifact) -> float | None:
 class Participant(NamedTuple):
     """What the embedding knows about one participant."""
 
-    known: bool  # has a lapse rate, or weights, of their own
+    known: bool  # has a lapse rate, weights or a map of their own
     weighted: bool  # whether weights of their own are used
+    own_map: bool = False  # whether a map of their own is
 
 
 def of_participant(artifact: Artifact, name: str, online: Artifact | None = None) -> tuple[Probability, Participant]:
     """By an artifact of the refit `embedding`, as this participant answers: with their own weights of the axes and
-    their own lapse rate, as they are by now if the `online` embedding went on from this fit. The group's weights and
-    the mean lapse rate for somebody unknown."""
+    their own lapse rate, as they are by now if the `online` embedding went on from this fit, stacked with their own
+    map. The group's weights and the mean lapse rate for somebody unknown."""
     arrays, report = artifact.arrays, artifact.report
     names, points = unpack_names(arrays["utf8"], arrays["offsets"]), np.asarray(arrays["X"])
     asked, alpha = np.asarray(arrays["asked"], bool), float(report["alpha"])
@@ -136,7 +137,7 @@ def of_participant(artifact: Artifact, name: str, online: Artifact | None = None
     if name not in names and later is None:
         return of_embedding(artifact), Participant(False, False)
     lapse, scale = float(arrays["lapse"]), figure(report, "scale") or 1.0
-    weights, own = arrays.get("worker_weights"), later
+    weights, own, number = arrays.get("worker_weights"), later, -1
     if name in names:
         number = names.index(name)
         lapse = float(arrays["worker_lapse"][number])
@@ -147,9 +148,27 @@ def of_participant(artifact: Artifact, name: str, online: Artifact | None = None
         points = points * np.sqrt(own)
         scale = figure(report, "individual_differences", "scale") or 1.0
     known = weighted or lapse != float(arrays["lapse"])
+    given = of_points(points, asked, lapse, alpha, scale)
     if "draws" in arrays and not weighted:
-        return of_draws(arrays["draws"], asked, lapse if known else arrays["draw_lapse"]), Participant(known, False)
-    return of_points(points, asked, lapse, alpha, scale), Participant(known, weighted)
+        given = of_draws(arrays["draws"], asked, lapse if known else arrays["draw_lapse"])
+    if "own_X" in arrays and number >= 0 and (mine := np.asarray(arrays["own_worker"]) == number).any():
+        return _stacked(artifact, given, number, mine), Participant(True, weighted, True)
+    return given, Participant(known, weighted)
+
+
+def _stacked(artifact: Artifact, group: Probability, number: int, mine: np.ndarray) -> Probability:
+    """The log odds of the group's map and of a participant's own, where that knows the objects, as they are stacked."""
+    arrays, n = artifact.arrays, len(artifact.arrays["X"])
+    points, asked = np.zeros((n, arrays["own_X"].shape[1])), np.zeros(n, bool)
+    points[arrays["own_object"][mine]], asked[arrays["own_object"][mine]] = np.asarray(arrays["own_X"])[mine], True
+    own = of_points(points, asked, float(arrays["own_lapse"][number]), STE)
+    base, alone = np.asarray(arrays["worker_stack"], float)[number]
+
+    def given(rows: np.ndarray) -> np.ndarray:
+        p, q = group(rows), own(rows)
+        return np.where(np.isnan(q), p, expit(base * log_odds(p) + alone * log_odds(np.where(np.isnan(q), 0.5, q))))
+
+    return given
 
 
 def _weights_since(artifact: Artifact, name: str, online: Artifact | None) -> np.ndarray | None:

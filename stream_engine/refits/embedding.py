@@ -17,19 +17,20 @@ from threadpoolctl import threadpool_limits
 from stream_engine.data.packed_names import pack_names
 from stream_engine.embedding import choice, dimensions, picture
 from stream_engine.embedding.calibration import Calibration
-from stream_engine.embedding.differences import Differences, with_differences
+from stream_engine.embedding.differences import Differences, Fitted, combined, differences
+from stream_engine.embedding.differences import fitted as fitted_parts
 from stream_engine.embedding.ellipses import covariances
 from stream_engine.embedding.evidence import Evidence, evidence
 from stream_engine.embedding.fit import Embedding, with_setting
 from stream_engine.embedding.held_out import Answers, known_lapses, population_lapse
-from stream_engine.embedding.individual import Individual, fit_series, weighted_margins
+from stream_engine.embedding.individual import weighted_margins
 from stream_engine.embedding.participant_groups import participant_groups
 from stream_engine.embedding.posterior import Posterior, few, posterior
 from stream_engine.embedding.questions import Questions, asked_about
 from stream_engine.evaluation import cross_fit, held_out
 from stream_engine.evaluation.answer_probabilities import log_odds, probabilities, probability
 from stream_engine.evaluation.held_out import HeldOut
-from stream_engine.evaluation.judgement_folds import CHOOSE, FIT, VALIDATION_SHARE
+from stream_engine.evaluation.judgement_folds import CHOOSE, FIT, HELD, VALIDATION_SHARE
 from stream_engine.evaluation.probability import of_draws
 from stream_engine.refits import CannotRefit, Progress, next_step, no_progress
 from stream_engine.state.artifact import Artifact, plain_params
@@ -132,7 +133,6 @@ def refit(
         found = evidence(snapshot, seed, params.lapse == "worker")
         _check(snapshot, found)
         more = {"fixed_lapse": params.lapse == "none"}
-        people: list[Differences] = []
         plan = cross_fit.plan(found.units, validation_share, evaluate)
         stopped, fits, expected = Event(), 0, TRIED * (len(plan.responses) + len(plan.participants))
 
@@ -150,32 +150,34 @@ def refit(
             if params.dimensions is None and len(searched.rows) < len(every.rows):
                 training = _known(every).questions()
                 made = choice.larger(made, training, held, progress=tell, **more)
-            if params.participants == "alike" or params.lapse != "worker":
-                return made
-            always, given_d = params.participants == "weights", params.dimensions is not None
-            made, tested = with_differences(made, training, held, given_d, always=always, progress=tell, **more)
-            people.append(tested)
-            return made
+            return made._replace(outside=part == HELD)
 
+        people = _People(found, params, stopped, more)
         chosen = choose(plan.responses[0].part)
         expected = fits * (len(plan.responses) + len(plan.participants))
-        tested = _Tested(found, more, params, seed)
+        tested = _Tested(found, more, params, seed, people)
         figures = cross_fit.evaluated(
-            found.units, plan, chosen, choose, tested.response, tested.participant, stopped=stopped.is_set
+            found.units,
+            plan,
+            chosen,
+            choose,
+            tested.response,
+            tested.participant,
+            stopped=stopped.is_set,
         )
-        answers = _known(found.answers)
+        answers = found.apart(_known(found.answers))
         questions = answers.questions()
         begin = (*(tested.points or chosen.begin), *_earlier(previous, len(snapshot.objects)))
         limits = {"tolerance": tolerance, "max_iterations": max_iterations}
-        fitted = with_setting(questions, chosen.setting, begin, **more, **limits)
-        own = _weighted(questions, fitted, chosen, **more, **limits)
-        fitted = fitted if own is None else own.embedding
-        report = _report(snapshot, found, questions, chosen, figures, fitted) | {"settings": tested.settings}
+        one = with_setting(questions, chosen.setting, begin, **more, **limits)
+        made = people.fitted(chosen, answers, one, **limits)
+        fitted = made.embedding
+        report = _report(snapshot, found, questions, chosen, figures, made) | {"settings": tested.settings}
         if not params.dimensions:
-            report |= dimensions.report_of(found, answers, chosen, seed, progress=tell, **more)
+            report |= dimensions.report_of(found, _known(found.answers), chosen, seed, progress=tell, **more)
             report["dimensions_interval"] = list(chosen.interval) if chosen.interval else None
-        arrays = {**_arrays(found, questions, chosen, fitted), **_covariance(found, answers, fitted, own, **more)}
-        drawn = _drawn(questions, fitted, own, params, seed)
+        arrays = {**_arrays(found, questions, chosen, made), **_covariance(answers, made, **more)}
+        drawn = _drawn(questions, made, params, seed)
         if drawn is not None:
             arrays |= {"draws": drawn.points, "draw_lapse": drawn.lapse}
         report["no_regions"] = _without_regions(questions, chosen, params, fitted.points.shape[1])
@@ -183,17 +185,13 @@ def refit(
         least = report.get("dimensions_at_least")
         if least and least < fitted.points.shape[1]:
             arrays["supported"] = with_setting(questions, chosen.setting._replace(d=least), (), **more).points
-        report["individual_differences"] = (people[0] if people else Differences(_why_untested(params))).report()
-        if own is not None:
-            of = {
-                name: figures[each].judgement
-                for name, each in (("weights", KNOWING), (ONE_MAP, ONE_MAP))
-                if each in figures
-            }
-            grouped, of_workers = _grouped(own, questions, seed)
-            arrays |= of_workers
-            report["individual_differences"] |= {name: each._asdict() if each else None for name, each in of.items()}
-            report["individual_differences"]["groups"] = grouped
+        grouped, of_participants = _participants(made, questions, seed)
+        arrays |= of_participants
+        report["individual_differences"] = _differences(made, found, snapshot) | grouped
+        if of_participants:
+            of = {"own": KNOWING, ONE_MAP: ONE_MAP}
+            each = {name: figures[key].judgement if key in figures else None for name, key in of.items()}
+            report["individual_differences"] |= {name: one and one._asdict() for name, one in each.items()}
         if fitted.points.shape[1] > 2:
             shown = picture.picture(fitted.points, questions, chosen.setting.ridge)
             arrays["picture"] = shown.points
@@ -212,77 +210,108 @@ def _check(snapshot: Snapshot, found: Evidence) -> None:
         )
 
 
-def _why_untested(params: Params) -> str:
-    """Why nobody looked for individual differences."""
-    if params.participants == "alike":
-        return "not requested"
-    return f"not requested: they need lapse rates of participants, and lapse is {params.lapse!r}"
-
-
 def _known(answers: Answers) -> Answers:
     """The same answers; workers who gave fewer than `LEAST` have the lapse of nobody in particular."""
     each = np.bincount(answers.worker + 1, answers.times, 1 + answers.n_workers)
     return answers._replace(worker=np.where(each[answers.worker + 1] < LEAST, -1, answers.worker))
 
 
+class _People:
+    """Models of participants beside one map, selected anew for each group of responses that is held out."""
+
+    def __init__(self, found: Evidence, params: Params, stopped: Event, more: dict[str, Any]):
+        self.found, self.params, self.stopped, self.more = found, params, stopped, more
+        self._selected: dict[int, tuple[choice.Choice, Differences]] = {}  # by the identity of a choice
+
+    def fitted(
+        self, chosen: choice.Choice, answers: Answers, one: Embedding, only_weights: bool = False, **limits: Any
+    ) -> Fitted:
+        """Selected by and fitted to these answers, to which `one` was fitted."""
+        return fitted_parts(self._differences(chosen, answers, one, only_weights), answers, one, **self.more, **limits)
+
+    def predicting(
+        self, chosen: choice.Choice, answers: Answers, one: Embedding, only_weights: bool = False
+    ) -> Fitted:
+        """Selected without all units of the group that the setting was chosen for, and fitted to these answers."""
+        if id(chosen) not in self._selected:
+            inside = self.found.apart(_known(self.found.outside(chosen.outside)))
+            of_group = with_setting(inside.questions(), chosen.setting, (one.points,), **self.more)
+            self._selected[id(chosen)] = chosen, self._differences(chosen, inside, of_group, only_weights)
+        return fitted_parts(self._selected[id(chosen)][1], answers, one, **self.more)
+
+    def _differences(
+        self, chosen: choice.Choice, answers: Answers, one: Embedding, only_weights: bool
+    ) -> Differences:
+        params = self.params
+        if params.participants == "alike":
+            return Differences("not requested")
+        if params.lapse != "worker":
+            return Differences(f"not requested: they need lapse rates of participants, and lapse is {params.lapse!r}")
+        calibration = chosen.calibration or Calibration(1.0, population_lapse(one.lapse, answers.questions()))
+        return differences(
+            answers,
+            one,
+            chosen.setting,
+            calibration,
+            given_d=params.dimensions is not None,
+            always=params.participants == "weights",
+            only_weights=only_weights,
+            **self.more,
+        )
+
+
 class _Tested:
     """Predicts answers that are out by a fit to all others."""
 
-    def __init__(self, found: Evidence, more: dict[str, Any], params: Params, seed: int):
-        self.found, self.more, self.params, self.seed = found, more, params, seed
+    def __init__(self, found: Evidence, more: dict[str, Any], params: Params, seed: int, people: _People):
+        self.found, self.more, self.params, self.seed, self.people = found, more, params, seed, people
         self.points: tuple[np.ndarray, ...] = ()  # of the first fit, to begin the last one at
         self.settings: list[dict[str, Any]] = []  # one a group of responses, with its lapse and scale
         self._last: choice.Choice | None = None
 
     def response(self, chosen: choice.Choice, out: np.ndarray) -> dict[str, np.ndarray]:
-        """Log odds, whoever gave an answer, as `predict` does; beside it those that go by the own lapse and weights of
-        a worker whom the fit knows, by the own lapse and one map, and the margins of a picture of the fit."""
+        """Log odds, whoever gave an answer, as `predict` does; beside it those of who gave it, as the fit knows them,
+        those by their lapse rate and one map, and the margins of a picture of the fit."""
         found, asked = self.found, self.found.units.of(out)
-        questions = _known(found.outside(out)).questions()
+        answers = found.apart(_known(found.outside(out)))
+        questions = answers.questions()
         if not len(questions.rows):
             return {}
-        fitted = one = with_setting(questions, chosen.setting, chosen.begin, **self.more)
+        one = with_setting(questions, chosen.setting, chosen.begin, **self.more)
         self.points = self.points or (one.points,)
-        own = _weighted(questions, one, chosen, **self.more)
-        fitted = one if own is None else own.embedding
-        calibration = _calibration(chosen, fitted, questions)
+        made = self.people.predicting(chosen, answers, one)
+        calibration = _calibration(chosen, made, questions)
         if chosen is not self._last:
             self.settings.append({**chosen.setting._asdict(), **calibration._asdict()})
             self._last = chosen
-        drawn = _drawn(questions, fitted, own, self.params, self.seed)
-        told = {KIND: _log_odds(fitted, calibration, drawn, asked.rows)}
+        drawn = _drawn(questions, made, self.params, self.seed)
+        predicted = {KIND: _log_odds(made.embedding, calibration, drawn, asked.rows)}
         if len(found.workers):
-            told |= _knowing(found, questions, chosen, one, own, out, drawn)
+            predicted |= _knowing(found, questions, chosen, made, out, drawn)
         if chosen.setting.d > 2:
-            told[PICTURE] = picture.margins(
-                picture.picture(fitted.points, questions, chosen.setting.ridge).points, asked.rows
-            )
-        return told
+            shown = picture.picture(made.embedding.points, questions, chosen.setting.ridge)
+            predicted[PICTURE] = picture.margins(shown.points, asked.rows)
+        return predicted
 
     def participant(self, chosen: choice.Choice, out: np.ndarray) -> dict[str, np.ndarray]:
         """Log odds of answers of somebody who was never heard."""
-        questions = _known(self.found.outside(out)).questions()
+        answers = self.found.apart(_known(self.found.outside(out)))
+        questions = answers.questions()
         if not len(questions.rows):
             return {}
-        fitted = with_setting(questions, chosen.setting, chosen.begin, **self.more)
-        own = _weighted(questions, fitted, chosen, **self.more)
-        fitted = fitted if own is None else own.embedding
-        calibration, drawn = (
-            _calibration(chosen, fitted, questions),
-            _drawn(questions, fitted, own, self.params, self.seed),
-        )
-        return {KIND: _log_odds(fitted, calibration, drawn, self.found.units.of(out).rows)}
+        one = with_setting(questions, chosen.setting, chosen.begin, **self.more)
+        made = self.people.predicting(chosen, answers, one, only_weights=True)
+        calibration, drawn = _calibration(chosen, made, questions), _drawn(questions, made, self.params, self.seed)
+        return {KIND: _log_odds(made.embedding, calibration, drawn, self.found.units.of(out).rows)}
 
 
-def _drawn(
-    questions: Questions, fitted: Embedding, own: Individual | None, params: Params, seed: int
-) -> Posterior | None:
-    """Draws over which predictions are averaged; None where one fit predicts: with enough answers, with weights of
-    participants, and with a model that was given."""
+def _drawn(questions: Questions, made: Fitted, params: Params, seed: int) -> Posterior | None:
+    """Draws over which predictions of the group are averaged; None where one fit predicts: with enough answers, with
+    weights of participants, and with a model that was given."""
     given = params.dimensions is not None or params.kernel is not None or params.ridge is not None
-    if given or params.lapse == "none" or own is not None or not few(questions, fitted.points.shape[1]):
+    if given or params.lapse == "none" or made.own is not None or not few(questions, made.one.points.shape[1]):
         return None
-    return posterior(questions, fitted, seed)
+    return posterior(questions, made.one, seed)
 
 
 def _log_odds(fitted: Embedding, calibration: Calibration, drawn: Posterior | None, rows: np.ndarray) -> np.ndarray:
@@ -294,23 +323,16 @@ def _log_odds(fitted: Embedding, calibration: Calibration, drawn: Posterior | No
     return log_odds(p)
 
 
-def _weighted(questions: Questions, one: Embedding, chosen: choice.Choice, **more: Any) -> Individual | None:
-    """The fit with weights, begun at one map; None where one map is used."""
-    used = chosen.weights
-    return None if used is None else fit_series(questions, one, used.shrinkage, used.slopes, used.pooled, **more)
-
-
 def _knowing(
     found: Evidence,
     questions: Questions,
     chosen: choice.Choice,
-    one: Embedding,
-    own: Individual | None,
+    made: Fitted,
     out: np.ndarray,
     drawn: Posterior | None,
 ) -> dict[str, np.ndarray]:
-    """Log odds of answers that are out by who gave them: by one map, and by their own weights where these are used."""
-    asked = found.units.of(out)
+    """Log odds of answers that are out by who gave them: by one map, and by their own model where they have one."""
+    asked, one = found.units.of(out), made.one
     who, calibration = (
         found.workers_of(asked),
         chosen.calibration or Calibration(1.0, population_lapse(one.lapse, questions)),
@@ -323,30 +345,72 @@ def _knowing(
         known = (np.bincount(questions.worker, minlength=len(lapse))[who + 1] > 0) & (who >= 0)
         of_anybody = of_draws(drawn.points, np.ones(len(one.points), bool), drawn.lapse)(asked.rows)
         alike = log_odds(np.where(known, lapse[who + 1] / 2 + (1 - lapse[who + 1]) * share, of_anybody))
-    if own is None or chosen.weights is None:
-        return {ONE_MAP: alike, KNOWING: alike}
-    fitted, unknown = own.embedding, chosen.weights.calibration
-    lapse = known_lapses(fitted.lapse, questions, unknown.lapse if unknown else None)[who + 1]
-    delta = weighted_margins(fitted.points, own.weights, asked.rows, who + 1, fitted.alpha)
-    return {ONE_MAP: alike, KNOWING: log_odds(probability(chosen.weights.scale * delta, lapse))}
+    base, selected = alike, made.differences
+    if made.own is not None and selected.weights is not None:
+        fitted, unknown = made.own.embedding, selected.weights.calibration
+        lapse = known_lapses(fitted.lapse, questions, unknown.lapse if unknown else None)[who + 1]
+        delta = weighted_margins(fitted.points, made.own.weights, asked.rows, who + 1, fitted.alpha)
+        base = log_odds(probability(selected.weights.scale * delta, lapse))
+    if made.maps is not None and selected.stack is not None:
+        base = combined(base, made.maps.log_odds(asked.rows, who), selected.stack[who])
+    return {ONE_MAP: alike, KNOWING: base}
 
 
-def _grouped(own: Individual, questions: Questions, seed: int) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """Groups of participants for the report, and the arrays with a row a participant; group -1: no weights."""
-    weights = own.weights[1:]
-    known = np.bincount(questions.worker, minlength=1 + len(weights))[1:] > 0
-    group, told = np.where(known, 0, -1), {"verdict": "not tested: weights do not differ", "count": 1}
-    if not own.slopes:
-        made = participant_groups(weights[known], seed)
-        group[known] = made.group
-        told = {"verdict": made.verdict, "count": made.groups, "p_value": made.p_value, "silhouette": made.silhouette}
-    return told, {"worker_weights": weights, "worker_group": group}
+def _participants(made: Fitted, questions: Questions, seed: int) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """Groups of participants for the report, and the arrays of participants: weights and groups, -1: no weights; own
+    maps, and how they are stacked."""
+    arrays: dict[str, np.ndarray] = {}
+    groups: dict[str, Any] = {"verdict": "not tested: one map for everybody", "count": 1}
+    if made.own is not None:
+        weights = made.own.weights[1:]
+        known = np.bincount(questions.worker, minlength=1 + len(weights))[1:] > 0
+        group, found = np.where(known, 0, -1), participant_groups(weights[known], seed)
+        group[known] = found.group
+        arrays |= {"worker_weights": weights, "worker_group": group}
+        groups = {"verdict": found.verdict, "count": found.groups}
+        groups |= {"p_value": found.p_value, "silhouette": found.silhouette}
+    if made.maps is not None and made.differences.stack is not None:
+        maps = made.maps
+        arrays |= {"own_X": maps.points, "own_worker": maps.block, "own_object": maps.object, "own_lapse": maps.lapse}
+        arrays["worker_stack"] = made.differences.stack
+    return {"groups": groups}, arrays
 
 
-def _calibration(chosen: choice.Choice, fitted: Embedding, questions: Questions) -> Calibration:
-    if chosen.weights is not None and chosen.weights.calibration is not None:
-        return chosen.weights.calibration
-    return chosen.calibration or Calibration(1.0, population_lapse(fitted.lapse, questions))
+def _differences(made: Fitted, found: Evidence, snapshot: Snapshot) -> dict[str, Any]:
+    """The tests, and who differs, for the report."""
+    tested = made.differences
+    used, who = tested.weights, tested.who
+    report: dict[str, Any] = {
+        "verdict": tested.verdict,
+        "participants": tested.participants,
+        "p_value": tested.p_value,
+        "shrinkage": used.shrinkage if used else None,
+        "scale": used.scale if used else 1.0,
+        "gain_of_weights": tested.gain_of_weights,
+        "p_of_weights": tested.p_of_weights,
+        "own_maps": len(tested.own),
+        "who": [],
+    }
+    if tested.gain is not None and tested.standard_error is not None and tested.p_values is not None:
+        rows = zip(who.tolist(), tested.gain[who], tested.standard_error[who], tested.p_values[who], tested.objects)
+        report["who"] = [
+            {
+                "participant": found.workers[one],
+                "gain": float(gain),
+                "standard_error": float(error),
+                "p_value": float(p),
+                "objects": [snapshot.objects[each] for each in objects],
+            }
+            for one, gain, error, p, objects in rows
+        ]
+    return report
+
+
+def _calibration(chosen: choice.Choice, made: Fitted, questions: Questions) -> Calibration:
+    used = made.differences.weights
+    if used is not None and used.calibration is not None:
+        return used.calibration
+    return chosen.calibration or Calibration(1.0, population_lapse(made.one.lapse, questions))
 
 
 def _earlier(previous: Artifact | None, n: int) -> tuple[np.ndarray, ...]:
@@ -358,8 +422,8 @@ def _earlier(previous: Artifact | None, n: int) -> tuple[np.ndarray, ...]:
     return (points,)
 
 
-def _arrays(found: Evidence, questions: Questions, chosen: choice.Choice, fitted: Embedding) -> dict[str, np.ndarray]:
-    unknown = _calibration(chosen, fitted, questions).lapse
+def _arrays(found: Evidence, questions: Questions, chosen: choice.Choice, made: Fitted) -> dict[str, np.ndarray]:
+    unknown, fitted = _calibration(chosen, made, questions).lapse, made.embedding
     return {
         "X": fitted.points,
         "asked": asked_about(questions),
@@ -369,12 +433,10 @@ def _arrays(found: Evidence, questions: Questions, chosen: choice.Choice, fitted
     }
 
 
-def _covariance(
-    found: Evidence, answers: Answers, fitted: Embedding, own: Individual | None, fixed_lapse: bool
-) -> dict[str, np.ndarray]:
+def _covariance(answers: Answers, made: Fitted, fixed_lapse: bool) -> dict[str, np.ndarray]:
     """Covariances of the coordinates, if they are computed."""
-    made = covariances(fitted, found.apart(answers), fixed_lapse, None if own is None else own.weights)
-    return {} if made is None else {"covariance": made.astype(np.float32)}
+    found = covariances(made.embedding, answers, fixed_lapse, None if made.own is None else made.own.weights)
+    return {} if found is None else {"covariance": found.astype(np.float32)}
 
 
 def _without_regions(questions: Questions, chosen: choice.Choice, params: Params, d: int) -> str | None:
@@ -396,9 +458,10 @@ def _report(
     questions: Questions,
     chosen: choice.Choice,
     figures: dict[str, HeldOut],
-    fitted: Embedding,
+    made: Fitted,
 ) -> dict[str, Any]:
-    variance, calibration = fitted.points.var(axis=0), _calibration(chosen, fitted, questions)
+    fitted, calibration = made.embedding, _calibration(chosen, made, questions)
+    variance = fitted.points.var(axis=0)
     none = HeldOut(found.units.by, None, None, held_out.ceiling(found.units))
     knowing = figures.get(KNOWING, none).judgement
     return {

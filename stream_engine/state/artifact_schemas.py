@@ -137,6 +137,11 @@ def _embedding(artifact: Artifact) -> None:
     if "worker_weights" in artifact.arrays:
         got, axes = artifact.arrays["worker_weights"].shape[1], artifact.arrays["X"].shape[1]
         _expect(got == axes, f"worker_weights: got {got} axes, expected the {axes} of X")
+    if "own_X" in artifact.arrays:
+        _expect({"own_worker", "own_object", "own_lapse", "worker_stack"} <= set(artifact.arrays), "own_X: expected all")
+        for name, of in (("own_worker", "worker_lapse"), ("own_object", "X")):
+            known = len(artifact.arrays[of])
+            _expect(bool((artifact.arrays[name] < known).all()), f"{name}: expected numbers below {known}")
     if "draws" in artifact.arrays:
         _expect(len(artifact.arrays["draws"]) > 0 and "draw_lapse" in artifact.arrays, "draws: expected their lapses")
     if "picture" in artifact.arrays:
@@ -330,6 +335,11 @@ EMBEDDING = Schema(
         "worker_lapse": floats("names", least=0, below=1 + 1e-9),
         "worker_weights": floats("names", None, least=0),
         "worker_group": whole("names", least=-1),
+        "worker_stack": floats("names", 2),
+        "own_X": floats("own", None),
+        "own_worker": whole("own", least=0),
+        "own_object": whole("own", least=0),
+        "own_lapse": floats("names", least=0, below=1 + 1e-9),
         **_NAMES,
     },
     ("X", "asked", "lapse", "worker_lapse", "utf8", "offsets"),

@@ -25,7 +25,7 @@ FIRST = "whole_commands"  # what users wait for stands before the parts of it
 STAGES = sorted((path.stem.removeprefix("stage_") for path in HERE.glob("stage_*.py")), key=lambda s: (s != FIRST, s))
 COMMANDS = {
     "papers": "tests.benchmarks.papers.command",
-    **{name: f"tests.benchmarks.{name}" for name in ("field", "kafka")},
+    **{name: f"tests.benchmarks.{name}" for name in ("field", "kafka", "participants")},
 }
 WORDS = (*STAGES, *COMMANDS)  # what may stand behind `python -m tests.benchmarks`
 ONE_THREAD = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "NUMBA_NUM_THREADS"), "1")

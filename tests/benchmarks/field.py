@@ -168,7 +168,8 @@ def ours(train: pd.DataFrame, test: pd.DataFrame) -> tuple[Scored, float, float,
     bins = np.minimum(((sure - 0.5) * 20).astype(int), 9)
     off = np.abs(np.bincount(bins, sure - scored.right, 10)).sum() / len(p)
     used = artifact.report["individual_differences"]
-    people = "" if used["shrinkage"] is None else ", slopes" if used["slopes"] else ", weights"
+    people = "" if used["shrinkage"] is None else ", weights"
+    people += f", {used['own_maps']} own maps" if used["own_maps"] else ""
     drawn = ", averaged" if "draws" in artifact.arrays else ""
     return scored, float(off), seconds, f"{artifact.report['kernel']} {artifact.report['d']}{people}{drawn}"
 
