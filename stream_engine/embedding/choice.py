@@ -5,8 +5,9 @@ share of errors decides, because on easy data the latter says too little about t
 `calibration` on the same units: otherwise, a fit with a better order loses to one whose margins have the right size by
 luck (alien eggs: t-STE to STE). The ridge falls along a path, each fit begun at the one before, and goes on below the
 grid while that helps. Larger numbers of dimensions are tried while they help, smaller ones, each with a few ridges,
-until they are much worse. The best predicts. The smallest number within one standard error of it (paired, by unit) says
-how certain that is; with few units it is too small to predict with (food100, 370 responses: 1). Some 20 to 40 fits.
+until they are much worse. The smallest number within one standard error (paired, by unit) and `LITTLE` of the best
+predicts: of many numbers that predict alike, the best on a validation set is often a too large one. Within one standard
+error alone it would be too small where units are few (food100, 370 responses: 1). Some 20 to 40 fits.
 """
 
 from collections.abc import Callable
@@ -28,6 +29,7 @@ FIRST = 5  # dimensions in which the kernel and the ridge are chosen, where the 
 BEYOND = 1e-3  # ridges below are not tried
 GAIN = 1e-4  # nats an answer that a smaller ridge must gain to count as better
 CHEAP = CAREFUL / 10  # questions times dimensions up to which more ridges are tried in few dimensions
+LITTLE = 0.004  # nats an answer that fewer dimensions may cost
 FAR = 4.0  # standard errors by which a number of dimensions is worse, below which no smaller one is tried
 SIGNIFICANT = 1.96  # standard errors of an interval of 95 %
 WITHOUT = 1  # ridges in a row that do not help, after which a path ends
@@ -86,7 +88,7 @@ def choose(
         search.dimensions(paths, most)
         if ridge is None and search.best().setting.d != first:
             search.beside(search.best())
-    chosen = search.best()
+    chosen = search.best() if d is not None else search.sparing()
     tried = [{**each.setting._asdict(), "log_loss": each.log_loss} for each in search.tried]
     return Choice(
         chosen.setting,
@@ -192,6 +194,13 @@ class _Search:
     def best(self) -> Trial:
         """What has the smallest loss."""
         return min(self.tried, key=_loss)
+
+    def sparing(self) -> Trial:
+        """In the smallest number of dimensions that costs next to nothing beside the best, the best: what is within one
+        standard error and `LITTLE` is as likely as not the better one, and has fewer dimensions to explain."""
+        best = self.best()
+        enough = [each for each in self.tried if each.log_loss <= best.log_loss + LITTLE and _no_worse(each, best, 1.0)]
+        return min(enough, key=lambda each: (each.setting.d, each.log_loss))
 
     def smallest(self, errors: float = 1.0) -> Trial:
         """In the smallest number of dimensions that is within so many standard errors of the best, the best."""

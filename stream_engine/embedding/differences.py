@@ -24,7 +24,7 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 from scipy.special import ndtr
 
-from stream_engine.embedding.calibration import WORTH, Calibration, calibrate
+from stream_engine.embedding.calibration import WORTH, calibrate
 from stream_engine.embedding.fit import LOOSE, ROUGH, Embedding, Setting, fit
 from stream_engine.embedding.held_out import Answers, known_lapses, population_lapse
 from stream_engine.embedding.individual import (
@@ -101,7 +101,6 @@ def differences(
     answers: Answers,
     one: Embedding,
     setting: Setting,
-    calibration: Calibration,
     given_d: bool = False,
     fixed_lapse: bool = False,
     always: bool = False,
@@ -123,13 +122,14 @@ def differences(
     likely = p_value < LEVEL or bool(np.nanmin(holm(2 * smallest)) < LEVEL)
     if not likely and not len(screened) and not always:
         return Differences(ALIKE, people, p_value)
-    tested = _Folds(answers, one, setting, calibration, given_d, fixed_lapse, always, progress)
+    tested = _Folds(answers, one, setting, given_d, fixed_lapse, always, progress)
     found = Differences(ALIKE, people, p_value)
     if likely or always:
         found = tested.weights(found)
     if len(screened) and not only_weights:
         found = tested.stack(found, screened, 2 * smallest)
-    return found._replace(verdict=DIFFER if len(found.who) or found.weights else ALIKE)
+    significant = found.p_of_weights is not None and found.p_of_weights < LEVEL_OF_WEIGHTS
+    return found._replace(verdict=DIFFER if len(found.who) or significant else ALIKE)
 
 
 def fitted(made: Differences, answers: Answers, one: Embedding, **limits: Any) -> Fitted:
@@ -156,22 +156,22 @@ class _Folds:
         answers: Answers,
         one: Embedding,
         setting: Setting,
-        calibration: Calibration,
         given_d: bool,
         fixed: bool,
         always: bool,
         progress: Progress,
     ):
-        self.answers, self.one, self.setting, self.calibration = answers, one, setting, calibration
+        self.answers, self.one, self.setting = answers, one, setting
         self.given_d, self.always, self.progress = given_d, always, progress
         self.more: dict[str, Any] = {"fixed_lapse": fixed}
         self.known = np.flatnonzero(answers.worker >= 0)
         self.held = answers.of(answers.worker >= 0)
         self.unit = np.unique(self.held.unit, return_inverse=True)[1].reshape(-1)
         self.fold = self.unit_folds()[self.unit]
-        self.of_group = np.empty(len(self.known))
+        self.delta, self.lapse = np.empty(len(self.known)), np.empty(len(self.known))
         self.maps = [self._one_map(fold) for fold in range(FOLDS)]
-        self.base = self.of_group
+        scale = _scale(self.delta, self.lapse, self.held.times)
+        self.base = self.of_group = _odds(scale * self.delta, self.lapse)
 
     def unit_folds(self) -> np.ndarray:
         """(u,) fold of each unit, the units of a participant dealt in their order."""
@@ -194,8 +194,8 @@ class _Folds:
         more = {"start": self.one.points, "lapse": self.one.lapse, "tolerance": LOOSE / 10} | self.more
         made = fit(questions, d, ridge, kernel=kernel, **more)
         out = self.fold == fold
-        delta = self.calibration.scale * margins(made.points, self.held.rows[out], made.alpha)
-        self.of_group[out] = _odds(delta, known_lapses(made.lapse, questions)[self.held.worker[out] + 1])
+        self.delta[out] = margins(made.points, self.held.rows[out], made.alpha)
+        self.lapse[out] = known_lapses(made.lapse, questions)[self.held.worker[out] + 1]
         self.progress(fold + 1, FOLDS)
         return made
 
@@ -229,9 +229,7 @@ class _Folds:
         unknown = calibrate(anybody, self.held.times, float(worst.mean()))
         return found._replace(weights=best._replace(scale=scale, calibration=unknown))
 
-    def _series(
-        self, questions: Any, begin: Embedding, out: np.ndarray, pooled: bool
-    ) -> tuple[float, Weights | None]:
+    def _series(self, questions: Any, begin: Embedding, out: np.ndarray, pooled: bool) -> tuple[float, Weights | None]:
         """The shrinkage with the least loss on a fold, the points given, and that loss."""
         d = begin.points.shape[1]
         made, best, least = np.ones((questions.n_workers, d)), None, np.inf

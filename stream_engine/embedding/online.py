@@ -57,7 +57,6 @@ class PublishedFit(NamedTuple):
     answers: float  # that it was fitted to
     weights: Mapping[int, np.ndarray] = {}  # row of `coins` -> (d,) on the axes
     shrinkage: float = 0.0  # of log weights; 0: one map for everybody
-    slopes: bool = False  # whether all weights of a participant are equal
     weighted_scale: float = 1.0  # confidence of the points for participants with weights
 
 
@@ -75,7 +74,7 @@ class OnlineEmbedding:
         self.mean, self.first = np.empty((0, d)), np.empty((0, FIRST), np.int64)
         self.coins = np.array([[BEGIN[0] * BEGIN[1], BEGIN[1]]])
         self.weights, self.information = np.ones((1, d)), np.zeros((1, d))
-        self.weighting = np.array([0.0, 0.0, 1.0])  # shrinkage, whether slopes, scale with weights
+        self.weighting = np.array([0.0, 1.0])  # shrinkage, scale with weights
         self.ring, self.ring_worker = np.zeros((LEAST_RING, 4), np.int32), np.zeros(LEAST_RING, np.int32)
         self.numbers, self.owed = np.zeros(4, np.int64), np.zeros(1)
 
@@ -125,7 +124,7 @@ class OnlineEmbedding:
         if not self.weighting[0] or missing <= 0:
             return
         d = self.weights.shape[1]
-        prior = 2 * self.weighting[0] * (d if self.weighting[1] else 1)
+        prior = 2 * self.weighting[0]
         self.weights = np.concatenate([self.weights, np.ones((missing, d))])
         self.information = np.concatenate([self.information, np.full((missing, d), prior)])
 
@@ -148,7 +147,6 @@ class OnlineEmbedding:
             self.coins,
             self.weights,
             self.information,
-            bool(self.weighting[1]),
             self.ring,
             self.ring_worker,
             self.numbers,
@@ -169,7 +167,6 @@ class OnlineEmbedding:
             self.points,
             self.weights,
             self.information,
-            bool(self.weighting[1]),
             self.setting[0],
             sums,
             times,
@@ -187,7 +184,7 @@ class OnlineEmbedding:
         known = known[(self.answers[rows[known]] > 0).all(axis=1)]
         own = 0 < who < len(self.weights)
         seen = self.mean * np.sqrt(self.weights[who]) if own else self.mean
-        scale = float(self.weighting[2]) if own else self.scale
+        scale = float(self.weighting[1]) if own else self.scale
         delta = scale * margins(seen, rows[known], float(self.setting[0]))
         out[known] = np.sign(delta) * log_odds(probability(np.abs(delta), float(self.lapse[who])))
         return out
@@ -239,7 +236,7 @@ class OnlineEmbedding:
         """Weights as the fit found them, with the information of the prior; everybody else at the group's."""
         d = fitted.points.shape[1]
         self.weights, self.information = np.ones((1, d)), np.zeros((1, d))
-        self.weighting = np.array([fitted.shrinkage, fitted.slopes, fitted.weighted_scale], float)
+        self.weighting = np.array([fitted.shrinkage, fitted.weighted_scale], float)
         self._group_weights()
         for who, own in fitted.weights.items() if fitted.shrinkage else ():
             self.weights[who] = np.clip(own, LEAST_WEIGHT, MOST_WEIGHT)
@@ -269,7 +266,7 @@ class OnlineEmbedding:
         n, d = arrays["X"].shape
         self.weights = np.array(arrays.get("weights", np.ones((1, d))), np.float64)
         self.information = np.array(arrays.get("information", np.zeros((1, d))), np.float64)
-        self.weighting = np.array(arrays.get("weighting", (0.0, 0.0, 1.0)), np.float64)
+        self.weighting = np.array(arrays.get("weighting", (0.0, 1.0)), np.float64)[[0, -1]]
         self.points, self.mean, self.squares, self.answers = (
             np.empty((0, d)),
             np.empty((0, d)),

@@ -102,7 +102,6 @@ class Online:
         rows = [
             self._worker.setdefault(name, len(self._worker) + 1) for name in Names(arrays["utf8"], arrays["offsets"])
         ]
-        differ = report.get("individual_differences")
         shrinkage = figure(report, "individual_differences", "shrinkage") if "worker_weights" in arrays else None
         weights = zip(rows, np.asarray(arrays["worker_weights"]), arrays["worker_group"]) if shrinkage else ()
         return PublishedFit(
@@ -116,7 +115,6 @@ class Online:
             answers=answers,
             weights={row: own for row, own, group in weights if group >= 0},
             shrinkage=shrinkage or 0.0,
-            slopes=bool(differ.get("slopes")) if isinstance(differ, Mapping) else False,
             weighted_scale=figure(report, "individual_differences", "scale") or 1.0,
         )
 

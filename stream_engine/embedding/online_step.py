@@ -20,7 +20,7 @@ weights follow its slope g_k, a number an axis,
     log w_k <- log w_k - g_k / h_k,   h_k <- h_k + g_k^2 p / (1 - p),   h_k = 2 shrinkage at first
 
 which is one step of Newton's method for the posterior around the group's weights, with the expected information of the
-answer (a Kalman filter with a diagonal covariance; Ollivier 2018, sec. 2). Of slopes, g and h are summed over the axes.
+answer (a Kalman filter with a diagonal covariance; Ollivier 2018, sec. 2).
 
 A new object begins beside the one that it was said to be near. One that came late is put where its first answers are
 likeliest: few dimensions have poor minima, and a step cannot leave them.
@@ -82,23 +82,16 @@ def _slopes(points, weights, who, i, j, k, l, alpha, lapse, slope, size):
 
 
 @njit(cache=True, nogil=True, inline="always", fastmath=True)
-def _inform(sums, who, slope, p, slopes):
-    """Add the information of an answer about the log weights of `who`; leaves their slope in slope[4]."""
-    d = sums.shape[1]
-    if slopes:
-        total = 0.0
-        for c in range(d):
-            total += slope[4, c]
-        for c in range(d):
-            slope[4, c] = total
-    for c in range(d):
+def _inform(sums, who, slope, p):
+    """Add the information of an answer, with their slope in slope[4], about the log weights of `who`."""
+    for c in range(sums.shape[1]):
         sums[who, c] += slope[4, c] * slope[4, c] * p / max(1.0 - p, 1e-12)
 
 
 @njit(cache=True, nogil=True, inline="always", fastmath=True)
-def _weigh(weights, sums, who, slope, p, slopes):
+def _weigh(weights, sums, who, slope, p):
     """The weights of a participant after an answer with this probability."""
-    _inform(sums, who, slope, p, slopes)
+    _inform(sums, who, slope, p)
     for c in range(weights.shape[1]):
         weight = weights[who, c] * np.exp(-min(max(slope[4, c] / sums[who, c], -1.0), 1.0))
         weights[who, c] = min(max(weight, LEAST_WEIGHT), MOST_WEIGHT)
@@ -222,7 +215,6 @@ def follow(
     coins,
     weights,
     sums,
-    slopes,
     ring,
     ring_worker,
     numbers,
@@ -233,9 +225,9 @@ def follow(
 
     points (n, d) and their `mean`, squares (n,), answers (n,): sums of h and how many answers; first (n, FIRST):
     numbers of an object's first answers; coins (w, 2): of all (row 0) and of each worker, coins' answers and answers;
-    weights (w, d) and sums (w, d) of their h, (1, d) of ones where nobody has any; slopes: all of one are equal;
-    ring (R, 4), ring_worker (R,): the last answers; numbers: SEEN answers, DRAWN replays, EARLIER answers that a fit
-    knew and that never came here, objects KNOWN; owed (1,): of a replay; setting: alpha, ridge, noise: the ridge is
+    weights (w, d) and sums (w, d) of their h, (1, d) of ones where nobody has any; ring (R, 4), ring_worker (R,): the
+    last answers; numbers: SEEN answers, DRAWN replays, EARLIER answers that a fit knew and that never came here, objects
+    KNOWN; owed (1,): of a replay; setting: alpha, ridge, noise: the ridge is
     ridge + noise sqrt(3 m / n). What is replayed is drawn from all that is known, and passed over where it is not here,
     so that what is here does not count for it. It depends on SEEN and DRAWN alone, so the same answers give the same,
     in whatever blocks. O(m d (1 + replays)).
@@ -286,7 +278,7 @@ def follow(
         )
         coin = 0.5 * lapse / p
         if 0 < who < len(weights):
-            _weigh(weights, sums, who, slope, p, slopes)
+            _weigh(weights, sums, who, slope, p)
         _count(coins, who, coin)
         if who != 0:
             _count(coins, 0, coin)
@@ -324,7 +316,7 @@ def follow(
 
 
 @njit(cache=True, nogil=True, fastmath=True)
-def information(rows, worker, lapse, points, weights, own, slopes, alpha, sums, times):
+def information(rows, worker, lapse, points, weights, own, alpha, sums, times):
     """Add to sums (n,) the squared slopes of (m, 4) rows, by coordinate, and to times (n,) how many there are; to own
     (w, d) the information about the log weights of `worker` (m,), rows of `weights` (w, d); `lapse` (m,). O(m d)."""
     d = points.shape[1]
@@ -333,7 +325,7 @@ def information(rows, worker, lapse, points, weights, own, slopes, alpha, sums, 
         i, j, k, l = rows[t, 0], rows[t, 1], rows[t, 2], rows[t, 3]
         p = _slopes(points, weights, worker[t], i, j, k, l, alpha, lapse[t], slope, size)
         if 0 < worker[t] < len(weights):
-            _inform(own, worker[t], slope, p, slopes)
+            _inform(own, worker[t], slope, p)
         sums[i] += size[0] / d
         sums[j] += size[1] / d
         sums[l] += size[2] / d

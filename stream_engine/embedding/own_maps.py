@@ -65,7 +65,12 @@ def own_maps(
             pack(points, lapse, FIRST),
             jac=True,
             method="L-BFGS-B",
-            options={"maxcor": MEMORY, "ftol": LOOSE if len(questions.rows) <= MANY else ROUGH, "gtol": 1e-12, "maxiter": 300},
+            options={
+                "maxcor": MEMORY,
+                "ftol": LOOSE if len(questions.rows) <= MANY else ROUGH,
+                "gtol": 1e-12,
+                "maxiter": 300,
+            },
         )
         points, lapse, _ = unpack(found.x)
         made.append(OwnMaps(points, owner, copied, lapse[1:]))

@@ -74,6 +74,4 @@ def _tested(scores: np.ndarray, times: np.ndarray, who: np.ndarray, people: int)
             p = chdtrc(mean**2 / square, total * mean / square)
         return np.where(square > 0, p, 1.0)
 
-    return ScoreTest(
-        p_value(total, mean, square), float(p_value(total.sum(), mean.sum(), square.sum()))
-    )
+    return ScoreTest(p_value(total, mean, square), float(p_value(total.sum(), mean.sum(), square.sum())))

@@ -29,7 +29,7 @@ PREDICTORS = {
     "repeats": "stream_engine.evaluation.similarities:repeats",
 }
 AT_ONCE = ("adds3", "adds4", "repeats")  # made with the snapshot, so that alarms do not depend on a thread
-LEARNED = ("embedding", "kernel_learning", "partial_order_embedding")  # artifacts with probabilities
+LEARNED = ("embedding", "dimensions", "kernel_learning", "partial_order_embedding")  # artifacts with probabilities
 COSTLY = ("k1", "k2")  # not O(n^2) to make: renewed only as often as the time budget allows
 
 

@@ -74,8 +74,10 @@ def _as_participant(published: Published, name: str | None, participant: str) ->
     loss, whose = figure(published.artifacts["embedding"].report, "knowing_worker", "log_loss"), "own weights"
     if not found.known:
         loss, whose = chosen.log_loss, "the group's weights: unknown to the model, or fewer than 20 answers"
+    elif found.own_map:
+        whose = "own map and the group's" + (", with own weights" if found.weighted else "")
     elif not found.weighted:
-        whose = "own lapse rate; no individual differences found"
+        whose = "own lapse rate and the group's map"
     return chosen._replace(probability=given, log_loss=loss), f" as participant {participant} ({whose})", found.known
 
 

@@ -8,13 +8,14 @@ import numpy as np
 from stream_engine.data.mapped_arrays import blocks
 from stream_engine.data.symmetric_matrices import DENSE_LIMIT
 from stream_engine.evaluation import Margins, Predictor
-from stream_engine.evaluation.answer_probabilities import STE, log_odds, probabilities
+from stream_engine.evaluation.answer_probabilities import STE, log_odds, probabilities, probability
 from stream_engine.evaluation.coordinates import squared_distances
 from stream_engine.evaluation.similarities import by_similarity
 from stream_engine.evaluation.subset import renumbering
 from stream_engine.state.artifact import Artifact, figure
 from stream_engine.state.published import Published
 
+SHARED = ((0, 2), (0, 3), (1, 2), (1, 3))  # columns of rows i, j, k, l in which two pairs may share an object
 Probability = Callable[[np.ndarray], np.ndarray]
 LINEAR_LIMIT = 1 << 31  # objects of a model that holds nothing for pairs of them
 
@@ -72,6 +73,23 @@ def of_embedding(artifact: Artifact) -> Probability:
     if "draws" in artifact.arrays:
         return of_draws(artifact.arrays["draws"], asked, artifact.arrays["draw_lapse"])
     return of_points(points, asked, lapse, alpha, figure(artifact.report, "scale") or 1.0)
+
+
+def of_dimensions(weights: np.ndarray, asked: np.ndarray) -> Probability:
+    """By weights of objects on dimensions (n, d), see `embedding.sparse_fit`; NaN about objects that were never `asked`
+    (n,) about, and about pairs that share no object. O(m d)."""
+
+    def given(rows: np.ndarray) -> np.ndarray:
+        p = np.full(len(rows), np.nan)
+        inside = np.flatnonzero(((rows >= 0) & (rows < len(weights))).all(axis=1))
+        known = inside[asked[rows[inside]].all(axis=1)]
+        known = known[np.any([rows[known, a] == rows[known, b] for a, b in SHARED], axis=0)]
+        for part in blocks(len(known)):
+            i, j, k, l = (np.asarray(weights[column], float) for column in rows[known[part]].T)
+            p[known[part]] = probability((i * j).sum(axis=1) - (k * l).sum(axis=1), 0.0)
+        return p
+
+    return given
 
 
 def of_points(points: np.ndarray, asked: np.ndarray, lapse: float, alpha: float, scale: float = 1.0) -> Probability:

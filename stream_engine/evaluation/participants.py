@@ -1,10 +1,14 @@
 """Participants: whose answers look random, by these checks, each of which states its reason.
 
-1. Accuracy against everybody else: each answer is predicted by AddS-3 similarities made of all *other* participants'
-   answers, W - W_p (Perrot et al. 2020, sec. 4; linear, so leaving somebody out is a subtraction). A participant is
-   flagged whose accuracy cannot be distinguished from one half (95 % Wilson interval) and is below that of all others
-   together. "The opposite" is said where it is below one half. Both by exact one-sided binomial tests, corrected over
-   participants (`response_checks.holm`).
+1. Against everybody else. Where the embedding was cross-fitted by participant, each answer has log odds l by a map of
+   other participants' answers. A participant's sum T of them, positive where the answer was predicted, has the mean 0
+   and the variance sum l^2 if they toss coins, and the mean c sum |l| tanh(|l| / 2) if they answer as others do, c
+   being what others reach of it. A participant is flagged whose T cannot be distinguished from 0 (95 %) and is below
+   what others reach (one-sided z-tests, corrected over participants by `response_checks.holm`); "the opposite" is said
+   where it is below 0. Answers about which the map is certain thus count more. Where there is no such map, answers are
+   predicted by AddS-3 similarities of all *other* participants' answers, W - W_p (Perrot et al. 2020, sec. 4; linear,
+   so leaving somebody out is a subtraction), and the same is asked of the accuracy, by Wilson's interval and exact
+   binomial tests.
 2. Catch trials: half of them failed, and more than somebody fails who slips in one of ten (exact binomial test at .05,
    which one of two does not pass).
 3. Lapse rate above one half in the embedding, where the embedding predicts better than chance, unless the accuracy
@@ -19,6 +23,7 @@ How many who only guess the first check would notice is said beside its result: 
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import ndtr, ndtri
 
 from stream_engine.counts.adds_similarity import pair_sums
 from stream_engine.data.packed_names import unpack_names
@@ -85,7 +90,8 @@ def checked(published: Published, model_beats_chance: bool) -> ParticipantChecks
     if not named.any():
         return None
     responses, passed, failed = (np.asarray(votes[each], np.int64) for each in ("events", "passed", "failed"))
-    right, total = _right(published, votes, len(names))
+    by_map = _by_map(published, names)
+    right, total = _right(published, votes, len(names)) if by_map is None else (by_map[:, 1], by_map[:, 0])
     n = np.minimum(total, responses)
     with np.errstate(invalid="ignore", divide="ignore"):
         accuracy = np.where(total > 0, right / total, np.nan)
@@ -93,11 +99,14 @@ def checked(published: Published, model_beats_chance: bool) -> ParticipantChecks
         others = (right[named].sum() - right) / (total[named].sum() - total)
         right_of_n = np.ceil(np.nan_to_num(accuracy) * n - 1e-9)  # ties are no evidence
         tested = named & (n >= LEAST) & np.isfinite(others)
-        coin = np.full(len(names), 0.5)
-        below, opposite = (
-            holm(np.where(tested, at_most(right_of_n, n, share), np.nan)) <= LEVEL for share in (others, coin)
-        )
-        random = (low <= 0.5) & below & (others - 1.96 * np.sqrt(0.25 / total[named].sum()) > 0.5)
+        if by_map is None:
+            coin = np.full(len(names), 0.5)
+            p_below, p_opposite = (at_most(right_of_n, n, share) for share in (others, coin))
+            like_coin, noticed = low <= 0.5, _noticed(n[tested], others[tested])
+        else:
+            p_below, p_opposite, like_coin, noticed = _against_map(by_map, n, tested)
+        below, opposite = (holm(np.where(tested, p, np.nan)) <= LEVEL for p in (p_below, p_opposite))
+        random = like_coin & below & (others - 1.96 * np.sqrt(0.25 / total[named].sum()) > 0.5)
     lapse = _lapse(published, names) if model_beats_chance else np.full(len(names), np.nan)
     slipped = at_least(failed, passed + failed, np.full(len(names), SLIPS))
     caught = (failed > 0) & (2 * failed >= passed + failed) & (slipped <= SLIPPED)
@@ -125,9 +134,41 @@ def checked(published: Published, model_beats_chance: bool) -> ParticipantChecks
         failed[kept],
         lapse[kept],
         responding,
-        _noticed(n[tested], others[tested]),
+        noticed,
         tuple("; ".join(reasons[i] + responding.reasons(row)) for row, i in enumerate(kept.tolist())),
     )
+
+
+def _by_map(published: Published, names: tuple[str, ...] | list[str]) -> np.ndarray | None:
+    """(p, 6) sums over the answers of each participant by maps of others' answers, see `refits.embedding.PREDICTED`;
+    None where the embedding has none of somebody who gave enough answers."""
+    artifact = published.artifacts.get("embedding")
+    if artifact is None or "worker_predicted" not in artifact.arrays or artifact.digest != published.snapshot.digest:
+        return None
+    known = unpack_names(artifact.arrays["utf8"], artifact.arrays["offsets"])
+    of = dict(zip(known, np.asarray(artifact.arrays["worker_predicted"], float)))
+    found = np.array([of.get(name, np.zeros(6)) for name in names])
+    named = np.array([bool(name) for name in names], bool)
+    return found if (found[named, 0] > 0).all() else None
+
+
+def _against_map(
+    by_map: np.ndarray, n: np.ndarray, tested: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, float | None]:
+    """p-values of T against what others reach, and against 0; who cannot be distinguished from a coin; and `noticed`.
+    Comparisons of one response are not independent: variances are as many times larger as there are in one."""
+    answers, _, total, expected, variance, square = by_map.T
+    with np.errstate(invalid="ignore", divide="ignore"):
+        more = np.where(n > 0, answers / n, 1.0)
+        of_others = np.clip((total.sum() - total) / (expected.sum() - expected), 0.0, 1.0)
+        # of others who reach a share c of what is expected, answers vary the more
+        spread = np.sqrt(more * np.maximum(square * (1 - of_others**2) + variance * of_others**2, 1e-12))
+        coin = np.sqrt(more * np.maximum(square, 1e-12))
+        mean = of_others * expected
+        strictest = ndtri(1 - LEVEL / max(int(tested.sum()), 1))
+        power = ndtr(np.minimum(1.96, (mean - strictest * spread) / coin))
+    noticed = float(power[tested].mean()) if tested.any() else None
+    return ndtr((total - mean) / spread), ndtr(total / coin), total <= 1.96 * coin, noticed
 
 
 def _noticed(n: np.ndarray, others: np.ndarray) -> float | None:

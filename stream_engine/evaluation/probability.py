@@ -2,6 +2,7 @@
 
     embedding                  lapse / 2 + (1 - lapse) sigma(scale Delta), its own formula for somebody unknown; of few
                                answers the mean of that over draws (`embedding.posterior`)
+    dimensions                 sigma(s_ij - s_kl), s the dot products of its weights; only of pairs that share an object
     kernel_learning            sigma(slope Delta), Delta the difference of squared distances; slope Platt's, fitted by
     partial_order_embedding    the refit on judgements that it held out; where none are, 1 for STE, a likelihood
     adds3, k1, k2              sigma(w . phi(margin)): Platt's logistic fit of `calibration`, on held-out judgements
@@ -36,6 +37,7 @@ from stream_engine.evaluation.judgement_folds import HELD, Evidence, asked_fairl
 from stream_engine.evaluation.learned import (
     Probability,
     kernel_learning,
+    of_dimensions,
     of_draws,
     of_embedding,
     of_points,
@@ -103,6 +105,10 @@ def _learned(published: Published, name: str) -> Model | None:
         return None
     if name == "embedding":
         given = of_embedding(artifact)
+    elif name == "dimensions":
+        if figure(artifact.report, "log_loss") is None:
+            return None
+        given = of_dimensions(np.asarray(artifact.arrays["X"]), np.asarray(artifact.arrays["asked"], bool))
     else:
         by = {"kernel_learning": kernel_learning, "partial_order_embedding": partial_order_embedding}.get(name)
         predictor, slope = by(published) if by else None, _slope(artifact)

@@ -192,6 +192,13 @@ _COUNTED: dict[str, Arrays] = {
         "lapse": array("w", "f", "lapse rate: share of random answers"),
         "slope": array("w", "f", "mean weight: how sharply they distinguish compared with the group, 1"),
         "group": array("w", "i", "group of participants who see alike, from 1; -1 means no weights"),
+        "of_group_map": array("w", "f", "coefficient of the log odds of the group's map (with their weights)"),
+        "of_own_map": array("w", "f", "coefficient of the log odds of the participant's own map; 0 without one"),
+        "gain": array(
+            "w", "f", "log loss of the group's map less that of their own model on held-out answers, in nats"
+        ),
+        "gain_error": array("w", "f", "its standard error"),
+        "p_differs": array("w", "f", f"p-value that the participant sees the group's map, {_HOLM}"),
         "weights": array("w, d", "f", "weight of each axis of `embedding`, relative to the slope"),
         "verdict": figure("whether weights predict held-out answers better than one map", "U"),
     },

@@ -49,7 +49,8 @@ def workers(published: Published) -> dict[str, Content]:
 
 def participants(published: Published) -> dict[str, Content]:
     """One row a participant, in the order of names: lapse rate; slope, the mean weight; group, from 1, -1 for whom no
-    weights were fitted; the weights on the axes of the export `embedding`, divided by the slope. Raises
+    weights were fitted; what their log odds have of the group's map and of their own; the gain of that over the group's
+    map, its standard error and p-value; the weights on the axes of the export `embedding`, divided by the slope. Raises
     `NothingToExport`."""
     artifact = published.artifacts.get("embedding")
     if artifact is None or not len(artifact.arrays["worker_lapse"]):
@@ -62,10 +63,17 @@ def participants(published: Published) -> dict[str, Content]:
     absolute = np.asarray(arrays.get("worker_weights", np.ones((len(names), arrays["X"].shape[1]))))
     slope, group = absolute.mean(axis=1), np.asarray(arrays.get("worker_group", np.full(len(names), -1)))
     weights = absolute / slope[:, None]
+    stack = np.asarray(arrays.get("worker_stack", np.tile((1.0, 0.0), (len(names), 1))), float)
+    gain = np.asarray(arrays.get("worker_gain", np.tile((np.nan, np.nan, 1.0), (len(names), 1))), float)
     columns = {
         "lapse": np.asarray(arrays["worker_lapse"]),
         "slope": slope,
         "group": np.where(group >= 0, group + 1, -1),
+        "of_group_map": stack[:, 0],
+        "of_own_map": stack[:, 1],
+        "gain": gain[:, 0],
+        "gain_error": gain[:, 1],
+        "p_differs": gain[:, 2],
     }
     axes = {f"weight_{number + 1}": column for number, column in enumerate(weights.T)}
     verdict = artifact.report.get("individual_differences", {}).get("verdict", "not tested")

@@ -19,6 +19,7 @@ from stream_engine.embedding import sparse_fit
 from stream_engine.embedding.odd_one_out import Responses, responses_of
 from stream_engine.embedding.sparse_fit import REPRODUCIBLE, Sparse
 from stream_engine.evaluation.hash_split import name_hashes
+from stream_engine.evaluation.learned import of_dimensions
 from stream_engine.refits import CannotRefit, Progress, next_step, no_progress
 from stream_engine.state.artifact import Artifact, plain_params
 from stream_engine.state.artifact_schemas import OBJECTS, flags, floats
@@ -192,7 +193,8 @@ def importances(held: Responses, weights: np.ndarray) -> tuple[np.ndarray, np.nd
 
 
 def _figures(held: Responses, weights: np.ndarray) -> dict[str, Any]:
-    """On the test set: share of responses that are the likeliest one, by kind, and log loss. None without any."""
+    """On the test set: share of responses that are the likeliest one, by kind, and log loss of responses and of
+    comparisons. None without any."""
     told: dict[str, Any] = {"held_out_responses": float(held.times.sum())}
     for name, of in (("odd_one_out", held.of(held.three)), ("triplet", held.of(~held.three))):
         total = float(of.times.sum())
@@ -202,4 +204,15 @@ def _figures(held: Responses, weights: np.ndarray) -> dict[str, Any]:
         error = np.sqrt(((of.times * (right - (accuracy or 0.0))) ** 2).sum()) / total if total else None
         told[f"{name}_standard_error"] = None if error is None else float(error)
         told[f"{name}_log_loss"] = float(of.times @ sparse_fit.losses(of, weights)) / total if total else None
-    return told
+    return told | {"log_loss": _of_comparisons(held, weights)}
+
+
+def _of_comparisons(held: Responses, weights: np.ndarray) -> float | None:
+    """Nats a comparison of two pairs, as other models have it: an odd-one-out response is two of them."""
+    rows, three = held.rows, held.three
+    rows = np.concatenate([rows[:, [0, 1, 0, 2]], rows[three][:, [0, 1, 1, 2]]])
+    times = np.concatenate([held.times, held.times[three]]).astype(float)
+    if not times.sum():
+        return None
+    p = of_dimensions(weights, np.ones(len(weights), bool))(rows)
+    return float(times @ -np.log(np.maximum(p, 1e-300)) / times.sum())

@@ -48,6 +48,7 @@ REGION_DIMENSIONS, REGION_ANSWERS = 3, 75  # at most, and answers an object at l
 TOLERANCE = 1e-7  # relative improvement of the objective at which a fit stops
 MAX_ITERATIONS = 1000  # maximum number of L-BFGS iterations
 KNOWING, PICTURE = "knowing_worker", "picture"  # what else is tested: knowing who answers, and the picture
+PREDICTED = ("answers", "right", "log_odds", "expected", "variance", "square")  # columns of `worker_predicted`
 ONE_MAP = "one_map"  # and, knowing who answers, one map where participants have weights
 
 
@@ -187,6 +188,8 @@ def refit(
             arrays["supported"] = with_setting(questions, chosen.setting._replace(d=least), (), **more).points
         grouped, of_participants = _participants(made, questions, seed)
         arrays |= of_participants
+        if tested.predicted.any():
+            arrays["worker_predicted"] = tested.predicted
         report["individual_differences"] = _differences(made, found, snapshot) | grouped
         if of_participants:
             of = {"own": KNOWING, ONE_MAP: ONE_MAP}
@@ -229,9 +232,7 @@ class _People:
         """Selected by and fitted to these answers, to which `one` was fitted."""
         return fitted_parts(self._differences(chosen, answers, one, only_weights), answers, one, **self.more, **limits)
 
-    def predicting(
-        self, chosen: choice.Choice, answers: Answers, one: Embedding, only_weights: bool = False
-    ) -> Fitted:
+    def predicting(self, chosen: choice.Choice, answers: Answers, one: Embedding, only_weights: bool = False) -> Fitted:
         """Selected without all units of the group that the setting was chosen for, and fitted to these answers."""
         if id(chosen) not in self._selected:
             inside = self.found.apart(_known(self.found.outside(chosen.outside)))
@@ -239,20 +240,16 @@ class _People:
             self._selected[id(chosen)] = chosen, self._differences(chosen, inside, of_group, only_weights)
         return fitted_parts(self._selected[id(chosen)][1], answers, one, **self.more)
 
-    def _differences(
-        self, chosen: choice.Choice, answers: Answers, one: Embedding, only_weights: bool
-    ) -> Differences:
+    def _differences(self, chosen: choice.Choice, answers: Answers, one: Embedding, only_weights: bool) -> Differences:
         params = self.params
         if params.participants == "alike":
             return Differences("not requested")
         if params.lapse != "worker":
             return Differences(f"not requested: they need lapse rates of participants, and lapse is {params.lapse!r}")
-        calibration = chosen.calibration or Calibration(1.0, population_lapse(one.lapse, answers.questions()))
         return differences(
             answers,
             one,
             chosen.setting,
-            calibration,
             given_d=params.dimensions is not None,
             always=params.participants == "weights",
             only_weights=only_weights,
@@ -268,6 +265,7 @@ class _Tested:
         self.points: tuple[np.ndarray, ...] = ()  # of the first fit, to begin the last one at
         self.settings: list[dict[str, Any]] = []  # one a group of responses, with its lapse and scale
         self._last: choice.Choice | None = None
+        self.predicted = np.zeros((len(found.workers), len(PREDICTED)))  # of participants who were out
 
     def response(self, chosen: choice.Choice, out: np.ndarray) -> dict[str, np.ndarray]:
         """Log odds, whoever gave an answer, as `predict` does; beside it those of who gave it, as the fit knows them,
@@ -302,7 +300,15 @@ class _Tested:
         one = with_setting(questions, chosen.setting, chosen.begin, **self.more)
         made = self.people.predicting(chosen, answers, one, only_weights=True)
         calibration, drawn = _calibration(chosen, made, questions), _drawn(questions, made, self.params, self.seed)
-        return {KIND: _log_odds(made.embedding, calibration, drawn, self.found.units.of(out).rows)}
+        asked = self.found.units.of(out)
+        odds = _log_odds(made.embedding, calibration, drawn, asked.rows)
+        if len(self.found.workers):
+            who, times, certain = self.found.workers_of(asked), asked.times, np.abs(odds)
+            expected, square = certain * np.tanh(certain / 2), odds**2
+            columns = (1.0, (odds > 0) + (odds == 0) / 2, odds, expected, square - expected**2, square)
+            for number, column in enumerate(columns):
+                np.add.at(self.predicted[:, number], who[who >= 0], (times * column)[who >= 0])
+        return {KIND: odds}
 
 
 def _drawn(questions: Questions, made: Fitted, params: Params, seed: int) -> Posterior | None:
@@ -358,7 +364,7 @@ def _knowing(
 
 def _participants(made: Fitted, questions: Questions, seed: int) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """Groups of participants for the report, and the arrays of participants: weights and groups, -1: no weights; own
-    maps, and how they are stacked."""
+    maps, how they are stacked, and what the own model gains: mean, standard error and p-value."""
     arrays: dict[str, np.ndarray] = {}
     groups: dict[str, Any] = {"verdict": "not tested: one map for everybody", "count": 1}
     if made.own is not None:
@@ -373,6 +379,9 @@ def _participants(made: Fitted, questions: Questions, seed: int) -> tuple[dict[s
         maps = made.maps
         arrays |= {"own_X": maps.points, "own_worker": maps.block, "own_object": maps.object, "own_lapse": maps.lapse}
         arrays["worker_stack"] = made.differences.stack
+    tested = made.differences
+    if tested.gain is not None and tested.standard_error is not None and tested.p_values is not None:
+        arrays["worker_gain"] = np.stack([tested.gain, tested.standard_error, tested.p_values], axis=1)
     return {"groups": groups}, arrays
 
 

@@ -1,4 +1,6 @@
-"""Individual differences: how participants' weights on the axes of the map differ, and groups of participants."""
+"""Who sees it differently: participants with models of their own, weights on the axes of the map, and groups."""
+
+from typing import Any
 
 import numpy as np
 
@@ -10,11 +12,16 @@ from stream_engine.report.findings.words import listed
 from stream_engine.report.material import Material
 from stream_engine.state.artifact import Artifact
 
-TITLE = "Individual differences"
+TITLE = "Who sees it differently"
 ENDS = 3  # objects that are named at each end of an axis
 AXES = (
     "Share: of the axis in the differences between objects, for the group and for the middle 80 % of participants. "
     "The objects are those at the two ends of the axis."
+)
+WHO = (
+    "Gain: log loss on held-out answers of the group's map less that of the participant's own model, in nats an "
+    "answer, with its 95 % interval; p corrected for the number of participants (Holm). The objects are those whose "
+    "answers gain most."
 )
 PEOPLE = (
     "Slope: how sharply a participant distinguishes, compared with the group (1). Axis columns: weight relative to the "
@@ -39,7 +46,22 @@ def section(material: Material) -> Section | None:
                 tables.append(_groups(seen, weights[group >= 0].mean(axis=1), group[group >= 0]))
         if material.workers:
             tables.append(_people(artifact, weights, group))
+    if material.workers and (rows := material.facts.report("embedding").get("individual_differences", {}).get("who")):
+        tables.insert(0, _who(rows))
     return Section(TITLE, sentences(material.findings, "differences"), (), tuple(tables), notes)
+
+
+def _who(rows: list[dict[str, Any]]) -> Table:
+    rows = sorted(rows, key=lambda each: -each["gain"])
+    columns = {
+        "participant": [each["participant"] for each in rows],
+        "gain": [each["gain"] for each in rows],
+        "from": [each["gain"] - 1.96 * each["standard_error"] for each in rows],
+        "to": [each["gain"] + 1.96 * each["standard_error"] for each in rows],
+        "p": [each["p_value"] for each in rows],
+        "objects": [listed(each["objects"]) for each in rows],
+    }
+    return Table("who-differs", columns, about=WHO)
 
 
 def _axes(material: Material, artifact: Artifact, seen: np.ndarray) -> Table:

@@ -138,7 +138,9 @@ def _embedding(artifact: Artifact) -> None:
         got, axes = artifact.arrays["worker_weights"].shape[1], artifact.arrays["X"].shape[1]
         _expect(got == axes, f"worker_weights: got {got} axes, expected the {axes} of X")
     if "own_X" in artifact.arrays:
-        _expect({"own_worker", "own_object", "own_lapse", "worker_stack"} <= set(artifact.arrays), "own_X: expected all")
+        _expect(
+            {"own_worker", "own_object", "own_lapse", "worker_stack"} <= set(artifact.arrays), "own_X: expected all"
+        )
         for name, of in (("own_worker", "worker_lapse"), ("own_object", "X")):
             known = len(artifact.arrays[of])
             _expect(bool((artifact.arrays[name] < known).all()), f"{name}: expected numbers below {known}")
@@ -336,6 +338,8 @@ EMBEDDING = Schema(
         "worker_weights": floats("names", None, least=0),
         "worker_group": whole("names", least=-1),
         "worker_stack": floats("names", 2),
+        "worker_predicted": floats("names", 6),
+        "worker_gain": ArraySpec(("f",), ("names", 3)),
         "own_X": floats("own", None),
         "own_worker": whole("own", least=0),
         "own_object": whole("own", least=0),
@@ -361,7 +365,7 @@ _ONLINE: Axes = {
 _WEIGHTS: Axes = {  # absent before 0.2
     "weights": floats("weighted", "dimensions", least=TINY),
     "information": floats("weighted", "dimensions", least=0),
-    "weighting": floats(3, least=0),
+    "weighting": floats(None, least=0),  # of three numbers before 0.3
 }
 ONLINE_EMBEDDING = Schema({**_ONLINE, **_WEIGHTS}, tuple(_ONLINE), _online)
 SCHEMAS = {

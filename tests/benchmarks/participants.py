@@ -151,7 +151,10 @@ def main(arguments: list[str] | None = None) -> int:
             if not head:
                 print(f"\n| {' | '.join(row)} |\n|{'---|' * len(row)}", flush=True)
                 head = True
-            print("| " + " | ".join(f"{x:.4f}" if isinstance(x, float) else f"{x:,}" for x in row.values()) + " |", flush=True)
+            print(
+                "| " + " | ".join(f"{x:.4f}" if isinstance(x, float) else f"{x:,}" for x in row.values()) + " |",
+                flush=True,
+            )
             with open(KEPT, "a") as kept:
                 kept.write(json.dumps({"table": name, "first": told.first, **row}) + "\n")
         print(f"{name}: {time.process_time() - begin:.0f} CPU s", flush=True)

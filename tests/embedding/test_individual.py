@@ -5,14 +5,16 @@ import numpy as np
 import pytest
 from sklearn.metrics import silhouette_score
 
-from stream_engine.embedding.choice import Choice
-from stream_engine.embedding.differences import ALIKE, DIFFER, SHARPNESS, differences, with_differences
+from stream_engine.embedding.differences import ALIKE, DIFFER, combined, differences, fitted
 from stream_engine.embedding.ellipses import covariances, radius
 from stream_engine.embedding.fit import Setting, fit, fit_carefully
 from stream_engine.embedding.gradient import loss_of
-from stream_engine.embedding.held_out import known_lapses
-from stream_engine.embedding.individual import fit_series, fit_weights, weighted_loss, weighted_margins
+from stream_engine.embedding.held_out import Answers
+from stream_engine.embedding.individual import Weights, fit_weights, fit_with, weighted_loss, weighted_margins
+from stream_engine.embedding.own_maps import own_maps, selected_maps
 from stream_engine.embedding.participant_groups import participant_groups
+from stream_engine.embedding.score_test import score_tests
+from stream_engine.embedding.stacking import stacked
 from stream_engine.evaluation.answer_probabilities import margins, probability
 from tests.support.embedding_worlds import covered
 from tests.support.individual_worlds import split, world
@@ -38,7 +40,7 @@ def test_planted_weights_and_axes_are_recovered(kernel, alpha, each):
     made = world(2, people=12, each=each, alpha=alpha)
     questions = made.answers.questions()
     one, _ = fit_carefully(questions, 2, 0.1, kernel=kernel)
-    found = fit_series(questions, one, 3.0)
+    found = fit_with(questions, one, Weights(3.0))
     axes = np.abs(np.corrcoef(found.embedding.points.T, made.points.T)[:2, 2:])
     match = axes.argmax(axis=0)
     assert sorted(match) == [0, 1] and axes.max(axis=0).min() > 0.97  # no rotation is left over
@@ -57,23 +59,107 @@ def test_more_shrinkage_draws_weights_to_the_groups():
     assert spread[0] < 1e-3 < spread[1] < spread[2]
 
 
-@pytest.mark.parametrize("each", [120, 500])
-def test_people_who_differ_are_found_and_predicted_better(each):
-    training, validation, test = split(world(4, people=12, each=each).answers)
-    questions = training.questions()
-    one = fit_carefully(questions, 2, 0.3)[0]
-    made = differences(one, questions, validation)
-    assert made.verdict == DIFFER and made.p_value < 0.01 and made.gain > 2 * made.standard_error
-    own = fit_series(questions, one, made.weights.shrinkage)
+def parts(answers, d=2, ridge=0.3, **more):
+    """What is selected for a training set and its fit, and the fit of one map."""
+    setting = Setting("ste", d, ridge)
+    one = fit_carefully(answers.questions(), d, ridge)[0]
+    return differences(answers, one, setting, **more), one
 
-    def loss_on_test(fitted, weights, scale):
-        delta = weighted_margins(fitted.points, weights, test.rows, test.worker + 1, fitted.alpha)
-        lapse = known_lapses(fitted.lapse, questions)[test.worker + 1]
-        return -np.log(probability(scale * delta, lapse)).mean(), (delta > 0).mean()
 
-    alike = loss_on_test(one, np.ones_like(own.weights), 1.0)
-    weighted = loss_on_test(own.embedding, own.weights, made.weights.scale)
-    assert weighted[0] < alike[0] - 0.02 and weighted[1] > alike[1]
+def losses(made, test):
+    """Mean log loss on test answers of one map, and of the selected models."""
+    one, who = made.one, test.worker
+    alike = np.log(probability(margins(one.points, test.rows, one.alpha), one.lapse[who + 1]))
+    if made.own is not None:
+        found = made.own.embedding
+        delta = weighted_margins(found.points, made.own.weights, test.rows, who + 1, found.alpha)
+        p = probability(made.differences.weights.scale * delta, found.lapse[who + 1])
+    else:
+        p = np.exp(alike)
+    odds = np.log(p / (1 - p))
+    if made.maps is not None:
+        odds = combined(odds, made.maps.log_odds(test.rows, who), made.differences.stack[who])
+    return -alike.mean(), np.log1p(np.exp(-odds)).mean()
+
+
+def test_people_who_differ_are_found_and_predicted_better():
+    training, _, test = split(world(4, people=12, each=200).answers, shares=(0.8, 0.8))
+    made, one = parts(training)
+    assert made.verdict == DIFFER and made.p_value < 0.01 and made.weights and len(made.who)
+    alike, own = losses(fitted(made, training, one), test)
+    assert own < alike - 0.02
+    assert all(len(each) == 3 for each in made.objects) and (made.gain[made.who] > 0).all()
+
+
+def one_of_another_mind(m=300, n=20, others=2000):
+    """Answers of participant 0, m of them, with a map that has nothing to do with that of participants 1 and 2."""
+    rng = np.random.default_rng(3)
+    maps, rows, who = rng.normal(size=(2, n, 2)), [], []
+    for person, count in ((0, m), (1, others), (2, others // 4)):
+        asked = np.argsort(rng.random((count, n)), axis=1)[:, [0, 1, 0, 2]].astype(np.int32)
+        asked[:, 2] = asked[:, 0]
+        turned = rng.random(count) > probability(margins(maps[min(person, 1)], asked), 0.05)
+        asked[turned] = asked[turned][:, [2, 3, 0, 1]]
+        rows.append(asked)
+        who.append(np.full(count, person, np.int32))
+    rows, who = np.concatenate(rows), np.concatenate(who)
+    return Answers(rows, np.ones(len(rows)), who, np.arange(len(rows)), n, 3)
+
+
+def test_a_map_of_their_own_is_stacked_for_who_sees_other_things():
+    answers = one_of_another_mind(600)
+    test = answers.of((answers.worker == 0) & (np.arange(len(answers.rows)) >= 300))
+    training = answers.of((answers.worker != 0) | (np.arange(len(answers.rows)) < 300))
+    made, one = parts(training)
+    of_map, _ = score_tests(one, training)
+    assert of_map.p_value[0] < 0.02 < of_map.p_value[2]
+    assert made.who.tolist() == [0] and made.own.tolist()[0] == 0 and made.stack[0, 1] > 0.5
+    alike, own = losses(fitted(made, training, one), test)
+    assert own < alike - 0.1
+
+
+def test_maps_of_blocks_are_those_of_each_alone():
+    """Fitted together or one by one; a block without an object cannot predict answers about it."""
+    answers = one_of_another_mind(300, others=400)
+    together = own_maps(answers.rows, answers.times, answers.worker, 3, 20, 2, 1.0)[-1]
+    for person in range(2):
+        some = answers.of(answers.worker == person)
+        alone = own_maps(some.rows, some.times, np.zeros(len(some.rows), int), 1, 20, 2, 1.0)[-1]
+        one, other = (
+            each.log_odds(some.rows, np.full(len(some.rows), block)) for each, block in ((together, person), (alone, 0))
+        )
+        assert np.corrcoef(one, other)[0, 1] > 0.99
+    assert np.isnan(together.log_odds(np.array([[0, 1, 0, 25]], np.int32), np.array([0]))).all()
+    picked = selected_maps(answers.rows, answers.times, answers.worker, np.array([1, -1, 4]), 20)
+    assert set(np.unique(picked.block)) == {0, 2} and picked.points.shape[1] == 5
+    assert (picked.points[picked.block == 0, 2:] == 0).all()
+
+
+def test_coefficients_stay_at_the_groups_map_unless_answers_say_otherwise():
+    rng = np.random.default_rng(0)
+
+    def person(m, base, own):
+        odds = rng.normal(size=(m, 2)) * 2
+        truth = rng.random(m) < 1 / (1 + np.exp(-(base * odds[:, 0] + own * odds[:, 1])))
+        return odds * np.where(truth, 1, -1)[:, None]
+
+    alike = [person(60, 1.0, 0.0) for _ in range(20)]
+    made = stacked([each[:, 0] for each in alike], [each[:, 1] for each in alike], [np.ones(60)] * 20)
+    assert np.abs(made - [1, 0]).max() < 0.4
+    some = [*alike[:10], person(400, 0.0, 1.0)]
+    made = stacked([each[:, 0] for each in some], [each[:, 1] for each in some], [np.ones(len(each)) for each in some])
+    assert np.abs(made[-1] - [0, 1]).max() < 0.25 and np.abs(made[:-1] - [1, 0]).max() < 0.5
+
+
+def test_score_tests_have_their_level():
+    """Of people who see the same map, p-values of the score tests are not too small."""
+    p, pooled = [], []
+    for seed in range(12):
+        answers = world(seed, people=8, each=80, spread=0.0).answers
+        for each in score_tests(fit(answers.questions(), 2, 0.3), answers):
+            p += each.p_value.tolist()
+            pooled.append(each.pooled)
+    assert 0.01 < np.mean(np.array(p) < 0.1) < 0.17 and np.mean(np.array(pooled) < 0.05) < 0.2
 
 
 def test_two_groups_who_see_things_the_other_way_round_are_not_taken_for_guessers():
@@ -84,50 +170,24 @@ def test_two_groups_who_see_things_the_other_way_round_are_not_taken_for_guesser
     p = probability(weighted_margins(made.points, weights, rows, made.answers.worker + 1, 0.0), 0.0)
     turned = rng.random(len(rows)) > p
     rows[turned] = rows[turned][:, [2, 3, 0, 1]]
-    training, validation, _ = split(made.answers._replace(rows=rows))
-    questions = training.questions()
-    one = fit_carefully(questions, 1, 0.03)[0]
+    answers = made.answers._replace(rows=rows)
+    found, one = parts(answers, d=1, ridge=0.03)
     assert (one.lapse > 0.5).sum() >= 5, "the world is not the one that is meant"
-    chosen = Choice(one_setting := Setting("ste", 1, 0.03), "given", [], (), found=one)
-    more, found = with_differences(chosen, questions, validation)
-    assert found.verdict == DIFFER and more.setting.d >= 2 and more.weights.pooled
-    own = fit_series(questions, fit(questions, more.setting.d, one_setting.ridge), found.weights.shrinkage, pooled=True)
+    assert found.verdict == DIFFER and found.weights.d >= 2 and found.weights.pooled
+    own = fitted(found, answers, one).own
     assert own.embedding.lapse.max() < 0.3
     assert participant_groups(own.weights[1:]).groups == 2
 
 
 def test_people_who_are_alike_get_exactly_one_map():
-    """At few answers and at many. The level of the test is 1 %."""
-    for seed, (people, each) in enumerate([(4, 25), (10, 25), (40, 25), (6, 100), (20, 100), (3, 1000), (10, 500)]):
-        training, validation, _ = split(world(seed, people=people, each=each, spread=0.0).answers)
-        chosen = Choice(Setting("ste", 2, 0.3), "given", [], ())
-        same, made = with_differences(chosen, training.questions(), validation)
-        assert same is chosen and made.weights is None and made.report()["shrinkage"] is None
-        assert made.verdict == ALIKE or made.gain is None
+    for seed, (people, each) in enumerate([(4, 25), (10, 25), (6, 100), (20, 100), (3, 600)]):
+        made, _ = parts(world(seed, people=people, each=each, spread=0.0).answers)
+        assert made.weights is None and not len(made.who) and made.verdict == ALIKE
 
 
 def test_weights_can_be_asked_for():
-    training, validation, _ = split(world(0, people=6, each=60, spread=0.0).answers)
-    chosen = Choice(Setting("ste", 2, 0.3), "given", [], ())
-    more, made = with_differences(chosen, training.questions(), validation, given_d=True, always=True)
-    assert made.weights and made.verdict == ALIKE and more.setting == chosen.setting
-    nothing = with_differences(chosen, training.questions(), validation.of(validation.times < 0), always=True)[1]
-    assert nothing.weights.shrinkage == 10.0 and nothing.gain is None
-
-
-def test_a_dimension_that_only_some_attend_to_is_added():
-    """Two thirds of the participants ignore the third axis, and all weigh the others differently."""
-    made = world(5, people=12, each=700, d=3)
-    weights = made.weights.copy()
-    weights[:, 2] = np.where(np.arange(13) % 3 == 0, 4.0, 0.05)
-    rng, rows, who = np.random.default_rng(0), made.answers.rows.copy(), made.answers.worker + 1
-    p = 1 / (1 + np.exp(-weighted_margins(made.points, weights, rows, who, 0.0)))
-    turned = rng.random(len(rows)) > p
-    rows[turned] = rows[turned][:, [2, 3, 0, 1]]
-    training, validation, _ = split(made.answers._replace(rows=rows))
-    chosen = Choice(Setting("ste", 2, 0.3), "given", [], ())
-    more, found = with_differences(chosen, training.questions(), validation)
-    assert found.weights and more.weights.calibration is not None and more.setting.d == 3
+    made, _ = parts(world(0, people=6, each=60, spread=0.0).answers, given_d=True, always=True)
+    assert made.weights and made.weights.shrinkage >= 3 and made.verdict == ALIKE
 
 
 def test_groups_of_participants_are_found():
@@ -149,25 +209,8 @@ def test_ellipses_cover_planted_points_of_people_who_differ():
     for seed in range(6):
         made = world(seed, people=12, each=300)
         questions = made.answers.questions()
-        own = fit_series(questions, fit_carefully(questions, 2, 0.1)[0], 3.0)
+        own = fit_with(questions, fit_carefully(questions, 2, 0.1)[0], Weights(3.0))
         covariance = covariances(own.embedding, made.answers, weights=own.weights)
         hits.append(covered(made.points, own.embedding.points, covariance, radius(2)))
         assert not np.allclose(covariance, covariances(own.embedding, made.answers))
     assert 0.85 < np.mean(hits) < 0.99
-
-
-def test_who_only_distinguishes_more_sharply_gets_a_slope():
-    made = world(7, people=12, each=400, spread=0.0)
-    weights = np.where(np.arange(13) % 2 == 0, 0.4, 2.5)[:, None] * np.ones(2)
-    rng, rows = np.random.default_rng(0), made.answers.rows.copy()
-    turned = rng.random(len(rows)) > probability(
-        weighted_margins(made.points, weights, rows, made.answers.worker + 1, 0.0), 0.0
-    )
-    rows[turned] = rows[turned][:, [2, 3, 0, 1]]
-    training, validation, _ = split(made.answers._replace(rows=rows))
-    questions = training.questions()
-    one = fit_carefully(questions, 2, 0.3)[0]
-    found = differences(one, questions, validation)
-    assert found.verdict == SHARPNESS and found.weights.slopes and found.p_of_weights >= 0.01 > found.p_value
-    own = fit_series(questions, one, found.weights.shrinkage, slopes=True).weights[1:]
-    assert np.ptp(own, axis=1).max() < 1e-9 and own[::2].min() > own[1::2].max()

@@ -51,7 +51,7 @@ MEASURE = re.compile("accuracy|error|loss|agree|right|score|calibration|ceiling"
 CHANCE = {  # the end of the path to a share of right answers -> beside it, of how many; "": of all; below, its log loss
     "by_worker.accuracy": "comparisons",
     "knowing_worker.accuracy": "comparisons",
-    "weights.accuracy": "comparisons",
+    "own.accuracy": "comparisons",
     "one_map.accuracy": "comparisons",
     "picture.accuracy": "",
     "dimensions_tested.accuracy.*": "",
@@ -74,7 +74,6 @@ BESIDE = {
     "*fitted*": "of what was fitted, and says so",
     "train_error": "of what was fitted, and says so",
     "tried.*": "of what chose, and says so",
-    "individual_differences.tried.*": "of what chose, and says so",
     "*ceiling*": "of people, not of a model",
     "accuracy_10_50_90.*": "an estimate of participants",
     "agreement_with_others": "of people",

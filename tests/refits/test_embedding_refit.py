@@ -173,8 +173,9 @@ def test_people_who_differ_get_weights_and_better_figures():
     artifact = embedding.refit(made, QUICK, 0)
     report = artifact.report["individual_differences"]
     assert report["verdict"] == "participants differ" and report["participants"] >= 11
-    assert report["weights"] == artifact.report["knowing_worker"]
-    assert report["weights"]["log_loss"] < report["one_map"]["log_loss"]
+    assert report["own"] == artifact.report["knowing_worker"]
+    assert report["own"]["log_loss"] < report["one_map"]["log_loss"]
+    assert report["who"] and {each["participant"] for each in report["who"]} <= {f"w{who:02}" for who in range(12)}
     weights = artifact.arrays["worker_weights"]
     relative = np.log(weights[:, 0] / weights[:, 1])
     expected = np.log(planted.weights[1:, 0] / planted.weights[1:, 1])

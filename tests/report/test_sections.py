@@ -90,8 +90,11 @@ def test_who_sees_it_differently_is_told_without_names_unless_they_are_asked_for
     d, rng = held.arrays["X"].shape[1], np.random.default_rng(0)
     weights = np.exp(rng.normal(size=(10, d)))
     arrays = held.arrays | {"worker_weights": weights, "worker_group": np.array([0] * 5 + [1] * 4 + [-1])}
-    found = {"participants": 9, "shrinkage": 3.0, "gain": 0.02, "standard_error": 0.004, "p_value": 1e-7, "scale": 1.0}
-    found |= {"one_map": {"accuracy": 0.7}, "weights": {"accuracy": 0.75}, "groups": {"count": 2, "p_value": 0.01}}
+    found = {"participants": 9, "shrinkage": 3.0, "p_value": 1e-7, "scale": 1.0}
+    found["who"] = [
+        {"participant": "w3", "gain": 0.1, "standard_error": 0.02, "p_value": 0.001, "objects": ["o1", "o2"]}
+    ]
+    found |= {"one_map": {"accuracy": 0.7}, "own": {"accuracy": 0.75}, "groups": {"count": 2, "p_value": 0.01}}
     report = held.report | {"individual_differences": found}
     differing = study._replace(artifacts=study.artifacts | {"embedding": held._replace(arrays=arrays, report=report)})
     made = sections(differing)["differences"]
@@ -103,7 +106,9 @@ def test_who_sees_it_differently_is_told_without_names_unless_they_are_asked_for
     shares = [groups.columns[f"share of axis {axis + 1}"][0] for axis in range(d)]
     assert sum(shares) == pytest.approx(1.0)
     assert not re.search(r"\bw\d\b", str(made))
-    people = sections(differing, workers=True)["differences"].tables[-1].columns
+    named = sections(differing, workers=True)["differences"].tables
+    people, who = named[-1].columns, named[0].columns
+    assert who["participant"] == ["w3"] and who["from"][0] == pytest.approx(0.0608) and "o2" in who["objects"][0]
     assert people["participant"] == [f"w{each}" for each in range(9)] and people["group"] == [1] * 5 + [2] * 4
     np.testing.assert_allclose(people["slope"], weights[:9].mean(axis=1))
 

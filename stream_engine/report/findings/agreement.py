@@ -141,31 +141,38 @@ def order(facts: Facts) -> Iterator[Finding]:
 
 
 def differences(facts: Facts) -> Iterator[Finding]:
-    """The result of the test of one map against weights of participants, and groups of participants."""
+    """Whether participants differ from one map, how many do, and groups of participants."""
     report = facts.report("embedding").get("individual_differences")
     if not isinstance(report, Mapping) or facts.beats_chance is False:
         return
-    people, gain, error, p = (figure(report, name) for name in ("participants", "gain", "standard_error", "p_value"))
-    if people is None or gain is None or error is None or p is None:
+    people, p = (figure(report, name) for name in ("participants", "p_value"))
+    if people is None or p is None:
         if people and people > 1:
             text = f"Individual differences were not tested: {report.get('verdict')}."
             yield Finding("differences_untested", text, level=GAP)
         return
-    figures = {"participants": people, "gain": gain, "standard_error": error, "p_value": p}
-    test = f"gain in log loss {gain:.3f}, SE {error:.3f}; p {'< .001' if p < 0.001 else '= ' + p_value(p)}"
-    if figure(report, "shrinkage") is None:
-        text = f"No individual differences were found between {some(int(people), 'participant')}: weights of their own "
-        text += f"do not predict held-out answers significantly better than one map ({test}; tested at the 1 % level)."
+    rows = report.get("who")
+    who = len(rows) if isinstance(rows, list) else 0
+    figures = {"participants": people, "p_value": p, "who": who}
+    test = f"score test p {'< .001' if p < 0.001 else '= ' + p_value(p)}"
+    if not who and figure(report, "shrinkage") is None:
+        text = (
+            f"No individual differences were found between {some(int(people), 'participant')}: no model of their own "
+        )
+        text += f"predicts a participant's held-out answers significantly better than one map ({test})."
         yield Finding("no_differences", text, figures)
         return
-    how = "how sharply they distinguish" if report.get("slopes") else "how much each axis counts for them"
-    text = f"Participants differ in {how} ({test}; {some(int(people), 'participant')})."
-    own, one = figure(report, "weights", "accuracy"), figure(report, "one_map", "accuracy")
+    text = f"Participants differ ({test}; {some(int(people), 'participant')})."
+    if people >= FEWEST:
+        text += f" {count(who)} of them {'is' if who == 1 else 'are'} predicted significantly better by a model of "
+        text += "their own (5 % level, Holm's correction)."
+    own, one = figure(report, "own", "accuracy"), figure(report, "one_map", "accuracy")
     if own is not None and one is not None:
-        own_what = "slopes" if report.get("slopes") else "weights"
-        text += f" With {own_what} of their own, {percent(own)} of their held-out answers are predicted correctly; "
+        text += f" With weights and maps of their own, {percent(own)} of held-out answers are predicted correctly; "
         text += f"with one map for everybody, {percent(one)}" + ("." if own - one >= SMALL else ": a small difference.")
-    yield Finding("differences", text, figures | {"accuracy": own, "accuracy_of_one_map": one})
+    listed = who and "--workers" not in facts.commands.typed
+    command = f"{facts.commands.report} --workers" if listed else ""
+    yield Finding("differences", text, figures | {"accuracy": own, "accuracy_of_one_map": one}, command)
     groups, groups_p = figure(report, "groups", "count"), figure(report, "groups", "p_value")
     if groups is not None and groups_p is not None and people >= FEWEST:
         text = (

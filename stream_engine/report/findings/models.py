@@ -13,6 +13,7 @@ NEAR_CHANCE = 0.55  # an interval that ends below it leaves nothing that more an
 CHECK_COLUMNS = "stream-engine preview SOURCE"
 NAMES = {
     "embedding": "the map",
+    "dimensions": "similarity by interpretable dimensions",
     "kernel_learning": "a kernel learned from the answers and auxiliary kernels",
     "partial_order_embedding": "a kernel learned from the partial order",
     "adds3": "AddS-3 similarity, from comparisons of three objects",
