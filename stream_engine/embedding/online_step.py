@@ -226,8 +226,8 @@ def follow(
     points (n, d) and their `mean`, squares (n,), answers (n,): sums of h and how many answers; first (n, FIRST):
     numbers of an object's first answers; coins (w, 2): of all (row 0) and of each worker, coins' answers and answers;
     weights (w, d) and sums (w, d) of their h, (1, d) of ones where nobody has any; ring (R, 4), ring_worker (R,): the
-    last answers; numbers: SEEN answers, DRAWN replays, EARLIER answers that a fit knew and that never came here, objects
-    KNOWN; owed (1,): of a replay; setting: alpha, ridge, noise: the ridge is
+    last answers; numbers: SEEN answers, DRAWN replays, EARLIER answers that a fit knew and that never came here,
+    objects KNOWN; owed (1,): of a replay; setting: alpha, ridge, noise: the ridge is
     ridge + noise sqrt(3 m / n). What is replayed is drawn from all that is known, and passed over where it is not here,
     so that what is here does not count for it. It depends on SEEN and DRAWN alone, so the same answers give the same,
     in whatever blocks. O(m d (1 + replays)).

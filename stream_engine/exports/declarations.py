@@ -426,6 +426,9 @@ TABLES: Mapping[str, Columns] = {
         "y": number("coordinate on the second axis"),
         "z": number("coordinate on the third axis"),
         "axis_*": number("coordinates on further axes, `axis_4`, `axis_5`, …"),
+        "se_*": number(
+            "standard error of each coordinate, `se_x`, `se_y`, …, given the model and its number of dimensions"
+        ),
         "ellipse_a": number(
             "semi-major axis of the 95 % confidence ellipse of x and y, given the model; in one dimension, half the "
             "interval"

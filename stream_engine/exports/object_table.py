@@ -163,6 +163,8 @@ def _places(published: Published, ids: np.ndarray) -> dict[str, Any]:
     d = places.points.shape[1]
     there = np.isfinite(places.points[ids]).all(axis=1)
     found: dict[str, Any] = {head: _where(there, places.points[ids, axis]) for axis, head in enumerate(axis_heads(d))}
+    for head, values in zip(axis_heads(d), _standard_errors(published, len(names))):
+        found[f"se_{head}"] = _where(there, values[ids])
     if places.covariance is not None:
         covariance = places.covariance[ids][:, :2, :2]
         if d == 1:
@@ -176,6 +178,17 @@ def _places(published: Published, ids: np.ndarray) -> dict[str, Any]:
         return found
     near = nearest(places.points, ids, len(NEAREST))
     return found | {head: NameColumn(column, names) for head, column in zip(NEAREST, near.T)}
+
+
+def _standard_errors(published: Published, n: int) -> np.ndarray:
+    """(d, n) standard error of each coordinate, given the model; (0, n) where no covariances were computed."""
+    artifact = published.artifacts["embedding"]
+    if "covariance" not in artifact.arrays:
+        return np.zeros((0, n))
+    variance = np.diagonal(np.asarray(artifact.arrays["covariance"], float), axis1=1, axis2=2)
+    found = np.full((variance.shape[1], n), np.nan)
+    found[:, : len(variance)] = np.sqrt(np.maximum(variance, 0.0)).T
+    return found
 
 
 def axis_heads(d: int) -> list[str]:

@@ -71,6 +71,6 @@ def columns(material: Material, ids: np.ndarray) -> dict[str, list[Any]]:
     shown = {
         HEADS.get(head, head): values
         for head, values in found.items()
-        if head not in LEFT_OUT and not head.startswith("axis_")
+        if head not in LEFT_OUT and not head.startswith(("axis_", "se_"))
     }
     return shown | ({"nearest three": near} if near else {})

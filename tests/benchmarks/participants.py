@@ -8,10 +8,9 @@ Every study has a seed of its own, from `--first` on. A table prints Markdown an
 predict     participant A with m answers beside 8,000 of B, who sees the objects differently: accuracy and log loss of
             A's next answers by the group's map, by A's answers alone, and as `predict --participant A` answers
 alike       people who see the same: what the models of participants cost
-coins       12 participants with 60 answers, five of whom toss coins: how many are flagged
-groups      two groups of ten: how many are found
-dimensions  20 objects, 1,900 answers, three or four dimensions: which number is chosen, and what it costs
-regions     how often regions and intervals of coordinates hold the truth
+coins       12 participants with 60 answers, one of whom tosses coins: how many are flagged
+groups      two groups of ten, or one of twenty: how many are found
+dimensions  20 objects, 1,900 answers, two to four dimensions: which number is chosen, and what it costs
 """
 
 import argparse
@@ -24,9 +23,11 @@ import numpy as np
 import pandas as pd
 
 from stream_engine.evaluation.answer_probabilities import margins, probability
+from stream_engine.evaluation.participants import checked
 from stream_engine.evaluation.probability import of_participant
 from stream_engine.refits import embedding
 from stream_engine.state.artifact import Artifact
+from stream_engine.state.published import Published
 from stream_engine.state.snapshot import Snapshot
 from tests.benchmarks.field import snapshot_of
 
@@ -131,9 +132,84 @@ def alike(seeds: range) -> Iterator[Row]:
         }
 
 
+def coins(seeds: range) -> Iterator[Row]:
+    """One of twelve participants tosses coins; all give 60 answers about 20 objects in two dimensions."""
+    flagged, by_adds, honest, honest_by_adds, told = 0, 0, 0, 0, []
+    for seed in seeds:
+        rng = np.random.default_rng([3, seed])
+        points = 0.7 * rng.normal(size=(20, 2))
+        answers = {f"p{who:02}": asked(rng, points, 60, 1.0 if who == 0 else LAPSE) for who in range(12)}
+        snapshot = snapshot_of(table_of(answers))
+        made = Published(snapshot, {"embedding": embedding.refit(snapshot, embedding.Params(), seed)})
+        for at, published in enumerate((made, Published(snapshot, {}))):
+            found = checked(published, False)
+            assert found is not None
+            who = [bool(reason) for reason in found.reasons]
+            if at == 0:
+                flagged, honest = flagged + who[0], honest + sum(who[1:])
+                told.append(found.noticed or 0.0)
+            else:
+                by_adds, honest_by_adds = by_adds + who[0], honest_by_adds + sum(who[1:])
+    yield {
+        "studies": len(seeds),
+        "coin-tossers flagged": flagged / len(seeds),
+        "power told": float(np.mean(told)),
+        "honest flagged": honest / (11 * len(seeds)),
+        "coin-tossers flagged, AddS-3": by_adds / len(seeds),
+        "honest flagged, AddS-3": honest_by_adds / (11 * len(seeds)),
+    }
+
+
+def groups(seeds: range) -> Iterator[Row]:
+    """Two groups of ten who weigh two axes the other way round, or one group; 150 answers each."""
+    for planted in (1, 2):
+        counts = []
+        for seed in seeds:
+            rng = np.random.default_rng([4, planted, seed])
+            points, answers = rng.normal(size=(20, 2)), {}
+            for who in range(20):
+                first = 1.0 if planted == 1 else 1.7 if who % 2 else 0.4
+                logs = np.log([first, 2.1 - first]) + 0.2 * rng.normal(size=2)
+                answers[f"p{who:02}"] = asked(rng, points * np.exp(logs / 2), 150)
+            artifact = embedding.refit(snapshot_of(table_of(answers)), embedding.Params(), seed, evaluate=False)
+            counts.append(int(artifact.report["individual_differences"]["groups"]["count"]))
+        right = np.mean(np.array(counts) == planted)
+        yield {"planted": planted, "studies": len(seeds), "right": float(right), "most found": max(counts)}
+
+
+def dimensions(seeds: range) -> Iterator[Row]:
+    """20 objects, 1,900 answers."""
+    for d in (2, 3, 4):
+        chosen, more = [], []
+        for seed in seeds:
+            rng = np.random.default_rng([5, d, seed])
+            points = 0.8 * rng.normal(size=(20, d))
+            snapshot, test, losses = snapshot_of(table_of({"": asked(rng, points, 1900)})), asked(rng, points, 8000), []
+            for given in (None, d):
+                params = embedding.Params(dimensions=given)
+                artifact = embedding.refit(snapshot, params, seed, evaluate=False)
+                losses.append(scores(snapshot, artifact, "", test)[1])
+                if given is None:
+                    chosen.append(int(artifact.report["d"]))
+            more.append(losses[0] - losses[1])
+        off = np.array(chosen) - d
+        yield {
+            "dimensions": d,
+            "studies": len(seeds),
+            "at most one too many": float((off <= 1).mean()),
+            "too few": float((off < 0).mean()),
+            "mean chosen": float(np.mean(chosen)),
+            "log loss more than with d given": float(np.mean(more)),
+            "worst": float(np.max(more)),
+        }
+
+
 TABLES: dict[str, tuple[Callable[[range], Iterator[Row]], int]] = {
     "predict": (predict, 5),
     "alike": (alike, 10),
+    "coins": (coins, 20),
+    "groups": (groups, 10),
+    "dimensions": (dimensions, 10),
 }
 
 

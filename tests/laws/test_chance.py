@@ -55,11 +55,12 @@ STATISTICS = {  # file:function -> in which tables below it is, or what else it 
     "collect/question_maker.py:ellipse_size": "quantiles",
     "commands/inspect.py:_cell": DRAWN,
     "embedding/choice.py:interval": "INTERVALS",
-    "embedding/differences.py:_nested": "NULLS INTERVALS",
+    "embedding/differences.py:_gain": "NULLS INTERVALS",
     "embedding/dimensions.py:corrected_test": "NULLS",
     "embedding/dimensions.py:holm": "NULLS",
     "embedding/ellipses.py:radius": "quantiles",
-    "embedding/participant_groups.py:participant_groups": "NULLS",
+    "embedding/participant_groups.py:_tested": "NULLS",
+    "embedding/score_test.py:p_value": BY_ANOTHER,
     "embedding/sparse_fit.py:standard_errors": BY_ANOTHER,
     "evaluation/cross_fit.py:_half_width": CUT,
     "evaluation/held_out.py:_at_most": CUT,
@@ -67,10 +68,12 @@ STATISTICS = {  # file:function -> in which tables below it is, or what else it 
     "evaluation/held_out.py:standard_error": "INTERVALS",
     "evaluation/participants.py:wilson": "INTERVALS",
     "evaluation/participants.py:checked": BY_ANOTHER,
+    "evaluation/participants.py:_against_map": BY_ANOTHER,
     "evaluation/response_checks.py:holm": "NULLS",
     "evaluation/response_checks.py:at_least": "NULLS",
     "evaluation/response_checks.py:response_checks": "NULLS",
     "evaluation/response_checks.py:_positions": "NULLS",
+    "exports/object_table.py:_standard_errors": "roots of variances, told in test_told.py",
     "exports/object_places.py:ellipses_of": "quantiles",
     "refits/cluster_verdict.py:_borderline": CUT,
     "refits/cluster_verdict.py:p_coins": "NULLS",
@@ -80,6 +83,7 @@ STATISTICS = {  # file:function -> in which tables below it is, or what else it 
     "report/findings/models.py:accuracy": CUT,
     "report/findings/models.py:interval": "INTERVALS",
     "report/findings/words.py:p_value": "no test: words",
+    "report/differences.py:_who": DRAWN,
     "report/learning.py:_curve": DRAWN,
     "report/learning.py:section": CUT,
     "report/object_map.py:scale": DRAWN,
@@ -116,10 +120,9 @@ def of_folds(rng):
 
 
 def gains(rng, truth):
-    """Of a path of candidates: with gains that were independent, selecting one for each fold would tie the folds."""
-    base = rng.exponential(size=400)
-    noise = rng.normal(size=400) + 0.2 * rng.normal(size=(5, 400))
-    return differences._nested(base - truth + noise, base, np.ones(400))
+    """Of units with one answer or two."""
+    answers = rng.integers(1, 3, 400).astype(float)
+    return differences._gain(answers * (truth + rng.normal(size=400)), answers)
 
 
 def of_gains(rng):

@@ -215,6 +215,9 @@ class World:
         a, b = np.sqrt(5.991 * values[::-1])
         return a, b, np.arctan(vectors[1, 1] / vectors[0, 1])
 
+    def variance(self, name: str) -> np.ndarray:
+        return np.diag(self.fits["embedding"].covariance[self.row[name]]).astype(float)
+
     def nearest(self, name: str, rank: int) -> str:
         x = self.fits["embedding"].X
         far = {other: np.linalg.norm(x[self.row[other]] - x[self.row[name]]) for other in self.names if other != name}
@@ -372,6 +375,7 @@ def published() -> Published:
     fitted = made["embedding"]  # and no participant's own weights, nor a group
     people = {"worker_weights": rng.random((len(PEOPLE), fitted.arrays["X"].shape[1])) + 0.5}
     people["worker_group"] = np.array([0, 1, -1, 0])
+    people |= {"worker_stack": rng.random((len(PEOPLE), 2)), "worker_gain": rng.random((len(PEOPLE), 3))}
     made["embedding"] = fitted._replace(arrays={**fitted.arrays, **people})
     return Published(snapshot, made)
 
@@ -452,6 +456,7 @@ TOLD = {
         "cluster_label": of_fit("sdp_clustering", "labels"),
         "stability": of_fit("sdp_clustering", "stability"),
         **{head: lambda w, o, at=at: w.fits["embedding"].X[w.row[o], at] for at, head in enumerate("xy")},
+        **{f"se_{head}": lambda w, o, at=at: w.variance(o)[at] ** 0.5 for at, head in enumerate("xy")},
         **{f"ellipse_{head}": lambda w, o, at=at: w.ellipse(o)[at] for at, head in enumerate(("a", "b", "angle"))},
         "nearest_?": lambda w, o, rank: w.nearest(o, rank),
         "label": lambda w, o: w.labels().get(o),
@@ -485,6 +490,12 @@ TOLD = {
         "lapse": lambda w, who: w.fits["embedding"].worker_lapse[PEOPLE.index(who)],
         "slope": lambda w, who: np.mean(w.weights(who)),
         "group": lambda w, who: {"w0": 1, "w1": 2, "w2": -1, "w3": 1}[who],
+        "of_group_map": lambda w, who: w.fits["embedding"].worker_stack[PEOPLE.index(who)][0],
+        "of_own_map": lambda w, who: w.fits["embedding"].worker_stack[PEOPLE.index(who)][1],
+        **{
+            name: lambda w, who, at=at: w.fits["embedding"].worker_gain[PEOPLE.index(who)][at]
+            for at, name in enumerate(("gain", "gain_error", "p_differs"))
+        },
         "weights": lambda w, who, at: w.weights(who)[at] / np.mean(w.weights(who)),
         "weight_*": lambda w, who, number: w.weights(who)[number - 1] / np.mean(w.weights(who)),
     },

@@ -219,8 +219,8 @@ SAID = {  # finding -> (its figures, the numbers of its sentence in their order)
     "clusters_gated": ({}, lambda w: []),
     "differences_untested": ({}, lambda w: []),
     "no_differences": (
-        {name: differ(name) for name in ("participants", "gain", "standard_error", "p_value")},
-        lambda w: [len(w.people), *(differ(name)(w) for name in ("gain", "standard_error", "p_value")), 1],
+        {name: differ(name) for name in ("participants", "p_value")} | {"who": lambda w: 0},
+        lambda w: [len(w.people), differ("p_value")(w)],
     ),
     "clusters": (
         {"k": report("sdp_clustering", "k")}
