@@ -32,7 +32,7 @@ TITLES = {  # of topics, in the order of the page
     "agreement": "Agreement",
     "participants": "Participants",
     "map": "Map",
-    "differences": "Individual differences",
+    "differences": "Who sees it differently",
     "clusters": "Clusters",
     "order": "Partial order",
 }

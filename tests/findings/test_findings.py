@@ -9,9 +9,9 @@ import pytest
 from scipy.stats import binom
 
 import stream_engine
-from stream_engine.evaluation import participants
+from stream_engine.evaluation import participants, response_checks
 from stream_engine.evaluation.connection import components
-from stream_engine.evaluation.participants import checked, wilson
+from stream_engine.evaluation.participants import _against_map, checked, wilson
 from stream_engine.report.findings import TOPICS, findings, sentences, warnings
 from stream_engine.report.findings.data import excluded
 from stream_engine.report.findings.facts import Commands, Facts
@@ -83,6 +83,23 @@ def test_the_share_of_guessers_that_would_be_noticed_is_that_of_simulated_ones()
         p = binom.cdf(right, n, of) * people <= 0.01
         assert told == pytest.approx(np.mean(p & (wilson(right / n, np.full(len(right), n))[0] <= 0.5)), abs=0.015)
     assert participants._noticed(np.zeros(0, int), np.zeros(0)) is None
+
+
+def test_coin_tossers_are_told_by_how_certain_the_map_of_others_is():
+    """Sums of log odds of simulated answers: at the level if honest, and with the power that is told if not."""
+    rng, flagged, opposed, power = np.random.default_rng(0), [], 0, []
+    for _ in range(200):
+        odds = np.abs(rng.normal(size=(12, 60))) * 1.5
+        right = rng.random(odds.shape) < 1 / (1 + np.exp(-odds))
+        right[0] = rng.random(60) < 0.5
+        given, expected = np.where(right, odds, -odds), odds * np.tanh(odds / 2)
+        columns = (np.ones_like(odds), right, given, expected, odds**2 - expected**2, odds**2)
+        sums = np.stack([column.sum(axis=1) for column in columns], axis=1)
+        below, opposite, like_coin, noticed = _against_map(sums, np.full(12, 60), np.ones(12, bool))
+        flagged.append((response_checks.holm(below) <= response_checks.LEVEL) & like_coin)
+        opposed, power = opposed + int((opposite < 0.01)[1:].sum()), [*power, noticed]
+    assert np.mean(flagged, axis=0)[1:].mean() < 0.01 and opposed == 0
+    assert np.mean(flagged, axis=0)[0] == pytest.approx(np.mean(power), abs=0.08)
 
 
 def test_a_file_with_every_row_twice_is_told():
