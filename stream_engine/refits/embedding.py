@@ -169,7 +169,7 @@ def refit(
         answers = found.apart(_known(found.answers))
         questions = answers.questions()
         begin = (*(tested.points or chosen.begin), *_earlier(previous, len(snapshot.objects)))
-        limits = {"tolerance": tolerance, "max_iterations": max_iterations}
+        limits: dict[str, Any] = {"tolerance": tolerance, "max_iterations": max_iterations}
         one = with_setting(questions, chosen.setting, begin, **more, **limits)
         made = people.fitted(chosen, answers, one, **limits)
         fitted = made.embedding
@@ -235,7 +235,8 @@ class _People:
     def predicting(self, chosen: choice.Choice, answers: Answers, one: Embedding, only_weights: bool = False) -> Fitted:
         """Selected without all units of the group that the setting was chosen for, and fitted to these answers."""
         if id(chosen) not in self._selected:
-            inside = self.found.apart(_known(self.found.outside(chosen.outside)))
+            nobody = np.zeros(len(self.found.units.draw), bool)
+            inside = self.found.apart(_known(self.found.outside(nobody if chosen.outside is None else chosen.outside)))
             of_group = with_setting(inside.questions(), chosen.setting, (one.points,), **self.more)
             self._selected[id(chosen)] = chosen, self._differences(chosen, inside, of_group, only_weights)
         return fitted_parts(self._selected[id(chosen)][1], answers, one, **self.more)
@@ -247,7 +248,7 @@ class _People:
         if params.lapse != "worker":
             return Differences(f"not requested: they need lapse rates of participants, and lapse is {params.lapse!r}")
         return differences(
-            answers,
+            self.found.some(answers, SEARCHED),
             one,
             chosen.setting,
             given_d=params.dimensions is not None,
