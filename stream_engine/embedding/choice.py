@@ -7,8 +7,8 @@ luck (alien eggs: t-STE to STE). The ridge falls along a path, each fit begun at
 grid while that helps. Larger numbers of dimensions are tried while they help, smaller ones, each with a few ridges,
 until they are much worse. The smallest number within one standard error (paired, by unit) and `LITTLE` of the best
 predicts, or the best where several participants are known: an axis that matters to one of them is a small part of the
-loss of all. Of many numbers that predict alike, the best on a validation set is often a too large one. Within one standard
-error alone it would be too small where units are few (food100, 370 responses: 1). Some 20 to 40 fits.
+loss of all. Of many numbers that predict alike, the best on a validation set is often a too large one. Within one
+standard error alone it would be too small where units are few (food100, 370 responses: 1). Some 20 to 40 fits.
 """
 
 from collections.abc import Callable
