@@ -136,7 +136,7 @@ def fitted(made: Differences, answers: Answers, one: Embedding, **limits: Any) -
     """The parts that were selected, fitted to these answers."""
     own = None if made.weights is None else fit_with(answers.questions(), one, made.weights, **limits)
     maps = None
-    if len(made.own):
+    if made.setting is not None and len(made.own):
         kept = answers.of(answers.worker >= 0)
         maps = selected_maps(kept.rows, kept.times, kept.worker, made.setting, kept.n_objects)
     return Fitted(one, own, maps, made)
@@ -191,7 +191,7 @@ class _Folds:
     def _one_map(self, fold: int) -> Embedding:
         kernel, d, ridge = self.setting
         questions = self.outside(fold).questions()
-        more = {"start": self.one.points, "lapse": self.one.lapse, "tolerance": LOOSE / 10} | self.more
+        more: dict[str, Any] = {"start": self.one.points, "lapse": self.one.lapse, "tolerance": LOOSE / 10} | self.more
         made = fit(questions, d, ridge, kernel=kernel, **more)
         out = self.fold == fold
         self.delta[out] = margins(made.points, self.held.rows[out], made.alpha)

@@ -200,7 +200,7 @@ _COUNTED: dict[str, Arrays] = {
         "gain_error": array("w", "f", "its standard error"),
         "p_differs": array("w", "f", f"p-value that the participant sees the group's map, {_HOLM}"),
         "weights": array("w, d", "f", "weight of each axis of `embedding`, relative to the slope"),
-        "verdict": figure("whether weights predict held-out answers better than one map", "U"),
+        "verdict": figure("whether participants differ from one map", "U"),
     },
     "judgements": {
         **{name: ids("c", f"{name} of each comparison") for name in _FOUR},

@@ -170,7 +170,7 @@ def refit(
         answers = fixed.apart(without_rare_participants(fixed.answers))
         questions = answers.questions()
         begin = (*chosen.begin, *_earlier(previous, len(snapshot.objects)))
-        limits = {"tolerance": tolerance, "max_iterations": max_iterations}
+        limits: dict[str, Any] = {"tolerance": tolerance, "max_iterations": max_iterations}
         one = with_setting(questions, chosen.setting, begin, **more, **limits)
         made = people.fitted(chosen, answers, one, **limits)
         fitted = made.embedding
@@ -239,7 +239,9 @@ class _People:
     def predicting(self, chosen: choice.Choice, answers: Answers, one: Embedding, only_weights: bool = False) -> Fitted:
         """Selected without all units of the group that the setting was chosen for, and fitted to these answers."""
         if id(chosen) not in self._selected:
-            inside = self.found.apart(without_rare_participants(self.found.outside(chosen.outside)))
+            nobody = np.zeros(len(self.found.units.draw), bool)
+            outside = self.found.outside(nobody if chosen.outside is None else chosen.outside)
+            inside = self.found.apart(without_rare_participants(outside))
             of_group = with_setting(inside.questions(), chosen.setting, (one.points,), **self.more)
             self._selected[id(chosen)] = chosen, self._differences(chosen, inside, of_group, only_weights)
         return fitted_parts(self._selected[id(chosen)][1], answers, one, **self.more)
@@ -251,7 +253,7 @@ class _People:
         if params.lapse != "worker":
             return Differences(f"not requested: they need lapse rates of participants, and lapse is {params.lapse!r}")
         return differences(
-            answers,
+            self.found.some(answers, SEARCHED),
             one,
             chosen.setting,
             given_d=params.dimensions is not None,

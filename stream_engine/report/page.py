@@ -72,7 +72,7 @@ def _accuracy(found: dict[str, Finding]) -> Tile:
     most = f"; noise ceiling at most {percent(ceiling.figures['at_most'])}" if ceiling else ""
     differ = found.get("differences")
     own = figure(differ.figures, "accuracy") if differ else None
-    most += f"; {percent(own)} with participants' own weights" if own is not None else ""
+    most += f"; {percent(own)} with participants' own models" if own is not None else ""
     return Tile(head, percent(share), f"{interval(share, error)}; chance 50 %{most}")
 
 

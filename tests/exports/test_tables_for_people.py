@@ -84,8 +84,10 @@ def test_a_row_an_object(d):
         for axis, head in enumerate(axes):
             assert (row[head] == "") == (not there)
             assert not there or float(row[head]) == pytest.approx(artifact["X"][i, axis])
-            error = artifact["covariance"][i, axis, axis] ** 0.5
-            assert not there or float(row[f"se_{head}"]) == pytest.approx(error, rel=1e-5)
+            assert (row[f"se_{head}"] == "") == (not there)
+            if there:
+                error = float(artifact["covariance"][i, axis, axis]) ** 0.5
+                assert float(row[f"se_{head}"]) == pytest.approx(error, rel=1e-4)
         if not there:
             assert {row[f"nearest_{k}"] for k in (1, 2, 3)} == {""}
             continue

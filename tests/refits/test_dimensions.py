@@ -7,6 +7,7 @@ import pytest
 from stream_engine import exports
 from stream_engine.data.comparisons import Triplet
 from stream_engine.embedding.sparse_fit import REPRODUCIBLE
+from stream_engine.evaluation.learned import of_dimensions
 from stream_engine.refits import CannotRefit, dimensions
 from stream_engine.report import maker
 from stream_engine.report.material import material
@@ -104,3 +105,13 @@ def test_the_export_and_the_report_say_what_was_found(published):
     assert objects.columns["object"][0] == first == made.names[objects.ids[0]]
     assert objects.columns["weight"][0] == pytest.approx(arrays["X"].max(axis=0)[0])
     assert maker("dimensions")(material(published._replace(artifacts={}))) is None
+
+
+def test_probabilities_of_pairs_are_those_of_the_likelihood():
+    """Of two pairs that share an object, whichever column has it; of others, and of objects never asked about, none."""
+    weights, asked = np.array([[1.0, 0.0], [0.5, 1.0], [0.0, 2.0], [1.0, 1.0]]), np.array([True, True, True, False])
+    rows = np.array([[0, 1, 0, 2], [1, 0, 2, 0], [0, 2, 0, 1], [0, 1, 2, 3], [0, 1, 0, 3]], np.int32)
+    p = of_dimensions(weights, asked)(rows)
+    expected = np.exp(0.5) / (np.exp(0.5) + 1.0)
+    np.testing.assert_allclose(p[:3], [expected, expected, 1 - expected])
+    assert np.isnan(p[3:]).all()
