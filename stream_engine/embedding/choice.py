@@ -24,7 +24,7 @@ from stream_engine.embedding.starts import directions
 from stream_engine.evaluation.answer_probabilities import margins, probability
 
 RIDGES = (10.0, 3.0, 1.0, 0.3, 0.1)
-DIMENSIONS = (1, 2, 3, 5, 8, 12, 18, 27)
+DIMENSIONS = (1, 2, 3, 4, 5, 8, 12, 18, 27)
 LARGER = (*DIMENSIONS, 40, 60)  # where the search was in some of the questions
 FIRST = 5  # dimensions in which the kernel and the ridge are chosen, where the dimensions are not given
 BEYOND = 1e-3  # ridges below are not tried

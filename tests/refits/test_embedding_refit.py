@@ -92,7 +92,7 @@ def test_the_figures_are_those_of_what_predict_says_and_knowing_the_worker_is_to
     report = embedding.refit(made, QUICK, 0).report
     knowing = report["knowing_worker"]
     assert knowing["log_loss"] < report["log_loss"] - 0.02 and knowing["comparisons"] == report["held_out_comparisons"]
-    assert report["calibration_error"] < 0.06 and knowing["accuracy"] == pytest.approx(report["accuracy"], abs=1e-9)
+    assert report["calibration_error"] < 0.06 and knowing["accuracy"] > report["accuracy"] - 0.005
     told = -np.log(1.0 - report["lapse"] / 2.0)  # nobody is more likely than this to answer so
     assert report["log_loss"] > told and embedding.refit(snapshot(ALL)[0], QUICK, 0).report["knowing_worker"] is None
 
