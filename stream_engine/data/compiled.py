@@ -74,13 +74,13 @@ class Kernel:
 def njit(
     *, cache: bool = True, nogil: bool = False, inline: Literal["never", "always"] = "never", fastmath: bool = False
 ) -> "Callable[[Function], Dispatcher[Function]]":
-    """`numba.njit` with these options, the compiled code kept from one process to the next (whatever `cache` says)."""
+    """`numba.njit` with these options, the compiled code kept from one process to the next (`cache`)."""
     options = {"nogil": nogil, "inline": inline, "fastmath": fastmath}
 
     def make(function: Callable) -> Callable:
         from stream_engine.data.kernel_cache import cached_kernel
 
-        return cached_kernel(function, options)
+        return cached_kernel(function, cache, options)
 
     def decorate(function: Callable) -> Kernel:
         function.options = options  # type: ignore[attr-defined]  # part of what its compiled code depends on

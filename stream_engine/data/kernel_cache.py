@@ -54,10 +54,10 @@ HOUR, DAY, WEEK = 3600.0, 24 * 3600.0, 7 * 24 * 3600.0
 _FOLDER = re.compile(r"stream-engine-[0-9a-f]{32}")
 
 
-def cached_kernel(function: Callable, options: Mapping[str, Any]) -> Callable:
-    """`numba.njit` with these options, its compiled code kept from one process to the next."""
+def cached_kernel(function: Callable, keep: bool, options: Mapping[str, Any]) -> Callable:
+    """`numba.njit` with these options; `keep`: the compiled code is kept from one process to the next."""
     kernel = numba.njit(**options)(function)
-    if not _setting("DISABLE_JIT"):
+    if keep and not _setting("DISABLE_JIT"):
         kernel._cache = KernelCache(function)
     return kernel
 
