@@ -27,10 +27,10 @@ from tests.support import cluster_scenarios as scenarios
 
 TABLE = ROOT / "stream_engine" / "clustering" / clearness.TABLE
 SEED = 48
-REPEATS = {clearness.FITS: 14, clearness.POSITIONS: 80}  # of every shape (and of every model, for fits)
+REPEATS = {clearness.FITS: 36, clearness.POSITIONS: 80}  # of every shape (and of every model, for fits)
 OBJECTS, ANSWERS, CORRECT = (12, 120), (20, 200), (0.78, 0.95)
 MOST_ANSWERS = 12_000
-LARGE, OF_LARGE = (120, 300), 2  # objects of more studies of every shape and model, and how many
+LARGE, OF_LARGE = (120, 300), 6  # objects of more studies of every shape and model, and how many
 GIVEN_OBJECTS, ERROR = (12, 500), (1e-3, 0.4)
 GIVEN_DIMENSIONS = (1, 2, 3, 5, 8, 12, 20)
 A_GROUP = 8  # objects an average group has at least, for the power

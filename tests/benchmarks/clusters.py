@@ -27,9 +27,9 @@ from stream_engine.embedding.held_out import Answers
 from tests.benchmarks.rows import row, timed
 from tests.support import cluster_scenarios as scenarios
 
-SEED = 20_261_129
-CONTINUA = 5  # of every shape and model
-STANDARD, GAPS, AN_OBJECT, MOST_GROUPS = 30, (3.0, 4.0, 5.0, 6.0, 8.0, 12.0), 83, 8
+SEED = 20_261_130
+CONTINUA = 10  # of every shape and model
+STANDARD, GAPS, AN_OBJECT, MOST_GROUPS = 60, (3.0, 4.0, 5.0, 6.0, 8.0, 12.0), 83, 8
 ALL_SIZES = 120
 REPEATED = 3  # every third of the standard studies
 OBJECTS, ANSWERS, CORRECT, MOST_ANSWERS = (20, 300), (20, 300), (0.8, 0.95), 8_000
