@@ -179,7 +179,7 @@ def _length_of(position: int) -> int:
 def segments_in(directory: Path, disk: Disk) -> list[int]:
     """The numbers of the segments in a directory, ascending; none where there is no such directory. What has such a
     name and is no file is skipped."""
-    if not disk.is_folder(directory):
+    if not disk.exists(directory):
         return []
     matches = (re.fullmatch(r"(\d{6,})\.jsonl", name) for name in disk.listdir(directory))
     found = (match for match in matches if match and disk.is_file(os.path.join(os.fspath(directory), match[0])))

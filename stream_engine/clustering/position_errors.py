@@ -58,7 +58,7 @@ def design_effect(points: np.ndarray, answers: Answers, lapse: np.ndarray, varia
     >>> points = np.array([[0.0], [0.5], [2.0]])
     >>> alone = answers._replace(unit=np.arange(3))
     >>> [round(design_effect(points, each, np.zeros(1), np.ones((3, 1, 1))), 2) for each in (alone, answers)]
-    [1.0, 1.01]
+    [1.0, 1.07]
     """
     order = np.argsort(answers.unit, kind="stable")
     unit = answers.unit[order]

@@ -93,7 +93,7 @@ def _limit(report: Mapping[str, Any]) -> str:
     limit = figure(report, "detection_limit")
     if limit is None or not isfinite(limit):
         return ""
-    return f"{ceil(10 * limit - 1e-9) / 10:.1f} within-group standard deviations"
+    return f"{limit:.1f} within-group standard deviations"
 
 
 def _more(report: Mapping[str, Any]) -> Iterator[str]:

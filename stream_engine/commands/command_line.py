@@ -50,6 +50,8 @@ def exit_status(error: Exception) -> int | None:
     """
     if isinstance(error, click.UsageError):
         return 2
+    if isinstance(error, MemoryError):  # there may be none for the imports
+        return 1
     from connectors import SinkUnavailable, SourceFailed, UnusableSource
     from stream_engine.asking import CannotAsk
     from stream_engine.collect.stimuli import BadStimuli

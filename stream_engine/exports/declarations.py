@@ -241,7 +241,7 @@ LEFT_OUT = {
     },
     "reliability": dict.fromkeys(("i", "j", "w", "squares"), "a weighted AddS-3; see the export `adds3_trusted`"),
     "embedding": {
-        **dict.fromkeys(("worker_*", "utf8", "offsets"), "about participants; see the export `participants`"),
+        **dict.fromkeys(("worker_*", "own_*", "utf8", "offsets"), "about participants; see the export `participants`"),
         **dict.fromkeys(("draws", "draw_lapse"), "draws from the posterior, over which predictions are averaged"),
     },
 }
@@ -520,6 +520,11 @@ TABLES: Mapping[str, Columns] = {
         "slope": number("mean weight: how sharply they distinguish compared with the group, 1"),
         "group": number("group of participants who see alike, from 1; -1 means no weights", "i"),
         "weight_*": number("weight of each axis of `embedding`, relative to the slope"),
+        "of_group_map": number("coefficient of the log odds of the group's map (with their weights)"),
+        "of_own_map": number("coefficient of the log odds of the participant's own map; 0 without one"),
+        "gain": number("log loss of the group's map less that of their own model on held-out answers, in nats"),
+        "gain_error": number("its standard error"),
+        "p_differs": number(f"p-value that the participant sees the group's map, {_HOLM}"),
     },
     "dimensions": {
         "object": OBJECT,

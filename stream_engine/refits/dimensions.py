@@ -204,15 +204,17 @@ def _figures(held: Responses, weights: np.ndarray) -> dict[str, Any]:
         error = np.sqrt(((of.times * (right - (accuracy or 0.0))) ** 2).sum()) / total if total else None
         told[f"{name}_standard_error"] = None if error is None else float(error)
         told[f"{name}_log_loss"] = float(of.times @ sparse_fit.losses(of, weights)) / total if total else None
-    return told | {"log_loss": _of_comparisons(held, weights)}
+    return told | _of_comparisons(held, weights)
 
 
-def _of_comparisons(held: Responses, weights: np.ndarray) -> float | None:
+def _of_comparisons(held: Responses, weights: np.ndarray) -> dict[str, float | None]:
     """Nats a comparison of two pairs, as other models have it: an odd-one-out response is two of them."""
     rows, three = held.rows, held.three
     rows = np.concatenate([rows[:, [0, 1, 0, 2]], rows[three][:, [0, 1, 1, 2]]])
     times = np.concatenate([held.times, held.times[three]]).astype(float)
-    if not times.sum():
-        return None
+    total = float(times.sum())
+    if not total:
+        return {"held_out_comparisons": 0.0, "log_loss": None}
     p = of_dimensions(weights, np.ones(len(weights), bool))(rows)
-    return float(times @ -np.log(np.maximum(p, 1e-300)) / times.sum())
+    loss = float(times @ -np.log(np.maximum(p, 1e-300)) / total)
+    return {"held_out_comparisons": total, "log_loss": loss}

@@ -98,6 +98,7 @@ TALL = 500  # pixels of a drawing, above which it has a line for each object
 LINE_OF_PAGE = 11.0  # pixels of the text of such a line on the page
 PAPER = 9.4 * 72  # points: the height of a page that a figure may fill
 LONGEST = 24  # letters of a name
+LOWEST = 0.4  # height of a map, in terms of its width
 LINES_UP_TO = 150  # objects, whose names are tied to them by lines where there is no room beside them
 NONE = "#8b949e"  # of what is in no group
 GREY = "#666666"
@@ -212,6 +213,8 @@ def _marks(drawing: Drawing, axes: Any, size: float, markers: Markers = BY_GROUP
         else:
             _DRAWN_BY[type(mark)](mark, axes, drawing, size)
     x0, x1, y0, y1 = extent(drawing)
+    if drawing.equal and (missing := (LOWEST * (x1 - x0) - (y1 - y0)) / 2) > 0:  # on a strip, no name has room
+        y0, y1 = y0 - missing, y1 + missing
     axes.set_xlim(x0, x1)
     axes.set_ylim(y0, y1)
     if drawing.equal:

@@ -181,7 +181,7 @@ def test_k_lam_and_limits_have_effect(world, monkeypatch):
     at = refit(snapshot, Params(lam=30.0), 0)
     assert at.report["k_by"] == "lam" and at.arrays["lam"] == 30.0 and at.arrays["k"] == round(at.report["trace"])
     few = refit(snapshot, Params(k=5, max_iterations=10, tol=1e-9), 0)
-    assert not few.report["certified"] and few.report["iterations"] == 10
+    assert not few.report["certified"] and few.report["solver"] == "cvxpy"  # tried where the engine's misses
     with pytest.raises(CannotRefit, match=stating("k=61 … 60 … 60")):
         refit(snapshot, Params(k=61), 0)
     with pytest.raises(msgspec.ValidationError, match="k=2.*lam=1.0"):

@@ -67,7 +67,7 @@ def test_the_readmes_commands(broker, new_topic, tmp_path):
 
     here = f"kafka://{broker.bootstrap}/{new_topic()}"
     events = jsonl(tmp_path / "events.jsonl", [json.loads(value) for value in GOOD])
-    produce, run = (
+    produce, run, *_ = (
         command.replace("kafka://127.0.0.1:9092/comparisons", here).replace("127.0.0.1:9108", "127.0.0.1:0").split()[1:]
         for command in KAFKA
     )

@@ -5,7 +5,7 @@ import ast
 
 from tests.conftest import ROOT
 
-PUBLIC = {"kafka", "kafka.errors"}
+PUBLIC = {"kafka", "kafka.admin", "kafka.errors"}
 
 
 def imported(text: str) -> set[str]:

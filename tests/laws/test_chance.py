@@ -69,6 +69,7 @@ STATISTICS = {  # file:function -> in which tables below it is, or what else it 
     "evaluation/response_checks.py:at_least": "NULLS",
     "evaluation/response_checks.py:response_checks": "NULLS",
     "evaluation/response_checks.py:_positions": "NULLS",
+    "exports/alignment.py:table": "the interval of the embedding's own standard error, which is tested as that",
     "exports/object_table.py:_standard_errors": "roots of variances, told in test_told.py",
     "exports/object_places.py:ellipses_of": "quantiles",
     "report/findings/facts.py:best": "NULLS",

@@ -12,6 +12,10 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
+from stream_engine.alignment import transforms
+from stream_engine.alignment.transforms import Answers
+from stream_engine.clustering import position_fits
+from stream_engine.embedding import own_maps
 from stream_engine.embedding.fit import Setting, with_setting
 from stream_engine.embedding.individual import fit_weights
 from stream_engine.embedding.questions import of_rows
@@ -44,7 +48,31 @@ def factors(loss: str):
     factored.solve(random_problem(np.random.default_rng(0), loss))
 
 
+def rows_of_four() -> np.ndarray:
+    return np.random.default_rng(0).permuted(np.tile(np.arange(6), (60, 1)), axis=1)[:, :4].astype(np.int32)
+
+
+def given_positions():
+    questions = of_rows(rows_of_four(), 6, np.ones(60), np.zeros(60, np.int64))
+    position_fits.given(questions, np.random.default_rng(0).normal(size=(6, 2)))
+
+
+def maps_of_participants():
+    own_maps.own_maps(rows_of_four(), np.ones(60), np.arange(60) % 3, 3, 6, 2, 0.1)
+
+
+def transforms_of_features(learn):
+    answers = Answers(rows_of_four(), np.ones(60))
+    next(learn(np.random.default_rng(0).normal(size=(6, 3)), answers, [3.0]))
+
+
 FITS = {
+    "stream_engine.alignment.transforms": (
+        lambda: transforms_of_features(transforms.weights),
+        lambda: transforms_of_features(transforms.linear_maps),
+    ),
+    "stream_engine.clustering.position_fits": (given_positions,),
+    "stream_engine.embedding.own_maps": (maps_of_participants,),
     "stream_engine.embedding.fit": (one_map, lambda: one_map(1.0)),
     "stream_engine.embedding.individual": (lambda: weights("ste"), lambda: weights("t-ste")),
     "stream_engine.kernel_learning.linear": (columns,),

@@ -87,7 +87,7 @@ def test_a_run_that_ends_waits_for_the_predictors_that_are_being_made(tmp_path, 
     events(tmp_path / "events.csv", seed=1)
     begun, ended = [], []
 
-    def slowly(names, published):
+    def slowly(names, published, features):
         begun.append(published.snapshot.sequence)
         time.sleep(0.3)
         ended.append(published.snapshot.sequence)

@@ -56,7 +56,7 @@ def test_no_line_of_the_log_shares_its_line_with_a_bar(tmp_path):
     (tmp_path / "e.jsonl").write_text("".join(json.dumps(row) + "\n" for row in [*rows, {"anchor": "a"}]))
     (tmp_path / "c.toml").write_text("[snapshot]\nevery = 500\n")
     state, config = tmp_path / "s", tmp_path / "c.toml"
-    told, status = on_a_terminal("run", tmp_path / "e.jsonl", "--state", state, "--no-refits", "--config", config)
+    told, status = on_a_terminal("run", tmp_path / "e.jsonl", "--state", state, "--no-refits", "-v", "--config", config)
     lines = screen(told)
     assert status == 0 and sum(bool(LOG.search(line)) for line in lines) >= 10
     assert any(BAR.search(line) for line in lines)
