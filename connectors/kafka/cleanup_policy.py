@@ -25,7 +25,7 @@ def cleanup_policy(rest: str, options: Mapping[str, Any]) -> str:
     str
         "delete", "compact", both with a comma, or "".
     """
-    ask = _confluent if options.get("client", next(iter(CLIENTS))) == "confluent" else _kafka_python
+    ask = _confluent if options.get("client", next(iter(CLIENTS))) == "confluent" else _of_kafka_python
     address = parse_address(rest)
     try:
         return ask(list(address.servers), address.topic, options)
@@ -33,19 +33,10 @@ def cleanup_policy(rest: str, options: Mapping[str, Any]) -> str:
         return ""
 
 
-def _kafka_python(servers: list[str], topic: str, options: Mapping[str, Any]) -> str:
-    from kafka import KafkaAdminClient
-    from kafka.admin import ConfigResource, ConfigResourceType
+def _of_kafka_python(servers: list[str], topic: str, options: Mapping[str, Any]) -> str:
+    from connectors.kafka.kafka_python_internals import topic_setting
 
-    known = {key: value for key, value in options.items() if key in KafkaAdminClient.DEFAULT_CONFIG}
-    admin = KafkaAdminClient(**known, bootstrap_servers=servers)
-    try:
-        resource = ConfigResource(ConfigResourceType.TOPIC, topic)
-        told = admin.describe_configs([resource], config_filter="all")
-        (of_topic,) = next(iter(told.values())).values()
-        return str(of_topic[_KEY]["value"])
-    finally:
-        admin.close()
+    return topic_setting(servers, topic, options, _KEY)
 
 
 def _confluent(servers: list[str], topic: str, options: Mapping[str, Any]) -> str:

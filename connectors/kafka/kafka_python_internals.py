@@ -14,7 +14,8 @@ from functools import partial
 from typing import Any
 from uuid import UUID
 
-from kafka import KafkaConsumer, KafkaProducer, OffsetAndMetadata, codec, errors
+from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, OffsetAndMetadata, codec, errors
+from kafka.admin import ConfigResource, ConfigResourceType
 from kafka.net.compat import KafkaNetClient
 from kafka.net.manager import KafkaConnectionManager
 from kafka.net.selector import NetworkSelector
@@ -44,6 +45,18 @@ def consumer_options(options: Mapping[str, Any]) -> dict[str, Any]:
 def producer_options(options: Mapping[str, Any]) -> dict[str, Any]:
     """Those options of the [kafka] section that a producer takes. Raises `UnusableSource` for one that nobody takes."""
     return known_to(KafkaProducer.DEFAULT_CONFIG, KafkaConsumer.DEFAULT_CONFIG, options)
+
+
+def topic_setting(servers: list[str], topic: str, options: Mapping[str, Any], key: str) -> str:
+    """A setting of a topic, by its name at the broker."""
+    known = {name: value for name, value in options.items() if name in KafkaAdminClient.DEFAULT_CONFIG}
+    admin = KafkaAdminClient(**known, bootstrap_servers=servers)
+    try:
+        resource = ConfigResource(ConfigResourceType.TOPIC, topic)
+        (settings,) = next(iter(admin.describe_configs([resource], config_filter="all").values())).values()
+        return str(settings[key]["value"])
+    finally:
+        admin.close()
 
 
 def commit_of(offset: int) -> OffsetAndMetadata:

@@ -35,7 +35,7 @@ ELSEWHERE = {
     "stream-engine collect --objects demo/pictures --state study": "tests/collect serves studies",
 }
 KAFKA = [
-    command for command in COMMANDS + commands_of(README) if "kafka://" in command
+    command for command in dict.fromkeys(COMMANDS + commands_of(README)) if "kafka://" in command
 ]  # tests/kafka/test_engine.py runs them on a real broker
 
 

@@ -81,6 +81,8 @@ def test_promtool_has_no_complaint(scraped, promtool, tmp_path):
 
 # alert -> series that provoke it, minute by minute, and when it must be firing
 PROVOKED = {
+    "StreamEngineLogLinesLost": ({'stream_engine_log_lines_lost_total{instance="e"}': "0 0 0 1 1 1 1 1 1"}, "5m"),
+    "StreamEngineCommitsRefused": ({'stream_engine_commits_refused_total{instance="e"}': "0 0 0 1 1 1 1 1 1"}, "5m"),
     "StreamEngineDown": ({'up{job="stream-engine", instance="e"}': "0x30"}, "5m"),
     "StreamEngineNotReady": ({'stream_engine_ready{instance="e"}': "0x30"}, "10m"),
     "StreamEngineStalled": ({'stream_engine_stalled{instance="e"}': "1x30"}, "5m"),

@@ -3,6 +3,7 @@
 import re
 
 import numpy as np
+import pytest
 
 from stream_engine.report import page
 from stream_engine.report.findings import WARNING
@@ -31,7 +32,8 @@ def test_where_all_guess_nothing_else_is_claimed():
 
 
 def test_sets_that_were_never_compared_have_frames_of_their_own():
-    of, found, _, made = screen(survey_cases.two_sets())
+    with pytest.warns(UserWarning, match="2 sets"):
+        of, found, _, made = screen(survey_cases.two_sets())
     assert wrong(found) == {"disconnected"} and found["disconnected"].figures["sizes"] == [30, 20]
     assert "clusters" not in found and found["clusters_gated"]
     assert (of.cluster == -1).all() and not any("continuum" in note for note in made["map"].notes)

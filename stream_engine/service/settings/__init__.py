@@ -80,7 +80,7 @@ class Input(_Section, frozen=True):
     max_message_bytes: Annotated[int, Meta(ge=1024)] = Bounds().max_bytes  # size limit of an unpacked message or row
     max_time_ahead: _Seconds = MAX_TIME_AHEAD  # seconds that an event's time may be ahead of the clock; later: rejected
     count_copies: bool = False  # whether to read copies of files that were already read
-    max_reject_ratio: Annotated[float, Meta(ge=0, le=1)] = 0.5  # maximum share of rejects before a first snapshot
+    max_reject_ratio: Annotated[float, Meta(ge=0, le=1)] = 0.5  # largest share of rejects before a first snapshot
     start: str = "none"  # Kafka: where a first start begins: earliest, latest, 2026-11-01T00:00Z; none: must be set
     start_partitions: dict[str, str] = {}  # Kafka: partition as "TOPIC/NUMBER" -> start, where it differs from `start`
     on_offset_loss: OnOffsetLoss = "fail"  # Kafka: what to do if the next offset has expired
