@@ -61,7 +61,7 @@ FILES = {
     "[THINGS]": ("triplets.csv", THINGS.encode(), 4, 4, 0, "odd_one_out --columns 'objects=image1|image2|image3"),
     "THINGS, trainset": ("trainset.txt", b"12 407 3\n1 2 3\n", 4, 5, 0, ""),
     "[jsPsych]": ("data.csv", JSPSYCH.encode(), 2, 3, 0, "--type pick"),
-    "jsPsych as JSON": ("data.json", JSPSYCH_JSON.encode(), 1, 3, 0, "--type pick"),
+    "jsPsych as JSON": ("data.json", JSPSYCH_JSON.encode(), 1, 3, 1, "--type pick"),
     "[Qualtrics]": of_corpus("Qualtrics, embedded data, names", "choice_{n}"),
     "[Gorilla]": of_corpus("Gorilla", "chosen=Response"),
     "[PsychoPy]": of_corpus("PsychoPy, arrow keys", "chosen=key_resp.keys"),
@@ -88,7 +88,7 @@ FILES = {
 
 def options():
     """First column -> options, of the table of tools."""
-    table = PAGE.read_text().split("## Survey tools")[1].split("## ")[0]
+    table = PAGE.read_text().split("## Survey tools")[1].split("These forms are read, too:")[0]
     rows = [re.split(r"(?<!\\)\|", line)[1:-1] for line in table.splitlines() if line.startswith("|")][2:]
     return {source.strip(): text.strip().strip("`").replace("\\|", "|") for source, _, text in rows}
 
