@@ -503,7 +503,7 @@ TOLD = {
         "cluster": lambda w, o: w.cluster("clusters", w.fits["clusters"].labels[w.row[o]]),
         "cluster_label": of_fit("clusters", "labels"),
         "between": lambda w, o: (
-            0 <= w.fits["clusters"].labels[w.row[o]] and w.fits["clusters"].stability[w.row[o]] < 0.9
+            w.fits["clusters"].labels[w.row[o]] >= 0 and w.fits["clusters"].stability[w.row[o]] < 0.9
         ),
         "grade": lambda w, o: w.fits["clusters"].report["grade"],
         "k": lambda w: len({*w.fits["clusters"].labels.tolist()} - {-1}),

@@ -99,8 +99,6 @@ PROVOKED = {
         },
         "90m",
     ),
-    "StreamEngineLogLinesLost": ({'stream_engine_log_lines_lost_total{instance="e"}': "0 0 1 1 1 1 1 1"}, "5m"),
-    "StreamEngineCommitsRefused": ({'stream_engine_commits_refused_total{instance="e"}': "0 0 1 1 1 1 1 1"}, "5m"),
     "StreamEngineRejectsMost": ({'stream_engine_rejected_share{instance="e"}': "0 0 0.9 0.9"}, "3m"),
     "StreamEngineRejectsMany": (
         {
