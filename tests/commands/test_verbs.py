@@ -9,8 +9,8 @@ import pytest
 from click.testing import CliRunner
 
 import stream_engine
-from stream_engine.__main__ import cli
 from stream_engine.commands import FIRST_SENTENCES, GROUPS, VERBS, verb
+from stream_engine.commands.command_line import cli
 from stream_engine.data.threads import ONE_THREAD
 from tests.conftest import ROOT
 from tests.support.process import engine, process
