@@ -15,8 +15,6 @@ import click
 import numpy as np
 
 from stream_engine.commands import warm_up
-from stream_engine.report.findings import findings
-from stream_engine.report.findings.facts import Commands, Facts
 from stream_engine.service import logs
 from stream_engine.service.settings import loading as configuration
 from stream_engine.state.published import Published
@@ -124,6 +122,8 @@ def draw_pictures(folder: Path, seed: int) -> Path:
 
 def survey(folder: Path, pictures: Path) -> Iterator[str]:
     """Read the survey, fit the default models and write the page; yields what was found, in lines for people."""
+    from stream_engine.report.findings import findings
+    from stream_engine.report.findings.facts import Commands, Facts
     from stream_engine.report.writing import write
     from stream_engine.service import run
 

@@ -23,7 +23,6 @@ How many who only guess the first check would notice is said beside its result: 
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import ndtr, ndtri
 
 from stream_engine.counts.adds_similarity import pair_sums
 from stream_engine.data.packed_names import unpack_names
@@ -157,6 +156,8 @@ def _against_map(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, float | None]:
     """p-values of T against what others reach, and against 0; who cannot be distinguished from a coin; and `noticed`.
     Comparisons of one response are not independent: variances are as many times larger as there are in one."""
+    from scipy.special import ndtr, ndtri  # not for everybody who looks at a state
+
     answers, _, total, expected, variance, square = by_map.T
     with np.errstate(invalid="ignore", divide="ignore"):
         more = np.where(n > 0, answers / n, 1.0)
