@@ -35,9 +35,9 @@ def test_the_sentence_has_the_figures_of_the_report_and_only_what_is_known():
     assert numbers(sentence(MADE)) == ["97.2", ".93", "95", ".81", "1.00", ".012", ".003", "1", "3"]
     assert numbers(sentence({"grade": "clearly separated", "k": 13, "clearer_than": 1.0})) == ["13", "99.9"]
     none = sentence(MADE | {"grade": "not separable", "clearer_than": 0.5, "subgroups": []})
-    assert numbers(none)[:3] == ["3", "50", "6.1"] and "group 1" not in none
+    assert numbers(none)[:3] == ["3", "50", "6.0"] and "group 1" not in none
     few = sentence(MADE | {"grade": "cannot tell", "reason": "few answers"})
-    assert numbers(few) == ["900", "40", "6.1"]
+    assert numbers(few) == ["900", "40", "6.0"]
     assert sentence({}) == "" == sentence({"grade": "excellent", "k": 3})
     assert explained({}) == "" and "1 dimension," in explained(MADE | {"dimensions": 1})
 
@@ -110,7 +110,7 @@ def test_the_setting_of_the_embedding_does_not_depend_on_the_seed():
 
 
 def points_on_a_line():
-    return survey_cases.study(np.linspace(0, 6, 20)[:, None] * [1.0, 0.0], 1500)
+    return survey_cases.study(np.linspace(0, 6, 30)[:, None] * [1.0, 0.0], 4000)
 
 
 def alike():

@@ -98,7 +98,7 @@ def test_the_gradient_is_the_slope_of_the_objective(module, monkeypatch):
         nonlocal compared
         assert more["jac"] is True
         found = minimize(objective, start, **more)
-        for at in (start, found.x):
+        for at in (np.asarray(start), found.x):
             at = at + 0.1 * rng.normal(size=at.shape)
             at = np.abs(at) if more.get("bounds") else at
             slope = objective(at)[1]

@@ -2,6 +2,7 @@
 
 import os
 import pty
+import select
 import signal
 import subprocess
 import sys
@@ -25,7 +26,7 @@ def command(tmp_path: Path, verb: str, number: int) -> list:
     events = jsonl(tmp_path / "e.jsonl", [TRIPLET])
     state = tmp_path / f"s{number}"
     if verb == "run":
-        return ["run", events, "--follow", "--no-refits", "--state", state]
+        return ["run", events, "--follow", "--no-refits", "--state", state, "-v"]
     return ["collect", "--objects", tmp_path / "names.txt", "--state", state, "--listen", "127.0.0.1:0"]
 
 
@@ -110,9 +111,10 @@ def test_a_terminal_that_is_closed_stops_a_run_with_its_snapshot(tmp_path):
         os.execve(
             sys.executable, [sys.executable, "-m", "stream_engine", *map(str, command(tmp_path, "run", 0))], ENVIRONMENT
         )
-    said = b""
-    while b"run started" not in said:
-        said += os.read(terminal, 4096)
+    output = b""
+    while b"run started" not in output:
+        assert select.select([terminal], [], [], 60)[0], output
+        output += os.read(terminal, 4096)
     os.close(terminal)
     _, status = os.waitpid(pid, 0)
     assert os.waitstatus_to_exitcode(status) == 0
