@@ -69,7 +69,7 @@ def command(
     verbose: bool,
     **given: Any,
 ) -> None:
-    """Write a self-contained HTML report of a state, or of SOURCE..., which it first reads as `run` does.
+    """Write a self-contained HTML report of a state, or of SOURCE..., which it first reads as `run --guard off` does.
 
     Of SOURCE..., the page is written when the map is there, and again after longer refits. Ctrl-C ends it with what is
     there.
@@ -165,10 +165,11 @@ def _so_far(
 def _run(
     folder: Path, given: dict[str, Any], meanwhile: Callable[[list[str]], None] | None, typed: str, verbose: bool
 ) -> None:
-    """Read SOURCE... into a state of its own, with the refits of a default run."""
+    """Read SOURCE... into a state of its own, with the refits of a default run. It keeps no partial order: nothing that
+    the page shows is made of it, and half of what the first report compiles is for it."""
     from stream_engine.service import run
 
     logs.configure(level="info" if verbose else None)
-    settings = settings_of(given, state=str(folder))
+    settings = settings_of(given, state=str(folder), guard=False)
     with logs.Bars() as bars:
         run.run(settings, bars, meanwhile=meanwhile, typed=typed)

@@ -178,7 +178,7 @@ def _advice(material: Material) -> str:
 
 
 SHOWN = 20
-CONFLICTS = "Conflicting answers and the partial order"
+CONFLICTS = "Conflicting answers"
 
 
 def contradictions(material: Material) -> Section:
@@ -195,7 +195,7 @@ def contradictions(material: Material) -> Section:
         tables.append(_both_ways(material))
     if guard := summary["guard"]:
         tables.append(Table("guard", {"verdict": list(guard), "comparisons": list(guard.values())}, folded=True))
-    return Section(CONFLICTS, says, (), tuple(tables))
+    return Section(CONFLICTS + (" and the partial order" if guard else ""), says, (), tuple(tables))
 
 
 def _both_ways(material: Material) -> Table:
