@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable
 from email.message import Message
 from fnmatch import fnmatchcase
+from http import HTTPStatus
 from http.client import HTTPException
 from typing import IO, Any, NamedTuple
 from urllib.error import HTTPError
@@ -42,11 +43,12 @@ _MEANINGS = (
 
 
 class StoreFailed(OSError):
-    """What a store or a web server answers; one line without credentials. `final`: it will answer the same again."""
+    """What a store or a web server answers; one line without credentials. `final`: it will answer the same again.
+    `code`: of HTTP, 0 if there was none."""
 
-    def __init__(self, text: str, final: bool = False):
+    def __init__(self, text: str, final: bool = False, code: int = 0):
         super().__init__(text)
-        self.final = final
+        self.final, self.code = final, code
 
 
 class Object(NamedTuple):
@@ -198,7 +200,7 @@ def _on_web(scheme: str, rest: str) -> Object:
     try:
         headers = _answer(name, address, "HEAD").headers
     except StoreFailed as failure:
-        if "405" not in str(failure) and "501" not in str(failure):
+        if failure.code not in (HTTPStatus.METHOD_NOT_ALLOWED, HTTPStatus.NOT_IMPLEMENTED):
             raise
         headers = Message()  # a server that only gives whole files
     size, told = headers.get("Content-Length"), headers.get("ETag") or headers.get("Last-Modified")
@@ -250,7 +252,8 @@ def _answer(name: str, address: str, method: str) -> Any:
             return open_address(request, deadline, SECONDS)
     except HTTPError as error:
         error.close()
-        raise StoreFailed(f"{name}: the server answers {error.code} {error.reason}", 400 <= error.code < 500) from None
+        answer = f"{name}: the server answers {error.code} {error.reason}"
+        raise StoreFailed(answer, 400 <= error.code < 500, error.code) from None
     except RedirectRefused as error:
         raise StoreFailed(f"{name}: {error}", final=True) from None
     except (OSError, ValueError) as error:

@@ -22,6 +22,7 @@ from stream_engine.state.published import Published
 from stream_engine.state.snapshot import Snapshot, encode
 
 if TYPE_CHECKING:
+    from stream_engine.api.dendrogram import Dendrogram
     from stream_engine.api.object_map import Map
     from stream_engine.api.options import AnswerIs, AnswersBy, EventType, Layout, QuestionType, RefitKind, Strategy
     from stream_engine.report.material import Material
@@ -343,6 +344,31 @@ class Study:
         if "stability" in columns:
             columns["stability"] = np.ma.masked_invalid(columns["stability"])
         return self._frame(columns)
+
+    def hierarchy(self, similarity: str = "adds3") -> "Dendrogram":
+        """Objects joined one after another, similar ones first. Fits the hierarchy.
+
+        Parameters
+        ----------
+        similarity : str
+            What is joined by: adds3, adds4, k1, k2, mulk4 or embedding.
+
+        Returns
+        -------
+        Dendrogram
+            The linkage of higher revenue; `Dendrogram.plot` draws it.
+
+        Raises
+        ------
+        ValueError
+            If the similarity is unknown, or if the answers are not sufficient (`CannotRefit`).
+        """
+        from stream_engine.api.dendrogram import Dendrogram
+
+        artifact = self._artifact("hierarchy")
+        if artifact.params["similarity"] != similarity:
+            artifact = self._other("hierarchy", similarity=similarity)
+        return Dendrogram(artifact, list(self.snapshot.objects), self.frames)
 
     def workers(self) -> Any:
         """Agreement, accuracy and weight of each participant. Fits the reliability.

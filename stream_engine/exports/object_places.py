@@ -103,7 +103,7 @@ def by_size(labels: np.ndarray) -> np.ndarray:
     >>> by_size(np.array([4, 2, 2, -1, 0, 0])).tolist()
     [2, 0, 0, -1, 1, 1]
     """
-    return _map(labels)[labels]
+    return _ranks(labels, labels)
 
 
 def numbers(labels: np.ndarray, of: np.ndarray | None = None) -> np.ndarray:
@@ -112,14 +112,16 @@ def numbers(labels: np.ndarray, of: np.ndarray | None = None) -> np.ndarray:
     >>> numbers(np.array([4, 2, 2, -1])).tolist(), numbers(np.array([4, 2, 2]), np.array([2, -1, 4])).tolist()
     ([2, 1, 1, -1], [1, -1, 2])
     """
-    ranks, given = _map(labels), labels if of is None else of
-    found = ranks[np.where(given < len(ranks), given, -1)]
-    return np.where(found >= 0, found + 1, -1)
+    ranks = _ranks(labels, labels if of is None else of)
+    return np.where(ranks >= 0, ranks + 1, -1)
 
 
-def _map(labels: np.ndarray) -> np.ndarray:
-    """(k + 1,) the rank of each label; the last entry, which -1 takes, is -1."""
+def _ranks(labels: np.ndarray, of: np.ndarray) -> np.ndarray:
+    """The rank by size of each label in `of`; -1 where it is none of `labels`. No label is too large for it."""
     known, first, sizes = np.unique(labels[labels >= 0], return_index=True, return_counts=True)
-    rank = np.full(int(known.max(initial=-1)) + 2, -1)
-    rank[known[np.lexsort((first, -sizes))]] = np.arange(len(known))
-    return rank
+    if not len(known):
+        return np.full(len(of), -1)
+    rank = np.empty(len(known), int)
+    rank[np.lexsort((first, -sizes))] = np.arange(len(known))
+    at = np.minimum(np.searchsorted(known, of), len(known) - 1)
+    return np.where(known[at] == of, rank[at], -1)

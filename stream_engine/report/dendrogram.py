@@ -19,7 +19,7 @@ def section(material: Material) -> Section | None:
         return None
     merges, ids, source, unit = found
     names = [material.names[i] for i in ids.tolist()]
-    drawing = draw(merges, names, material.cluster[ids])
+    drawing = draw(merges, names)
     says = (
         f"Similar objects join at a small distance ({source}). {names[int(merges[0, 0])]} and "
         f"{names[int(merges[0, 1])]} are the two most similar objects (they join at {merges[0, 2]:.3g}, the last two "
@@ -71,7 +71,7 @@ def _of_map(material: Material) -> tuple[np.ndarray, np.ndarray, str, str] | Non
     return linkage(material.places.points[ids], "average"), ids, how, "in the units of the map's axes"
 
 
-def draw(merges: np.ndarray, names: list[str], cluster: np.ndarray) -> Drawing:
+def draw(merges: np.ndarray, names: list[str]) -> Drawing:
     """A linkage in scipy's format as a drawing, leaves at the left, joined towards the right."""
     from scipy.cluster.hierarchy import dendrogram
 

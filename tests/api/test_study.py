@@ -15,6 +15,8 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from scipy.cluster.hierarchy import fcluster
 
 import stream_engine as se
 from stream_engine.asking.known import CannotAsk
@@ -87,6 +89,23 @@ def test_clusters_are_those_of_the_refit(study):
     assert set(sizes.index) == {1, 2} and sizes[1] >= sizes[2]
 
 
+def test_the_hierarchy_is_that_of_the_refit_and_its_leaves_are_named(study):
+    tree = study.hierarchy()
+    wanted = contents("hierarchy", study.published)["hierarchy"]
+    assert tree.names == wanted.arrays["names"].tolist() and np.array_equal(tree.linkage, wanted.arrays["linkage"])
+    assert_same(tree.to_frame().replace({"": None}), exported(study, "hierarchy"))
+    groups = [set(), set(), set()]
+    for name, cluster in zip(tree.names, fcluster(tree.linkage, GROUPS, "maxclust").tolist()):
+        groups[cluster - 1].add(int(name.removeprefix("object ")) % GROUPS)
+    assert sorted(map(sorted, groups)) == [[0], [1], [2]]
+    assert states(repr(tree), f"12 … {tree.method}")
+    ticks = [text.get_text() for text in tree.plot(Figure().subplots()).get_yticklabels()]
+    assert sorted(ticks) == sorted(tree.names)
+    assert not np.array_equal(study.hierarchy("k1").linkage, tree.linkage)
+    with pytest.raises(ValueError, match="'k9'"):
+        study.hierarchy("k9")
+
+
 def test_workers_have_their_names_and_the_guesser_the_least_weight(study):
     study.fit("embedding")
     found = study.workers().set_index("worker")
@@ -116,7 +135,7 @@ def test_the_map_is_drawn_and_told(study):
         [np.asarray(each.get_offsets()) for each in axes.collections if len(each.get_offsets()) > 1]
     )
     assert {tuple(row) for row in np.round(shown.points, 9)} <= {tuple(row) for row in np.round(points, 9)}
-    figure = matplotlib.figure.Figure()
+    figure = Figure()
     mine = figure.subplots()
     assert study.map(1).plot(mine) is mine
     values = np.arange(12.0)

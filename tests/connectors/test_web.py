@@ -94,6 +94,18 @@ def test_a_body_that_drips_is_too_slow(monkeypatch):
             each.copy()
 
 
+@pytest.mark.parametrize("code, refused", [(405, False), (501, False), (404, True), (500, True)])
+def test_only_a_server_that_knows_no_HEAD_is_asked_for_the_file_at_once(code, refused):
+    """Whatever figures its address has."""
+    answer = b"HTTP/1.1 %d X\r\nContent-Length: 0\r\nConnection: close\r\n\r\n" % code
+    with server(lambda connection, head, ended: connection.sendall(answer)) as address:
+        if refused:
+            with pytest.raises(StoreFailed, match=f"answers {code}"):
+                objects_at("http", f"{address}/405/501.jsonl")
+        else:
+            assert objects_at("http", f"{address}/405/501.jsonl")[0].size == 0
+
+
 @pytest.mark.parametrize("length", [b"", b"Content-Length: 99000000000\r\n"])
 def test_an_endless_body_fills_no_disk(length, monkeypatch):
     usage = namedtuple("usage", "free")

@@ -211,7 +211,7 @@ def test_a_dendrogram_has_every_leaf_and_every_merge():
     from scipy.cluster.hierarchy import linkage
 
     merges = linkage(np.random.default_rng(5).normal(size=(9, 2)), "average")
-    drawing = draw(merges, [f"n{i}" for i in range(9)], np.zeros(9, int))
+    drawing = draw(merges, [f"n{i}" for i in range(9)])
     assert sorted(text for _, text in drawing.y.ticks) == sorted(f"n{i}" for i in range(9))
     (segments,) = drawing.marks
     along = segments.ends[segments.ends[:, 0] == segments.ends[:, 2]]

@@ -108,6 +108,7 @@ def test_lines_that_are_lost_are_counted(tmp_path):
 def test_a_terminal_that_is_closed_stops_a_run_with_its_snapshot(tmp_path):
     pid, terminal = pty.fork()
     if pid == 0:
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)  # ignored where the suite is run by `nohup` or a service
         os.execve(
             sys.executable, [sys.executable, "-m", "stream_engine", *map(str, command(tmp_path, "run", 0))], ENVIRONMENT
         )
