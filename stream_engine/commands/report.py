@@ -6,7 +6,6 @@ import tempfile
 from collections.abc import Callable
 from contextlib import ExitStack
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -70,7 +69,7 @@ def command(
     verbose: bool,
     **given: Any,
 ) -> None:
-    """Write a self-contained HTML report of a state, or of SOURCE..., which it first reads as `run` does.
+    """Write a self-contained HTML report of a state, or of SOURCE..., which it first reads as `run --guard off` does.
 
     Of SOURCE..., the page is written when the map is there, and again after longer refits. Ctrl-C ends it with what is
     there.
@@ -121,13 +120,15 @@ def report(
     objects: str | None,
     commands: Commands,
     style: FigureStyle = ONE_COLUMN,
+    running: tuple[str, ...] = (),
 ) -> str:
-    """Write the page of a state; says in lines where it is."""
-    from stream_engine.report.writing import write  # it loads scipy and the templates, which --help does without
+    """Write the page of a state; says in lines where it is. `running`: refits that will change it."""
+    from stream_engine.report import writing  # it loads scipy and the templates, which --help does without
 
     store = Store(state)
-    written = write(
-        store.published(snapshot),
+    published = store.published(snapshot)
+    written = writing.write(
+        writing.with_quick_map(published) if running else published,
         Path(out),
         store.noted("progressive"),
         Path(figures) if figures else None,
@@ -135,6 +136,7 @@ def report(
         Path(objects) if objects else None,
         commands,
         style,
+        running,
     )
     lines = [f"{written.page}  {written.size / 1000:,.0f} kB; open it in a browser"]
     if written.figures:
@@ -151,23 +153,23 @@ def _so_far(
     commands: Commands,
     running: list[str],
 ) -> None:
-    """Write the page with the refits that have ended, so that nobody waits for the clusters to see the map; before
-    that, load what writes it."""
-    if "embedding" not in Store(state).published().artifacts:
-        for each in ("stream_engine.report.writing", "matplotlib.backends.backend_pdf"):
-            import_module(each)
-        return
-    report(state, out, "latest", None, workers, objects, commands, style)
+    """Write the page with the refits that have ended, and before the embedding has with a quick map, so that nobody
+    waits for the clusters to see one."""
+    written = report(state, out, "latest", None, workers, objects, commands, style, tuple(running))
     structlog.get_logger().info("report written; it is written again when these end", page=out, refits=running)
+    if sys.stderr.isatty() and written:
+        with logs.OUTPUT.around():
+            click.echo(f"{out}  preliminary, renewed when these end: {', '.join(running)}", err=True)
 
 
 def _run(
     folder: Path, given: dict[str, Any], meanwhile: Callable[[list[str]], None] | None, typed: str, verbose: bool
 ) -> None:
-    """Read SOURCE... into a state of its own, with the refits of a default run."""
+    """Read SOURCE... into a state of its own, with the refits of a default run. It keeps no partial order: nothing that
+    the page shows is made of it, and half of what the first report compiles is for it."""
     from stream_engine.service import run
 
     logs.configure(level="info" if verbose else None)
-    settings = settings_of(given, state=str(folder))
+    settings = settings_of(given, state=str(folder), guard=False)
     with logs.Bars() as bars:
         run.run(settings, bars, meanwhile=meanwhile, typed=typed)

@@ -1,14 +1,16 @@
 """A report of a state as files: the page, and where it is wanted the figures beside it."""
 
 import base64
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from connectors.disk import Disk, write_whole
+from stream_engine.refits import CannotRefit, embedding
 from stream_engine.report import CannotWrite, Section, object_files, page
 from stream_engine.report.figure_files import FORMATS, NO_PICTURES, ONE_COLUMN, FigureStyle, encoded
 from stream_engine.report.findings.facts import NOWHERE, Commands
+from stream_engine.report.findings.models import PRELIMINARY
 from stream_engine.report.material import material
 from stream_engine.state.published import Published
 
@@ -33,8 +35,10 @@ def write(
     objects: Path | None = None,
     commands: Commands = NOWHERE,
     style: FigureStyle = ONE_COLUMN,
+    running: Sequence[str] = (),
 ) -> Report:
-    """Write the page to `out`, and its figures as SVG, PDF and PNG into the folder `figures`.
+    """Write the page to `out`, and its figures as SVG, PDF and PNG into the folder `figures`. `running` refits: the
+    page says that it will be written again, and is loaded anew by itself.
 
     Raises `object_files.BadObjects`, `CannotWrite`."""
     read = material(published, progressive, workers, commands)
@@ -42,10 +46,10 @@ def write(
     if objects is not None:
         known = object_files.read(objects, {read.names[i] for i in read.shown.tolist()})
     sections = page.sections(read)
-    formats = FORMATS if figures else ("pdf",) if len(read.names) <= PAPERS else ()
+    formats = FORMATS if figures else ("pdf",) if len(read.names) <= PAPERS and not running else ()
     made = files_of(sections, formats, style, known.pictures)
     papers = _carried(made) if len(read.names) <= PAPERS else {}
-    written = page.html(read, sections, known.pictures, known.texts, papers).encode()
+    written = page.html(read, sections, known.pictures, known.texts, papers, running).encode()
     _write(out, written)
     beside = [] if figures is None else _write_into(figures, made)
     notes = []
@@ -56,6 +60,23 @@ def write(
             f"{known.too_many:,} pictures were excluded: a page holds {object_files.BUDGET // 10**6} MB of them"
         )
     return Report(out, len(written), beside, tuple(notes))
+
+
+QUICK = 1_000_000  # comparisons, above which a map takes more than a moment
+
+
+def with_quick_map(published: Published) -> Published:
+    """With an embedding in two dimensions, untested and marked as preliminary, where there is none yet; that takes a
+    second for a survey. Unchanged where there are too many answers for that, or too few for a map."""
+    if embedding.KIND in published.artifacts or published.snapshot.counters["comparisons"] > QUICK:
+        return published
+    params = embedding.Params(dimensions=2, kernel="t-ste", ridge=1.0, lapse="none", participants="alike")
+    try:
+        made = embedding.refit(published.snapshot, params, 0, evaluate=False)
+    except CannotRefit:
+        return published
+    made = made._replace(report={**made.report, PRELIMINARY: True})
+    return published._replace(artifacts={**published.artifacts, embedding.KIND: made})
 
 
 def write_body(

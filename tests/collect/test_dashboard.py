@@ -118,6 +118,10 @@ def test_three_participants_and_an_owner_with_a_kill_in_the_middle(collecting, p
     }
     assert owner.page.title() == "Shapes"
     until(lambda: owner.page.locator("#map-svg, #quality").count() > 0, COMPILING, "the report")
+    assert (
+        owner.page.locator("#study .tile:visible").count() == 4
+        and owner.page.locator("main .tile:visible").count() == 2
+    )
     phone = watched(allowed=f"{study.base}/", **PHONE)
     phone.page.goto(f"{study.base}/owner?token={study.token}")
     until(lambda: participants(phone.page).keys() == set("abc"), 60, "participants on a phone")

@@ -81,7 +81,6 @@ def test_the_same_sentence_everywhere(good):
     sections = page.sections(of)
     for text in (
         sections["clusters"].says,
-        sections["methods"].notes[0],
         findings(Facts(published))["clusters"][0].text,
     ):
         assert said in text

@@ -169,7 +169,7 @@ def test_excluding_is_said_to_change_what_both_fits_tell(now, then):
     made = Artifact("embedding", snapshot.digest, 0, {}, 0, {}, report)
     (found,) = excluded(Facts(Published(snapshot, {"embedding": made}, excluded=("w",)), Commands("S")))
     assert "correlate by 0.50" in found.text
-    assert ("80.0 % of held-out answers correctly, 70.0 % before" in found.text) == (None not in (now, then))
+    assert ("80.0 % of held-out comparisons correctly, 70.0 % before" in found.text) == (None not in (now, then))
     assert found.text.count("held-out") == (None not in (now, then))
 
 

@@ -54,7 +54,7 @@ def test_hover_tells_the_name_and_a_click_more(opened):
     assert page.inner_text("#tip") in names(30)
     use.click(force=True)
     name = page.inner_text("#about-name")
-    assert name in names(30) and "answers" in page.inner_text("#about dl")
+    assert name in names(30) and "comparisons" in page.inner_text("#about dl")
     page.keyboard.press("Escape")
     assert page.locator("#about").is_hidden()
 
@@ -75,7 +75,7 @@ def test_search_finds_dims_and_opens(opened):
 
 def test_tables_sort_both_ways(opened):
     page = opened.page
-    head = page.locator("#table-objects th", has_text="answers")
+    head = page.locator("#table-objects th", has_text="comparisons")
     column = head.evaluate("h => h.cellIndex")
     head.locator("button").press("Enter")
     values = page.locator("#table-objects tbody tr").evaluate_all(

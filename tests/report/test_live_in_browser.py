@@ -89,7 +89,7 @@ def test_what_is_wrong_is_said_and_series_move(tmp_path, watched):
         metrics.lag.set("a", 90_000)
         metrics.events.labels("triplet").inc(300)
         metrics.rejected.labels("not_distinct").inc(100)
-        metrics.progressive_accuracy.labels("online", "all", "rolling").set(0.75)
+        metrics.progressive_accuracy.labels("online", "all", "current").set(0.75)
         run.failed, run.why = {"classify": "no object has a label"}, "source not reachable: kafka"
         for wanted in (
             "kafka",
@@ -102,7 +102,7 @@ def test_what_is_wrong_is_said_and_series_move(tmp_path, watched):
         until(lambda: said.inner_text("#live-unread") == "unknown", 60)
         assert said.get_attribute("#live-said", "data-state") == "blocked"
         metrics.lag.set("a", 90_000)
-        metrics.progressive_accuracy.labels("online", "all", "rolling").set(0.65)
+        metrics.progressive_accuracy.labels("online", "all", "current").set(0.65)
         metrics.drifts.labels("loss").inc()
         until(lambda: states(said.inner_text("#live-accuracy-says"), "65.0 % … 75.0 %"), 60)
         until(lambda: said.locator("#live-accuracy-svg .alarm").count() == 1, 60)
@@ -129,9 +129,14 @@ def test_an_object_is_seen_with_its_picture_and_text(tmp_path, watched):
     made = state(tmp_path / "study", answers(12, 600), "--no-refits")
     with served(made, objects=str(shown / "objects.csv")) as run:
         run.published = Store(made).published()
-        page = watched(allowed=f"http://{run.address}/")
+        page, held = watched(allowed=f"http://{run.address}/"), []
+        page.page.route("**/object", lambda route: held.append(route))  # the list comes late
         page.page.goto(f"http://{run.address}/")
         page.page.wait_for_selector("#table-objects", timeout=600_000)
+        until(lambda: held, 60, "the list of pictures to be asked for")
+        page.page.wait_for_timeout(2500)  # two messages of the engine
+        assert page.page.locator("#tiles .tile").count() == 4 and barriers(page.page) == []
+        held[0].continue_()
         for name, text, picture in (
             ("object 7", "text of 0", True),
             ("a & b", "text of 1", True),

@@ -52,11 +52,11 @@ def test_of_a_few_answers_no_accuracy_is_told(tested, said, tmp_path):
     """The best of those that were tested often enough."""
     metrics = Metrics()
     for name, accuracy in (("adds3", 1.0), ("online", 0.9)):
-        metrics.progressive_accuracy.labels(name, "all", "rolling").set(accuracy)
-    figures = {"predictors": {name: {"all": {"rolling": {"tested": tested}}} for name in ("adds3", "online")}}
+        metrics.progressive_accuracy.labels(name, "all", "current").set(accuracy)
+    figures = {"predictors": {name: {"all": {"current": {"tested": tested}}} for name in ("adds3", "online")}}
     live = LiveFigures(HttpContext(tmp_path, metrics, lambda: None, progressive=lambda: figures))
     assert live.now()["accuracy"] == said
-    figures["predictors"]["online"]["all"]["rolling"]["tested"] = 50
+    figures["predictors"]["online"]["all"]["current"]["tested"] = 50
     assert live.now()["accuracy"] == (said or 0.9)
 
 
@@ -68,7 +68,7 @@ def test_what_moves_is_what_the_metrics_say(tmp_path):
         run.metrics.lag.set("a", 5)
         run.metrics.lag.set("b", 7)
         run.metrics.refit_told("sdp_clustering", {"done": 3, "total": 4, "gap": 0.5})
-        run.metrics.progressive_accuracy.labels("online", "all", "rolling").set(0.75)
+        run.metrics.progressive_accuracy.labels("online", "all", "current").set(0.75)
         run.running, run.why = ("sdp_clustering",), "source not reachable: x"
         run.failed = {"embedding": "embedding: no room\nand more"}
         (said,) = messages(run.http, 1)
