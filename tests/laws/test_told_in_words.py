@@ -317,11 +317,11 @@ def often(share: float, answers: int) -> float | None:
 
 
 READ = {
-    "events read": lambda w: len(w.events), "rejected events": lambda w: w.wrong, "filtered events": lambda w: 0,
-    "events without a comparison": lambda w: 0, "comparisons": lambda w: len(w.said),
+    "answers read": lambda w: len(w.events), "rejected": lambda w: w.wrong, "filtered": lambda w: 0,
+    "answers without a comparison": lambda w: 0, "comparisons": lambda w: len(w.said),
     "comparisons of three objects": lambda w: len(w.triplets), "comparisons of four objects": lambda w: len(w.four),
-    "distinct questions": lambda w: len(w.questions()),
-    "distinct answers to them": lambda w: sum(n > 0 for n in w.votes[""].values()),
+    "distinct questions (anchor and two objects)": lambda w: len(w.questions()),
+    "distinct outcomes of these": lambda w: sum(n > 0 for n in w.votes[""].values()),
     "objects": lambda w: len(w.names), "objects with a label": lambda w: len(w.labels()),
 }  # fmt: skip
 SHOWN = {
