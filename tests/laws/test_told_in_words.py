@@ -405,6 +405,7 @@ def test_every_table_is_as_it_is_defined(world):
         for head, values in columns.items():
             for row, found in zip(rows or zip(range(len(values))), values, strict=True):
                 found = bool(found) if head == "flagged because" else found
+                assert head in SHOWN[name], (name, head)
                 wanted = SHOWN[name][head](world, *row)
                 assert same(found, wanted), (name, head, row, found, wanted)
     assert {*tables["objects"]["object"]} == {*world.names} and np.diff(tables["objects"]["comparisons"]).min() >= 0
