@@ -25,6 +25,7 @@ from stream_engine.report.figure_files import ONE_COLUMN, BadStyle, FigureStyle,
 from stream_engine.report.findings.facts import Commands
 from stream_engine.report.object_files import BadObjects
 from stream_engine.service import logs
+from stream_engine.state.published import Published
 from stream_engine.state.store import Store
 
 
@@ -128,7 +129,7 @@ def report(
     store = Store(state)
     published = store.published(snapshot)
     written = writing.write(
-        writing.with_quick_map(published) if running else published,
+        _with_quick_map(published) if running else published,
         Path(out),
         store.noted("progressive"),
         Path(figures) if figures else None,
@@ -142,6 +143,26 @@ def report(
     if written.figures:
         lines.append(f"{figures}  {len(written.figures)} figures")
     return "\n".join([*lines, *written.notes])
+
+
+QUICK = 1_000_000  # comparisons, above which a map takes more than a moment
+
+
+def _with_quick_map(published: Published) -> Published:
+    """With an embedding in two dimensions, untested and marked as preliminary, where there is none yet; that takes a
+    second for a survey. Unchanged where there are too many answers for that, or too few for a map."""
+    from stream_engine.refits import CannotRefit, embedding
+    from stream_engine.report.findings.models import PRELIMINARY
+
+    if embedding.KIND in published.artifacts or published.snapshot.counters["comparisons"] > QUICK:
+        return published
+    params = embedding.Params(dimensions=2, kernel="t-ste", ridge=1.0, lapse="none", participants="alike")
+    try:
+        made = embedding.refit(published.snapshot, params, 0, evaluate=False)
+    except CannotRefit:
+        return published
+    made = made._replace(report={**made.report, PRELIMINARY: True})
+    return published._replace(artifacts={**published.artifacts, embedding.KIND: made})
 
 
 def _so_far(
@@ -159,7 +180,10 @@ def _so_far(
     structlog.get_logger().info("report written; it is written again when these end", page=out, refits=running)
     if sys.stderr.isatty() and written:
         with logs.OUTPUT.around():
-            click.echo(f"{out}  preliminary, renewed when these end: {', '.join(running)}", err=True)
+            click.echo(
+                f"{out}  preliminary; open it in a browser, it renews itself when these end: {', '.join(running)}",
+                err=True,
+            )
 
 
 def _run(

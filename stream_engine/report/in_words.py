@@ -193,7 +193,8 @@ def contradictions(material: Material) -> Section:
     tables = []
     if summary["contradicting_pairs"]:
         tables.append(_both_ways(material))
-    if guard := summary["guard"]:
+    guard = {verdict: n for verdict, n in summary["guard"].items() if material.snapshot.settings["guard"]}
+    if guard:
         tables.append(Table("guard", {"verdict": list(guard), "comparisons": list(guard.values())}, folded=True))
     return Section(CONFLICTS + (" and the partial order" if guard else ""), says, (), tuple(tables))
 

@@ -6,11 +6,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from connectors.disk import Disk, write_whole
-from stream_engine.refits import CannotRefit, embedding
 from stream_engine.report import CannotWrite, Section, object_files, page
 from stream_engine.report.figure_files import FORMATS, NO_PICTURES, ONE_COLUMN, FigureStyle, encoded
 from stream_engine.report.findings.facts import NOWHERE, Commands
-from stream_engine.report.findings.models import PRELIMINARY
 from stream_engine.report.material import material
 from stream_engine.state.published import Published
 
@@ -60,23 +58,6 @@ def write(
             f"{known.too_many:,} pictures were excluded: a page holds {object_files.BUDGET // 10**6} MB of them"
         )
     return Report(out, len(written), beside, tuple(notes))
-
-
-QUICK = 1_000_000  # comparisons, above which a map takes more than a moment
-
-
-def with_quick_map(published: Published) -> Published:
-    """With an embedding in two dimensions, untested and marked as preliminary, where there is none yet; that takes a
-    second for a survey. Unchanged where there are too many answers for that, or too few for a map."""
-    if embedding.KIND in published.artifacts or published.snapshot.counters["comparisons"] > QUICK:
-        return published
-    params = embedding.Params(dimensions=2, kernel="t-ste", ridge=1.0, lapse="none", participants="alike")
-    try:
-        made = embedding.refit(published.snapshot, params, 0, evaluate=False)
-    except CannotRefit:
-        return published
-    made = made._replace(report={**made.report, PRELIMINARY: True})
-    return published._replace(artifacts={**published.artifacts, embedding.KIND: made})
 
 
 def write_body(
