@@ -175,7 +175,9 @@ def test_of_many_answers_the_counts_are_tested_by_participant(made, monkeypatch)
     whole = made.snapshot()
     kept = {key: each for key, each in whole.arrays.items() if not key.startswith("judgements/")}
     one, other = (tested.answers_of(each, 0) for each in (whole, whole._replace(arrays=kept)))
-    assert one.by == "judgements" and other.times.sum() == one.times.sum() == 2000 and not other.complete
+    assert one.by == "judgements"
+    assert other.times.sum() == one.times.sum() == 2000
+    assert not other.complete
     by = [np.bincount(found.worker[found.unit], found.times).tolist() for found in (one, other)]
     assert by[0] == by[1]
     nobody = {key: each for key, each in kept.items() if not key.startswith("worker_votes/")}

@@ -98,7 +98,10 @@ def they_lie_apart(found, x, y, widths, wide):
     left = np.array([each.x - {1: 0.0, -1: 1.0, 0: 0.5}[each.side] * widths[each.number] for each in found])
     right = left + widths[[each.number for each in found]]
     middle = np.array([each.y for each in found])
-    assert (left >= 0).all() and (right <= wide).all() and (middle >= 6).all() and (middle <= wide - 6).all()
+    assert (left >= 0).all()
+    assert (right <= wide).all()
+    assert (middle >= 6).all()
+    assert (middle <= wide - 6).all()
     on = (left[:, None] < right) & (left < right[:, None]) & (np.abs(middle[:, None] - middle) < 12.0)
     assert on.sum() == len(found), "each lies on itself alone"
     over = (left[:, None] < x + 4) & (x - 4 < right[:, None]) & (np.abs(middle[:, None] - y) < 10.0)

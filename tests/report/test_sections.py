@@ -39,7 +39,9 @@ def test_a_study_has_every_section_and_its_own_numbers(study):
     assert f"{study.artifacts['embedding'].report['held_out_comparisons']:,} held-out" in made["models"].says
     people = made["workers"].tables[0].columns
     flagged = [name for name, reason in zip(people["worker"], people["flagged because"]) if reason]
-    assert flagged == ["w9"] and people["worker"][0] == "w9" and "w9" in made["workers"].says
+    assert flagged == ["w9"]
+    assert people["worker"][0] == "w9"
+    assert "w9" in made["workers"].says
     assert states(made["quality"].notes[0], "1 … 10 ") and "w9" not in made["quality"].notes[0]
     assert "report --state DIR --workers" in sections(study)["agreement"].notes[-1]
     rows = made["objects"].tables[0].columns
@@ -61,8 +63,12 @@ def test_the_methods_are_those_that_were_used_and_the_text_for_a_paper_has_the_f
         columns = section.tables[0].columns
         how[by] = columns["method"][columns["refit"].index("sdp_clustering")]
         groups = columns["method"][columns["refit"].index("clusters")]
-    assert "semidefinite" not in groups and "Ward" in groups and "continua" in groups
-    assert "semidefinite" in how["spur"] and "SPUR" in how["spur"] and "SPUR" not in how["given"]
+    assert "semidefinite" not in groups
+    assert "Ward" in groups
+    assert "continua" in groups
+    assert "semidefinite" in how["spur"]
+    assert "SPUR" in how["spur"]
+    assert "SPUR" not in how["given"]
     found = material(study).findings
     figures = found["accuracy"][0].figures
     low, high = (figures["accuracy"] + sign * 1.96 * figures["standard_error"] for sign in (-1, 1))
@@ -82,7 +88,9 @@ def test_the_first_screen_states_the_findings(study):
     )
     clusters = shown["Clusters"]
     answer = of.facts.cluster_answer
-    assert clusters.value and len(clusters.value) < 40 and clusters.note
+    assert clusters.value
+    assert len(clusters.value) < 40
+    assert clusters.note
     for place in (
         of.findings["clusters"][0].text,
         page.sections(of)["clusters"].says,
@@ -118,7 +126,9 @@ def test_who_sees_it_differently_is_told_without_names_unless_they_are_asked_for
     assert not re.search(r"\bw\d\b", str(made))
     named = sections(differing, workers=True)["differences"].tables
     people, who = named[-1].columns, named[0].columns
-    assert who["participant"] == ["w3"] and who["from"][0] == pytest.approx(0.0608) and "o2" in who["objects"][0]
+    assert who["participant"] == ["w3"]
+    assert who["from"][0] == pytest.approx(0.0608)
+    assert "o2" in who["objects"][0]
     assert people["participant"] == [f"w{each}" for each in range(9)] and people["group"] == [1] * 5 + [2] * 4
     np.testing.assert_allclose(people["slope"], weights[:9].mean(axis=1))
 
