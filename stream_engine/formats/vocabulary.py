@@ -48,6 +48,7 @@ OTHER = _words(
     "comment comments reason why remark sicherheit kommentar zeit reaktionszeit temps tiempo date trial attempt order "
     "rank ranks position count"
 )
+ROUNDS = _words("round block session wave batch trial repetition durchgang runde runda bloc manche ronda bloque blocco")
 SWAP = _words("swap swapped flip flipped reverse reversed mirrored inverted switched vertauscht getauscht invertido")
 VOTES = _words("vote votes count counts n num stimmen votos")
 SHARE = _words("share judge fraction proportion prop p prob preference percent anteil")
