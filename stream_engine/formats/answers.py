@@ -77,6 +77,7 @@ def families(columns: Sequence[Column]) -> Iterator[tuple[list[Column], Places]]
         taken: set[str] = set()
         for order in (*PLACES, *NUMBERED):
             found = [[word for word in words if word in each] for each in order]
+            found = [[word for word in each if len(each) == 1 or word not in CENTRAL] for each in found]
             own = [each[0] for each in found if len(each) == 1]
             if len(own) == len(order) and not (taken.issuperset(own) and not ENDS.intersection(own)):
                 taken.update(own)
