@@ -75,7 +75,9 @@ def command(
     if memory_gb is not None:
         limit_memory(memory_gb)
     settings = configuration.load(config, {"refits.seed": seed})
-    given = assigned(assignments, configuration.params_of(settings, kind) | json.loads(params))
+    own = settings.refits.params.get(kind, {}) | json.loads(params)
+    form = {name: value for name, value in assigned(assignments).items() if name == "form"}  # which may take no kernels
+    given = assigned(assignments, configuration.params_of(settings, kind, own | form))
     if objects is not None:
         given["objects"] = names_in(objects)
     apply_exclusion(Store(state), exclude, include)

@@ -76,8 +76,8 @@ def read(facts: Facts) -> Iterator[Finding]:
         yield Finding("read", "No data yet: this page fills as answers arrive.", {"events": 0})
         return
     named = {KINDS.get(kind, kind): n for kind, n in summary["kinds"].items()}
-    kinds = [some(n, kind) for kind, n in named.items()] if len(named) > 1 else [f"{kind}s" for kind in named]
-    what, left = f"{some(events, 'event')} ({listed(kinds)})", some(summary["comparisons"], "comparison")
+    kinds = [f"{count(n)} {kind}" for kind, n in named.items()] if len(named) > 1 else list(named)
+    what, left = f"{some(events, 'answer')} ({listed(kinds)})", some(summary["comparisons"], "comparison")
     text = f"{what} about {some(summary['objects'], 'object')} gave {left}"
     if summary.get("forgotten"):
         text = f"{what} were read and some deleted since; {left} of {some(summary['objects'], 'object')} remain"
@@ -148,7 +148,7 @@ def _changes(report: Mapping[str, Any]) -> Iterator[str]:
         return
     now, then = figure(report, "accuracy"), figure(before, "accuracy")
     if now is not None and then is not None:
-        yield f"the embedding predicts {percent(now)} of held-out answers correctly, {percent(then)} before"
+        yield f"the embedding predicts {percent(now)} of held-out comparisons correctly, {percent(then)} before"
     if (r := figure(before, "distance_correlation")) is not None:
         yield f"distances on the two maps correlate by {r:.2f}"
     if "grade" in before:

@@ -267,12 +267,14 @@ def _check_address(name: str, address: str | None) -> None:
 # ---- parameters of refits, checked against the refit's own `Params`
 
 
-def params_of(settings: Settings, kind: str) -> dict[str, Any]:
-    """What the settings say of a refit, as plain values: its own table, and [kernels] where it takes auxiliary kernels
-    and names neither kernels nor features of its own, or [features] where it is about feature sets."""
-    given = dict(settings.refits.params.get(kind, {}))
+def params_of(settings: Settings, kind: str, own: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """What the settings say of a refit, as plain values: its `own` table, by default that of the settings, and
+    [kernels] where it takes auxiliary kernels and names neither kernels nor features of its own nor a form without
+    them, or [features] where it is about feature sets."""
+    given = dict(settings.refits.params.get(kind, {}) if own is None else own)
     fields = {f.encode_name for f in msgspec.structs.fields(refit_module(kind).Params)}
-    if settings.kernels and "kernels" in fields and not {"kernels", "features"} & given.keys():
+    takes = "kernels" in fields and given.get("form") != "order"
+    if settings.kernels and takes and not {"kernels", "features"} & given.keys():
         given["kernels"] = msgspec.to_builtins(settings.kernels)
     if settings.features and kind == FEATURES and "features" not in given:
         given["features"] = msgspec.to_builtins(settings.features)
