@@ -41,6 +41,7 @@ from stream_engine.formats.vocabulary import (
 
 FEW = 12  # different values of a column of codes
 SHARED = 0.5  # of the values of a column, that are objects
+RATINGS = frozenset(("rating", "similarity", "dissimilarity", "score", "slider", "distance", "urteil", "bewertung"))
 LONG = 25  # characters, of comments and questions
 _Row = tuple[list[str], list[str], list[str], list[str]]  # anchor, offered, nearer or chosen, the others
 
@@ -412,9 +413,7 @@ def is_rating(column: Column) -> bool:
     if OTHER - ANSWER - {"rating"} & set(column.words):
         return False
     numbers = {number_of(text, text=True) for text in column.distinct}
-    called = {"rating", "similarity", "dissimilarity", "score", "slider", "distance", "urteil", "bewertung"} & set(
-        column.words
-    )
+    called = RATINGS & set(column.words)
     return (
         None not in numbers
         and (len(numbers) > 3 or bool(called and len(numbers) > 2))
