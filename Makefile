@@ -38,7 +38,6 @@ bench: $(VENV)/installed
 	$(BIN)/python -m tests.benchmarks
 
 docs: $(VENV)/installed
-	$(BIN)/python -m tests.support.figures
 	$(BIN)/python -m deploy.manual > /dev/null
 	$(BIN)/python -m sphinx -q -W --keep-going -c deploy/manual . build/manual
 	@echo "open build/manual/stream_engine/docs/index.html"

@@ -1,7 +1,7 @@
 """Clustering of objects from comparisons, in scikit-learn's conventions: the refit `sdp_clustering`."""
 
 from numbers import Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClusterMixin
@@ -75,7 +75,7 @@ class ComparisonClustering(ClusterMixin, BaseEstimator):
         self,
         n_clusters: int | None = None,
         *,
-        similarity: str = "auto",
+        similarity: Literal["auto", "adds3", "k1", "adds4", "mulk4"] = "auto",
         tol: float = 1e-3,
         max_iterations: int = 2000,
         n_objects: int | None = None,

@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from glob import glob
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 import numpy as np
 
@@ -22,7 +22,30 @@ if TYPE_CHECKING:
     from stream_engine.service.settings import Settings
 
 ARGUMENTS = ("type", "columns", "where", "answers_by", "answer_is")  # that `read` and `predict` have
-LAYOUT = ("delimiter", "encoding", "header", "skip_rows", "format")  # how files of text are laid out
+# the words of options, for editors and type checkers; those of the registries, which tests compare
+EventType = Literal["triplet", "quadruplet", "odd_one_out", "most_central", "pick", "ranking", "label"]
+AnswersBy = Literal["name", "position", "index", "flag"]
+AnswerIs = Literal["nearer", "farther"]
+ParticipantFrom = Literal["file"]
+FileFormat = Literal["json", "csv", "arrow", "avro"]
+Frames = Literal["pandas", "polars", "arrow"]
+OnRefused = Literal["warn", "raise"]
+Strategy = Literal["random", "uncertainty", "information-gain", "landmark", "landmark-k2", "coverage"]
+QuestionType = Literal["pick", "triplet", "odd_one_out"]
+RefitKind = Literal[
+    "spectral",
+    "hierarchy",
+    "reliability",
+    "triplet_boost",
+    "classify",
+    "dimensions",
+    "sdp_clustering",
+    "alignment",
+    "embedding",
+    "clusters",
+    "kernel_learning",
+    "partial_order_embedding",
+]
 
 
 def options_of(
@@ -47,13 +70,24 @@ def options_of(
     )
 
 
+class Layout(TypedDict, total=False):
+    """How files of text are laid out."""
+
+    delimiter: str
+    encoding: str
+    header: bool
+    skip_rows: int
+    format: FileFormat
+
+
 def check_layout(layout: Mapping[str, Any], paths: Sequence[str] | None, *more: str) -> None:
     """Raise `BadFrame` for what says nothing about the layout of files, or where there are no files. `more`: other
     arguments that may be meant."""
-    if unknown := [name for name in layout if name not in LAYOUT]:
+    known = Layout.__annotations__
+    if unknown := [name for name in layout if name not in known]:
         from stream_engine.service.settings.loading import nearest
 
-        raise BadFrame(f"{unknown[0]}: unknown argument{nearest(unknown[0], (*ARGUMENTS, *more, *LAYOUT))}")
+        raise BadFrame(f"{unknown[0]}: unknown argument{nearest(unknown[0], (*ARGUMENTS, *more, *known))}")
     if layout and paths is None:
         raise BadFrame(f"got {', '.join(layout)}, which describe text files; got no file")
 

@@ -4,7 +4,7 @@ import os
 import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 from stream_engine.api.feeding import (
     TOLD,
@@ -26,7 +26,21 @@ from stream_engine.api.frames import (
     library_of,
     missing,
 )
-from stream_engine.api.options import as_known, check_layout, excluded_in_words, options_of, paths_in, settings_of
+from stream_engine.api.options import (
+    AnswerIs,
+    AnswersBy,
+    EventType,
+    Frames,
+    Layout,
+    OnRefused,
+    ParticipantFrom,
+    as_known,
+    check_layout,
+    excluded_in_words,
+    options_of,
+    paths_in,
+    settings_of,
+)
 from stream_engine.api.study import Study
 from stream_engine.counts import DEFAULT_ACCUMULATORS, accumulator
 from stream_engine.data.comparisons import Label
@@ -43,21 +57,21 @@ DROP = "drop_duplicates=True"
 
 def read(
     data: Any,
-    type: str | None = None,
+    type: EventType | None = None,
     columns: Mapping[str, str | Sequence[str]] | None = None,
     where: Mapping[str, Any] | None = None,
     *,
-    answers_by: str = "name",
+    answers_by: AnswersBy = "name",
     codes: Mapping[str, Mapping[str, str]] | None = None,
-    answer_is: str = "nearer",
+    answer_is: AnswerIs = "nearer",
     separator: str | None = None,
-    participant_from: str | None = None,
+    participant_from: ParticipantFrom | None = None,
     drop_duplicates: bool = False,
     labels: Any = None,
-    on_refused: str = "warn",
-    frames: str | None = None,
+    on_refused: OnRefused = "warn",
+    frames: Frames | None = None,
     seed: int = 0,
-    **layout: Any,
+    **layout: Unpack[Layout],
 ) -> Study:
     """Read answers into a study. They are counted exactly as by `stream-engine run`.
 

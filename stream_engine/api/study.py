@@ -3,9 +3,10 @@
 import time
 import warnings
 from collections.abc import Collection, Mapping, Sequence
+from functools import partial
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
@@ -23,11 +24,14 @@ from stream_engine.state.snapshot import Snapshot, encode
 if TYPE_CHECKING:
     from stream_engine.api.dendrogram import Dendrogram
     from stream_engine.api.object_map import Map
+    from stream_engine.api.options import AnswerIs, AnswersBy, EventType, Layout, QuestionType, RefitKind, Strategy
     from stream_engine.report.material import Material
     from stream_engine.report.writing import Report
+    from stream_engine.service.logs import Bars
 
 OF_A_RUN = ("sdp_clustering", "embedding", "clusters")  # what a page of a study shows
 WITH_LABELS = ("triplet_boost", "classify")
+LONG = 2.0  # seconds of a fit, after which a progress bar is shown
 
 
 class Study:
@@ -110,7 +114,7 @@ class Study:
         """
         return () if isinstance(self._read, Learning) else tuple(self._read.artifacts)
 
-    def fit(self, kind: str, **params: Any) -> "Study":
+    def fit(self, kind: "RefitKind", **params: Any) -> "Study":
         """Fit a model with parameters of your own; it replaces an earlier fit of the same kind.
 
         Parameters
@@ -198,7 +202,7 @@ class Study:
         left = set(names) - back if back else set()
         return self._whole.exclude(*left) if left else self._whole
 
-    def details(self, kind: str) -> dict[str, Any]:
+    def details(self, kind: "RefitKind") -> dict[str, Any]:
         """The report of a refit: objective, held-out accuracy, selected parameters. Fits the model if necessary.
 
         Parameters
@@ -399,13 +403,13 @@ class Study:
         questions: Any,
         model: str | None = None,
         *,
-        type: str | None = None,
+        type: "EventType | None" = None,
         participant: str | int | None = None,
         columns: Mapping[str, str | Sequence[str]] | None = None,
         where: Mapping[str, Any] | None = None,
-        answers_by: str = "name",
-        answer_is: str = "nearer",
-        **layout: Any,
+        answers_by: "AnswersBy" = "name",
+        answer_is: "AnswerIs" = "nearer",
+        **layout: "Unpack[Layout]",
     ) -> Any:
         """Predict answers to questions.
 
@@ -500,9 +504,9 @@ class Study:
     def ask(
         self,
         n: int = 100,
-        strategy: str = asking.DEFAULT,
+        strategy: "Strategy" = "coverage",
         *,
-        type: str = "pick",
+        type: "QuestionType" = "pick",
         objects: Collection[str] = (),
         random_share: float = asking.RANDOM_SHARE,
     ) -> Any:
@@ -512,8 +516,8 @@ class Study:
         ----------
         n : int
             Number of questions.
-        strategy : str
-            An asking strategy, see `stream_engine.asking.STRATEGIES`. Fits the embedding if the strategy uses it.
+        strategy : {'coverage', 'random', 'uncertainty', 'information-gain', 'landmark', 'landmark-k2'}
+            An asking strategy. Fits the embedding if the strategy uses it.
         type : {'pick', 'triplet', 'odd_one_out'}
             Type of the events.
         objects : collection of str
@@ -644,7 +648,7 @@ class Study:
     def _artifact(self, kind: str) -> Artifact:
         """The refit with its defaults, or as `fit` made it."""
         if kind not in self.published.artifacts:
-            self.fit(kind)
+            self._keep(kind, *self._made(kind, {}))
         return self.published.artifacts[kind]
 
     def _other(self, kind: str, **params: Any) -> Artifact:
@@ -657,13 +661,15 @@ class Study:
     def _made(self, kind: str, params: Mapping[str, Any]) -> tuple[Artifact, float]:
         from threadpoolctl import threadpool_limits
 
+        from stream_engine.service.logs import Bars
         from stream_engine.service.settings.loading import refit_params
 
         _check_kind("fit", kind)
         checked, began = refit_params(kind, params), time.process_time()
         more = {"needed": self._artifact(NEEDED[kind])} if kind in NEEDED else {}
-        with threadpool_limits(1):
-            artifact = refit_module(kind).refit(self.snapshot, checked, self.seed, **more)
+        with threadpool_limits(1), Bars(delay=LONG) as bars:
+            progress = partial(_show, bars, kind)
+            artifact = refit_module(kind).refit(self.snapshot, checked, self.seed, progress=progress, **more)
         if self._whole is not None:
             before = self._whole.published.artifacts.get(kind)
             artifact = noted(artifact, self.published.excluded, before)
@@ -708,6 +714,10 @@ class Study:
         }
         cells = "".join(f"<tr><th>{head}</th><td>{escape(text)}</td></tr>" for head, text in rows.items() if text)
         return f"<table><caption>Study</caption>{cells}</table>"
+
+
+def _show(bars: "Bars", kind: str, done: int, total: int, **figures: Any) -> None:
+    bars.show(kind, done, total, figures)
 
 
 def _check_kind(what: str, kind: str) -> None:

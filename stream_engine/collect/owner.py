@@ -113,7 +113,7 @@ class Owner:
         ended = [people.ended(each) for each in everybody]
         said = {
             "study": self._access.study,
-            "title": people.study.texts.title or f"Study {self._access.study}",
+            "title": people.study.texts.title or self._state.resolve().name,
             "objects": len(self._stimuli.names),
             "skipped": self._stimuli.passed_over,
             "people": len(everybody),

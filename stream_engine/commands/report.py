@@ -6,7 +6,6 @@ import tempfile
 from collections.abc import Callable
 from contextlib import ExitStack
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +25,7 @@ from stream_engine.report.figure_files import ONE_COLUMN, BadStyle, FigureStyle,
 from stream_engine.report.findings.facts import Commands
 from stream_engine.report.object_files import BadObjects
 from stream_engine.service import logs
+from stream_engine.state.published import Published
 from stream_engine.state.store import Store
 
 
@@ -70,7 +70,7 @@ def command(
     verbose: bool,
     **given: Any,
 ) -> None:
-    """Write a self-contained HTML report of a state, or of SOURCE..., which it first reads as `run` does.
+    """Write a self-contained HTML report of a state, or of SOURCE..., which it first reads as `run --guard off` does.
 
     Of SOURCE..., the page is written when the map is there, and again after longer refits. Ctrl-C ends it with what is
     there.
@@ -121,13 +121,15 @@ def report(
     objects: str | None,
     commands: Commands,
     style: FigureStyle = ONE_COLUMN,
+    running: tuple[str, ...] = (),
 ) -> str:
-    """Write the page of a state; says in lines where it is."""
-    from stream_engine.report.writing import write  # it loads scipy and the templates, which --help does without
+    """Write the page of a state; says in lines where it is. `running`: refits that will change it."""
+    from stream_engine.report import writing  # it loads scipy and the templates, which --help does without
 
     store = Store(state)
-    written = write(
-        store.published(snapshot),
+    published = store.published(snapshot)
+    written = writing.write(
+        _with_quick_map(published) if running else published,
         Path(out),
         store.noted("progressive"),
         Path(figures) if figures else None,
@@ -135,11 +137,32 @@ def report(
         Path(objects) if objects else None,
         commands,
         style,
+        running,
     )
     lines = [f"{written.page}  {written.size / 1000:,.0f} kB; open it in a browser"]
     if written.figures:
         lines.append(f"{figures}  {len(written.figures)} figures")
     return "\n".join([*lines, *written.notes])
+
+
+QUICK = 1_000_000  # comparisons, above which a map takes more than a moment
+
+
+def _with_quick_map(published: Published) -> Published:
+    """With an embedding in two dimensions, untested and marked as preliminary, where there is none yet; that takes a
+    second for a survey. Unchanged where there are too many answers for that, or too few for a map."""
+    from stream_engine.refits import CannotRefit, embedding
+    from stream_engine.report.findings.models import PRELIMINARY
+
+    if embedding.KIND in published.artifacts or published.snapshot.counters["comparisons"] > QUICK:
+        return published
+    params = embedding.Params(dimensions=2, kernel="t-ste", ridge=1.0, lapse="none", participants="alike")
+    try:
+        made = embedding.refit(published.snapshot, params, 0, evaluate=False)
+    except CannotRefit:
+        return published
+    made = made._replace(report={**made.report, PRELIMINARY: True})
+    return published._replace(artifacts={**published.artifacts, embedding.KIND: made})
 
 
 def _so_far(
@@ -151,23 +174,29 @@ def _so_far(
     commands: Commands,
     running: list[str],
 ) -> None:
-    """Write the page with the refits that have ended, so that nobody waits for the clusters to see the map; before
-    that, load what writes it."""
-    if "embedding" not in Store(state).published().artifacts:
-        for each in ("stream_engine.report.writing", "matplotlib.backends.backend_pdf"):
-            import_module(each)
-        return
-    report(state, out, "latest", None, workers, objects, commands, style)
+    """Write the page with the refits that have ended, and before the embedding has with a quick map, so that nobody
+    waits for the clusters to see one."""
+    written = report(state, out, "latest", None, workers, objects, commands, style, tuple(running))
     structlog.get_logger().info("report written; it is written again when these end", page=out, refits=running)
+    if sys.stderr.isatty() and written:
+        with logs.OUTPUT.around():
+            click.echo(
+                f"{out}  preliminary; open it in a browser, it renews itself when these end: {', '.join(running)}",
+                err=True,
+            )
 
 
 def _run(
     folder: Path, given: dict[str, Any], meanwhile: Callable[[list[str]], None] | None, typed: str, verbose: bool
 ) -> None:
-    """Read SOURCE... into a state of its own, with the refits of a default run."""
+    """Read SOURCE... into a state of its own, with the refits of a default run. It keeps no partial order: nothing that
+    the page shows is made of it, and half of what the first report compiles is for it."""
     from stream_engine.service import run
 
     logs.configure(level="info" if verbose else None)
-    settings = settings_of(given, state=str(folder))
+    settings = settings_of(given, state=str(folder), guard=False)
+    said: list[str] = []
     with logs.Bars() as bars:
-        run.run(settings, bars, meanwhile=meanwhile, typed=typed)
+        run.run(settings, bars, say=said.append, meanwhile=meanwhile, typed=typed)
+    for each in said:  # how the first answers were read, warnings, and what was counted
+        click.echo(each.partition("; next: ")[0] if each is said[-1] else each, err=True)

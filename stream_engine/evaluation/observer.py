@@ -75,15 +75,18 @@ def figures(sums: np.ndarray) -> dict[str, Any]:
 
 
 class Scores:
-    """The sums of one predictor: all of them, and those of the last WINDOW comparisons."""
+    """The sums of one predictor: all of them, those of the last WINDOW comparisons, and of these the ones that the
+    present predictor was tested on, which those of earlier snapshots were not."""
 
     def __init__(self) -> None:
         self.total = np.zeros(_SHAPE)
+        self._current = np.zeros(_SHAPE)
         self._parts: deque[np.ndarray] = deque()
 
     def add(self, sums: np.ndarray) -> None:
         """Sums of newer comparisons. What has left the window is forgotten."""
         self.total += sums
+        self._current += sums
         if self._parts and _tested(self._parts[-1]) < WINDOW // PARTS:
             self._parts[-1] = self._parts[-1] + sums
         else:
@@ -91,6 +94,15 @@ class Scores:
         held = sum(map(_tested, self._parts))
         while held - _tested(self._parts[0]) >= WINDOW:
             held -= _tested(self._parts.popleft())
+
+    def renew(self) -> None:
+        """The predictor was replaced by one of a newer snapshot."""
+        self._current[:] = 0.0
+
+    @property
+    def current(self) -> np.ndarray:
+        """(kinds, bins, 4) of the present predictor, at most of the window."""
+        return self._current if _tested(self._current) < WINDOW else self.rolling
 
     @property
     def rolling(self) -> np.ndarray:
@@ -100,7 +112,7 @@ class Scores:
     def figures(self) -> dict[str, dict[str, Any]]:
         """kind (and "all") -> window -> figures, where there is something to tell."""
         by_kind: dict[str, dict[str, Any]] = {}
-        for window, sums in (("total", self.total), ("rolling", self.rolling)):
+        for window, sums in (("total", self.total), ("rolling", self.rolling), ("current", self.current)):
             for kind, part in zip(("all", *KINDS), (sums.sum(axis=0), *sums), strict=True):
                 if part[:, TESTED].any():
                     by_kind.setdefault(kind, {})[window] = figures(part)
@@ -164,7 +176,8 @@ class Observer:
         """Put these predictors in place of those of the same names (None: there is none any more). They are of the
         snapshot that is served, or of an earlier one: what waits to be tested is new to them too."""
         for name, predictor in predictors.items():
-            self.predictors.pop(name, None)
+            if self.predictors.pop(name, None) is not None and name in self.scores:
+                self.scores[name].renew()
             if predictor is not None:
                 self.predictors[name] = predictor
 

@@ -35,7 +35,7 @@ SECTIONS = {
     "read": "stream_engine.report.in_words:read",
     "learning": "stream_engine.report.learning:section",
     "next": "stream_engine.report.in_words:what_next",
-    "methods": "stream_engine.report.in_words:methods",
+    "methods": "stream_engine.report.methods:section",
 }
 
 
@@ -50,6 +50,7 @@ class Table(NamedTuple):
     columns: Mapping[str, Any]  # head -> values: texts, whole numbers, floats, None where there is nothing to say
     ids: np.ndarray | None = None  # (rows,) which object a row is about
     about: str = ""
+    folded: bool = False  # shown when asked for: what a figure beside it shows, or details
 
 
 class Section(NamedTuple):

@@ -15,7 +15,7 @@ from stream_engine.exports.alignment import (
     too_good,
 )
 from stream_engine.report import Section, Table
-from stream_engine.report.drawings import Axis, Curve, Drawing, Rules
+from stream_engine.report.drawings import Axis, Curve, Drawing, Points, Rules
 from stream_engine.report.findings.words import count, percent, some
 from stream_engine.report.material import Material
 from stream_engine.state.artifact import Artifact, figure
@@ -31,6 +31,7 @@ ABOUT = (
 )
 OBJECTS = "Objects on which the best row is right least often. Agreement: with most others who answered the same."
 PARTICIPANTS = "Share of the answers of each participant that each set predicts as it is."
+FAILING = "People agree about objects at the top; features do not predict those at the left"
 QUESTIONS = "Questions with a clear majority that the best row does not predict, the least likely answers first."
 
 
@@ -53,7 +54,9 @@ def section(material: Material) -> Section | None:
     says, caution = _says(material, artifact, rows)
     others = {row["transform"]: row["accuracy"] for row in _beside(material)}
     drawing = _drawing(rows, [each["name"] for each in artifact.report["sets"]], others)
-    return Section(TITLE, says, (drawing,), tuple(tables), _notes(artifact), caution)
+    drawings = (drawing, failing_objects(failing["alignment_objects"], number, best_row(rows)))
+    notes = (*_notes(artifact), *_of_groups(material, artifact))
+    return Section(TITLE, says, tuple(filter(None, drawings)), tuple(tables), notes, caution)
 
 
 def _beside(material: Material) -> list[dict[str, Any]]:
@@ -75,6 +78,45 @@ def _participants(artifact: Artifact) -> Table:
     }
     columns |= {name: each.tolist() for name, each in zip(sets, arrays["participant_accuracy"].T)}
     return Table("alignment_participants", columns, about=PARTICIPANTS)
+
+
+def failing_objects(table: dict[str, Any], number: dict[str, int], best: dict[str, Any]) -> Drawing | None:
+    """Where the best row fails although people agree; None where nobody answered what another one did."""
+    known = np.flatnonzero(np.isfinite(table["agreement"]))
+    if not len(known):
+        return None
+    x, y = 100 * table["accuracy"][known], 100 * table["agreement"][known]
+    names = [table["object"][i] for i in known.tolist()]
+    ids = np.array([number[name] for name in names])
+    gap = np.argsort(x - y, kind="stable")[:3]
+    about = f"Furthest to the upper left: {', '.join(names[i] for i in gap.tolist())}."
+    return Drawing(
+        "alignment_objects",
+        FAILING,
+        about,
+        Axis(f"answers about the object that {_named(best)} predicts (%)"),
+        Axis("agreement of people (%)"),
+        (Points(x, y, ids, tuple(names), np.full(len(ids), -1)),),
+        zooms=True,
+    )
+
+
+def _of_groups(material: Material, artifact: Artifact) -> tuple[str, ...]:
+    """How well each set predicts each group of participants, where the embedding has several."""
+    embedding, arrays = material.artifact("embedding"), artifact.arrays
+    if embedding is None or "worker_group" not in embedding.arrays or not len(arrays["participant_answers"]):
+        return ()
+    people = unpack_names(embedding.arrays["utf8"], embedding.arrays["offsets"])
+    group = dict(zip(people, embedding.arrays["worker_group"].tolist()))
+    names = unpack_names(arrays["participant_utf8"], arrays["participant_offsets"])
+    of, answers = np.array([group.get(name, -1) for name in names]), arrays["participant_answers"]
+    sets = [each["set"] for each in artifact.report["predicts"]["sets"]]
+    lines = []
+    for each in range(int(of.max()) + 1 if of.max() > 0 else 0):
+        shares = answers[of == each] @ arrays["participant_accuracy"][of == each] / max(answers[of == each].sum(), 1)
+        told = ", ".join(f"{name} {percent(share)}" for name, share in zip(sets, shares.tolist()))
+        lines.append(f"group {each + 1} ({some(int((of == each).sum()), 'participant')}): {told}")
+    return (f"By group of participants, as it is: {'; '.join(lines)}.",) if lines else ()
 
 
 def _plain(values: Any) -> list[Any]:

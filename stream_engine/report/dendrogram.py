@@ -48,7 +48,7 @@ def table(merges: np.ndarray, names: list[str]) -> Table:
         first.append(min(first[a], first[b]))
         size.append(int(objects))
     drawn = rows[-(LEAVES - 1) :]
-    return Table("dendrogram", dict(zip(("branch", "joins", "at"), map(list, zip(*drawn)))))
+    return Table("dendrogram", dict(zip(("branch", "joins", "at"), map(list, zip(*drawn)))), folded=True)
 
 
 def _fitted(material: Material) -> tuple[np.ndarray, np.ndarray, str, str] | None:

@@ -213,6 +213,8 @@ def _marks(drawing: Drawing, axes: Any, size: float, markers: Markers = BY_GROUP
         else:
             _DRAWN_BY[type(mark)](mark, axes, drawing, size)
     x0, x1, y0, y1 = extent(drawing)
+    if drawing.equal and drawing.x.low is None:  # names need room at the edges
+        x0, x1 = x0 - 0.06 * (x1 - x0), x1 + 0.06 * (x1 - x0)
     if drawing.equal and (missing := (LOWEST * (x1 - x0) - (y1 - y0)) / 2) > 0:  # on a strip, no name has room
         y0, y1 = y0 - missing, y1 + missing
     axes.set_xlim(x0, x1)
@@ -221,8 +223,8 @@ def _marks(drawing: Drawing, axes: Any, size: float, markers: Markers = BY_GROUP
         axes.set_aspect("equal", adjustable="box")
     for axis, own, set_label in ((axes.xaxis, drawing.x, axes.set_xlabel), (axes.yaxis, drawing.y, axes.set_ylabel)):
         set_label(own.label)
-        if own.ticks is not None:
-            axis.set_ticks([place for place, _ in own.ticks], [text for _, text in own.ticks])
+        if own.ticks is not None or drawing.equal:  # the units of a map are arbitrary
+            axis.set_ticks([place for place, _ in own.ticks or ()], [text for _, text in own.ticks or ()])
 
 
 def _fit_texts(axes: Any, size: float) -> None:
@@ -287,25 +289,40 @@ def _thumbnails(drawing: Drawing, axes: Any, size: float, pictures: Mapping[str,
     for mark in marks:
         x, y = _at(mark, axes)
         side = thumbnail_side(x, y, 1.6 * size, 5 * size)
-        taken = OccupiedBoxes(2 * side)
-        for i, name in enumerate(mark.names):
+        taken, within = OccupiedBoxes(2 * side), (box.x0, box.x1, box.y0, box.y1)
+        left = []
+        for i in (i for i, name in enumerate(mark.names) if name in pictures):
             at = (x[i] - side / 2, x[i] + side / 2, y[i] - side / 2, y[i] + side / 2)
-            if name in pictures and holds((box.x0, box.x1, box.y0, box.y1), at) and taken.free(at):
+            alone = (np.maximum(abs(x - x[i]), abs(y - y[i])) < side / 2).sum() == 1
+            if alone and holds(within, at) and taken.free(at):
                 taken.add(at)
                 shown.append(at)
-                _thumbnail(axes, pictures[name], (mark.x[i], mark.y[i]), side, _colour(int(mark.group[i])))
+                _thumbnail(mark, i, (0.0, 0.0), axes, pictures, side)
+            else:
+                left.append(i)
+        lines = len(left) <= LINES_UP_TO
+        for each in placed(x[left], y[left], np.full(len(left), side), side, within, lines, shown):
+            i = left[each.number]
+            middle = each.x + each.side * side / 2
+            shown.append((middle - side / 2, middle + side / 2, each.y - side / 2, each.y + side / 2))
+            _thumbnail(mark, i, (middle - float(x[i]), each.y - float(y[i])), axes, pictures, side)
     return shown
 
 
-def _thumbnail(axes: Any, jpeg: bytes, at: tuple[float, float], side: float, colour: str) -> None:
+def _thumbnail(
+    mark: Points, i: int, away: tuple[float, float], axes: Any, pictures: Mapping[str, bytes], side: float
+) -> None:
+    """A picture, so many points `away` from its object, tied to it by a line."""
     from matplotlib.offsetbox import AnnotationBbox, OffsetImage
     from PIL import Image
 
-    image = Image.open(io.BytesIO(jpeg), formats=("JPEG",))
+    image = Image.open(io.BytesIO(pictures[mark.names[i]]), formats=("JPEG",))
     image.thumbnail((int(np.ceil(side * DPI / 72)),) * 2)  # as large as it is printed
     made = OffsetImage(np.asarray(image), zoom=0.9 * side / max(image.size), dpi_cor=True)
-    frame = {"edgecolor": colour, "linewidth": 0.8, "facecolor": "white"}
-    axes.add_artist(AnnotationBbox(made, at, pad=0.05, bboxprops=frame, zorder=3.5))
+    frame = {"edgecolor": _colour(int(mark.group[i])), "linewidth": 0.8, "facecolor": "white"}
+    line = {"arrowstyle": "-", "lw": 0.3, "color": GREY} if any(away) else None
+    place: dict[str, Any] = {"xybox": away, "boxcoords": "offset points", "arrowprops": line, "zorder": 3.5}
+    axes.add_artist(AnnotationBbox(made, (mark.x[i], mark.y[i]), pad=0.05, bboxprops=frame, **place))
 
 
 def thumbnail_side(x: np.ndarray, y: np.ndarray, least: float, most: float) -> float:

@@ -64,7 +64,11 @@ def section(material: Material) -> Section:
         k, clearness = (artifact.arrays[f"tested_{name}"] for name in ("k", "clearness"))
         if len(k) > 1:
             drawings.append(_clearness(k, clearness, int(artifact.arrays["k"])))
-            tables.append(Table("clearness", {"groups": k.tolist(), "clearness": clearness.tolist()}, about=CLEARNESS))
+            tables.append(
+                Table(
+                    "clearness", {"groups": k.tolist(), "clearness": clearness.tolist()}, about=CLEARNESS, folded=True
+                )
+            )
         notes.insert(0, explained(material.facts.cluster_answer))
     return Section(TITLE, says.strip(), tuple(drawings), (*tables, *beside[1]), tuple(filter(None, notes)))
 
@@ -124,7 +128,7 @@ def _program(program: Artifact, shown: Artifact) -> tuple[str, tuple[Table, ...]
     unsolved = report.get("criterion_not_converged") or []
     rows: dict[str, list[Any]] = {"clusters": list(map(int, criterion)), "SPUR": list(criterion.values())}
     rows["converged"] = ["no" if k in unsolved else "yes" for k in rows["clusters"]]
-    return "; ".join(filter(None, found)) + ".", (Table("SPUR", rows, about=CRITERION),)
+    return "; ".join(filter(None, found)) + ".", (Table("SPUR", rows, about=CRITERION, folded=True),)
 
 
 def _certificate(report: Mapping[str, Any]) -> str:

@@ -1,16 +1,12 @@
-"""Sections without figures: data quality, accuracy of models, agreement, what was read, how it was made, what to ask
-next, conflicting answers."""
+"""Sections without figures: data quality, accuracy of models, agreement, what was read, what to ask next,
+conflicting answers."""
 
-import platform
 from collections.abc import Iterator
-from importlib.metadata import version
-from typing import Any
 
 import numpy as np
 
 from stream_engine import asking
 from stream_engine.asking.known import known_from
-from stream_engine.data import installed_version
 from stream_engine.data.triplet_columns import pair_of_entry
 from stream_engine.exports.models import PEOPLE
 from stream_engine.report import Section, Table
@@ -19,7 +15,7 @@ from stream_engine.report.findings.facts import Facts
 from stream_engine.report.findings.models import explained
 from stream_engine.report.findings.words import listed, some
 from stream_engine.report.material import Material
-from stream_engine.state.artifact import Artifact, figure
+from stream_engine.state.artifact import figure
 from stream_engine.state.snapshot import triplet_columns
 
 
@@ -40,7 +36,7 @@ def quality(material: Material) -> Section:
 def _passed(facts: Facts) -> Iterator[str]:
     """The checks that found nothing wrong."""
     if facts.beats_chance:
-        yield "a model predicts held-out answers better than chance"
+        yield "a model predicts held-out comparisons better than chance"
     if facts.sets is not None and facts.connected:
         yield "all objects are connected by comparisons"
     if facts.beats_chance and facts.participants is not None and not facts.participants.flagged:
@@ -60,7 +56,7 @@ MODEL_HEADS = {
     "seconds": "CPU seconds",
 }
 ACCURACY_NOTES = (
-    "Accuracy: share of held-out comparisons predicted correctly. Log loss: nats per answer, 0.693 at chance; less "
+    "Accuracy: share of held-out comparisons predicted correctly. Log loss: nats per comparison, 0.693 at chance; less "
     "is better. Calibration error: mean difference between stated probabilities and observed frequencies. The test "
     "set is never used to select a setting.",
 )
@@ -99,7 +95,7 @@ def agreement(material: Material) -> Section:
         rows = {
             "with": ["other participants", "themselves", "noise ceiling, at most"],
             "share": [figure(ceiling, name) for name in ("others", "themselves", "at_most")],
-            "answers": [_whole(figure(ceiling, name)) for name in ("answers", "own_answers")] + [None],
+            "comparisons": [_whole(figure(ceiling, name)) for name in ("answers", "own_answers")] + [None],
         }
         tables = (Table("agreement", rows),)
     return Section("Agreement", says or "No data yet.", (), tables, gaps + (() if material.workers else notes))
@@ -117,19 +113,19 @@ def read(material: Material) -> Section:
     if not summary["events"] and not rejected:
         return Section("Data", says)
     counts = {
-        "events read": summary["events"],
-        "rejected events": rejected,
-        "filtered events": summary["filtered"],
-        "events without a comparison": summary["empty"],
+        "answers read": summary["events"],
+        "rejected": rejected,
+        "filtered": summary["filtered"],
+        "answers without a comparison": summary["empty"],
         "comparisons": summary["comparisons"],
         "comparisons of three objects": summary["triplets"],
         "comparisons of four objects": summary["quadruplets"],
-        "distinct questions": summary["unique_triplets"] - summary["contradicting_pairs"],
-        "distinct answers to them": summary["unique_triplets"],
+        "distinct questions (anchor and two objects)": summary["unique_triplets"] - summary["contradicting_pairs"],
+        "distinct outcomes of these": summary["unique_triplets"],
         "objects": summary["objects"],
         "objects with a label": summary["labelled_objects"],
     }
-    tables = [Table("read", {"what": list(counts), "number": list(counts.values())})]
+    tables = [Table("read", {"what": list(counts), "number": list(counts.values())}, folded=True)]
     if rejected:
         reasons = summary["rejected"]
         tables.append(Table("rejected", {"reason": list(reasons), "events": list(reasons.values())}))
@@ -138,97 +134,6 @@ def read(material: Material) -> Section:
         f"To see the rejected events: {first}{each.command}" for each in material.findings["data"] if each.command
     )
     return Section("Data", says, (), tuple(tables), notes)
-
-
-CITED = {  # kind of artifact -> what was done, and whom to cite
-    "embedding": (
-        "embedding with a lapse rate for each participant, and weights on the axes if these predict better",
-        "van der Maaten & Weinberger 2012, Stochastic triplet embedding (STE, t-STE); Carroll & Chang 1970, "
-        "Analysis of individual differences in multidimensional scaling (weights)",
-    ),
-    "clusters": (
-        "groups of the objects on the map (Ward's method, then k-means), graded by how clear they are compared with "
-        "continua of as many objects, as many dimensions and the same precision",
-        "Ward 1963, Hierarchical grouping to optimize an objective function; Hubert & Arabie 1985, Comparing "
-        "partitions",
-    ),
-    "sdp_clustering": (
-        "clustering by a semidefinite program on AddS similarities",
-        "Perrot, Esser & Ghoshdastidar 2020, Near-optimal comparison based clustering",
-    ),
-    "triplet_boost": (
-        "classification by boosted triplet classifiers",
-        "Perrot & von Luxburg 2019, Boosting for comparison-based learning",
-    ),
-    "kernel_learning": (
-        "a kernel learned from comparisons and auxiliary kernels",
-        "Heim, Valizadegan & Hauskrecht 2014, Relative comparison kernel learning with auxiliary kernels",
-    ),
-    "partial_order_embedding": (
-        "multiple kernel partial order embedding",
-        "McFee & Lanckriet 2011, Learning multi-modal similarity",
-    ),
-    "hierarchy": (
-        "average and complete linkage on AddS, scored by the comparison-based revenue",
-        "Mandal, Perrot & Ghoshdastidar 2023, A revenue function for comparison-based hierarchical clustering",
-    ),
-    "spectral": ("spectral clustering of AddS", "Perrot, Esser & Ghoshdastidar 2020"),
-    "reliability": ("agreement of each participant with the others", "Dawid & Skene 1979"),
-}
-NUMBERED_BY = {
-    "spur": "number of clusters by SPUR",
-    "given": "number of clusters given",
-    "lam": "number of clusters by a given lambda",
-}
-REPORTED = ("data", "excluded", "accuracy", "map", "differences", "clusters")  # topics of the text for a paper
-PACKAGES = ("numpy", "scipy", "numba")
-
-
-def methods(material: Material) -> Section:
-    """A text for a paper; tables of methods, parameters and versions."""
-    artifacts, snapshot = material.published.artifacts, material.snapshot
-    made = [kind for kind in artifacts if kind in CITED]
-    tables = []
-    if made:
-        methods = {
-            "refit": made,
-            "method": [_method(artifacts[kind])[0] for kind in made],
-            "cite": [_method(artifacts[kind])[1] for kind in made],
-            "snapshot": [artifacts[kind].sequence for kind in made],
-            "seed": [artifacts[kind].seed for kind in made],
-        }
-        tables.append(Table("methods", methods))
-    settings: dict[str, Any] = {
-        f"{kind}.{name}": value for kind in sorted(artifacts) for name, value in sorted(artifacts[kind].params.items())
-    }
-    settings = {
-        "accumulators": ", ".join(snapshot.settings["accumulators"]),
-        "guard": snapshot.settings["guard"],
-        **settings,
-    }
-    tables.append(
-        Table("settings", {"setting": list(settings), "value": [_text(value) for value in settings.values()]})
-    )
-    versions = {"stream-engine": installed_version(), "Python": platform.python_version()}
-    versions |= {name: version(name) for name in PACKAGES}
-    tables.append(Table("versions", {"package": list(versions), "version": list(versions.values())}))
-    says = (
-        f"Generated from snapshot {snapshot.sequence} (digest {snapshot.digest[:12]}). "
-        "The same answers, settings, seeds and versions give the same figures."
-    )
-    told = " ".join(filter(None, (sentences(material.findings, topic) for topic in REPORTED)))
-    return Section("Methods and references", says, (), tuple(tables), (f"Text for a paper: {told}",))
-
-
-def _method(artifact: Artifact) -> tuple[str, str]:
-    """What was done, and whom to cite."""
-    by = str(artifact.report.get("k_by"))
-    method, cite = CITED[artifact.kind]
-    return f"{method}, {NUMBERED_BY[by]}" if by in NUMBERED_BY else method, cite
-
-
-def _text(value: Any) -> str:
-    return "chosen" if value is None else str(value)
 
 
 ENOUGH = 10  # answers about each object, below which any question about it helps
@@ -263,17 +168,17 @@ def what_next(material: Material) -> Section:
 def _advice(material: Material) -> str:
     answers = material.answers.answers
     if not material.by_object:
-        return "Questions about the objects with the fewest answers come first."
+        return "Questions about the objects with the fewest comparisons come first."
     if thin := int((answers < ENOUGH).sum()):
-        return f"{some(thin, 'object has', 'objects have')} fewer than {ENOUGH} answers: ask about these first."
+        return f"{some(thin, 'object has', 'objects have')} fewer than {ENOUGH} comparisons: ask about these first."
     return (
-        f"Each of the {len(answers):,} objects has at least {ENOUGH} answers. The questions balance the number of "
-        "answers per object and per pair of objects (strategy coverage, without a model)."
+        f"Each of the {len(answers):,} objects has at least {ENOUGH} comparisons. The questions balance the number of "
+        "comparisons per object and per pair of objects (strategy coverage, without a model)."
     )
 
 
 SHOWN = 20
-CONFLICTS = "Conflicting answers and the partial order"
+CONFLICTS = "Conflicting answers"
 
 
 def contradictions(material: Material) -> Section:
@@ -288,9 +193,10 @@ def contradictions(material: Material) -> Section:
     tables = []
     if summary["contradicting_pairs"]:
         tables.append(_both_ways(material))
-    if guard := summary["guard"]:
-        tables.append(Table("guard", {"verdict": list(guard), "comparisons": list(guard.values())}))
-    return Section(CONFLICTS, says, (), tuple(tables))
+    guard = {verdict: n for verdict, n in summary["guard"].items() if material.snapshot.settings["guard"]}
+    if guard:
+        tables.append(Table("guard", {"verdict": list(guard), "comparisons": list(guard.values())}, folded=True))
+    return Section(CONFLICTS + (" and the partial order" if guard else ""), says, (), tuple(tables))
 
 
 def _both_ways(material: Material) -> Table:

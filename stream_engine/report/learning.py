@@ -19,6 +19,7 @@ from stream_engine.evaluation.held_out import BINS, Figures
 from stream_engine.evaluation.participants import wilson
 from stream_engine.report import Section, Table
 from stream_engine.report.drawings import Axis, Curve, Drawing, Rules
+from stream_engine.report.findings.models import PRELIMINARY
 from stream_engine.report.findings.words import count, percent, some
 from stream_engine.report.material import Material
 from stream_engine.state.artifact import Artifact
@@ -42,6 +43,8 @@ def section(material: Material) -> Section:
     artifact = material.artifact("embedding")
     if artifact is None:
         return Section(TITLE, "No embedding has been fitted yet.", notes=_drift(material))
+    if PRELIMINARY in artifact.report:
+        return Section(TITLE, "The embedding is being fitted.")
     steps, confidence, right = curve(material, artifact)
     if len(steps) < 2:
         comparisons = some(material.summary["comparisons"], "comparison")
@@ -49,10 +52,10 @@ def section(material: Material) -> Section:
         return Section(TITLE, few, notes=_drift(material))
     last, before = steps[-1].figures, steps[-2].figures
     gain, unsure = last.accuracy - before.accuracy, last.standard_error or 0.0
-    fewer, more = (f"{count(step.answers)} answers" for step in steps[-2:])
+    fewer, more = (f"{count(step.answers)} comparisons" for step in steps[-2:])
     says = (
-        f"Fitted to {fewer}, the embedding predicts {percent(before.accuracy)} of held-out answers correctly; fitted "
-        f"to {more}, {percent(last.accuracy)}: "
+        f"Fitted to {fewer}, the embedding predicts {percent(before.accuracy)} of held-out comparisons correctly; "
+        f"fitted to {more}, {percent(last.accuracy)}: "
     )
     if gain > max(0.005, 1.96 * unsure):
         says += "more answers would help."
@@ -62,22 +65,22 @@ def section(material: Material) -> Section:
         says += f"the difference is not significant (SE {100 * unsure:.1f} points), so this does not tell whether more "
         says += "answers would help."
     columns = {
-        "answers fitted": [step.answers for step in steps],
+        "comparisons fitted": [step.answers for step in steps],
         "accuracy": [step.figures.accuracy for step in steps],
         "standard error": [step.figures.standard_error for step in steps],
         "log loss": [step.figures.log_loss for step in steps],
     }
     stated, came, answers = _bins(confidence, right)
     drawings = (_curve(steps, material), *_calibration(stated, came, answers))
-    tables = [Table("learning_curve", columns)]
+    tables = [Table("learning_curve", columns, folded=True)]
     if len(drawings) > 1:
         rows = {"predicted": stated.tolist(), "observed": came.tolist(), "questions": answers.tolist()}
         about = (
             "Calibration: observed frequency of the predicted answer, for bins of predicted probability .05 wide "
-            f"with at least {IN_A_BIN} answers. Hollow points have fewer than {FEW} answers."
+            f"with at least {IN_A_BIN} comparisons. Hollow points have fewer than {FEW}."
         )
-        tables.append(Table("calibration", rows, about=about))
-        says += f" Answers predicted with {percent(stated[-1], 0)} occurred {percent(came[-1], 0)} of the time."
+        tables.append(Table("calibration", rows, about=about, folded=True))
+        says += f" Comparisons predicted with {percent(stated[-1], 0)} occurred {percent(came[-1], 0)} of the time."
     return Section(TITLE, says, drawings, tuple(tables), _drift(material))
 
 
@@ -146,9 +149,9 @@ def _curve(steps: list[Step], material: Material) -> Drawing:
     rules = (Rules(tuple(there.values()), tuple(there)),) if there else ()
     return Drawing(
         "learning_curve",
-        "Accuracy by number of answers",
-        f"Accuracy rises from {y[0]:.3f} with {count(x[0])} answers to {y[-1]:.3f} with {count(x[-1])}.",
-        Axis("answers fitted", low=0.0),
+        "Accuracy by number of comparisons",
+        f"Accuracy rises from {y[0]:.3f} with {count(x[0])} comparisons to {y[-1]:.3f} with {count(x[-1])}.",
+        Axis("comparisons fitted", low=0.0),
         Axis("accuracy on held-out responses"),
         (Curve(x, y, "embedding", error), *rules),
         width=480,
@@ -175,7 +178,7 @@ def _calibration(x: np.ndarray, y: np.ndarray, n: np.ndarray) -> tuple[Drawing, 
             "calibration",
             "Calibration",
             "Observed frequency of answers by the probability that the embedding predicted; the dashed line is "
-            f"perfect calibration. Hollow points have fewer than {FEW} answers.",
+            f"perfect calibration. Hollow points have fewer than {FEW} comparisons.",
             Axis("predicted probability", 0.48, 1.02),
             Axis("observed frequency", min(0.3, float(low.min()) - 0.02), 1.02),
             (

@@ -19,7 +19,7 @@
       ["events", whole(now.events)], ["events per second", whole(now.rate)], ["comparisons", whole(now.comparisons)],
       ["unread", now.lag === null ? "unknown" : whole(now.lag), now.behind], ["rejected", whole(now.refused), now.refusing],
       ["objects", whole(now.objects)], ["snapshot", now.snapshot ? `${now.snapshot}${now.age === null ? "" : `, ${since(now.age)} ago`}` : "none yet"],
-      ["recent accuracy", now.accuracy === null ? "too few answers" : percent(now.accuracy)],
+      ["accuracy", now.accuracy === null ? "too few answers" : percent(now.accuracy)],
       ["refits running", now.refits.map((r) => `${r.kind} ${Math.round(100 * r.done)} %${r.gap === null ? "" : `, gap ${r.gap.toPrecision(2)}`}`).join("; ")],
       ["refits failed", now.failed.join(", "), true], ["drift alarms", now.drifts ? whole(now.drifts) : "", true],
     ].filter(([, value]) => value !== "");
@@ -31,12 +31,13 @@
       return box;
     }));
     wrong(now.wrong);
-    if (filled === null) byId("main").firstElementChild.textContent = now.snapshot ? "Rendering the latest snapshot." : "No snapshot yet. The report appears with the first snapshot.";
-    say(!now.ready ? "blocked" : now.rate > 0 ? "reading" : now.lag === 0 ? "current" : "idle");
+    const waiting = byId("waiting");   // until the sections are there
+    if (waiting) waiting.textContent = now.snapshot ? "Rendering the latest snapshot." : "No snapshot yet. The report appears with the first snapshot.";
+    say(!now.ready ? "blocked" : now.rate > 0 ? "reading" : now.lag === 0 ? "current" : "idle", now.quiet);
   }
-  function say(state) {
+  function say(state, quiet) {
     said.dataset.state = state;
-    said.textContent = ACTIVITY[state];
+    said.textContent = ACTIVITY[state] + (state !== "reading" && quiet >= 60 ? ` No event for ${since(quiet)}.` : "");
   }
   function wrong(texts) {
     const list = byId("live-wrong");
@@ -64,12 +65,13 @@
     return past.time.map((t, k) => [t, k > 0 ? past.drifts[k] - past.drifts[k - 1] : 0]).filter(([, n]) => n > 0);
   }
   const SHOWN = [
-    ["accuracy", "Recent accuracy", percent, (now) => {
+    ["accuracy", "Accuracy of the present model", percent, (now) => {
       const known = past.accuracy.filter((v) => v !== null), noticed = alarms();
-      if (now.accuracy === null) return "Too few answers have been predicted to show an accuracy.";
+      if (now.accuracy === null) return "Too few comparisons have been predicted to show an accuracy.";
       const number = noticed.reduce((sum, [, n]) => sum + n, 0);
       const change = number ? ` Drift: ${number} alarm${number > 1 ? "s" : ""} (dotted), the last at ${clock(noticed[noticed.length - 1][0])}.` : " No drift was detected.";
-      return `The best model predicts ${percent(now.accuracy)} of recent answers before it is updated with them; since ${clock(past.time[0])} between ${percent(Math.min(...known))} and ${percent(Math.max(...known))}.${change}`;
+      const of = now.accuracy_of === "since" ? "the comparisons that came since it was fitted" : "held-out comparisons";
+      return `The best model predicts ${percent(now.accuracy)} of ${of}; since ${clock(past.time[0])} between ${percent(Math.min(...known))} and ${percent(Math.max(...known))}.${change}`;
     }],
     ["rate", "Events per second", (v) => v > 0 && v < 10 ? v.toFixed(1) : whole(v), (now) => {
       const first = past.events[0], more = now.events - first;

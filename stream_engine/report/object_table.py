@@ -19,24 +19,24 @@ def section(material: Material) -> Section:
         return Section("Objects", "There are no objects yet.")
     few = np.flatnonzero(answers < FEW)
     typical = float(np.median(answers))
-    says = f"The median number of answers per object is {typical:,.0f}."
+    says = f"The median number of comparisons per object is {typical:,.0f}."
     if not material.by_object:
-        says = f"The median number of answers per object is {typical:,.0f}, without comparisons of four objects."
+        says = f"The median number of comparisons per object is {typical:,.0f}, without those of four objects."
     if len(few) and material.by_object:
         least = few[np.argsort(answers[few], kind="stable")]
         says += (
-            f" {some(len(few), 'object has', 'objects have')} fewer than {FEW} answers: "
+            f" {some(len(few), 'object has', 'objects have')} fewer than {FEW} comparisons: "
             f"{listed([material.names[i] for i in least.tolist()])}."
         )
     elif material.by_object:
-        says += f" {material.names[int(answers.argmin())]} has the fewest answers: {answers.min():,}."
+        says += f" {material.names[int(answers.argmin())]} has the fewest comparisons: {answers.min():,}."
     ids = material.shown[np.argsort(answers[material.shown], kind="stable")]
     table = Table("objects", columns(material, ids), np.searchsorted(material.shown, ids), ABOUT + _axes(material))
     return Section("Objects", says, (), (table,), tuple(filter(None, [material.sampled])))
 
 
 ABOUT = (
-    "Contradicted: number of answers that disagree with the majority for their question (ties count half). "
+    "Contradicted: number of comparisons that disagree with the majority for their question (ties count half). "
     "Agreement: share of the object's answers that the answers to other questions predict (AddS-3)."
 )
 
@@ -46,7 +46,7 @@ def _axes(material: Material) -> str:
     return f" Axes: the first two of {d}; the export `objects` has all." if d > 2 else ""
 
 
-HEADS = {"x": "axis 1", "y": "axis 2"}
+HEADS = {"answers": "comparisons", "x": "axis 1", "y": "axis 2"}
 LEFT_OUT = (
     "cluster_label",
     "stability",
@@ -65,9 +65,12 @@ def columns(material: Material, ids: np.ndarray) -> dict[str, list[Any]]:
         head: values.tolist() if isinstance(values, np.ndarray) else list(values)
         for head, values in object_table.columns(material.published, ids, material.answers).items()
     }
+    label = dict(zip(material.snapshot.objects, material.names))
     near = [
-        ", ".join(name for name in row if name) for row in zip(*(found.pop(head, []) for head in object_table.NEAREST))
+        ", ".join(label[name] for name in row if name)
+        for row in zip(*(found.pop(head, []) for head in object_table.NEAREST))
     ]
+    found["object"] = [label[name] for name in found["object"]]
     shown = {
         HEADS.get(head, head): values
         for head, values in found.items()

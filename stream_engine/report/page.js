@@ -132,6 +132,7 @@
 
   // -- figures that zoom ---------------------------------------------------------------------------------------------
   const SIDES = [[1, 0], [-1, 0], [0, -1], [0, 1], [1, -1], [1, 1], [-1, -1], [-1, 1]];   // right or left, up or down
+  const RINGS = [0.8, 1.2, 1.7, 2.3, 3, 4], ANGLES = Array.from({ length: 24 }, (_, k) => k * Math.PI / 12);
   const made = (name, attributes) => {
     const e = document.createElementNS("http://www.w3.org/2000/svg", name);
     Object.entries(attributes).forEach(([key, value]) => e.setAttribute(key, value));
@@ -181,16 +182,29 @@
       const within = ([l, r, t, b]) => l >= x0 && r <= x1 && t >= y0 && b <= y1;
       const pictures = group("pictures"), names = group("names"), picture = (p) => data.pictures[data.names[p.i]] || (globalThis.pictureOf ? globalThis.pictureOf(data.names[p.i]) : "");
       const pictured = there.filter(picture), side = thumbnail(there, pixel);
-      pictured.forEach((p) => {
-        const box = [p.x - side / 2, p.x + side / 2, p.y - side / 2, p.y + side / 2];
-        if (!within(box) || !taken.free(box)) return;
+      const put = (p, x, y) => {
+        const box = [x - side / 2, x + side / 2, y - side / 2, y + side / 2];
+        if (!within(box) || !taken.free(box)) return false;
         taken.add(box);
         const where = { x: box[0], y: box[2], width: side, height: side, "data-i": p.i }, rim = 0.05 * side;
         pictures.append(made("rect", { ...where, class: p.e.getAttribute("class").split(" ")[0] }));
         pictures.append(made("image", { "data-i": p.i, x: box[0] + rim, y: box[2] + rim, width: side - 2 * rim, height: side - 2 * rim, href: picture(p) }));
-      });
-      const half = 4 * pixel, high = 12 * pixel, drawn = there.filter((p) => !picture(p));
-      there.forEach((p) => taken.add([p.x - half, p.x + half, p.y - half, p.y + half]));
+        return true;
+      };
+      const half = 4 * pixel, point = (p) => [p.x - half, p.x + half, p.y - half, p.y + half];
+      const crowded = pictured.length > 150 ? [] : pictured.filter((p) => pictured.some((q) => q !== p && Math.max(Math.abs(p.x - q.x), Math.abs(p.y - q.y)) < side / 2));
+      const aside = pictured.filter((p) => !crowded.includes(p) && !put(p, p.x, p.y)).concat(crowded);
+      if (pictured.length <= 150) {   // beside their points, tied to them by lines
+        aside.forEach((p) => taken.add(point(p)));
+        aside.forEach((p) => RINGS.some((ring) => ANGLES.some((angle) => {
+          const x = p.x + ring * side * Math.cos(angle), y = p.y + ring * side * Math.sin(angle);
+          if (!put(p, x, y)) return false;
+          pictures.prepend(made("path", { class: "tie", "data-i": p.i, d: `M${p.x} ${p.y}L${x} ${y}` }));
+          return true;
+        })));
+      }
+      const high = 12 * pixel, drawn = there.filter((p) => !picture(p));
+      there.forEach((p) => taken.add(point(p)));
       drawn.forEach((p) => {
         const text = data.names[p.i].length > 24 ? `${data.names[p.i].slice(0, 23)}…` : data.names[p.i], wide = (width(text) + 2) * pixel;
         for (const [across, down] of SIDES) {

@@ -12,7 +12,7 @@ owner of a study (`collect`) gets the same page with a part about the study.
 import base64
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cache
 from importlib.resources import files
@@ -45,7 +45,9 @@ class Tile(NamedTuple):
 def tiles(material: Material) -> Iterator[Tile]:
     """All four; where a figure is not known, the note says why."""
     summary = material.summary
-    yield Tile("Answers", count(summary["comparisons"]), f"comparisons of {some(summary['objects'], 'object')}")
+    answers, comparisons, objects = material.facts.answers, summary["comparisons"], some(summary["objects"], "object")
+    made_of = "comparisons" if answers in (None, comparisons) else some(comparisons, "comparison")
+    yield Tile("Answers", count(comparisons if answers is None else answers), f"{made_of} of {objects}")
     found = {each.what: each for topic in material.findings.values() for each in topic}
     yield _participants(found)
     yield _accuracy(found)
@@ -84,6 +86,7 @@ def _clusters(material: Material) -> Tile:
 
 ELLIPSES = 400  # objects, above which regions of 95 % are not drawn
 FIRST = ("map", "quality")  # sections of the first screen, side by side
+NARROW, SHORT = 5, 60  # columns, and letters of a cell, of a table that has room beside a text
 COMMAND = "stream-engine "  # with which what can be typed begins
 
 
@@ -99,12 +102,14 @@ def html(
     pictures: Mapping[str, bytes] | None = None,
     texts: Mapping[str, str] | None = None,
     papers: Mapping[str, str] | None = None,
+    running: Sequence[str] = (),
 ) -> str:
     """The whole page. `pictures` (JPEGs) and `texts` of objects, by name; `papers`: where the PDF of a figure is,
-    by the figure's name."""
+    by the figure's name; `running`: refits after which it is written again."""
     held = data(material, pictures or {}, texts or {})
     top = tuple(tiles(material))
-    return render(made, held, title(material), papers or {}, _maps(material), top, subtitle=subtitle(material))
+    below = subtitle(material)
+    return render(made, held, title(material), papers or {}, _maps(material), top, subtitle=below, running=running)
 
 
 def body(material: Material, made: Mapping[str, Section], papers: Mapping[str, str]) -> str:
@@ -127,8 +132,9 @@ def title(material: Material) -> str:
 
 def subtitle(material: Material) -> str:
     """How much there is, and of which day the page is."""
-    objects, comparisons = some(len(material.names), "object"), some(material.summary["comparisons"], "comparison")
-    return f"{objects}, {comparisons}. Report of {datetime.now(UTC):%Y-%m-%d}."
+    objects, answers = some(len(material.names), "object"), material.facts.answers
+    read = some(material.summary["comparisons"], "comparison") if answers is None else some(answers, "answer")
+    return f"{objects}, {read}. Report of {datetime.now(UTC):%Y-%m-%d}."
 
 
 def render(
@@ -141,9 +147,10 @@ def render(
     live: bool = False,
     subtitle: str = "",
     study: bool = False,
+    running: Sequence[str] = (),
 ) -> str:
     """The page around some sections, `held` being what the script works on; `live`: it follows a running engine, and
-    `study`: one that collects answers."""
+    `study`: one that collects answers; `running`: refits after which it is written again."""
     style, *scripts = _style_and_scripts(live, study)
     return (
         _templates()
@@ -151,6 +158,7 @@ def render(
         .render(
             **_filled(made, held, papers, maps, top),
             subtitle=subtitle,
+            running=running,
             policy=policy(live, study),
             style=style,
             scripts=scripts,
@@ -199,6 +207,7 @@ def _templates() -> jinja2.Environment:
         rows=_rows,
         heads=_heads,
         told=_told,
+        by_width=_by_width,
         colour_class=colour_class,
         shape=lambda group: PATHS[shape_of(group)],
     )
@@ -223,6 +232,16 @@ def _filled(
         "axes": max((each.points.shape[1] for each in maps), default=0),
         "data": held,
     }
+
+
+def _by_width(tables: tuple[Table, ...]) -> tuple[list[Table], list[Table]]:
+    """Tables that have room beside a text, and those that need the width of the page."""
+
+    def is_narrow(table: Table) -> bool:
+        texts = (value for column in table.columns.values() for value in column if isinstance(value, str))
+        return len(table.columns) <= NARROW and max(map(len, texts), default=0) <= SHORT
+
+    return [each for each in tables if is_narrow(each)], [each for each in tables if not is_narrow(each)]
 
 
 def _told(note: str) -> tuple[str, str]:

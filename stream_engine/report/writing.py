@@ -1,7 +1,7 @@
 """A report of a state as files: the page, and where it is wanted the figures beside it."""
 
 import base64
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -33,8 +33,10 @@ def write(
     objects: Path | None = None,
     commands: Commands = NOWHERE,
     style: FigureStyle = ONE_COLUMN,
+    running: Sequence[str] = (),
 ) -> Report:
-    """Write the page to `out`, and its figures as SVG, PDF and PNG into the folder `figures`.
+    """Write the page to `out`, and its figures as SVG, PDF and PNG into the folder `figures`. `running` refits: the
+    page says that it will be written again, and is loaded anew by itself.
 
     Raises `object_files.BadObjects`, `CannotWrite`."""
     read = material(published, progressive, workers, commands)
@@ -42,10 +44,10 @@ def write(
     if objects is not None:
         known = object_files.read(objects, {read.names[i] for i in read.shown.tolist()})
     sections = page.sections(read)
-    formats = FORMATS if figures else ("pdf",) if len(read.names) <= PAPERS else ()
+    formats = FORMATS if figures else ("pdf",) if len(read.names) <= PAPERS and not running else ()
     made = files_of(sections, formats, style, known.pictures)
     papers = _carried(made) if len(read.names) <= PAPERS else {}
-    written = page.html(read, sections, known.pictures, known.texts, papers).encode()
+    written = page.html(read, sections, known.pictures, known.texts, papers, running).encode()
     _write(out, written)
     beside = [] if figures is None else _write_into(figures, made)
     notes = []

@@ -196,11 +196,12 @@ if TYPE_CHECKING:
 
 
 class Bars:
-    """One bar for reading, then one for each running refit."""
+    """One bar for reading, then one for each running refit, on a terminal or in a notebook; each is shown once it has
+    lasted `delay` seconds."""
 
-    def __init__(self, stream=None):
-        self._stream = TerminalCommands(stream or sys.stderr)
-        self._on = self._stream.isatty()
+    def __init__(self, stream=None, delay: float = 0.0):
+        self._stream, self._delay = TerminalCommands(stream or sys.stderr), delay
+        self._on = self._stream.isatty() or "ipykernel" in sys.modules
         self._bars: dict[str, tqdm] = {}
 
     def __enter__(self) -> Self:
@@ -217,7 +218,8 @@ class Bars:
 
             if self._on:  # a line of the log is written where the bars are, and these below it again
                 OUTPUT.around = lambda: tqdm.external_write_mode(file=self._stream)
-            self._bars[name] = tqdm(desc=name, file=self._stream, disable=not self._on, dynamic_ncols=True, **more)
+            more |= {"file": self._stream, "disable": not self._on, "delay": self._delay, "dynamic_ncols": True}
+            self._bars[name] = tqdm(desc=name, **more)
         return self._bars[name]
 
     def taken(self, comparisons: int) -> None:

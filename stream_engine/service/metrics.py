@@ -151,7 +151,7 @@ class Metrics:
             "results_sent_timestamp_seconds", "Time when the newest results reached the targets of [publish]."
         )
         self.results_failed = counter("results_failures", "Failed attempts to send results; each is retried.")
-        of_predictions = ("predictor", "kind", "window")  # window: total or rolling
+        of_predictions = ("predictor", "kind", "window")  # window: total, rolling or current
         self.progressive_accuracy = gauge(
             "progressive_accuracy", "Accuracy of predictions made before learning; ties count half.", *of_predictions
         )

@@ -78,7 +78,9 @@ def test_frames_come_out_where_they_are_asked_for(model, world):
     assert frame.index.tolist() == list("abcdefghi") and frame.columns.tolist() == columns.tolist()
     np.testing.assert_array_equal(frame, fitted._learned())
     other = fitted.set_output(transform="polars").transform(rows)
-    assert isinstance(other, pl.DataFrame) and other.columns == columns.tolist() and other.shape[0] == N
+    assert isinstance(other, pl.DataFrame)
+    assert other.columns == columns.tolist()
+    assert other.shape[0] == N
     assert isinstance(fitted.set_output(transform="default").transform(rows), np.ndarray)
 
 

@@ -312,7 +312,9 @@ def test_the_guard_judges_in_order_however_much_waits(monkeypatch):
     monkeypatch.setattr(feeding, "WAITING", 120)
     assert bytes_of(se.read(rows)) == whole
     study = se.read(rows)
-    assert len(study) == 700 and "6 objects" in repr(study) and study.fitted == ()
+    assert len(study) == 700
+    assert "6 objects" in repr(study)
+    assert study.fitted == ()
 
 
 def test_an_unknown_argument_is_told_which_one_is_meant():

@@ -60,7 +60,9 @@ def test_what_is_asked_for_is_fitted_once_and_kept(answers):
     assert study.fitted == ("embedding",) and repr(study).endswith("fitted: embedding")
     same = embedding.refit(study.snapshot, embedding.Params(), 0)
     assert b"".join(map(bytes, encode(same)[0])) == b"".join(map(bytes, encode(artifact)[0]))
-    assert study.map(1).d == 1 and first.d == artifact.arrays["X"].shape[1] and study.fitted == ("embedding",)
+    assert study.map(1).d == 1
+    assert first.d == artifact.arrays["X"].shape[1]
+    assert study.fitted == ("embedding",)
     assert study.fit("embedding", dimensions=1).published.artifacts["embedding"].arrays["X"].shape == (12, 1)
     assert study.details("embedding")["kernel"] in ("ste", "t-ste")
     assert study.map(np.int64(1)).d == 1
@@ -160,7 +162,9 @@ def test_the_map_is_drawn_and_told(study):
 def test_predictions(study, tmp_path):
     nearer, unknown = ("object 0", "object 3", "object 1"), ("object 0", "nobody", "object 1")
     found = study.predict([nearer, (nearer[0], *nearer[:0:-1]), unknown])
-    assert found["p"][0] > 0.8 and found["p"][1] == pytest.approx(1 - found["p"][0]) and np.isnan(found["p"][2])
+    assert found["p"][0] > 0.8
+    assert found["p"][1] == pytest.approx(1 - found["p"][0])
+    assert np.isnan(found["p"][2])
     wanted = found.iloc[:1]
     row = dict(zip(("anchor", "left", "right"), nearer))
     for given in ([row], pd.DataFrame([row]), pl.DataFrame([row]), pa.Table.from_pylist([row]), np.array([nearer])):
@@ -220,7 +224,9 @@ def test_a_participant_is_known_by_name_or_number(answers):
 
 def test_questions(study, answers):
     asked = study.ask(20)
-    assert len(asked) == 20 and set(asked["type"]) == {"pick"} and asked["id"].is_unique
+    assert len(asked) == 20
+    assert set(asked["type"]) == {"pick"}
+    assert asked["id"].is_unique
     assert asked.equals(study.ask(20)) and set(asked["sampler"]) == {"coverage"}
     assert not study.ask(20, "random")["propensity"].isna().any()
     answered = asked.assign(chosen=[shown[:1] for shown in asked["shown"]])
@@ -238,7 +244,9 @@ def test_the_report(answers, tmp_path):
     study = se.read(answers)
     done = study.report(tmp_path / "out.html", tmp_path / "figures", workers=True)
     page = (tmp_path / "out.html").read_text()
-    assert done.page == tmp_path / "out.html" and "object 11" in page and "w4" in page
+    assert done.page == tmp_path / "out.html"
+    assert "object 11" in page
+    assert "w4" in page
     assert (tmp_path / "figures" / "map.svg").exists() and set(study.fitted) >= {"embedding", "sdp_clustering"}
 
 

@@ -45,8 +45,12 @@ STRATEGIES = list(asking.STRATEGIES)
 @pytest.mark.parametrize("known", [world(12, 0)[1], world(12, 100)[1], taught(12, 0), taught(12, 100)])
 def test_questions_are_distinct_and_have_no_answer(strategy, known):
     rows = asking.questions(known, 40, strategy, seed=3).rows
-    assert rows.shape == (40, 3) and rows.min() >= 0 and rows.max() < 12
-    assert (rows[:, 0] != rows[:, 1]).all() and (rows[:, 0] != rows[:, 2]).all() and (rows[:, 1] != rows[:, 2]).all()
+    assert rows.shape == (40, 3)
+    assert rows.min() >= 0
+    assert rows.max() < 12
+    assert (rows[:, 0] != rows[:, 1]).all()
+    assert (rows[:, 0] != rows[:, 2]).all()
+    assert (rows[:, 1] != rows[:, 2]).all()
     assert len(np.unique(codes(rows, 12))) == 40
     assert not np.isin(codes(rows, 12), answered(known)).any()
     assert np.array_equal(rows, asking.questions(known, 40, strategy, seed=3).rows)

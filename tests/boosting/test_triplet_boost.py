@@ -144,7 +144,9 @@ def test_negligible_weights_come_back():
     confidence = np.array([[2000.0, -2000.0], [0.0, 0.0], [-1990.0, 1990.0], [-5.0, 5.0]])
     state = left_by(groups, 0, confidence)
     check(state)
-    assert 2.0**-801 <= state.v[0, 0] < 2.0**-800 and state.lag[0, 0] < -1000 and 1 <= abs(state.v[1, 0]) < 2
+    assert 2.0**-801 <= state.v[0, 0] < 2.0**-800
+    assert state.lag[0, 0] < -1000
+    assert 1 <= abs(state.v[1, 0]) < 2
     assert np.allclose(boosting.confidences(state), confidence, rtol=1e-12, atol=1e-12)
     for _ in range(67):  # thousands of rounds in which the other two are answered well
         state.v[[1, 3]] *= np.exp(-30.0)
@@ -281,7 +283,9 @@ def test_ties_and_abstentions_fall_uniformly_and_by_the_seed():
     two = votes.decide(votes.Votes(weight, weight.max(axis=1)), ids, seed=2)
     guessed, tied = np.bincount(one.label[::2], minlength=4), np.bincount(one.label[1::2], minlength=4)
     assert one.abstained[::2].all() and not one.abstained[1::2].any()
-    assert (abs(guessed - 1125) < 150).all() and tied[0] == 0 and (abs(tied[1:] - 1500) < 170).all()
+    assert (abs(guessed - 1125) < 150).all()
+    assert tied[0] == 0
+    assert (abs(tied[1:] - 1500) < 170).all()
     assert 0.6 < (one.label[::2] != two.label[::2]).mean() < 0.9
 
 
@@ -294,7 +298,9 @@ def test_the_bound_holds_and_falls_along_the_rounds():
     rounds, log_bound, train_error, _ = booster.curve
     assert rounds.tolist() == [50 * i for i in range(61)]
     assert log_bound[0] == pytest.approx(np.log(3 / 2)) and (np.diff(log_bound) <= 1e-12).all()
-    assert (train_error <= np.exp(log_bound)).all() and train_error[0] == 1.0 and train_error[-1] == 0.0
+    assert (train_error <= np.exp(log_bound)).all()
+    assert train_error[0] == 1.0
+    assert train_error[-1] == 0.0
     watch = np.arange(0, 60, 3)
     some = triplet_boost.fit(columns, y, rounds=100, seed=1, watch=watch, checks=2)
     wrong = triplet_boost.predict(some, columns, watch).label != y[watch]
@@ -384,7 +390,9 @@ def test_a_refit_predicts_everything_and_says_how_well():
     columns, y, said = taste_world()
     made = triplet_boost.refit(a_snapshot(columns, said), params(rounds=5000), seed=4)
     report, arrays = made.report, made.arrays
-    assert report["classes"] == ["bitter", "sour", "sweet"] and report["labelled"] == 50 and report["predicted"] == 60
+    assert report["classes"] == ["bitter", "sour", "sweet"]
+    assert report["labelled"] == 50
+    assert report["predicted"] == 60
     names = np.array(report["classes"])
     assert [names[c] if c >= 0 else None for c in arrays["given"]] == [said.get(i) for i in range(60)]
     truth = np.array(["sour", "sweet", "bitter"])[y]
@@ -426,7 +434,9 @@ def test_held_out_labels_do_not_reach_the_classifiers():
 def test_one_class_is_predicted_with_abstention():
     columns, _, said = taste_world()
     made = triplet_boost.refit(a_snapshot(columns, dict.fromkeys(said, "sweet")), params(rounds=100), 0)
-    assert (made.arrays["predicted"] == 0).all() and made.arrays["abstained"].all() and len(made.arrays["alpha"]) == 0
+    assert (made.arrays["predicted"] == 0).all()
+    assert made.arrays["abstained"].all()
+    assert len(made.arrays["alpha"]) == 0
     assert made.report["held_out"]["accuracy"] == made.report["held_out"]["majority_class_accuracy"] == 1.0
 
 

@@ -77,4 +77,7 @@ def test_what_is_published_is_the_best_point_and_the_best_bound_of_all_that_were
         assert made.X.min() >= 0 and np.abs(made.X.sum(axis=1) - 1).max() < 1e-12
         assert k is None or np.trace(made.X) == pytest.approx(k)
     lower, upper = [made.objective for made in runs], [made.upper_bound for made in runs]
-    assert lower == sorted(lower) and upper == sorted(upper)[::-1] and upper[-1] < upper[0] and lower[-1] > lower[0]
+    assert lower == sorted(lower)
+    assert upper == sorted(upper)[::-1]
+    assert upper[-1] < upper[0]
+    assert lower[-1] > lower[0]

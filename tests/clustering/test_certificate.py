@@ -68,7 +68,9 @@ def test_the_dual_satisfies_the_kkt_conditions_of_sdp_lambda():
     y = (of.rows[np.arange(48), labels] - lam - own[labels] / (2 * size[labels]) + lam / 2) / size[labels]
     S = y[:, None] + y + lam * np.eye(48) - W - N
     scale = np.abs(W).max()
-    assert N.min() >= 0 and np.abs(N - N.T).max() < 1e-9 * scale and np.abs(N * X).max() == 0
+    assert N.min() >= 0
+    assert np.abs(N - N.T).max() < 1e-9 * scale
+    assert np.abs(N * X).max() == 0
     assert np.abs(S @ X).max() < 1e-9 * scale
     assert np.linalg.eigvalsh(S)[0] > -1e-9 * scale
     assert 2 * y.sum() == pytest.approx(partition.value(W, labels) - 3 * lam)  # strong duality
@@ -86,7 +88,9 @@ def test_proposition_1_a_perturbed_block_matrix_is_recovered_in_an_interval_of_l
     assert deviation < separation / 3
     for lam in np.linspace(1.2 * deviation, 0.5 * separation, 4):
         s = solve(W, lam=lam)
-        assert s.certified_by == "partition" and np.array_equal(s.labels, labels) and s.trace == 3
+        assert s.certified_by == "partition"
+        assert np.array_equal(s.labels, labels)
+        assert s.trace == 3
         proof = certificate.certified(W, labels, lam)
         assert proof.lam == lam
     assert solve(W, lam=2 * np.linalg.eigvalsh(centred(W))[-1]).trace == 1  # far above: everything in one cluster
@@ -111,7 +115,9 @@ def test_large_sparse_similarities_are_certified_by_lanczos_and_the_verdict_says
     W = sparse.csr_array((sign, (rows, cols)), shape=(n, n))
     W = checked(W + W.T)
     s = solve(W, k=2)
-    assert s.certified_by == "partition, Lanczos" and s.iterations == 0 and s.matrix is None
+    assert s.certified_by == "partition, Lanczos"
+    assert s.iterations == 0
+    assert s.matrix is None
     assert np.array_equal(s.labels, (np.arange(n) >= half).astype(int))
     wrong = s.labels.copy()
     wrong[:5] = 1
@@ -147,7 +153,9 @@ def test_repair_gives_a_feasible_point_close_by(k):
         X = (factor * x) @ factor.T + 1 / n
         assert X.min() < 0
         Y = feasible(X.copy(), k)
-        assert Y.min() >= 0 and np.abs(Y.sum(axis=1) - 1).max() < 1e-12 and np.linalg.eigvalsh(Y)[0] > -1e-12
+        assert Y.min() >= 0
+        assert np.abs(Y.sum(axis=1) - 1).max() < 1e-12
+        assert np.linalg.eigvalsh(Y)[0] > -1e-12
         assert k is None or np.trace(Y) == pytest.approx(4)
         lift = -X.min() / (-X.min() + 1 / n)
         assert np.linalg.norm(Y - X) <= 2.5 * lift * np.linalg.norm(X)

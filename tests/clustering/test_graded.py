@@ -117,7 +117,9 @@ def test_replicates_agree_less_where_errors_are_larger():
     points = np.concatenate([rng.normal(size=(10, 2)), np.array([6, 0]) + rng.normal(size=(10, 2))])
     labels = np.repeat([0, 1], 10).astype(np.int32)
     small, large = (replication(points, np.tile(size * np.eye(2), (20, 1, 1)), labels) for size in (0.01, 6.0))
-    assert small.ari == 1.0 and (small.stability == 1).all() and (small.second == -1).all()
+    assert small.ari == 1.0
+    assert (small.stability == 1).all()
+    assert (small.second == -1).all()
     assert large.low <= large.ari <= large.high < 1 and large.stability.mean() < 1
     assert set(large.second[large.stability < 1]) <= {0, 1}
 
@@ -137,7 +139,9 @@ def test_gains_are_standardised_by_the_table():
     assert clearness.gains((one, one), continua) == pytest.approx(by_hand)
     of_study = clearness.terms_of_study((one,))
     shares = [clearness.clearer_than(z, of_study, continua) for z in (-50, 0, 1, 2, 50)]
-    assert shares == sorted(shares) and shares[0] == 0 and shares[-1] == continua.levels[-1]
+    assert shares == sorted(shares)
+    assert shares[0] == 0
+    assert shares[-1] == continua.levels[-1]
 
 
 def test_the_kept_table_is_of_the_present_code():
@@ -161,7 +165,9 @@ def test_the_kept_table_is_of_the_present_code():
 def test_planted_groups_are_separated_and_everything_is_of_them():
     answers, truth = planted()
     found = grade_clusters(answers)
-    assert found.grade in (SEPARATED, CLEARLY_SEPARATED) and found.k == 3 and found.reason == ""
+    assert found.grade in (SEPARATED, CLEARLY_SEPARATED)
+    assert found.k == 3
+    assert found.reason == ""
     assert adjusted_rand_score(truth, found.labels) == 1.0
     assert found.labels[0] == 0 and found.clearer_than > 0.95
     assert 0.9 < found.replication_low <= found.replication <= found.replication_high
@@ -214,7 +220,9 @@ def test_many_answers_are_graded_on_given_positions(monkeypatch):
     points, truth = scenarios.groups(rng, 60, 4, 2, 14.0)
     answers = scenarios.answers_about(rng, points, 6000, "ste", 0.9)
     found = grade_clusters(answers, points - points.mean(axis=0))
-    assert found.dimensions == 2 and found.k == 4 and adjusted_rand_score(truth, found.labels) == 1.0
+    assert found.dimensions == 2
+    assert found.k == 4
+    assert adjusted_rand_score(truth, found.labels) == 1.0
     tied = grade_clusters(answers, points - points.mean(axis=0), tied=1)
     assert GRADES.index(tied.grade) <= GRADES.index(found.grade)
     assert (tied.dimension_tied == 1) == (tied.dimensions == 1)
@@ -241,7 +249,9 @@ def test_objects_that_are_all_alike():
     both = np.concatenate([rows, rows[:, [2, 3, 0, 1]]]).astype(np.int32)
     answers = Answers(both, np.ones(len(both)), np.full(len(both), -1, np.int32), np.arange(len(both)), 10)
     found = grade_clusters(answers)
-    assert found.grade == CANNOT_TELL and found.reason in ("no positions", "chance") and found.k is None
+    assert found.grade == CANNOT_TELL
+    assert found.reason in ("no positions", "chance")
+    assert found.k is None
 
 
 def test_one_dimension_is_said():
@@ -257,4 +267,6 @@ def test_two_unconnected_sets_and_objects_without_answers():
     rows = np.concatenate([one.rows, other.rows])
     both = Answers(rows, np.ones(len(rows)), np.full(len(rows), -1, np.int32), np.arange(len(rows)), 26)
     found = grade_clusters(both)
-    assert found.grade in GRADES and (found.labels[12:14] == -1).all() and (found.stability[12:14] == 0).all()
+    assert found.grade in GRADES
+    assert (found.labels[12:14] == -1).all()
+    assert (found.stability[12:14] == 0).all()

@@ -56,7 +56,9 @@ def assert_honest(s, W, k, lam):
     assert s.objective == pytest.approx(np.vdot(W, X) - penalty * np.trace(X), rel=1e-9, abs=1e-9)
     assert s.upper_bound >= s.objective - 1e-12 * max(1, abs(s.objective))
     assert s.residuals.trace == (0.0 if k is None else pytest.approx(abs(np.trace(X) - k), abs=1e-9))
-    assert s.residuals.row_sums < 1e-10 and s.residuals.most_negative == 0 and s.residuals.least_eigenvalue > -1e-10
+    assert s.residuals.row_sums < 1e-10
+    assert s.residuals.most_negative == 0
+    assert s.residuals.least_eigenvalue > -1e-10
     assert s.certified == bool(s.certified_by)
 
 
@@ -82,7 +84,9 @@ def test_sparse_and_dense_similarities_give_the_same():
     W = sparse_signs(70, 5)
     for how in ({"k": 4}, {"lam": 1.5}):
         a, b = solve(W, tol=1e-5, **how), solve(sparse.csr_array(W), tol=1e-5, **how)
-        assert a.objective == pytest.approx(b.objective, rel=1e-4) and a.certified and b.certified
+        assert a.objective == pytest.approx(b.objective, rel=1e-4)
+        assert a.certified
+        assert b.certified
 
 
 @pytest.mark.parametrize(
@@ -93,7 +97,10 @@ def test_sparse_and_dense_similarities_give_the_same():
 def test_degenerate_similarities_of_many_objects(W):
     """Above 160 objects the eigenpairs come from Lanczos, which has nowhere to start from when W is zero."""
     a, b, choice = solve(W, k=3, tol=1e-4), solve(W, lam=1.0, tol=1e-4), spur(W, 100)
-    assert a.certified and b.certified and b.labels.tolist() == [0] * 200 and choice.k == 1
+    assert a.certified
+    assert b.certified
+    assert b.labels.tolist() == [0] * 200
+    assert choice.k == 1
     assert a.objective == pytest.approx(197 * W[0, 1], abs=1e-4) and b.objective == pytest.approx(199 * W[0, 1] - 1)
 
 
@@ -101,14 +108,19 @@ def test_a_low_rank_solution_of_many_objects_takes_the_krylov_steps():
     """Above 128 objects the eigen step is partial; the gap is closed rigorously all the same."""
     W, labels, c = planted_adds3(300, 3, 3.0)
     s = solve(W, lam=2 * np.sqrt(c * np.log(300) / 300), tol=1e-5)
-    assert s.certified and len(s.x) < 24 and s.iterations > 10
+    assert s.certified
+    assert len(s.x) < 24
+    assert s.iterations > 10
     assert_feasible(s.X, None)
 
 
 def test_out_of_iterations_is_said_and_the_gap_is_still_rigorous():
     W = gaussian(40, 7)
     s = solve(W, k=4, tol=1e-9, max_iterations=20)
-    assert not s.certified and s.certified_by == "" and s.iterations == 20 and s.gap > 1e-9
+    assert not s.certified
+    assert s.certified_by == ""
+    assert s.iterations == 20
+    assert s.gap > 1e-9
     assert_honest(s, W, 4, None)
     best = solve(W, k=4, tol=1e-7)
     assert s.objective <= best.upper_bound and best.objective <= s.upper_bound
@@ -160,7 +172,9 @@ def test_projection_of_eigenvalues_is_the_nearest_point():
         d = rng.normal(size=r) * 2
         for k in range(2, r):
             x = projected(d, k)
-            assert x.min() >= 0 and x.max() <= 1 and x.sum() == pytest.approx(k - 1)
+            assert x.min() >= 0
+            assert x.max() <= 1
+            assert x.sum() == pytest.approx(k - 1)
             inside = (x > 1e-9) & (x < 1 - 1e-9)  # optimality: d - x is one number where x is strictly inside
             tau = (d - x)[inside].mean() if inside.any() else None
             if tau is not None:
@@ -175,7 +189,9 @@ def test_acceleration_does_not_run_away_where_the_dual_is_not_unique():
     for i, j, w in ((0, 4, -1), (0, 7, 1), (1, 7, -1), (3, 4, 1), (5, 6, -1), (6, 8, 1)):
         W[i, j] = W[j, i] = w
     made = solve(W, lam=-3.0, tol=1e-6, max_iterations=300)
-    assert made.certified and made.objective == pytest.approx(27, rel=1e-5) and made.iterations < 150
+    assert made.certified
+    assert made.objective == pytest.approx(27, rel=1e-5)
+    assert made.iterations < 150
     assert_honest(made, W, None, -3.0)
 
 
@@ -183,9 +199,9 @@ def test_acceleration_does_not_run_away_where_the_dual_is_not_unique():
 def test_the_size_of_w_does_not_matter(factor):
     W, lam = np.round(3 * gaussian(12, 0)), 2.5
     plain, scaled = solve(W, lam=lam, tol=1e-6), solve(W * factor, lam=lam * factor, tol=1e-6)
-    assert (
-        plain.certified and scaled.certified and scaled.objective == pytest.approx(plain.objective * factor, rel=1e-5)
-    )
+    assert plain.certified
+    assert scaled.certified
+    assert scaled.objective == pytest.approx(plain.objective * factor, rel=1e-5)
 
 
 def test_partial_eigenpairs_match_the_full_ones_and_leave_ones_out():

@@ -50,7 +50,9 @@ def test_the_range_and_the_criterion_are_the_papers():
     assert choice.lam == pytest.approx(2 * np.sqrt(c * np.log(80) / 80))
     low, high = choice.k_range
     at_min = solve(W, lam=choice.lam, tol=1e-4)
-    assert low == 2 and high == max(2, round(at_min.trace) + 2) and choice.tried.tolist() == list(range(low, high + 1))
+    assert low == 2
+    assert high == max(2, round(at_min.trace) + 2)
+    assert choice.tried.tolist() == list(range(low, high + 1))
     assert solve(W, lam=2 * c / 80).trace == pytest.approx(1)  # why k_lambda_max = 1 needs no solve
     for k, criterion in zip(choice.tried, choice.criterion):
         values = np.linalg.eigvalsh(solve(W, k=int(k), tol=1e-4).X)[::-1]
@@ -64,7 +66,9 @@ def test_the_range_and_the_criterion_are_the_papers():
 def test_a_provable_partition_is_chosen_without_solving_anything():
     W = np.kron(np.eye(4), np.full((20, 20), 4.0)) - 1.0
     choice = spur(W, 2000)
-    assert choice.k == 4 and choice.iterations == 0 and choice.at_lam is None
+    assert choice.k == 4
+    assert choice.iterations == 0
+    assert choice.at_lam is None
     assert choice.solution.certified_by == "partition" and choice.criterion.tolist() == [1.0]
     same = spur(sparse.csr_array(W), 2000)
     assert np.array_equal(same.solution.labels, choice.solution.labels)
@@ -111,7 +115,9 @@ def test_many_objects_are_searched_downwards_from_the_spectral_k(monkeypatch):
     monkeypatch.setattr("stream_engine.clustering.spur.SEARCH_UP_TO", 100)
     W, labels, c = planted_adds3(150, 3, 3.0)
     choice = spur(W, c, tol=1e-3, early_exit=1.0)
-    assert choice.evidence.k == 3 and choice.k_range[1] == 3 and choice.at_lam is None
+    assert choice.evidence.k == 3
+    assert choice.k_range[1] == 3
+    assert choice.at_lam is None
     assert choice.k == choice.tried[np.argmax(choice.criterion)] and choice.solution.gap <= LARGE_TOL
     assert choice.solution.certified == (choice.solution.gap <= 1e-3)
     found = partition.k_means(choice.solution.rows, choice.k, 0)
@@ -155,7 +161,9 @@ def test_the_artifact_holds_what_the_contract_names(world):
     assert made.arrays["labels"].dtype == np.int32 and made.arrays["k"] == 3
     assert len(made.arrays["criterion"]) == len(made.arrays["criterion_k"]) and made.arrays["residuals"].shape == (4,)
     assert made.arrays["objective"] <= made.arrays["upper_bound"] and made.report["certified"]
-    assert made.report["k_by"] == "spur" and made.report["spur_k"] == 3 and sum(made.report["sizes"].values()) == 60
+    assert made.report["k_by"] == "spur"
+    assert made.report["spur_k"] == 3
+    assert sum(made.report["sizes"].values()) == 60
     assert made.arrays["criterion_converged"].all() and made.report["criterion_not_converged"] == []
     chunks, named = artifact.encode(made)
     assert artifact.decode(b"".join(chunks)).report == msgspec.json.decode(msgspec.json.encode(made.report))
@@ -177,9 +185,13 @@ def test_objects_without_evidence_are_left_out_not_guessed(world):
 def test_k_lam_and_limits_have_effect(world, monkeypatch):
     snapshot = snapshot_of(world[0][:1200])
     five = refit(snapshot, Params(k=5), 0)
-    assert five.arrays["k"] == 5 and five.report["k_by"] == "given" and np.isnan(five.arrays["lam"])
+    assert five.arrays["k"] == 5
+    assert five.report["k_by"] == "given"
+    assert np.isnan(five.arrays["lam"])
     at = refit(snapshot, Params(lam=30.0), 0)
-    assert at.report["k_by"] == "lam" and at.arrays["lam"] == 30.0 and at.arrays["k"] == round(at.report["trace"])
+    assert at.report["k_by"] == "lam"
+    assert at.arrays["lam"] == 30.0
+    assert at.arrays["k"] == round(at.report["trace"])
     few = refit(snapshot, Params(k=5, max_iterations=10, tol=1e-9), 0)
     assert not few.report["certified"] and few.report["solver"] == "cvxpy"  # tried where the engine's misses
     with pytest.raises(CannotRefit, match=stating("k=61 … 60 … 60")):
@@ -276,7 +288,9 @@ def test_spectral_finds_the_planted_clusters_and_says_how_k_was_chosen(world, mo
     values, edge = made.arrays["eigenvalues"], made.arrays["edge"]
     assert values[1] > edge and values[1] - values[2] == max(-np.diff(values[values > edge * 0.8]))
     given = spectral.refit(snapshot, spectral.Params(k=5), 0, made)
-    assert given.arrays["k"] == 5 and given.report["k_by"] == "given" and given.report["ari_to_previous"] < 1
+    assert given.arrays["k"] == 5
+    assert given.report["k_by"] == "given"
+    assert given.report["ari_to_previous"] < 1
     rough = spectral.refit(snapshot, spectral.Params(k=5, refine=False), 0)
     assert rough.arrays["objective"] <= given.arrays["objective"]
     with pytest.raises(CannotRefit, match=stating("k=99 … 60 … 60")):

@@ -88,7 +88,10 @@ def test_an_answer_is_an_event_that_the_engine_reads(asking):
     chosen = list(screen.shown[: asking.choose])
     counted = accept({"id": screen.id, "worker": "w", "chosen": chosen, "seconds": 1.23456}, sessions, "study1", 9.5)
     told = counted.event
-    assert told["seconds"] == 1.235 and told["time"] == 9.5 and told["worker"] == "w" and told["id"] == screen.id
+    assert told["seconds"] == 1.235
+    assert told["time"] == 9.5
+    assert told["worker"] == "w"
+    assert told["id"] == screen.id
     assert told["sampler"] == "random" and (told.get("propensity") is None) == (asking.shown > 2)
     decoded = Decoder(EventOptions())(msgspec.json.encode(told))
     assert not decoded.rejected and decoded.events == {asking.type: 1}
@@ -192,7 +195,9 @@ def test_what_is_remembered_is_made_anew_from_the_logs():
         else:
             lines.append(msgspec.json.encode(counted.caught))
     again = restored([*answers, answers[0], b""], lines)
-    assert again.open == sessions.open and again.answered == sessions.answered and again.total == sessions.total
+    assert again.open == sessions.open
+    assert again.answered == sessions.answered
+    assert again.total == sessions.total
     assert list(again.people) == list(sessions.people)
     for worker, person in sessions.people.items():
         assert again.people[worker] == person
@@ -205,5 +210,7 @@ def test_an_answer_that_could_not_be_written_is_asked_for_again():
     before = msgspec.json.encode([*sessions.open])
     counted = accept(given, sessions, "study1", 1.0)
     sessions.forget(counted.screen)
-    assert msgspec.json.encode([*sessions.open]) == before and sessions.total == 0 and not sessions.answered
+    assert msgspec.json.encode([*sessions.open]) == before
+    assert sessions.total == 0
+    assert not sessions.answered
     assert accept(given, sessions, "study1", 1.0) is not None

@@ -49,8 +49,8 @@ def test_from_names_to_a_map_exactly_once_and_everything_to_take_along(collectin
     for person in people:  # nobody was asked the same twice
         asked = [(e["anchor"], frozenset(e["shown"])) for e in log if e["worker"] == person.worker]
         assert len(asked) == len(set(asked)) == 30
-    until(lambda: study.study()["ready"] > 0, COMPILING, "questions by the maker")
-    until(lambda: read_by_the_engine(study) == 180, COMPILING, "the engine to read")
+    until(lambda: study.study()["ready"] > 0, what="questions by the maker", seconds=COMPILING)
+    until(lambda: read_by_the_engine(study) == 180, what="the engine to read", seconds=COMPILING)
     metrics = study.engines("/metrics", "stream_engine_events_total").text
     assert 'stream_engine_collect_total{what="answers"} 180.0' in metrics
     assert study.engines("/", "<!doctype html>")
@@ -100,10 +100,14 @@ def test_kills_of_either_side_lose_nothing_and_count_nothing_twice(collecting):
         try:
             for number in range(3):
                 before = sum(len(person.acknowledged) for person in persons)
-                until(lambda b=before: sum(len(p.acknowledged) for p in persons) > b + 20, COMPILING, "answers")
+                until(
+                    lambda b=before: sum(len(p.acknowledged) for p in persons) > b + 20,
+                    what="answers",
+                    seconds=COMPILING,
+                )
                 time.sleep(rng.random())
                 if number % 2:
-                    until(lambda: "engine_process" in study.children(), COMPILING, "the engine")
+                    until(lambda: "engine_process" in study.children(), what="the engine", seconds=COMPILING)
                     os.kill(study.children()["engine_process"], signal.SIGKILL)
                 else:
                     study.kill()
@@ -118,8 +122,8 @@ def test_kills_of_either_side_lose_nothing_and_count_nothing_twice(collecting):
     assert {each["id"]: each["chosen"][0] for each in study.log() if each["id"] in acknowledged} == acknowledged
     until(
         lambda: study.children().keys() >= {"engine_process"} and read_by_the_engine(study) == len(ids),
-        COMPILING,
-        "reading",
+        what="reading",
+        seconds=COMPILING,
     )
     study.stop()
     counters = counted_by_the_engine(study)
@@ -149,9 +153,13 @@ def test_everything_that_is_no_answer_is_refused_counted_and_kept(collecting):
     for reason, status, body in wrong:
         answer = send(body)
         said = answer.json()
-        assert answer.status_code == status and said["why"] and "\n" not in said["why"], (reason, answer.text)
+        assert answer.status_code == status, (reason, answer.text)
+        assert said["why"], (reason, answer.text)
+        assert "\n" not in said["why"], (reason, answer.text)
     some = send(json.dumps([right, right | {"chosen": "nobody", "id": question["id"][:-1] + "Z"}]).encode())
-    assert some.status_code == 404 and some.json()["counted"] == 1 and some.json()["refused"][0]["at"] == 1
+    assert some.status_code == 404
+    assert some.json()["counted"] == 1
+    assert some.json()["refused"][0]["at"] == 1
     again = send(json.dumps(right).encode())
     assert again.status_code == 200 and again.json()["again"] == 1
     counts = study.study()["since_start"]
@@ -177,7 +185,9 @@ def test_everything_that_is_no_answer_is_refused_counted_and_kept(collecting):
     predict = partial(post, f"{study.base}/predict", json={"questions": [{"anchor": "a"}]})
     assert predict().status_code == 401
     owners = {"Authorization": f"Bearer {study.token}"}
-    answer = until(lambda: (got := predict(headers=owners)).status_code != 503 and got, COMPILING, "the engine")
+    answer = until(
+        lambda: (got := predict(headers=owners)).status_code != 503 and got, what="the engine", seconds=COMPILING
+    )
     assert answer.status_code == 400 and "questions[0]" in answer.text
     hostile = get(f"{study.base}/ask", headers={"Host": "evil.example"})
     assert hostile.status_code == 421
@@ -250,7 +260,7 @@ def test_objects_come_while_people_answer(collecting, tmp_path):
         assert sent(name, body, headers=own) == 422
     assert sent("..%2Fx.txt", text, headers=own) in (404, 405, 422)
     assert sent(".x.txt", text, headers=own) == 422
-    until(lambda: study.study()["objects"] == 4, 120, "the new object")
+    until(lambda: study.study()["objects"] == 4, what="the new object", seconds=120)
     seen: dict = {}
     for n in range(30):
         seen |= get(f"{study.base}/questions", params={"worker": f"w{n}"}).json()["show"]

@@ -28,7 +28,9 @@ def test_psychopy_asks_and_answers_to_the_end(collecting):
     for _ in range(4):
         exec(before, names)
         exec(after, names)
-    assert names["trials"].finished and names["continueRoutine"] is False and kept == [("counted", 1)] * 3
+    assert names["trials"].finished
+    assert names["continueRoutine"] is False
+    assert kept == [("counted", 1)] * 3
     events = study.log()
     assert [each["chosen"] for each in events] == [each["shown"][1:] for each in events] and len(shown) == 9
     assert {(each["worker"], each["seconds"]) for each in events} == {("ann", 1.25)}

@@ -90,12 +90,14 @@ def test_a_participant_answers_a_study_to_its_end(collecting, browser, lab, tmp_
         data = answered(page, lambda page: page.click("#jspsych-stream-engine-choices button >> nth=0"))
     finally:
         page.close()
-    events = until(lambda: study.log() if len(study.log()) == 4 else None, 60, "the answers")
+    events = until(lambda: study.log() if len(study.log()) == 4 else None, what="the answers")
     kept = [each for each in data if each.get("chosen")]
     assert [each["id"] for each in kept] == [each["id"] for each in events]
     assert [each["chosen"] for each in kept] == [each["chosen"] for each in events]
     assert all(each["chosen"] == each["shown"][:1] and each["counted"] == 1 and each["rt"] >= 0 for each in kept)
-    assert {each["worker"] for each in events} == {"ann"} and data[-1]["ended"] and data[-1]["code"]
+    assert {each["worker"] for each in events} == {"ann"}
+    assert data[-1]["ended"]
+    assert data[-1]["code"]
 
 
 @pytest.mark.parametrize("consented", [False, True])

@@ -32,7 +32,7 @@ def opened(watched, study, worker="w", width=1280, begin=True, **more):
 
 def far(page, text: str) -> None:
     """Wait for a question, and as long as nothing is taken for an answer to it (TOO_SOON of ask.js)."""
-    until(lambda: page.inner_text("#far") == text, 240, f"question {text}")
+    until(lambda: page.inner_text("#far") == text, what=f"question {text}", seconds=240)
     page.wait_for_timeout(300)
 
 
@@ -119,7 +119,9 @@ def test_several_are_chosen_and_may_be_changed(collecting, watched):
     page.click("#go")
     page.wait_for_selector("#end:visible")
     (told,) = study.log()
-    assert told["shown"] == shown and told["chosen"] == shown[2:4] and found.wrong == []
+    assert told["shown"] == shown
+    assert told["chosen"] == shown[2:4]
+    assert found.wrong == []
 
 
 @pytest.mark.parametrize("shown, width", [(3, 1280), (5, 390)])
@@ -143,7 +145,7 @@ def test_catch_trials_end_it_for_who_does_not_look(collecting, watched):
         "[catching]\nevery = 1\nmost_failed = 1\n",
     )
     page = (found := opened(watched, study)).page
-    until(lambda: _wrong_way(page) or page.is_visible("#excluded"), 240, "the end")
+    until(lambda: _wrong_way(page) or page.is_visible("#excluded"), what="the end", seconds=240)
     assert sum(not each.get("passed", True) for each in study.log("sessions")) == 2
     assert "right" not in json.dumps(study.log()) and found.wrong == []
     page.reload()

@@ -109,7 +109,9 @@ def test_a_person_is_asked_no_more_than_his_quota(study):
         return many, [each["id"] for each in again], (await people.questions("v", 9, False))["questions"]
 
     many, again, other = asyncio.run(ask())
-    assert many == [3, 2, 0] and again == list(people.sessions.people["w"].open)[:4] and len(other) == 5
+    assert many == [3, 2, 0]
+    assert again == list(people.sessions.people["w"].open)[:4]
+    assert len(other) == 5
 
 
 def test_the_stop_rule_ends_it_for_everybody(study):
@@ -144,7 +146,9 @@ def test_the_maker_asks_nothing_twice_and_only_about_objects_of_the_study(tmp_pa
     told = MakerSettings(str(tmp_path / "state"), kind, "information-gain", "random", 0.15, 0)
     maker, now = Maker(told), time.time()
     first = maker.answer(Request(now, 30, NAMES[:5]))
-    assert first.fresh and first.snapshot == -1 and "embedding" in first.about
+    assert first.fresh
+    assert first.snapshot == -1
+    assert "embedding" in first.about
     rows = [row for row, _, _ in first.questions]
     assert len({(row[0], frozenset(row)) for row in rows}) == len(rows) == 30  # all that there are
     assert not maker.answer(Request(now, 0)).questions

@@ -47,7 +47,9 @@ def three(tmp_path):
 
 def test_a_folder_has_an_object_a_file(three):
     stimuli = Stimuli(three)
-    assert stimuli.names == ["a", "b", "c"] and stimuli.folder == three and stimuli.passed_over == {}
+    assert stimuli.names == ["a", "b", "c"]
+    assert stimuli.folder == three
+    assert stimuli.passed_over == {}
     assert stimuli.shown == {
         "a": Stimulus("", three / "a.png", "image/png"),
         "b": Stimulus("", three / "b.WAV", "audio/wav"),
@@ -79,7 +81,9 @@ def test_a_list_has_an_object_a_line(tmp_path):
     path = tmp_path / "names"
     path.write_bytes(b"\xef\xbb\xbfone\r\n\r\n  two, or so\t\nthree")
     stimuli = Stimuli(path)
-    assert stimuli.names == ["one", "two, or so", "three"] and stimuli.folder is None and not stimuli.passed_over
+    assert stimuli.names == ["one", "two, or so", "three"]
+    assert stimuli.folder is None
+    assert not stimuli.passed_over
     assert stimuli.shown["two, or so"] == Stimulus("two, or so")
 
 
@@ -191,4 +195,6 @@ def test_a_list_that_cannot_be_read_for_a_while_changes_nothing(tmp_path):
     path.unlink()
     assert stimuli.look() == [] and "No such file" in stimuli.passed_over["names.txt"]
     path.write_text("a\nb\nc\nd\n")
-    assert stimuli.look() == ["d"] and stimuli.names == ["a", "b", "c", "d"] and stimuli.passed_over == {}
+    assert stimuli.look() == ["d"]
+    assert stimuli.names == ["a", "b", "c", "d"]
+    assert stimuli.passed_over == {}

@@ -30,7 +30,7 @@ def answered(study, n=6) -> None:
     with httpx.Client(timeout=120) as http:
         for each in person.ask(http, n):
             person.answer(http, each)
-    until(lambda: read_by_the_engine(study) == n, COMPILING, "the engine to read")
+    until(lambda: read_by_the_engine(study) == n, what="the engine to read", seconds=COMPILING)
 
 
 def test_one_archive_holds_everything_but_secrets(collecting, tmp_path):
@@ -56,7 +56,9 @@ def test_one_archive_holds_everything_but_secrets(collecting, tmp_path):
     assert "exports/summary.json" in text and json.loads(text["exports/summary.json"])["events"] == 6
     secret = (study.state / "collect" / "secret").read_bytes().strip()
     whole = b"".join(text.values())
-    assert secret not in whole and study.token.encode() not in whole and b"pssst" not in whole
+    assert secret not in whole
+    assert study.token.encode() not in whole
+    assert b"pssst" not in whole
 
 
 def test_an_archive_is_made_piece_by_piece():

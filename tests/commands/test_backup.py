@@ -35,7 +35,9 @@ def test_a_backup_that_is_copied_back_is_the_state(whole, tmp_path):
     file, one = whole
     said = engine("backup", "--state", one, "--to", tmp_path / "copies").stdout
     (copy,) = (tmp_path / "copies").iterdir()
-    assert str(copy) in said and copy.name == "000000000002" and len(list((copy / "snapshots").iterdir())) == 1
+    assert str(copy) in said
+    assert copy.name == "000000000002"
+    assert len(list((copy / "snapshots").iterdir())) == 1
     linked, there = (store.snapshot_path(2).stat() for store in (Store(copy), Store(one)))
     assert linked.st_ino == there.st_ino  # on one file system
     assert (copy / "study" / "answers.jsonl").read_text() == "{}\n"

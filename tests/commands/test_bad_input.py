@@ -32,9 +32,13 @@ def test_nothing_in_it(tmp_path, name, data):
     (tmp_path / name).write_bytes(data)
     engine("run", tmp_path / name, "--state", tmp_path / "s")
     found = summary(tmp_path / "s")
-    assert found["comparisons"] == 0 and found["objects"] == 0 and found["rejected"] == {}
+    assert found["comparisons"] == 0
+    assert found["objects"] == 0
+    assert found["rejected"] == {}
     paths = engine("export", "--state", tmp_path / "s", "--out", tmp_path / "out").stdout
-    assert "summary.json" in paths and "adds3.npz" in paths and "k1.npz" in paths
+    assert "summary.json" in paths
+    assert "adds3.npz" in paths
+    assert "k1.npz" in paths
     for verb in (("preview",), ("report", "--out", tmp_path / "r.html")):
         assert name in one_line(engine(*verb, tmp_path / name, status=1).stderr)
     assert not (tmp_path / "r.html").exists()
@@ -47,7 +51,9 @@ def test_every_event_is_counted_excluded_or_rejected(tmp_path):
     engine("run", file, "--state", tmp_path / "s", "--no-refits", "--where", "part!=practice", "--max-reject-ratio", 1)
     found = summary(tmp_path / "s")
     assert (found["events"], found["filtered"], sum(found["rejected"].values())) == (4, 1, 2)
-    assert found["records"] == 7 and found["empty"] == 0 and found["positions"][str(file)] == file.stat().st_size
+    assert found["records"] == 7
+    assert found["empty"] == 0
+    assert found["positions"][str(file)] == file.stat().st_size
 
 
 def test_another_format_stops_the_engine_and_loses_nothing(tmp_path):

@@ -131,7 +131,9 @@ def test_a_lost_folder_is_counted_and_ends_nothing(inputs, tmp_path):
     run = ("run", jsonl(tmp_path / "more.jsonl", [GOOD, {"near": "x"}]), "--state", state, *RUN)
     assert "000001.jsonl" in engine(*run).stderr
     found = summary(state)
-    assert found["dead_letters_lost"] == 6 and found["events"] == 1 and sum(found["rejected"].values()) == 7
+    assert found["dead_letters_lost"] == 6
+    assert found["events"] == 1
+    assert sum(found["rejected"].values()) == 7
     (deed,) = found["history"]
     assert (deed["did"], deed["letters"]) == ("dead letters lost", 6) and "000001.jsonl" in deed["problem"]
     assert (listed(state)["letters"], listed(state)["lost"]) == (1, 6)

@@ -33,7 +33,9 @@ def test_preview_shows_evidence_examples_and_a_command_that_does_the_same(tmp_pa
 def test_a_filter_without_a_match_names_values_of_its_column(tmp_path):
     path = written(tmp_path / "data.csv", "PsychoPy, arrow keys")
     said = one_line(engine("preview", path, "--where", "participant=nobody", status=2).stderr)
-    assert "participant=nobody" in said and TRIALS[0].who in said and "missing" not in said
+    assert "participant=nobody" in said
+    assert TRIALS[0].who in said
+    assert "missing" not in said
 
 
 def test_two_readings_are_listed_and_nothing_is_read(tmp_path):
@@ -44,7 +46,10 @@ def test_two_readings_are_listed_and_nothing_is_read(tmp_path):
     page = tmp_path / "page.html"
     said = one_line(process("report", path, "--out", page, "--font-size", "7pt", status=2).stderr)
     typed = f"stream-engine report {path} --out {page} --font-size 7pt --type pick"
-    assert said.count(typed) == 2 and "--answers-by index" in said and "--state" not in said and not page.exists()
+    assert said.count(typed) == 2
+    assert "--answers-by index" in said
+    assert "--state" not in said
+    assert not page.exists()
     found = json.loads(engine("preview", path, "--json", status=2).stdout)
     assert len(found["readings"]) == 2 and all(len(each[1].split()) > 3 for each in found["readings"])
     with pytest.raises(BadFrame, match="answers_by='index'"):
@@ -116,7 +121,9 @@ def test_filters_and_codes_of_the_command_line(tmp_path):
         "--codes", "chosen:x=one,b=two", "--where", "rt>100", "--where", "phase=main|more",
     )  # fmt: skip
     found = json.loads(done.stdout)
-    assert states(found["first"][0], "a … b … c") and states(found["first"][1], "a … c … b") and found["filtered"] == 2
+    assert states(found["first"][0], "a … b … c")
+    assert states(found["first"][1], "a … c … b")
+    assert found["filtered"] == 2
 
 
 @pytest.mark.parametrize(
@@ -127,7 +134,9 @@ def test_preferences_are_no_comparisons_of_distances(tmp_path, text):
     path.write_text(text)
     for verb in ("preview", path), ("run", path, "--state", tmp_path / "s"):
         said = one_line(engine(*verb, status=2).stderr)
-        assert "battles.csv" in said and "winner" in said and "choix" in said
+        assert "battles.csv" in said
+        assert "winner" in said
+        assert "choix" in said
     assert not (tmp_path / "s" / "snapshots").exists()
     with pytest.raises(ValueError, match="choix"):
         se.read(str(path))

@@ -64,7 +64,9 @@ def test_every_format_gives_the_same(state, tmp_path, name, into):
     rows = rows_of(out)
     assert "embedding" in told and "1 without p" in told
     assert [str(row["trial"]) for row in rows] == ["1", "2", "3"] and {row["model"] for row in rows} == {"embedding"}
-    assert rows[0]["p"] > 0.8 and rows[0]["p"] + rows[1]["p"] == pytest.approx(1) and rows[2]["p"] is None
+    assert rows[0]["p"] > 0.8
+    assert rows[0]["p"] + rows[1]["p"] == pytest.approx(1)
+    assert rows[2]["p"] is None
     assert [row["left"] for row in rows] == ["1", "4", "nobody"]
 
 
@@ -72,14 +74,18 @@ def test_what_ask_writes_can_be_predicted(state, tmp_path):
     asked = {"id": "2f", "type": "pick", "anchor": "0", "shown": ["1", "4"]}
     path = jsonl(tmp_path / "q.jsonl", [asked, {"anchor": "0", "left": "1", "right": "4"}])
     one, other = (json.loads(line) for line in engine("predict", "--state", state, path).stdout.splitlines())
-    assert one["p"] == other["p"] and one["id"] == "2f" and one["shown"] == ["1", "4"]
+    assert one["p"] == other["p"]
+    assert one["id"] == "2f"
+    assert one["shown"] == ["1", "4"]
 
 
 def test_a_model_by_name_and_columns_by_name(state, tmp_path):
     path = jsonl(tmp_path / "q.jsonl", [{"probe": "0", "a": "1", "b": "4"}])
     said = engine("predict", "--state", state, path, "--model", "k1", "--columns", "anchor=probe,left=a,right=b")
     row = json.loads(said.stdout)
-    assert row["model"] == "k1" and row["p"] > 0.7 and row["probe"] == "0"
+    assert row["model"] == "k1"
+    assert row["p"] > 0.7
+    assert row["probe"] == "0"
 
 
 SURVEY = [  # a column that nobody mapped, spaces, latin-1, a row that is refused

@@ -67,7 +67,9 @@ def test_no_file_is_counted_twice(world, tmp_path):
     """A state that has read files is not divided, since a run on one of the new states may name a file whose position
     another one has."""
     line = one_line(engine("merge", world / "files", "--into", 2, "--out", tmp_path / "n", status=1).stderr)
-    assert f"{world / 'files'}: " in line and f"{world / 'a.jsonl'} " in line and "--into 1" in line
+    assert f"{world / 'files'}: " in line
+    assert f"{world / 'a.jsonl'} " in line
+    assert "--into 1" in line
     assert not (tmp_path / "n").exists()
     engine("merge", world / "files", "--into", 1, "--out", tmp_path / "n")
     engine("run", world / "a.jsonl", world / "c.jsonl", "--state", tmp_path / "n" / "shard-0", "--no-refits")
@@ -152,7 +154,9 @@ def test_partitions_go_to_the_share_of_their_number(tmp_path):
         tmp_path / "m",
     )
     one = Store(tmp_path / "m" / "shard-0").latest().snapshot
-    assert "share" not in one.counters and len(one.positions) == 5 and one.counters["triplets"] == 5
+    assert "share" not in one.counters
+    assert len(one.positions) == 5
+    assert one.counters["triplets"] == 5
 
 
 def test_letters_that_version_0_1_0_has_replayed_are_left_behind(tmp_path):

@@ -52,7 +52,9 @@ def test_a_sheet_is_what_it_would_be_as_csv(tmp_path):
     found, refused, (said,) = read(path)
     assert found == [("cat", "dog", "owl"), ("16", "1.5", "x, y"), ("a", 'say "b"', "two\nlines")]
     assert [reason for *_, reason in refused] == ["not_distinct", "empty_name"]
-    assert said[0] == ["7", "w"] and said[1][0] == 1432871174.0 and said[1][2] == 12.0
+    assert said[0] == ["7", "w"]
+    assert said[1][0] == 1432871174.0
+    assert said[1][2] == 12.0
 
 
 def test_refused_rows_have_the_number_of_their_line(tmp_path):

@@ -30,7 +30,9 @@ def test_a_silent_pipe_does_not_hold_poll():
     with open(read, "rb") as stream, open(write, "wb", buffering=0) as writer:
         source = StdinSource("-", {}, stream=stream)
         started = time.monotonic()
-        assert source.poll(0.1) == [] and not source.finished() and time.monotonic() - started < 60
+        assert source.poll(0.1) == []
+        assert not source.finished()
+        assert time.monotonic() - started < 60
         writer.write(b"1\n2\n")
         assert [r.value for r in source.poll(0.1)] == [b"1\n2\n"]
         writer.write(b"3")

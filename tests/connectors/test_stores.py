@@ -161,7 +161,9 @@ def test_a_followed_prefix_brings_new_objects_and_survives_an_outage(tmp_path, m
             mine.put("follow/a.jsonl", events(10))
             mine.put("follow/b.jsonl", events(10, 10))
             until(lambda: found.extend(source.poll(0.1)) or len(found) == 2, what="the second object")
-            assert found[1].value == events(10, 10) and source.ready() and not source.finished()
+            assert found[1].value == events(10, 10)
+            assert source.ready()
+            assert not source.finished()
     finally:
         mine.stop()
 

@@ -92,7 +92,9 @@ def test_truncation_in_place_is_said_and_read_from_the_beginning(log, new, said)
     (notice,) = source.notices()
     assert states(notice, f"{log} … {said}")
     (lost,) = source.losses()  # the line whose first half was there
-    assert lost[:4] == (str(log), 4, 0, 1) and "4 bytes" in lost.why and source.losses() == []
+    assert lost[:4] == (str(log), 4, 0, 1)
+    assert "4 bytes" in lost.why
+    assert source.losses() == []
     append(log, b"x\n")
     assert until(source, bool) == [b"x\n"] and source.notices() == []
     source.close()
@@ -126,7 +128,9 @@ def test_a_path_that_does_not_exist_yet_is_waited_for(tmp_path):
     (notice,) = source.notices()
     assert str(path) in notice
     path.write_bytes(b"a,b\n1,")
-    assert now(source) == [] and source.ready() and source.notices() == [f"{path} has appeared"]
+    assert now(source) == []
+    assert source.ready()
+    assert source.notices() == [f"{path} has appeared"]
     append(path, b'"x\n')
     assert now(source) == []
     append(path, b'y"\n')

@@ -52,7 +52,9 @@ def test_what_was_read_of_an_undamaged_file_is_vouched_for(tmp_path, encoding, s
     while piece := stream.read():
         found += piece
         assert suffix or stream.trusted == len(found)
-    assert found.decode() == text and stream.trusted == len(found) and not stream.damage
+    assert found.decode() == text
+    assert stream.trusted == len(found)
+    assert not stream.damage
     stream.close()
 
 

@@ -194,7 +194,9 @@ def test_a_registry_that_drips_is_away_and_named(monkeypatch):
         source, notices = topic(Registry(f"http://{address}")), []
         until(lambda: source.poll(0.02) or not source.ready(), what="it to be away")
         notices += source.notices()
-        assert address in source.away() and len(notices) == 1 and address in notices[0]
+        assert address in source.away()
+        assert len(notices) == 1
+        assert address in notices[0]
         assert source.lag() == {"t/0": 1}
         source.close()
 

@@ -155,7 +155,9 @@ def test_no_n_squared_allocation():
     assert w.nbytes < 2**20
     assert w.state()["w"].tolist() == [1, -1, -1, 1]
     sparse = sparse_matrix(**w.state(), n_objects=n)
-    assert sparse.sum() == 0 and sparse[n - 1, 5] == 1 and sparse.dtype == np.int64
+    assert sparse.sum() == 0
+    assert sparse[n - 1, 5] == 1
+    assert sparse.dtype == np.int64
 
 
 def test_a_window_lets_go_of_what_has_left():

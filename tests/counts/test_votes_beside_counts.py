@@ -80,7 +80,9 @@ def test_the_votes_are_those_of_the_accumulator_by_itself(seed):
 def test_where_nobody_is_named_nothing_is_held():
     engine = engine_of(blocks(1, named=False))
     kept = engine.accumulators["worker_votes"]
-    assert kept.nbytes < 100 and not kept.workers and len(kept.state()["lo"]) == 0
+    assert kept.nbytes < 100
+    assert not kept.workers
+    assert len(kept.state()["lo"]) == 0
     said = kept.state()["events"].tolist()
     assert said == [sum(len(b.provenance.kind) for b in blocks(1, named=False))]
     made = reliability.refit(engine.snapshot(), reliability.Params(), 0)

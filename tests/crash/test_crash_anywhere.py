@@ -126,7 +126,9 @@ def test_damage_is_reported_and_the_one_before_used(three):
     for damaged in (b"", whole[:100], whole[:-1], whole[:500] + b"\1" + whole[501:]):
         path.write_bytes(damaged)
         found = three.latest()
-        assert found.snapshot.sequence == 2 and len(found.damaged) == 1 and "000000000003" in found.damaged[0]
+        assert found.snapshot.sequence == 2
+        assert len(found.damaged) == 1
+        assert "000000000003" in found.damaged[0]
         with pytest.raises(Corrupt, match="snapshot 000000000003"):
             three.read(3)
 

@@ -63,7 +63,9 @@ def test_every_crash_of_forget(before):
         left = {path for path in image.contents() if "/." not in path}  # a half-written file of a dead process
         assert left == there
         assert opened(image) == new, f"operation {n}"
-    assert old in found and found[-1] == new and len(found) > 40
+    assert old in found
+    assert found[-1] == new
+    assert len(found) > 40
 
 
 def test_nothing_has_the_name_afterwards(before):

@@ -110,7 +110,9 @@ def test_a_callee_changed_in_another_file_is_seen(package, tmp_path, where):
     settings = {} if where == "beside the sources" else {"NUMBA_CACHE_DIR": tmp_path / "cache"}
     folder = package / "__pycache__" if where == "beside the sources" else tmp_path / "cache"
     value, made, path = run(package, **settings)
-    assert (value, made) == (42, COMPILED) and path.parent.parent == folder and path.name == "guard"
+    assert (value, made) == (42, COMPILED)
+    assert path.parent.parent == folder
+    assert path.name == "guard"
     assert run(package, **settings) == (42, LOADED, path)
     edit(package / "formats/callee.py", "x + STEP", "x - STEP")
     value, made, other = run(package, **settings)

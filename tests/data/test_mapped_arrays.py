@@ -88,7 +88,9 @@ def test_large_arrays_are_on_disk_and_go_with_their_names(on_disk):
     allocation, before = mapped_arrays.on_disk(on_disk.folder, 800), mapped()
     small, large = allocation.allocate(100, np.int64), allocation.allocate(101, np.int64)
     copy, view = allocation.copied(large), large[:50]
-    assert mapped() == before + 2 and large.flags.writeable and type(large) is np.ndarray
+    assert mapped() == before + 2
+    assert large.flags.writeable
+    assert type(large) is np.ndarray
     assert all(mapped_arrays.is_whole(array) for array in (small, large, copy)) and not mapped_arrays.is_whole(view)
     copy.setflags(write=False)
     assert frozen({"x": copy})["x"] is copy  # handed over: no second copy

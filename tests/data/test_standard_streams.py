@@ -60,7 +60,9 @@ def test_bytes_are_for_programs_and_text_for_a_terminal(kind):
 def test_a_full_disk_takes_nothing_and_ends_nothing():
     with open("/dev/full", "wb", buffering=0) as full:
         lines = LineWriter(full.fileno())
-        assert not lines.write(b"one\n") and not lines.write(b"two\n") and lines.lost == 2
+        assert not lines.write(b"one\n")
+        assert not lines.write(b"two\n")
+        assert lines.lost == 2
     null = os.open(os.devnull, os.O_WRONLY)
     with open("/dev/full", "w") as full:
         output = OutputStream(full)
@@ -144,7 +146,9 @@ def test_commands_end_as_they_should_whatever_their_streams_are(tmp_path):
     with open("/dev/full", "w") as full:
         assert ended(["run", events, "--state", state, "--no-refits", "--max-reject-ratio", 1], stderr=full)[0] == 0
         status, said = ended(["inspect", "--state", state], stdout=full)
-        assert status == 1 and len(said.splitlines()) == 1 and "standard output" in said
+        assert status == 1
+        assert len(said.splitlines()) == 1
+        assert "standard output" in said
     reading, writing = os.pipe()
     os.close(reading)
     assert ended(["inspect", "--state", state], stdout=writing) == (141, "")
@@ -152,5 +156,7 @@ def test_commands_end_as_they_should_whatever_their_streams_are(tmp_path):
     os.close(writing)
     for arguments in (["preview", events, "--json"], ["dead-letters", "show", "--state", state]):
         status, said = ended(arguments)
-        assert status == 0 and not OBEYED & set(said) and "\\u" in said
+        assert status == 0
+        assert not OBEYED & set(said)
+        assert "\\u" in said
     assert Path(state, "snapshots").is_dir()

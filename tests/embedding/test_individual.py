@@ -85,7 +85,10 @@ def losses(made, test):
 def test_people_who_differ_are_found_and_predicted_better():
     training, _, test = split(world(4, people=12, each=200).answers, shares=(0.8, 0.8))
     made, one = parts(training)
-    assert made.verdict == DIFFER and made.p_value < 0.01 and made.weights and len(made.who)
+    assert made.verdict == DIFFER
+    assert made.p_value < 0.01
+    assert made.weights
+    assert len(made.who)
     alike, own = losses(fitted(made, training, one), test)
     assert own < alike - 0.02
     assert all(len(each) == 3 for each in made.objects) and (made.gain[made.who] > 0).all()
@@ -113,7 +116,9 @@ def test_a_map_of_their_own_is_stacked_for_who_sees_other_things():
     made, one = parts(training)
     of_map, _ = score_tests(one, training)
     assert of_map.p_value[0] < 0.02 < of_map.p_value[2]
-    assert made.who.tolist() == [0] and made.own.tolist()[0] == 0 and made.stack[0, 1] > 0.5
+    assert made.who.tolist() == [0]
+    assert made.own.tolist()[0] == 0
+    assert made.stack[0, 1] > 0.5
     alike, own = losses(fitted(made, training, one), test)
     assert own < alike - 0.1
 
@@ -173,7 +178,9 @@ def test_two_groups_who_see_things_the_other_way_round_are_not_taken_for_guesser
     answers = made.answers._replace(rows=rows)
     found, one = parts(answers, d=1, ridge=0.03)
     assert (one.lapse > 0.5).sum() >= 5, "the world is not the one that is meant"
-    assert found.verdict == DIFFER and found.weights.d >= 2 and found.weights.pooled
+    assert found.verdict == DIFFER
+    assert found.weights.d >= 2
+    assert found.weights.pooled
     own = fitted(found, answers, one).own
     assert own.embedding.lapse.max() < 0.3
     assert participant_groups(own.weights[1:]).groups == 2
@@ -182,12 +189,16 @@ def test_two_groups_who_see_things_the_other_way_round_are_not_taken_for_guesser
 def test_people_who_are_alike_get_exactly_one_map():
     for seed, (people, each) in enumerate([(4, 25), (10, 25), (6, 100), (20, 100), (3, 600)]):
         made, _ = parts(world(seed, people=people, each=each, spread=0.0).answers)
-        assert made.weights is None and not len(made.who) and made.verdict == ALIKE
+        assert made.weights is None
+        assert not len(made.who)
+        assert made.verdict == ALIKE
 
 
 def test_weights_can_be_asked_for():
     made, _ = parts(world(0, people=6, each=60, spread=0.0).answers, given_d=True, always=True)
-    assert made.weights and made.weights.shrinkage >= 3 and made.verdict == ALIKE
+    assert made.weights
+    assert made.weights.shrinkage >= 3
+    assert made.verdict == ALIKE
 
 
 def test_groups_of_participants_are_found():

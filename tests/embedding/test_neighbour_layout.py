@@ -15,7 +15,9 @@ def joint_of(points, perplexity):
 def test_every_point_has_as_many_neighbours_as_the_perplexity_says():
     points = np.random.default_rng(0).normal(size=(60, 4))
     joint = joint_of(points, 12.0)
-    assert joint.sum() == pytest.approx(1.0) and np.array_equal(joint, joint.T) and not joint.diagonal().any()
+    assert joint.sum() == pytest.approx(1.0)
+    assert np.array_equal(joint, joint.T)
+    assert not joint.diagonal().any()
     alike = joint_of(np.eye(20), 10.0)  # all equally far apart
     assert alike[~np.eye(20, dtype=bool)] == pytest.approx(1 / 380)
     rings = np.concatenate([np.eye(8), 100.0 + np.eye(8)])  # seven neighbours each, and the others are out of sight

@@ -194,7 +194,9 @@ def test_online_blocks_do_not_matter(monkeypatch):
         again.learn(rows[begin:end], worker[begin:end])
         state, again = again.state(), OnlineEmbedding(2)
         again.resume(state)
-    assert same(whole, parts) and same(whole, again) and len(whole.ring) == 128
+    assert same(whole, parts)
+    assert same(whole, again)
+    assert len(whole.ring) == 128
     assert not same(whole, OnlineEmbedding(2)) and whole.seen == len(rows)
 
 
@@ -241,7 +243,9 @@ def test_online_a_fit_of_a_long_stream_is_not_drowned_by_a_few_answers():
     points = np.random.default_rng(0).normal(size=(10, 2))
     long = PublishedFit(points, np.ones(10, bool), 0.05, {3: 0.9}, 1.0, 0.5, 2.0, 1e6)
     made = OnlineEmbedding(3)
-    assert made.take(long, 0) and made.scale == 2.0 and made.lapse[3] == pytest.approx(0.9)
+    assert made.take(long, 0)
+    assert made.scale == 2.0
+    assert made.lapse[3] == pytest.approx(0.9)
     near = np.array([[0, 1, 0, 2]] * 3)
     made.learn(near if margins(points, near)[0] < 0 else near[:, [2, 3, 0, 1]])
     assert np.abs(made.mean[:10] - points).max() < 1e-3

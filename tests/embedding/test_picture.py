@@ -48,7 +48,9 @@ def test_few_objects_and_objects_without_answers():
     rows = planted_triplets(np.random.default_rng(1), points, 12000)[:, [0, 1, 0, 2]]
     some = of_rows(rows, 102)  # nothing was asked about two of them
     made = picture.picture(np.concatenate([points, np.zeros((2, 5))]), some, 0.1)
-    assert made.points.shape == (102, 2) and not made.points[100:].any() and np.isfinite(made.points).all()
+    assert made.points.shape == (102, 2)
+    assert not made.points[100:].any()
+    assert np.isfinite(made.points).all()
 
 
 def test_margins_say_which_pair_the_picture_has_nearer():

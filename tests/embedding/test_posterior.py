@@ -45,7 +45,9 @@ def test_the_likelihood_ends_early_only_below_the_least_that_is_asked_for():
     whole = room._log_likelihood(*given, room.ANY)
     assert all(room._log_likelihood(*given, whole[0] - below) == whole for below in (1e-6, 1.0, 1e4))
     ended = [room._log_likelihood(*given, whole[0] + above)[0] - whole[0] for above in (1e-6, 0.3 * -whole[0], 1e4)]
-    assert 0.0 <= ended[0] < 1e-6 and 0.0 < ended[1] < 0.3 * -whole[0] and ended[2] > ended[1]
+    assert 0.0 <= ended[0] < 1e-6
+    assert 0.0 < ended[1] < 0.3 * -whole[0]
+    assert ended[2] > ended[1]
 
 
 def test_draws_are_from_the_posterior(monkeypatch):

@@ -56,7 +56,9 @@ def test_participants_are_predicted_until_there_are_enough(monkeypatch):
 
 def test_nothing_is_held_out_where_no_figures_are_wanted():
     plan = cross_fit.plan(evidence(screens=200), evaluate=False)
-    assert not len(held(plan.responses)) and not plan.participants and folds.HELD not in plan.responses[0].part
+    assert not len(held(plan.responses))
+    assert not plan.participants
+    assert folds.HELD not in plan.responses[0].part
 
 
 def test_the_figures_are_those_of_all_predictions_together():

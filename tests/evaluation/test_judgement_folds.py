@@ -95,7 +95,9 @@ def test_no_judgement_or_worker_is_on_both_sides(seed):
     for group in plan.participants:
         for held in (group.part == folds.HELD, *group.folds):
             out = set(worker[held].tolist())
-            assert out and -1 not in out and not out & set(worker[~held].tolist())
+            assert out
+            assert -1 not in out
+            assert not out & set(worker[~held].tolist())
 
 
 def test_equal_answers_of_people_without_a_name_are_held_out_one_by_one(monkeypatch):
@@ -182,7 +184,9 @@ def test_comparisons_alone_are_held_out_with_their_reverses():
 def test_nothing_to_hold_out(n):
     snapshot = counted(np.empty((0, 4), np.int32), tuple("abc"[:n]))
     found = folds.evidence(snapshot, 0)
-    assert len(found.rows) == 0 and len(part_of(found)) == 0 and cross_fit.plan(found).responses[0].folds == ()
+    assert len(found.rows) == 0
+    assert len(part_of(found)) == 0
+    assert cross_fit.plan(found).responses[0].folds == ()
     assert counts(folds.without(snapshot, found)) == {}
 
 

@@ -196,7 +196,9 @@ def test_factors_are_the_best_of_their_rank_and_whole_ones_give_the_kernel():
     kernel = dense @ dense.T
     phi = sp.csc_array(dense)
     whole, some = kernels.factors(phi, 12), kernels.factors(phi, 4)
-    assert some.dtype == np.float32 and some.shape == (400, 4) and np.array_equal(whole[:, :4], some)
+    assert some.dtype == np.float32
+    assert some.shape == (400, 4)
+    assert np.array_equal(whole[:, :4], some)
     np.testing.assert_allclose(whole @ whole.T, kernel, atol=1e-4)
     values, vectors = np.linalg.eigh(kernel)
     best = (vectors[:, -4:] * values[-4:]) @ vectors[:, -4:].T

@@ -280,7 +280,9 @@ def test_what_is_noticed_in_the_quiet_is_told_when_it_is_over():
         observer.predictors["adds3"] = evaluation.Predictor(lambda rows, wrong=wrong: wrong[: len(rows)])
         told += [observer.seen for _ in observer.observe(as_batch(rows, 3), {})]
         observer.test()  # what was drawn
-    assert len(told) >= 2 and 20_000 < told[0] < 30_000 and 20_000 <= told[1] - told[0] < 20_000 + 2 * MOST * SHARE
+    assert len(told) >= 2
+    assert 20_000 < told[0] < 30_000
+    assert 20_000 <= told[1] - told[0] < 20_000 + 2 * MOST * SHARE
     assert len(told) == observer.alarms["loss"] <= 3
 
 

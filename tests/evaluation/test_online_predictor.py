@@ -68,7 +68,9 @@ def test_batches_and_workers():
     for batch in stream:
         parts.learn([batch])
     none.learn([batch._replace(provenance=None) for batch in stream])
-    assert same(whole, parts) and len(whole.model.coins) == 5 and len(none.model.coins) == 1
+    assert same(whole, parts)
+    assert len(whole.model.coins) == 5
+    assert len(none.model.coins) == 1
     assert whole.model.seen == 325
     one = concatenated(stream[:2])
     assert (Online(2)._workers(one) > 0).sum() == (one.provenance.worker >= 0).sum()
@@ -116,7 +118,9 @@ def test_it_goes_on_from_what_it_kept():
         assert each.take(made)
     assert same(first, again) and first.model.seen == 2000
     fresh = Online(3)
-    assert fresh.take(made) and fresh.model.seen == 0 and fresh.kept() is not None  # from a fit alone
+    assert fresh.take(made)  # from a fit alone
+    assert fresh.model.seen == 0
+    assert fresh.kept() is not None
     assert Online(3).kept() is None
 
 
@@ -142,7 +146,9 @@ def test_a_run_keeps_it_beside_the_counts(tmp_path):
     told = json.loads((tmp_path / "on" / "progressive.json").read_text())["predictors"]["online"]["triplet"]["total"]
     assert told["accuracy"] > 0.75
     made = Store(tmp_path / "on").latest_artifact("online_embedding")
-    assert made.report["learned"] == 2000 and made.report["live_accuracy"] > 0.75 and made.report["kernel"] == "t-ste"
+    assert made.report["learned"] == 2000
+    assert made.report["live_accuracy"] > 0.75
+    assert made.report["kernel"] == "t-ste"
     engine("refit", "--state", tmp_path / "on", "embedding", "--set", "dimensions=3", "--set", "kernel=ste")
     run(more, "on")
     made = Store(tmp_path / "on").latest_artifact("online_embedding")

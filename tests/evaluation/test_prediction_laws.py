@@ -99,7 +99,9 @@ def test_predictions_calibration_and_alarms_are_the_same_whatever_the_blocks(see
     cuts = rng.integers(0, ALL_OF_IT, ALL_OF_IT // size)
     cuts = np.sort(np.concatenate([cuts, cuts[:20] + 1, cuts[20:30], [ALL_OF_IT // 2, 1, ALL, ALL + 1]]))
     figures, totals, alarms = observed(cuts.tolist()) if seed else observed([1, *cuts.tolist()[1:]])
-    assert figures == whole[0] and totals == whole[1] and sorted(alarms) == sorted(whole[2])
+    assert figures == whole[0]
+    assert totals == whole[1]
+    assert sorted(alarms) == sorted(whole[2])
     assert figures["drift"]["loss"]["alarms"] > 0 and figures["predictors"].keys() == {"adds3", "adds4", "repeats"}
 
 

@@ -87,7 +87,9 @@ def test_what_counts_calibrate_by_is_held_out(world, name):
     """Figures are of judgements that neither counts nor calibration had: near those of the world, not better."""
     points, snapshot = world
     made, figures = counted(snapshot, name)
-    assert figures.by == "judgements" and figures.worker is not None and made.log_loss == figures.judgement.log_loss
+    assert figures.by == "judgements"
+    assert figures.worker is not None
+    assert made.log_loss == figures.judgement.log_loss
     rows = asked(np.random.default_rng(3), 4000)
     expected, p = truth(points, rows), made.probability(rows)
     loss = -(expected * np.log(p) + (1 - expected) * np.log(1 - p)).mean()

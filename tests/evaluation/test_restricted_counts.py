@@ -42,6 +42,8 @@ def test_restricted_columns_are_the_counts_among_the_objects(seed):
         for (a, b, c), votes in counted(rows).items()
         if new_anchor[a] >= 0 and new_pair[b] >= 0 and new_pair[c] >= 0
     }
-    assert as_dict(found) == expected and found.n_objects == N and (np.diff(found.start) > 0).all()
+    assert as_dict(found) == expected
+    assert found.n_objects == N
+    assert (np.diff(found.start) > 0).all()
     named = Counter(rows.ravel().tolist())
     assert subset.answers(columns).tolist() == [named[i] for i in range(N)]

@@ -32,7 +32,9 @@ def test_the_least_log_loss_comes_first_then_those_that_say_none():
     assert [row["model"] for row in found] == ["embedding", "k1", "spectral", "chance", "kernel_learning"]
     assert [row["seconds"] for row in found] == [1.5, None, None, None, None]
     assert [row["log_loss"] for row in found] == [0.5, 0.55, 0.6, None, None]
-    assert found[0]["accuracy"] == 0.7 and found[0]["standard_error"] == 0.01 and found[0]["ceiling"] is None
+    assert found[0]["accuracy"] == 0.7
+    assert found[0]["standard_error"] == 0.01
+    assert found[0]["ceiling"] is None
 
 
 def test_who_says_nothing_of_what_was_held_out_has_no_row():

@@ -85,7 +85,9 @@ def test_a_state_that_holds_a_time_of_the_future_says_so(last):
         made.accumulators[each]._newest = future
     assert newest_time(made.snapshot()) == future
     warned = found(made)["future_time"]
-    assert warned.level == "warning" and warned.figures["newest"] == future and "--start-over" in warned.text
+    assert warned.level == "warning"
+    assert warned.figures["newest"] == future
+    assert "--start-over" in warned.text
 
 
 def test_one_event_in_milliseconds_does_not_empty_the_window_of_a_run(tmp_path):

@@ -62,7 +62,9 @@ def test_random_and_opposite_answers_are_flagged_with_their_reason_and_nobody_el
     found = checked(study(guessers).published, False)
     reasons = dict(zip(found.names, found.reasons))
     assert {name for name, reason in reasons.items() if reason} == {"p3", "p7", "p9"}
-    assert "chance" in reasons["p3"] and "opposite" in reasons["p9"] and found.flagged == 3
+    assert "chance" in reasons["p3"]
+    assert "opposite" in reasons["p9"]
+    assert found.flagged == 3
 
 
 def test_honest_participants_are_flagged_in_no_more_studies_than_the_level():
@@ -108,7 +110,9 @@ def test_a_file_with_every_row_twice_is_told():
     asked = {(e["worker"], e["anchor"], frozenset((e["near"], e["far"]))): e for e in events}
     events = [*asked.values()]  # nobody is asked again
     once, twice = (what(known(study(each).fit("embedding"))) for each in (events, events * 2))
-    assert "only_same_answers" in twice and "test_retest_agreement" not in twice and "only_same_answers" not in once
+    assert "only_same_answers" in twice
+    assert "test_retest_agreement" not in twice
+    assert "only_same_answers" not in once
 
 
 def test_failed_catch_trials_flag():
@@ -169,7 +173,7 @@ def test_excluding_is_said_to_change_what_both_fits_tell(now, then):
     made = Artifact("embedding", snapshot.digest, 0, {}, 0, {}, report)
     (found,) = excluded(Facts(Published(snapshot, {"embedding": made}, excluded=("w",)), Commands("S")))
     assert "correlate by 0.50" in found.text
-    assert ("80.0 % of held-out answers correctly, 70.0 % before" in found.text) == (None not in (now, then))
+    assert ("80.0 % of held-out comparisons correctly, 70.0 % before" in found.text) == (None not in (now, then))
     assert found.text.count("held-out") == (None not in (now, then))
 
 

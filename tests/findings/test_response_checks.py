@@ -98,7 +98,9 @@ def test_pace_is_told_by_the_time_between_answers_where_nobody_measured_it():
 def test_who_is_excluded_is_not_compared_with(careless):
     fewer = careless[1].exclude(BIASED, FAST, STRAIGHT)
     checks = checked(fewer.published, False)
-    assert len(checks.names) == 12 and checks.flagged == 0 and checks.responding.shown.all()
+    assert len(checks.names) == 12
+    assert checks.flagged == 0
+    assert checks.responding.shown.all()
 
 
 def test_nobody_is_flagged_where_the_order_of_a_file_carries_the_answer():
@@ -112,7 +114,9 @@ def test_nobody_is_flagged_where_the_order_of_a_file_carries_the_answer():
     found = response_checks(
         stream_engine.read(table.set_column(2, "left", first).set_column(3, "right", [second])).snapshot, PEOPLE
     )
-    assert (found.share == 1.0).all() and (found.p_position == 1.0).all() and (found.p_run == 1.0).all()
+    assert (found.share == 1.0).all()
+    assert (found.p_position == 1.0).all()
+    assert (found.p_run == 1.0).all()
 
 
 def test_answers_without_positions_and_times_are_not_checked():
@@ -132,7 +136,9 @@ def test_answers_without_positions_and_times_are_not_checked():
     study = stream_engine.read(plain)
     assert not len(study.snapshot.section("response_patterns")["n"])
     found = response_checks(study.snapshot, PEOPLE)
-    assert not found.shown.any() and np.isnan(found.seconds).all() and not any(map(found.reasons, range(15)))
+    assert not found.shown.any()
+    assert np.isnan(found.seconds).all()
+    assert not any(map(found.reasons, range(15)))
 
 
 @pytest.mark.parametrize(

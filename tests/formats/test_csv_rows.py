@@ -61,5 +61,7 @@ def test_the_header_line_is_the_first_that_is_filled():
 def test_a_quote_that_does_not_close_for_a_thousand_lines_costs_its_own_line():
     text = b'a,"b' + b"\nc,d" * (MAX_LINES + 1) + b'"\n'
     rows = rows_of(text, 2)
-    assert rows.state[0] == UNCLOSED and rows.end[0] == 4 and (rows.state[1:] == WHOLE).all()
+    assert rows.state[0] == UNCLOSED
+    assert rows.end[0] == 4
+    assert (rows.state[1:] == WHOLE).all()
     assert rows_of(b'a,"b' + b"\nc" * MAX_LINES + b'"\n', 2).state.tolist() == [WHOLE]

@@ -162,7 +162,9 @@ def test_plain_triplets_are_read_like_all_other_events(monkeypatch, seed):
     long = decoded()
     assert [each.dtype for each in short[1:4]] == [each.dtype for each in long[1:4]] and len(taken) == (seed % 8 != 6)
     for one, other in zip(short[1:4] + short.kinds[:3], long[1:4] + long.kinds[:3], strict=True):
-        assert one.dtype == other.dtype and one.shape == other.shape and (one == other).all()
+        assert one.dtype == other.dtype
+        assert one.shape == other.shape
+        assert (one == other).all()
     assert (short.provenance is None) == (long.provenance is None) == (seed % 8 != 4)
     for one, other in zip(short.provenance or (), long.provenance or (), strict=True):
         np.testing.assert_array_equal(one, other)

@@ -36,10 +36,14 @@ def test_where_comes_before_validation(format):
         "csv": b"".join(",".join(r.values()).encode() + b"\n" for r in rows),
     }[format]
     done = decoder(format, EventOptions(where={"ok": "yes", "far": "c"}))(value, b"anchor,near,far,ok\n")
-    assert done.events == {"triplet": 1} and done.filtered == 2 and [r.index for r in done.rejected] == [2]
+    assert done.events == {"triplet": 1}
+    assert done.filtered == 2
+    assert [r.index for r in done.rejected] == [2]
     for missing in () if format == "csv" else ("rt>", "rt<=", "rt"):  # a table has the columns that are filtered by
         done = decoder(format, EventOptions(where={missing: "100"}))(value, b"anchor,near,far,ok\n")
-        assert done.filtered == 4 and not done.events and not done.rejected
+        assert done.filtered == 4
+        assert not done.events
+        assert not done.rejected
 
 
 @pytest.mark.parametrize(
@@ -68,7 +72,9 @@ def test_where_on_a_field_that_no_struct_can_hold():
     decode = JsonDecoder(EventOptions(where={'q"': "1"}))
     event = b'{"anchor":"a","near":"b","far":"c","q\\"":%d}'
     done = decode(b"\n".join([event % 1, event % 2, b'{"anchor":5.5}', event % 1]))
-    assert len(done.triplets) == 2 and done.filtered == 2 and done.rejected == []
+    assert len(done.triplets) == 2
+    assert done.filtered == 2
+    assert done.rejected == []
 
 
 def test_columns_gather_and_map_everywhere():

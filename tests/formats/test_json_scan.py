@@ -139,9 +139,13 @@ def test_a_message_of_too_many_lines_is_refused_beside_others():
     line = b'{"anchor":"a","near":"b","far":"c"}'
     values = [b"\n".join([line] * n) for n in (3, 8, 1, 7)]
     done, refused_in = Decoder(EventOptions(bounds=Bounds(max_rows=5))).many(values[:1] + values)
-    assert done.values == 2 and refused_in == [] and done.events == {"triplet": 6}
+    assert done.values == 2
+    assert refused_in == []
+    assert done.events == {"triplet": 6}
     done, refused_in = Decoder(EventOptions(bounds=Bounds(max_rows=5))).many(values[1:])
-    assert [refused.reason for refused in done.rejected] == ["too_large"] and refused_in == [0] and done.values == 1
+    assert [refused.reason for refused in done.rejected] == ["too_large"]
+    assert refused_in == [0]
+    assert done.values == 1
     done, refused_in = Decoder(EventOptions(bounds=Bounds(max_rows=8))).many(values)
     assert refused_in == [] and done.events == {"triplet": 19}
 

@@ -118,7 +118,9 @@ def test_the_unit_is_one_that_systemd_reads(tmp_path):
 
 def test_the_unit_has_bounds_and_does_not_forbid_what_numba_does():
     settings = dict(re.findall(r"^(\w+)=(.*)$", UNIT.read_text(), re.M))
-    assert int(settings["LimitNOFILE"]) >= 1024 and settings["MemoryMax"] and settings["MemoryHigh"]
+    assert int(settings["LimitNOFILE"]) >= 1024
+    assert settings["MemoryMax"]
+    assert settings["MemoryHigh"]
     assert "MemoryDenyWriteExecute" not in settings and settings["RestartPreventExitStatus"] == "2"
 
 

@@ -82,7 +82,9 @@ def test_export_in_both_orders(folder):
         sorted_pairs = sorted((*sorted(line.split(",")[:2]), line.split(",")[2]) for line in pairs)
         facts.append((dict(zip(names, arrays["length"].tolist())), dict(zip(names, followers)), sorted_pairs))
         assert names == (list(dummies.NAMES) if order == "seen" else sorted(dummies.NAMES))
-    assert facts[0] == facts[1] and facts[0][1]["pear"] == "apple" and facts[0][1]["kiwi"] is None
+    assert facts[0] == facts[1]
+    assert facts[0][1]["pear"] == "apple"
+    assert facts[0][1]["kiwi"] is None
     engine("export", "--state", folder / "state", "--out", folder / "all", "--object-order", "name")
     assert (folder / "all" / "dummy_export.npz").exists()
 

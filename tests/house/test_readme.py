@@ -31,7 +31,7 @@ COMMANDS = commands_of(TOUR)
 ELSEWHERE = {
     "stream-engine spark-counts 'events*.jsonl' --out counts": "tests/spark runs Spark; here its deltas are written",
     "make run": "tests/end_to_end/test_demo.py runs it",
-    "pip install .": "tests/house/test_wheel.py installs what it builds",
+    ". .venv/bin/activate": "make run makes the environment",
     "stream-engine collect --objects demo/pictures --state study": "tests/collect serves studies",
 }
 KAFKA = [
@@ -85,7 +85,7 @@ def test_the_readme(tmp_path):
     demo.write_stream(tmp_path / "demo" / "stream.jsonl", 0)
     demo.draw_pictures(tmp_path / "demo" / "pictures", 0)
     commands = commands_of(README)
-    assert {"make run", "pip install ."} <= set(commands) and "make test" in README
+    assert "make run" in commands and "pip install ." in README and "make test" in README
     for command in commands:
         if command not in ELSEWHERE and command not in KAFKA:
             test_command(command, tmp_path)

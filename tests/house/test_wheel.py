@@ -104,7 +104,9 @@ def test_its_readme_has_no_link_that_leads_nowhere(release):
         told = message_from_bytes(wheel.read(name))
     assert told["Name"] == "triplet-stream-engine" and told["Description-Content-Type"] == "text/markdown"
     readme = told.get_payload()
-    assert readme.startswith("# stream-engine") and "](stream_engine/" not in readme and "](SECURITY" not in readme
+    assert readme.startswith("# stream-engine")
+    assert "](stream_engine/" not in readme
+    assert "](SECURITY" not in readme
     spec = importlib.util.spec_from_file_location("readme_of_the_wheel", ROOT / "setup.py")
     setup = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(setup)

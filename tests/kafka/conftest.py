@@ -114,7 +114,7 @@ def new_topic(admin):
             known = patiently(admin.describe_topics, [name])[0]["partitions"]
             return len(known) == partitions and all(each["leader_id"] >= 0 for each in known)
 
-        until(there, 60, f"the topic {name}")
+        until(there, what=f"the topic {name}")
         return name
 
     return make

@@ -150,7 +150,7 @@ def trial(
         return records(state) == sent.events
 
     try:
-        until(seen, 180, "everything that was sent")
+        until(seen, what="everything that was sent", seconds=180)
     finally:
         signalled(engine)
         status = engine.wait(60)

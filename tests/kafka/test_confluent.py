@@ -97,5 +97,7 @@ def test_an_error_alone_is_raised_at_once_and_a_passing_one_never():
 def test_messages_become_records():
     client = reading([Message((1, 2)), Message((0, 9))])
     found = client.poll(0.1, 10)
-    assert found[1][0][:6] == (b"v2", "t/1", 2, 3, 0, "json") and found[1][0].time == 1.5 and found[0][0].time is None
+    assert found[1][0][:6] == (b"v2", "t/1", 2, 3, 0, "json")
+    assert found[1][0].time == 1.5
+    assert found[0][0].time is None
     assert Counter(record.unit for records in found.values() for record in records) == {"message": 2}

@@ -61,7 +61,7 @@ def test_the_stream_goes_on_behind_a_batch_that_is_too_large(broker, new_topic, 
     source = open_source(f"kafka://{broker.bootstrap}/{topic}", {}, options={"max_batch_bytes": MOST}, start="earliest")
     records: list[Record] = []
     try:
-        until(lambda: records.extend(source.poll(0.2)) or len(records) >= 3, 60, "three messages")
+        until(lambda: records.extend(source.poll(0.2)) or len(records) >= 3, what="three messages")
     finally:
         source.close()
     assert [(each.offset, each.too_large) for each in records] == [(0, False), (1, True), (2, False)]

@@ -104,7 +104,7 @@ def test_leaders_elected_and_killed_in_the_middle(three_brokers, tmp_path):
         for client, source in sources.items():
             found[client] += read(source, writer.written - len(found[client]))
             assert source.poll(0.3) == [] and source.ready()
-        until(lambda: records(engine.state) == writer.written, 120, "all records in the engine")
+        until(lambda: records(engine.state) == writer.written, what="all records in the engine", seconds=120)
     finally:
         writer.enough.set()
         writer.join(120)

@@ -55,7 +55,9 @@ def test_lines_arrive_as_they_are(broker, new_topic, arrived, tmp_path):
     )
     values = [value for value, _ in arrived(topic, -(-len(lines) // batch))]
     assert [line for value in values for line in value.split(b"\n")] == lines
-    assert done[:3] == (6, len(values), sum(map(len, values))) and skipped == 0 and sum(heard) == 6
+    assert done[:3] == (6, len(values), sum(map(len, values)))
+    assert skipped == 0
+    assert sum(heard) == 6
     assert [each for value in values for each in meaning("json", value)] == meaning("json", path.read_bytes())
 
 
@@ -100,7 +102,7 @@ def test_a_message_that_only_the_broker_refuses_is_told(broker, new_topic, notic
             if noticed_by == "flush":
                 sending.flush()
             else:
-                until(lambda: sending.send(b"after it"), 60, "that a later one is refused")
+                until(lambda: sending.send(b"after it"), what="that a later one is refused")
 
 
 @pytest.mark.kafka

@@ -32,15 +32,19 @@ def test_a_hanging_broker_and_a_hanging_transaction_are_said_aloud(own_broker, n
         config="[kafka]\nmax_partition_fetch_bytes = 1000\nmax_poll_records = 20\n",
     )
     try:
-        until(lambda: engine.figure("lag_records", slow) > 0 and engine.figure("records_total", slow) > 0, 120, "lag")
+        until(
+            lambda: engine.figure("lag_records", slow) > 0 and engine.figure("records_total", slow) > 0,
+            what="lag",
+            seconds=120,
+        )
         own_broker.process.send_signal(signal.SIGSTOP)
         try:
-            until(lambda: engine.figure("stalled"), 120, "the watchdog")
+            until(lambda: engine.figure("stalled"), what="the watchdog", seconds=120)
             assert engine.figure("stalls_total") >= 1 and engine.figure("lag_records", slow) > 0
             assert any("stalled" in each for each in engine.said_of(slow))
         finally:
             own_broker.process.send_signal(signal.SIGCONT)
-        until(lambda: not engine.figure("stalled"), 120, "the end of the stall")
+        until(lambda: not engine.figure("stalled"), what="the end of the stall", seconds=120)
         assert engine.said_of(slow) and engine.said_of(stuck) == []
         producer = KafkaProducer(bootstrap_servers=own_broker.bootstrap, transactional_id=f"tx-{topic}")
         producer.init_transactions()
@@ -50,15 +54,15 @@ def test_a_hanging_broker_and_a_hanging_transaction_are_said_aloud(own_broker, n
         before = engine.figure("records_total", slow)
         until(
             lambda: send(topic, [EVENT % b""]) and any("stalled" in each for each in engine.said_of(stuck)),
-            120,
-            "the watchdog, although the other partition moves on",
+            what="the watchdog, although the other partition moves on",
+            seconds=120,
         )
         assert engine.figure("stalled") == 1 and engine.figure("lag_records", stuck) >= 1
         assert engine.figure("records_total", slow) > before and engine.get("/readyz")
         producer.commit_transaction()
         producer.close()
-        until(lambda: not engine.figure("stalled"), 120, "the end of the stall")
-        until(lambda: engine.figure("records_total", stuck) == 1, 120, "the record that was held up")
+        until(lambda: not engine.figure("stalled"), what="the end of the stall", seconds=120)
+        until(lambda: engine.figure("records_total", stuck) == 1, what="the record that was held up", seconds=120)
     finally:
         engine.stop()
 
@@ -93,11 +97,11 @@ def test_a_hanging_disk_holds_the_stream_up_quietly_and_in_bounded_memory(broker
         DISK_HANGS=str(hangs),
     )
     try:
-        until(lambda: engine.figure("records_total") == 2, 120, "the first records")
+        until(lambda: engine.figure("records_total") == 2, what="the first records", seconds=120)
         hangs.touch()
         resident = engine.resident()
         send(topic, [EVENT % (b"x" * 20_000) if i % 100 else b"{bad" for i in range(4000)], linger_ms=5)  # 80 MB
-        until(lambda: engine.figure("stalled"), 120, "the watchdog")
+        until(lambda: engine.figure("stalled"), what="the watchdog", seconds=120)
         read, cpu, began = engine.figure("records_total"), engine.cpu(), time.monotonic()
         time.sleep(1.5)
         assert engine.cpu() - cpu < 0.5 * (time.monotonic() - began), "a busy loop while the disk hangs"
@@ -107,7 +111,11 @@ def test_a_hanging_disk_holds_the_stream_up_quietly_and_in_bounded_memory(broker
         assert engine.figure("snapshot_failures_total") == 0
         assert set(engine.said_of("snapshot") + engine.said_of("dead letters")) == {"stalled: no progress"}
         hangs.unlink()
-        until(lambda: engine.figure("records_total") == 4002 and not engine.figure("stalled"), 120, "the rest")
+        until(
+            lambda: engine.figure("records_total") == 4002 and not engine.figure("stalled"),
+            what="the rest",
+            seconds=120,
+        )
     finally:
         hangs.unlink(missing_ok=True)
         engine.stop()

@@ -51,9 +51,9 @@ def by_definition(kind, x):
 def test_kinds_follow_their_formulas(tmp_path, kind):
     kernel, said = one(KernelSpec(npz(tmp_path / "x.npz", objects=np.array(NAMES), X=X), kind))
     np.testing.assert_allclose(kernel, unit(by_definition(kind, X[AT])), atol=1e-12)
-    assert (
-        np.trace(kernel) == pytest.approx(1) and said["missing"] == said["unknown"] == 0 and len(said["sha256"]) == 64
-    )
+    assert np.trace(kernel) == pytest.approx(1)
+    assert said["missing"] == said["unknown"] == 0
+    assert len(said["sha256"]) == 64
 
 
 def test_gamma_given(tmp_path):
@@ -188,9 +188,9 @@ def test_bad_files_get_one_clear_line(tmp_path):
         with pytest.raises(BadKernel, match=what) as caught:
             one(spec, NAMES)
         said = str(caught.value)
-        assert (
-            said.startswith(f"kernel 'k' ({spec.file.rpartition('/')[2]}): ") and "\n" not in said and len(said) < 400
-        )
+        assert said.startswith(f"kernel 'k' ({spec.file.rpartition('/')[2]}): ")
+        assert "\n" not in said
+        assert len(said) < 400
     with pytest.raises(BadKernel, match="features .*'linear'"):
         auxiliary_kernels.load_features("features", KernelSpec(str(tmp_path / "nan.npz"), "rbf"), NAMES)
 

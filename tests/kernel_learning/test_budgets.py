@@ -77,7 +77,9 @@ def test_a_weight_that_is_tiny_beside_another_stays_where_it_counts(small):
     """Weights are in units of the kernels: one whose entries are large has a small weight, and is not noise."""
     problem = two_kernels(small)
     found = factored.solve(problem, tolerance=1e-6)
-    assert found.converged and found.point.mu[1] > 0 and found.gap <= 1e-6
+    assert found.converged
+    assert found.point.mu[1] > 0
+    assert found.gap <= 1e-6
     cheap = two_kernels(1.0)._replace(column_cost=np.array([1e-3, 1e-3 * small]))  # in other units
     same = factored.solve(cheap, tolerance=1e-6)
     assert found.certificate.objective == pytest.approx(same.certificate.objective, rel=2e-6)

@@ -46,7 +46,9 @@ def test_as_good_as_cvxpy_at_15_objects(kind, diagonal):
         found = mkpoe.fit(ROWS, kernels, beta, diagonal=diagonal, weight=weight, tolerance=9e-5)
         second = mkpoe.fit(ROWS, kernels, beta, diagonal=diagonal, weight=weight, tolerance=1e-5, solver="cvxpy")
         assert found.converged and abs(found.objective - second.objective) <= 1e-4 * second.objective
-        assert second.converged and found.bound <= second.objective and second.bound <= found.objective
+        assert second.converged
+        assert found.bound <= second.objective
+        assert second.bound <= found.objective
         for each in (found, second):
             whole = [np.diag(w) if w.ndim == 1 else w for w in each.weights]
             gram = sum(k @ w @ k for k, w in zip(kernels, whole))
@@ -216,7 +218,9 @@ def test_algorithm_5_is_the_longest_path_and_the_shift_keeps_its_order(seed):
             assert found.delta[i, j] == (0 if i == j else depth.get((min(i, j), max(i, j)), 1))
     H = np.eye(n) - 1 / n
     least = np.linalg.eigvalsh(-0.5 * H @ found.delta @ H)[0]
-    assert found.shift == pytest.approx(-least) and found.shift > 0 and found.delta.max() > 2
+    assert found.shift == pytest.approx(-least)
+    assert found.shift > 0
+    assert found.delta.max() > 2
     own = np.diag(found.gram)
     squared = own[:, None] + own - 2 * found.gram
     np.testing.assert_allclose(squared, found.delta + 2 * found.shift * (1 - np.eye(n)), atol=1e-9)
@@ -238,7 +242,9 @@ def test_the_form_order_satisfies_the_whole_order(aux, which):
     snapshot = reference.snapshot_of(triplets, 24)
     made = poe.refit(snapshot, poe.Params(form="order", constraints=which), 0)
     rows = constraints(snapshot, which).rows
-    assert made.report["violated"] == 0 and made.report["satisfied"] == 1.0 and made.report["size"] == len(rows)
+    assert made.report["violated"] == 0
+    assert made.report["satisfied"] == 1.0
+    assert made.report["size"] == len(rows)
     assert np.array_equal(made.arrays["constraints"], rows) and excess(made.arrays["K"], rows).max() < -0.99
     assert made.report["levels"] == constant_shift.naive_order(rows, 24).max()
     assert made.report["held_out"] == "comparisons" and 0 < made.report["log_loss"] < 1
@@ -367,7 +373,9 @@ def test_the_sum_kernel_is_one_metric_over_the_sum_of_the_kernels(aux, variant):
     rows, weight = constraints(snapshot, "drop-both")
     alone = mkpoe.fit(rows, [kernel], 300.0, diagonal=variant == "diagonal", weight=weight, tolerance=1e-3)
     assert made.report["objective"] == pytest.approx(alone.objective, rel=2e-3)
-    assert made.report["mu"] == {"sum": 1.0} and len(made.arrays["W"]) == 1 and len(made.report["kernels"]) == 2
+    assert made.report["mu"] == {"sum": 1.0}
+    assert len(made.arrays["W"]) == 1
+    assert len(made.report["kernels"]) == 2
     some = poe.refit(snapshot, msgspec.structs.replace(params, objects=16, rest="extended"), 0)
     ids, x = some.arrays["ids"], int(np.setdiff1d(np.arange(24), some.arrays["ids"])[0])
     across = [each.columns(np.array([x])) for each in auxiliary_kernels.across(specs, snapshot.objects, ids)]
@@ -412,7 +420,9 @@ def test_any_beta_publishes_its_best_iterate_and_says_if_it_is_not_certified(aux
     ).report
     assert report["bound"] <= better["objective"] * (1 + 1e-9)
     if variant == "full" and beta == 1e6:
-        assert not report["certified"] and report["iterations"] <= 40 and made.arrays["K"].any()
+        assert not report["certified"]
+        assert report["iterations"] <= 40
+        assert made.arrays["K"].any()
 
 
 def test_too_few_to_hold_any_out():

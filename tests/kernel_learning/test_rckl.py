@@ -84,7 +84,9 @@ def test_lambdas_have_a_largest_useful_value(loss):
     kernels = reference.helpful_kernels(points)
     first, second = rckl.largest_lambdas(rckl.build(triplets, None, kernels, 12, "ak", loss, 1.0, 1.0))
     none = rckl.fit(triplets, 12, kernels, loss=loss, lambda1=first * 1.001, lambda2=second * 1.001)
-    assert none.rank == 0 and not none.mu.any() and none.gap <= 1e-4
+    assert none.rank == 0
+    assert not none.mu.any()
+    assert none.gap <= 1e-4
     assert rckl.fit(triplets, 12, kernels, loss=loss, lambda1=first * 0.9, lambda2=second * 2, tolerance=1e-7).rank > 0
     assert rckl.fit(triplets, 12, kernels, loss=loss, lambda1=first * 2, lambda2=second * 0.9, tolerance=1e-7).mu.any()
 

@@ -195,7 +195,9 @@ NULLS = EVEN | {
 def test_p_is_even_or_larger_where_nothing_is_to_be_found(name):
     rng = np.random.default_rng(11)
     p = np.array([NULLS[name](rng) for _ in range(DRAWS)])
-    assert (p >= 0).all() and (p <= 1).all() and len(np.unique(p)) > 3
+    assert (p >= 0).all()
+    assert (p <= 1).all()
+    assert len(np.unique(p)) > 3
     assert stats.kstest(p, "uniform", alternative="two-sided" if name in EVEN else "greater").pvalue > 0.01
 
 

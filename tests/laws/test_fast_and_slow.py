@@ -146,4 +146,6 @@ def test_a_message_at_below_and_above_the_limit_of_rows(rows):
     assert [one.reason for one in fast["stream"].rejected] == ["too_large"] * (rows > 7)
     lines = b"\n".join(json.dumps(event).encode() for event in events)
     (done, at), (again, at_too) = (JsonDecoder(options, fast=fast).many([lines, lines[:40]]) for fast in (True, False))
-    assert essence(done) == essence(again) and at == at_too and done.rejected == again.rejected
+    assert essence(done) == essence(again)
+    assert at == at_too
+    assert done.rejected == again.rejected

@@ -54,10 +54,14 @@ def test_accepts(format, example, provenance):
 def test_rejects(format, example):
     for provenance in (False, True):
         done = decoder(format, example.options._replace(provenance=provenance))(example.value, example.header)
-        assert comparisons(done) == [] and done.names == [] and done.events == {}
+        assert comparisons(done) == []
+        assert done.names == []
+        assert done.events == {}
         (one,) = done.rejected
         assert one.reason == example.reason and states(one.message, example.message)
-        assert one.index == 0 and "\n" not in one.message and len(one.message) < 300
+        assert one.index == 0
+        assert "\n" not in one.message
+        assert len(one.message) < 300
 
 
 # ---- the same events in every format ---------------------------------------------------------------------------------
@@ -120,7 +124,9 @@ def test_a_type_for_all_events(kind):
         event["type"] = "whatever"  # has no say
     said, labels, kinds, refused = expected(typed)
     for done in in_all_formats(events, EventOptions(type=kind)).values():
-        assert comparisons(done) == said and done.labels == labels and done.events == {kind: len(kinds)}
+        assert comparisons(done) == said
+        assert done.labels == labels
+        assert done.events == {kind: len(kinds)}
         assert [(r.index, r.reason) for r in done.rejected] == refused
 
 
@@ -388,7 +394,9 @@ def test_empty_values_are_counted(format):
     assert [decode(value, HEADER).empty for value in (b"", None)] == [1, 1]
     if format != "arrow":
         done = decode(b"\n \r\n\n" if format == "json" else b"\n\r\n\n", HEADER)
-        assert done.empty == 0 and done.rejected == [] and done.events == {}
+        assert done.empty == 0
+        assert done.rejected == []
+        assert done.events == {}
 
 
 @pytest.mark.parametrize("seed", range(2))
@@ -411,9 +419,9 @@ def test_catch_trials_are_left_out_and_remembered(seed):
         "batch": ArrowDecoder(options)(coded),
     }.items():
         wanted = said[name]
-        assert (
-            comparisons(done) == comparisons(wanted) and done.events == wanted.events and done.labels == wanted.labels
-        )
+        assert comparisons(done) == comparisons(wanted)
+        assert done.events == wanted.events
+        assert done.labels == wanted.labels
         assert [r.reason for r in done.rejected] == [r.reason for r in wanted.rejected]
         assert done.filtered == len(trials) > 5
         provenance = done.provenance

@@ -659,7 +659,9 @@ def test_every_array_is_told_as_it_is_defined(what, published, world):
         keys = list(zip(*([world.names[i] for i in content.arrays[name].tolist()] for name in heads)))
         if "lo" in heads:  # by anchor, then by the other two, in the order of ids
             rows = [tuple(map(world.row.get, key)) for key in keys]
-            assert rows == sorted(rows) and {*keys} <= world.questions().keys() and len({*keys}) == len(keys)
+            assert rows == sorted(rows)
+            assert {*keys} <= world.questions().keys()
+            assert len({*keys}) == len(keys)
         if what == "triplet_counts":
             assert {*keys} == world.questions().keys()
         if what == "questions":
@@ -724,7 +726,9 @@ def edges(names: list[str], rows: np.ndarray) -> list[tuple]:
 def test_the_partial_order_is_what_was_said(published, world):
     arrays = exports.contents("partial_order", published)["partial_order"].arrays
     kept, reduced, canonical = (edges(world.names, arrays[name]) for name in ("kept", "reduced", "canonical"))
-    assert len(kept) == len(set(kept)) and set(kept) == world.order() and set(reduced) == world.reduced()
+    assert len(kept) == len(set(kept))
+    assert set(kept) == world.order()
+    assert set(reduced) == world.reduced()
     assert arrays["weight_kept"] == pytest.approx(world.share_kept(kept))
     assert arrays["canonical_weight_kept"] == pytest.approx(world.share_kept(canonical))
     assert set(canonical) <= world.net().keys()

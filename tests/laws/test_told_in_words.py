@@ -317,11 +317,11 @@ def often(share: float, answers: int) -> float | None:
 
 
 READ = {
-    "events read": lambda w: len(w.events), "rejected events": lambda w: w.wrong, "filtered events": lambda w: 0,
-    "events without a comparison": lambda w: 0, "comparisons": lambda w: len(w.said),
+    "answers read": lambda w: len(w.events), "rejected": lambda w: w.wrong, "filtered": lambda w: 0,
+    "answers without a comparison": lambda w: 0, "comparisons": lambda w: len(w.said),
     "comparisons of three objects": lambda w: len(w.triplets), "comparisons of four objects": lambda w: len(w.four),
-    "distinct questions": lambda w: len(w.questions()),
-    "distinct answers to them": lambda w: sum(n > 0 for n in w.votes[""].values()),
+    "distinct questions (anchor and two objects)": lambda w: len(w.questions()),
+    "distinct outcomes of these": lambda w: sum(n > 0 for n in w.votes[""].values()),
     "objects": lambda w: len(w.names), "objects with a label": lambda w: len(w.labels()),
 }  # fmt: skip
 SHOWN = {
@@ -330,7 +330,7 @@ SHOWN = {
     "agreement": {
         "with": lambda w, row: ["other participants", "themselves", "noise ceiling, at most"][row],
         "share": lambda w, row: [agreeing(w, False)[0], often(*agreeing(w, True)), at_most(w)][row],
-        "answers": lambda w, row: [agreeing(w, False)[1], agreeing(w, True)[1], None][row],
+        "comparisons": lambda w, row: [agreeing(w, False)[1], agreeing(w, True)[1], None][row],
     },
     "guard": {
         "verdict": lambda w, row: ["accepted", *VERDICTS][row],
@@ -348,7 +348,8 @@ SHOWN = {
         "opposite answers": lambda w, a, near, far: w.votes[""][a, far, near],
     },
     "objects": {
-        **{head: TOLD["objects"][head] for head in ("answers", "contradicted", "agreement", "cluster", "label")},
+        "comparisons": TOLD["objects"]["answers"],
+        **{head: TOLD["objects"][head] for head in ("contradicted", "agreement", "cluster", "label")},
         **{f"axis {at + 1}": TOLD["objects"][name] for at, name in enumerate("xy")},
         "nearest three": lambda w, o: ", ".join(w.nearest(o, rank) for rank in (1, 2, 3)),
     },
@@ -404,9 +405,10 @@ def test_every_table_is_as_it_is_defined(world):
         for head, values in columns.items():
             for row, found in zip(rows or zip(range(len(values))), values, strict=True):
                 found = bool(found) if head == "flagged because" else found
+                assert head in SHOWN[name], (name, head)
                 wanted = SHOWN[name][head](world, *row)
                 assert same(found, wanted), (name, head, row, found, wanted)
-    assert {*tables["objects"]["object"]} == {*world.names} and np.diff(tables["objects"]["answers"]).min() >= 0
+    assert {*tables["objects"]["object"]} == {*world.names} and np.diff(tables["objects"]["comparisons"]).min() >= 0
     least = sorted((min(votes) for votes in both(world)), reverse=True)[:20]
     assert tables["both_ways"]["opposite answers"] == least
 

@@ -32,7 +32,7 @@ def test_its_blocks_run_in_order(tmp_path, monkeypatch):
             elif block.kind == "sh":
                 assert block.text.split()[1:3] == ["run", "trials.csv"] and ADDRESS in block.text
                 served = Engine(tmp_path, "trials.csv", "--follow")
-                until(partial(published, served), 240, "a snapshot")
+                until(partial(published, served), what="a snapshot", seconds=240)
             elif block.kind == "r":
                 text = block.text.replace(ADDRESS, served.address if served else ADDRESS)
                 done = subprocess.run(["Rscript", "-e", session + text], capture_output=True, text=True, timeout=120)

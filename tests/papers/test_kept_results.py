@@ -44,7 +44,9 @@ def test_a_changed_statement_makes_a_result_stale_and_prose_does_not(tmp_path, m
     assert kept(make=False).cell(key, make) is not None
     monkeypatch.setattr(digests, "dump", lambda text: whole(text + "\nmore = 1"))
     without = kept(make=False)
-    assert without.cell(key, make) is None and without.stale == [key] and not without.missing
+    assert without.cell(key, make) is None
+    assert without.stale == [key]
+    assert not without.missing
     again = kept()
     assert again.cell(key, make).found == {"twice": 8} and len(made) == 2
     assert len(file.read_text().splitlines()) == 1 and json.loads(file.read_text())["made"]["code"]

@@ -59,7 +59,9 @@ def test_every_row_says_how_it_was_judged_or_why_not(name, papers):
         assert each.place and each.what
         assert each.verdict in VERDICTS
         if each.verdict in (AGREES, DIFFERS, IDENTITY):
-            assert each.rule and each.made and re.search(r"\d", each.ours), each
+            assert each.rule, each
+            assert each.made, each
+            assert re.search(r"\d", each.ours), each
             assert "nan" not in each.ours.split(), each
         else:
             assert each.ours or each.why, each

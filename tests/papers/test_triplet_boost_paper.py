@@ -84,4 +84,6 @@ def test_triplets_drawn_into_codes_are_those_of_counts(own):
 def test_food_sweet_dishes_are_told_from_others(judgements):
     """73 dishes with tastes, ten folds. Sweet ones are told by their pictures; the larger class has 52 %."""
     (made,) = boosting_paper.tastes(judgements, 20_000, ("sweet",))
-    assert made["dishes"] == 73 and made["larger class"] < 0.53 and made["accuracy"] > made["larger class"] + 0.08
+    assert made["dishes"] == 73
+    assert made["larger class"] < 0.53
+    assert made["accuracy"] > made["larger class"] + 0.08

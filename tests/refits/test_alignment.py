@@ -2,6 +2,7 @@
 line and a run."""
 
 import csv
+import re
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ import stream_engine as se
 from stream_engine import exports
 from stream_engine.alignment.feature_files import FeatureSpec, FeatureTable
 from stream_engine.data.comparisons import empty_batch
+from stream_engine.data.packed_names import pack_names
 from stream_engine.evaluation.answering import answered
 from stream_engine.exports import alignment as exported
 from stream_engine.refits import CannotRefit, alignment
@@ -138,7 +140,7 @@ def test_the_section_states_what_was_left_out_and_which_set_is_best(study):
     assert "1 of 26 objects" in section.says and not section.caution
     assert [table.name for table in section.tables][:2] == ["alignment", "alignment_objects"]
     assert not any("participants" in table.name for table in section.tables)
-    (drawing,) = section.drawings
+    drawing = section.drawings[0]
     assert len(drawing.marks) == 11 and {mark.name.split(",")[0] for mark in drawing.marks[:-1]} == {"true", "noise"}
     people = maker("alignment")(material(study.published, workers=True)).tables[-1]
     assert people.name == "alignment_participants" and len(people.columns["participant"]) == 8
@@ -254,3 +256,49 @@ def test_bad_arguments_are_one_line(folder):
         file.write('[features.x]\nfile = "gone.npy"\n')
     done = engine("check-config", folder / "bad.toml", status=None)
     assert done.returncode == 2 and "features.x.file" in one_line(done.stderr)
+
+
+def test_objects_that_fail_are_drawn_where_the_table_says(study):
+    of = material(study.published)
+    made = maker("alignment")(of)
+    told = exports.contents("alignment", study.published)["transform"].tables["alignment_objects"]
+    known = np.isfinite(told["agreement"])
+    drawing = next(each for each in made.drawings if each.name == "alignment_objects")
+    (points,) = drawing.marks
+    assert known.any() and points.names == tuple(np.array(told["object"])[known])
+    assert [of.names[i] for i in points.ids.tolist()] == list(points.names)
+    np.testing.assert_allclose(points.x, 100 * told["accuracy"][known])
+    np.testing.assert_allclose(points.y, 100 * told["agreement"][known])
+
+
+def test_each_set_is_told_for_each_group_of_participants(study):
+    """Groups of the embedding, here given; their figures are shares of the answers of all of their members."""
+    embedding = study.published.artifacts["embedding"]
+    group = np.array([0, 1, 0, -1, 1, 0, 1, 0])
+    people = pack_names([f"w{number}" for number in range(8)])
+    arrays = {**embedding.arrays, "worker_group": group, **people}
+    published = study.published._replace(
+        artifacts={**study.published.artifacts, "embedding": embedding._replace(arrays=arrays)}
+    )
+    (note,) = (each for each in maker("alignment")(material(published)).notes if each.startswith("By group"))
+    groups = re.findall(r"group (\d) \((\d) participants\): true ([\d.]+) %, noise ([\d.]+) %", note)
+    assert [each[:2] for each in groups] == [("1", "4"), ("2", "3")]
+    with_features = set(KNOWN[:25])
+    for number, _, *shown in groups:
+        mine = [e for e in EVENTS if group[int(e["worker"][1:])] == int(number) - 1]
+        mine = [e for e in mine if {e["anchor"], e["near"], e["far"]} <= with_features]
+        for (name, values), share in zip({"true": WORLD.features, "noise": NOISE}.items(), shown):
+            best = max(
+                (row for row in study.details("alignment")["rows"] if row["set"] == name and "weight" in row),
+                key=lambda row: row["accuracy"],
+            )["transform"]
+            assert float(share) == pytest.approx(100 * np.mean([right(best, values, e) for e in mine]), abs=0.06)
+    assert not any(each.startswith("By group") for each in maker("alignment")(material(study.published)).notes)
+
+
+def right(measure, values, event):
+    """Whether a set is right about an answer, as it is."""
+    a, b, c = (values[int(event[field][1:])] for field in ("anchor", "near", "far"))
+    if measure == "cosine":
+        a, b, c = (each / np.linalg.norm(each) for each in (a, b, c))
+    return ((a - b) ** 2).sum() < ((a - c) ** 2).sum()

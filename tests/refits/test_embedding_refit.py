@@ -123,7 +123,9 @@ def test_regions_are_only_offered_where_they_cover():
     many, _ = snapshot((*ALL, "judgements"), m=1500, guessers=0)
     many = embedding.refit(many, embedding.Params(), 1, evaluate=False)
     low, high = many.report["dimensions_interval"]
-    assert low < high == many.report["d"] and "uncertain" in many.report["no_regions"] and not has_regions(many)
+    assert low < high == many.report["d"]
+    assert "uncertain" in many.report["no_regions"]
+    assert not has_regions(many)
 
 
 def test_ids_do_not_matter():

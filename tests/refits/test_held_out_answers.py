@@ -90,14 +90,18 @@ def test_figures_stand_beside_each_other():
     assert report["error"] == 1 - report["accuracy"] and report["ceiling"]["others"] > 0.8
     assert report["held_out_comparisons"] == 9 * report["held_out_clusters"]
     silent = kernel_learning.refit(snapshot_of(repeated), kernel_learning.Params(), 0, evaluate=False).report
-    assert silent["error"] is None and silent["held_out"] == "judgements" and silent["by_worker"] is None
+    assert silent["error"] is None
+    assert silent["held_out"] == "judgements"
+    assert silent["by_worker"] is None
 
 
 def test_a_given_lambda_is_reported_on_too():
     whole = snapshot_of(events(6, 80))
     for how in ("ste", "hinge"):
         made = LEARN[how](whole, lambda1=5.0)
-        assert made.report["tried"] == [] and 0 < made.report["error"] < 0.6 and made.report["log_loss"] < 1.0
+        assert made.report["tried"] == []
+        assert 0 < made.report["error"] < 0.6
+        assert made.report["log_loss"] < 1.0
         alone = kernel_learning.refit(whole, kernel_learning.Params(loss=how, lambda1=5.0), 0, evaluate=False)
         assert all(np.array_equal(alone.arrays[name], made.arrays[name]) for name in made.arrays)
     made = LEARN["order"](whole, beta=200.0)

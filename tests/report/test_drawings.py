@@ -1,6 +1,7 @@
 """Drawings: ticks, extents, texts that do not lie on each other; and both ways of drawing them."""
 
 import io
+import itertools
 import re
 from xml.etree import ElementTree
 
@@ -84,21 +85,40 @@ def test_names_lie_on_no_other_name_and_on_no_point(k, wide):
     rng = np.random.default_rng(k)
     x, y, widths = rng.uniform(0, wide, k), rng.uniform(0, wide, k), rng.uniform(20, 80, k)
     found = placed(x, y, widths, 12.0, (0.0, wide, 0.0, wide))
+    assert len(found) >= (55 if k == 60 else 5) and len({each.side for each in found}) > 1
+    near = np.hypot([each.x - x[each.number] for each in found], [each.y - y[each.number] for each in found])
+    assert (near < 16).all() and not any(each.far for each in found)
+    together = placed(x, y, widths, 12.0, (0.0, wide, 0.0, wide), lines=True)
+    assert len(together) == 60 if k == 60 else len(together) >= len(found)
+    for each in (found, together):
+        they_lie_apart(each, x, y, widths, wide)
+
+
+def they_lie_apart(found, x, y, widths, wide):
     left = np.array([each.x - {1: 0.0, -1: 1.0, 0: 0.5}[each.side] * widths[each.number] for each in found])
     right = left + widths[[each.number for each in found]]
     middle = np.array([each.y for each in found])
-    assert (left >= 0).all() and (right <= wide).all() and (middle >= 6).all() and (middle <= wide - 6).all()
+    assert (left >= 0).all()
+    assert (right <= wide).all()
+    assert (middle >= 6).all()
+    assert (middle <= wide - 6).all()
     on = (left[:, None] < right) & (left < right[:, None]) & (np.abs(middle[:, None] - middle) < 12.0)
     assert on.sum() == len(found), "each lies on itself alone"
     over = (left[:, None] < x + 4) & (x - 4 < right[:, None]) & (np.abs(middle[:, None] - y) < 10.0)
     assert not over.any()
-    assert len(found) >= (55 if k == 60 else 5) and len({each.side for each in found}) > 1
-    beside = [each.number for each in found]
-    all_of = placed(x, y, widths, 12.0, (0.0, wide, 0.0, wide), lines=True)
-    assert all_of[: len(found)] == found and all(each.far == (each.number not in beside) for each in all_of)
-    assert len(all_of) == 60 if k == 60 else len(all_of) >= len(found)
-    near = np.hypot([each.x - x[each.number] for each in found], [each.y - y[each.number] for each in found])
-    assert (near < 16).all()
+
+
+def test_lines_cross_no_name_where_there_is_room():
+    """Three names at one place, and one above it that a line straight up would cross."""
+    x, y, widths = np.array([100.0, 101.0, 102.0, 101.0]), np.array([50.0, 50.0, 50.0, 70.0]), np.full(4, 60.0)
+    found = {each.number: each for each in placed(x, y, widths, 12.0, (0.0, 200.0, 0.0, 120.0), lines=True)}
+    assert len(found) == 4
+    left = {i: each.x - {1: 0.0, -1: 60.0, 0: 30.0}[each.side] for i, each in found.items()}
+    for i, each in found.items():
+        along = np.linspace([x[i], y[i]], [each.x, each.y], 50)[:-2]
+        for k in found.keys() - {i}:
+            inside = (left[k] < along[:, 0]) & (along[:, 0] < left[k] + 60) & (abs(along[:, 1] - found[k].y) < 6)
+            assert not inside.any()
 
 
 def test_a_name_takes_the_first_side_that_is_free():
@@ -174,7 +194,8 @@ def test_every_mark_of_a_page_lies_where_its_values_say():
 
 
 def test_pictures_stand_on_their_points_and_on_no_other_picture():
-    """In a file for papers: of two objects at one place, one has its picture; a name beside another lies on none."""
+    """In a file for papers: pictures of two objects at one place stand beside it, tied by lines; none lies on another
+    or on a name."""
     from matplotlib.figure import Figure
     from matplotlib.offsetbox import AnnotationBbox
 
@@ -185,11 +206,12 @@ def test_pictures_stand_on_their_points_and_on_no_other_picture():
     Image.new("RGB", (40, 20), "red").save(buffer, "JPEG")
     axes = draw(made, Figure(layout="constrained").subplots(), dict.fromkeys("abc", buffer.getvalue()))
     shown = [each for each in axes.get_children() if isinstance(each, AnnotationBbox)]
-    assert [each.xy for each in shown] == [(0.0, 0.0), (3.0, 0.0)]
+    assert sorted(each.xy[0] for each in shown) == [0.0, 0.01, 3.0]
+    assert {each.xy[0]: each.arrow_patch is not None for each in shown} == {0.0: True, 0.01: True, 3.0: False}
     assert [each.get_text() for each in axes.texts] == ["no picture"]
     axes.figure.draw_without_rendering()
-    one, other = (each.get_window_extent() for each in shown)
-    assert not one.overlaps(other) and not axes.texts[0].get_window_extent().overlaps(other)
+    boxes = [*(each.patch.get_window_extent() for each in shown), axes.texts[0].get_window_extent()]
+    assert not any(one.overlaps(other) for one, other in itertools.combinations(boxes, 2))
 
 
 def test_points_are_coloured_and_sized_by_their_ids():

@@ -54,7 +54,7 @@ def test_hover_tells_the_name_and_a_click_more(opened):
     assert page.inner_text("#tip") in names(30)
     use.click(force=True)
     name = page.inner_text("#about-name")
-    assert name in names(30) and "answers" in page.inner_text("#about dl")
+    assert name in names(30) and "comparisons" in page.inner_text("#about dl")
     page.keyboard.press("Escape")
     assert page.locator("#about").is_hidden()
 
@@ -75,7 +75,7 @@ def test_search_finds_dims_and_opens(opened):
 
 def test_tables_sort_both_ways(opened):
     page = opened.page
-    head = page.locator("#table-objects th", has_text="answers")
+    head = page.locator("#table-objects th", has_text="comparisons")
     column = head.evaluate("h => h.cellIndex")
     head.locator("button").press("Enter")
     values = page.locator("#table-objects tbody tr").evaluate_all(
@@ -141,7 +141,9 @@ def test_points_lie_where_the_axes_say_on_every_map(opened):
         across, upwards = (np.polyfit(told[0], x, 1), np.polyfit(told[1], -y, 1))
         assert across[0] > 0 and upwards[0] == pytest.approx(across[0], rel=0.02)
         assert np.abs(np.polyval(across, told[0]) - x).max() < 3 and np.abs(np.polyval(upwards, told[1]) + y).max() < 3
-        assert (x > frame["x"] - 8).all() and (x < frame["x"] + frame["width"] + 8).all() and len(at) == 30
+        assert (x > frame["x"] - 8).all()
+        assert (x < frame["x"] + frame["width"] + 8).all()
+        assert len(at) == 30
         seen.add(tuple(np.round(x)))
     assert len(seen) == len(maps) + 2
     page.select_option("#map-of", label="embedding")
@@ -252,7 +254,9 @@ def test_names_are_legible_and_lie_on_no_other_at_every_width_and_zoom(report, w
         page.wait_for_timeout(200)  # they are laid out with the next frame
         boxes = boxes_of(page, "#map-svg .names text")
         shown.append(len(boxes))
-        assert overlaps(boxes) == 0 and (boxes[:, 3] >= 10).all() and (boxes[:, 3] <= 15).all()
+        assert overlaps(boxes) == 0
+        assert (boxes[:, 3] >= 10).all()
+        assert (boxes[:, 3] <= 15).all()
         page.locator("#map-plot").focus()
         page.keyboard.press("+")
     assert shown[0] >= 5

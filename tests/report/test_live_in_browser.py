@@ -58,16 +58,16 @@ def test_figures_move_for_two_viewers_and_the_engine_is_found_again(tmp_path, st
         shown = first.page.inner_text("#about-name")
         before = first.page.text_content("#read .says")
         stream(900)
-        until(lambda: first.page.text_content("#read .says") != before, 180, "the page to be filled anew")
+        until(lambda: first.page.text_content("#read .says") != before, what="the page to be filled anew", seconds=180)
         assert first.page.inner_text("#about-name") == shown == names(12)[7]
     finally:
         engine.stop()
-    until(lambda: first.page.get_attribute("#live-said", "data-state") == "lost", 60, "the end to be said")
+    until(lambda: first.page.get_attribute("#live-said", "data-state") == "lost", what="the end to be said")
     assert first.page.inner_text("#live-wrong")
     again = Engine(tmp_path, str(stream.path), "--follow", "--listen", address, config=CONFIG, refits=True)
     try:
         activity = partial(first.page.get_attribute, "#live-said", "data-state")
-        until(lambda: activity() == "current", 60, "the engine to be found again")
+        until(lambda: activity() == "current", what="the engine to be found again")
         assert first.page.inner_text("#live-wrong") == ""
         stream(300)
         until(lambda: figure(first.page, "events") == "2,400", what="events after the restart")
@@ -83,13 +83,13 @@ def test_what_is_wrong_is_said_and_series_move(tmp_path, watched):
         page.page.goto(f"http://{run.address}/")
         metrics, said = run.metrics, page.page
         metrics.lag.set("a", 0)
-        until(lambda: said.get_attribute("#live-said", "data-state") == "current", 60)
+        until(lambda: said.get_attribute("#live-said", "data-state") == "current")
         assert said.inner_text("#live-wrong") == "" and "%" not in said.inner_text("#live-accuracy-says")
         assert said.inner_text("#main").strip() and said.locator("#main section").count() == 0
         metrics.lag.set("a", 90_000)
         metrics.events.labels("triplet").inc(300)
         metrics.rejected.labels("not_distinct").inc(100)
-        metrics.progressive_accuracy.labels("online", "all", "rolling").set(0.75)
+        metrics.progressive_accuracy.labels("online", "all", "current").set(0.75)
         run.failed, run.why = {"classify": "no object has a label"}, "source not reachable: kafka"
         for wanted in (
             "kafka",
@@ -97,25 +97,25 @@ def test_what_is_wrong_is_said_and_series_move(tmp_path, watched):
             "%",  # of the events were rejected
             "classify",
         ):
-            until(lambda wanted=wanted: wanted in said.inner_text("#live-wrong"), 60, wanted)
+            until(lambda wanted=wanted: wanted in said.inner_text("#live-wrong"), what=wanted)
         metrics.lag.set("a", 0)  # as the broker told last
-        until(lambda: said.inner_text("#live-unread") == "unknown", 60)
+        until(lambda: said.inner_text("#live-unread") == "unknown")
         assert said.get_attribute("#live-said", "data-state") == "blocked"
         metrics.lag.set("a", 90_000)
-        metrics.progressive_accuracy.labels("online", "all", "rolling").set(0.65)
+        metrics.progressive_accuracy.labels("online", "all", "current").set(0.65)
         metrics.drifts.labels("loss").inc()
-        until(lambda: states(said.inner_text("#live-accuracy-says"), "65.0 % … 75.0 %"), 60)
-        until(lambda: said.locator("#live-accuracy-svg .alarm").count() == 1, 60)
+        until(lambda: states(said.inner_text("#live-accuracy-says"), "65.0 % … 75.0 %"))
+        until(lambda: said.locator("#live-accuracy-svg .alarm").count() == 1)
         assert "1 alarm" in said.inner_text("#live-accuracy-says")
         assert "90,000" in said.inner_text("#live-lag-says")
         before = said.get_attribute("#live-rate-svg .curve", "d")
-        until(lambda: said.get_attribute("#live-rate-svg .curve", "d") != before, 60)
+        until(lambda: said.get_attribute("#live-rate-svg .curve", "d") != before)
         said.locator("#live-table summary").press("Enter")
         rows = said.locator("#table-live tbody tr")
-        until(lambda: rows.count() >= 3, 60)
+        until(lambda: rows.count() >= 3)
         assert rows.first.inner_text().split("\t")[1:] == ["300", "100", "90000", "0.6500", "1"]
         run.failed, run.why = {}, ""
-        until(lambda: "refit" not in said.inner_text("#live-wrong"), 60)
+        until(lambda: "refit" not in said.inner_text("#live-wrong"))
         assert barriers(said) == []
     assert page.wrong == [] or all("ERR_" in each for each in page.wrong)
 
@@ -129,9 +129,14 @@ def test_an_object_is_seen_with_its_picture_and_text(tmp_path, watched):
     made = state(tmp_path / "study", answers(12, 600), "--no-refits")
     with served(made, objects=str(shown / "objects.csv")) as run:
         run.published = Store(made).published()
-        page = watched(allowed=f"http://{run.address}/")
+        page, held = watched(allowed=f"http://{run.address}/"), []
+        page.page.route("**/object", lambda route: held.append(route))  # the list comes late
         page.page.goto(f"http://{run.address}/")
         page.page.wait_for_selector("#table-objects", timeout=600_000)
+        until(lambda: held, what="the list of pictures to be asked for")
+        page.page.wait_for_timeout(2500)  # two messages of the engine
+        assert page.page.locator("#tiles .tile").count() == 4 and barriers(page.page) == []
+        held[0].continue_()
         for name, text, picture in (
             ("object 7", "text of 0", True),
             ("a & b", "text of 1", True),
@@ -139,8 +144,8 @@ def test_an_object_is_seen_with_its_picture_and_text(tmp_path, watched):
         ):
             page.page.fill("#search", name)
             page.page.press("#search", "Enter")
-            until(lambda text=text: page.page.inner_text("#about-text") == text, 30)
-            until(lambda yes=picture: page.page.locator("#about-picture").is_visible() == yes, 30)
+            until(lambda text=text: page.page.inner_text("#about-text") == text)
+            until(lambda yes=picture: page.page.locator("#about-picture").is_visible() == yes)
             if picture:
-                until(lambda: page.page.evaluate("document.querySelector('#about-picture').naturalWidth") == 160, 30)
+                until(lambda: page.page.evaluate("document.querySelector('#about-picture').naturalWidth") == 160)
         assert page.wrong == []

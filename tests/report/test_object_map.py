@@ -45,7 +45,9 @@ def test_a_map_has_a_point_and_an_ellipse_an_object():
     assert ellipses.a == pytest.approx(0.5 * 5.991**0.5) and ellipses.b == pytest.approx(0.2 * 5.991**0.5)
     assert drawing.x.label.startswith("axis 1 (70 %") and drawing.y.label.startswith("axis 2 (20 %")
     assert "4 objects" in drawing.about and drawing.equal
-    assert len(section.notes) == 2 and section.notes[0].startswith("1 object ") and "95 %" in section.notes[1]
+    assert len(section.notes) == 2
+    assert section.notes[0].startswith("1 object ")
+    assert "95 %" in section.notes[1]
 
 
 def test_a_scale_has_a_line_an_object_the_lowest_first():
@@ -56,7 +58,9 @@ def test_a_scale_has_a_line_an_object_the_lowest_first():
     assert isinstance(lines, Segments) and points.names == tuple(f"o{i}" for i in order)
     low, y, high, same = lines.ends.T
     assert low == pytest.approx(at[order, 0] - 0.98) and high == pytest.approx(at[order, 0] + 0.98)
-    assert np.array_equal(y, same) and np.array_equal(y, points.y) and np.array_equal(points.y, np.arange(5))
+    assert np.array_equal(y, same)
+    assert np.array_equal(y, points.y)
+    assert np.array_equal(points.y, np.arange(5))
     assert len(section.notes) == 1 and "95 %" in section.notes[0]
 
 
@@ -77,7 +81,7 @@ def test_without_places_there_is_no_map():
 
 def test_questions_that_were_not_answered_are_asked_next():
     section = in_words.what_next(material(state(5, times=3)))  # three answers about each object each time
-    assert states(section.says, "5 objects … 10 answers") and section.notes == (
+    assert states(section.says, "5 objects … 10 comparisons") and section.notes == (
         "stream-engine ask --state DIR --n 100",
     )
     columns = section.tables[0].columns
@@ -93,6 +97,10 @@ def test_nothing_is_asked_where_nothing_is_left_and_of_one_object():
     assert len(section.tables[0].columns["anchor"]) == 1  # of the three that there are
     engine.learn_many([Triplet("c", "a", "b")])
     section = in_words.what_next(material(Published(engine.snapshot(), {})))
-    assert section.says and not section.tables and not section.notes
+    assert section.says
+    assert not section.tables
+    assert not section.notes
     section = in_words.what_next(material(Published(Engine(("triplet_counts",), False).snapshot(), {})))
-    assert section.says and not section.tables and not section.notes
+    assert section.says
+    assert not section.tables
+    assert not section.notes

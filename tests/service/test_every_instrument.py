@@ -296,13 +296,13 @@ def of_a_run_that_goes_on(driven: Driven, folder: Path, monkeypatch) -> None:
         return driven.value(metrics, name, **labels) or 0
 
     def is_now(expected, name: str, **labels: str) -> None:
-        until(lambda: value(name, **labels) == expected, 60, f"{name} {labels} to be {expected}")
+        until(lambda: value(name, **labels) == expected, what=f"{name} {labels} to be {expected}")
         driven.check(metrics, expected, name, **labels)
 
     def beside() -> None:
         is_now(1, "ready")
         (address,) = [more["address"] for _, event, more in log.said if event == "listening"]
-        until(lambda: value("comparisons_total", kind="triplet") == 5, 60, "five comparisons")
+        until(lambda: value("comparisons_total", kind="triplet") == 5, what="five comparisons")
         reader = {"headers": {"Authorization": f"Bearer {TOKEN}"}, "timeout": 60}
         owner = {"headers": {"Authorization": f"Bearer {ADMIN}"}, "timeout": 60}
         with (

@@ -112,7 +112,9 @@ def test_a_snapshot_that_was_pruned_is_said_and_what_cannot_be_made_too(world, t
     assert world.http.get("/export/clusters.csv").status_code == 404  # said by the process
     store.snapshot_path(1).unlink()
     answer = world.http.get("/export/adds3.csv")
-    assert answer.status_code == 503 and answer.headers["retry-after"] and "no snapshot 1" in answer.text
+    assert answer.status_code == 503
+    assert answer.headers["retry-after"]
+    assert "no snapshot 1" in answer.text
 
 
 def test_an_export_takes_the_memory_it_is_given_and_no_more(tmp_path):
@@ -120,7 +122,9 @@ def test_an_export_takes_the_memory_it_is_given_and_no_more(tmp_path):
         world.published = stored(tmp_path, 1500).published()
         world.memory = 2_000_000
         answer = world.http.get("/export/k1.npz")
-        assert answer.status_code == 503 and "needs 0.0" in answer.text and "GB" in answer.text
+        assert answer.status_code == 503
+        assert "needs 0.0" in answer.text
+        assert "GB" in answer.text
         world.memory = 1_000_000_000
         assert world.http.get("/export/k1.npz").status_code == 200
 

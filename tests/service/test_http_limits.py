@@ -72,7 +72,9 @@ def test_a_request_that_drips_in_is_closed_and_so_is_a_body_that_never_ends(tmp_
         posting = world.connect()
         posting.sendall(b"POST /healthz HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000000000\r\n\r\n" + b"x" * 99)
         said = posting.recv(1000)
-        assert said.startswith(b"HTTP/1.1 405") and b"connection: close" in said and closed_by_server(posting)
+        assert said.startswith(b"HTTP/1.1 405")
+        assert b"connection: close" in said
+        assert closed_by_server(posting)
 
 
 def test_a_body_that_nobody_asked_for_does_not_cost_the_next_request(tmp_path):
@@ -107,7 +109,9 @@ def test_bodies_that_do_not_come_give_way(tmp_path, monkeypatch):
             each.sendall(PREDICT)
             time.sleep(0.02)
         assert world.http.get("/metrics").status_code == 200
-        assert closed_by_server(owing[0]) and world.refused("full") == 0 and world.connections() <= 5
+        assert closed_by_server(owing[0])
+        assert world.refused("full") == 0
+        assert world.connections() <= 5
 
 
 def test_handshakes_have_few_places_and_those_that_said_hello_keep_them(tmp_path, certificate, monkeypatch):
@@ -126,7 +130,9 @@ def test_handshakes_have_few_places_and_those_that_said_hello_keep_them(tmp_path
             others[-1].sendall(hello[: number % len(hello)])  # nothing, a byte, a part
         with httpx.Client(base_url=f"https://{world.address}", verify=trusting) as client:
             assert client.get("/healthz").status_code == 200
-        assert closed_by_server(others[0]) and world.refused("gave_way") >= 50 and world.connections() <= 1
+        assert closed_by_server(others[0])
+        assert world.refused("gave_way") >= 50
+        assert world.connections() <= 1
         for each in half:
             each.settimeout(0.1)
             assert not closed_by_server(each)
@@ -149,7 +155,9 @@ def test_a_hello_that_drips_in_ends_with_the_handshakes_time(tmp_path, certifica
                 break
             time.sleep(0.05)
         assert time.monotonic() - began < 0.05 * len(hello) / 2
-        assert closed_by_server(dripping) and closed_by_server(half) and not world.connections()
+        assert closed_by_server(dripping)
+        assert closed_by_server(half)
+        assert not world.connections()
 
 
 def client_hello(context: ssl.SSLContext) -> bytes:
@@ -201,4 +209,6 @@ def test_connections_leave_descriptors_for_the_rest():
     assert connections_allowed(512, raised_limit(), log) == 512 and not log.said
     assert connections_allowed(512, 1024, log) < 384
     ((level, event, details),) = log.said
-    assert level == "warning" and "LimitNOFILE" in event and details["limit"] == 1024
+    assert level == "warning"
+    assert "LimitNOFILE" in event
+    assert details["limit"] == 1024

@@ -88,7 +88,9 @@ def test_one_refit_takes_them_from_the_file_and_set_is_over_it(world, tmp_path):
     arguments = ("refit", "--state", world / "s", "kernel_learning", "--config", tmp_path / "engine.toml", *FAST)
     engine(*arguments)
     made = Store(world / "s").latest_artifact("kernel_learning")
-    assert list(made.report["mu"]) == ["taste"] and made.report["kernels"][0]["kind"] == "rbf" and made.seed == 7
+    assert list(made.report["mu"]) == ["taste"]
+    assert made.report["kernels"][0]["kind"] == "rbf"
+    assert made.seed == 7
     engine(
         *arguments,
         "--set",

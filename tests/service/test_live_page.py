@@ -52,11 +52,11 @@ def test_of_a_few_answers_no_accuracy_is_told(tested, said, tmp_path):
     """The best of those that were tested often enough."""
     metrics = Metrics()
     for name, accuracy in (("adds3", 1.0), ("online", 0.9)):
-        metrics.progressive_accuracy.labels(name, "all", "rolling").set(accuracy)
-    figures = {"predictors": {name: {"all": {"rolling": {"tested": tested}}} for name in ("adds3", "online")}}
+        metrics.progressive_accuracy.labels(name, "all", "current").set(accuracy)
+    figures = {"predictors": {name: {"all": {"current": {"tested": tested}}} for name in ("adds3", "online")}}
     live = LiveFigures(HttpContext(tmp_path, metrics, lambda: None, progressive=lambda: figures))
     assert live.now()["accuracy"] == said
-    figures["predictors"]["online"]["all"]["rolling"]["tested"] = 50
+    figures["predictors"]["online"]["all"]["current"]["tested"] = 50
     assert live.now()["accuracy"] == (said or 0.9)
 
 
@@ -68,18 +68,24 @@ def test_what_moves_is_what_the_metrics_say(tmp_path):
         run.metrics.lag.set("a", 5)
         run.metrics.lag.set("b", 7)
         run.metrics.refit_told("sdp_clustering", {"done": 3, "total": 4, "gap": 0.5})
-        run.metrics.progressive_accuracy.labels("online", "all", "rolling").set(0.75)
+        run.metrics.progressive_accuracy.labels("online", "all", "current").set(0.75)
         run.running, run.why = ("sdp_clustering",), "source not reachable: x"
         run.failed = {"embedding": "embedding: no room\nand more"}
         (said,) = messages(run.http, 1)
-    assert said["events"] == 70 and said["refused"] == 30 and said["objects"] == 12 and said["lag"] == 12
-    assert (
-        not said["ready"] and said["failed"] == ["embedding"] and said["accuracy"] == 0.75 and not said["objects_shown"]
-    )
+    assert said["events"] == 70
+    assert said["refused"] == 30
+    assert said["objects"] == 12
+    assert said["lag"] == 12
+    assert not said["ready"]
+    assert said["failed"] == ["embedding"]
+    assert said["accuracy"] == 0.75
+    assert not said["objects_shown"]
     away, failed = said["wrong"]
     assert "x" in away and states(failed, "embedding … no room")
     assert said["refits"] == [{"kind": "sdp_clustering", "done": 0.75, "gap": 0.5}]
-    assert said["snapshot"] == 0 and said["age"] is None and said["page"] is None
+    assert said["snapshot"] == 0
+    assert said["age"] is None
+    assert said["page"] is None
 
 
 def test_rate_behind_and_refusing_follow_what_came_since_the_last_look(tmp_path, monkeypatch):
@@ -92,7 +98,10 @@ def test_rate_behind_and_refusing_follow_what_came_since_the_last_look(tmp_path,
     metrics.events.labels("triplet").inc(50)
     metrics.lag.set("a", 100)
     first = figures.now()
-    assert first["rate"] == 25.0 and not first["refusing"] and not first["behind"] and first["wrong"] == []
+    assert first["rate"] == 25.0
+    assert not first["refusing"]
+    assert not first["behind"]
+    assert first["wrong"] == []
     metrics.lag.set("a", 25 * 60 + 1000)
     now[0] += 1.0
     metrics.events.labels("triplet").inc(25)
@@ -120,7 +129,9 @@ def test_history_holds_the_whole_run_in_few_moments_and_the_newest_among_them():
         history.take()
         found = history.so_far()
         times = found["time"]
-        assert len(times) < MOST and times == sorted(set(times)) and times[0] == 0
+        assert len(times) < MOST
+        assert times == sorted(set(times))
+        assert times[0] == 0
         assert found["events"] == [2 * t for t in times] and set(found["lag"]) == {None}
     assert times[-1] == 5 * MOST and len(times) >= MOST // 2 - 1
     history.close()
@@ -182,7 +193,9 @@ def test_the_page_is_made_when_somebody_looks_and_again_for_a_newer_snapshot(stu
         run.published = published
         with httpx.Client(base_url=f"http://{run.address}", timeout=120) as other:
             answer = other.get("/page")
-            assert answer.status_code == 200 and 'id="data"' in answer.text and "w9" not in answer.text
+            assert answer.status_code == 200
+            assert 'id="data"' in answer.text
+            assert "w9" not in answer.text
             again = other.get("/page", headers={"If-None-Match": answer.headers["etag"]})
             assert again.status_code == 304 and not again.content
             until(lambda: messages(other, 2)[-1]["page"] is not None)

@@ -44,5 +44,7 @@ def test_text_for_people(said):
     logs.configure("text", "debug")
     say_things()
     text = "\n".join(said())
-    assert "theirs 4" in text and "said at every attempt" in text and "too quiet" not in text
+    assert "theirs 4" in text
+    assert "said at every attempt" in text
+    assert "too quiet" not in text
     assert "ValueError: wrong" in text and "correct-horse" not in text.replace('password = "correct-horse"', "")

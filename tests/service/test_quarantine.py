@@ -164,7 +164,9 @@ def left_at_work(directory: Path, records: list[Record]) -> InFlight:
 def test_after_a_death_what_was_at_work_is_suspected_until_a_snapshot_is_past_it(tmp_path):
     record = whole(lines(EVENTS))
     again = left_at_work(tmp_path, [record])
-    assert again.suspects(record) and not again.suspects(record._replace(partition="g")) and again.died_at
+    assert again.suspects(record)
+    assert not again.suspects(record._replace(partition="g"))
+    assert again.died_at
     again.close()
     assert InFlight(tmp_path).suspected  # nothing was read meanwhile
     past = InFlight(tmp_path, {"f": Position(record.next_offset)})
@@ -269,7 +271,9 @@ def test_a_line_that_kills_the_process_is_put_aside_after_three_deaths(tmp_path)
     run = ("run", events, "--state", state, "--no-refits")
     assert killed([-1] * 4, *run) == [KILLED] * 3 + [0]
     found = summary(state)
-    assert found["rejected"] == {"process_died": 1} and found["events"] == 100 and found["records"] == 101
+    assert found["rejected"] == {"process_died": 1}
+    assert found["events"] == 100
+    assert found["records"] == 101
     (letter,) = map(json.loads, (state / "dead_letters" / "000001.jsonl").read_text().splitlines())
     assert json.loads(letter["value"]) == POISON and (letter["offset"], letter["index"]) == (
         len(lines(EVENTS[:50])),

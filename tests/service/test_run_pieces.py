@@ -99,7 +99,9 @@ def test_a_full_disk_is_told_and_the_next_snapshot_is_due(tmp_path):
         publisher.take("signal")
         publisher.wait()
         publication = publisher.collect()
-        assert publication.snapshot.sequence == 2 and publication.size > 0 and publisher.problem is None
+        assert publication.snapshot.sequence == 2
+        assert publication.size > 0
+        assert publisher.problem is None
         assert not publisher.changed() and publisher.collect() is None
         assert world.engine.sinks == {"file": 0}
     finally:

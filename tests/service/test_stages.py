@@ -212,8 +212,7 @@ def test_a_stage_that_hangs_makes_the_loop_count_as_wedged(events, tmp_path, mon
     running.start()
     until(
         lambda: run.opened and run.opened.context.heartbeat.warm and run.opened.context.heartbeat.wedged(),
-        60,
-        "a wedged loop",
+        what="a wedged loop",
     )
     goes_on.set()
     running.join(600)
@@ -234,7 +233,7 @@ def test_what_waits_between_the_stages_is_bounded():
     records = [Record(line, "f", i, i + 1) for i in range(10)]
     for record in records:
         ahead.give([record])
-    until(lambda: made == BLOCKS, 10, "blocks")
+    until(lambda: made == BLOCKS, what="blocks")
     time.sleep(0.05)
     assert made == BLOCKS
     taken = [ahead.take() for _ in range(20)]

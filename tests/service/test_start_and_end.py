@@ -32,10 +32,15 @@ def test_a_run_says_what_it_is_and_what_it_did(tmp_path):
     log = Lines()
     run(of(tmp_path, source=[source], kafka={"sasl_plain_password": "hunter2"}, **{"snapshot.every": 7}), log=log)
     started, ended = one(log, "run started"), one(log, "run ended")
-    assert started["sources"] == [source] and started["state"] == str(tmp_path / "state") and started["snapshot"] == 0
+    assert started["sources"] == [source]
+    assert started["state"] == str(tmp_path / "state")
+    assert started["snapshot"] == 0
     expected = {"refits.kinds": (), "snapshot.every": 7, "kafka.sasl_plain_password": "***"}
     assert started["settings"] == expected and "hunter2" not in json.dumps(started, default=str)
-    assert started["pid"] > 0 and started["user"] and started["version"] and started["descriptors"]
+    assert started["pid"] > 0
+    assert started["user"]
+    assert started["version"]
+    assert started["descriptors"]
     assert (ended["why"], ended["records"], ended["events"], ended["rejected"])[1:] == (3, 2, 1)
     again = Lines()
     run(of(tmp_path, source=[source]), log=again)

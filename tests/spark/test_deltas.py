@@ -280,7 +280,9 @@ def test_a_delta_that_is_not_whole_is_not_counted(how, expected, two, tmp_path):
     with pytest.raises(SourceFailed, match=stating(expected)) as error:
         list(ingest.blocks(source.poll(0)))
     said = str(error.value)
-    assert "batch=1" in said and "restore it" in said and "\n" not in said
+    assert "batch=1" in said
+    assert "restore it" in said
+    assert "\n" not in said
 
 
 def test_accumulators_that_need_each_event_are_refused(tmp_path, monkeypatch):
@@ -347,7 +349,9 @@ def test_a_job_is_what_its_command_line_says(tmp_path):
     words = [events, "--out", str(tmp_path / "o"), "--where", "kind=x,y", "--option", "pathGlobFilter=*.jsonl"]
     job = job_of([*words, "--follow", "--every", "2.5", "--columns", "shown=left|right"])
     assert job.events.where == {"kind": "x,y"} and job.events.columns == {"shown": ("left", "right")}
-    assert job.options == {"pathGlobFilter": "*.jsonl"} and job.follow and job.every == 2.5
+    assert job.options == {"pathGlobFilter": "*.jsonl"}
+    assert job.follow
+    assert job.every == 2.5
     with pytest.raises(UnusableOptions, match="^--where: got 'kind'"):
         job_of([events, "--out", str(tmp_path / "o"), "--where", "kind"])
 

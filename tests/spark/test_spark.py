@@ -108,7 +108,9 @@ def test_a_standalone_cluster_that_loses_a_worker_counts_the_same(world, tmp_pat
     spark = spark_cluster.Standalone(tmp_path)
     try:
         run = spark_cluster.job(log, *source, "--out", str(out), "--per-batch", "1", master=spark.url)
-        until(lambda: (out / "delta" / "batch=0").exists() or run.poll() is not None, 400, "the first batch")
+        until(
+            lambda: (out / "delta" / "batch=0").exists() or run.poll() is not None, what="the first batch", seconds=400
+        )
         spark.kill(0)
         spark_cluster.ended(run, log)
         used = [len(list((tmp_path / f"work-{n}").glob("*/*"))) for n in (0, 1)]

@@ -107,7 +107,9 @@ def test_a_process_that_dies_is_seen(tmp_path):
     folder = tmp_path / "files"
     seen = opened_by_a_process(folder, good, [("snapshot", "fine", bad), ("die", "dies", bad), ("snapshot", "x", bad)])
     assert (seen.files, seen.accepted) == (3, 0)
-    assert len(seen.wrong) == 1 and "exit -11" in seen.wrong[0] and "dies" in seen.wrong[0]
+    assert len(seen.wrong) == 1
+    assert "exit -11" in seen.wrong[0]
+    assert "dies" in seen.wrong[0]
 
 
 @pytest.mark.parametrize("name", ACCUMULATORS)
@@ -122,7 +124,9 @@ def test_every_accumulator_declares_its_state(name):
 @pytest.mark.parametrize("kind", REFITS)
 def test_every_refit_declares_its_arrays(kind):
     schema = schema_of(kind)
-    assert schema and schema.axes and (kind not in SCHEMAS or schema.required)
+    assert schema
+    assert schema.axes
+    assert kind not in SCHEMAS or schema.required
 
 
 def test_the_snapshot_before_a_crafted_one_serves_every_verb(tmp_path):

@@ -73,4 +73,7 @@ def test_an_old_snapshot_goes_on():
 def test_the_stream_reaches_everything():
     found = summary_of(read_snapshot(SNAPSHOT))
     assert set(found["kinds"]) == {"triplet", "quadruplet", "odd_one_out", "most_central", "pick", "ranking", "label"}
-    assert all(found["guard"].values()) and found["rejected"] and found["contradicting_pairs"] and found["quadruplets"]
+    assert all(found["guard"].values())
+    assert found["rejected"]
+    assert found["contradicting_pairs"]
+    assert found["quadruplets"]

@@ -44,7 +44,11 @@ def test_packed_names_are_a_tuple_of_names(names, monkeypatch):
     monkeypatch.setattr(packed, "BLOCK", 3)
     made = Names(**pack_names(names))
     n = len(names)
-    assert made == names and list(made) == list(names) and len(made) == n and made != (*names, "x") and made != "x"
+    assert made == names
+    assert list(made) == list(names)
+    assert len(made) == n
+    assert made != (*names, "x")
+    assert made != "x"
     assert [made[i] for i in range(-n, n)] == [names[i] for i in range(-n, n)]
     for part in (slice(2), slice(1, None), slice(-3, None), slice(None, None, 2), slice(3, 1), slice(None)):
         assert made[part] == names[part] and repr(made[part]) == repr(names[part])

@@ -46,7 +46,7 @@ class Collecting:
                 stderr=said,
                 env=ENVIRONMENT,
             )
-        until(lambda: self.process.poll() is not None or self.answers_at_all(), 240, "the HTTP side")
+        until(lambda: self.process.poll() is not None or self.answers_at_all(), what="the HTTP side", seconds=240)
         assert self.process.poll() is None, self.said.read_text()
 
     def _said_objects(self) -> list[str]:
@@ -60,9 +60,11 @@ class Collecting:
 
     @property
     def token(self) -> str:
-        return until(lambda: re.findall(r"/owner\?token=(\w+)", self.said.read_text()), 240, "its address to be said")[
-            -1
-        ]
+        return until(
+            lambda: re.findall(r"/owner\?token=(\w+)", self.said.read_text()),
+            what="its address to be said",
+            seconds=240,
+        )[-1]
 
     def owner(self, path: str) -> httpx.Response:
         return get(f"{self.base}{path}", headers={"Authorization": f"Bearer {self.token}"})
@@ -74,7 +76,7 @@ class Collecting:
             answer = self.owner(path)
             return answer if answer.status_code == 200 and holds in answer.text else None
 
-        return until(answered, COMPILING, f"the engine's {path}")
+        return until(answered, what=f"the engine's {path}", seconds=COMPILING)
 
     def study(self) -> dict:
         return self.owner("/study").json()

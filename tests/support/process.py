@@ -1,6 +1,7 @@
 """The real command, in this process or in one of its own, for tests that see what a user sees."""
 
 import contextlib
+import inspect
 import io
 import json
 import os
@@ -101,15 +102,14 @@ def stopped(process: subprocess.Popen, number: int = signal.SIGTERM, within: flo
     return said
 
 
-def until(condition, seconds: float = 120, what: str = "the condition"):
-    """Wait until `condition()` gives something true, and return it; `seconds` of a quiet machine, ten times that of one
-    with much else to do."""
-    end = time.monotonic() + 10 * seconds
+def until(condition, seconds: float = 60, what: str = ""):
+    """Wait until `condition()` gives something true, and return it; an error after so many seconds says for what."""
+    end = time.monotonic() + seconds
     while time.monotonic() < end:
         if found := condition():
             return found
         time.sleep(0.05)
-    raise AssertionError(f"waited {10 * seconds} s for {what}")
+    raise AssertionError(f"waited {seconds} s for {what or inspect.getsource(condition).strip()}")
 
 
 def summary(state: Path) -> dict:

@@ -32,8 +32,8 @@ class Engine:
             self.process = subprocess.Popen(command, stdout=errors, stderr=errors, env=ENVIRONMENT | environment)
         until(
             lambda: self.process.poll() is not None or any("address" in line for line in self.lines()),
-            120,
-            "its address",
+            what="its address",
+            seconds=120,
         )
         addresses = [line["address"] for line in self.lines() if "address" in line]
         assert addresses, self.said.read_text()

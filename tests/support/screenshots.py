@@ -18,8 +18,8 @@ from tests.support.process import engine
 
 PICTURES = Path(__file__).parents[2] / "deploy" / "manual" / "pictures"
 SIZE, DESKTOP = {"width": 900, "height": 760}, {"width": 1280, "height": 800}
-STUDY = "[quota]\nperson = 120\n[access]\nrequests_a_second = 10000.0\n"
-COLORS = 128  # of a stored picture: a third of the bytes, and no difference that one sees
+STUDY = "[texts]\ntitle = 'Digits'\n[quota]\nperson = 120\n[access]\nrequests_a_second = 10000.0\n"
+COLORS = 256  # of a stored picture: half of the bytes, and no difference that one sees
 
 
 def study(folder: Path) -> Collecting:

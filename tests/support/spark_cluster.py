@@ -115,7 +115,7 @@ class Standalone:
         deploy, here = "org.apache.spark.deploy", ["--host", "127.0.0.1", "--webui-port", 0]
         master = [spark, f"{deploy}.master.Master", *here, "--port", port]
         self.processes = [start(master, folder / "master.log")]
-        until(lambda: listens(port), 60, "the master")
+        until(lambda: listens(port), what="the master")
         worker = [spark, f"{deploy}.worker.Worker", *here, "--cores", 1, "--memory", "512m"]
         for number in range(workers):
             command = [*worker, "--work-dir", folder / f"work-{number}", self.url]

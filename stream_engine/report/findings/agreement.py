@@ -92,7 +92,7 @@ def agreement(facts: Facts) -> Iterator[Finding]:
     others, own, answers = (figure(found, name) for name in ("others", "themselves", "answers"))
     if others is not None:
         text = "Inter-rater agreement: an answer matches the majority of the other answers to the same question in "
-        text += f"{percent(others)}" + (f" ({count(answers)} answers)." if answers else ".")
+        text += f"{percent(others)}" + (f" ({count(answers)} comparisons)." if answers else ".")
         yield Finding("inter_rater_agreement", text, {"share": others, "answers": answers})
     elif facts.published.artifacts:
         text = (
@@ -159,7 +159,7 @@ def differences(facts: Facts) -> Iterator[Finding]:
         text = (
             f"No individual differences were found between {some(int(people), 'participant')}: no model of their own "
         )
-        text += f"predicts a participant's held-out answers significantly better than one map ({test})."
+        text += f"predicts a participant's held-out comparisons significantly better than one map ({test})."
         yield Finding("no_differences", text, figures)
         return
     text = f"Participants differ ({test}; {some(int(people), 'participant')})."
@@ -168,7 +168,7 @@ def differences(facts: Facts) -> Iterator[Finding]:
         text += "their own (5 % level, Holm's correction)."
     own, one = figure(report, "own", "accuracy"), figure(report, "one_map", "accuracy")
     if own is not None and one is not None:
-        text += f" With weights and maps of their own, {percent(own)} of held-out answers are predicted correctly; "
+        text += f" With weights and maps of their own, {percent(own)} of held-out comparisons are predicted correctly; "
         text += f"with one map for everybody, {percent(one)}" + ("." if own - one >= SMALL else ": a small difference.")
     listed = who and "--workers" not in facts.commands.typed
     command = f"{facts.commands.report} --workers" if listed else ""

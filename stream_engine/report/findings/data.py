@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from stream_engine.clustering.sentence import are_separated
-from stream_engine.report.findings import GAP, WARNING, Finding
+from stream_engine.report.findings import GAP, RESULT, WARNING, Finding
 from stream_engine.report.findings.facts import Commands, Facts
 from stream_engine.report.findings.times import times
 from stream_engine.report.findings.words import count, listed, percent, some
@@ -76,8 +76,8 @@ def read(facts: Facts) -> Iterator[Finding]:
         yield Finding("read", "No data yet: this page fills as answers arrive.", {"events": 0})
         return
     named = {KINDS.get(kind, kind): n for kind, n in summary["kinds"].items()}
-    kinds = [some(n, kind) for kind, n in named.items()] if len(named) > 1 else [f"{kind}s" for kind in named]
-    what, left = f"{some(events, 'event')} ({listed(kinds)})", some(summary["comparisons"], "comparison")
+    kinds = [f"{count(n)} {kind}" for kind, n in named.items()] if len(named) > 1 else list(named)
+    what, left = f"{some(events, 'answer')} ({listed(kinds)})", some(summary["comparisons"], "comparison")
     text = f"{what} about {some(summary['objects'], 'object')} gave {left}"
     if summary.get("forgotten"):
         text = f"{what} were read and some deleted since; {left} of {some(summary['objects'], 'object')} remain"
@@ -92,6 +92,12 @@ def read(facts: Facts) -> Iterator[Finding]:
         text = f"{some(rejected, 'event was', 'events were')} rejected ({share}): {listed(reasons)}."
         command = f"stream-engine dead-letters show --state {facts.commands.state}"
         yield Finding("rejected", text, {"events": rejected, **summary["rejected"]}, command, WARNING)
+    if repeated := summary.get("repeated"):
+        text = f"{some(repeated, 'response was', 'responses were')} sent twice: the same participant, times and answer"
+        read_as = facts.published.snapshot.counters.get("input", {}).get("options") or {}
+        dropped = bool(isinstance(read_as, dict) and read_as.get("drop_duplicates"))
+        text += "; the copies were dropped." if dropped else ". A run with --drop-duplicates counts each once."
+        yield Finding("sent_twice", text, {"responses": repeated}, level=RESULT if dropped else WARNING)
     if summary["unknown_fields"]:
         text = f"Unused columns: {listed(sorted(summary['unknown_fields']))}."
         yield Finding("unused_columns", text, {"columns": len(summary["unknown_fields"])})
@@ -142,7 +148,7 @@ def _changes(report: Mapping[str, Any]) -> Iterator[str]:
         return
     now, then = figure(report, "accuracy"), figure(before, "accuracy")
     if now is not None and then is not None:
-        yield f"the embedding predicts {percent(now)} of held-out answers correctly, {percent(then)} before"
+        yield f"the embedding predicts {percent(now)} of held-out comparisons correctly, {percent(then)} before"
     if (r := figure(before, "distance_correlation")) is not None:
         yield f"distances on the two maps correlate by {r:.2f}"
     if "grade" in before:

@@ -11,6 +11,7 @@ import numpy as np
 
 from stream_engine.clustering.sentence import CANNOT_TELL, CHANCE, UNCONNECTED
 from stream_engine.evaluation.connection import components
+from stream_engine.evaluation.judgement_folds import judgements_of
 from stream_engine.evaluation.participants import ParticipantChecks, checked
 from stream_engine.exports.models import fits, left_out, table
 from stream_engine.exports.summary import summary_of
@@ -61,6 +62,16 @@ class Facts:
     def summary(self) -> dict[str, Any]:
         """The figures of the snapshot, by the contract's names."""
         return summary_of(self.published.snapshot)
+
+    @cached_property
+    def answers(self) -> int | None:
+        """How many answers there are as people gave them, a ranking being one; None where some were deleted or excluded
+        and the others are known by their comparisons alone."""
+        summary = self.summary
+        if not summary.get("forgotten"):
+            return int(summary["events"] - summary["empty"] - summary["kinds"].get("label", 0))
+        kept = judgements_of(self.published.snapshot)
+        return int(kept.times.sum()) if kept is not None and kept.complete else None
 
     def report(self, kind: str) -> Mapping[str, Any]:
         """What the refit of that kind reported; empty where there is none."""

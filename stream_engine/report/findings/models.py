@@ -10,6 +10,7 @@ from stream_engine.state.artifact import figure
 
 CLOSE = 0.015  # to the noise ceiling: as good as it
 NEAR_CHANCE = 0.55  # an interval that ends below it leaves nothing that more answers could make clear
+PRELIMINARY = "preliminary"  # in the report of an embedding that is shown until the refit ends
 CHECK_COLUMNS = "stream-engine preview SOURCE"
 NAMES = {
     "embedding": "the map",
@@ -56,10 +57,10 @@ def accuracy(facts: Facts) -> Iterator[Finding]:
     share, error, name = best["accuracy"], best["standard_error"], best["model"].replace("_", " ")
     figures = {"model": best["model"], "accuracy": share, "standard_error": error, "held_out": held_out}
     if facts.beats_chance is None:
-        of = f"there are only {some(held_out, 'held-out answer')}" if held_out else "there are too few held-out answers"
+        of = f"only {some(held_out, 'held-out comparison')}" if held_out else "too few comparisons were held out"
         yield Finding("accuracy_unknown", f"Prediction accuracy is unknown: {of}.", figures, level=GAP)
         return
-    of = f"{count(held_out)} held-out answers" if held_out else "held-out answers"
+    of = f"{count(held_out)} held-out comparisons" if held_out else "held-out comparisons"
     if facts.beats_chance:
         ci = interval(share, error)
         text = f"{_called(best['model'])} predicts {percent(share)} of {of} correctly ({ci}; chance 50 %)."
@@ -104,6 +105,8 @@ def placed(facts: Facts) -> Iterator[Finding]:
     text = f"Objects judged similar are close together ({kernel}, {some(int(d), 'dimension')})."
     if not facts.connected:
         text += " The relative position of sets that were never compared is arbitrary."
+    if PRELIMINARY in report:
+        text += " Preliminary map, without cross-validation: its dimensions and settings are not selected yet."
     yield Finding("map", text, {"dimensions": d})
     yield from _picture(report, int(d))
     yield from _dimensions(report, int(d), facts.published.artifacts["embedding"].params.get("dimensions") is None)
@@ -118,7 +121,7 @@ def _picture(report: Mapping[str, Any], d: int) -> Iterator[Finding]:
     said = []
     if right is not None:
         all_of_them = percent(figure(report, "accuracy"))
-        said.append(f"it predicts {percent(right)} of held-out answers correctly, the {d} dimensions {all_of_them}")
+        said.append(f"it predicts {percent(right)} of held-out comparisons correctly, the {d} dimensions {all_of_them}")
     if trust is not None:
         said.append(f"trustworthiness of its neighbourhoods {trust:.2f}")
     text = f"The picture is a {shown['by']}" + (f": {'; '.join(said)}." if said else ".")
@@ -140,7 +143,7 @@ def _dimensions(report: Mapping[str, Any], d: int, chosen: bool) -> Iterator[Fin
         text += f"; adding one more is not significant (p = {p_value(more)})." if isinstance(more, int | float) else "."
         yield Finding("dimensions", text, figures)
     if d > least and chosen:
-        text = f"The map has {d} dimensions, the number that predicts held-out answers best"
+        text = f"The map has {d} dimensions, the number that predicts held-out comparisons best"
         low, high = report.get("dimensions_interval") or (d, d)
         text += f"; {low} to {high} predict no worse (95 % interval)." if low < high else "."
         figures["interval"] = [low, high]

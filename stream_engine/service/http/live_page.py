@@ -13,7 +13,6 @@ import math
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
-from types import MappingProxyType
 from typing import Any
 
 from starlette.requests import Request
@@ -27,6 +26,7 @@ from stream_engine.service.http.access import Refusals
 from stream_engine.service.http.built_files import BuiltFiles, NotNow, fingerprint, later, send_file
 from stream_engine.service.http.make_export import FIGURES, FORMATS_OF_PAGES, PAGE
 from stream_engine.service.settings import HttpSettings
+from stream_engine.state.artifact import figure
 from stream_engine.state.published import Published
 
 _READ = (  # families, by the names of their samples
@@ -61,6 +61,7 @@ class LiveFigures:
         self._context, self._objects = context, objects
         self._before: tuple[float, float, float] | None = None  # time, events, refused
         self._rate = self._refusing = 0.0
+        self._came = time.monotonic()  # when the newest event was seen
 
     def now(self) -> dict[str, Any]:
         """The figures as JSON takes them: None where nothing is known."""
@@ -89,7 +90,8 @@ class LiveFigures:
             "objects": int(_sum(read, "objects")) or (len(newest.snapshot.objects) if newest else 0),
             "snapshot": newest.snapshot.sequence if newest else 0,
             "age": max(time.time() - published, 0.0) if published else None,
-            "accuracy": _accuracy(read, self._context.progressive()),
+            **_accuracy(read, self._context.progressive(), newest),
+            "quiet": round(time.monotonic() - self._came, 1),
             "refits": [_refit(read, kind) for kind in sorted(self._context.running_refits())],
             "failed": sorted(failed),
             "drifts": int(_sum(read, "drifts_total")),
@@ -119,6 +121,7 @@ class LiveFigures:
             rate = taken / (now - self._before[0])
             self._rate += _SMOOTH * (rate - self._rate) if self._rate else rate
             if taken + out > 0:
+                self._came = now
                 self._refusing += _SMOOTH * (out / (taken + out) - self._refusing)
         self._before = now, events, refused
 
@@ -195,22 +198,27 @@ def _failed(kind: str, why: str) -> str:
 
 
 def _accuracy(
-    read: dict[str, list[tuple[dict[str, str], float]]], progressive: Mapping[str, Any] = MappingProxyType({})
-) -> float | None:
-    """The best predictor's accuracy over the recent past, all kinds of events together; None where none of them was
-    tested often enough to say."""
+    read: dict[str, list[tuple[dict[str, str], float]]], progressive: Mapping[str, Any], newest: Published | None
+) -> dict[str, Any]:
+    """`accuracy` of the best present model, and of what: comparisons that came since it was fitted ("since"), all kinds
+    of events together; before there are enough of these, held-out comparisons ("held_out"), as the embedding's report
+    says. None where neither tells."""
     recent = [
         value
         for labels, value in read.get("progressive_accuracy", ())
-        if labels["kind"] == "all" and labels["window"] == "rolling" and _tested(progressive, labels) >= LEAST
+        if labels["kind"] == "all" and labels["window"] == "current" and _tested(progressive, labels) >= LEAST
     ]
-    return max(recent, default=None)
+    if recent:
+        return {"accuracy": max(recent), "accuracy_of": "since"}
+    embedding = newest.artifacts.get("embedding") if newest else None
+    held_out = figure(embedding.report, "accuracy") if embedding else None
+    return {"accuracy": held_out, "accuracy_of": None if held_out is None else "held_out"}
 
 
 def _tested(progressive: Mapping[str, Any], labels: Mapping[str, str]) -> float:
     """How many answers a share is of."""
     kinds = progressive.get("predictors", {}).get(labels["predictor"], {})
-    return kinds.get("all", {}).get("rolling", {}).get("tested", math.inf)
+    return kinds.get("all", {}).get("current", {}).get("tested", math.inf)
 
 
 def _refit(read: dict[str, list[tuple[dict[str, str], float]]], kind: str) -> dict[str, Any]:

@@ -1,0 +1,205 @@
+"""Text for a paper with the figures of a study, in APA style, and what it takes to repeat it: methods, settings, seeds
+and versions."""
+
+import platform
+from collections.abc import Iterator, Mapping
+from importlib.metadata import version
+from typing import Any
+
+from stream_engine.clustering.sentence import CANNOT_TELL, NOT_SEPARABLE
+from stream_engine.data import installed_version
+from stream_engine.report import Section, Table
+from stream_engine.report.findings.data import KINDS
+from stream_engine.report.findings.facts import Facts
+from stream_engine.report.findings.words import count, listed, p_value, some
+from stream_engine.report.material import Material
+from stream_engine.state.artifact import Artifact, figure
+
+CITED = {  # kind of artifact -> what was done, and whom to cite
+    "embedding": (
+        "embedding with a lapse rate for each participant, and weights on the axes if these predict better",
+        "van der Maaten & Weinberger 2012, Stochastic triplet embedding (STE, t-STE); Carroll & Chang 1970, "
+        "Analysis of individual differences in multidimensional scaling (weights)",
+    ),
+    "clusters": (
+        "groups of the objects on the map (Ward's method, then k-means), graded by how clear they are compared with "
+        "continua of as many objects, as many dimensions and the same precision",
+        "Ward 1963, Hierarchical grouping to optimize an objective function; Hubert & Arabie 1985, Comparing "
+        "partitions",
+    ),
+    "sdp_clustering": (
+        "clustering by a semidefinite program on AddS similarities",
+        "Perrot, Esser & Ghoshdastidar 2020, Near-optimal comparison based clustering",
+    ),
+    "triplet_boost": (
+        "classification by boosted triplet classifiers",
+        "Perrot & von Luxburg 2019, Boosting for comparison-based learning",
+    ),
+    "kernel_learning": (
+        "a kernel learned from comparisons and auxiliary kernels",
+        "Heim, Valizadegan & Hauskrecht 2014, Relative comparison kernel learning with auxiliary kernels",
+    ),
+    "partial_order_embedding": (
+        "multiple kernel partial order embedding",
+        "McFee & Lanckriet 2011, Learning multi-modal similarity",
+    ),
+    "hierarchy": (
+        "average and complete linkage on AddS, scored by the comparison-based revenue",
+        "Mandal, Perrot & Ghoshdastidar 2023, A revenue function for comparison-based hierarchical clustering",
+    ),
+    "spectral": ("spectral clustering of AddS", "Perrot, Esser & Ghoshdastidar 2020"),
+    "reliability": ("agreement of each participant with the others", "Dawid & Skene 1979"),
+}
+NUMBERED_BY = {
+    "spur": "number of clusters by SPUR",
+    "given": "number of clusters given",
+    "lam": "number of clusters by a given lambda",
+}
+PACKAGES = ("numpy", "scipy", "numba")
+EMBEDDINGS = {
+    "ste": "stochastic triplet embedding (STE; van der Maaten & Weinberger, 2012)",
+    "t-ste": "t-distributed stochastic triplet embedding (t-STE; van der Maaten & Weinberger, 2012)",
+}
+
+
+def section(material: Material) -> Section:
+    """The text for a paper; tables of methods, settings and versions."""
+    artifacts, snapshot = material.published.artifacts, material.snapshot
+    made = [kind for kind in artifacts if kind in CITED]
+    tables = []
+    if made:
+        methods = {
+            "refit": made,
+            "method": [_method(artifacts[kind])[0] for kind in made],
+            "cite": [_method(artifacts[kind])[1] for kind in made],
+            "snapshot": [artifacts[kind].sequence for kind in made],
+            "seed": [artifacts[kind].seed for kind in made],
+        }
+        tables.append(Table("methods", methods))
+    settings: dict[str, Any] = {
+        f"{kind}.{name}": value for kind in sorted(artifacts) for name, value in sorted(artifacts[kind].params.items())
+    }
+    settings = {
+        "accumulators": ", ".join(snapshot.settings["accumulators"]),
+        "guard": snapshot.settings["guard"],
+        **settings,
+    }
+    texts = ["chosen" if value is None else str(value) for value in settings.values()]
+    tables.append(Table("settings", {"setting": list(settings), "value": texts}, folded=True))
+    versions = {"stream-engine": installed_version(), "Python": platform.python_version()}
+    versions |= {name: version(name) for name in PACKAGES}
+    tables.append(Table("versions", {"package": list(versions), "version": list(versions.values())}, folded=True))
+    again = (
+        f"Generated from snapshot {snapshot.sequence} (digest {snapshot.digest[:12]}). "
+        "The same answers, settings, seeds and versions give the same figures."
+    )
+    return Section("Methods and references", f"Text for a paper: {paper(material.facts)}", (), tuple(tables), (again,))
+
+
+def _method(artifact: Artifact) -> tuple[str, str]:
+    """What was done, and whom to cite."""
+    by = str(artifact.report.get("k_by"))
+    method, cite = CITED[artifact.kind]
+    return f"{method}, {NUMBERED_BY[by]}" if by in NUMBERED_BY else method, cite
+
+
+def paper(facts: Facts) -> str:
+    """A paragraph for a section on methods and results."""
+    parts = [_data(facts)]
+    if report := facts.report("embedding"):
+        parts += _embedding(report)
+        parts += _accuracy(facts, report)
+        if facts.beats_chance is not False:
+            parts += _differences(report)
+    if facts.beats_chance is not False and (answer := facts.cluster_answer):
+        parts += _groups(answer)
+    software = f"Analyses used stream-engine, version {installed_version()}"
+    return " ".join([*parts, f"{software} (Python {platform.python_version()}, NumPy {version('numpy')})."])
+
+
+def _data(facts: Facts) -> str:
+    """Whose answers, about what, and who was excluded."""
+    summary, people = facts.summary, facts.participants
+    comparisons = some(summary["comparisons"], "comparison")
+    kinds = listed([KINDS.get(kind, kind) for kind in summary["kinds"] if kind != "label"])
+    answers = comparisons if facts.answers is None else f"{count(facts.answers)} {kinds} answers ({comparisons})"
+    who = f" by {some(len(people.names), 'participant')}" if people is not None else ""
+    text = f"We analyzed {answers}{who} about {some(summary['objects'], 'object')}."
+    if names := facts.published.excluded:
+        text += f" {some(len(names), 'further participant was', 'further participants were')} excluded."
+    elif people is not None and people.flagged:
+        flagged = some(people.flagged, "participant", "participants")
+        text += f" Checks of response quality flagged {flagged}, whose answers were not excluded."
+    return text
+
+
+def _embedding(report: Mapping[str, Any]) -> Iterator[str]:
+    d, kernel = figure(report, "d"), EMBEDDINGS.get(str(report.get("kernel")))
+    if d is None or kernel is None:
+        return
+    yield (
+        f"A {kernel} in {some(int(d), 'dimension')}, with a lapse rate for random answers, was fitted by penalized "
+        "maximum likelihood."
+    )
+    if report.get("chosen_by") and report.get("held_out") == "judgements":
+        yield (
+            "Its settings were selected by the log loss on held-out answers, and its accuracy was estimated by "
+            "cross-validation on other answers, each held out with all its comparisons."
+        )
+
+
+def _accuracy(facts: Facts, report: Mapping[str, Any]) -> Iterator[str]:
+    share, error = figure(report, "accuracy"), figure(report, "standard_error")
+    if share is None or error is None:
+        return
+    low, high = max(0.0, share - 1.96 * error), min(1.0, share + 1.96 * error)
+    n = figure(report, "held_out_comparisons")
+    text = f"It predicted {_percent(share)} of {f'{count(n)} ' if n else ''}held-out comparisons correctly, 95% CI "
+    text += f"[{100 * low:.1f}, {100 * high:.1f}], chance level 50%"
+    if facts.beats_chance is False:
+        yield f"{text}; no model predicted them significantly better than chance."
+        return
+    most, others = (figure(facts.ceiling, name) for name in ("at_most", "others"))
+    text += f", noise ceiling at most {_percent(most)}" if most is not None else ""
+    text += f", inter-rater agreement {_percent(others)}" if others is not None else ""
+    yield f"{text}."
+
+
+def _differences(report: Mapping[str, Any]) -> Iterator[str]:
+    found = report.get("individual_differences")
+    p = figure(found, "p_value") if isinstance(found, Mapping) else None
+    if p is not None:
+        were = "were" if p <= 0.05 else "were not"
+        told = "< .001" if p < 0.001 else "> .99" if p > 0.99 else f"= {p_value(p)}"
+        yield f"Individual differences {were} significant (score test, p {told})."
+
+
+def _groups(answer: Mapping[str, Any]) -> Iterator[str]:
+    grade, clearer, k = answer.get("grade"), figure(answer, "clearer_than"), figure(answer, "k")
+    if grade == CANNOT_TELL or clearer is None or k is None:
+        return
+    p = 1 - clearer
+    told = "< .001" if p < 0.001 else f"= {p_value(p)}"
+    text = (
+        "Groups were sought by Ward's method (Ward, 1963) and k-means, and their clearness was compared with that of "
+        "continua of equal size, dimension, and precision: "
+    )
+    if grade == NOT_SEPARABLE:
+        yield f"{text}no clusters were detected (p {told})."
+        return
+    yield f"{text}{count(k)} groups were found, {grade} (p {told})."
+    ari, low, high = (figure(answer, "replication", name) for name in ("ari", "low", "high"))
+    if ari is not None and low is not None and high is not None:
+        yield (
+            f"The adjusted Rand index (Hubert & Arabie, 1985) with the partition of a replication is expected to be "
+            f"{_apa(ari)}, 95% CI [{_apa(low)}, {_apa(high)}]."
+        )
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f}%"
+
+
+def _apa(value: float) -> str:
+    """A figure that cannot exceed 1, without its leading zero."""
+    return f"{value:.2f}".replace("0.", ".", 1) if abs(value) < 1 else f"{value:.2f}"
