@@ -27,7 +27,7 @@ from scipy.optimize import minimize_scalar
 from scipy.special import ndtr
 
 from stream_engine.embedding.calibration import WORTH, calibrate
-from stream_engine.embedding.fit import ROUGH, Embedding, Setting, fit
+from stream_engine.embedding.fit import LOOSE, ROUGH, Embedding, Setting, fit
 from stream_engine.embedding.held_out import Answers, known_lapses, population_lapse
 from stream_engine.embedding.individual import (
     SHRINKAGES,
@@ -134,7 +134,9 @@ def differences(
     if len(screened) and not only_weights:
         found = tested.stack(found, screened, 2 * smallest)
     significant = found.p_of_weights is not None and found.p_of_weights < LEVEL_OF_WEIGHTS
-    return found._replace(verdict=DIFFER if len(found.who) or significant else ALIKE)
+    if len(found.who) or significant:
+        return found._replace(verdict=DIFFER)
+    return found if found.weights or len(found.own) else Differences(ALIKE, people, p_value)
 
 
 def _of_one_each(answers: Answers) -> Answers:
@@ -203,7 +205,7 @@ class _Folds:
     def _one_map(self, fold: int) -> Embedding:
         kernel, d, ridge = self.setting
         questions = self.outside(fold).questions()
-        more: dict[str, Any] = {"start": self.one.points, "lapse": self.one.lapse, "tolerance": ROUGH} | self.more
+        more: dict[str, Any] = {"start": self.one.points, "lapse": self.one.lapse, "tolerance": LOOSE / 10} | self.more
         made = fit(questions, d, ridge, kernel=kernel, **more)
         out = self.fold == fold
         self.delta[out] = margins(made.points, self.held.rows[out], made.alpha)
@@ -263,7 +265,7 @@ class _Folds:
             some = stacked(*_each(who[kept], len(screened), base[kept], own[kept], worth[kept]))[who[left]]
             predicted[left] = some[:, 0] * base[left] + some[:, 1] * own[left]
         setting = np.full(people, -1)
-        setting[screened] = np.where(np.abs(stack[screened, 1]) < NEGLIGIBLE, -1, chosen)
+        setting[screened] = np.where(stack[screened, 1] < NEGLIGIBLE, -1, chosen)
         every = self.base.copy()
         every[mine] = predicted
         return self._measured(found._replace(stack=stack, setting=setting), every, p_score)
@@ -328,19 +330,26 @@ class _Weighted:
         self.loss = float(folds.held.times[kept] @ losses(self.odds(kept)[0]))
 
     def _select(self) -> None:
-        """The shrinkage with the least loss on the first fold, the points given."""
+        """The shrinkage with the least loss on the first fold, of a series with points that stay and of one that moves
+        them: weights of other axes than those of the map need the latter, two groups the former."""
         folds, questions, least = self.folds, self.folds.outside(0).questions(), np.inf
-        begin, held = begun(questions, folds.maps[0], self.used, **folds.more), folds.held.of(folds.fold == 0)
-        made = np.ones((questions.n_workers, self.used.d))
-        for shrinkage in SHRINKAGES:
-            found = fit_weights(questions, begin, shrinkage, weights=made, fixed_points=True, **folds.more)
-            made = found.weights
-            delta = weighted_margins(begin.points, made, held.rows, held.worker + 1, begin.alpha)
-            lapse = known_lapses(found.embedding.lapse, questions)[held.worker + 1]
-            loss = float(held.times @ losses(_odds(_scale(delta, lapse, held.times) * delta, lapse)))
-            if loss >= least:
-                break
-            least, self.used = loss, self.used._replace(shrinkage=shrinkage)
+        first, held = begun(questions, folds.maps[0], self.used, **folds.more), folds.held.of(folds.fold == 0)
+        for stay in (True, False):
+            begin, made, before = first, np.ones((questions.n_workers, self.used.d)), np.inf
+            for shrinkage in SHRINKAGES:
+                found = fit_weights(
+                    questions, begin, shrinkage, weights=made, fixed_points=stay, tolerance=ROUGH, **folds.more
+                )
+                made = found.weights
+                begin = begin if stay else found.embedding
+                points, lapse = found.embedding.points, known_lapses(found.embedding.lapse, questions)[held.worker + 1]
+                delta = weighted_margins(points, made, held.rows, held.worker + 1, begin.alpha)
+                loss = float(held.times @ losses(_odds(_scale(delta, lapse, held.times) * delta, lapse)))
+                if loss >= before:
+                    break
+                before = loss
+                if loss < least:
+                    least, self.used = loss, self.used._replace(shrinkage=shrinkage)
 
     def predict(self, numbers: range) -> None:
         """Predict these folds, each by a fit to all others."""
@@ -363,7 +372,7 @@ class _Weighted:
         return _odds(scale * delta, lapse), scale
 
 
-NEGLIGIBLE = 0.02  # coefficient of the own log odds, below which there is no map of their own
+NEGLIGIBLE = 0.05  # coefficient of the own log odds, below which there is no map of their own
 
 
 def _groups(sorted_values: np.ndarray, order: np.ndarray) -> tuple[np.ndarray, list[np.ndarray]]:
