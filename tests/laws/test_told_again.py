@@ -109,6 +109,7 @@ def test_what_both_halves_say_is_counted_from_the_events(whole, tmp_path):
     assert found["summary"]["unknown_fields"] == ["colour", "weather"]
     assert found["summary"]["rejected"] == {"not_distinct": 3, "missing_field": 5}
     assert found["live"]["refused"] == 8
+    assert found["live"]["comparisons"] == found["summary"]["comparisons"]
     read = [event for event in events if "far" in event or "odd" in event or "label" in event]
     assert found["live"]["events"] == found["summary"]["events"] == len(read) - 3 - len(catch)
     left = found["summary"]["not_in_recent"]["window"]

@@ -31,11 +31,11 @@ NUMBER = re.compile(r"(?<![\w.])-?(?:\d[\d,]*(?:\.\d+)?|\.\d+)")
 
 
 FITS = ("reliability", "embedding", "clusters", "sdp_clustering", "dimensions", "hierarchy")
-WRONG = [{"anchor": "o1", "near": "o1", "far": "o3"}] * 3
+WRONG = [{"anchor": "o1", "near": "o1", "far": "o3"}] * 200
 
 
 def larger() -> list[dict]:
-    """Of fourteen objects by twelve people, one of whom answers the opposite in triplets; three more events compare an
+    """Of fourteen objects by twelve people, one of whom answers the opposite in triplets; 200 more events compare an
     object with itself, and ten answers are recorded twice."""
     made = events([f"o{i}" for i in range(14)], 2000, 12, 0.02)
     for number, event in enumerate(made):

@@ -20,6 +20,7 @@ from stream_engine.commands import inspect, predict
 from stream_engine.embedding import picture
 from stream_engine.embedding.questions import of_rows
 from stream_engine.evaluation.held_out import Figures
+from stream_engine.formats.options import EventOptions
 from stream_engine.refits import embedding, hierarchy, reliability
 from stream_engine.report import alignment, learning
 from stream_engine.report.findings import findings
@@ -150,6 +151,7 @@ def test_whether_more_answers_help_is_read_off_the_last_two_steps(accuracies, he
     says = learning.section(of).says
     assert says.endswith("more answers would help.") is helps
     assert [f"{100 * share:.1f} %" in says for share in accuracies] == [False, True, True]
+    assert [f"{number} comparisons" in says for number in (100, 200, 400)] == [False, True, True]
 
 
 def figures(share: float) -> Figures:
@@ -204,3 +206,20 @@ def test_those_who_answered_last_stand_first():
     shown = json.loads(answer.body)
     assert [row["worker"] for row in shown["shown"]] == ["b", "c", "a"]
     assert shown["participants"] == 3
+
+
+def test_what_a_report_adds_up_is_that_of_its_participants():
+    """Five catch trials passed and two failed; contradictions with oneself are fewer than repeated questions."""
+    caught = [{"anchor": "o1", "near": "o2", "far": "o3", "worker": "w1", "catch": at < 5} for at in range(7)]
+    options = EventOptions(provenance=True, columns={"catch": ("catch",)})
+    said = answers()
+    report = reliability.refit(snapshot_of(said + caught, options=options), reliability.Params(), 0).report
+    assert (report["catch_trials"], report["catch_trials_failed"]) == (7, 2)
+    asked: dict[tuple, list[int]] = {}
+    for event in said:
+        low, high = sorted((event["near"], event["far"]))
+        asked.setdefault((event["worker"], event["anchor"], low, high), [0, 0])[event["near"] == low] += 1
+    repeats = sum(sum(votes) - 1 for votes in asked.values())
+    against = sum(min(votes) for votes in asked.values())
+    assert report["repeats"] == repeats
+    assert report["contradictions_with_self"] == against != repeats
