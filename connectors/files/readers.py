@@ -231,6 +231,8 @@ class TableReader:
             try:
                 yield
             except Unreadable as error:
+                if not self._next_row:
+                    raise
                 raise Unreadable(
                     f"{error}; its first {self._next_row:,} rows were read. Restore the file and run again: "
                     "reading resumes there"

@@ -142,7 +142,10 @@ def _npy(file: BinaryIO, start: int, notices: list[str]) -> tuple[int, int, int,
     except (ValueError, EOFError, OSError) as error:
         raise Unreadable(f"not an array of NumPy: {_line(error)}") from error
     if rows.ndim != 2 or rows.dtype.kind not in "iuUf" or rows.shape[1] > MAX_WIDTH:
-        raise Unreadable(f"got an array of shape {rows.shape} and type {rows.dtype}, expected rows of numbers or names")
+        raise Unreadable(
+            f"got an array of shape {rows.shape} and type {rows.dtype}, expected two dimensions and numbers: a row for "
+            "each answer; next: save it so with numpy.save"
+        )
     names = [str(number) for number in range(1, rows.shape[1] + 1)]
     whole = whole_mark(file)
     batch = pyarrow.record_batch([pyarrow.array(np.ascontiguousarray(column)) for column in rows.T], names)

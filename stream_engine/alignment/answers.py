@@ -33,6 +33,23 @@ class Accuracy(NamedTuple):
     high: float | None
     answers: int
 
+    def widened(self, factor: float) -> "Accuracy":
+        """The same share with an interval that is `factor` times as long."""
+        if self.standard_error is None or self.low is None or self.high is None:
+            return self
+        half = factor * max(self.accuracy - self.low, self.high - self.accuracy)  # either end may be cut off
+        return _within(self.accuracy, factor * self.standard_error, half, self.answers)
+
+
+def accuracy_of(share: float, error: float, clusters: int, total: float) -> Accuracy:
+    """A share, with Student's interval over clusters; of a difference of shares, only the standard error counts."""
+    half = float(stdtrit(clusters - 1, 0.975)) * error
+    return _within(share, error, half, int(total))
+
+
+def _within(share: float, error: float, half: float, answers: int) -> Accuracy:
+    return Accuracy(share, error, max(share - half, 0.0), min(share + half, 1.0), answers)
+
 
 def answers_of(snapshot: Snapshot, seed: int) -> Evidence:
     """All answers in units: whole responses where the state keeps all; else the votes of participants, or the counts, a
@@ -104,9 +121,7 @@ class Units(NamedTuple):
             clusters = min(clusters, people)
         if np.isnan(by).any():
             return Accuracy(share, None, None, None, int(total))
-        error = float(np.sqrt(max(by)))
-        half = float(stdtrit(clusters - 1, 0.975)) * error
-        return Accuracy(share, error, max(share - half, -1.0), min(share + half, 1.0), int(total))
+        return accuracy_of(share, float(np.sqrt(max(by))), clusters, total)
 
 
 def _numbered(each: np.ndarray) -> np.ndarray:
@@ -155,25 +170,31 @@ def _apart(of: np.ndarray, shared: np.ndarray) -> np.ndarray:
     return of[:, 1] & of[:, 3] & (shared | (of[:, 0] & of[:, 2]))
 
 
+def object_sums(rows: np.ndarray, each: np.ndarray, n: int) -> np.ndarray:
+    """(n,) the sum of one value an answer over the answers about each object.
+
+    >>> object_sums(np.array([[0, 1, 0, 2]]), np.array([5.0]), 4).tolist()
+    [5.0, 5.0, 5.0, 0.0]
+    """
+    sums = np.zeros(n)
+    for at in range(4):
+        first = (rows[:, :at] != rows[:, at : at + 1]).all(axis=1)
+        sums += np.bincount(rows[first, at], each[first], n)
+    return sums
+
+
 def over_objects(right: np.ndarray, rows: np.ndarray, times: np.ndarray, n: int) -> Accuracy:
     """A share and its interval over objects: the jackknife that leaves out one object with all of its answers."""
     total, whole = float(times.sum()), float(times @ right)
-    each, sums = np.zeros(n), np.zeros(n)
-    for at in range(4):
-        first = np.ones(len(rows), bool)
-        for before in range(at):
-            first &= rows[:, at] != rows[:, before]
-        each += np.bincount(rows[first, at], times[first], n)
-        sums += np.bincount(rows[first, at], (times * right)[first], n)
+    each, sums = object_sums(rows, times, n), object_sums(rows, times * right, n)
     left = (each > 0) & (each < total)
     count = int(left.sum())
-    share = whole / total
     if count < CLUSTERS:
-        return Accuracy(share, None, None, None, int(total))
+        return Accuracy(whole / total, None, None, None, int(total))
     without = (whole - sums[left]) / (total - each[left])
-    error = float(np.sqrt((count - 1) / count * ((without - without.mean()) ** 2).sum()))
-    half = float(stdtrit(count - 1, 0.975)) * error
-    return Accuracy(share, error, max(share - half, 0.0), min(share + half, 1.0), int(total))
+    spread = float(np.sqrt((count - 1) / count * ((without - without.mean()) ** 2).sum()))
+    error = spread or standard_error(np.zeros(count), total) or 0.0  # all right: Wilson's
+    return accuracy_of(whole / total, error, count, total)
 
 
 def agreement(units: Units, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -257,14 +257,9 @@ class Evaluated:
         units = self._units_at(prediction)
         found = units.accuracy(prediction.right)
         loss = float(units.times @ held_out.losses(prediction.margin, 1.0) / units.times.sum())
-        if found.standard_error is None or found.high is None:
-            return found, loss
-        wider = float(np.sqrt(1.0 + prediction.folds / (FOLDS - 1.0)))
-        error = wider * found.standard_error
-        if abs(found.accuracy - 0.5) > CLEAR * error:
-            return found, loss
-        half = wider * (found.high - found.accuracy)
-        return found._replace(standard_error=error, low=found.accuracy - half, high=found.accuracy + half), loss
+        corrected = found.widened(float(np.sqrt(1.0 + prediction.folds / (FOLDS - 1.0))))
+        clear = abs(found.accuracy - 0.5) > CLEAR * (corrected.standard_error or 0.0)
+        return (found if clear else corrected), loss
 
     def _units_at(self, prediction: Prediction) -> Units:
         key = prediction.at.tobytes()

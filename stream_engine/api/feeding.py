@@ -21,6 +21,7 @@ from stream_engine.data.json_floats import writable
 from stream_engine.data.suspicious_names import suspicious_names
 from stream_engine.evaluation.connection import smallest_reached
 from stream_engine.formats import decoder
+from stream_engine.formats.cells import paths_of
 from stream_engine.formats.csv_events import nearest_name, needed_columns
 from stream_engine.formats.event_fields import NULLABLE_FIELDS, PAIR_COLUMNS, EventFields, fields_of
 from stream_engine.formats.options import EventOptions
@@ -119,7 +120,8 @@ def feed(
     O(rows)."""
     event_fields = _fields(columns, options)
     needed = dict.fromkeys(needed_columns(event_fields, options, columns.names))
-    if lacking := [name for name in needed if name not in columns.names]:
+    inner = paths_of(needed, columns.names)
+    if lacking := [name for name in needed if name not in columns.names and name not in inner]:
         meant = [name for name in (nearest_name(each, columns.names) for each in lacking) if name]
         asked = f"did you mean {', '.join(map(repr, meant))}? Say" if meant else "say"
         field = next((field for field, names in options.columns.items() if lacking[0] in names), lacking[0])
@@ -128,6 +130,7 @@ def feed(
             f"columns={{'{field}': ...}} its name, or with type=... the type of the rows"
         )
     known = _known(event_fields, options)
+    known |= {column for column, _ in paths_of(known, columns.names).values()}
     table = pa.table(
         {name: columns.take(name) if name in known else pa.nulls(columns.rows) for name in columns.names}
     )  # what means nothing is named and not looked at

@@ -195,5 +195,8 @@ def _run(
 
     logs.configure(level="info" if verbose else None)
     settings = settings_of(given, state=str(folder), guard=False)
+    said: list[str] = []
     with logs.Bars() as bars:
-        run.run(settings, bars, meanwhile=meanwhile, typed=typed)
+        run.run(settings, bars, say=said.append, meanwhile=meanwhile, typed=typed)
+    for each in said:  # how the first answers were read, warnings, and what was counted
+        click.echo(each.partition("; next: ")[0] if each is said[-1] else each, err=True)

@@ -182,6 +182,7 @@ class Decoded(NamedTuple):
     rest: Iterable[
         "Decoded"
     ] = ()  # further comparisons of the same events, too many for memory at once: created on iteration
+    repeated: int = 0  # responses that were sent twice, as far as it previous blocks did not know it
 
 
 class Batch(NamedTuple):

@@ -36,7 +36,8 @@ def summary_of(snapshot: Snapshot) -> dict[str, Any]:
     beginning; `order_kept` is how many comparisons the partial order keeps now, null where there is none.
     `not_in_recent`, where something
     forgets: triplets that were too late, or had no time, for it. Where there is something to say: `share` "i/n", the
-    share of a topic that the state was made with; `lost`, records passed over with consent, by partition;
+    share of a topic that the state was made with; `repeated`, responses
+    that were sent twice; `lost`, records passed over with consent, by partition;
     `dead_letters_lost` and `dead_letters_removed`, letters that are in their folder no more; `history`, what was done
     to the state on purpose; `forgotten`, how many objects and workers. O(keys).
     """
@@ -60,7 +61,7 @@ def summary_of(snapshot: Snapshot) -> dict[str, Any]:
         "order_kept": kept_now(snapshot),
         "positions": {name: position.offset for name, position in sorted(snapshot.positions.items())},
         "progressive": counters["progressive"],
-        **{name: counters[name] for name in ("share", "lost", "history") if name in counters},
+        **{name: counters[name] for name in ("share", "lost", "history", "repeated") if name in counters},
         **{f"dead_letters_{what}": n for what, n in counters.get("dead_letters", {}).items()},
         **({"forgotten": forgotten} if any((forgotten := forgotten_in(counters)).values()) else {}),
         **({"not_in_recent": left} if (left := _left_out(snapshot)) else {}),

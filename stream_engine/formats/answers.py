@@ -13,6 +13,7 @@ from stream_engine.formats.field_values import flag_of
 from stream_engine.formats.options import FIRST_OF
 from stream_engine.formats.record_columns import Column, Records, words_of
 from stream_engine.formats.vocabulary import (
+    ANCHOR,
     ANSWER,
     CENTRAL,
     ENDS,
@@ -77,6 +78,8 @@ def families(columns: Sequence[Column]) -> Iterator[tuple[list[Column], Places]]
         taken: set[str] = set()
         for order in (*PLACES, *NUMBERED):
             found = [[word for word in words if word in each] for each in order]
+            roles = CENTRAL | ANCHOR  # of "center, left, middle, right", the middle one is a place
+            found = [[word for word in each if len(each) == 1 or word not in roles] for each in found]
             own = [each[0] for each in found if len(each) == 1]
             if len(own) == len(order) and not (taken.issuperset(own) and not ENDS.intersection(own)):
                 taken.update(own)
@@ -210,13 +213,22 @@ def _coded(column: Column, group: Sequence[Column], by_index: bool) -> Iterator[
     good = _places(counts, size, names) or _keys(counts, size, names)
     if not _are_most(good, counts):
         return
-    plain = all(place_of(text, names, 1) == place for text, place in good.items() if not text.isdecimal())
+    plain = "{" not in "".join(names) and all(
+        place_of(text, names, 1) == place for text, place in good.items() if not text.isdecimal()
+    )
     codes = {}
     if not plain or any(map(str.isdecimal, good)):
         by_number = len(group) == 1 or any("{" in name or set(name) & set(",|=") for name in names)
         codes = {text: str(place + 1) if by_number else names[place] for text, place in good.items()}
     told = ", ".join(f"{text} is {names[place] if len(group) > 1 else place + 1}" for text, place in good.items())
-    yield Answer((column.name,), "position", codes, told, "", frozenset(good))
+    keys = _keys(counts, size, names)
+    initials = all(any(word[0] == text.casefold() for word in words_of(names[place])) for text, place in good.items())
+    doubt = ""
+    if keys.keys() == good.keys() and keys != good and not initials:
+        doubt = f"{column.name} ({', '.join(good)}) could be letters for the sides, or keys as they lie on a keyboard"
+        as_keys = {text: names[place] for text, place in keys.items()}
+        yield Answer((column.name,), "position", as_keys, "the keys lie so", doubt, frozenset(keys))
+    yield Answer((column.name,), "position", codes, told, doubt, frozenset(good))
 
 
 def _numbered(name: str, numbers: set[int], size: int, by_index: bool) -> Iterator[Answer]:
@@ -284,6 +296,8 @@ def column_of(text: str, names: tuple[str, ...]) -> int:
     told, words = set(words_of(text)), [set(words_of(name)) for name in names]
     own = [each - set[str].intersection(*words) for each in words] if len(words) > 1 else words
     worded = [place for place, each in enumerate(own) if _folded(text) in each or (told and told <= words[place])]
+    if not worded and len(told) == 2 and not all(map(str.isdecimal, told)):  # a letter and the number of a column
+        worded = [place for place, each in enumerate(own) if any(word.isdecimal() for word in each & told)]
     return worded[0] if len(worded) == 1 else -1
 
 
@@ -302,7 +316,8 @@ def _keys(counts: Counter[str], size: int, names: tuple[str, ...]) -> dict[str, 
 def is_answer(column: Column) -> bool:
     """Whether a column is called like an answer."""
     words = set(column.words)
-    return bool((ANSWER | CENTRAL) & words) or sign_of(words) != 0
+    of_qualtrics = "q" in words and all(word in ("q", "{n}") or word.isdecimal() for word in words)
+    return bool((ANSWER | CENTRAL) & words) or sign_of(words) != 0 or (of_qualtrics and len(words) > 1)
 
 
 def parallel(records: Records, group: Sequence[Column]) -> Iterator[list[Column]]:

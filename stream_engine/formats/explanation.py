@@ -8,7 +8,7 @@ what the reading says anyway. `contradicted`: words in questions and conditions 
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from itertools import islice
+from itertools import combinations, islice
 
 from stream_engine.formats.answers import (
     LEAST_FIT,
@@ -24,15 +24,19 @@ from stream_engine.formats.event_fields import filter_of, place_of
 from stream_engine.formats.field_values import flag_of, number_of
 from stream_engine.formats.record_columns import KIND, Column, Records
 from stream_engine.formats.vocabulary import (
+    ANCHOR,
     ANSWER,
     MATERIAL,
     OTHER,
     PLACES,
+    ROUNDS,
     SHARE,
     SWAP,
     TRUTH,
     asks,
     place_in,
+    sign_of,
+    words_of,
 )
 
 FEW = 12  # different values of a column of codes
@@ -139,7 +143,7 @@ def _bearing(
         if len(places) == len(values) and (called or not KIND & words) and max(map(len, places)) > 1:
             return "names columns of objects"
         if called:
-            return "is called like an answer"
+            return "is called like an answer" + ("" if share else ", and none of its values is an object")
         if named == len(values) and not (KIND | MATERIAL) & words:
             return "names sides"
         return ""
@@ -163,7 +167,8 @@ def _of_objects(column: Column, rows: Sequence[_Row], called: bool) -> str:
     everything = [*(set(anchor) | set(shown) for (anchor, shown, _, _), _ in filled)]
     inside = sum(value <= all_of for all_of, (_, value) in zip(everything, filled))
     if inside < LEAST_FIT * len(filled):
-        return "holds objects too"
+        numbered = all(text.isdecimal() for text in column.distinct)
+        return "" if numbered and ROUNDS & set(column.words) else "holds objects too"
     return "also names one of the objects shown, and not the same one" if called else ""
 
 
@@ -254,8 +259,9 @@ def fact_of(records: Records, where: Mapping[str, str], kept: int, readable: boo
     ''
     """
     columns = records.columns
-    for names in ("winner", "loser"), ("model_a", "model_b", "winner"):
-        if set(names) <= set(columns):
+    compared = any(ANCHOR & set(each.words) for each in columns.values())
+    for names in ("winner", "loser"), ("chosen", "rejected"), ("model_a", "model_b", "winner"):
+        if set(names) <= set(columns) and not compared:
             return (
                 f"columns {', '.join(names)}: got preferences ('a is better than b'), expected comparisons of "
                 "distances ('a is more like b than like c'); next: choix or arena-rank rank by preferences"
@@ -288,6 +294,11 @@ def header_again(records: Records) -> list[int]:
 
 def _of_kind(records: Records) -> str:
     columns = [each for each in records.columns.values() if each.distinct]
+    if [*records.columns] == [str(number + 1) for number in range(len(records.columns))]:
+        return (
+            f"got {len(records.columns)} columns without names, expected 3 (anchor, near, far) or 4 (two pairs); next: "
+            "say which are which with --type and --columns, such as --type triplet --columns anchor=1,near=2,far=3"
+        )
     repeated = sum(name in each.distinct for name, each in records.columns.items())
     if 2 * repeated > len(columns) or (len(columns) == 1 and " " in columns[0].name):
         return "the first line holds answers, not names of columns: use --no-header, and --columns with 1, 2, 3"
@@ -295,14 +306,13 @@ def _of_kind(records: Records) -> str:
     if shares and len(shares[0].distinct) > 2:
         return f"column {shares[0].name} holds shares of votes, and no column says of how many"
     groups = [group for group in shown_in(columns) if is_textual(group)]
-    ratings = [each for each in columns if _is_rating(each)]
+    ratings = [each for each in columns if is_rating(each)]
     answered = [each for each in columns if is_answer(each) and not (TRUTH | OTHER - ANSWER) & set(each.words)]
     if groups and len(groups[0]) == 2 and ratings and len(groups) == 1:
         return f"column {ratings[0].name} holds ratings, not comparisons: a number for each pair of objects"
-    ranks = [each for each in columns if {"rank", "rang"} & set(each.words)]
+    ranks = [each for each in columns if {"rank", "rang", "ranking"} & set(each.words) and _are_ranks(each)]
     if ranks:
-        told = "expected one row for each ranking, with a column for each rank"
-        return f"column {ranks[0].name} holds a rank in each row: {told}"
+        return _of_ranks(records, ranks[0])
     if groups and not answered and (codes := code_columns(records, groups[0])):
         values, name = ", ".join(sorted(codes[0].distinct)), codes[0].name
         return (
@@ -326,6 +336,64 @@ def _of_kind(records: Records) -> str:
     return ""
 
 
+def _are_ranks(column: Column) -> bool:
+    return 1 < len(column.distinct) == max((int(text) for text in column.distinct if text.isdecimal()), default=0)
+
+
+def _of_ranks(records: Records, rank: Column) -> str:
+    """What to say of rankings with a row for each rank, and how to bring them into one row."""
+    told = f"column {rank.name} holds one rank in each row; expected one row for each ranking, a column for each rank"
+    keys = [each for each in records.columns.values() if each is not rank and each.distinct]
+    for group in (some for size in (1, 2, 3) for some in combinations(keys, size)):
+        ranking = _joined(group)
+        items = [each for each in keys if is_textual([each]) and _are_different([ranking, each])]
+        if (
+            not _are_different([ranking, rank])
+            or len(ranking.distinct) * len(rank.distinct) != records.size
+            or not items
+        ):
+            continue
+        index = [each.name for each in keys if _constant(each, ranking)]
+        anchors = [name for name in index if ANCHOR & set(words_of(name))]
+        if len(anchors) == 1:
+            return (
+                f"{told}; next: in pandas, table.pivot(index={index}, columns={rank.name!r}, values={items[0].name!r})"
+                ".reset_index().to_csv('ranked.csv', index=False), then --type ranking "
+                f"--columns 'anchor={anchors[0]},ranked={'|'.join(sorted(rank.distinct, key=int))}'"
+            )
+    return told
+
+
+def _joined(columns: Sequence[Column]) -> Column:
+    """Some columns as one, of text."""
+    return Column("", [(repr(texts),) for texts in zip(*(each.texts for each in columns))])
+
+
+def _are_different(columns: Sequence[Column]) -> bool:
+    """Whether no two rows have the same values in all of these columns."""
+    return len(_joined(columns).distinct) == len(columns[0].values)
+
+
+def best_and_worst(records: Records) -> str:
+    """What to say of answers that name the best and the worst of several objects; "" for anything else."""
+    columns = [each for each in records.columns.values() if each.distinct]
+    for group in (each for each in shown_in(columns) if len(each) > 2 and is_textual(each)):
+        said = [each for each in columns if each not in group and named_share(each, group) >= LEAST_FIT]
+        ends = [[each for each in said if sign_of(each.words) == sign] for sign in (1, -1)]
+        if [*map(len, ends)] == [1, 1]:
+            (best,), (worst,) = ends
+            names, shown = (best.name, worst.name), "|".join(each.name for each in group)
+            told = (
+                f"columns {', '.join(names)} name the best and the worst of {len(group)} objects (best-worst scaling)"
+            )
+            anchors = [each.name for each in columns if ANCHOR & set(each.words) and each not in (*group, best, worst)]
+            if len(anchors) != 1:
+                return f"{told}, and no column what they were compared with; next: choix ranks by preferences"
+            pick = f"--type pick --columns 'anchor={anchors[0]},shown={shown},chosen="
+            return f"{told}; next: read one of the two: {pick}{names[0]}', or {pick}{names[1]}' --answer-is farther"
+    return ""
+
+
 def code_columns(records: Records, group: Sequence[Column]) -> list[Column]:
     """Columns of no known name that could say by codes which of these objects was chosen."""
     size = len(group)
@@ -339,7 +407,10 @@ def code_columns(records: Records, group: Sequence[Column]) -> list[Column]:
     ]
 
 
-def _is_rating(column: Column) -> bool:
+def is_rating(column: Column) -> bool:
+    """Whether a column holds ratings: numbers, and it is called so."""
+    if OTHER - ANSWER - {"rating"} & set(column.words):
+        return False
     numbers = {number_of(text, text=True) for text in column.distinct}
     called = {"rating", "similarity", "dissimilarity", "score", "slider", "distance", "urteil", "bewertung"} & set(
         column.words

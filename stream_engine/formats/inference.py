@@ -31,7 +31,14 @@ from stream_engine.formats.answers import (
 )
 from stream_engine.formats.cells import LIST_SEPARATOR
 from stream_engine.formats.event_fields import Filter, filter_of, place_of
-from stream_engine.formats.explanation import asked_sign, code_columns, contradicted, unexplained
+from stream_engine.formats.explanation import (
+    asked_sign,
+    best_and_worst,
+    code_columns,
+    contradicted,
+    is_rating,
+    unexplained,
+)
 from stream_engine.formats.field_values import flag_of, number_of
 from stream_engine.formats.record_columns import (
     Column,
@@ -58,6 +65,7 @@ from stream_engine.formats.vocabulary import (
     VOTES,
     place_in,
     sign_of,
+    words_of,
 )
 
 LEAST_SHARED = 0.5  # of their values, for columns of which nothing else speaks for objects
@@ -80,8 +88,9 @@ class Evidence(NamedTuple):
 
 
 def excluding(evidence: Sequence[Evidence]) -> list[Evidence]:
-    """The decisions that leave out rows which somebody answered, or judge participants by them."""
-    return [each for each in evidence if each.decision in ("practice", "catch trials", "no answers")]
+    """The decisions that leave out rows of the table, or judge participants by them."""
+    decisions = ("questions", "practice", "catch trials", "no answers", "empty cells")
+    return [each for each in evidence if each.decision in decisions]
 
 
 class Reading(NamedTuple):
@@ -179,7 +188,7 @@ def _understood(records: Records, said: Sequence[str] = ()) -> Understanding:
     best = _best([each for proposal in _proposals(table) for each in _read(table, proposal, False, said, facts)])
     if not best and not facts:
         best = candidates(records)
-    return Understanding(best, "" if best else next(iter(facts), ""))
+    return Understanding(best, "" if best else best_and_worst(records) or next(iter(facts), ""))
 
 
 def _words_outside(pattern: str) -> list[str]:
@@ -248,6 +257,10 @@ def _own(records: Records) -> Iterator[Proposal]:
         fields = {"near": sides[0], "far": sides[1]} if four else {"anchor": ("S2",), "shown": ("S1", "S3")}
         fields["chosen"] = ("resp",)
         yield Proposal("quadruplet" if four else "pick", fields, answer, "the columns of MLDS", (8,), farther=True)
+    if list(names) == ["1", "2", "3", "4"]:
+        doubt = "four columns without names could be two pairs, of which the first is more alike"
+        fields = {"near": ("1", "2"), "far": ("3", "4")}
+        yield Proposal("quadruplet", fields, Answer(), "the order", (1,), doubt)
     if list(names) == ["1", "2", "3"]:
         doubt = "three columns without names could be anchor, near, far, or two objects and the odd one"
         yield Proposal("triplet", {"anchor": ("1",), "near": ("2",), "far": ("3",)}, Answer(), "the order", (1,), doubt)
@@ -280,6 +293,9 @@ def _near_and_far(records: Records) -> Iterator[Proposal]:
     )
     if {"pos", "neg"} <= set(records.columns):
         near, far = [records.columns["pos"]], [records.columns["neg"]]
+    near, far = (  # `winner` where there is `winner_html`, too
+        [one for one in some if not any({*other.words} < {*one.words} for other in some)] for some in (near, far)
+    )
     if len(near) != 1 or len(far) != 1 or not anchors or is_textual(near) != is_textual(anchors):
         return
     anchor = max(anchors, key=lambda each: alike(each, near[0]))
@@ -355,7 +371,9 @@ def _shown(records: Records) -> Iterator[Proposal]:
             answered = True
             yield from _of_answer(within, group, answer)
         yield from _of_counts(within, group)
-        shares = any(SHARE & set(each.words) and _is_share(each) for each in within.columns.values())
+        shares = any(
+            is_rating(each) or (SHARE & set(each.words) and _is_share(each)) for each in within.columns.values()
+        )
         if (
             len(group) == 2
             and not answered
@@ -405,7 +423,7 @@ def _answers(records: Records, group: Sequence[Column], by_index: bool) -> Itera
         told = ", ".join(each.name for each in named)
         yield Answer(tuple(each.name for each in named), why=f"{told} name different objects of those shown")
     for each, share in sorted(found, key=lambda each: -each[1]):
-        called = is_answer(each) and not OTHER & (set(each.words) - ANSWER)
+        called = is_answer(each) and not OTHER & (set(each.words) - ANSWER - {"index", "position"})
         if called or (share == 1 and sum(map(bool, each.values)) > 3 and not ANCHOR & set(each.words)):
             yield from answers_of(each, group, by_index)
 
@@ -442,7 +460,12 @@ def _of_answer(records: Records, group: list[Column], answer: Answer) -> Iterato
             len(group),
         )
         why = f"{share:.0%} of the anchors are options of other questions; an anchor is never the answer"
-        clear = sign or chosen or all(len(word) == 1 or word.isdecimal() for word in words) or "ranked" in fields
+        clear = (
+            sign
+            or chosen
+            or all(len(word) == 1 or word.isdecimal() or word == "{n}" for word in words)
+            or "ranked" in fields
+        )
         doubt = "" if clear else f"{answer.columns[0]} could name the object that is more similar, or less similar"
         for farther in (sign < 0,) if clear else (False, True):
             yield Proposal("ranking" if "ranked" in fields else "pick", fields, answer, why, rank, doubt, farther)
@@ -707,9 +730,16 @@ def _read(
         facts.append(told_half)
         return
     if not own:  # what the engine's own format lacks is refused, and told
-        filters |= _filled(kept, inputs, answer.columns[0] if wide and answer.columns else None)
-    if empty := [name for name in inputs if f"{name}!=" in filters]:
-        evidence.append(Evidence("empty cells", ", ".join(empty), "instructions, fixations and unanswered questions"))
+        needed = [name for name in inputs if answer.by != "flag" or name not in answer.columns]
+        empty = _filled(kept, needed, answer.columns[0] if wide and answer.columns else None)
+        if empty:
+            before, asked = kept.size, kept.kept(row for row, each in enumerate(_objects(kept, objects)) if each)
+            kept = matching(kept, empty)
+            silent = asked.size - matching(asked, empty).size
+            filters |= empty
+            why = f"{before - kept.size:,} of {before:,} rows, of which {silent:,} show objects and have no answer; to "
+            why += "have them rejected, give the options of this reading without this filter"
+            evidence.append(Evidence("empty cells", shown(empty), why))
     kept = matching(kept, {key: value for key, value in filters.items() if key.endswith("!=")})
     kept = kept.kept(row for row in range(kept.size) if all(kept.columns[name].values[row] for name in inputs))
     columns = dict(fields)
@@ -793,8 +823,9 @@ def _with_answers(records: Records, state: list[str], answer: Answer, doubt: str
         wanted = LIST_SEPARATOR.join(answer.codes_of(column)) if coded else ""
         where = {column.name: wanted} if coded else {f"{column.name}!=": LIST_SEPARATOR.join(most)}
         return Filters("no answers", where, f"{n:,} rows are no answers: {quoted}"), doubt
-    told = f"{n:,} of {asked:,} answers ({n / asked:.0%}) in {column.name} are {quoted}: no object; exclude them"
-    return Filters("no answers", {f"{column.name}!=": LIST_SEPARATOR.join(most)}, f"{quoted} name no object"), told
+    told = f"{n:,} of {asked:,} answers ({n / asked:.0%}) in {column.name} are {quoted}, and no object is called so"
+    where = {f"{column.name}!=": LIST_SEPARATOR.join(most)}
+    return Filters("no answers", where, f"{n:,} of {records.size:,} rows"), told
 
 
 def _is_key(column: Column) -> bool:
@@ -855,18 +886,28 @@ def _filled(records: Records, inputs: Sequence[str], answered: str | None) -> di
     for name in reversed(inputs):
         column = records.columns[name]
         empty = [row for row in left if column.values[row] is None]
-        if empty and not is_flags(column):
+        if empty:
             left = [row for row in left if column.values[row] is not None]
             if name != answered or column.empties:
                 filters[f"{name}!="] = LIST_SEPARATOR.join(["", *sorted(column.empties)])
     return {key: value for key, value in filters.items() if "{" not in key or not key.startswith("{")}
 
 
+def _objects(records: Records, names: Sequence[str]) -> list[bool]:
+    """Whether each record has all objects."""
+    return [all(records.columns[name].values[row] for name in names) for row in range(records.size)]
+
+
+def _called(name: str) -> str:
+    return "".join(words_of(name))
+
+
 def participant(records: Records, wide: bool) -> Column | None:
     """The column that says who answered: called so, filled, and the same in several records."""
     found = []
     for name, column in records.columns.items():
-        called = "".join(column.words)
+        inner = name if " " in name else name.rpartition(".")[2]
+        called = next((each for each in map(_called, (name, inner)) if each in PARTICIPANTS), "")
         filled = sum(value is not None for value in column.values)
         if called in PARTICIPANTS and filled >= 0.9 * records.size and records.size and not set(name) & set(",|="):
             repeated = wide or len(column.distinct) < max(2, 0.9 * filled) or records.size < 10

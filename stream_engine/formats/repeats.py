@@ -23,6 +23,7 @@ class Repeats:
 
     drop: bool = False
     of_participant: Counter[str] = field(default_factory=Counter)  # repeated responses
+    counted: int = 0  # of which blocks told
     _seen: set[int] = field(default_factory=set)
     _times: dict[str, set[float]] = field(default_factory=dict)
 
@@ -45,12 +46,18 @@ class Repeats:
             again[event] = value in self._seen
             self._seen.add(value)
         self.of_participant.update(given.workers[number] for number in given.worker[again].tolist())
+        before, self.counted = self.counted, sum(self._repeated().values())
+        if self.counted > before:
+            decoded = decoded._replace(repeated=self.counted - before)
         return _dropped(decoded, again) if self.drop and again.any() else decoded
+
+    def _repeated(self) -> dict[str, int]:
+        """How many responses each participant sent twice, where their times mean something; most first."""
+        return {who: n for who, n in self.of_participant.most_common() if len(self._times[who]) >= LEAST_TIMES}
 
     def in_words(self, option: str = "--drop-duplicates") -> str:
         """Who sent how many responses twice, and what to do; "" where nobody did."""
-        found = {who: n for who, n in self.of_participant.most_common() if len(self._times[who]) >= LEAST_TIMES}
-        if not found:
+        if not (found := self._repeated()):
             return ""
         most = ", ".join(f"{who} ({n:,})" for who, n in list(found.items())[:3])
         more = f" and {len(found) - 3:,} more" if len(found) > 3 else ""

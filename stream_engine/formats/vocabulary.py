@@ -29,14 +29,15 @@ def _words(text: str) -> frozenset[str]:
 
 ANCHOR = _words(
     "anchor target center centre head probe reference ref referent standard query base cue focal sample given stem "
-    "referenz bezug ziel vorlage zielbild cible modele objetivo referencia modelo riferimento ancla ancre anker"
+    "referenz bezug ziel vorlage zielbild cible modele objetivo referencia modelo riferimento ancla ancre anker "
+    "alvo referentie"
 )
 CENTRAL = _words("central typical representative prototype prototypical medoid zentral typisch typischste")
 ANSWER = _words(
     "answer answered response choice chosen selected selection select pick picked said winner clicked click button "
     "keys key press keypress keyboard resp decision judgment judgement label value vote voted verdict result outcome "
     "choose chose eval antwort auswahl wahl gewahlt entscheidung reponse choix choisi choisie respuesta eleccion "
-    "elegido elegida seleccion risposta scelta keuze antwoord taste"
+    "elegido elegida seleccion risposta scelta keuze antwoord taste resposta escolha"
 )
 TRUTH = _words(
     "corr corrans correctans incorrect correct expected truth solution accuracy acc gold golden hit error richtig "
@@ -47,6 +48,7 @@ OTHER = _words(
     "comment comments reason why remark sicherheit kommentar zeit reaktionszeit temps tiempo date trial attempt order "
     "rank ranks position count"
 )
+ROUNDS = _words("round block session wave batch trial repetition durchgang runde runda bloc manche ronda bloque blocco")
 SWAP = _words("swap swapped flip flipped reverse reversed mirrored inverted switched vertauscht getauscht invertido")
 VOTES = _words("vote votes count counts n num stimmen votos")
 SHARE = _words("share judge fraction proportion prop p prob preference percent anteil")
@@ -61,7 +63,7 @@ LISTS = _words(
 MATERIAL = _words("filename file path url src category kategorie type group id class name")  # of what was shown
 
 _NEARER = _words(
-    "similar similarity similarly alike near nearer nearest close closer closest like match matching winner won "
+    "sim similar similarity similarly alike near nearer nearest close closer closest like match matching winner won "
     "preferred best positive related most proche similaire semblable ressemblant parecido parecida similares cercano "
     "cercana simile vicino gelijkend naher nahe nachste nachster nachsten naeher ahnlich ahnlicher ahnlichste "
     "ahnlichster ahnlichsten"
@@ -72,7 +74,7 @@ _FARTHER = _words(
     "discarded eliminated removed remote intrus intruse intruso intrusa ausreisser fremd anders verschieden entfernt "
     "entfernter entfernteste ferner weiter unahnlich unahnlicher unahnlichste unahnlichster unahnlichsten abweichend "
     "abweichende eloigne eloignee differente dissemblable diferente distinto distinta lejano lejana diverso diversa "
-    "lontano verschillend "
+    "lontano verschillend diff dissim "
     "mismatch mismatched misfit foreign alien fremdling excluded exclude dropped avoided avoid ruled"
 )
 _NEGATED = _words("didnt doesnt isnt dont arent didn doesn isn don aren never without except pas kein keine")
@@ -115,8 +117,8 @@ _OTHERWISE = _NEGATED | _words(
 
 
 _A_TO_H = tuple(map(_words, "abcdefgh"))
-_LEFT = _words("left l links linke linkes gauche izquierda izq sinistra arrowleft leftarrow 37")
-_RIGHT = _words("right r rechts rechte rechtes droite derecha der destra arrowright rightarrow 39")
+_LEFT = _words("left l links linke linkes gauche izquierda izq sinistra esquerda arrowleft leftarrow 37")
+_RIGHT = _words("right r rechts rechte rechtes droite derecha der destra direita arrowright rightarrow 39")
 _MIDDLE = _words("middle m mid center centre mitte mittig milieu centro medio central")
 _UP = _words("up top upper oben haut arriba arrowup uparrow 38")
 _DOWN = _words("down bottom lower unten bas abajo arrowdown downarrow 40")
@@ -130,6 +132,7 @@ Places = tuple[frozenset[str], ...]
 PLACES: tuple[Places, ...] = (  # words for the first, the second, ... of several objects
     *((_LEFT, middle, _RIGHT) for middle in (_MIDDLE, _DOWN, _UP)),
     *((_UP, _MIDDLE, _DOWN), (_LEFT, _RIGHT), (_UP, _DOWN)),
+    *((_words(left), _words("d")) for left in "gi"),  # gauche or izquierda, and droite or derecha
     *(_ORDINALS[:size] for size in (4, 3, 2)),
     *(_A_TO_H[:size] for size in range(8, 1, -1)),
 )
@@ -141,29 +144,15 @@ NUMBERED: tuple[Places, ...] = tuple(
 SIDES = _LEFT | _RIGHT
 ENDS = SIDES | _UP | _DOWN  # with or without something in the middle
 
-PARTICIPANTS = (
-    *("worker", "workerid", "participantprivateid", "participantid", "participant", "participantcode", "subjectid"),
-    *("subject", "subj", "subjectnr", "subjectnumber", "prolificpid", "prolificid", "participantpublicid", "pid"),
-    *("puid", "participantuid", "respondentid", "respondent", "responseid", "userid", "user", "annotator", "rater"),
-    *("completedby", "annotationscompletedby", "judge", "observer", "participation", "srid", "runid", "sessionid"),
-    *(
-        "token",
-        "id",
-        "studyresultid",
-        "informant",
-        "raterid",
-        "judgeid",
-        "observerid",
-        "annotatorid",
-        "obs",
-        "coder",
-        "emailaddress",
-        "username",
-        "person",
-    ),
-    *("assignmentworkerid", "participante"),
-    *("vp", "vpn", "vpnr", "vpcode", "versuchsperson", "proband", "case", "recordid", "sujet", "sujeto", "session"),
+_PARTICIPANTS = (
+    "worker workerid participantprivateid participantid participant participantcode subjectid subject subj "
+    "subjectnr subjectnumber prolificpid prolificid participantpublicid pid puid participantuid respondentid "
+    "respondent responseid userid user annotator rater completedby annotationscompletedby judge observer "
+    "participation srid runid sessionid token id studyresultid informant raterid judgeid observerid annotatorid "
+    "obs coder emailaddress username person assignmentworkerid participante partecipante soggetto proefpersoon "
+    "agentid vp vpn vpnr vpcode versuchsperson proband teilnehmer case recordid sujet sujeto session"
 )
+PARTICIPANTS = (*_PARTICIPANTS.split(),)  # the likeliest first
 
 
 def place_in(words: Sequence[str], order: Places) -> int:

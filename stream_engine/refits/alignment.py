@@ -257,10 +257,7 @@ def _failures(snapshot: Snapshot, sets: Joined, made: Evaluated, rows: list[dict
     asked, n = found.rows[at], made.n
 
     def by_object(values: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        sums, counts = np.zeros(n), np.zeros(n)
-        for column in (0, 1, 3) if (asked[:, 0] == asked[:, 2]).all() else range(4):
-            sums += np.bincount(asked[:, column], values * weight, n)
-            counts += np.bincount(asked[:, column], weight, n)
+        sums, counts = (tested_answers.object_sums(asked, each, n) for each in (values * weight, weight))
         return np.where(counts > 0, sums / np.maximum(counts, 1e-300), -1.0), counts
 
     arrays = {name: np.full(len(snapshot.objects), -1.0) for name in ("object_accuracy", "object_agreement")}

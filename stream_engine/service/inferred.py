@@ -26,6 +26,7 @@ from stream_engine.data.comparisons import Decoded
 from stream_engine.data.csv_grammar import delimiter_of
 from stream_engine.evaluation.questions import BadQuestion, QuestionReader, Questions
 from stream_engine.formats.explanation import fact_of, header_again
+from stream_engine.formats.field_values import number_of
 from stream_engine.formats.inference import Reading, matching, readings, understood
 from stream_engine.formats.json_places import is_utf8
 from stream_engine.formats.options import UnreadableHeader, UnusableOptions
@@ -143,9 +144,7 @@ def _rivals(settings: Settings, first: Reading, read: list[Settings], typed: str
         if encoding == settings.input.encoding
         else f"{first.doubt}; the text is not UTF-8 (--encoding {encoding})"
     )
-    problem = f"{settings.source[0]}: {doubt}; nothing was read" + (
-        f". Say which: {told}" if told else _next_step(doubt)
-    )
+    problem = f"{settings.source[0]}: {doubt}; nothing was read" + (f"; next: {told}" if told else _next_step(doubt))
     return PreparedSettings(settings, True, first.evidence, "", doubt, tuple(read), problem)
 
 
@@ -184,7 +183,7 @@ def _layouts(settings: Settings) -> Iterator[Input]:
     if len(names) < 2 or "" in names or header_rows(records) is not None:
         for skipped in range(1, MOST_SKIPPED + 1):
             yield structs.replace(events, skip_rows=skipped)
-    if names and all(name.isdecimal() for each in names for name in each.split()):
+    if names and all(number_of(name, text=True) is not None for each in names for name in each.split()):
         spaces = len(names) == 1 and events.delimiter is None
         yield structs.replace(events, header=False, delimiter="space" if spaces else events.delimiter)
 

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
+from shlex import quote
 from statistics import median
 from typing import Any
 
@@ -196,9 +197,9 @@ def _asked(answer: list[tuple[str, ...]]) -> Any:
 def as_text(found: Preview, where: str) -> str:
     """The preview as text for people."""
     if found.readings:
-        lines = [where, f"  {found.doubt}; nothing is read until you say which:"]
+        lines = [where, f"  {found.doubt}; nothing is read until you choose:"]
         lines += [f"    {line}" for each in found.readings for line in each]
-        lines += [f"  {decision} excluded by {taken}: {why}" for decision, taken, why in found.evidence]
+        lines += [f"  rows that this excludes: --where {quote(taken)}, {why}" for _, taken, why in found.evidence]
         return "\n".join([*lines, "nothing was written"])
     of = "whole input" if found.whole else "beginning of the input"
     rows: Mapping[str, str] = {

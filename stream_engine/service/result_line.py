@@ -62,7 +62,9 @@ def result_line(run: OpenRun, began: CountersBefore, failed: Mapping[str, str], 
     if now.filtered > began.filtered:
         parts.append(f"{now.filtered - began.filtered:,} excluded by --where or as catch trials")
     fitted = f"{_fitted(run, failed)}{_unused_answer_column(run)}"
-    wrong = "".join(f"; warning: {each.text.rstrip('.')}" for each in warnings(found) if each.what != "rejected")
+    wrong = "".join(
+        f"; warning: {each.text.rstrip('.')}" for each in warnings(found) if each.what not in ("rejected", "sent_twice")
+    )
     wrong += "".join(f"; {each.text}" for each in found.get("excluded", ()) if each.what == "excluded")
     wrong += "".join(f"; {each.text.rstrip('.')}" for each in found.get("clusters", ()) if each.what == "clusters")
     parts.append(f"{_counted(len(run.learning.engine.objects), 'object')}; {fitted}{wrong}; next: {_next(run)}")

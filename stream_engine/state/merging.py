@@ -20,6 +20,7 @@ SELDOM: dict[str, Callable[[], Any]] = {
     "history": list,
     "input": dict,
     "time_jumps": dict,
+    "repeated": int,
 }
 _NOT_COUNTED = ExternalCounts({}, np.empty((0, 4), np.int32), 0, 0, 0, 0)
 
@@ -33,7 +34,7 @@ def empty_counters() -> dict[str, Any]:
     """All counters at zero. `rejected` is by reason, `kinds` by event type, `progressive` by predictor, `lost` (records
     that were passed over with consent) by partition, `dead_letters` (which are in their folder no more) by what became
     of them: lost or removed; `history` is what operators did to the state, oldest first; `input` says how it was
-    read; `time_jumps`: see `event_time`."""
+    read; `repeated` counts responses that were sent twice; `time_jumps`: see `event_time`."""
     return {
         **dict.fromkeys(_PLAIN_COUNTS, 0),
         "rejected": {},
@@ -63,6 +64,7 @@ def count_block(counters: dict[str, Any], decoded: Decoded, batch: Batch, record
     counters["labels"] += elsewhere.labels if decoded.counted else len(decoded.labels)
     counters["filtered"] += decoded.filtered
     counters["empty"] += decoded.empty
+    counters["repeated"] += decoded.repeated
     count(counters["kinds"], decoded.events)
     for rejected in decoded.rejected:
         count(counters["rejected"], {rejected.reason: 1})
@@ -101,6 +103,7 @@ def summed(mine: Mapping[str, Any], theirs: Mapping[str, Any]) -> dict[str, Any]
     both = {**mine, **{name: mine[name] + theirs[name] for name in _PLAIN_COUNTS}}
     for name in ("rejected", "kinds", "guard", "lost", "dead_letters"):
         both[name] = {key: mine[name].get(key, 0) + theirs[name].get(key, 0) for key in mine[name] | theirs[name]}
+    both["repeated"] = mine["repeated"] + theirs["repeated"]
     both["history"] = sorted([*mine["history"], *theirs["history"]], key=lambda deed: deed["time"])
     both["time_jumps"] = event_time.added(mine["time_jumps"], theirs["time_jumps"])
     if mine["input"] != theirs["input"]:

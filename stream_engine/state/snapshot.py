@@ -130,6 +130,8 @@ def _check_counters(counters: Mapping[str, Any]) -> None:
     for name, place in _table("counters.sinks", counters.get("sinks", {})).items():
         whole = is_count(place) if name == "file" else _is_place(place)
         _expect(f"counters.sinks.{name[:80]}", whole, place, "a place >= 0, or one by partition")
+    repeated = counters.get("repeated", 0)
+    _expect("counters.repeated", is_count(repeated), repeated, "a number >= 0")
     share = counters.get("share", "0/1")
     _expect("counters.share", isinstance(share, str) and bool(_SHARE.fullmatch(share)), share, '"i/n"')
     _check_history(counters.get("history", []))

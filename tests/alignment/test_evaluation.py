@@ -147,6 +147,21 @@ def test_the_interval_over_objects_covers():
     assert 0.92 <= np.mean(covered) <= 0.99
 
 
+@pytest.mark.parametrize("wrong", [0, 1])
+def test_an_interval_that_ends_at_one_is_widened_by_its_other_end(wrong):
+    one_each = np.arange(12)
+    found = Units(np.ones(12), one_each, one_each, None).accuracy((one_each >= wrong).astype(float))
+    assert found.high == 1.0 and found.widened(1.5).high == 1.0
+    assert found.accuracy - found.widened(1.5).low == pytest.approx(1.5 * (found.accuracy - found.low))
+    assert found.accuracy - found.low == pytest.approx(2.201 * found.standard_error, rel=1e-3)  # Student's, 11 df
+
+
+def test_all_right_on_few_objects_is_not_certain():
+    rows = np.array([[i, (i + 1) % 9, i, (i + 2) % 9] for i in range(9)])
+    told = over_objects(np.ones(9), rows, np.ones(9), 9)
+    assert told.high == told.accuracy == 1.0 and 0.2 < told.low < 0.8
+
+
 def test_agreement_leaves_the_answer_itself_out(made):
     rows = np.array([[0, 1, 0, 2], [0, 1, 0, 2], [2, 0, 0, 1], [3, 1, 3, 2]])
     numbers = units(np.arange(4), np.array([0, 0, 0, 1]))

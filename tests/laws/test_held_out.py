@@ -82,7 +82,6 @@ BESIDE = {
     "*majority_class_accuracy": "below one half: who is held out is missed among the others",
     "odd_one_out_*": "chance is one third: tests/refits/test_dimensions.py",
     "*.rolling.*": "the last of `total`",
-    "*.current.*": "the last of `total`",
     "*.reliability.*": "parts of `total`",
     "drift.*": "the last of `total`",
 }

@@ -50,7 +50,8 @@ def test_a_state_takes_no_options_of_sources(study, tmp_path):
 
 def test_straight_from_a_file_is_the_page_of_a_run_over_it(study, tmp_path):
     file = jsonl(tmp_path / "events.jsonl", answers(10, 900))  # the page's title is the name of the file
-    engine("report", file, "--out", tmp_path / "r.html")
+    said = engine("report", file, "--out", tmp_path / "r.html").stderr
+    assert "900 comparisons" in said and "is more like" in said and "--state /tmp" not in said
     assert held((tmp_path / "r.html").read_text()) == held(page_of(study, tmp_path / "s.html"))
     assert "--state DIR " in (tmp_path / "r.html").read_text(), "the folder that it was made in is gone"
 
@@ -58,12 +59,12 @@ def test_straight_from_a_file_is_the_page_of_a_run_over_it(study, tmp_path):
 def test_the_page_is_there_while_refits_are_still_running(tmp_path, monkeypatch):
     out, real, pages, begun = tmp_path / "r.html", run.run, [], []
 
-    def slow(settings, bars, meanwhile, typed):
+    def slow(settings, bars, say, meanwhile, typed):
         def told(running):
             meanwhile(running)
             begun.append((running, out.read_text()))
 
-        real(settings, bars, meanwhile=meanwhile and told)
+        real(settings, bars, say=say, meanwhile=meanwhile and told)
         if meanwhile:
             meanwhile(["sdp_clustering"])
         pages.append(out.read_text() if meanwhile else None)

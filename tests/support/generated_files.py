@@ -488,7 +488,7 @@ def _unknown_word(random: Random, rows: list, truth: Counter, shown: list[str], 
     """The column of answers has a name of which nobody knows the direction."""
     if len(answers) != 1 or len(shown) != 3 or shown[0] not in ANCHORS:
         return False
-    name = random.choice(("verwandt", "fremdling", "zork", "my_column", "outcast", "kin"))
+    name = random.choice(("verwandt", "blorp", "zork", "my_column", "outcast", "kin"))
     for row in rows:
         row[name] = row.pop(answers[0])
     truth.clear()
@@ -503,7 +503,7 @@ class Trap(NamedTuple):
 
 
 TRAPS = {
-    "answers that name nothing": Trap(_cannot_tell, "exclude them"),
+    "answers that name nothing": Trap(_cannot_tell, "--where"),
     "sides exchanged": Trap(_swapped, "exchanged"),
     "an object without a role": Trap(_third_object, "distractor"),
     "a second answer": Trap(_second_answer, "response_2"),

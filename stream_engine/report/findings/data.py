@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from stream_engine.clustering.sentence import are_separated
-from stream_engine.report.findings import GAP, WARNING, Finding
+from stream_engine.report.findings import GAP, RESULT, WARNING, Finding
 from stream_engine.report.findings.facts import Commands, Facts
 from stream_engine.report.findings.times import times
 from stream_engine.report.findings.words import count, listed, percent, some
@@ -92,6 +92,12 @@ def read(facts: Facts) -> Iterator[Finding]:
         text = f"{some(rejected, 'event was', 'events were')} rejected ({share}): {listed(reasons)}."
         command = f"stream-engine dead-letters show --state {facts.commands.state}"
         yield Finding("rejected", text, {"events": rejected, **summary["rejected"]}, command, WARNING)
+    if repeated := summary.get("repeated"):
+        text = f"{some(repeated, 'response was', 'responses were')} sent twice: the same participant, times and answer"
+        read_as = facts.published.snapshot.counters.get("input", {}).get("options") or {}
+        dropped = bool(isinstance(read_as, dict) and read_as.get("drop_duplicates"))
+        text += "; the copies were dropped." if dropped else ". A run with --drop-duplicates counts each once."
+        yield Finding("sent_twice", text, {"responses": repeated}, level=RESULT if dropped else WARNING)
     if summary["unknown_fields"]:
         text = f"Unused columns: {listed(sorted(summary['unknown_fields']))}."
         yield Finding("unused_columns", text, {"columns": len(summary["unknown_fields"])})
