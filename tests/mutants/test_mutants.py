@@ -134,6 +134,10 @@ def test_every_change_keeps_the_lines_and_reads_otherwise():
         "assert a < 1": [],
         "prefetch(a, 0)": [],
         "x: int = 0": ["0 -> 1"],
+        "x = a / b": ["/ -> *", "b -> (b) + 1"],
+        "x = a[-1]": ["- -> nothing", "1 -> 2", "[-1] -> [0]"],
+        "x = sorted(a)": ["sorted -> sorted[::-1]"],
+        "x = {'a': c, 'b': d}": ["'a': ... -> nothing", "'b': ... -> nothing", "'a', 'b' -> 'b', 'a'"],
         'x = f"{a + 1}"': [],
     }.items(),
 )
