@@ -3,6 +3,7 @@
 import json
 
 import numpy as np
+import pandas
 import pytest
 
 import stream_engine as se
@@ -103,7 +104,6 @@ def test_excluded_practice_is_told_by_preview_and_run(tmp_path):
 
 
 def test_frames_and_dicts_are_read_as_files_are(tmp_path):
-    pandas = pytest.importorskip("pandas")
     path = written(tmp_path / "data.csv", "Gorilla")
     frame = pandas.read_csv(path)
     for data in (path, frame, frame.astype(object).where(frame.notna(), None).to_dict("records")):

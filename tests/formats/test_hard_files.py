@@ -3,14 +3,13 @@
 import csv
 import io
 import json
-import os
 import re
 import shlex
 from collections import Counter
-from pathlib import Path
 from random import Random
 
 import numpy as np
+import pandas
 import pytest
 
 import stream_engine as se
@@ -131,7 +130,6 @@ def test_the_commands_for_best_and_worst_read_the_file(tmp_path):
 
 
 def test_rankings_with_a_row_for_each_rank_are_refused_with_what_reshapes_them(tmp_path):
-    pandas = pytest.importorskip("pandas")
     rows = [
         {"who": f"p{trial % 2}", "trial": trial, "target": a, "item": item, "rank": place + 1}
         for trial, (a, *items, _) in enumerate(trials(10, 4))
@@ -163,7 +161,6 @@ def test_rows_without_an_answer_are_counted(tmp_path):
 
 
 def test_json_in_the_cells_of_a_frame_is_read_as_in_a_file(tmp_path):
-    pandas = pytest.importorskip("pandas")
     inside = [{"target": a, "left": b, "right": c, "choice": (b, c)[i]} for a, b, c, i in TRIALS]
     text = pandas.DataFrame({"WorkerId": "w", "answers": [json.dumps([each]) for each in inside]})
     text.to_csv(tmp_path / "t.csv", index=False)
@@ -193,16 +190,10 @@ def test_responses_that_were_sent_twice_are_a_finding(tmp_path):
 # ---- answers of real people
 
 
-def human(name):
-    folder = os.environ.get("STREAM_ENGINE_DATA")
-    if not folder or not (Path(folder) / name).exists():
-        pytest.skip(f"needs {name} in the folder of human answers: set STREAM_ENGINE_DATA")
-    return Path(folder) / name
-
-
-def test_central_answers_of_people_are_read():
+@pytest.mark.data
+def test_central_answers_of_people_are_read(judgements):
     """Objects are numbers, and so are the rounds of the survey."""
-    path = human("car60/central.csv")
+    path = judgements / "car60" / "central.csv"
     with path.open() as file:
         rows = [*csv.DictReader(file)]
     found = comparisons(path)
@@ -212,9 +203,10 @@ def test_central_answers_of_people_are_read():
         assert found[a, row["central"], b] and found[b, row["central"], a]
 
 
+@pytest.mark.data
 @pytest.mark.parametrize("name", ["odd.txt", "odd.npy"])
-def test_triplets_of_people_in_the_form_of_spose_are_asked_for_and_read(tmp_path, name):
-    with human("perceptual_kernels/color-td.odd_one_out.csv").open() as file:
+def test_triplets_of_people_in_the_form_of_spose_are_asked_for_and_read(judgements, tmp_path, name):
+    with (judgements / "perceptual_kernels" / "color-td.odd_one_out.csv").open() as file:
         held = [*csv.DictReader(file)]
     held = [row for row in held if row["is_catch"] == "0" and row["a"].isdecimal()][:500]
     odd = np.array([[int(row[name]) for name in ("a", "b", "odd")] for row in held])
@@ -228,9 +220,10 @@ def test_triplets_of_people_in_the_form_of_spose_are_asked_for_and_read(tmp_path
     assert found.total() == 2 * len(odd) and found[tuple(map(str, odd[0].tolist()))] > 0
 
 
-def test_ratings_of_people_in_the_form_of_mlds_are_read(tmp_path):
+@pytest.mark.data
+def test_ratings_of_people_in_the_form_of_mlds_are_read(judgements, tmp_path):
     """Of three colours, whether the second interval was rated larger."""
-    with human("perceptual_kernels/color-l9.ratings.csv").open() as file:
+    with (judgements / "perceptual_kernels" / "color-l9.ratings.csv").open() as file:
         rated = {(row["a"], row["b"]): float(row["dissimilarity"]) for row in csv.DictReader(file)}
     thirds = [(a, b, c) for a, b in rated for c in {key[1] for key in rated} if len({a, b, c}) == 3 and (b, c) in rated]
     rows = [{"resp": int(rated[b, c] > rated[a, b]), "S1": a, "S2": b, "S3": c} for a, b, c in thirds[:200]]
