@@ -147,6 +147,16 @@ def test_rankings_with_a_row_for_each_rank_are_refused_with_what_reshapes_them(t
     assert json.loads(engine("preview", tmp_path / "ranked.csv", "--json", *options).stdout)["comparisons"] == 60
 
 
+@pytest.mark.parametrize("task", ["choose_farthest", "pick-most-different", "selectLeastSimilar"])
+def test_a_task_in_a_word_that_asks_for_the_farther_object_is_asked_about(tmp_path, task):
+    rows = [{"ref": a, "left": b, "right": c, "task": task, "response": ("left", "right")[i]} for a, b, c, i in TRIALS]
+    (tmp_path / "t.csv").write_text(table(rows))
+    with pytest.raises(BadSettings, match="column task .*--answer-is"):
+        comparisons(tmp_path / "t.csv")
+    (tmp_path / "t.csv").write_text(table([row | {"task": "choose_nearest"} for row in rows]))
+    assert comparisons(tmp_path / "t.csv") == chosen(TRIALS)
+
+
 def test_rows_without_an_answer_are_counted(tmp_path):
     rows = [{"target": a, "left": b, "right": c, "response": i} for a, b, c, i in TRIALS]
     rows[7]["response"] = rows[9]["response"] = None
