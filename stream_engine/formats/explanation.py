@@ -324,7 +324,7 @@ def _of_kind(records: Records) -> str:
         names = ", ".join(each.name for each in groups[0])
         return f"columns {names} hold objects, and no column an answer: this looks like a design"
     if answered and not groups:
-        return f"column {answered[0].name} could be an answer, and no columns hold the objects that were shown"
+        return f"column {answered[0].name} could be an answer, but no names of columns say which hold the objects shown"
     if answered and named_share(answered[0], groups[0]) >= LEAST_FIT:
         names, size = ", ".join(each.name for each in groups[0]), len(groups[0])
         if size > 3:
