@@ -76,7 +76,7 @@ class FollowedPath:
         while self._former:
             self._former.pop().blocks.close()
 
-    def rest(self) -> None:
+    def suspend(self) -> None:
         """Close the file until the next look, and go on at the same place then."""
         file = self._file
         if file is not None and file.blocks.at >= self._position.offset:  # else it is still on its way to the position
@@ -305,7 +305,7 @@ class FollowedFiles(Source):
                 size += len(record.value)
                 self._busy.append(tail)
             if len(self._tails) > self._most_open:
-                tail.rest()
+                tail.suspend()
         return records
 
     def _interval(self) -> float:

@@ -18,7 +18,7 @@ from stream_engine.evaluation import judgement_folds
 from stream_engine.evaluation.cross_fit import questions_of
 from stream_engine.evaluation.hash_split import name_hashes, object_folds
 from stream_engine.evaluation.held_out import CLUSTERS, standard_error
-from stream_engine.evaluation.judgement_folds import Evidence, evidence
+from stream_engine.evaluation.judgement_folds import AnswerUnits, evidence
 from stream_engine.state.snapshot import Snapshot, triplet_columns
 
 FOLDS, IN_FOLD = 5, 3  # of objects; objects of a fold, at least
@@ -51,7 +51,7 @@ def _within(share: float, error: float, half: float, answers: int) -> Accuracy:
     return Accuracy(share, error, max(share - half, 0.0), min(share + half, 1.0), answers)
 
 
-def answers_of(snapshot: Snapshot, seed: int) -> Evidence:
+def answers_of(snapshot: Snapshot, seed: int) -> AnswerUnits:
     """All answers in units: whole responses where the state keeps all; else the votes of participants, or the counts, a
     unit being the answers of one participant (or of all) about the same objects. O(m log m)."""
     found = evidence(snapshot, seed)
@@ -77,7 +77,7 @@ def _all_named(votes: dict[str, np.ndarray], n_lo: np.ndarray, n_hi: np.ndarray)
     return all(names) and given == int(np.sum(n_lo, dtype=np.int64) + np.sum(n_hi, dtype=np.int64))
 
 
-def _by_objects(found: Evidence, who: np.ndarray, workers: np.ndarray, hashes: np.ndarray) -> Evidence:
+def _by_objects(found: AnswerUnits, who: np.ndarray, workers: np.ndarray, hashes: np.ndarray) -> AnswerUnits:
     """Units are the answers of one participant about the same objects: of odd-one-out responses, both comparisons."""
     first = np.append(workers, np.uint64(0))[who]
     content = mix64(mix64(hashes[found.rows[:, 0]] + hashes[found.rows[:, 1]] + hashes[found.rows[:, 3]]) + first)
@@ -128,7 +128,7 @@ def _numbered(each: np.ndarray) -> np.ndarray:
     return np.unique(each, return_inverse=True)[1].reshape(-1)
 
 
-def units_of(found: Evidence) -> Units:
+def units_of(found: AnswerUnits) -> Units:
     """The units of all answers. O(m log m)."""
     worker = found.worker[found.unit]
     named = bool(len(worker)) and bool((worker >= 0).all())

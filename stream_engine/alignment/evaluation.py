@@ -21,7 +21,7 @@ from stream_engine.alignment.feature_sets import RESERVED as ALL
 from stream_engine.alignment.transforms import Answers
 from stream_engine.evaluation import cross_fit, held_out
 from stream_engine.evaluation.cross_fit import CLEAR, FOLDS
-from stream_engine.evaluation.judgement_folds import CHOOSE, FIT, Evidence, asked_fairly, draws_again
+from stream_engine.evaluation.judgement_folds import CHOOSE, FIT, AnswerUnits, asked_fairly, draws_again
 from stream_engine.evaluation.similarities import differences
 
 RIDGES = (10.0, 1.0, 0.1, 0.01, 0.001)  # in units of what all answers tell about a parameter, on average
@@ -59,7 +59,7 @@ Progress = Callable[..., Any]
 class Models:
     """Everything that is fitted to answers (m, 4) about the objects of the sets."""
 
-    def __init__(self, sets: Sequence[FeatureSet], found: Evidence, linear: bool):
+    def __init__(self, sets: Sequence[FeatureSet], found: AnswerUnits, linear: bool):
         self.sets, self.rows, self.times, self.linear = sets, found.rows, found.times, linear
         self._draw = draws_again(found._replace(draw=draws_again(found)))[found.unit]
         with ThreadPoolExecutor(THREADS, "features") as pool:
@@ -195,7 +195,7 @@ def moved(x: np.ndarray, by: np.ndarray) -> np.ndarray:
 class Evaluated:
     """All predictions, and their figures."""
 
-    def __init__(self, models: Models, found: Evidence, names: list[str], seed: int, progress: Progress):
+    def __init__(self, models: Models, found: AnswerUnits, names: list[str], seed: int, progress: Progress):
         self.models, self.found, self.n = models, found, len(names)
         planned = cross_fit.plan(found).responses
         most = max(1, cross_fit.MOST // max(len(found.rows), 1))

@@ -18,7 +18,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_array, validate_data
 
-from stream_engine.data.comparisons import Decoded, InvalidEvent, Kinds, Provenance, canonical_quadruplet
+from stream_engine.data.comparisons import DecodedEvents, InvalidEvent, Kinds, Provenance, canonical_quadruplet
 from stream_engine.state.engine import Engine
 from stream_engine.state.snapshot import Snapshot
 
@@ -236,7 +236,7 @@ def snapshot_of(answers: Answers, accumulators: tuple[str, ...], groups: np.ndar
     gave the answer of each row of X (`groups_of`)."""
     engine = Engine(accumulators if groups is None else (*accumulators, "worker_votes"), guard=False)
     engine.learn(
-        Decoded(
+        DecodedEvents(
             [str(each) for each in answers.objects.tolist()],
             answers.triplets,
             answers.quadruplets,

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from connectors import Position
 from stream_engine.api.frames import BadFrame, Columns, missing
-from stream_engine.data.comparisons import Batch, Decoded, Rejected
+from stream_engine.data.comparisons import Batch, DecodedEvents, Rejected
 from stream_engine.data.json_floats import writable
 from stream_engine.data.suspicious_names import suspicious_names
 from stream_engine.evaluation.connection import smallest_reached
@@ -61,7 +61,7 @@ class Learning:
         """How many objects were named."""
         return len(self._engine.objects)
 
-    def learn(self, decoded: Decoded, positions: Mapping[str, Position] = {}, records: int = 1) -> None:
+    def learn(self, decoded: DecodedEvents, positions: Mapping[str, Position] = {}, records: int = 1) -> None:
         """Take in a decoded block and the positions after it. O(comparisons) amortised."""
         for _ in self._engine.learn_in_pieces(decoded, positions, records, self._wait):
             pass
@@ -113,7 +113,7 @@ class RejectedRow(NamedTuple):
     message: str
 
 
-def feed(
+def learn_table(
     engine: Learning, columns: Columns, options: EventOptions, repeats: Repeats | None = None
 ) -> list[RejectedRow]:
     """Decode a table and learn it; the first `TOLD` rows that were refused. Raises `BadFrame`: a column is missing.

@@ -14,7 +14,7 @@ import numpy as np
 from stream_engine.api.frames import EXPECTED, BadFrame, columns_of, is_dicts
 from stream_engine.evaluation.questions import QuestionReader, Questions
 from stream_engine.formats.explanation import fact_of
-from stream_engine.formats.inference import Evidence, Reading, excluding, matching, understood
+from stream_engine.formats.inference import Decision, Reading, excluding, matching, understood
 from stream_engine.formats.options import EventOptions
 from stream_engine.formats.record_columns import Records, records_of
 
@@ -135,9 +135,9 @@ def as_known(records: Records, options: EventOptions) -> tuple[EventOptions, str
     return options, "", []
 
 
-def excluded_in_words(evidence: Sequence[Evidence]) -> list[str]:
+def excluded_in_words(evidence: Sequence[Decision]) -> list[str]:
     """The rows that somebody answered and that an inferred reading leaves out."""
-    return [f"{each.decision} excluded by {each.taken} ({each.why})" for each in excluding(evidence)]
+    return [f"{each.topic} excluded by {each.choice} ({each.why})" for each in excluding(evidence)]
 
 
 def as_options(reading: Reading, options: EventOptions) -> EventOptions:

@@ -13,8 +13,8 @@ from stream_engine.api.feeding import (
     check_names,
     check_refused,
     check_sets,
-    feed,
     feed_dicts,
+    learn_table,
 )
 from stream_engine.api.frames import (
     FEW,
@@ -189,7 +189,7 @@ def _read_columns(data: Any, options: EventOptions) -> Read:
     options, said, excluded = as_known(records_of(first_columns(data, table)), options)
     engine, options = _engine(options)
     repeats = Repeats(options.drop_duplicates)
-    return engine, feed(engine, table, options, repeats), said, repeats.in_words(DROP), excluded
+    return engine, learn_table(engine, table, options, repeats), said, repeats.in_words(DROP), excluded
 
 
 def _read_dicts(rows: Sequence[Mapping[str, Any]], options: EventOptions) -> Read:
@@ -249,4 +249,4 @@ def _learn_labels(engine: Learning, labels: Any) -> None:
         learn_labels(engine.labels, [Label(str(name), str(label)) for name, label in labels.items()])
         engine.counters["labels"] += len(labels)
         return
-    check_refused(engine, feed(engine, columns_of(labels), EventOptions("label")), "raise")
+    check_refused(engine, learn_table(engine, columns_of(labels), EventOptions("label")), "raise")

@@ -107,7 +107,7 @@ class QuestionQueue:
         most = min(n, questions_left(known))
         return asking.questions(known, most, "random", self._seed + self._block) if most > 0 else joined(())
 
-    def rest(self) -> None:
+    def clear(self) -> None:
         """Let go of what was chosen; what waits for an answer stays known."""
         self._ready, self.known = None, nothing_known()
 

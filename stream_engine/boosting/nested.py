@@ -134,7 +134,7 @@ class Selection(NamedTuple):
     losses: dict[str, float]  # of each model at that setting, on the objects that chose
 
 
-class Answers(NamedTuple):
+class HeldOutScores(NamedTuple):
     """A model's answers on some labelled objects."""
 
     at: np.ndarray  # (m,) positions among the labelled objects
@@ -158,24 +158,24 @@ class _Fits:
 
     def __init__(self, models: list[Model], labels: np.ndarray, ids: np.ndarray, fold: np.ndarray, most: int):
         self.models, self.labels, self.ids, self.fold, self.most = models, labels, ids, fold, most
-        self._held: dict[tuple[int, float, frozenset[int]], Answers] = {}
+        self._held: dict[tuple[int, float, frozenset[int]], HeldOutScores] = {}
 
-    def of(self, model: int, setting: float, out: set[int], wanted: int) -> Answers:
+    def of(self, model: int, setting: float, out: set[int], wanted: int) -> HeldOutScores:
         """The answers on the fold `wanted` of a fit that had none of the folds in `out`."""
         key = (model, setting, frozenset(out))
         if key not in self._held:
             held = np.isin(self.fold, list(out))
             train, at = np.flatnonzero(~held)[: self.most], np.flatnonzero(held)
             scores, abstained = self.models[model].score(setting, train, self.ids[at])
-            self._held[key] = Answers(at, scores, abstained)
+            self._held[key] = HeldOutScores(at, scores, abstained)
         answers = self._held[key]
         mine = self.fold[answers.at] == wanted
-        return Answers(*(array[mine] for array in answers))
+        return HeldOutScores(*(array[mine] for array in answers))
 
-    def choosing(self, model: int, setting: float, outer: int) -> Answers:
+    def choosing(self, model: int, setting: float, outer: int) -> HeldOutScores:
         """The answers on all folds but `outer`, each by a fit that had neither."""
         parts = [self.of(model, setting, {outer, f}, f) for f in np.unique(self.fold).tolist() if f != outer]
-        return Answers(*(np.concatenate(arrays) for arrays in zip(*parts)))
+        return HeldOutScores(*(np.concatenate(arrays) for arrays in zip(*parts)))
 
 
 def choose(

@@ -69,9 +69,9 @@ def _told(found: Recount, sequence: int) -> list[Finding]:
         text = f"all {found.records:,} records that the sources still hold are counted in the state"
         findings += [Finding(what, WRONG, line) for line in found.differing] or [Finding(what, OK, text)]
         return findings
-    if found.differing and found.deeds:
-        text = f"manual changes, which are not in the sources: {', '.join(found.deeds)}"
-        if any(deed.startswith("reshard") for deed in found.deeds):
+    if found.differing and found.manual_changes:
+        text = f"manual changes, which are not in the sources: {', '.join(found.manual_changes)}"
+        if any(change.startswith("reshard") for change in found.manual_changes):
             text += "; after reshard without sources the counts are in shard-0: merge all new states and verify that"
         findings.append(Finding(what, NOTE, text))
         rest = f"{found.differing[0]}; {len(found.differing) - 1:,} more counters and arrays differ"

@@ -158,7 +158,7 @@ class ExternalCounts(NamedTuple):
     labels: int
 
 
-class Decoded(NamedTuple):
+class DecodedEvents(NamedTuple):
     """A block of events as columns.
 
     Indices refer to `names`, which holds the names of this block's comparisons in order of first appearance (the order
@@ -179,10 +179,9 @@ class Decoded(NamedTuple):
     kinds: Kinds | None = None
     counted: ExternalCounts | None = None  # in addition to, or instead of, comparisons
     values: int | None = None  # of `many` values, how many these are; None: all
-    rest: Iterable[
-        "Decoded"
-    ] = ()  # further comparisons of the same events, too many for memory at once: created on iteration
-    repeated: int = 0  # responses that were sent twice, as far as it previous blocks did not know it
+    # further comparisons of the same events, too many for memory at once: created on iteration
+    rest: Iterable["DecodedEvents"] = ()
+    repeated: int = 0  # responses that were sent twice, and not in a previous block
 
 
 class Batch(NamedTuple):

@@ -29,7 +29,7 @@ _DIGEST = 32
 _DTYPES = frozenset(["|b1", "|i1", "|u1", "<i2", "<u2", "<i4", "<u4", "<i8", "<u8", "<f4", "<f8"])
 _ENTRY = {"name", "dtype", "shape", "at", "bytes"}
 
-Decoded = tuple[str, dict[str, Any], dict[str, np.ndarray], str]
+DecodedEvents = tuple[str, dict[str, Any], dict[str, np.ndarray], str]
 
 
 class Corrupt(ValueError):
@@ -89,7 +89,7 @@ def _as_written(header: Any) -> bytes:
     return json.dumps(header, sort_keys=True, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
 
 
-def decode(buffer: bytes | memoryview | mmap.mmap, signing: Signing = UNSIGNED) -> Decoded:
+def decode(buffer: bytes | memoryview | mmap.mmap, signing: Signing = UNSIGNED) -> DecodedEvents:
     """`(kind, meta, arrays, digest)`; arrays are read-only views of `buffer`. Raises `Corrupt`, and its subclasses
     `NewerVersion` and `NotTrusted`."""
     view = memoryview(buffer)
@@ -192,7 +192,7 @@ def _is_size(value: Any) -> bool:
     return type(value) is int and 0 <= value < 1 << 48
 
 
-def load(path: str | Path, signing: Signing = UNSIGNED) -> Decoded:
+def load(path: str | Path, signing: Signing = UNSIGNED) -> DecodedEvents:
     """`decode` of a file whose arrays stay mapped: processes that read the same snapshot share its pages."""
     with open(path, "rb") as file:
         status = os.fstat(file.fileno())

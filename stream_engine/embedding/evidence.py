@@ -23,7 +23,7 @@ Sides = tuple[np.ndarray, np.ndarray, np.ndarray]  # (q, 4) rows; (2, q) how oft
 class Evidence(NamedTuple):
     """All answers. A (U,) part says what each unit is for: see `judgement_folds.parts`."""
 
-    units: judgement_folds.Evidence  # what can be held out
+    units: judgement_folds.AnswerUnits  # what can be held out
     answers: Answers  # these and all others
     workers: tuple[str, ...]
 
@@ -49,7 +49,7 @@ class Evidence(NamedTuple):
         alone = answers.unit == units
         return answers._replace(unit=np.where(alone, units + np.cumsum(alone), answers.unit))
 
-    def workers_of(self, asked: judgement_folds.Evidence) -> np.ndarray:
+    def workers_of(self, asked: judgement_folds.AnswerUnits) -> np.ndarray:
         """(m,) the worker of each answer; -1: nobody, or not known by name."""
         return asked.worker[asked.unit] if len(self.workers) else np.full(len(asked.rows), -1, np.int32)
 

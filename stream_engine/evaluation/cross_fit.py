@@ -22,7 +22,7 @@ import numpy as np
 
 from stream_engine.evaluation import held_out
 from stream_engine.evaluation.held_out import Figures, HeldOut
-from stream_engine.evaluation.judgement_folds import VALIDATION_SHARE, Evidence, asked_fairly, parts
+from stream_engine.evaluation.judgement_folds import VALIDATION_SHARE, AnswerUnits, asked_fairly, parts
 
 FOLDS, IN_GROUP = 10, 2
 HALF_WIDTH = 0.02  # of a 95 % interval of the accuracy, at which no further fold is predicted
@@ -51,7 +51,7 @@ class Plan(NamedTuple):
     participants: list[Group]
 
 
-def plan(found: Evidence, choose: float = VALIDATION_SHARE, evaluate: bool = True) -> Plan:
+def plan(found: AnswerUnits, choose: float = VALIDATION_SHARE, evaluate: bool = True) -> Plan:
     """Who is held out. `choose` is the share of the units outside a group that chooses; without `evaluate` nothing is
     held out. O(U log U)."""
     nothing = [Group(parts(found, np.zeros(len(found.draw), bool), choose), ())]
@@ -70,7 +70,7 @@ def _half_width(size: np.ndarray) -> float:
     return 1.96 * 0.5 * float(np.sqrt(size @ size) / size.sum())
 
 
-def _folds_of_participants(found: Evidence) -> np.ndarray:
+def _folds_of_participants(found: AnswerUnits) -> np.ndarray:
     """(U,) fold of the unit's participant, dealt in the order of their hashes."""
     named = found.worker >= 0
     units = np.bincount(found.worker[named], minlength=len(found.worker_hash))
@@ -82,7 +82,7 @@ def _folds_of_participants(found: Evidence) -> np.ndarray:
     return fold[found.worker]
 
 
-def _groups(found: Evidence, fold: np.ndarray, enough: Callable[[np.ndarray], bool], choose: float) -> list[Group]:
+def _groups(found: AnswerUnits, fold: np.ndarray, enough: Callable[[np.ndarray], bool], choose: float) -> list[Group]:
     folds, fits = np.unique(fold[fold != NEVER]).tolist(), max(1, MOST // max(len(found.rows), 1))
     used = next((at for at, last in enumerate(folds, 1) if at == fits or enough((fold >= 0) & (fold <= last))), None)
     groups = []
@@ -94,7 +94,7 @@ def _groups(found: Evidence, fold: np.ndarray, enough: Callable[[np.ndarray], bo
 
 
 def crossed(
-    found: Evidence,
+    found: AnswerUnits,
     groups: list[Group],
     settings: Iterable[Setting],
     predict: Predict,
@@ -153,7 +153,7 @@ def questions_of(rows: np.ndarray) -> np.ndarray:
 
 
 def evaluated(
-    found: Evidence,
+    found: AnswerUnits,
     planned: Plan,
     first: Setting,
     choose: Choose,

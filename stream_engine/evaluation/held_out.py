@@ -11,7 +11,7 @@ import numpy as np
 from scipy.special import expit
 
 from stream_engine.data.triplet_columns import first_of_equal
-from stream_engine.evaluation.judgement_folds import Evidence
+from stream_engine.evaluation.judgement_folds import AnswerUnits
 
 BINS = 10  # of calibration, of equal width from 1/2 to 1
 FEW = 100  # answers to questions that somebody else answered, below which no ceiling is said
@@ -140,7 +140,7 @@ def slope_of(margin: np.ndarray, times: np.ndarray) -> float:
     return float(s / size)
 
 
-def ceiling(found: Evidence) -> Ceiling | None:
+def ceiling(found: AnswerUnits) -> Ceiling | None:
     """How far the answers agree with each other. O(m log m), O(questions) where nobody is ever named: then every answer
     counts, as somebody else's."""
     if not len(found.rows):

@@ -77,7 +77,7 @@ COPIES = 8  # parts that copies of a judgement by nobody are divided into at mos
 COPIED_ROWS = 4_000_000  # and fewer where that would be more answers than these
 
 
-class Evidence(NamedTuple):
+class AnswerUnits(NamedTuple):
     """Answers that can be held out, each with its unit; ids are those of the snapshot that they came from."""
 
     by: str  # what a unit is: "judgements" or "comparisons"
@@ -92,17 +92,17 @@ class Evidence(NamedTuple):
     votes: tuple[np.ndarray, np.ndarray] | None = None  # answers each way to every question, where nobody is ever named
     together: np.ndarray | None = None  # (U,) bool: sampled with all that said the same, not with who said otherwise
 
-    def of(self, units: np.ndarray) -> "Evidence":
+    def of(self, units: np.ndarray) -> "AnswerUnits":
         """The answers of a (U,) bool mask of units; the units keep their numbers."""
         kept = units[self.unit]
         return self._replace(rows=self.rows[kept], times=self.times[kept], unit=self.unit[kept])
 
-    def of_triplets(self) -> "Evidence":
+    def of_triplets(self) -> "AnswerUnits":
         """The answers about three objects; the units keep their numbers."""
         three = self.rows[:, 0] == self.rows[:, 2]
         return self._replace(rows=self.rows[three], times=self.times[three], unit=self.unit[three])
 
-    def of_quadruplets(self) -> "Evidence":
+    def of_quadruplets(self) -> "AnswerUnits":
         """The answers about two pairs that are not written about one anchor; the units keep their numbers."""
         four = self.rows[:, 0] != self.rows[:, 2]
         return self._replace(rows=self.rows[four], times=self.times[four], unit=self.unit[four])
@@ -111,14 +111,14 @@ class Evidence(NamedTuple):
         """(u,) sums of one value an answer over the units that have answers, in the order of their numbers."""
         return np.bincount(np.unique(self.unit, return_inverse=True)[1].reshape(-1), values)
 
-    def among(self, new_id: np.ndarray) -> "Evidence":
+    def among(self, new_id: np.ndarray) -> "AnswerUnits":
         """The answers all of whose objects have a new id >= 0 in (n,), under these; the units keep their numbers."""
         rows = new_id[self.rows]
         kept = (rows >= 0).all(axis=1)
         return self._replace(rows=rows[kept].astype(np.int32), times=self.times[kept], unit=self.unit[kept])
 
 
-def evidence(snapshot: Snapshot, seed: int) -> Evidence:
+def evidence(snapshot: Snapshot, seed: int) -> AnswerUnits:
     """The judgements that a snapshot keeps, or else its counted comparisons. O(m log m).
 
     Judgements of which a comparison is not among the counts (they were counted in another way) are not taken.
@@ -131,8 +131,8 @@ def evidence(snapshot: Snapshot, seed: int) -> Evidence:
     return of_comparisons(snapshot, seed)
 
 
-def of_judgements(kept: Judgements, hashes: np.ndarray, seed: int) -> Evidence:
-    """Evidence whose units are judgements; `hashes` (n,) uint64 of the objects' names. O(m log m).
+def of_judgements(kept: Judgements, hashes: np.ndarray, seed: int) -> AnswerUnits:
+    """Answers whose units are judgements; `hashes` (n,) uint64 of the objects' names. O(m log m).
 
     A judgement's draw is a hash of its comparisons as a set, its worker's name and its time. Copies of one that names
     nobody and no time are those of several people: units of their own (`_copies`).
@@ -153,7 +153,7 @@ def of_judgements(kept: Judgements, hashes: np.ndarray, seed: int) -> Evidence:
     row = np.repeat(begins[copied] - np.cumsum(size) + size, size) + np.arange(size.sum())
     unit = np.repeat(np.arange(len(copied)), size)
     content = content[copied] + np.uint64(GOLDEN_GAMMA) * nth.astype(np.uint64)
-    return Evidence(
+    return AnswerUnits(
         "judgements",
         rows[row],
         times[unit],
@@ -197,8 +197,8 @@ def _votes(snapshot: Snapshot) -> tuple[np.ndarray, np.ndarray]:
     return np.append(columns.n_lo, four["n_lo"]), np.append(columns.n_hi, four["n_hi"])
 
 
-def of_comparisons(snapshot: Snapshot, seed: int) -> Evidence:
-    """Evidence whose units are the counted comparisons, both directions of one together. O(keys)."""
+def of_comparisons(snapshot: Snapshot, seed: int) -> AnswerUnits:
+    """Answers whose units are the counted comparisons, both directions of one together. O(keys)."""
     columns = triplet_columns(snapshot)
     pair = pair_of_entry(columns)
     keys = [np.stack([columns.anchor, columns.lo[pair], columns.anchor, columns.hi[pair]], axis=1)]
@@ -211,17 +211,17 @@ def of_comparisons(snapshot: Snapshot, seed: int) -> Evidence:
     said = times > 0
     nobody, none = np.full(len(key), -1, np.int32), np.empty(0, np.uint64)
     votes = times[: len(key)], times[len(key) :]
-    return Evidence("comparisons", rows[said], times[said], unit[said], draw, nobody, none, True, votes=votes)
+    return AnswerUnits("comparisons", rows[said], times[said], unit[said], draw, nobody, none, True, votes=votes)
 
 
-def asked_fairly(found: Evidence) -> np.ndarray:
+def asked_fairly(found: AnswerUnits) -> np.ndarray:
     """(U,) bool: units that may choose and be reported; all where too few were asked without a model."""
     if found.fair is None or np.count_nonzero(found.fair) < ENOUGH:
         return np.ones(len(found.draw), bool)
     return found.fair
 
 
-def parts(found: Evidence, held: np.ndarray, choose: float) -> np.ndarray:
+def parts(found: AnswerUnits, held: np.ndarray, choose: float) -> np.ndarray:
     """(U,) int8: HELD where `held` (U,) says so, else CHOOSE for about this share of the units, else FIT. O(U)."""
     part = np.full(len(found.draw), FIT, np.int8)
     fair = asked_fairly(found) & ~held
@@ -232,12 +232,12 @@ def parts(found: Evidence, held: np.ndarray, choose: float) -> np.ndarray:
     return part
 
 
-def draws_again(found: Evidence) -> np.ndarray:
+def draws_again(found: AnswerUnits) -> np.ndarray:
     """(U,) float64 in [0, 1): one more draw of each unit, which does not depend on its first one."""
     return _draw(np.asarray(found.draw, np.float64).view(np.uint64))
 
 
-def without(snapshot: Snapshot, held: Evidence) -> Snapshot:
+def without(snapshot: Snapshot, held: AnswerUnits) -> Snapshot:
     """The snapshot as if these answers had never come: their counts subtracted. Only counts that kernels and orders are
     learned from; ids stay. O(keys + m log keys)."""
     columns, arrays = triplet_columns(snapshot), dict(snapshot.arrays)
@@ -265,7 +265,7 @@ def anchored(rows: np.ndarray) -> np.ndarray:
     return np.concatenate([near, far], axis=1)
 
 
-def _counted(snapshot: Snapshot, found: Evidence) -> bool:
+def _counted(snapshot: Snapshot, found: AnswerUnits) -> bool:
     """Whether every answer is among the snapshot's counts, as often as it was given. Quadruplets need no counts of
     their own to be held out."""
     columns = triplet_columns(snapshot)

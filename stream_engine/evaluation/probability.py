@@ -33,7 +33,7 @@ from stream_engine.data.symmetric_matrices import DENSE_LIMIT
 from stream_engine.evaluation import FEATURES, LEARNED, NoModel, Predictor, cross_fit, judgement_folds
 from stream_engine.evaluation.answer_probabilities import STE, Calibration, calibrated, log_odds
 from stream_engine.evaluation.held_out import Figures, HeldOut
-from stream_engine.evaluation.judgement_folds import HELD, Evidence, asked_fairly, draws_again
+from stream_engine.evaluation.judgement_folds import HELD, AnswerUnits, asked_fairly, draws_again
 from stream_engine.evaluation.learned import (
     Probability,
     kernel_learning,
@@ -290,11 +290,11 @@ class CountedAnswers:
         return cross_fit.evaluated(found, self.plan, first, choose, predict, fitted=False)
 
 
-def _of_kind(found: Evidence, name: str) -> Evidence:
+def _of_kind(found: AnswerUnits, name: str) -> AnswerUnits:
     return found.of_quadruplets() if name == "adds4" else found.of_triplets()
 
 
-def similarity_of(snapshot: Snapshot, name: str, less: Evidence | None = None) -> Predictor | None:
+def similarity_of(snapshot: Snapshot, name: str, less: AnswerUnits | None = None) -> Predictor | None:
     """The predictor that counts alone make: AddS-3, k1, k2, "majority" (of the answers to the very question), or AddS-4
     of comparisons of four objects, from the accumulated sums, which `less` is taken out of (it is out of counts
     already). None where they decide nothing, or an (n, n) matrix is too large."""
@@ -316,7 +316,7 @@ def similarity_of(snapshot: Snapshot, name: str, less: Evidence | None = None) -
     return only(by_similarity(similarity), triplets=True)
 
 
-def _adds(said: Evidence, n: int) -> np.ndarray:
+def _adds(said: AnswerUnits, n: int) -> np.ndarray:
     """(n, n) AddS of answers: how often a pair was the near one less how often the far one. O(m + n^2)."""
     near, far = (np.sort(said.rows[:, pair].astype(np.int64), axis=1) @ np.array([n, 1]) for pair in ([0, 1], [2, 3]))
     sums = np.bincount(near, said.times, n * n) - np.bincount(far, said.times, n * n)

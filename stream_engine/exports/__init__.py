@@ -60,7 +60,7 @@ OF_REFITS = {
     "embedding": ("embedding",),
     "kernel": ("kernel_learning", "partial_order_embedding"),
 }
-MAKERS = "stream_engine.refits"  # loaded by its text: a refit is added there, not here
+REFIT_PACKAGE = "stream_engine.refits"  # loaded by its text: a refit is added there, not here
 # table that is named otherwise than the export that makes it -> that export
 TABLES = {
     "classifiers": "classify",
@@ -105,7 +105,7 @@ def every() -> dict[str, str]:
 def with_own_export() -> dict[str, str]:
     """The refits that no export here is of, and their modules."""
     taken = {kind for kinds in OF_REFITS.values() for kind in kinds}
-    return {kind: module for kind, module in import_module(MAKERS).REFITS.items() if kind not in taken}
+    return {kind: module for kind, module in import_module(REFIT_PACKAGE).REFITS.items() if kind not in taken}
 
 
 def contents(what: str, published: Published) -> dict[str, Content]:

@@ -12,7 +12,7 @@ The other files are shared by the formats:
     field_values    values of single fields: names of people, weights, times
     table_events    columns of text, integers and lists to events
     event_columns   names to numbers, pieces of events in row order
-    event_block     pieces of events to `Decoded`
+    event_block     pieces of events to `DecodedEvents`
     expand          events to comparisons, and messages about invalid events
 
 A fast path may be uncertain about an event and leave it to `validate`; it must never accept one that `validate`
@@ -23,7 +23,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Any, Protocol
 
-from stream_engine.data.comparisons import Decoded
+from stream_engine.data.comparisons import DecodedEvents
 from stream_engine.formats.options import EventOptions, UnusableOptions
 
 FORMATS = {
@@ -38,10 +38,10 @@ INPUT_FORMATS = (*FORMATS, *DELIVERED_AS)  # that can be asked for
 class Decoder(Protocol):
     """Decodes values of one format. Its only state is the unknown fields, and caches that affect speed."""
 
-    def __call__(self, value: Any, header: bytes = b"") -> Decoded:
+    def __call__(self, value: Any, header: bytes = b"") -> DecodedEvents:
         """The events of one value; `header` is the header line that belongs to a value of CSV."""
 
-    def many(self, values: Sequence[Any]) -> tuple[Decoded, list[int]]:
+    def many(self, values: Sequence[Any]) -> tuple[DecodedEvents, list[int]]:
         """Decode consecutive values (the messages of one poll) as one block; also returns the value of each rejected
         event.
 

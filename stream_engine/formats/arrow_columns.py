@@ -230,7 +230,7 @@ class ArrowColumn(NamedTuple):
     def absent(self) -> np.ndarray:
         return nulls(self.values) | equal(self.values, "") if self._is_text else nulls(self.values)
 
-    def taken_back(self) -> np.ndarray:
+    def is_label_removal(self) -> np.ndarray:
         return equal(self.values, "") if self.text else nulls(self.values)
 
     def equal(self, wanted: str) -> np.ndarray:

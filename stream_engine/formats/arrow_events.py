@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pt
 
-from stream_engine.data.comparisons import MAX_LIST, Decoded
+from stream_engine.data.comparisons import MAX_LIST, DecodedEvents
 from stream_engine.data.json_floats import writable
 from stream_engine.formats.arrow_bounds import check_stream, check_written_out
 from stream_engine.formats.arrow_columns import arrow_table, plain_value, stripped, with_paths
@@ -43,7 +43,7 @@ class Decoder:
         self._list_fields, self._pair_fields = fields_of(options), fields_of(options, pairs=True)
         self.unknown: dict[str, None] = {}
 
-    def __call__(self, value: "pa.RecordBatch | bytes | None", header: bytes = b"") -> Decoded:
+    def __call__(self, value: "pa.RecordBatch | bytes | None", header: bytes = b"") -> DecodedEvents:
         """The events of `value` (see the module); `header` is unused. An empty value counts as `empty`."""
         if value is None or (isinstance(value, (bytes, memoryview)) and not len(value)):
             return nothing(1, frozenset(self.unknown), self.options.provenance)
@@ -58,7 +58,7 @@ class Decoder:
             raise_if_out_of_memory(error)
             return unreadable(raw, f"not a readable Arrow stream: {_first_line(error)}", self.options.provenance)
 
-    def many(self, values: Sequence["pa.RecordBatch | bytes | None"]) -> tuple[Decoded, list[int]]:
+    def many(self, values: Sequence["pa.RecordBatch | bytes | None"]) -> tuple[DecodedEvents, list[int]]:
         """Decode the first values that can be read as one table, or the first alone; also returns the value of each
         rejected event, see `formats.Decoder`. Together they do not exceed the size limit of one."""
         tables = _run(values, self.options.bounds)
@@ -69,7 +69,7 @@ class Decoder:
         part, numbers = _rows_within(part, [table.num_rows for table in tables])
         return part._replace(values=len(tables)), numbers
 
-    def _together(self, tables: list[pa.Table]) -> Decoded | None:
+    def _together(self, tables: list[pa.Table]) -> DecodedEvents | None:
         """Tables of one schema as one table; None if that is impossible."""
         try:
             return self._decoded(_one_batch(pa.concat_tables(tables)))
@@ -77,7 +77,7 @@ class Decoder:
             raise_if_out_of_memory(error)
             return None
 
-    def _decoded(self, batch: pa.RecordBatch) -> Decoded:
+    def _decoded(self, batch: pa.RecordBatch) -> DecodedEvents:
         columns, text = _columns(batch), holds_text_cells(batch.schema)
         if text:
             columns = {name: stripped(column) for name, column in columns.items()}
@@ -136,7 +136,7 @@ def _opened(value: "pa.RecordBatch | bytes | memoryview", bounds: Bounds) -> _Op
     return _Opened(table, check_written_out(table, held, bounds))
 
 
-def _rows_within(part: Decoded, sizes: list[int]) -> tuple[Decoded, list[int]]:
+def _rows_within(part: DecodedEvents, sizes: list[int]) -> tuple[DecodedEvents, list[int]]:
     """A block of tables of these sizes, with the location of each rejected event in its own table; and the tables'
     numbers."""
     ends = np.cumsum(sizes).tolist()

@@ -22,7 +22,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 
-from stream_engine.data.comparisons import Decoded, InvalidEvent
+from stream_engine.data.comparisons import DecodedEvents, InvalidEvent
 from stream_engine.data.csv_grammar import (
     WHOLE,
     Rows,
@@ -185,7 +185,7 @@ class Decoder:
         self._header: bytes | None = None
         self._layout: Layout | None = None
 
-    def __call__(self, value: bytes | None, header: bytes = b"") -> Decoded:
+    def __call__(self, value: bytes | None, header: bytes = b"") -> DecodedEvents:
         """The events of `value`, whole lines below `header`; without a header, the first line of `value` is it.
 
         An empty value counts as `empty`. Raises `UnreadableHeader`.
@@ -213,7 +213,7 @@ class Decoder:
             read_table(arrow_table(columns, len(row), fields, True, floats, self._fast), fields, block, row)
         return block.decoded(reading.locate, frozenset(self.unknown))
 
-    def many(self, values: Sequence[bytes | None]) -> tuple[Decoded, list[int]]:
+    def many(self, values: Sequence[bytes | None]) -> tuple[DecodedEvents, list[int]]:
         """Decode the first of these values, a complete table with its header, which is rejected as one event if it
         lacks required columns. See `formats.Decoder`."""
         try:

@@ -1,5 +1,5 @@
 """Collects what is read from a value (pieces of events, rejected events, catch trials), and returns the block as
-`Decoded`.
+`DecodedEvents`.
 
 A format passes the events that it could read, piece by piece, and the events that it rejected. Invariant: whatever the
 pieces, the block is in row order, and every event is accepted or rejected exactly once. O(members + comparisons),
@@ -16,7 +16,7 @@ from operator import itemgetter
 
 import numpy as np
 
-from stream_engine.data.comparisons import EVENT_TYPES, Decoded, InvalidEvent, Kinds, Label, Provenance, Rejected
+from stream_engine.data.comparisons import EVENT_TYPES, DecodedEvents, InvalidEvent, Kinds, Label, Provenance, Rejected
 from stream_engine.data.compiled import njit, read_only
 from stream_engine.data.packed_names import Names
 from stream_engine.formats import expand_in_pieces
@@ -28,7 +28,7 @@ from stream_engine.formats.options import EventOptions
 from stream_engine.formats.validate import CatchTrial, Event
 
 
-def plain_triplets(events: Piece, texts: Names) -> Decoded | None:
+def plain_triplets(events: Piece, texts: Names) -> DecodedEvents | None:
     """The comparisons of events that are all valid triplets; None for any others, for no events, for more than one
     piece, and for events with a worker, time or sampler."""
     m, origins = len(events.kind), events.origins
@@ -46,7 +46,7 @@ def plain_triplets(events: Piece, texts: Names) -> Decoded | None:
         return None
     none, of_triplet = np.empty(0, np.int64), np.arange(m, dtype=np.int32)
     kinds = Kinds(of_triplet, none.astype(np.int32), events.kind)
-    return Decoded(
+    return DecodedEvents(
         texts.taken(order[:used]),
         triplets,
         np.empty((0, 4), np.int32),
@@ -147,7 +147,9 @@ class Block:
             votes = None
         self._pieces.append(Piece(row, kind, size, size - last, members, origins if self.provenance else None, votes))
 
-    def decoded(self, locate: Callable[[int], tuple[int, bytes]], unknown: frozenset[str] = frozenset()) -> Decoded:
+    def decoded(
+        self, locate: Callable[[int], tuple[int, bytes]], unknown: frozenset[str] = frozenset()
+    ) -> DecodedEvents:
         """The block as columns; `locate(row)` returns the start and the bytes of a rejected event."""
         events = in_order(self._pieces) if self._pieces else empty_piece(self.provenance)
         texts, members = self.names.texts(), events.members
@@ -237,12 +239,12 @@ def _by_first_appearance(column: np.ndarray, texts: Sequence[str]) -> tuple[np.n
     return new[column], [texts[old] for old in used]
 
 
-def nothing(empty: int = 0, unknown: frozenset[str] = frozenset(), provenance: bool = False) -> Decoded:
+def nothing(empty: int = 0, unknown: frozenset[str] = frozenset(), provenance: bool = False) -> DecodedEvents:
     """A value without events."""
     return Block(provenance).decoded(lambda row: (0, b""), unknown)._replace(empty=empty)
 
 
-def unreadable(value: bytes, message: str, provenance: bool = False, reason: str = "not_parseable") -> Decoded:
+def unreadable(value: bytes, message: str, provenance: bool = False, reason: str = "not_parseable") -> DecodedEvents:
     """A value that cannot be split into events: one rejected event, with all of its bytes."""
     block = Block(provenance)
     block.refused.append((0, InvalidEvent(reason, message)))

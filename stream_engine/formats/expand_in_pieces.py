@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from stream_engine.data.comparisons import Decoded, Kinds, Provenance
+from stream_engine.data.comparisons import DecodedEvents, Kinds, Provenance
 from stream_engine.data.packed_names import Names
 from stream_engine.formats.event_columns import slices_side_by_side
 from stream_engine.formats.event_fields import RANKING
@@ -125,7 +125,7 @@ class Pieces:
         """The blocks of these runs, created on iteration."""
         return LazyBlocks(self, runs)
 
-    def block(self, run: Run) -> Decoded:
+    def block(self, run: Run) -> DecodedEvents:
         """The comparisons of one run; the catch trials are with the first run."""
         if run.last is None:
             slices = Faults(*(column[run.begin : run.end] for column in self._faults))
@@ -136,7 +136,7 @@ class Pieces:
         order = first_appearance(made.triplets, made.quadruplets, made.quadruplet_at, len(self._texts))
         fine, kinds = made.fault == FINE, self._events.kind[run.begin : run.end]
         kinds = kinds if fine.all() else kinds[fine]
-        return Decoded(
+        return DecodedEvents(
             self._texts.taken(order),
             made.triplets,
             made.quadruplets,
@@ -213,7 +213,7 @@ class LazyBlocks:
     def __init__(self, pieces: Pieces, runs: Sequence[Run]):
         self._pieces, self._runs = pieces, runs
 
-    def __iter__(self) -> Iterator[Decoded]:
+    def __iter__(self) -> Iterator[DecodedEvents]:
         return (self._pieces.block(run) for run in self._runs)
 
 

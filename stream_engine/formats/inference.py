@@ -80,18 +80,18 @@ _NO_ANSWER = frozenset(
 )
 
 
-class Evidence(NamedTuple):
+class Decision(NamedTuple):
     """One decision: about what, what was decided, and why."""
 
-    decision: str
-    taken: str
+    topic: str
+    choice: str
     why: str
 
 
-def excluding(evidence: Sequence[Evidence]) -> list[Evidence]:
+def excluding(evidence: Sequence[Decision]) -> list[Decision]:
     """The decisions that leave out rows of the table, or judge participants by them."""
     decisions = ("questions", "practice", "catch trials", "no answers", "empty cells")
-    return [each for each in evidence if each.decision in decisions]
+    return [each for each in evidence if each.topic in decisions]
 
 
 class Reading(NamedTuple):
@@ -103,7 +103,7 @@ class Reading(NamedTuple):
     answers_by: str = "name"
     codes: Mapping[str, Mapping[str, str]] = {}
     where: Mapping[str, str] = {}
-    evidence: tuple[Evidence, ...] = ()
+    evidence: tuple[Decision, ...] = ()
     doubt: str = ""  # what the records do not decide
     answer_is: str = "nearer"
     separator: str | None = None
@@ -153,7 +153,7 @@ def understood(records: Records, where: Mapping[str, str] = {}) -> Understanding
         return _understood(records)
     filters, kept = top
     found = _understood(records.kept(kept), [text for row in range(3) for text in _row_texts(records, row)])
-    told = Evidence("rows below the header", shown(filters), "they describe columns")
+    told = Decision("rows below the header", shown(filters), "they describe columns")
     return found._replace(
         readings=[
             each._replace(where={**filters, **each.where}, evidence=(*each.evidence, told)) for each in found.readings
@@ -705,13 +705,13 @@ def _read(
     kind, fields, answer = proposal.kind, proposal.fields, proposal.answer
     inputs = [name for names in fields.values() for name in names]
     objects = [name for name in inputs if name not in answer.columns]
-    evidence = [Evidence("objects", ", ".join(objects), proposal.why)]
+    evidence = [Decision("objects", ", ".join(objects), proposal.why)]
     if answer.columns:
         why = answer.why or f"it names one of those shown ({answer.by})"
-        evidence.append(Evidence("answer", ", ".join(answer.columns), why))
+        evidence.append(Decision("answer", ", ".join(answer.columns), why))
     if proposal.farther:
         evidence.append(
-            Evidence("direction", "farther", f"{', '.join(answer.columns) or 'the names'} name the farther object")
+            Decision("direction", "farther", f"{', '.join(answer.columns) or 'the names'} name the farther object")
         )
     state = [_state(records, row, fields, answer) for row in range(records.size)]
     counts = Counter(state)
@@ -729,7 +729,7 @@ def _read(
             return
         if told_by is not None:
             filters |= told_by.where
-            evidence.append(Evidence(told_by.decision, shown(told_by.where), told_by.why))
+            evidence.append(Decision(told_by.topic, shown(told_by.where), told_by.why))
     kept = matching(records, filters)
     own = kind == "triplet" and all(names == (field,) for field, names in fields.items())
     if (told_half := _half_empty(kept, fields, answer)) and not own:
@@ -745,7 +745,7 @@ def _read(
             filters |= empty
             why = f"{before - kept.size:,} of {before:,} rows, of which {silent:,} show objects and have no answer; to "
             why += "have them rejected, give the options of this reading without this filter"
-            evidence.append(Evidence("empty cells", shown(empty), why))
+            evidence.append(Decision("empty cells", shown(empty), why))
     kept = matching(kept, {key: value for key, value in filters.items() if key.endswith("!=")})
     kept = kept.kept(row for row in range(kept.size) if all(kept.columns[name].values[row] for name in inputs))
     columns = dict(fields)
@@ -756,7 +756,7 @@ def _read(
             doubt = doubt or told_of.doubt
             left = kept.size - matching(kept, told_of.where).size
             why = f"{left:,} rows; {told_of.why}" if left else told_of.why
-            evidence.append(Evidence(told_of.decision, shown(told_of.where) or "judge the participant", why))
+            evidence.append(Decision(told_of.topic, shown(told_of.where) or "judge the participant", why))
     asked = matching(kept, filters)
     if (same := counts["catch"]) > (1 - LEAST_FIT) * records.size and "catch" not in columns and not own and asked.size:
         told = f"in {same:,} of {records.size:,} rows an object is compared with itself: catch trials, or a mistake?"
@@ -766,11 +766,11 @@ def _read(
     who = participant(kept, wide)
     if who is not None:
         columns["worker"] = (who.name,)
-        evidence.append(Evidence("participant", who.name, f"{len(who.distinct):,} in {kept.size:,} questions"))
+        evidence.append(Decision("participant", who.name, f"{len(who.distinct):,} in {kept.size:,} questions"))
     if not wide and (told_times := response_times(kept)) is not None:
         field, column, why = told_times
         columns[field] = (column.name,)
-        evidence.append(Evidence("response times", f"{column.name}, in {field}", why))
+        evidence.append(Decision("response times", f"{column.name}, in {field}", why))
     used = {name for names in columns.values() for name in names} | {
         filter_of(*each).source for each in filters.items()
     }
@@ -794,7 +794,7 @@ def _read(
     )
     if own and found.doubt:
         found = found._replace(type=kind)
-    whole = counts["other"] == 0 or not any(each.decision in ("questions", "no answers") for each in evidence)
+    whole = counts["other"] == 0 or not any(each.topic in ("questions", "no answers") for each in evidence)
     yield (int(whole), *proposal.rank), found
     if doubt and not (answer.doubt or proposal.doubt or not practice(kept, objects)):
         others = {key: value for key, value in filters.items() if not doubt.startswith(filter_of(key, value).source)}

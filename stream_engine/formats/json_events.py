@@ -18,7 +18,7 @@ import numpy as np
 
 from stream_engine import formats
 from stream_engine.data import json_floats
-from stream_engine.data.comparisons import MAX_LIST, Decoded, InvalidEvent
+from stream_engine.data.comparisons import MAX_LIST, DecodedEvents, InvalidEvent
 from stream_engine.formats.cells import inside, paths_of
 from stream_engine.formats.event_block import MAX_UNKNOWN, Block, nothing, unreadable
 from stream_engine.formats.event_columns import Pool
@@ -61,7 +61,7 @@ class JsonColumn(NamedTuple):
     def absent(self) -> np.ndarray:
         return self.kind <= NULL
 
-    def taken_back(self) -> np.ndarray:
+    def is_label_removal(self) -> np.ndarray:
         return self.kind == NULL
 
     def equal(self, wanted: str) -> np.ndarray:
@@ -168,13 +168,13 @@ class Decoder:
         self._room: tuple[Cells, np.ndarray] | None = None
         self._arrow: formats.Decoder | None = None
 
-    def __call__(self, value: bytes | None, header: bytes = b"") -> Decoded:
+    def __call__(self, value: bytes | None, header: bytes = b"") -> DecodedEvents:
         """The events of `value` (see the module); `header` is unused. An empty value counts as `empty`."""
         if value and value[:4] == ARROW_STREAM:
             return self._arrow_decoder()(value)
         return self.lines(value)
 
-    def lines(self, value: bytes | None) -> Decoded:
+    def lines(self, value: bytes | None) -> DecodedEvents:
         """The same for a block of a stream of lines, which is no Arrow stream whatever its first line begins with."""
         if not value:
             return nothing(1, frozenset(self.unknown), self.options.provenance)
@@ -187,7 +187,7 @@ class Decoder:
 
         return block.decoded(locate, frozenset(self.unknown))
 
-    def many(self, values: Sequence[bytes | None]) -> tuple[Decoded, list[int]]:
+    def many(self, values: Sequence[bytes | None]) -> tuple[DecodedEvents, list[int]]:
         """Many values at once, and for every refusal which value it was in; see `formats.Decoder`. No more of them than
         hold `events_at_once`, or one."""
         arrow = [(value or b"")[:4] == ARROW_STREAM for value in values]
@@ -197,7 +197,7 @@ class Decoder:
             done, refused_in = decode.many(values[:alike])
             return done._replace(values=done.values or alike), refused_in
         try:
-            texts = self._few_enough([value or b"" for value in values])
+            texts = self._within_limits([value or b"" for value in values])
             text, starts = b"".join(texts), [0, *accumulate(map(len, texts))]
             places, first_of = self._places_of_many(texts, text, starts)
         except OverBound as over:
@@ -215,7 +215,7 @@ class Decoder:
         taken = len(first_of)
         return done._replace(rejected=rejected, empty=sum(not text for text in texts[:taken]), values=taken), refused_in
 
-    def _few_enough(self, values: list[bytes]) -> list[bytes]:
+    def _within_limits(self, values: list[bytes]) -> list[bytes]:
         """As many of these messages as have few enough lines, each with a line end if another one follows. Raises
         `OverBound` if the first has too many."""
         bounds, total = self.options.bounds, 0

@@ -272,7 +272,7 @@ _TRUE, _FALSE = {"1", "true", "yes", "t"}, {"0", "false", "no", "f"}
 class Filters(NamedTuple):
     """What leaves records out, or tells what they are, and why."""
 
-    decision: str
+    topic: str
     where: Mapping[str, str]
     why: str
     columns: Mapping[str, tuple[str, ...]] = {}

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from stream_engine.data.comparisons import EVENT_TYPES, Decoded
+from stream_engine.data.comparisons import EVENT_TYPES, DecodedEvents
 from stream_engine.data.hashing import mix64, name_hashes
 
 MOST = 2_000_000  # responses that are remembered, where repeated ones are only counted
@@ -27,7 +27,7 @@ class Repeats:
     _seen: set[int] = field(default_factory=set)
     _times: dict[str, set[float]] = field(default_factory=dict)
 
-    def without(self, decoded: Decoded) -> Decoded:
+    def without(self, decoded: DecodedEvents) -> DecodedEvents:
         """The block, which is looked at; without its repeated responses where they are to be dropped."""
         given, kinds = decoded.provenance, decoded.kinds
         if given is None or kinds is None or given.continues or kinds.goes_on or not len(given.worker):
@@ -65,7 +65,7 @@ class Repeats:
         return f"{told}; the copies were dropped" if self.drop else f"{told}; remove the copies with {option}"
 
 
-def _hashes(decoded: Decoded) -> np.ndarray:
+def _hashes(decoded: DecodedEvents) -> np.ndarray:
     """(e,) uint64: of each response, who gave it, when, and all that it says."""
     given, names = decoded.provenance, name_hashes(decoded.names)
     assert given is not None
@@ -80,7 +80,7 @@ def _hashes(decoded: Decoded) -> np.ndarray:
     return found
 
 
-def _dropped(decoded: Decoded, again: np.ndarray) -> Decoded:
+def _dropped(decoded: DecodedEvents, again: np.ndarray) -> DecodedEvents:
     """A block without these of its events, which are counted as filtered."""
     given, kinds = decoded.provenance, decoded.kinds
     assert given is not None and kinds is not None

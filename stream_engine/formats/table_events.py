@@ -49,7 +49,7 @@ class Column(Protocol):
     def absent(self) -> np.ndarray:
         """(n,) bool: whether an optional value is absent: missing, null or, in tables of text, empty."""
 
-    def taken_back(self) -> np.ndarray:
+    def is_label_removal(self) -> np.ndarray:
         """(n,) bool: whether a label is removed: null or, in tables of text, empty."""
 
     def equal(self, wanted: str) -> np.ndarray:
@@ -249,9 +249,9 @@ class _Columns:
         if column is None:
             none = np.zeros(self.size, bool)
             return CertainNames(none.astype(np.int64), np.empty(0, np.int32), none)
-        ids, taken_back = self.names(source), column.taken_back()
-        sure = taken_back | (ids >= 0)
-        given = sure & ~taken_back
+        ids, is_label_removal = self.names(source), column.is_label_removal()
+        sure = is_label_removal | (ids >= 0)
+        given = sure & ~is_label_removal
         return CertainNames(given.astype(np.int64), ids[given], sure)
 
     def names(self, source: str) -> np.ndarray:

@@ -37,7 +37,7 @@ PASSES = 10_000  # of coordinate ascent over the comparisons of one object, at m
 STEPS = 200  # of Newton
 
 
-class Answers(NamedTuple):
+class AnchorTriplets(NamedTuple):
     """The answers about some objects as anchors and pairs of learned objects, object by object: those of x are
     start[x]:start[x + 1]."""
 
@@ -55,7 +55,7 @@ class ExtendedPoints(NamedTuple):
     gap: np.ndarray
 
 
-def answers_of(columns: Columns, number: np.ndarray, place: np.ndarray, rows: int) -> Answers:
+def answers_of(columns: Columns, number: np.ndarray, place: np.ndarray, rows: int) -> AnchorTriplets:
     """The keys whose anchor has a place (n,) >= 0, in 0 ... rows - 1, and whose lo and hi both have a number (n,) >=
     0. O(K).
 
@@ -71,7 +71,7 @@ def answers_of(columns: Columns, number: np.ndarray, place: np.ndarray, rows: in
     _count(lo, hi, first, anchor, number, place, start)
     start = np.cumsum(start)
     ids, votes = (np.empty(start[-1], np.int32) for _ in range(2)), (np.empty(start[-1]) for _ in range(2))
-    answers = Answers(start, *ids, *votes)
+    answers = AnchorTriplets(start, *ids, *votes)
     at = start[:-1].copy()
     _sort(lo, hi, first, anchor, n_lo, n_hi, number, place, at, answers.lo, answers.hi, answers.n_lo, answers.n_hi)
     return answers
@@ -102,7 +102,7 @@ def extend(
     free: np.ndarray,
     fixed: np.ndarray,
     given: np.ndarray,
-    answers: Answers,
+    answers: AnchorTriplets,
     ridge: float,
     loss: str,
     tolerance: float = 1e-4,
@@ -258,7 +258,7 @@ class Model(NamedTuple):
     has_given: np.ndarray  # (n,) bool: who has such a row
     ridge: float
     loss: str
-    votes: Callable[[Answers], Answers] = lambda answers: answers  # what of the answers counts, and how much
+    votes: Callable[[AnchorTriplets], AnchorTriplets] = lambda answers: answers  # weights of the answers
 
 
 class Extension(NamedTuple):
@@ -312,7 +312,7 @@ def extension(columns: Columns, ids: np.ndarray, model: Model, directions: int, 
     return Extension(factor, known, report)
 
 
-def net(answers: Answers) -> Answers:
+def net(answers: AnchorTriplets) -> AnchorTriplets:
     """Each question with its net vote, for the side that more answers are for; ties count for none.
 
     >>> one = np.ones(2)
@@ -325,7 +325,7 @@ def net(answers: Answers) -> Answers:
     return one._replace(n_lo=one.n_lo * votes, n_hi=one.n_hi * votes)
 
 
-def majority(answers: Answers) -> Answers:
+def majority(answers: AnchorTriplets) -> AnchorTriplets:
     """One vote a question, for the side that more answers are for; ties count for none.
 
     >>> one = np.ones(2)
@@ -336,4 +336,6 @@ def majority(answers: Answers) -> Answers:
     decided = answers.n_lo != answers.n_hi
     start = np.append(0, np.cumsum(decided))[answers.start].astype(np.int64)
     lo_wins = (answers.n_lo > answers.n_hi)[decided]
-    return Answers(start, answers.lo[decided], answers.hi[decided], lo_wins.astype(float), (~lo_wins).astype(float))
+    return AnchorTriplets(
+        start, answers.lo[decided], answers.hi[decided], lo_wins.astype(float), (~lo_wins).astype(float)
+    )

@@ -21,7 +21,7 @@ from stream_engine.alignment.feature_sets import MEASURES, METRIC, FeatureSet, J
 from stream_engine.data.packed_names import pack_names, unpack_names
 from stream_engine.evaluation import held_out
 from stream_engine.evaluation.held_out import HeldOut
-from stream_engine.evaluation.judgement_folds import Evidence, judgements_of
+from stream_engine.evaluation.judgement_folds import AnswerUnits, judgements_of
 from stream_engine.evaluation.participants import wilson
 from stream_engine.evaluation.subset import renumbering
 from stream_engine.exports.alignment import COLUMNS as COLUMNS
@@ -297,7 +297,7 @@ def _participants(snapshot: Snapshot, made: Evaluated) -> dict[str, np.ndarray]:
     }
 
 
-def _names(snapshot: Snapshot, found: Evidence) -> tuple[str, ...]:
+def _names(snapshot: Snapshot, found: AnswerUnits) -> tuple[str, ...]:
     """Names of participants by their numbers."""
     if not len(found.worker_hash):
         return ()

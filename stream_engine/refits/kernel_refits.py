@@ -23,7 +23,7 @@ from stream_engine.evaluation import coordinates, cross_fit, held_out, judgement
 from stream_engine.evaluation.coordinates import margin_scale
 from stream_engine.evaluation.cross_fit import Setting
 from stream_engine.evaluation.held_out import HeldOut
-from stream_engine.evaluation.judgement_folds import CHOOSE, FIT, HELD, Evidence
+from stream_engine.evaluation.judgement_folds import CHOOSE, FIT, HELD, AnswerUnits
 from stream_engine.evaluation.subset import Subset, renumbering
 from stream_engine.kernel_learning import programs
 from stream_engine.kernel_learning.auxiliary_kernels import CrossKernel
@@ -195,11 +195,11 @@ def _coordinates(task: Task, gram: np.ndarray, extension: Extension | None) -> d
 class Split:
     """The answers of a task over its subset, and which part each judgement is of; every field is made when asked."""
 
-    def __init__(self, restricted: Snapshot, found: Evidence, part: np.ndarray):
+    def __init__(self, restricted: Snapshot, found: AnswerUnits, part: np.ndarray):
         self._restricted, self.found, self._part = restricted, found, part
 
     @cached_property
-    def choosing(self) -> Evidence:
+    def choosing(self) -> AnswerUnits:
         """Answers that choose."""
         return self.found.of(self._part == CHOOSE)
 
@@ -273,6 +273,6 @@ def margins(gram: np.ndarray, rows: np.ndarray) -> np.ndarray:
     return -excess(gram, rows) / margin_scale(gram)
 
 
-def calibrated_slope(gram: np.ndarray, asked: Evidence) -> float:
+def calibrated_slope(gram: np.ndarray, asked: AnswerUnits) -> float:
     """The slope of margins in their units that suits these answers, which the kernel did not have."""
     return held_out.slope_of(margins(gram, asked.rows), asked.times)

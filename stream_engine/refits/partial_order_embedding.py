@@ -24,7 +24,7 @@ from stream_engine.data.triplet_columns import net_triplets
 from stream_engine.kernel_learning import auxiliary_kernels, mkpoe, out_of_sample
 from stream_engine.kernel_learning.auxiliary_kernels import KernelSpec
 from stream_engine.kernel_learning.constraints import Constraints, raw
-from stream_engine.kernel_learning.out_of_sample import Answers
+from stream_engine.kernel_learning.out_of_sample import AnchorTriplets
 from stream_engine.refits import (
     CannotRefit,
     Progress,
@@ -226,11 +226,11 @@ def _extension(task: Task, inputs: Inputs, beta: float, solved: mkpoe.Embedding)
     )
 
 
-def _votes(params: Params, scale: float) -> Callable[[Answers], Answers]:
+def _votes(params: Params, scale: float) -> Callable[[AnchorTriplets], AnchorTriplets]:
     """What an object's own answers count for, as constraints do: each of them beta / |C|, with "drop-both" where nobody
     contradicts, in an order the net vote; with weights "one" each question once."""
 
-    def votes(answers: Answers) -> Answers:
+    def votes(answers: AnchorTriplets) -> AnchorTriplets:
         if params.weights == "one":
             answers = out_of_sample.majority(answers)
         elif params.constraints != "raw":

@@ -39,7 +39,7 @@ class PublishedState:
         self._store, self._monitor, self._metrics, self._log = store, monitor, metrics, log
         self.newest: Published | None = None
 
-    def serve(self, snapshot: Snapshot) -> None:
+    def set_newest(self, snapshot: Snapshot) -> None:
         """Make this snapshot, with its current artifacts, the newest."""
         self.newest = published = self._store.with_artifacts(snapshot)
         self._monitor.published(published)
@@ -49,7 +49,7 @@ class PublishedState:
     def renew_artifacts(self) -> None:
         """Reload the artifacts, because a refit has published one."""
         if self.newest is not None:
-            self.serve(self.newest.snapshot)
+            self.set_newest(self.newest.snapshot)
 
     def announce(self, snapshot: Snapshot) -> None:
         """Process a newly published snapshot: write the figures of predictions and the online embedding next to it,
@@ -63,7 +63,7 @@ class PublishedState:
                 self._store.publish_artifact(artifact)
         except OSError as error:
             self._log.warning("could not write the figures of predictions", problem=str(error))
-        self.serve(snapshot)
+        self.set_newest(snapshot)
 
 
 LONG = 900.0  # seconds that a step marked as long may take

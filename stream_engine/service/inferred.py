@@ -22,7 +22,7 @@ from msgspec import structs
 from connectors import STORES, Position, Record, SourceFailed, UnusableSource, split_uri
 from connectors.files import expand
 from connectors.files.readers import LineNumbers, Sizes, kind_of, open_reader, place
-from stream_engine.data.comparisons import Decoded
+from stream_engine.data.comparisons import DecodedEvents
 from stream_engine.data.csv_grammar import delimiter_of
 from stream_engine.evaluation.questions import BadQuestion, QuestionReader, Questions
 from stream_engine.formats.explanation import fact_of, header_again
@@ -40,7 +40,7 @@ from stream_engine.service.sources import check_runnable, event_options, source,
 MOST = 2  # comparisons of one answer that are told
 
 
-def answers(piece: Decoded) -> Iterator[tuple[str, list[tuple[str, ...]]]]:
+def answers(piece: DecodedEvents) -> Iterator[tuple[str, list[tuple[str, ...]]]]:
     """Who answered ("" where nobody is named) and the comparisons, by name, of each event of a block."""
     if piece.kinds is None:
         return

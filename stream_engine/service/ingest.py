@@ -29,7 +29,7 @@ import msgspec
 import numpy as np
 
 from connectors import DeadLetter, Position, Record, SourceFailed, open_source
-from stream_engine.data.comparisons import Decoded, Rejected
+from stream_engine.data.comparisons import DecodedEvents, Rejected
 from stream_engine.data.csv_grammar import column_names
 from stream_engine.formats import Decoder, decoder
 from stream_engine.formats.event_block import nothing
@@ -111,7 +111,7 @@ class InFlight:
         return {item.partition: (item.offset, item.next_offset)} in self._known.refused
 
     def begins(self, records: Sequence[Record], alone: bool) -> None:
-        """Note that these records are being processed, in addition to earlier ones, until `ended` or `rest` is called.
+        """Note that these records are being processed, in addition to earlier ones, until `ended` or `clear` is called.
         `alone`: they are one item. Thread-safe."""
         if not self._path:
             return
@@ -120,7 +120,7 @@ class InFlight:
             self._flights.append(({partition: (first[partition], after[partition]) for partition in first}, alone))
             self._write()
 
-    def begins_again(self) -> None:
+    def retry_in_parts(self) -> None:
         """Note that the newest records are about to be processed again, in parts."""
         with self._lock:
             if self._flights:
@@ -133,14 +133,14 @@ class InFlight:
                 self._flights.popleft()
             self._write()
 
-    def rest(self) -> None:
+    def clear(self) -> None:
         """Nothing is being processed; also called after a run failed, which is not a crash."""
         with self._lock:
             self._flights.clear()
             self._write()
 
     def give_up(self) -> None:
-        """As `rest`, in a handler of a signal: the lock may be held by the code that it interrupts."""
+        """As `clear`, in a handler of a signal: the lock may be held by the code that it interrupts."""
         if self._path:
             line = _NOTHING if self._known == Note() else msgspec.json.encode(self._known) + _NOTHING
             with suppress(OSError):
@@ -187,7 +187,7 @@ class Block(NamedTuple):
     """Records that are learned together: their events as columns, and the rejected ones with their locations."""
 
     records: list[Record]
-    decoded: Decoded
+    decoded: DecodedEvents
     dead_letters: list[DeadLetter]
     more: bool = False  # the rest of its record follows, and the position after it comes with the last part
 
@@ -257,7 +257,7 @@ class Ingest:
             except Exception as error:
                 message, most = failure_of(error), len(some) // 2
                 if most:
-                    self._in_flight.begins_again()
+                    self._in_flight.retry_in_parts()
                 else:
                     yield self._refused(some[0], "decoder_failed", message)
                     records, most = records[1:], 1
@@ -290,7 +290,7 @@ class Ingest:
                     message = failure_of(error)
                     parts = unit.parts(part, None if failures < LOCATED else STRETCH)
                     if len(parts) > 1 and failures < LOCATED:
-                        self._in_flight.begins_again()
+                        self._in_flight.retry_in_parts()
                         waiting += parts[::-1]
                         continue
                     failures += 1
@@ -300,7 +300,7 @@ class Ingest:
                 events += unit.events(block.records[0], block.decoded)
                 yield block._replace(dead_letters=letters, more=bool(waiting) or number < len(blocks))
 
-    def read(self, record: Record) -> tuple[Decoded, list[DeadLetter]]:
+    def read(self, record: Record) -> tuple[DecodedEvents, list[DeadLetter]]:
         """The events of a record, and the rejected ones. Raises `UnreadableHeader` if a table lacks a required column,
         and the exceptions of a decoder."""
         if record.problem:
@@ -330,10 +330,10 @@ class Ingest:
         return Block([record], decoded, unit_of(record).dead_letters(record, rejected))
 
 
-def of_participant(decoded: Decoded, name: str) -> Decoded:
+def of_participant(decoded: DecodedEvents, name: str) -> DecodedEvents:
     """A block whose events are all one participant's."""
 
-    def told(each: Decoded) -> Decoded:
+    def told(each: DecodedEvents) -> DecodedEvents:
         given = each.provenance
         if given is None:
             return each

@@ -135,7 +135,7 @@ class GuardStage:
         self._pool = ThreadPoolExecutor(1, "guard") if beside and engine.guard else None
         self._waiting: deque[tuple[Future[Verdicts], int]] = deque()
         self._comparisons = 0  # comparisons in waiting batches
-        self._then: deque[tuple[int, Callable[[], None]]] = deque()  # what is to be done after the n-th batch
+        self._when_judged: deque[tuple[int, Callable[[], None]]] = deque()  # what is to be done after the n-th batch
         self._offered = self._judged = 0  # batches
 
     def offer(self, batch: Batch) -> None:
@@ -152,10 +152,10 @@ class GuardStage:
         self._comparisons += size
         self._offered += 1
 
-    def then(self, do: Callable[[], None]) -> None:
+    def call_when_judged(self, do: Callable[[], None]) -> None:
         """Call `do` in the main thread once everything offered so far is judged."""
         if self._waiting:
-            self._then.append((self._offered, do))
+            self._when_judged.append((self._offered, do))
         else:
             do()
 
@@ -170,8 +170,8 @@ class GuardStage:
         self._waiting.popleft()
         self._comparisons -= size
         self._judged += 1
-        while self._then and self._then[0][0] <= self._judged:
-            self._then.popleft()[1]()
+        while self._when_judged and self._when_judged[0][0] <= self._judged:
+            self._when_judged.popleft()[1]()
 
     def close(self) -> None:
         """Wait until judging has stopped."""
@@ -201,7 +201,7 @@ class Learning:
         for batch in engine.learn_in_pieces(block.decoded, positions, counts.total(), self.judging.offer):
             if self.monitor.observed(batch, engine.counters["progressive"]):
                 self.context.requests.snapshot = "drift"
-        self.judging.then(self.in_flight.ended)
+        self.judging.call_when_judged(self.in_flight.ended)
         metrics.learn_seconds.inc(time.monotonic() - started)
         for partition, n in counts.items():
             metrics.records.labels(metrics.partitions.of(partition)).inc(n)

@@ -21,7 +21,7 @@ from stream_engine.service.ingest import InFlight, Ingest
 from stream_engine.service.learning import DecodeStage, Learning, cpus, open_learning
 from stream_engine.service.memory import raised_limit
 from stream_engine.service.prediction_monitor import PredictionMonitor
-from stream_engine.service.publishing import PublishingParts, open_publishing
+from stream_engine.service.publishing import Publisher, open_publishing
 from stream_engine.service.resumed import partition_numbers, restored, resumed
 from stream_engine.service.settings import Settings
 from stream_engine.service.source_health import SourceHealth
@@ -73,7 +73,7 @@ class OpenRun:
     directory: Path
     reading: InputStage
     learning: Learning
-    publishing: PublishingParts
+    publishing: Publisher
     health: SourceHealth
     context: Context
     service_manager: ServiceManager
@@ -178,5 +178,5 @@ def _monitored(
         context.metrics.objects.set(len(engine.objects))
         context.metrics.labels.set(len(engine.labels))
         monitor.serve(newest)
-        published.serve(newest)
+        published.set_newest(newest)
     return monitor, published

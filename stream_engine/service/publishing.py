@@ -98,7 +98,7 @@ class _SnapshotMark(NamedTuple):
     comparisons: int
     positions: dict[str, Position]
     time: float
-    deeds: int  # in its history
+    n_actions: int  # in its history
 
 
 def comparisons_until_next(every: int | None, held: int) -> int:
@@ -138,15 +138,15 @@ class SnapshotPublisher:
 
     def _now(self) -> _SnapshotMark:
         return _SnapshotMark(
-            self._engine.counters["comparisons"], dict(self._engine.positions), time.monotonic(), self._deeds()
+            self._engine.counters["comparisons"], dict(self._engine.positions), time.monotonic(), self._n_actions()
         )
 
-    def _deeds(self) -> int:
+    def _n_actions(self) -> int:
         return len(self._engine.history)
 
     def changed(self) -> bool:
         """Whether anything was read, or done to the state, since the last snapshot."""
-        return self._engine.positions != self._taken.positions or self._deeds() != self._taken.deeds
+        return self._engine.positions != self._taken.positions or self._n_actions() != self._taken.n_actions
 
     def due(self, asked: str) -> str:
         """Why a snapshot is due now, "" if none is: `asked` (the reason of a request), "comparisons" or "interval".
@@ -230,7 +230,7 @@ class SnapshotPublisher:
 
 
 @dataclass(frozen=True, slots=True)
-class PublishingParts:
+class Publisher:
     """The snapshot publisher, the published state, the refits, and the memory budget that they share."""
 
     publisher: SnapshotPublisher
@@ -330,7 +330,7 @@ def open_publishing(
     health: SourceHealth,
     context: Context,
     stack: ExitStack,
-) -> PublishingParts:
+) -> Publisher:
     """Open the publishing thread and the schedule of refits; `stack` closes them."""
     params = {kind: params_of(settings, kind) for kind in settings.refits.wanted}
     workers = RefitProcesses(store.directory, settings.refits.seed, params, in_environment(store.signing))
@@ -346,7 +346,7 @@ def open_publishing(
     stack.callback(refits.close)
     results = ResultSender(settings.publish, settings.kafka, store.directory, published, context)
     stack.callback(results.close)
-    return PublishingParts(
+    return Publisher(
         publisher,
         published,
         refits,

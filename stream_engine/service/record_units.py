@@ -18,7 +18,7 @@ import msgspec
 import numpy as np
 
 from connectors import DeadLetter, Record
-from stream_engine.data.comparisons import Decoded, Rejected
+from stream_engine.data.comparisons import DecodedEvents, Rejected
 from stream_engine.data.csv_grammar import WHOLE, column_names, delimiter_of, rows_of
 from stream_engine.formats import Decoder
 from stream_engine.formats.json_places import ERRORS, places_of
@@ -65,7 +65,7 @@ class Unit:
 
     def decode(
         self, record: Record, decoder_of: Callable[[str], Decoder], format: str
-    ) -> tuple[Decoded, list[DeadLetter]]:
+    ) -> tuple[DecodedEvents, list[DeadLetter]]:
         """The events of a record, and its rejected events with their locations."""
         decoded = decoder_of(format)(record.value, record.header)
         return decoded, self.dead_letters(record, decoded.rejected)
@@ -88,11 +88,11 @@ class Unit:
     def _place(self, start: int, index: int) -> int:
         return 0
 
-    def events(self, record: Record, decoded: Decoded) -> int:
+    def events(self, record: Record, decoded: DecodedEvents) -> int:
         """The number of events in a record, valid or not."""
         return sum(decoded.events.values()) + len(decoded.rejected) + decoded.filtered
 
-    def counts(self, records: Sequence[Record], decoded: Decoded) -> Counter[str]:
+    def counts(self, records: Sequence[Record], decoded: DecodedEvents) -> Counter[str]:
         """The number of records from each partition: messages, lines or rows."""
         return Counter({records[0].partition: Unit.events(self, records[0], decoded) + decoded.empty})
 
@@ -125,7 +125,7 @@ class Text(Unit):
 
     def decode(
         self, record: Record, decoder_of: Callable[[str], Decoder], format: str
-    ) -> tuple[Decoded, list[DeadLetter]]:
+    ) -> tuple[DecodedEvents, list[DeadLetter]]:
         if format != "json":
             return super().decode(record, decoder_of, format)
         decoded = cast("JsonDecoder", decoder_of(format)).lines(record.value)  # a block of lines is no Arrow stream
@@ -169,7 +169,7 @@ class Rows(Unit):
     def _place(self, start: int, index: int) -> int:
         return index
 
-    def events(self, record: Record, decoded: Decoded) -> int:
+    def events(self, record: Record, decoded: DecodedEvents) -> int:
         return 1 if record.problem else record.value.num_rows
 
 
@@ -191,7 +191,7 @@ class Messages(Unit):
             record = record._replace(value=bytes(record.value[:SHOWN]), problem=problem, too_large=True)
         yield record
 
-    def counts(self, records: Sequence[Record], decoded: Decoded) -> Counter[str]:
+    def counts(self, records: Sequence[Record], decoded: DecodedEvents) -> Counter[str]:
         return Counter(map(_PARTITION, records))
 
     def input_of(self, partition: str) -> str:
@@ -205,12 +205,12 @@ class Deltas(Unit):
 
     def decode(
         self, record: Record, decoder_of: Callable[[str], Decoder], format: str
-    ) -> tuple[Decoded, list[DeadLetter]]:
+    ) -> tuple[DecodedEvents, list[DeadLetter]]:
         from stream_engine.state import spark_deltas
 
         return spark_deltas.decode(record)
 
-    def counts(self, records: Sequence[Record], decoded: Decoded) -> Counter[str]:
+    def counts(self, records: Sequence[Record], decoded: DecodedEvents) -> Counter[str]:
         return Counter({records[0].partition: decoded.counted.records if decoded.counted else 0})
 
 

@@ -25,7 +25,7 @@ from connectors.kafka.client import parse_address, partition_of
 from stream_engine.counts import DEFAULT_ACCUMULATORS, Forgetting
 from stream_engine.data import mapped_arrays
 from stream_engine.data.mapped_arrays import IN_MEMORY, Allocation
-from stream_engine.formats.inference import Evidence
+from stream_engine.formats.inference import Decision
 from stream_engine.order.stored_states import FORMER, POLICY
 from stream_engine.service.context import RunFailed
 from stream_engine.service.settings import BadSettings, Input, Settings
@@ -47,7 +47,7 @@ class PreparedSettings(NamedTuple):
 
     settings: Settings
     attempted: bool = False
-    evidence: tuple[Evidence, ...] = ()
+    evidence: tuple[Decision, ...] = ()
     said: str = ""  # one line about the reading; "" where there is nothing to say
     doubt: str = ""  # why there is no single reading
     rivals: tuple[Settings, ...] = ()  # the readings that fit equally well
@@ -60,7 +60,7 @@ class PreparedSettings(NamedTuple):
         return self
 
 
-def remembered(settings: Settings, made_with: Mapping[str, Any], inferred: PreparedSettings) -> Settings:
+def merge_stored_options(settings: Settings, made_with: Mapping[str, Any], inferred: PreparedSettings) -> Settings:
     """The settings with the options of a state. Raises `BadSettings` where the state inferred them, and what was
     inferred of this input contradicts them."""
     before = made_with.get("options", {})
@@ -199,7 +199,7 @@ def resumed(
     read_before = any(not name.startswith("labels:") for name in engine.positions)
     inferred = inferred or PreparedSettings(settings)
     made_with = engine.counters["input"]
-    settings = remembered(settings, made_with, inferred) if read_before else inferred.decided().settings
+    settings = merge_stored_options(settings, made_with, inferred) if read_before else inferred.decided().settings
     engine.counters["input"] = agreed_options(settings, engine.counters["input"], read_before)
     if inferred.said and not read_before:
         engine.counters["input"]["inferred"] = True

@@ -64,7 +64,7 @@ def consume(run: OpenRun, progress: Bars | None = None) -> None:
     except BaseException as error:
         run.reading.ahead.close()  # or it would note what it is at work on
         if isinstance(error, FAILURES):
-            learning.in_flight.rest()
+            learning.in_flight.clear()
         raise
     if without_comparison := waiting(learning.engine.labels, learning.engine.objects):
         run.context.log.warning(
@@ -95,7 +95,7 @@ def _read_on(run: OpenRun, progress: Bars | None) -> SourceFailed | None:
         failure = error
     _learn_down_to(run, 0, progress)
     reading.ahead.close()
-    run.learning.in_flight.rest()  # what was decoded and is not learned, because someone asked to stop
+    run.learning.in_flight.clear()  # what was decoded and is not learned, because someone asked to stop
     return failure
 
 
@@ -174,7 +174,7 @@ def _learn_down_to(run: OpenRun, polls: int, progress: Bars | None, join: bool =
 
 
 DEADLY = {"process_died", "decoder_failed"}  # events that are not decoded again, to show what was read
-_BESIDE = ("source", "state")  # logged under names of their own
+_LOGGED_SEPARATELY = ("source", "state")  # logged under names of their own
 
 
 def run(
@@ -208,7 +208,7 @@ def run(
     started = time.monotonic()
     requests = Requests()
     requests.reloads.append(OUTPUT.reopen)
-    with _few_collections(), ExitStack() as stack:
+    with _rare_gc(), ExitStack() as stack:
         context = Context(metrics or Metrics(), log or structlog.get_logger(), requests)
         stack.enter_context(OUTPUT.losses_to(context.metrics.log_lines_lost.inc))
         if compiles:
@@ -218,7 +218,7 @@ def run(
         if inferred.said:
             context.log.info(inferred.said)
             for excluded in excluding(inferred.evidence):
-                context.log.info(f"{excluded.decision} excluded", by=excluded.taken, because=excluded.why)
+                context.log.info(f"{excluded.topic} excluded", by=excluded.choice, because=excluded.why)
         began = before(opened)
         with opened.service_manager.watching(context.heartbeat.wedged, lambda: _status(opened)), _logged(opened):
             consume(opened, progress)
@@ -262,7 +262,7 @@ def _nothing_is_compiled() -> bool:
 
 
 @contextmanager
-def _few_collections() -> Iterator[None]:
+def _rare_gc() -> Iterator[None]:
     """Collect garbage rarely: messages are many small objects without cycles. A third less time per event."""
     thresholds = gc.get_threshold()
     gc.set_threshold(100_000, 50, 1000)
@@ -334,6 +334,6 @@ def _differing(given: Mapping[str, Any], default: Mapping[str, Any], where: str 
         dotted = f"{where}{key}"
         if isinstance(value, dict) and isinstance(default.get(key), dict):
             found |= _differing(value, default[key], f"{dotted}.")
-        elif value != default.get(key) and dotted not in _BESIDE:
+        elif value != default.get(key) and dotted not in _LOGGED_SEPARATELY:
             found[dotted] = value
     return found

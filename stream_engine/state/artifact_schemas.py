@@ -22,7 +22,7 @@ from stream_engine.data.container import Corrupt
 from stream_engine.state.artifact import Artifact, check_figures
 
 RING = 1 << 17  # answers that an online embedding keeps (`embedding.online`)
-MAKERS = "stream_engine.refits"  # loaded by its text: a refit is added there, not here
+REFIT_PACKAGE = "stream_engine.refits"  # loaded by its text: a refit is added there, not here
 OBJECTS, SUBSET = "objects", "subset"
 TINY = 5e-324  # the least number above 0
 Axes = Mapping[str, ArraySpec]
@@ -399,7 +399,7 @@ def schema_of(kind: str) -> Schema | None:
     """What artifacts of a kind hold; None for a kind that nothing here makes, and so nothing here looks into."""
     if kind in SCHEMAS:
         return SCHEMAS[kind]
-    makers = import_module(MAKERS).REFITS
+    makers = import_module(REFIT_PACKAGE).REFITS
     if kind not in makers:
         return None
     module = vars(import_module(makers[kind]))

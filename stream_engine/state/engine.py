@@ -27,7 +27,7 @@ from stream_engine.counts import (
     empty,
 )
 from stream_engine.counts.sorted_counts import TooManyCounts
-from stream_engine.data.comparisons import Batch, Decoded, ExternalCounts, Quadruplet, Triplet, triplet_times
+from stream_engine.data.comparisons import Batch, DecodedEvents, ExternalCounts, Quadruplet, Triplet, triplet_times
 from stream_engine.data.mapped_arrays import IN_MEMORY, Allocation
 from stream_engine.data.triplet_columns import handed_over
 from stream_engine.order.partial_order import PartialOrder, Verdicts
@@ -130,7 +130,7 @@ class Engine:
         time = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
         self.history.append({"did": did, "time": time, **details})
 
-    def batch(self, decoded: Decoded) -> Batch:
+    def batch(self, decoded: DecodedEvents) -> Batch:
         """Convert the comparisons of a block to object ids; new names get their ids here.
 
         Parameters
@@ -154,7 +154,7 @@ class Engine:
             self.objects.name_hashes() if self._hashes_names else None,
         )
 
-    def learn(self, decoded: Decoded, positions: Mapping[str, Position] = {}, records: int = 1) -> Batch:
+    def learn(self, decoded: DecodedEvents, positions: Mapping[str, Position] = {}, records: int = 1) -> Batch:
         """Count one decoded block, and store the positions after it.
 
         O(comparisons) amortised.
@@ -179,7 +179,7 @@ class Engine:
 
     def learn_in_pieces(
         self,
-        decoded: Decoded,
+        decoded: DecodedEvents,
         positions: Mapping[str, Position] = {},
         records: int = 1,
         judge: Callable[[Batch], None] | None = None,
@@ -231,7 +231,7 @@ class Engine:
         """
         merging.count(self.counters["guard"], verdicts._asdict())
 
-    def _learn_block(self, decoded: Decoded, records: int, judge: Callable[[Batch], None]) -> Batch:
+    def _learn_block(self, decoded: DecodedEvents, records: int, judge: Callable[[Batch], None]) -> Batch:
         batch = self.batch(decoded)
         judge(batch)
         if self._follows_time:

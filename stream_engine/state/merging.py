@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from stream_engine.counts import Accumulator, Ledger, common_sums
-from stream_engine.data.comparisons import Batch, Decoded, ExternalCounts
+from stream_engine.data.comparisons import Batch, DecodedEvents, ExternalCounts
 from stream_engine.data.mapped_arrays import Allocation
 from stream_engine.order.partial_order import Verdicts
 from stream_engine.state import event_time
@@ -52,7 +52,7 @@ def count(table: dict[str, int], more: Mapping[str, int]) -> None:
         table[key] = table.get(key, 0) + n
 
 
-def count_block(counters: dict[str, Any], decoded: Decoded, batch: Batch, records: int) -> None:
+def count_block(counters: dict[str, Any], decoded: DecodedEvents, batch: Batch, records: int) -> None:
     """Count the events, comparisons and rejections of a block of so many records."""
     counters["records"] += records
     counters["events"] += sum(decoded.events.values())

@@ -17,7 +17,7 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 
 import numpy as np
 
-from stream_engine.data.comparisons import Decoded, Label, Quadruplet, Triplet, canonical_quadruplet
+from stream_engine.data.comparisons import DecodedEvents, Label, Quadruplet, Triplet, canonical_quadruplet
 from stream_engine.data.hashing import NameHashes
 from stream_engine.data.interner import Interner
 from stream_engine.data.packed_names import Names, pack_names
@@ -104,7 +104,7 @@ def waiting(labelled: Mapping[str, str], objects: Container[str]) -> list[str]:
     return sorted(name for name in labelled if name not in objects)
 
 
-def decoded_of(comparisons: Iterable[Triplet | Quadruplet]) -> Decoded:
+def decoded_of(comparisons: Iterable[Triplet | Quadruplet]) -> DecodedEvents:
     """Comparisons from Python as a block of events. Raises `InvalidEvent`."""
     names: dict[str, int] = {}
     triplets: list[list[int]] = []
@@ -122,7 +122,7 @@ def decoded_of(comparisons: Iterable[Triplet | Quadruplet]) -> Decoded:
             triplets_before.append(len(triplets))
             quadruplets.append(row)
     kinds = {"triplet": len(triplets), "quadruplet": len(quadruplets)}
-    return Decoded(
+    return DecodedEvents(
         list(names),
         np.array(triplets, np.int32).reshape(-1, 3),
         np.array(quadruplets, np.int32).reshape(-1, 4),

@@ -29,7 +29,7 @@ import numpy as np
 
 from connectors import DeadLetter, Record, SourceFailed
 from stream_engine.data.array_checks import LARGEST_COUNT
-from stream_engine.data.comparisons import MAX_NAME_BYTES, Decoded, ExternalCounts, Label, Rejected, empty_batch
+from stream_engine.data.comparisons import MAX_NAME_BYTES, DecodedEvents, ExternalCounts, Label, Rejected, empty_batch
 from stream_engine.data.hashing import mix64
 from stream_engine.data.triplet_columns import canonical_counts, columns_from_rows, net_vote
 
@@ -115,7 +115,7 @@ _ARROW = {"string": "string", "long": "int64", "binary": "binary"}
 _MAY_BE_NULL = {("labels", "label"), ("rejected", "key")}  # a label taken back; a letter without a key
 
 
-def decode(record: Record) -> tuple[Decoded, list[DeadLetter]]:
+def decode(record: Record) -> tuple[DecodedEvents, list[DeadLetter]]:
     """The counts of a batch, and what the job refused with its places.
 
     Raises `SourceFailed` for rows of no delta, or not all of one.
@@ -135,7 +135,7 @@ def decode(record: Record) -> tuple[Decoded, list[DeadLetter]]:
         ) from error
 
 
-def _decode(tables: Tables) -> tuple[Decoded, list[DeadLetter]]:
+def _decode(tables: Tables) -> tuple[DecodedEvents, list[DeadLetter]]:
     names, ids = _names_and_ids(tables)
     states = {part: _state(part, ids[part], _sums(part, tables.get(part)), len(names)) for part in HOLD}
     counters = _counters(tables.get("counters"))
@@ -151,7 +151,7 @@ def _decode(tables: Tables) -> tuple[Decoded, list[DeadLetter]]:
         totals.get("labels", 0),
     )
     nothing = empty_batch(len(names))
-    return Decoded(
+    return DecodedEvents(
         names,
         *nothing[:3],
         _labels(tables.get("labels")),

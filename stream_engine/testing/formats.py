@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from stream_engine.data.comparisons import REASONS, Decoded, Quadruplet, Triplet
+from stream_engine.data.comparisons import REASONS, DecodedEvents, Quadruplet, Triplet
 from stream_engine.formats import Decoder
 from stream_engine.formats.options import EventOptions
 
@@ -63,7 +63,7 @@ def check_format(
         _check_many(make, options, values)
 
 
-def _check_refused(done: Decoded, value: Any, reason: str) -> None:
+def _check_refused(done: DecodedEvents, value: Any, reason: str) -> None:
     assert not comparisons(done) and not done.names and not done.events, f"{value!r}: refused and counted"
     assert [each.reason for each in done.rejected] == [reason], f"{value!r}: got {done.rejected}, expected {reason}"
     message = done.rejected[0].message
@@ -88,11 +88,11 @@ def _check_many(make: Make, options: EventOptions, values: list[Any]) -> None:
     assert refused_in == [n for n, done in enumerate(singly) for _ in done.rejected], "many: other refusals"
 
 
-def _told(done: Decoded) -> tuple:
+def _told(done: DecodedEvents) -> tuple:
     return comparisons(done), done.labels, [(each.reason, each.message) for each in done.rejected], dict(done.events)
 
 
-def comparisons(done: Decoded) -> list[Triplet | Quadruplet]:
+def comparisons(done: DecodedEvents) -> list[Triplet | Quadruplet]:
     """What a block holds, in order."""
     names = done.names
     found: list[Triplet | Quadruplet] = [Triplet(*(names[i] for i in row)) for row in done.triplets.tolist()]

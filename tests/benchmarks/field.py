@@ -31,7 +31,7 @@ import pandas as pd
 from sklearn.linear_model import LogisticRegression
 
 from stream_engine.alignment.feature_files import FeatureTable
-from stream_engine.data.comparisons import Decoded, Kinds, Provenance, empty_batch
+from stream_engine.data.comparisons import DecodedEvents, Kinds, Provenance, empty_batch
 from stream_engine.evaluation.answer_probabilities import margins, probability
 from stream_engine.evaluation.answering import answered
 from stream_engine.evaluation.probability import of_participant
@@ -164,7 +164,7 @@ def snapshot_of(train: pd.DataFrame) -> Snapshot:
     rows = places.reshape(columns.shape).astype(np.int32)
     engine = Engine(("triplet_counts", "worker_votes", "judgements"), guard=False)
     given = {"provenance": told, "kinds": Kinds(*of, kind)}
-    engine.learn(Decoded(objects.tolist(), rows, none.quadruplets, none.quadruplet_at, [], {}, [], **given))
+    engine.learn(DecodedEvents(objects.tolist(), rows, none.quadruplets, none.quadruplet_at, [], {}, [], **given))
     return engine.snapshot()
 
 

@@ -9,7 +9,7 @@ import pytest
 from stream_engine.counts import DEFAULT_ACCUMULATORS
 from stream_engine.counts.removal import COUNTS, TRIPLET
 from stream_engine.counts.worker_votes import WorkerVotes, holds_nobody, names_of
-from stream_engine.data.comparisons import Batch, Decoded, Triplet
+from stream_engine.data.comparisons import Batch, DecodedEvents, Triplet
 from stream_engine.evaluation.worker_reliability import votes_of
 from stream_engine.refits import reliability
 from stream_engine.service.repair.recount import empty_like
@@ -41,7 +41,7 @@ def engine_of(batches: list[Batch], accumulators=DEFAULT_ACCUMULATORS) -> Engine
     engine, names = Engine(accumulators, False), [f"o{i}" for i in range(N)]
     for b in batches:
         engine.learn(
-            Decoded(
+            DecodedEvents(
                 names, b.triplets, b.quadruplets, b.quadruplet_at, [], {"triplet": len(b.provenance.kind)}, [],
                 provenance=b.provenance,
             ),

@@ -9,7 +9,7 @@ from stream_engine.evaluation.hash_split import name_hashes
 from tests.support.judged_worlds import world
 
 
-def evidence(seed: int = 0, **more) -> folds.Evidence:
+def evidence(seed: int = 0, **more) -> folds.AnswerUnits:
     made = world(seed, **more)
     return folds.of_judgements(made.judgements, name_hashes(made.names, 0), 0)
 

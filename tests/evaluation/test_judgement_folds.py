@@ -16,11 +16,11 @@ from stream_engine.state.snapshot import Snapshot, triplet_columns
 from tests.support.judged_worlds import World, world
 
 
-def evidence(made: World, seed: int = 0, **changed) -> folds.Evidence:
+def evidence(made: World, seed: int = 0, **changed) -> folds.AnswerUnits:
     return folds.of_judgements(made.judgements._replace(**changed), name_hashes(made.names, seed), seed)
 
 
-def part_of(found: folds.Evidence) -> np.ndarray:
+def part_of(found: folds.AnswerUnits) -> np.ndarray:
     """The part of each unit in the first group of folds."""
     return cross_fit.plan(found).responses[0].part
 

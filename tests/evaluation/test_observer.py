@@ -9,7 +9,7 @@ from river import metrics
 
 from stream_engine import evaluation
 from stream_engine.counts import kernels
-from stream_engine.data.comparisons import Decoded
+from stream_engine.data.comparisons import DecodedEvents
 from stream_engine.evaluation import PREDICTORS, predictor
 from stream_engine.evaluation.answer_probabilities import Calibration
 from stream_engine.evaluation.drift import Worsening
@@ -33,7 +33,9 @@ from tests.support.planted_similarities import adds3, adds4
 
 
 def decoded(triplets, n):
-    return Decoded([str(i) for i in range(n)], triplets, np.empty((0, 4), np.int32), np.empty(0, np.int64), [], {}, [])
+    return DecodedEvents(
+        [str(i) for i in range(n)], triplets, np.empty((0, 4), np.int32), np.empty(0, np.int64), [], {}, []
+    )
 
 
 def test_totals_equal_a_plain_count():
@@ -74,7 +76,7 @@ def world():
     engine = Engine(("adds3", "adds4", "triplet_counts"))
     batch = dense_batch(rng, 6, 400)
     names = [str(i) for i in range(6)]
-    engine.learn(Decoded(names, batch.triplets, batch.quadruplets, batch.quadruplet_at, [], {}, []))
+    engine.learn(DecodedEvents(names, batch.triplets, batch.quadruplets, batch.quadruplet_at, [], {}, []))
     x = rng.normal(size=(6, 3))
     made = {
         "sdp_clustering": Artifact(

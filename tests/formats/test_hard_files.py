@@ -162,8 +162,8 @@ def test_rows_without_an_answer_are_counted(tmp_path):
     rows[7]["response"] = rows[9]["response"] = None
     (tmp_path / "t.json").write_text(json.dumps(rows))
     asked = prepared(load(None, {"source": (str(tmp_path / "t.json"),)}, {}))
-    (excluded,) = [each for each in asked.evidence if each.decision == "empty cells"]
-    assert excluded.taken == "response!=" and excluded.why.startswith("2 of 40 rows")
+    (excluded,) = [each for each in asked.evidence if each.topic == "empty cells"]
+    assert excluded.choice == "response!=" and excluded.why.startswith("2 of 40 rows")
     kept = [each for n, each in enumerate(TRIALS) if n not in (7, 9)]
     assert comparisons(tmp_path / "t.json") == chosen(kept)
     with pytest.warns(UserWarning, match="2 of 40 rows"):

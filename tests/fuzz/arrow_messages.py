@@ -4,7 +4,7 @@ from random import Random
 
 import pyarrow as pa
 
-from stream_engine.data.comparisons import Decoded
+from stream_engine.data.comparisons import DecodedEvents
 from stream_engine.formats.arrow_events import Decoder
 from stream_engine.formats.options import EventOptions
 from tests.fuzz.events import some_event
@@ -103,7 +103,7 @@ def check(data: bytes) -> str:
     return "unreadable" if rows is None else outcome(done)
 
 
-def _rows(data: bytes, done: Decoded) -> int | None:
+def _rows(data: bytes, done: DecodedEvents) -> int | None:
     """How many rows a stream holds, by pyarrow; None for one that was refused as a whole."""
     if not data:
         return 1

@@ -21,7 +21,7 @@ from pyarrow import parquet
 from connectors import Position
 from connectors.avro import Schema
 from stream_engine.data import json_floats
-from stream_engine.data.comparisons import Decoded, InvalidEvent
+from stream_engine.data.comparisons import DecodedEvents, InvalidEvent
 from stream_engine.formats.arrow_events import Decoder as ArrowDecoder
 from stream_engine.formats.csv_events import Decoder as CsvDecoder
 from stream_engine.formats.json_events import Decoder as JsonDecoder
@@ -79,12 +79,12 @@ def check(data: bytes) -> str:
     return "read" if wanted.events else "refused"
 
 
-def _many(values: list[bytes]) -> Decoded:
+def _many(values: list[bytes]) -> DecodedEvents:
     done, refused_in = JsonDecoder(OPTIONS).many(values)
     return done._replace(rejected=[r._replace(index=n) for r, n in zip(done.rejected, refused_in, strict=True)])
 
 
-def _told(done: Decoded) -> Any:
+def _told(done: DecodedEvents) -> Any:
     """All that was read, and index and reason of what was refused."""
     return essence(done)[:6], [(r.index, r.reason) for r in done.rejected], essence(done)[7:]
 
@@ -167,7 +167,7 @@ def _avro_of(events: list[dict]) -> bytes | None:
     return b"\n".join(lines)
 
 
-def _digest(done: Decoded) -> Any:
+def _digest(done: DecodedEvents) -> Any:
     """The state of an engine that learned the block."""
     from stream_engine.state.snapshot import encode
 

@@ -3,7 +3,7 @@
 import json
 from random import Random
 
-from stream_engine.data.comparisons import Decoded
+from stream_engine.data.comparisons import DecodedEvents
 from stream_engine.formats.json_events import Decoder
 from stream_engine.formats.json_places import places_of
 from stream_engine.formats.options import EventOptions
@@ -105,7 +105,7 @@ def _in_blocks(rng: Random, data: bytes, options: EventOptions) -> None:
     """Lines are the same in any blocks; a document over several lines is one only in a single value."""
     lines, decode = data.removeprefix(b"\xef\xbb\xbf").split(b"\n"), Decoder(options)
 
-    def lines_of(value: bytes, header: bytes) -> Decoded:
+    def lines_of(value: bytes, header: bytes) -> DecodedEvents:
         return decode.lines(value)
 
     blocks, _, _ = blocks_of("json", pieces_of(rng, data), rng.randint(1, 100))

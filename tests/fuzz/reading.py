@@ -7,7 +7,7 @@ from zlib import crc32
 
 from connectors import Position
 from connectors.files.line_blocks import FRAMINGS, Block, Blocks, Unreadable
-from stream_engine.data.comparisons import Decoded
+from stream_engine.data.comparisons import DecodedEvents
 from tests.support.event_worlds import essence
 
 WHOLE = 1 << 26
@@ -63,7 +63,7 @@ def blocks_of(format: str, pieces: list[bytes], block_bytes: int, limit: int = W
         return out, blocks.header, str(error)
 
 
-def said(done: Decoded) -> list[Any]:
+def said(done: DecodedEvents) -> list[Any]:
     """Comparisons and labels by name."""
     names = done.names
     triplets = [tuple(names[i] for i in row) for row in done.triplets.tolist()]
@@ -71,7 +71,7 @@ def said(done: Decoded) -> list[Any]:
     return [triplets, quadruplets, list(map(tuple, done.labels))]
 
 
-def put_together(blocks: list[Block], header: bytes, decode: Callable[..., Decoded]) -> dict[str, Any]:
+def put_together(blocks: list[Block], header: bytes, decode: Callable[..., DecodedEvents]) -> dict[str, Any]:
     """What blocks that follow each other say, with the places of refusals in the stream."""
     whole: dict[str, Any] = {"said": [[], [], []], "refused": [], "events": {}, "filtered": 0}
     for block in blocks:
@@ -89,17 +89,17 @@ def put_together(blocks: list[Block], header: bytes, decode: Callable[..., Decod
     return whole
 
 
-def seen(done: Decoded) -> int:
+def seen(done: DecodedEvents) -> int:
     """The sum rule: each item is accepted, refused, filtered or empty."""
     return sum(done.events.values()) + len(done.rejected) + done.filtered + done.empty
 
 
-def alike(one: Decoded, other: Decoded) -> None:
+def alike(one: DecodedEvents, other: DecodedEvents) -> None:
     """Two readings of the same bytes are the same in everything."""
     assert essence(one) == essence(other)
     assert one.rejected == other.rejected
 
 
-def outcome(done: Decoded) -> str:
+def outcome(done: DecodedEvents) -> str:
     """What became of an input, in a word."""
     return ("mixed" if done.events else "refused") if done.rejected else ("accepted" if done.events else "nothing")

@@ -11,7 +11,7 @@ from connectors.kafka.client import ClientFailed, Progress, Range, TopicMissing
 from connectors.kafka.source import PATIENCE, KafkaSource
 from connectors.kafka.source_states import Connecting, FailedReading, Reading, Waiting
 from stream_engine.service.context import Context, HttpContext
-from stream_engine.service.http.live_page import LiveFigures
+from stream_engine.service.http.live_page import LiveMetrics
 from stream_engine.service.metrics import Metrics
 from stream_engine.service.source_health import SourceHealth
 from stream_engine.state.engine import Engine
@@ -118,7 +118,7 @@ def test_a_missing_topic_is_said_at_once_by_readiness_log_metric_and_live_page(o
     metrics, log = Metrics(), Lines()
     health = SourceHealth(Engine(), Context(metrics, log))
     health.add("kafka://h:1/t", source)
-    page = LiveFigures(HttpContext(tmp_path, metrics, lambda: None, ready=health.not_ready))
+    page = LiveMetrics(HttpContext(tmp_path, metrics, lambda: None, ready=health.not_ready))
     states(source, Waiting)
     assert source.away()
     health.look(source)

@@ -14,7 +14,7 @@ from stream_engine.data.triplet_columns import columns_from_triplets
 from stream_engine.evaluation import predictor, subset
 from stream_engine.kernel_learning import auxiliary_kernels, out_of_sample
 from stream_engine.kernel_learning.auxiliary_kernels import KernelSpec
-from stream_engine.kernel_learning.out_of_sample import Answers
+from stream_engine.kernel_learning.out_of_sample import AnchorTriplets
 from stream_engine.refits import kernel_learning, partial_order_embedding
 from stream_engine.state import artifact as artifacts
 from stream_engine.state.published import Published
@@ -36,7 +36,7 @@ def asked_world(seed=0, n=9, r=3, s=2, counts=(0, 1, 6, 25)) -> tuple:
     rng = np.random.default_rng(seed)
     m = sum(counts)
     lo = rng.integers(0, n, m)
-    said = Answers(
+    said = AnchorTriplets(
         np.append(0, np.cumsum(counts)),
         lo.astype(np.int32),
         ((lo + rng.integers(1, n, m)) % n).astype(np.int32),

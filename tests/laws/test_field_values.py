@@ -20,9 +20,9 @@ from pyarrow import parquet
 
 from connectors import open_source
 from connectors.avro import Schema
-from stream_engine.api.feeding import feed, feed_dicts
+from stream_engine.api.feeding import feed_dicts, learn_table
 from stream_engine.api.frames import columns_of
-from stream_engine.data.comparisons import Decoded
+from stream_engine.data.comparisons import DecodedEvents
 from stream_engine.formats import decoder
 from stream_engine.formats.options import EventOptions
 from stream_engine.state.engine import Engine
@@ -106,7 +106,7 @@ WAYS = {
 }
 
 
-def outcome(done: Decoded, field: str) -> str | float:
+def outcome(done: DecodedEvents, field: str) -> str | float:
     of_event = [each.reason for each in done.rejected if each.reason != "missing_field"]
     if of_event:
         (reason,) = of_event
@@ -153,8 +153,8 @@ def test_frames_say_of_a_value_what_formats_say(field):
         rows = {**{name: [names] for name, names in EVENT.items()}, field: [value]}
         wanted = expected(field, value, nothing_is_nan=True)  # NaN is how frames write that nothing is there
         refused = {
-            "pandas": feed(Engine(), columns_of(pd.DataFrame(rows)), OPTIONS),
-            "mapping": feed(Engine(), columns_of(rows), OPTIONS),
+            "pandas": learn_table(Engine(), columns_of(pd.DataFrame(rows)), OPTIONS),
+            "mapping": learn_table(Engine(), columns_of(rows), OPTIONS),
             "dicts": feed_dicts(Engine(), [{**EVENT, field: value}], OPTIONS),
             "NumPy": feed_dicts(Engine(), [{**EVENT, field: np.float64(value)}], OPTIONS),
         }

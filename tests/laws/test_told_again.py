@@ -20,7 +20,7 @@ from stream_engine.refits import refit_module
 from stream_engine.report.findings import findings
 from stream_engine.report.findings.facts import Commands, Facts
 from stream_engine.service.context import HttpContext
-from stream_engine.service.http.live_page import LiveFigures
+from stream_engine.service.http.live_page import LiveMetrics
 from stream_engine.service.metrics import Metrics
 from stream_engine.state import snapshot as snapshots
 from stream_engine.state.engine import Engine
@@ -83,7 +83,7 @@ def said(snapshot: Snapshot, tmp_path) -> dict:
     facts = Facts(Published(snapshot, {}), Commands("DIR"), None)
     metrics = Metrics()
     metrics.start_from(Engine.restore(snapshot).counters)
-    live = LiveFigures(HttpContext(tmp_path, metrics, lambda: SimpleNamespace(snapshot=snapshot, artifacts={}))).now()
+    live = LiveMetrics(HttpContext(tmp_path, metrics, lambda: SimpleNamespace(snapshot=snapshot, artifacts={}))).now()
     return {
         "summary": {name: value for name, value in facts.summary.items() if name not in OWN},
         "findings": {topic: [each.text for each in some] for topic, some in findings(facts).items()},

@@ -10,7 +10,7 @@ from PIL import Image
 
 from stream_engine.report.page import shell, shell_policy
 from stream_engine.service.context import HttpContext
-from stream_engine.service.http.live_page import MOST, SERIES, History, LiveFigures
+from stream_engine.service.http.live_page import MOST, SERIES, History, LiveMetrics
 from stream_engine.service.metrics import Metrics
 from stream_engine.service.settings import BadSettings
 from stream_engine.state.store import Store
@@ -54,7 +54,7 @@ def test_of_a_few_answers_no_accuracy_is_told(tested, said, tmp_path):
     for name, accuracy in (("adds3", 1.0), ("online", 0.9)):
         metrics.progressive_accuracy.labels(name, "all", "current").set(accuracy)
     figures = {"predictors": {name: {"all": {"current": {"tested": tested}}} for name in ("adds3", "online")}}
-    live = LiveFigures(HttpContext(tmp_path, metrics, lambda: None, progressive=lambda: figures))
+    live = LiveMetrics(HttpContext(tmp_path, metrics, lambda: None, progressive=lambda: figures))
     assert live.now()["accuracy"] == said
     figures["predictors"]["online"]["all"]["current"]["tested"] = 50
     assert live.now()["accuracy"] == (said or 0.9)
@@ -92,7 +92,7 @@ def test_rate_behind_and_refusing_follow_what_came_since_the_last_look(tmp_path,
     now = [100.0]
     monkeypatch.setattr(time, "monotonic", lambda: now[0])
     metrics = Metrics()
-    figures = LiveFigures(HttpContext(tmp_path, metrics, lambda: None))
+    figures = LiveMetrics(HttpContext(tmp_path, metrics, lambda: None))
     assert figures.now()["rate"] == 0.0
     now[0] += 2.0
     metrics.events.labels("triplet").inc(50)

@@ -177,7 +177,7 @@ def test_after_a_death_what_was_at_work_is_suspected_until_a_snapshot_is_past_it
 
 def test_nothing_is_noted_once_all_is_learned_or_the_run_has_failed(tmp_path):
     record = whole(lines(EVENTS))
-    for ends in (lambda note: (note.ended(), note.ended()), lambda note: note.rest()):
+    for ends in (lambda note: (note.ended(), note.ended()), lambda note: note.clear()):
         note = InFlight(tmp_path)
         note.begins([record], alone=False)
         note.begins([record._replace(offset=record.next_offset, next_offset=record.next_offset + 9)], alone=False)
@@ -209,7 +209,7 @@ def dies(directory: Path, record: Record, kills: Callable[[Record], bool]) -> li
             refused.append(part)
         elif kills(part):
             break
-        note.rest()
+        note.clear()
     note.close()
     return refused
 

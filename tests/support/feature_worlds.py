@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from stream_engine.alignment.feature_files import FeatureTable
-from stream_engine.data.comparisons import Decoded, Kinds, Provenance, empty_batch
+from stream_engine.data.comparisons import DecodedEvents, Kinds, Provenance, empty_batch
 from stream_engine.state.engine import Engine
 from stream_engine.state.snapshot import Snapshot
 
@@ -30,7 +30,7 @@ class World(NamedTuple):
         none, engine = empty_batch(0), Engine(("triplet_counts", "worker_votes", "judgements"), guard=False)
         triplets = np.ascontiguousarray(self.rows[:, [0, 1, 3]])
         given = {"provenance": told, "kinds": Kinds(*of, kind)}
-        engine.learn(Decoded(self.names, triplets, none.quadruplets, none.quadruplet_at, [], {}, [], **given))
+        engine.learn(DecodedEvents(self.names, triplets, none.quadruplets, none.quadruplet_at, [], {}, [], **given))
         return engine.snapshot()
 
 

@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from stream_engine.data.comparisons import EVENT_TYPES, Decoded, Kinds, Provenance
+from stream_engine.data.comparisons import EVENT_TYPES, DecodedEvents, Kinds, Provenance
 from stream_engine.formats.event_block import nothing
 from stream_engine.formats.event_columns import Pool
 
 
-def all_of(decoder: Any, values: Sequence[Any]) -> tuple[Decoded, list[int]]:
+def all_of(decoder: Any, values: Sequence[Any]) -> tuple[DecodedEvents, list[int]]:
     """All values by `many`, however few it takes at a time; also returns the value of each rejected event."""
-    parts: list[Decoded] = []
+    parts: list[DecodedEvents] = []
     refused_in: list[int] = []
     at = 0
     while at < len(values):
@@ -24,7 +24,7 @@ def all_of(decoder: Any, values: Sequence[Any]) -> tuple[Decoded, list[int]]:
     return joined(parts), refused_in
 
 
-def joined(parts: Sequence[Decoded]) -> Decoded:
+def joined(parts: Sequence[DecodedEvents]) -> DecodedEvents:
     """Consecutive blocks as one, none of which has comparisons to come. Rejected events keep their own locations.
 
     >>> one = nothing()._replace(names=["a", "b", "c"], triplets=np.array([[0, 1, 2]], np.int32))
@@ -41,7 +41,7 @@ def joined(parts: Sequence[Decoded]) -> Decoded:
         events.update(part.events)
     provenance = [part.provenance for part in parts if part.provenance]
     kinds = [part.kinds for part in parts if part.kinds]
-    return Decoded(
+    return DecodedEvents(
         pool.texts(),
         np.concatenate([empty.triplets, *(new[part.triplets] for new, part in zip(ids, parts, strict=True))]),
         np.concatenate([empty.quadruplets, *(new[part.quadruplets] for new, part in zip(ids, parts, strict=True))]),

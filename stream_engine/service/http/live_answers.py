@@ -64,12 +64,12 @@ class LiveQuestions:
                 said += self._noted(others, participant)
         return said
 
-    def rest(self) -> bool:
+    def clear(self) -> bool:
         """Let go of what is known, unless questions are being chosen; whether that was done."""
         if self._choosing is not None and not self._choosing.done():
             return False
         self._of = None
-        self._queue.rest()
+        self._queue.clear()
         return True
 
     def _noted(self, chosen: asking.Questions, participant: str) -> list[dict[str, Any]]:
@@ -180,7 +180,7 @@ class LiveAnswers:
     def _drop(self) -> None:
         """Let go of what nobody asks for, which may hold the counts of an old snapshot."""
         left = self._used + IDLE - time.monotonic()
-        if left > 0 or not self._questions.rest():
+        if left > 0 or not self._questions.clear():
             self._dropping = asyncio.get_running_loop().call_later(max(left, 1.0), self._drop)
         else:
             self._dropping, self._of, self._ready = None, "", {}

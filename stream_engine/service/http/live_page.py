@@ -54,7 +54,7 @@ FIRST = 2.0  # seconds between two moments at the start
 SERIES = ("time", "events", "refused", "lag", "accuracy", "drifts")  # of each moment; events and refused are totals
 
 
-class LiveFigures:
+class LiveMetrics:
     """Of one run, asked from one thread; `objects`: whether the page can show pictures or texts of objects."""
 
     def __init__(self, context: HttpContext, objects: bool = False):
@@ -243,7 +243,7 @@ class LivePage:
         self,
         context: HttpContext,
         files: BuiltFiles,
-        figures: LiveFigures,
+        figures: LiveMetrics,
         history: History,
         refusals: Refusals,
         settings: HttpSettings,

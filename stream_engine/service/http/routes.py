@@ -39,7 +39,7 @@ from stream_engine.service.http.access import Refusals, TokenMiddleware, is_raw
 from stream_engine.service.http.built_files import BuiltFiles, NotNow, later, send_file
 from stream_engine.service.http.listener import Listener, listen_on, warn_of_strangers
 from stream_engine.service.http.live_answers import LiveAnswers
-from stream_engine.service.http.live_page import History, LiveFigures, LivePage
+from stream_engine.service.http.live_page import History, LiveMetrics, LivePage
 from stream_engine.service.http.make_export import RAW
 from stream_engine.service.http.paths import document
 from stream_engine.service.settings import BadSettings, HttpSettings
@@ -179,9 +179,9 @@ def _readable(context: HttpContext, settings: HttpSettings, refusals: Refusals, 
     files = BuiltFiles(context)
     stack.callback(files.close)
     pictures = _listed_objects(settings.objects)
-    history = History(LiveFigures(context, pictures is not None).now)
+    history = History(LiveMetrics(context, pictures is not None).now)
     stack.callback(history.close)
-    page = LivePage(context, files, LiveFigures(context, pictures is not None), history, refusals, settings)
+    page = LivePage(context, files, LiveMetrics(context, pictures is not None), history, refusals, settings)
     summary = Downloads(context, files, refusals, "summary.json")
     return [
         Route("/healthz", healthz),

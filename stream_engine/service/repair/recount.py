@@ -56,7 +56,7 @@ class Recount(NamedTuple):
     one_order: bool
     same_bytes: bool
     records: int
-    deeds: list[str]  # what was done to the state that no source knows of
+    manual_changes: list[str]  # what was done to the state that no source knows of
     limits: tuple[str, ...] = ()
 
 
@@ -74,8 +74,8 @@ def recount(settings: Settings, snapshot: Snapshot, starts: Mapping[str, int] = 
     limits = tuple(_limits(settings, snapshot, engine, again.missing)) if not again.problems else ()
     differing = list(excess(snapshot, engine) if limits else differences(snapshot, engine, one_order))
     same = one_order and not differing and not again.problems and _equal_bytes(snapshot, engine)
-    deeds = [f"{deed['did']} ({deed['time']})" for deed in history if deed["did"] not in MOVES]
-    return Recount(again.problems, differing, one_order, same, engine.counters["records"], deeds, limits)
+    manual_changes = [f"{change['did']} ({change['time']})" for change in history if change["did"] not in MOVES]
+    return Recount(again.problems, differing, one_order, same, engine.counters["records"], manual_changes, limits)
 
 
 def empty_like(snapshot: Snapshot) -> Engine:
@@ -110,16 +110,16 @@ def stretches(name: str, position: int, history: Iterable[Mapping[str, Any]], st
     """
     found: list[Stretch] = []
     begin = start
-    for deed in history:
-        if deed["did"] in MOVES and deed.get("partition") == name:
-            found = [] if _gone(deed) else [*found, Stretch(begin, deed["at"])]
-            begin = deed["to"]
+    for change in history:
+        if change["did"] in MOVES and change.get("partition") == name:
+            found = [] if _gone(change) else [*found, Stretch(begin, change["at"])]
+            begin = change["to"]
     found.append(Stretch(begin, position))
     return [each for each in found if each.end > each.begin]
 
 
-def _gone(deed: Mapping[str, Any]) -> bool:
-    return deed["did"] == "offsets lost" and deed["to"] < deed["at"]
+def _gone(change: Mapping[str, Any]) -> bool:
+    return change["did"] == "offsets lost" and change["to"] < change["at"]
 
 
 class _ReadAgain:
@@ -203,9 +203,9 @@ class _ReadAgain:
         if name not in self._until or name in self._begun:
             return []
         self._begun.add(name)
-        for deed in self._history:
-            if deed.get("partition") == name and _gone(deed):
-                self.problems.append(f"{name}: what was read up to {deed['at']:,} is gone: {deed['why']}")
+        for change in self._history:
+            if change.get("partition") == name and _gone(change):
+                self.problems.append(f"{name}: what was read up to {change['at']:,} is gone: {change['why']}")
         return stretches(name, self._until[name].offset, self._history, self._starts.get(name, 0))
 
     def _read(self, stretch: Stretch, name: str, opened: Source) -> Iterator[Block]:
