@@ -13,10 +13,12 @@ import numpy as np
 
 from stream_engine.api.frames import EXPECTED, BadFrame, columns_of, is_dicts
 from stream_engine.evaluation.questions import QuestionReader, Questions
-from stream_engine.formats.explanation import fact_of
-from stream_engine.formats.inference import Decision, Reading, excluding, matching, understood
+from stream_engine.formats.inference import understood
 from stream_engine.formats.options import EventOptions
+from stream_engine.formats.reading import Decision, Obstacle, Reading, excluding
 from stream_engine.formats.record_columns import Records, records_of
+from stream_engine.formats.record_filters import matching
+from stream_engine.formats.unreadable import fact_of
 
 if TYPE_CHECKING:
     from stream_engine.service.settings import Settings
@@ -130,8 +132,14 @@ def as_known(records: Records, options: EventOptions) -> tuple[EventOptions, str
         told = ", or ".join(_as_arguments(each, options) for each in found)
         raise BadFrame(f"read: {known.readings[0].doubt}; say which: {told}")
     kept = matching(records, options.where)
-    if why := known.fact or (fact_of(kept, {}, kept.size, False) if kept.size else ""):
-        raise BadFrame(f"read: {why}; next: say how to read it with type=... and columns=..., or leave columns out")
+    obstacle = known.obstacle or Obstacle(fact_of(kept, {}, kept.size, False) if kept.size else "")
+    if obstacle.rival is not None and obstacle.reading is not None:
+        name, other = obstacle.rival.column.name, as_options(obstacle.reading, options)
+        step = f"if {name} says nothing about the answer, read it with {_as_arguments(other, options)}"
+        raise BadFrame(f"read: {obstacle.fact}; next: {step}")
+    if obstacle.fact:
+        step = "say how to read it with type=... and columns=..., or leave columns out"
+        raise BadFrame(f"read: {obstacle.fact}; next: {step}")
     return options, "", []
 
 

@@ -9,24 +9,28 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from stream_engine.formats.event_fields import place_of
-from stream_engine.formats.field_values import flag_of
+from stream_engine.formats.field_values import flag_of, number_of
 from stream_engine.formats.options import FIRST_OF
-from stream_engine.formats.record_columns import Column, Records, words_of
+from stream_engine.formats.record_columns import KIND, Column, Records, words_of
 from stream_engine.formats.vocabulary import (
     ANCHOR,
     ANSWER,
     CENTRAL,
     ENDS,
     LISTS,
+    MATERIAL,
     NUMBERED,
     OBJECTS,
+    OTHER,
     PLACES,
     SIDES,
+    TRUTH,
     Places,
     place_in,
     sign_of,
 )
 
+RATINGS = frozenset(("rating", "similarity", "dissimilarity", "score", "slider", "distance", "urteil", "bewertung"))
 LEAST_FIT = 0.98  # share of the rows that an interpretation must make sense of
 LEAST_CODES = 0.7  # the same, where words of an order stand for the objects
 LEAST_ANSWERS = 0.4  # the same, where the others may be no answers
@@ -334,3 +338,29 @@ def parallel(records: Records, group: Sequence[Column]) -> Iterator[list[Column]
 
 def _name(column: Column) -> str:
     return column.name
+
+
+def code_columns(records: Records, group: Sequence[Column]) -> list[Column]:
+    """Columns of no known name that could say by codes which of these objects was chosen."""
+    size = len(group)
+    return [
+        each
+        for each in records.columns.values()
+        if 1 < len(each.distinct) <= max(size, 2) + 1
+        and each not in group
+        and not (KIND | OTHER | TRUTH | MATERIAL | {"set", "sex", "gender"}) & set(each.words)
+        and sum(value is not None for value in each.values) > 0.5 * records.size
+    ]
+
+
+def is_rating(column: Column) -> bool:
+    """Whether a column holds ratings: numbers, and it is called so."""
+    if OTHER - ANSWER - {"rating"} & set(column.words):
+        return False
+    numbers = {number_of(text, text=True) for text in column.distinct}
+    called = RATINGS & set(column.words)
+    return (
+        None not in numbers
+        and (len(numbers) > 3 or bool(called and len(numbers) > 2))
+        and bool(called or is_answer(column))
+    )

@@ -61,8 +61,6 @@ def raise_if_out_of_memory(error: BaseException) -> None:
 
 
 _OUT_OF_MEMORY = ("malloc of size", "realloc of size", "out of memory", "cannot allocate memory", "bad_alloc")
-
-
 FIRST_OF = {
     "name": None,
     "position": 1,

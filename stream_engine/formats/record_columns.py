@@ -60,7 +60,7 @@ class Records(NamedTuple):
     decimal_commas: bool = False  # whether numbers may have one: in CSV with another delimiter
     separators: Mapping[str, str] = {}  # of the lists in the cells of these columns
 
-    def kept(self, rows: Iterable[int]) -> "Records":
+    def select(self, rows: Iterable[int]) -> "Records":
         """The records of these numbers."""
         rows = list(rows)
         columns = {

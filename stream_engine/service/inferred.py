@@ -25,12 +25,14 @@ from connectors.files.readers import LineNumbers, Sizes, kind_of, open_reader, p
 from stream_engine.data.comparisons import DecodedEvents
 from stream_engine.data.csv_grammar import delimiter_of
 from stream_engine.evaluation.questions import BadQuestion, QuestionReader, Questions
-from stream_engine.formats.explanation import fact_of, header_again
 from stream_engine.formats.field_values import number_of
-from stream_engine.formats.inference import Reading, matching, readings, understood
+from stream_engine.formats.inference import readings, understood
 from stream_engine.formats.json_places import is_utf8
 from stream_engine.formats.options import UnreadableHeader, UnusableOptions
+from stream_engine.formats.reading import Obstacle, Reading
 from stream_engine.formats.record_columns import Records, header_rows, records_of
+from stream_engine.formats.record_filters import matching
+from stream_engine.formats.unreadable import fact_of, header_again
 from stream_engine.service.ingest import Ingest
 from stream_engine.service.record_units import rows_of_record
 from stream_engine.service.resumed import PreparedSettings, as_arguments, asked_options
@@ -89,12 +91,12 @@ def prepared(settings: Settings, typed: str = "") -> PreparedSettings:
     events = settings.input
     if events.type_ is not None or events.columns or events.answers_by != "name" or events.codes or events.separator:
         return PreparedSettings(settings)
-    fact, encoding = "", _encoding(settings)
+    problem, encoding = "", _encoding(settings)
     for layout in (*_layouts(settings), structs.replace(events, encoding=encoding)):
         trial = structs.replace(settings, input=layout)
         records = first_records(trial)
         if again := header_again(matching(records, events.where)):
-            rest = records.kept(row for row in range(records.size) if row not in {*again})
+            rest = records.select(row for row in range(records.size) if row not in {*again})
             told = _repeated(trial, records, again, understood(rest, events.where).readings, typed)
             return PreparedSettings(settings, problem=f"{settings.source[0]}: {told}")
         found = understood(records, events.where)
@@ -105,16 +107,23 @@ def prepared(settings: Settings, typed: str = "") -> PreparedSettings:
             return PreparedSettings(read[0], True, found.readings[0].evidence, said)
         if read and (layout.encoding == encoding or _reads_most(read[0])):
             return _rivals(settings, found.readings[0], read, typed)
-        fact = fact or found.fact
+        if not problem and found.obstacle:
+            problem = found.obstacle.fact + _next_step(found.obstacle, trial, typed)
     kept = matching(first_records(settings), events.where).size
     readable = bool(events.where) and bool(readings(first_records(settings)))
-    if why := fact or fact_of(first_records(settings), events.where, kept, readable):
-        return PreparedSettings(settings, problem=f"{settings.source[0]}: {why}{_next_step(why)}")
-    return PreparedSettings(settings)
+    if not problem and (fact := fact_of(first_records(settings), events.where, kept, readable)):
+        problem = fact + _next_step(Obstacle(fact), settings, typed)
+    return PreparedSettings(settings, problem=f"{settings.source[0]}: {problem}" if problem else "")
 
 
-def _next_step(fact: str) -> str:
-    if "next:" in fact or "--" in fact:
+def _next_step(obstacle: Obstacle, settings: Settings, typed: str) -> str:
+    """What to do about an obstacle: the command of the reading without the column that could bear on the answer."""
+    if obstacle.rival is not None and obstacle.reading is not None:
+        name, reading = obstacle.rival.column.name, obstacle.reading
+        answered = reading.columns.get("chosen")
+        other = f"; if it is the answer, with chosen={name}" if obstacle.rival.is_answer and answered else ""
+        return f"; next: if {name} says nothing about the answer, {command_of(_with(settings, reading), typed)}{other}"
+    if "next:" in obstacle.fact or "--" in obstacle.fact:
         return ""
     return (
         "; next: say how to read it with --type and --columns, or leave out columns that say nothing about the answer"
@@ -144,7 +153,8 @@ def _rivals(settings: Settings, first: Reading, read: list[Settings], typed: str
         if encoding == settings.input.encoding
         else f"{first.doubt}; the text is not UTF-8 (--encoding {encoding})"
     )
-    problem = f"{settings.source[0]}: {doubt}; nothing was read" + (f"; next: {told}" if told else _next_step(doubt))
+    step = f"; next: {told}" if told else _next_step(Obstacle(doubt), settings, typed)
+    problem = f"{settings.source[0]}: {doubt}; nothing was read{step}"
     return PreparedSettings(settings, True, first.evidence, "", doubt, tuple(read), problem)
 
 

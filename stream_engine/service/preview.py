@@ -18,8 +18,8 @@ from msgspec import structs
 from connectors import STORES, split_uri
 from connectors.files.readers import LineNumbers, place
 from stream_engine.data.suspicious_names import suspicious_names
-from stream_engine.formats.inference import excluding
 from stream_engine.formats.options import NOT_UTF8
+from stream_engine.formats.reading import excluding
 from stream_engine.service.dead_letters import ENCODING, ENOUGH
 from stream_engine.service.inferred import (
     PreparedSettings,

@@ -25,7 +25,7 @@ from connectors.kafka.client import parse_address, partition_of
 from stream_engine.counts import DEFAULT_ACCUMULATORS, Forgetting
 from stream_engine.data import mapped_arrays
 from stream_engine.data.mapped_arrays import IN_MEMORY, Allocation
-from stream_engine.formats.inference import Decision
+from stream_engine.formats.reading import Decision
 from stream_engine.order.stored_states import FORMER, POLICY
 from stream_engine.service.context import RunFailed
 from stream_engine.service.settings import BadSettings, Input, Settings

@@ -31,7 +31,7 @@ from connectors import Source, SourceFailed
 from stream_engine.data import installed_version
 from stream_engine.data.available_memory import available
 from stream_engine.data.compiled import import_numba
-from stream_engine.formats.inference import excluding
+from stream_engine.formats.reading import excluding
 from stream_engine.service.context import Context, Requests
 from stream_engine.service.inferred import examples, prepared
 from stream_engine.service.ingest import FAILURES

@@ -110,6 +110,58 @@ def test_a_file_is_refused_with_the_fact(tmp_path, what):
         comparisons(tmp_path / "t.csv")
 
 
+COMPETING = {
+    "sides beside the order": ("order", {"resp_side": ("left", "right"), "order": ("AB", "BA")}),
+    "a picture of another object": ("bonus_pic", {"choice": "name", "bonus_pic": "any"}),
+    "two answers by side": ("final_choice", {"choice": ("optionA", "optionB"), "final_choice": ("optionA", "optionB")}),
+    "two answers by name": ("choice2", {"choice1": "name", "choice2": "name"}),
+    "ratings": ("similarity", {"choice": "name", "similarity": (*map(str, range(1, 8)),)}),
+    "the key of a side": ("key_for_left", {"key": ("f", "j"), "key_for_left": ("f", "j")}),
+}
+
+
+@pytest.mark.parametrize("what", COMPETING)
+def test_a_column_that_competes_with_the_answer_is_named_with_the_reading_without_it(tmp_path, what):
+    name, columns = COMPETING[what]
+    random, rows = Random(3), []
+    for trial, (anchor, one, other, _) in enumerate(TRIALS):
+        values = {"name": (one, other), "any": OBJECTS}
+        cells = {each: random.choice(values.get(of, of)) for each, of in columns.items()}
+        sides = ("left", "right") if "key" in columns else ("optionA", "optionB")
+        rows.append({"who": f"p{trial % 4}", "target": anchor, sides[0]: one, sides[1]: other, **cells})
+    (tmp_path / "t.csv").write_text(table(rows))
+    with pytest.raises(BadSettings) as refused:
+        comparisons(tmp_path / "t.csv")
+    assert f"column {name} (" in str(refused.value) and f"if {name} says nothing about the answer" in str(refused.value)
+    (options,) = options_in(str(refused.value).partition("; if it is")[0])
+    answered = next(iter(columns))
+    assert f"chosen={answered}" in options[options.index("--columns") + 1]
+    assert json.loads(engine("preview", tmp_path / "t.csv", "--json", *options).stdout)["comparisons"] == 40
+    without = table([{key: value for key, value in row.items() if key != name} for row in rows])
+    (tmp_path / "u.csv").write_text(without)
+    assert comparisons(tmp_path / "u.csv").total() == 40
+
+
+def test_keys_that_no_column_explains_are_refused_with_the_column_that_may(tmp_path):
+    rows = [{"target": a, "optionA": b, "optionB": c, "key": "fj"[i], "key_for_left": "fj"[n % 3 == 0]}
+            for n, (a, b, c, i) in enumerate(TRIALS)]  # fmt: skip
+    (tmp_path / "t.csv").write_text(table(rows))
+    with pytest.raises(BadSettings, match=r"column key \(f, j\).*--codes chosen:f=.*key_for_left"):
+        comparisons(tmp_path / "t.csv")
+
+
+def test_a_matching_task_is_asked_about_and_needs_an_answer(tmp_path):
+    rows = [{"sample": a, "match": b, "foil": c, "correct": "10"[i]} for a, b, c, i in TRIALS]
+    (tmp_path / "t.csv").write_text(table(rows))
+    with pytest.raises(BadSettings, match="correct could say") as refused:
+        comparisons(tmp_path / "t.csv")
+    (options,) = options_in(str(refused.value).partition(" (")[0])
+    assert {"anchor=sample,near=match,far=foil,chosen=correct", "chosen:1=near,0=far"} <= {*options}
+    (tmp_path / "u.csv").write_text(table([{key: row[key] for key in ("sample", "match", "foil")} for row in rows]))
+    with pytest.raises(BadSettings, match="columns sample, match, foil hold the same objects"):
+        comparisons(tmp_path / "u.csv")
+
+
 def options_in(error):
     """The options of the commands that an error offers."""
     return [shlex.split(each) for each in re.findall(r"--type .*?(?=, or --type|$)", error)]

@@ -1,0 +1,300 @@
+"""A proposal becomes a reading: which records are questions, who answered them, and when; or an obstacle."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from stream_engine.formats.answers import LEAST_FIT, Answer, is_textual
+from stream_engine.formats.asked_direction import contradicted
+from stream_engine.formats.cells import LIST_SEPARATOR
+from stream_engine.formats.event_fields import filter_of
+from stream_engine.formats.explanation import unexplained
+from stream_engine.formats.field_values import number_of
+from stream_engine.formats.reading import Decision, Obstacle, Proposal, Ranked, Reading
+from stream_engine.formats.record_columns import (
+    Column,
+    Filters,
+    Records,
+    catch_trials,
+    distinguishing_filters,
+    practice,
+    response_times,
+)
+from stream_engine.formats.record_filters import filters_as_text, matching
+from stream_engine.formats.vocabulary import PARTICIPANTS, words_of
+
+MOST_OTHERS = 0.6  # share of the answers that may be no answers, and are named
+MOST_VALUES = 5  # of a column that are named
+_NO_ANSWER = frozenset(
+    ("timeout", "timed out", "no response", "no_response", "noresponse", "none", "null", "", "space", "escape", "-1")
+)
+
+
+class _Draft:
+    """A proposal on its way to a reading: which records are questions, and who answered them when."""
+
+    def __init__(self, records: Records, proposal: Proposal, wide: bool):
+        self.records, self.proposal, self.wide = records, proposal, wide
+        self.fields, self.answer = proposal.fields, proposal.answer
+        self.inputs = [name for names in self.fields.values() for name in names]
+        self.objects = [name for name in self.inputs if name not in self.answer.columns]
+        self.states = [_state(records, row, self.fields, self.answer) for row in range(records.size)]
+        self.counts = Counter(self.states)
+        self.own = proposal.kind == "triplet" and all(names == (field,) for field, names in self.fields.items())
+        self.columns, self.filters = dict(self.fields), dict[str, str]()
+        self.doubt = self.answer.doubt or proposal.doubt
+        self.participant: Column | None = None
+        self.decisions = [Decision("objects", ", ".join(self.objects), proposal.why)]
+        named = ", ".join(self.answer.columns)
+        if named:
+            why = self.answer.why or f"it names one of those shown ({self.answer.by})"
+            self.decisions.append(Decision("answer", named, why))
+        if proposal.farther:
+            self.decisions.append(Decision("direction", "farther", f"{named or 'the names'} name the farther object"))
+
+    def exclude_other_records(self) -> bool:
+        """Filter out what is no question; False where it is too much, and nothing marks it."""
+        if not self.counts["other"]:
+            return True
+        is_question = [state in ("fits", "catch") for state in self.states]
+        filters = distinguishing_filters(self.records, is_question, [state == "other" for state in self.states])
+        if filters is None and self.answer.columns:
+            filters, self.doubt = _with_answers(self.records, self.states, self.answer, self.doubt)
+        if filters is None:
+            return self.counts["other"] <= (1 - LEAST_FIT) * self.records.size
+        self.filters |= filters.where
+        self.decisions.append(Decision(filters.topic, filters_as_text(filters.where), filters.why))
+        return True
+
+    def exclude_empty_records(self, questions: Records) -> Records:
+        """The questions without those that lack an object or an answer, and tell how many these are."""
+        needed = [name for name in self.inputs if self.answer.by != "flag" or name not in self.answer.columns]
+        where = _filled(questions, needed, self.answer.columns[0] if self.wide and self.answer.columns else None)
+        if not where:
+            return questions
+        complete = _objects(questions, self.objects)
+        asked = questions.select(row for row, each in enumerate(complete) if each)
+        filled = matching(questions, where)
+        silent = asked.size - matching(asked, where).size
+        self.filters |= where
+        excluded = questions.size - filled.size
+        why = f"{excluded:,} of {questions.size:,} rows, of which {silent:,} show objects and have no answer; to "
+        why += "have them rejected, give the options of this reading without this filter"
+        self.decisions.append(Decision("empty cells", filters_as_text(where), why))
+        return filled
+
+    def exclude_practice_and_catch_trials(self, questions: Records) -> None:
+        """Filter out practice; let trials whose answer is known judge the participant."""
+        for filters in (practice(questions, self.objects), catch_trials(questions, self.fields, self.own)):
+            if filters is not None:
+                self.filters |= filters.where
+                self.columns |= filters.columns
+                self.doubt = self.doubt or filters.doubt
+                excluded = questions.size - matching(questions, filters.where).size
+                why = f"{excluded:,} rows; {filters.why}" if excluded else filters.why
+                choice = filters_as_text(filters.where) or "judge the participant"
+                self.decisions.append(Decision(filters.topic, choice, why))
+
+    def add_participant_and_times(self, questions: Records) -> None:
+        """Give roles to the columns that say who answered, and when or how fast."""
+        self.participant = participant(questions, self.wide)
+        if self.participant is not None:
+            name, people = self.participant.name, len(self.participant.distinct)
+            self.columns["worker"] = (name,)
+            self.decisions.append(Decision("participant", name, f"{people:,} in {questions.size:,} questions"))
+        if not self.wide and (times := response_times(questions)) is not None:
+            field, column, why = times
+            self.columns[field] = (column.name,)
+            self.decisions.append(Decision("response times", f"{column.name}, in {field}", why))
+
+    def identical_objects(self) -> str:
+        """What to say where an object is compared with itself in many rows, and nothing calls them catch trials."""
+        same, size = self.counts["catch"], self.records.size
+        if same <= (1 - LEAST_FIT) * size or "catch" in self.columns or self.own:
+            return ""
+        anchor = self.fields.get("anchor", ())
+        judge = f", or judge participants by them: catch={anchor[0]} in --columns" if anchor else ""
+        fact = f"in {same:,} of {size:,} rows an object is compared with itself: catch trials, or a mistake?"
+        return f"{fact} Exclude these rows{judge}"
+
+    def roles(self) -> set[str]:
+        """The columns that the reading uses."""
+        sources = {filter_of(*each).source for each in self.filters.items()}
+        return {name for names in self.columns.values() for name in names} | sources
+
+    def reading(self) -> Reading:
+        """What was decided so far."""
+        answered = next((each for each in self.fields if each in ANSWERS), "")
+        separators = {self.records.separators[name] for name in self.inputs if name in self.records.separators}
+        columns = {field: names for field, names in self.columns.items() if not self.own or names != (field,)}
+        return Reading(
+            self.proposal.kind if not self.own or self.doubt else "",
+            columns,
+            self.answer.by if self.answer.columns else "name",
+            {answered: self.answer.codes} if self.answer.codes else {},
+            self.filters,
+            tuple(self.decisions),
+            self.doubt,
+            "farther" if self.proposal.farther else "nearer",
+            separators.pop() if separators else None,
+        )
+
+    def rank(self) -> tuple[int, ...]:
+        """The rank of the proposal; before it, whether every record is a question."""
+        excluding_others = any(each.topic in ("questions", "no answers") for each in self.decisions)
+        return int(self.counts["other"] == 0 or not excluding_others), *self.proposal.rank
+
+
+def completed(
+    records: Records, proposal: Proposal, wide: bool, questions: Sequence[str]
+) -> tuple[list[Ranked], Obstacle | None]:
+    """The readings that come of a proposal, with its filters, its participant and its response times; else why it is
+    not taken, where that is worth saying. `questions`: texts that ask, apart from the cells."""
+    draft = _Draft(records, proposal, wide)
+    if not draft.counts["fits"] or not draft.exclude_other_records():
+        return [], None
+    kept = matching(records, draft.filters)
+    if not draft.own:  # what the engine's own format lacks is rejected, and reported
+        if fact := _half_empty(kept, draft.fields, draft.answer):
+            return [], Obstacle(fact)
+        kept = draft.exclude_empty_records(kept)
+    kept = matching(kept, {key: value for key, value in draft.filters.items() if key.endswith("!=")})
+    kept = kept.select(row for row, each in enumerate(_objects(kept, draft.inputs)) if each)
+    draft.exclude_practice_and_catch_trials(kept)
+    asked = matching(kept, draft.filters)
+    if asked.size and (fact := draft.identical_objects()):
+        return [], Obstacle(fact)
+    draft.add_participant_and_times(kept)
+    found = draft.reading()
+    fits = asked.select(row for row in range(asked.size) if _state(asked, row, draft.fields, draft.answer) == "fits")
+    rival = unexplained(fits, draft.fields, draft.answer, draft.roles(), draft.participant)
+    if rival is not None:
+        return [], Obstacle(rival.fact, rival, found)
+    if fact := contradicted(fits, proposal.kind, draft.roles(), proposal.farther, questions):
+        return [], Obstacle(fact)
+    ranked = [(draft.rank(), found)]
+    if draft.doubt and not (draft.answer.doubt or proposal.doubt or not practice(kept, draft.objects)):
+        doubtful = {key for key, value in draft.filters.items() if draft.doubt.startswith(filter_of(key, value).source)}
+        where = {key: value for key, value in draft.filters.items() if key not in doubtful}
+        ranked.append((draft.rank(), found._replace(where=where)))
+    return ranked, None
+
+
+def _with_answers(records: Records, state: list[str], answer: Answer, doubt: str) -> tuple[Filters | None, str]:
+    """The filter that leaves out what is no answer, and the doubt where it might be one: "can't tell"."""
+    column = records.columns[answer.columns[0]]
+    others = Counter(text for text, each in zip(column.texts, state) if each == "other" and text)
+    asked = sum(each != "empty" for each in state)
+    n, most = others.total(), [text for text, _ in others.most_common(MOST_VALUES)]
+    if (
+        len(answer.columns) > 1
+        or n > MOST_OTHERS * asked
+        or len(others) > MOST_VALUES
+        or LIST_SEPARATOR in "".join(most)
+    ):
+        return None, doubt
+    quoted = ", ".join(f'"{text}"' for text in most)
+    coded = answer.accepted is not None and len(answer.codes_of(column)) > 0
+    nothing = all(text.casefold() in _NO_ANSWER for text in most)
+    key = (
+        coded
+        and 10 * n <= asked
+        and not any(map(str.isdecimal, most))
+        and all(len(text) <= 12 and " " not in text for text in most)
+        and _is_key(column)
+    )
+    if nothing or key:
+        wanted = LIST_SEPARATOR.join(answer.codes_of(column)) if coded else ""
+        where = {column.name: wanted} if coded else {f"{column.name}!=": LIST_SEPARATOR.join(most)}
+        return Filters("no answers", where, f"{n:,} rows are no answers: {quoted}"), doubt
+    told = f"{n:,} of {asked:,} answers ({n / asked:.0%}) in {column.name} are {quoted}, and no object is called so"
+    where = {f"{column.name}!=": LIST_SEPARATOR.join(most)}
+    return Filters("no answers", where, f"{n:,} of {records.size:,} rows"), told
+
+
+def _is_key(column: Column) -> bool:
+    return bool({"key", "keys", "keypress", "keyboard", "press", "resp"} & set(column.words)) or all(
+        len(text) == 1 or text.startswith("arrow")
+        for text in column.distinct - {" "}
+        if text.casefold() not in _NO_ANSWER
+    )
+
+
+def _half_empty(records: Records, fields: Mapping[str, tuple[str, ...]], answer: Answer) -> str:
+    """What to say of questions that lack one object and have the others: a name that was taken for none."""
+    objects = [name for names in fields.values() for name in names if name not in answer.columns]
+    holes: Counter[str] = Counter()
+    for row in range(records.size):
+        empty = [name for name in objects if records.columns[name].values[row] is None]
+        if len(empty) == 1 and len(objects) > 2:
+            holes[empty[0]] += 1
+    if len(holes) < 2 or any("{" in name for name in objects):
+        return ""
+    return (
+        f"{holes.total():,} of {records.size:,} rows lack one object and have the others ({', '.join(holes)}): an "
+        "object called NA, None or null may have been taken for a missing value; next: in pandas read_csv(..., "
+        f"keep_default_na=False), or leave these rows out with --where '{next(iter(holes))}!='"
+    )
+
+
+def _state(records: Records, row: int, fields: Mapping[str, tuple[str, ...]], answer: Answer) -> str:
+    """Whether a record is a question that `fits`, a `catch` trial, `empty`, or some `other` thing."""
+    held = {field: [records.columns[name].values[row] for name in names] for field, names in fields.items()}
+    said = [text for name in answer.columns for text in records.columns[name].values[row] or ()]
+    required = [
+        value for field, values in held.items() for value in values if not (answer.by == "flag" and field in ANSWERS)
+    ]
+    if any(value is None for value in required):
+        return "empty"
+    texts = {field: [text for value in values for text in value or ()] for field, values in held.items()}
+    offered = texts.get("shown") or texts.get("ranked") or texts.get("objects") or [*texts["near"], *texts["far"]]
+    if answer.by == "flag":
+        said = (
+            [(records.columns[name].texts[row] or "") for name in answer.columns] if len(answer.columns) > 1 else said
+        )
+    if answer.columns and not answer.names(said, offered) and "ranked" not in fields:
+        return "other"
+    everything = [*texts.get("anchor", ()), *offered]
+    pairs = "near" in fields and len(fields["near"]) == 2
+    return "fits" if len(set(everything)) == len(everything) or (pairs and len({*offered}) > 2) else "catch"
+
+
+ANSWERS = ("chosen", "odd", "central")
+
+
+def _filled(records: Records, inputs: Sequence[str], answered: str | None) -> dict[str, str]:
+    """Filters that leave out records without an object or an answer: as few as do; the empty answer of a wide table
+    is excluded anyway."""
+    filters: dict[str, str] = {}
+    left = list(range(records.size))
+    for name in reversed(inputs):
+        column = records.columns[name]
+        empty = [row for row in left if column.values[row] is None]
+        if empty:
+            left = [row for row in left if column.values[row] is not None]
+            if name != answered or column.empties:
+                filters[f"{name}!="] = LIST_SEPARATOR.join(["", *sorted(column.empties)])
+    return {key: value for key, value in filters.items() if "{" not in key or not key.startswith("{")}
+
+
+def _objects(records: Records, names: Sequence[str]) -> list[bool]:
+    """Whether each record has all objects."""
+    return [all(records.columns[name].values[row] for name in names) for row in range(records.size)]
+
+
+def _called(name: str) -> str:
+    return "".join(words_of(name))
+
+
+def participant(records: Records, wide: bool) -> Column | None:
+    """The column that says who answered: called so, filled, and the same in several records."""
+    found = []
+    for name, column in records.columns.items():
+        inner = name if " " in name else name.rpartition(".")[2]
+        called = next((each for each in map(_called, (name, inner)) if each in PARTICIPANTS), "")
+        filled = sum(value is not None for value in column.values)
+        if called in PARTICIPANTS and filled >= 0.9 * records.size and records.size and not set(name) & set(",|="):
+            repeated = wide or len(column.distinct) < max(2, 0.9 * filled) or records.size < 10
+            repeated = repeated and (called != "session" or is_textual([column]))
+            if repeated and not any("." in text and number_of(text, text=True) is not None for text in column.distinct):
+                found.append((PARTICIPANTS.index(called), name))
+    return records.columns[min(found)[1]] if found else None

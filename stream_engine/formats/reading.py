@@ -1,0 +1,63 @@
+"""A reading of records: the options of events, and the decisions behind them; what layouts propose on the way there."""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple, TypeAlias
+
+from stream_engine.formats.answers import Answer
+from stream_engine.formats.explanation import Rival
+
+
+class Decision(NamedTuple):
+    """One decision: about what, what was decided, and why."""
+
+    topic: str
+    choice: str
+    why: str
+
+
+def excluding(evidence: Sequence[Decision]) -> list[Decision]:
+    """The decisions that leave out rows of the table, or judge participants by them."""
+    decisions = ("questions", "practice", "catch trials", "no answers", "empty cells")
+    return [each for each in evidence if each.topic in decisions]
+
+
+class Reading(NamedTuple):
+    """How records are read: the options of events, and the evidence for them; `doubt` is not empty where a choice was
+    made that the records do not decide."""
+
+    type: str
+    columns: dict[str, tuple[str, ...]]
+    answers_by: str = "name"
+    codes: Mapping[str, Mapping[str, str]] = {}
+    where: Mapping[str, str] = {}
+    evidence: tuple[Decision, ...] = ()
+    doubt: str = ""  # what the records do not decide
+    answer_is: str = "nearer"
+    separator: str | None = None
+
+
+Fields: TypeAlias = Mapping[str, tuple[str, ...]]  # of an event -> columns
+
+
+class Proposal(NamedTuple):
+    """A reading that a layout proposes: a type, the columns of its fields, and what the answers mean."""
+
+    kind: str
+    fields: Fields
+    answer: Answer
+    why: str
+    rank: tuple[int, ...] = ()
+    doubt: str = ""
+    farther: bool = False
+    field: str = ""  # of the answer
+
+
+Ranked: TypeAlias = tuple[tuple[int, ...], Reading]
+
+
+class Obstacle(NamedTuple):
+    """Why a proposal is not taken: a fact; a column that could bear on the answer, and the reading without it."""
+
+    fact: str
+    rival: Rival | None = None
+    reading: Reading | None = None

@@ -1,0 +1,33 @@
+"""Filters on records, as `--where` writes them."""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from stream_engine.formats.event_fields import Filter, filter_of
+from stream_engine.formats.field_values import number_of
+from stream_engine.formats.record_columns import Records
+
+
+def matching(records: Records, where: Mapping[str, str]) -> Records:
+    """The records that filters keep."""
+    rows = list(range(records.size))
+    for key, wanted in where.items():
+        filter = filter_of(key, wanted)
+        column = records.columns.get(filter.source)
+        if column is None:
+            continue
+        texts = column.texts
+        rows = [row for row in rows if _keeps(filter, texts[row])]
+    return records if len(rows) == records.size else records.select(rows)
+
+
+def _keeps(filter: Filter, text: str | None) -> bool:
+    number = number_of(text, text=True)
+    compared = np.nan if number is None else number
+    return bool(filter.keeps(lambda wanted: text == wanted, np.bool_(text is None), lambda: compared))
+
+
+def filters_as_text(where: Mapping[str, str]) -> str:
+    """Filters as they are written."""
+    return ", ".join(f"{key}{'' if key[-1] in '=<>' else '='}{value}" for key, value in where.items())
