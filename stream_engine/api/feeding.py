@@ -101,7 +101,7 @@ if TYPE_CHECKING:
     from stream_engine.formats.json_events import Decoder as JsonDecoder
 
 BATCH = 1 << 17  # rows that are decoded at once
-TOLD = 10_000  # refusals that are kept, each with its place
+SHOWN_REJECTED = 10_000  # refusals that are kept, each with its place
 MAX_REFUSED = 0.5  # share of the events that may be refused, as in a run
 
 
@@ -116,8 +116,8 @@ class RejectedRow(NamedTuple):
 def learn_table(
     engine: Learning, columns: Columns, options: EventOptions, repeats: Repeats | None = None
 ) -> list[RejectedRow]:
-    """Decode a table and learn it; the first `TOLD` rows that were refused. Raises `BadFrame`: a column is missing.
-    O(rows)."""
+    """Decode a table and learn it; the first `SHOWN_REJECTED` rows that were rejected. Raises `BadFrame` if a column is
+    missing. O(rows)."""
     event_fields = _fields(columns, options)
     needed = dict.fromkeys(needed_columns(event_fields, options, columns.names))
     inner = paths_of(needed, columns.names)
@@ -141,12 +141,12 @@ def learn_table(
         decoded = decode(batch)
         decoded = decoded if repeats is None else repeats.without(decoded)
         engine.learn(decoded, records=batch.num_rows)
-        refused += [_told(each, first) for each in decoded.rejected[: TOLD - len(refused)]]
+        refused += [_told(each, first) for each in decoded.rejected[: SHOWN_REJECTED - len(refused)]]
         first += batch.num_rows
     return refused
 
 
-def feed_dicts(
+def learn_dicts(
     engine: Learning, rows: Sequence[Mapping[str, Any]], options: EventOptions, repeats: Repeats | None = None
 ) -> list[RejectedRow]:
     """The same with dicts, each one event as in JSON: events of several types may stand in one list. O(rows)."""
@@ -156,7 +156,7 @@ def feed_dicts(
         decoded = decode.lines(b"\n".join(lines))
         decoded = decoded if repeats is None else repeats.without(decoded)
         engine.learn(decoded, records=len(lines))
-        refused += [_told(each, first) for each in decoded.rejected[: TOLD - len(refused)]]
+        refused += [_told(each, first) for each in decoded.rejected[: SHOWN_REJECTED - len(refused)]]
     return refused
 
 

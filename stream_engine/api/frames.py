@@ -21,7 +21,7 @@ from stream_engine.data.comparisons import Quadruplet, Triplet
 from stream_engine.formats.options import UnusableOptions
 
 WIDTHS = {3: ("anchor", "near", "far"), 4: ("near_i", "near_j", "far_i", "far_j")}  # of rows without names of columns
-FEW = 1000  # rows that are looked at first
+FIRST_ROWS = 1000  # rows that are looked at first
 NUMBERS = ("weight", "time", "n_near", "n_far")  # fields that hold no names
 EXPECTED = (
     "expected a pandas, polars or Arrow table, a mapping of columns, a list of dicts or of triplets, an array of 3 or "
@@ -69,17 +69,17 @@ def library_of(data: Any) -> str:
 
 
 def first_columns(data: Any, table: Columns) -> dict[str, list[Any]]:
-    """The first `FEW` rows of a table as columns of cells; a column that no Arrow column can hold is excluded. O(1)."""
+    """The first `FIRST_ROWS` rows of a table as columns of cells, without columns that Arrow cannot hold. O(1)."""
     if hasattr(data, "iloc"):
-        table = columns_of(data.iloc[:FEW])
+        table = columns_of(data.iloc[:FIRST_ROWS])
     elif isinstance(data, Mapping):
-        table = columns_of({name: values[:FEW] for name, values in data.items()})
+        table = columns_of({name: values[:FIRST_ROWS] for name, values in data.items()})
     elif isinstance(data, (np.ndarray, list)):
-        table = columns_of(data[:FEW])
+        table = columns_of(data[:FIRST_ROWS])
     held = {}
     for name in table.names:
         with suppress(BadFrame):
-            held[name] = table.take(name).slice(0, FEW).to_pylist()
+            held[name] = table.take(name).slice(0, FIRST_ROWS).to_pylist()
     return held
 
 
@@ -178,11 +178,14 @@ def array_of(name: str, values: Any) -> "pa.Array | pa.ChunkedArray":
 def _coded(values: Any) -> "pa.DictionaryArray | None":
     """A column of pandas that holds objects of Python, if all of them are text and few are distinct: each is looked at
     once. Nothing else is equal to a text, so none of another type hides behind one."""
-    if str(getattr(values, "dtype", "")) != "object" or not hasattr(values, "factorize") or len(values) < FEW:
+    if str(getattr(values, "dtype", "")) != "object" or not hasattr(values, "factorize") or len(values) < FIRST_ROWS:
         return None
-    if any(not isinstance(each, str) and not missing(each) for each in values.iloc[:: len(values) // FEW]):
+    if any(not isinstance(each, str) and not missing(each) for each in values.iloc[:: len(values) // FIRST_ROWS]):
         return None  # lists have no hash
-    if values.iloc[:FEW].nunique() > FEW // 2 and values.iloc[: 8 * FEW].nunique() > 4 * FEW:
+    if (
+        values.iloc[:FIRST_ROWS].nunique() > FIRST_ROWS // 2
+        and values.iloc[: 8 * FIRST_ROWS].nunique() > 4 * FIRST_ROWS
+    ):
         return None
     try:
         codes, distinct = values.factorize()

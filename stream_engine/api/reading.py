@@ -2,22 +2,22 @@
 
 import os
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Any, NamedTuple, Unpack
 
 from stream_engine.api.feeding import (
-    TOLD,
+    SHOWN_REJECTED,
     Learning,
     RejectedRow,
     check_names,
     check_refused,
     check_sets,
-    feed_dicts,
+    learn_dicts,
     learn_table,
 )
 from stream_engine.api.frames import (
-    FEW,
+    FIRST_ROWS,
     BadFrame,
     columns_of,
     first_columns,
@@ -147,30 +147,43 @@ def read(
     if paths is not None and len(paths) == 1 and os.path.isdir(paths[0]):
         return Study(Store(paths[0]).published(), seed=seed, frames=frame_library(frames, ""), directory=paths[0])
     if paths is not None:
-        library = ""
-        engine, refused, said, repeated, excluded = _read_files(paths, options, layout)
+        counted, library = _read_files(paths, options, layout), ""
     else:
-        library = library_of(data)
-        engine, refused, said, repeated, excluded = (_read_dicts if is_dicts(data) else _read_columns)(data, options)
-    check_refused(engine, refused, on_refused)
+        counted, library = (_read_dicts if is_dicts(data) else _read_columns)(data, options), library_of(data)
+    engine = counted.engine
+    check_refused(engine, counted.rejected, on_refused)
     check_names(engine)
     check_sets(engine)
-    for each in excluded:
-        warnings.warn(f"read: {each}", stacklevel=2)
-    if repeated:
-        warnings.warn(f"read: {repeated}", stacklevel=2)
-    if not engine.counters["events"]:
-        warnings.warn(_no_answers(engine.counters["filtered"]), stacklevel=2)
+    for warning in counted.warnings():
+        warnings.warn(f"read: {warning}", stacklevel=2)
     if labels is not None:
         _learn_labels(engine, labels)
-    return Study(engine, refused, said, seed=seed, frames=frame_library(frames, library))
+    return Study(engine, counted.rejected, counted.read_as, seed=seed, frames=frame_library(frames, library))
+
+
+class Counted(NamedTuple):
+    """Answers that were counted, and what the person who gave them should know."""
+
+    engine: Learning
+    rejected: list[RejectedRow]
+    read_as: str  # the options that were inferred
+    repeated: str  # who sent what twice
+    excluded: list[str]  # the rows that the inferred reading excludes
+
+    def warnings(self) -> Iterator[str]:
+        """What could be wrong with the data or their reading."""
+        yield from self.excluded
+        if self.repeated:
+            yield self.repeated
+        if not self.engine.counters["events"]:
+            yield _no_answers(self.engine.counters["filtered"])
 
 
 def _no_answers(excluded: int) -> str:
     """What to say of data without a single answer, as `stream_engine.commands` says it of files."""
-    told = f"got 0 answers, {excluded:,} rows excluded" if excluded else "got 0 answers"
+    got = f"got 0 answers, {excluded:,} rows excluded" if excluded else "got 0 answers"
     next_step = "check `where` and catch trials" if excluded else "check that these are the data with the answers"
-    return f"read: {told}, expected at least one; next: {next_step}"
+    return f"{got}, expected at least one; next: {next_step}"
 
 
 def _engine(options: EventOptions) -> tuple[Learning, EventOptions]:
@@ -180,29 +193,27 @@ def _engine(options: EventOptions) -> tuple[Learning, EventOptions]:
     )
 
 
-# what was read, rejected and said, who sent what twice, and which rows the inferred reading excludes
-Read = tuple[Learning, list[RejectedRow], str, str, list[str]]
-
-
-def _read_columns(data: Any, options: EventOptions) -> Read:
+def _read_columns(data: Any, options: EventOptions) -> Counted:
     table = columns_of(data)
-    options, said, excluded = as_known(records_of(first_columns(data, table)), options)
+    options, read_as, excluded = as_known(records_of(first_columns(data, table)), options)
     engine, options = _engine(options)
     repeats = Repeats(options.drop_duplicates)
-    return engine, learn_table(engine, table, options, repeats), said, repeats.in_words(DROP), excluded
+    rejected = learn_table(engine, table, options, repeats)
+    return Counted(engine, rejected, read_as, repeats.in_words(DROP), excluded)
 
 
-def _read_dicts(rows: Sequence[Mapping[str, Any]], options: EventOptions) -> Read:
-    first = rows[:FEW]
+def _read_dicts(rows: Sequence[Mapping[str, Any]], options: EventOptions) -> Counted:
+    first = rows[:FIRST_ROWS]
     names = dict.fromkeys(str(name) for row in first for name in row)
-    held = {name: [None if missing(cell := row.get(name)) else cell for row in first] for name in names}
-    options, said, excluded = as_known(records_of(held), options)
+    table = {name: [None if missing(cell := row.get(name)) else cell for row in first] for name in names}
+    options, read_as, excluded = as_known(records_of(table), options)
     engine, options = _engine(options)
     repeats = Repeats(options.drop_duplicates)
-    return engine, feed_dicts(engine, rows, options, repeats), said, repeats.in_words(DROP), excluded
+    rejected = learn_dicts(engine, rows, options, repeats)
+    return Counted(engine, rejected, read_as, repeats.in_words(DROP), excluded)
 
 
-def _read_files(paths: list[str], options: EventOptions, layout: Mapping[str, Any]) -> Read:
+def _read_files(paths: list[str], options: EventOptions, layout: Mapping[str, Any]) -> Counted:
     """Files as a run reads them."""
     from connectors.files.readers import LineNumbers, place
     from stream_engine.service.inferred import examples, prepared
@@ -211,27 +222,27 @@ def _read_files(paths: list[str], options: EventOptions, layout: Mapping[str, An
 
     settings = settings_of(paths, options, layout)
     inferred = prepared(settings).decided()
-    settings, said = inferred.settings, inferred.said
-    if said:
-        said = "; ".join([said, *examples(settings)])
+    settings = inferred.settings
+    read_as = "; ".join([inferred.said, *examples(settings)]) if inferred.said else ""
     options = event_options(settings)
     engine, options = _engine(options)
     ingest = Ingest(options, settings.input.format)
     lines = LineNumbers(settings.input.format, text_layout_of(settings))
-    refused: list[RejectedRow] = []
+    rejected: list[RejectedRow] = []
     for uri in settings.source:
         opened = source(settings, uri, {})
         try:
             while not opened.finished():
                 for block in ingest.blocks(opened.poll(1.0)):
                     engine.learn(block.decoded, block.positions(), sum(block.counts().values()))
-                    for letter in block.dead_letters[: TOLD - len(refused)]:
+                    for letter in block.dead_letters[: SHOWN_REJECTED - len(rejected)]:
                         at = place(letter.partition, letter.offset, lines)
-                        refused.append(RejectedRow(at, letter.reason, letter.message))
+                        rejected.append(RejectedRow(at, letter.reason, letter.message))
         finally:
             opened.close()
     lines.close()
-    return engine, refused, said, ingest.repeats.in_words(DROP), excluded_in_words(inferred.evidence)
+    excluded = excluded_in_words(inferred.evidence)
+    return Counted(engine, rejected, read_as, ingest.repeats.in_words(DROP), excluded)
 
 
 def _learn_labels(engine: Learning, labels: Any) -> None:

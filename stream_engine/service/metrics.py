@@ -71,6 +71,25 @@ class PartitionGauge:
             self._gauge.labels(label).set(value)
 
 
+class _Instruments:
+    """Makes instruments in a registry."""
+
+    def __init__(self, registry: CollectorRegistry, partitions: PartitionLabels):
+        self.registry, self.partitions = registry, partitions
+
+    def counter(self, name: str, text: str, *labels: str) -> Counter:
+        return Counter(f"stream_engine_{name}", text, labels, registry=self.registry)
+
+    def gauge(self, name: str, text: str, *labels: str) -> Gauge:
+        return Gauge(f"stream_engine_{name}", text, labels, registry=self.registry)
+
+    def by_partition(self, name: str, text: str, together: Callable[[Iterable[float]], float]) -> PartitionGauge:
+        return PartitionGauge(self.gauge(name, text, "partition"), self.partitions, together)
+
+    def seconds(self, name: str, text: str, *labels: str) -> Histogram:
+        return Histogram(f"stream_engine_{name}", text, labels, buckets=_SECONDS, registry=self.registry)
+
+
 class Metrics:
     """All instruments in one registry; at most `partitions` partitions have series of their own."""
 
@@ -78,24 +97,22 @@ class Metrics:
         disable_created_metrics()  # a series beside every counter, of which no alert or panel makes use
         self.registry = registry = registry or CollectorRegistry()
         self.partitions = PartitionLabels(partitions)
-        name = "stream_engine_"
-
-        def counter(what, text, *labels):
-            return Counter(name + what, text, labels, registry=registry)
-
-        def gauge(what, text, *labels):
-            return Gauge(name + what, text, labels, registry=registry)
-
-        def by_partition(what, text, together):
-            return PartitionGauge(gauge(what, text, "partition"), self.partitions, together)
-
-        def seconds(what, text, *labels):
-            return Histogram(name + what, text, labels, buckets=_SECONDS, registry=registry)
-
         ProcessCollector(registry=registry)
-        Info(name + "build", "Versions of the engine and Python.", registry=registry).info(
+        Info("stream_engine_build", "Versions of the engine and Python.", registry=registry).info(
             {"version": installed_version(), "python": platform.python_version()}
         )
+        make = _Instruments(registry, self.partitions)
+        self._make_input(make)
+        self._make_progress(make)
+        self._make_snapshots(make)
+        self._make_refits(make)
+        self._make_process(make)
+        self.restored: Mapping[str, int] = {}  # events, comparisons and rejected of the state that this run began with
+        self._exported: dict[tuple, float] = {}
+        self._begin_at_zero()
+
+    def _make_input(self, make: _Instruments) -> None:
+        counter, gauge = make.counter, make.gauge
         self.records = counter("records", "Records read: lines, rows or messages.", "partition")
         self.events = counter("events", "Events accepted, by type.", "kind")
         self.comparisons = counter("comparisons", "Comparisons counted.", "kind")
@@ -115,6 +132,9 @@ class Metrics:
         self.commits_refused = counter("commits_refused", "Commits to the Kafka consumer group that were refused.")
         self.empty = counter("empty_values", "Messages without content read, tombstones among them.")
         self.guard = counter("guard_verdicts", "Verdicts of the partial-order guard.", "verdict")
+
+    def _make_progress(self, make: _Instruments) -> None:
+        counter, gauge, by_partition = make.counter, make.gauge, make.by_partition
         self.objects = gauge("objects", "Objects that occur in comparisons.")
         self.labels = gauge("labelled_objects", "Objects with a label.")
         self.lag = by_partition("lag_records", "Unread units of a partition: bytes, rows or messages.", sum)
@@ -124,6 +144,9 @@ class Metrics:
         self.poll_seconds = counter("poll_seconds", "Time spent waiting for and reading input.")
         self.decode_seconds = counter("decode_seconds", "Time spent decoding.")
         self.learn_seconds = counter("learn_seconds", "Time spent counting and in the guard.")
+
+    def _make_snapshots(self, make: _Instruments) -> None:
+        counter, gauge, seconds = make.counter, make.gauge, make.seconds
         self.ready = gauge("ready", "1 if the state is restored and the source is reachable.")
         self.stalled = gauge("stalled", "1 if there is lag or unsaved data, but no progress.")
         self.stalls = counter("stalls", "Number of stalls detected.")
@@ -135,6 +158,9 @@ class Metrics:
         self.snapshot_failures = counter("snapshot_failures", "Snapshots that could not be published.")
         self.pause_seconds = seconds("snapshot_pause_seconds", "Pause of ingestion for a snapshot.")
         self.publish_seconds = seconds("publish_seconds", "Time from the start of a snapshot until it is durable.")
+
+    def _make_refits(self, make: _Instruments) -> None:
+        counter, gauge, seconds = make.counter, make.gauge, make.seconds
         self.refit_seconds = seconds("refit_seconds", "Duration of successful refits.", "refit")
         self.refit_failures = counter("refit_failures", "Failed refits; the previous artifact remains in use.", "refit")
         self.refit_age = gauge(
@@ -156,6 +182,9 @@ class Metrics:
             "progressive_accuracy", "Accuracy of predictions made before learning; ties count half.", *of_predictions
         )
         self.drifts = counter("drifts", "Detected drifts, by signal: loss or contradictions.", "signal")
+
+    def _make_process(self, make: _Instruments) -> None:
+        counter, gauge = make.counter, make.gauge
         self.loop_ticked = gauge("loop_ticked_timestamp_seconds", "Time of the last progress of the main loop.")
         self.paused = gauge("paused", "1 while the stream is paused by POST /admin/pause.")
         self.http_refused = counter(
@@ -167,9 +196,6 @@ class Metrics:
         self.memory_wait_seconds = counter(
             "memory_wait_seconds", "Time that the stream waited because of the memory limit."
         )
-        self.restored: Mapping[str, int] = {}  # events, comparisons and refused of the state that this run began with
-        self._seen: dict[tuple, float] = {}
-        self._begin_at_zero()
 
     def _begin_at_zero(self) -> None:
         """Create the counters with closed sets of labels at the start, so that `increase()` sees the first
@@ -227,7 +253,7 @@ class Metrics:
         """
         probe = Metrics()
         probe.follow({**counters, "lost": {}, "history": []})
-        self._seen = probe._seen
+        self._exported = probe._exported
         self.restored = {name: counters[name] for name in ("events", "comparisons")}
         self.restored |= {"rejected": sum(counters["rejected"].values())}
         self.follow(counters)
@@ -239,7 +265,7 @@ class Metrics:
         self.snapshot_bytes.set(file.st_size)
 
     def _gain(self, instrument: Counter, key: tuple, value: float) -> None:
-        gained = value - self._seen.get(key, 0)
+        gained = value - self._exported.get(key, 0)
         if gained:
             instrument.inc(gained)
-            self._seen[key] = value
+            self._exported[key] = value

@@ -295,7 +295,7 @@ def test_long_columns_of_objects_are_read_as_short_ones(seed, monkeypatch):
     frame = pd.DataFrame({**dict(zip(("anchor", "near", "far"), names.T)), "worker": told}, dtype=object)
     found = []
     for few in (10, 10**9):
-        monkeypatch.setattr(frames, "FEW", few)
+        monkeypatch.setattr(frames, "FIRST_ROWS", few)
         if seed == 2:
             with pytest.raises(frames.BadFrame, match=stating("200 … anchor … True")):
                 se.read(frame)

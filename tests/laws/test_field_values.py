@@ -20,7 +20,7 @@ from pyarrow import parquet
 
 from connectors import open_source
 from connectors.avro import Schema
-from stream_engine.api.feeding import feed_dicts, learn_table
+from stream_engine.api.feeding import learn_dicts, learn_table
 from stream_engine.api.frames import columns_of
 from stream_engine.data.comparisons import DecodedEvents
 from stream_engine.formats import decoder
@@ -155,8 +155,8 @@ def test_frames_say_of_a_value_what_formats_say(field):
         refused = {
             "pandas": learn_table(Engine(), columns_of(pd.DataFrame(rows)), OPTIONS),
             "mapping": learn_table(Engine(), columns_of(rows), OPTIONS),
-            "dicts": feed_dicts(Engine(), [{**EVENT, field: value}], OPTIONS),
-            "NumPy": feed_dicts(Engine(), [{**EVENT, field: np.float64(value)}], OPTIONS),
+            "dicts": learn_dicts(Engine(), [{**EVENT, field: value}], OPTIONS),
+            "NumPy": learn_dicts(Engine(), [{**EVENT, field: np.float64(value)}], OPTIONS),
         }
         for name, found in refused.items():
             assert [each.reason for each in found] == ([wanted] if isinstance(wanted, str) else []), (value, name)
