@@ -107,13 +107,13 @@ def _of_kind(records: Records) -> str:
             return f"column {answered[0].name} names one of {size} objects ({names}): expected three, or an anchor"
         return f"column {answered[0].name} names one of {names}, and no column what they were compared with"
     if answered:
-        names, values_of = ", ".join(each.name for each in groups[0]), sorted(answered[0].distinct)
+        names, texts = ", ".join(each.name for each in groups[0]), sorted(answered[0].distinct)
         rivals = [each.name for each in answered[1:] if each.distinct == answered[0].distinct]
         unless = f", unless {rivals[0]} decides it in each row" if rivals else ""
         return (
-            f"column {answered[0].name} ({', '.join(values_of[:5])}) could be the answer, and does not name what columns "
-            f"{names} hold; next: say what its values mean with --type, --columns with chosen={answered[0].name}, "
-            f"and --codes chosen:{values_of[0]}=COLUMN,...{unless}"
+            f"column {answered[0].name} ({', '.join(texts[:5])}) could be the answer, and does not name what columns"
+            f" {names} hold; next: say what its values mean with --type, --columns with chosen={answered[0].name}, and "
+            f"--codes chosen:{texts[0]}=COLUMN,...{unless}"
         )
     return ""
 

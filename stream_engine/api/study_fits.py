@@ -1,0 +1,276 @@
+"""Answers with the models that are fitted to them: each when a result needs it, and only once."""
+
+import time
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+from stream_engine.api.feeding import Learning, RejectedRow
+from stream_engine.api.frames import BadFrame, frame, name_of
+from stream_engine.refits import NEEDED, REFITS, refit_module
+from stream_engine.state.artifact import Artifact
+from stream_engine.state.exclusion import noted
+from stream_engine.state.published import Published
+from stream_engine.state.snapshot import Snapshot, encode
+
+if TYPE_CHECKING:
+    from stream_engine.api.options import RefitKind
+    from stream_engine.service.logs import Bars
+
+LONG = 2.0  # seconds of a fit, after which a progress bar is shown
+
+
+class Fits:
+    """Answers and their fits; `Study` has the results."""
+
+    def __init__(
+        self,
+        published: Published | Learning,
+        refused: Sequence[RejectedRow] = (),
+        read_as: str = "",
+        *,
+        seed: int = 0,
+        frames: str = "arrow",
+        directory: str = "DIR",
+    ):
+        self._counts, self._refused, self._directory = published, tuple(refused), directory
+        self._whole: Self | None = None  # with everybody, where participants are excluded here
+        self._for_one_question: dict[tuple[str, str], Artifact] = {}  # not with the defaults
+        self.read_as, self.seed, self.frames = read_as, seed, frames
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """The input of refits and exports; equal answers give equal snapshots.
+
+        Returns
+        -------
+        Snapshot
+            The snapshot.
+        """
+        return self.published.snapshot
+
+    @property
+    def published(self) -> Published:
+        """The snapshot with all fits so far.
+
+        Returns
+        -------
+        Published
+            The published state.
+        """
+        if isinstance(self._counts, Learning):
+            self._counts = Published(encode(self._counts.snapshot())[1], {})
+        return self._counts
+
+    @property
+    def fitted(self) -> tuple[str, ...]:
+        """The refits so far.
+
+        Returns
+        -------
+        tuple of str
+            Their kinds.
+        """
+        return () if isinstance(self._counts, Learning) else tuple(self._counts.artifacts)
+
+    def fit(self, kind: "RefitKind", **params: Any) -> Self:
+        """Fit a model with parameters of your own; it replaces an earlier fit of the same kind.
+
+        Parameters
+        ----------
+        kind : str
+            A refit, such as embedding, clusters or kernel_learning: see `stream_engine.refits.REFITS`.
+        **params : optional
+            Parameters of the refit.
+
+        Returns
+        -------
+        Study
+            The study itself.
+
+        Raises
+        ------
+        ValueError
+            If the refit or a parameter is unknown, or if the answers are not sufficient (`CannotRefit`).
+        """
+        self._keep(kind, *self._fit(kind, params))
+        return self
+
+    def exclude(self, *participants: str | int) -> Self:
+        """A new study without the answers of these participants; this one remains unchanged.
+
+        Parameters
+        ----------
+        *participants : str or int
+            Names, as in the column of participants.
+
+        Returns
+        -------
+        Study
+            Without these and all previously excluded participants. Its report shows what changed.
+
+        Raises
+        ------
+        ValueError
+            If there is no such participant (the message has similar names), or if a statistic cannot be separated by
+            participant (`CannotForget`).
+        """
+        from stream_engine.state.exclusion import check_known, without
+
+        whole = self._whole or self
+        more_names = [participant_name("exclude", each) for each in participants]
+        check_known(more_names, whole.snapshot, "exclude")
+        names = tuple(sorted({*self.published.excluded, *more_names}))
+        if not names:
+            return self
+        fewer = Published(without(whole.snapshot, names), {}, excluded=names)
+        options: dict[str, Any] = {"seed": self.seed, "frames": self.frames, "directory": self._directory}
+        study = type(self)(fewer, self._refused, self.read_as, **options)
+        study._whole = whole
+        return study
+
+    def include(self, *participants: str | int) -> Self:
+        """Add excluded participants again; without arguments, all of them.
+
+        Parameters
+        ----------
+        *participants : str or int
+            Names of excluded participants.
+
+        Returns
+        -------
+        Study
+            The study with these participants.
+
+        Raises
+        ------
+        ValueError
+            If one of them is not excluded.
+        """
+        names, names_back = self.published.excluded, {participant_name("include", each) for each in participants}
+        if strangers := sorted(names_back - set(names)):
+            raise ValueError(f"include: {strangers[0]!r} is not excluded; excluded are {', '.join(names) or 'none'}")
+        if self._whole is None:
+            return self
+        still_excluded = set(names) - names_back if names_back else set()
+        return self._whole.exclude(*still_excluded) if still_excluded else self._whole
+
+    def details(self, kind: "RefitKind") -> dict[str, Any]:
+        """The report of a refit: objective, held-out accuracy, selected parameters. Fits the model if necessary.
+
+        Parameters
+        ----------
+        kind : str
+            A refit.
+
+        Returns
+        -------
+        dict
+            JSON values by name.
+
+        Raises
+        ------
+        ValueError
+            If the refit is unknown, or if the answers are not sufficient (`CannotRefit`).
+        """
+        _check_kind("details", kind)
+        return dict(self._artifact(kind).report)
+
+    def save(self, directory: str | Path) -> Path:
+        """Save the snapshot and all fits as a state directory, for the command line and for `read`.
+
+        Parameters
+        ----------
+        directory : str or Path
+            A folder without a state.
+
+        Returns
+        -------
+        Path
+            The folder.
+
+        Raises
+        ------
+        ValueError
+            If there is a state already.
+        """
+        from stream_engine.state.store import Lock, Store
+
+        folder = Path(directory)
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = Lock(folder)
+        try:
+            store = Store(folder)
+            if store.sequences():
+                raise ValueError(f"save: {folder} has a state already, expected a folder without one")
+            store.publish(self.snapshot)
+            for artifact in self.published.artifacts.values():
+                store.publish_artifact(artifact)
+        finally:
+            lock.release()
+        return folder
+
+    def _keep(self, kind: str, artifact: Artifact, seconds: float) -> None:
+        published = self.published
+        self._counts = published._replace(
+            artifacts={**published.artifacts, kind: artifact}, seconds={**published.seconds, kind: seconds}
+        )
+
+    def _artifact(self, kind: str) -> Artifact:
+        """The refit with its defaults, or as `fit` made it."""
+        if kind not in self.published.artifacts:
+            self._keep(kind, *self._fit(kind, {}))
+        return self.published.artifacts[kind]
+
+    def _fit_for_one_question(self, kind: str, **params: Any) -> Artifact:
+        """A refit with parameters of its own, which does not stand for the study."""
+        key = kind, repr(sorted(params.items()))
+        if key not in self._for_one_question:
+            self._for_one_question[key] = self._fit(kind, params)[0]
+        return self._for_one_question[key]
+
+    def _fit(self, kind: str, params: Mapping[str, Any]) -> tuple[Artifact, float]:
+        from threadpoolctl import threadpool_limits
+
+        from stream_engine.service.logs import Bars
+        from stream_engine.service.settings.loading import refit_params
+
+        _check_kind("fit", kind)
+        checked, began = refit_params(kind, params), time.process_time()
+        needed = {"needed": self._artifact(NEEDED[kind])} if kind in NEEDED else {}
+        with threadpool_limits(1), Bars(delay=LONG) as bars:
+            progress = partial(_show, bars, kind)
+            artifact = refit_module(kind).refit(self.snapshot, checked, self.seed, progress=progress, **needed)
+        if self._whole is not None:
+            before = self._whole.published.artifacts.get(kind)
+            artifact = noted(artifact, self.published.excluded, before)
+        return artifact, round(time.process_time() - began, 3)
+
+    def _frame(self, columns: Mapping[str, Any]) -> Any:
+        return frame(columns, self.frames)
+
+    @property
+    def _counters(self) -> Mapping[str, Any]:
+        return self._counts.counters if isinstance(self._counts, Learning) else self._counts.snapshot.counters
+
+    @property
+    def _n_objects(self) -> int:
+        return self._counts.n_objects if isinstance(self._counts, Learning) else len(self._counts.snapshot.objects)
+
+
+def _show(bars: "Bars", kind: str, done: int, total: int, **figures: Any) -> None:
+    bars.show(kind, done, total, figures)
+
+
+def _check_kind(what: str, kind: str) -> None:
+    """Raises ValueError unless there is such a refit."""
+    if kind not in REFITS:
+        raise ValueError(f"{what}: got {kind!r}, expected one of {', '.join(REFITS)}")
+
+
+def participant_name(what: str, value: Any) -> str:
+    """The name of a participant as `read` has it. Raises `BadFrame`."""
+    if (name := name_of(value)) is None:
+        raise BadFrame(f"{what}: got the participant {value!r} ({type(value).__name__}), expected text or an integer")
+    return name
