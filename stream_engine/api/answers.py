@@ -77,15 +77,15 @@ def _picked(X: Any) -> Any:
     columns, since their order says nothing."""
     names = getattr(X, "column_names", getattr(X, "columns", ()))
     names = names if hasattr(X, "__dataframe__") or hasattr(X, "__arrow_c_stream__") else ()
-    wanted = next((list(columns) for columns in COLUMNS if {*columns} <= {*map(str, names)}), None)
-    if wanted is None and [*map(str, names)] != [*map(str, range(len(names)))]:
+    names_of_columns = next((list(columns) for columns in COLUMNS if {*columns} <= {*map(str, names)}), None)
+    if names_of_columns is None and [*map(str, names)] != [*map(str, range(len(names)))]:
         raise ValueError(
             f"X: got columns {', '.join(map(str, names))}, expected {'; or '.join(map(', '.join, COLUMNS))}. Rename "
             "them, or pass an array"
         )
-    if wanted is None:
+    if names_of_columns is None:
         return np.asarray(X) if len(names) else X
-    return np.asarray(X.select(wanted) if hasattr(X, "column_names") else X[wanted])
+    return np.asarray(X.select(names_of_columns) if hasattr(X, "column_names") else X[names_of_columns])
 
 
 def values_of(X: np.ndarray) -> np.ndarray:
@@ -204,17 +204,17 @@ def weights_of(sample_weight: Any, m: int) -> np.ndarray | None:
     """
     if sample_weight is None:
         return None
-    given = np.asarray(sample_weight)
-    if given.shape != (m,):
-        raise ValueError(f"sample_weight: got shape {given.shape}, expected ({m},), one number per row of X")
-    if given.dtype.kind not in "iufb" or (given < 0).any() or (given != np.rint(given)).any():
+    weights = np.asarray(sample_weight)
+    if weights.shape != (m,):
+        raise ValueError(f"sample_weight: got shape {weights.shape}, expected ({m},), one number per row of X")
+    if weights.dtype.kind not in "iufb" or (weights < 0).any() or (weights != np.rint(weights)).any():
         raise ValueError(
-            f"sample_weight: got {given.dtype} values such as {given[:3].tolist()}, expected integers from 0: the "
+            f"sample_weight: got {weights.dtype} values such as {weights[:3].tolist()}, expected integers from 0: the "
             "number of times that each row of X was answered"
         )
-    if len(given) and not given.any():
+    if len(weights) and not weights.any():
         raise ValueError("sample_weight: got only zero weights, expected at least one above zero")
-    return given.astype(np.int64)
+    return weights.astype(np.int64)
 
 
 def groups_of(groups: Any, m: int) -> np.ndarray | None:
@@ -225,10 +225,10 @@ def groups_of(groups: Any, m: int) -> np.ndarray | None:
     """
     if groups is None:
         return None
-    given = np.asarray(groups)
-    if given.shape != (m,):
-        raise ValueError(f"groups: got shape {given.shape}, expected ({m},), the participant of each row of X")
-    return given.astype(np.str_)
+    participants = np.asarray(groups)
+    if participants.shape != (m,):
+        raise ValueError(f"groups: got shape {participants.shape}, expected ({m},), the participant of each row of X")
+    return participants.astype(np.str_)
 
 
 def snapshot_of(answers: Answers, accumulators: tuple[str, ...], groups: np.ndarray | None = None) -> Snapshot:
@@ -255,8 +255,8 @@ def _who(answers: Answers, groups: np.ndarray) -> dict[str, Any]:
     names, worker = np.unique(groups, return_inverse=True)
     e, kind = len(groups), np.zeros(len(groups), np.int8)
     of = answers.of_triplet.astype(np.int32), answers.of_quadruplet.astype(np.int32)
-    told = Provenance(*of, kind, worker.astype(np.int32), names.tolist(), np.ones(e), np.full(e, np.nan))
-    return {"provenance": told, "kinds": Kinds(*of, kind)}
+    provenance = Provenance(*of, kind, worker.astype(np.int32), names.tolist(), np.ones(e), np.full(e, np.nan))
+    return {"provenance": provenance, "kinds": Kinds(*of, kind)}
 
 
 def only_triplets(answers: Answers, what: str) -> None:

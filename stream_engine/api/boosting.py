@@ -148,16 +148,16 @@ class TripletBoostClassifier(ClassifierMixin, BaseEstimator):
         seed = self.booster_.seed
         draws = np.random.default_rng(seed).permutation(len(labels))
         fold = folds_of(labels, draws, min(self.folds, len(labels)))
-        scores, known = np.zeros((len(labels), len(self.classes_))), np.zeros(len(labels), bool)
-        for held in (fold == f for f in range(fold.max(initial=0) + 1)):
+        scores, has_score = np.zeros((len(labels), len(self.classes_))), np.zeros(len(labels), bool)
+        for in_fold in (fold == f for f in range(fold.max(initial=0) + 1)):
             sets = np.zeros((len(self.objects_), len(self.classes_)), bool)
-            sets[objects[~held], labels[~held]] = True
+            sets[objects[~in_fold], labels[~in_fold]] = True
             if sets.any():
-                scores[held], abstained = shares(
-                    votes_of(fit(self.columns_, sets, self.rounds, seed), self.columns_, objects[held])
+                scores[in_fold], abstained = shares(
+                    votes_of(fit(self.columns_, sets, self.rounds, seed), self.columns_, objects[in_fold])
                 )
-                known[held] = ~abstained
-        return nested.temperature(scores[known], labels[known])
+                has_score[in_fold] = ~abstained
+        return nested.temperature(scores[has_score], labels[has_score])
 
     def predict(self, X: Any) -> np.ndarray:
         """Predict the class of each object.
@@ -229,12 +229,12 @@ class TripletBoostClassifier(ClassifierMixin, BaseEstimator):
         return np.unique(objects, return_inverse=True)
 
 
-def _alike(values, other):
+def _alike(values, target):
     """Objects as text where the others are names."""
-    return values.astype(np.str_) if other.dtype.kind == "U" else values
+    return values.astype(np.str_) if target.dtype.kind == "U" else values
 
 
-def _with(objects, more):
+def _with(objects, row):
     """All of these objects, sorted, and where the second ones stand among them."""
-    every = np.union1d(objects, more)
-    return every, np.searchsorted(every, more)
+    every = np.union1d(objects, row)
+    return every, np.searchsorted(every, row)

@@ -153,7 +153,7 @@ class OrdinalEmbedding(LearnedObjects):
         self._validate_params()
         rows = rows_of(self, X, y, reset=True)
         answers = answers_of(rows, self.n_objects, weights_of(sample_weight, len(rows)))
-        who = groups_of(groups, len(rows))
+        participant_of_row = groups_of(groups, len(rows))
         by_lapse: Literal["worker", "all", "none"] = "none" if not self.lapse else "all" if groups is None else "worker"
         params = embedding.Params(
             dimensions=self.n_components,
@@ -162,7 +162,7 @@ class OrdinalEmbedding(LearnedObjects):
             lapse=by_lapse,
             participants=self.participants if by_lapse == "worker" else "alike",
         )
-        snapshot = snapshot_of(answers, ("triplet_counts", "quadruplet_counts"), who)
+        snapshot = snapshot_of(answers, ("triplet_counts", "quadruplet_counts"), participant_of_row)
         artifact = embedding.refit(
             snapshot,
             params,
@@ -201,11 +201,11 @@ class OrdinalEmbedding(LearnedObjects):
             Probabilities in the order of `classes_`; 0.5 for unknown objects.
         """
         p = super().predict_proba(X)[:, 1]
-        if (who := groups_of(groups, len(p))) is not None:
+        if (participants := groups_of(groups, len(p))) is not None:
             rows = rows_of(self, X)
-            for name in np.unique(who).tolist():
+            for name in np.unique(participants).tolist():
                 if name in self.worker_lapse_:
-                    of = np.flatnonzero(who == name)
+                    of = np.flatnonzero(participants == name)
                     p[of] = self._answer(rows[of], of_participant(self._artifact, name)[0], 0.5)
         return np.stack([1.0 - p, p], axis=1)
 

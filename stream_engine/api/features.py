@@ -21,23 +21,23 @@ def tables_of(features: Mapping[str, Any], names: Sequence[Any] | None) -> dict[
     return {str(name): _table(str(name), each, called) for name, each in features.items()}
 
 
-def _table(name: str, given: Any, names: list[str] | None) -> FeatureTable:
+def _table(name: str, data: Any, names: list[str] | None) -> FeatureTable:
     """A set by its type: a file, {object: vector}, a frame by its index of texts or its first column, or an array."""
     try:
-        if isinstance(given, str | PathLike):
-            return read(name, FeatureSpec(str(given)))
-        if isinstance(given, Mapping):
-            return checked([str(each) for each in given], np.array([*given.values()]), "")
-        if hasattr(given, "iloc") and given.index.dtype.kind not in "iu":  # of pandas
-            return checked([str(each) for each in given.index], given.to_numpy(), "")
-        if not isinstance(given, np.ndarray):
-            table = columns_of(given)
+        if isinstance(data, str | PathLike):
+            return read(name, FeatureSpec(str(data)))
+        if isinstance(data, Mapping):
+            return checked([str(each) for each in data], np.array([*data.values()]), "")
+        if hasattr(data, "iloc") and data.index.dtype.kind not in "iu":  # of pandas
+            return checked([str(each) for each in data.index], data.to_numpy(), "")
+        if not isinstance(data, np.ndarray):
+            table = columns_of(data)
             columns = [table.take(head).to_numpy(zero_copy_only=False) for head in table.names]
             if names is None:
                 return checked([str(each) for each in columns[0].tolist()], np.stack(columns[1:], axis=1), "")
             return checked(names, np.stack(columns, axis=1), "")
         if names is None:
             raise BadKernel("got an array without names; next: names=[...] in row order, a data frame, or a dict")
-        return checked(names, given, "")
+        return checked(names, data, "")
     except (BadKernel, ValueError, TypeError) as error:
         raise BadFeatures(f"features {name!r}: {error}") from None

@@ -75,9 +75,9 @@ class Learning:
         labels = np.concatenate([self._joined, np.arange(old, n)])
         ends = [(batch.triplets[:, 0], batch.triplets[:, k]) for k in (1, 2)]
         ends += [(batch.quadruplets[:, 0], batch.quadruplets[:, k]) for k in (1, 2, 3)]
-        one = np.concatenate([np.arange(n), *(each for each, _ in ends)])
-        other = np.concatenate([labels, *(each for _, each in ends)])
-        self._joined = smallest_reached(one, other, n)
+        row = np.concatenate([np.arange(n), *(each for each, _ in ends)])
+        column = np.concatenate([labels, *(each for _, each in ends)])
+        self._joined = smallest_reached(row, column, n)
 
     def _wait(self, batch: Batch) -> None:
         self._join(batch)
@@ -119,20 +119,20 @@ def learn_table(
     """Decode a table and learn it; the first `SHOWN_REJECTED` rows that were rejected. Raises `BadFrame` if a column is
     missing. O(rows)."""
     event_fields = _fields(columns, options)
-    needed = dict.fromkeys(needed_columns(event_fields, options, columns.names))
-    inner = paths_of(needed, columns.names)
-    if lacking := [name for name in needed if name not in columns.names and name not in inner]:
-        meant = [name for name in (nearest_name(each, columns.names) for each in lacking) if name]
-        asked = f"did you mean {', '.join(map(repr, meant))}? Say" if meant else "say"
+    required = dict.fromkeys(needed_columns(event_fields, options, columns.names))
+    inner = paths_of(required, columns.names)
+    if lacking := [name for name in required if name not in columns.names and name not in inner]:
+        similar = [name for name in (nearest_name(each, columns.names) for each in lacking) if name]
+        advice = f"did you mean {', '.join(map(repr, similar))}? Say" if similar else "say"
         field = next((field for field, names in options.columns.items() if lacking[0] in names), lacking[0])
         raise BadFrame(
-            f"no column {', '.join(lacking)}; the table has {', '.join(columns.names)[:200] or 'none'}; {asked} with "
+            f"no column {', '.join(lacking)}; the table has {', '.join(columns.names)[:200] or 'none'}; {advice} with "
             f"columns={{'{field}': ...}} its name, or with type=... the type of the rows"
         )
-    known = _known(event_fields, options)
-    known |= {column for column, _ in paths_of(known, columns.names).values()}
+    read = _known(event_fields, options)
+    read |= {column for column, _ in paths_of(read, columns.names).values()}
     table = pa.table(
-        {name: columns.take(name) if name in known else pa.nulls(columns.rows) for name in columns.names}
+        {name: columns.take(name) if name in read else pa.nulls(columns.rows) for name in columns.names}
     )  # what means nothing is named and not looked at
     decode = decoder("arrow", options)
     refused: list[RejectedRow] = []
@@ -163,8 +163,8 @@ def learn_dicts(
 def _line(number: int, row: Mapping[str, Any]) -> bytes:
     """An event as a line of JSON. A cell that is missing is an absent field, as in a table; a label's is a value."""
     try:
-        there = {str(name): cell for name, cell in row.items() if name in NULLABLE_FIELDS or not missing(cell)}
-        return _ENCODE(writable(there))
+        cells = {str(name): cell for name, cell in row.items() if name in NULLABLE_FIELDS or not missing(cell)}
+        return _ENCODE(writable(cells))
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
         raise BadFrame(f"row {number}: got {str(row)[:60]}, expected JSON values: {error}") from None
 
@@ -190,19 +190,19 @@ def check_refused(engine: Learning, refused: Iterable[RejectedRow], on_refused: 
     if not left_out:
         return
     total, first = engine.counters["events"] + left_out, next(iter(refused))
-    said = f"{left_out:,} of {total:,} events were rejected; the first, {first.where}: {first.message}"
+    fact = f"{left_out:,} of {total:,} events were rejected; the first, {first.where}: {first.message}"
     if on_refused == "raise" or left_out > MAX_REFUSED * total:
-        raise BadFrame(said)
-    warnings.warn(f"{said}; Study.refused() lists them", stacklevel=3)
+        raise BadFrame(fact)
+    warnings.warn(f"{fact}; Study.refused() lists them", stacklevel=3)
 
 
 def check_names(engine: Learning) -> None:
     """Warn of objects that are another one but for capitals, spaces or their Unicode form. O(n)."""
     if groups := suspicious_names(engine.names):
-        most = ", ".join(" and ".join(map(repr, group)) for group in groups[:3])
+        examples = ", ".join(" and ".join(map(repr, group)) for group in groups[:3])
         warnings.warn(
             f"{len(groups):,} of {len(set(engine.names)):,} objects differ from others only in capitals, spaces or "
-            f"Unicode form, such as {most}; give them one name if they are the same object",
+            f"Unicode form, such as {examples}; give them one name if they are the same object",
             stacklevel=3,
         )
 
@@ -210,10 +210,10 @@ def check_names(engine: Learning) -> None:
 def check_sets(engine: Learning) -> None:
     """Warn of sets of objects that no comparison joins: what lies between them is arbitrary."""
     if len(sizes := engine.sets()) > 1:
-        told = ", ".join(f"{size:,}" for size in sizes[:5]) + (", ..." if len(sizes) > 5 else "")
+        lengths = ", ".join(f"{size:,}" for size in sizes[:5]) + (", ..." if len(sizes) > 5 else "")
         warnings.warn(
-            f"the objects fall into {len(sizes):,} sets that no comparison joins ({told} objects): distances between "
-            "sets mean nothing; next: ask questions with objects of several sets",
+            f"the objects fall into {len(sizes):,} sets that no comparison joins ({lengths} objects): distances "
+            "between sets mean nothing; next: ask questions with objects of several sets",
             stacklevel=3,
         )
 

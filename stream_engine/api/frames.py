@@ -76,11 +76,11 @@ def first_columns(data: Any, table: Columns) -> dict[str, list[Any]]:
         table = columns_of({name: values[:FIRST_ROWS] for name, values in data.items()})
     elif isinstance(data, (np.ndarray, list)):
         table = columns_of(data[:FIRST_ROWS])
-    held = {}
+    cells = {}
     for name in table.names:
         with suppress(BadFrame):
-            held[name] = table.take(name).slice(0, FIRST_ROWS).to_pylist()
-    return held
+            cells[name] = table.take(name).slice(0, FIRST_ROWS).to_pylist()
+    return cells
 
 
 def is_dicts(data: Any) -> bool:
@@ -106,12 +106,12 @@ def _of_arrow(table: pa.Table, library: str) -> Columns:
 
 
 def _of_mapping(data: Mapping[Any, Any]) -> Columns:
-    held = {str(name): values for name, values in data.items()}
-    lengths = {name: len(values) for name, values in held.items() if hasattr(values, "__len__")}
-    if len(lengths) < len(held) or len(set(lengths.values())) > 1:
-        got = ", ".join(f"{name}: {lengths.get(name, 'none')}" for name in held)
+    columns = {str(name): values for name, values in data.items()}
+    lengths = {name: len(values) for name, values in columns.items() if hasattr(values, "__len__")}
+    if len(lengths) < len(columns) or len(set(lengths.values())) > 1:
+        got = ", ".join(f"{name}: {lengths.get(name, 'none')}" for name in columns)
         raise BadFrame(f"read: got columns of lengths {got}, expected lists of equal length")
-    return Columns(list(held), next(iter(lengths.values()), 0), lambda name: array_of(name, held[name]), "")
+    return Columns(list(columns), next(iter(lengths.values()), 0), lambda name: array_of(name, columns[name]), "")
 
 
 def _of_array(data: np.ndarray) -> Columns:
@@ -292,17 +292,17 @@ def frame(columns: Mapping[str, Any], kind: str) -> Any:
         import polars
 
         return polars.from_arrow(table)
-    made = table.to_pandas()
+    data = table.to_pandas()
     for name, column in zip(table.column_names, table.columns):
         if pa.types.is_integer(column.type) and column.null_count:
-            made[name] = made[name].astype("Int64")
-    return made
+            data[name] = data[name].astype("Int64")
+    return data
 
 
 def _array(values: Any) -> pa.Array:
     """A column; one without any value holds numbers that are missing."""
     if isinstance(values, np.ma.MaskedArray):
-        made = pa.array(np.ascontiguousarray(values.data), mask=np.ma.getmaskarray(values))
+        array = pa.array(np.ascontiguousarray(values.data), mask=np.ma.getmaskarray(values))
     else:
-        made = pa.array(np.ascontiguousarray(values) if isinstance(values, np.ndarray) else list(values))
-    return made.cast(pa.float64()) if pa.types.is_null(made.type) else made
+        array = pa.array(np.ascontiguousarray(values) if isinstance(values, np.ndarray) else list(values))
+    return array.cast(pa.float64()) if pa.types.is_null(array.type) else array

@@ -136,19 +136,19 @@ class LearnedObjects(ClassifierMixin, TransformerMixin, BaseEstimator, ABC, auto
         rows = rows_of(self, X, y)
         rows = places_of(rows, self.objects_)
         rows = rows[:, [0, 1, 0, 2]] if rows.shape[1] == 3 else anchored(rows)
-        said = np.full(len(rows), unknown)
-        known = (rows >= 0).all(axis=1)
-        said[known] = say(np.ascontiguousarray(rows[known]))
-        return np.where(np.isnan(said), unknown, said)
+        answers = np.full(len(rows), unknown)
+        complete = (rows >= 0).all(axis=1)
+        answers[complete] = say(np.ascontiguousarray(rows[complete]))
+        return np.where(np.isnan(answers), unknown, answers)
 
     def _as_asked(self, learned: np.ndarray) -> Any:
         """In the container that `set_output` asks for."""
-        asked = _get_output_config("transform", self)["dense"]
-        if asked == "pandas":
+        container = _get_output_config("transform", self)["dense"]
+        if container == "pandas":
             import pandas
 
             return pandas.DataFrame(learned, index=self.objects_, columns=self.get_feature_names_out())
-        if asked == "polars":
+        if container == "polars":
             import polars
 
             return polars.DataFrame(learned, schema=self.get_feature_names_out().tolist(), orient="row")

@@ -111,25 +111,25 @@ class Map:
             from matplotlib import pyplot
 
             ax = pyplot.subplots(layout="constrained")[1]
-        made = list(object_map.frames(self._material, self._places, ids))
+        drawn = list(object_map.frames(self._material, self._places, ids))
         if not (len(ids) <= MOST_REGIONS if regions is None else regions):
-            made = [
+            drawn = [
                 each._replace(marks=tuple(mark for mark in each.marks if not isinstance(mark, Ellipses)))
-                for each in made
+                for each in drawn
             ]
-        if len(made) == 1:
-            return draw(made[0], ax, pictures, texts, markers)
+        if len(drawn) == 1:
+            return draw(drawn[0], ax, pictures, texts, markers)
         ax.set_axis_off()
-        for number, each in enumerate(made):
-            place = (number / len(made), 0.0, 0.92 / len(made), 1.0)
+        for number, each in enumerate(drawn):
+            place = (number / len(drawn), 0.0, 0.92 / len(drawn), 1.0)
             draw(each, ax.inset_axes(place), pictures, texts, markers)
         return ax
 
-    def _for_each(self, what: str, given: Any) -> Any:
+    def _for_each(self, what: str, per_object: Any) -> Any:
         """What was given for each object, for those that can be drawn; one value for all stays one."""
-        if given is None or isinstance(given, str) or np.ndim(given) == 0:
-            return given
-        values = np.asarray(given)
+        if per_object is None or isinstance(per_object, str) or np.ndim(per_object) == 0:
+            return per_object
+        values = np.asarray(per_object)
         if len(values) == len(self.names):
             return values[self._material.shown]
         if what == "c" and values.ndim == 1 and len(values) in (3, 4) and values.dtype.kind == "f":

@@ -85,11 +85,11 @@ class Layout(TypedDict, total=False):
 def check_layout(layout: Mapping[str, Any], paths: Sequence[str] | None, *more: str) -> None:
     """Raise `BadFrame` for what says nothing about the layout of files, or where there are no files. `more`: other
     arguments that may be meant."""
-    known = Layout.__annotations__
-    if unknown := [name for name in layout if name not in known]:
+    names = Layout.__annotations__
+    if unknown := [name for name in layout if name not in names]:
         from stream_engine.service.settings.loading import nearest
 
-        raise BadFrame(f"{unknown[0]}: unknown argument{nearest(unknown[0], (*ARGUMENTS, *more, *known))}")
+        raise BadFrame(f"{unknown[0]}: unknown argument{nearest(unknown[0], (*ARGUMENTS, *more, *names))}")
     if layout and paths is None:
         raise BadFrame(f"got {', '.join(layout)}, which describe text files; got no file")
 
@@ -118,21 +118,21 @@ def as_known(records: Records, options: EventOptions) -> tuple[EventOptions, str
     rows they exclude. Raises `BadFrame`
     where two readings fit equally well."""
     names = records.columns
-    said = options.type is not None or options.columns or options.answers_by != "name" or options.separator
-    if said or "type" in names:
+    described = options.type is not None or options.columns or options.answers_by != "name" or options.separator
+    if described or "type" in names:
         return options, "", []
     if {"near_i", "near_j", "far_i", "far_j"} <= set(names):
         return options._replace(type="quadruplet"), "", []
-    known = understood(records, options.where)
-    found = [as_options(each, options) for each in known.readings]
-    if len(found) == 1 and not known.readings[0].doubt:
-        excluded = excluded_in_words(known.readings[0].evidence)
-        return found[0], f"read as {_as_arguments(found[0], options)}", excluded
-    if found:
-        told = ", or ".join(_as_arguments(each, options) for each in found)
-        raise BadFrame(f"read: {known.readings[0].doubt}; say which: {told}")
-    kept = matching(records, options.where)
-    obstacle = known.obstacle or Obstacle(fact_of(kept, {}, kept.size, False) if kept.size else "")
+    understanding = understood(records, options.where)
+    readings = [as_options(each, options) for each in understanding.readings]
+    if len(readings) == 1 and not understanding.readings[0].doubt:
+        excluded = excluded_in_words(understanding.readings[0].evidence)
+        return readings[0], f"read as {_as_arguments(readings[0], options)}", excluded
+    if readings:
+        choices = ", or ".join(_as_arguments(each, options) for each in readings)
+        raise BadFrame(f"read: {understanding.readings[0].doubt}; say which: {choices}")
+    table = matching(records, options.where)
+    obstacle = understanding.obstacle or Obstacle(fact_of(table, {}, table.size, False) if table.size else "")
     if obstacle.rival is not None and obstacle.reading is not None:
         name, other = obstacle.rival.column.name, as_options(obstacle.reading, options)
         step = f"if {name} says nothing about the answer, read it with {_as_arguments(other, options)}"
@@ -161,11 +161,11 @@ def as_options(reading: Reading, options: EventOptions) -> EventOptions:
     )
 
 
-def _as_arguments(options: EventOptions, given: EventOptions) -> str:
+def _as_arguments(options: EventOptions, defaults: EventOptions) -> str:
     """Options as the arguments of `read`."""
-    default, columns = given._asdict(), {field: "|".join(names) for field, names in options.columns.items()}
-    told = {**options._asdict(), "columns": columns}
-    return ", ".join(f"{key}={value!r}" for key, value in told.items() if value and value != default[key])
+    default, columns = defaults._asdict(), {field: "|".join(names) for field, names in options.columns.items()}
+    texts = {**options._asdict(), "columns": columns}
+    return ", ".join(f"{key}={value!r}" for key, value in texts.items() if value and value != default[key])
 
 
 def settings_of(paths: list[str], options: EventOptions, layout: Mapping[str, Any]) -> "Settings":
@@ -173,12 +173,12 @@ def settings_of(paths: list[str], options: EventOptions, layout: Mapping[str, An
     from stream_engine.service.settings import loading as settings
 
     columns = {field: "|".join(names) for field, names in options.columns.items()}
-    given: dict[str, Any] = {"type": options.type, "columns": columns, "where": dict(options.where), **layout}
-    given |= {"answers_by": options.answers_by, "codes": dict(options.codes), "answer_is": options.answer_is}
-    given |= {"separator": options.separator, "participant_from": options.participant_from}
-    given |= {"drop_duplicates": options.drop_duplicates}
-    told = {f"input.{key}": value for key, value in given.items() if value is not None}
-    return settings.load(None, {"source": tuple(paths), **told}, {})
+    inputs: dict[str, Any] = {"type": options.type, "columns": columns, "where": dict(options.where), **layout}
+    inputs |= {"answers_by": options.answers_by, "codes": dict(options.codes), "answer_is": options.answer_is}
+    inputs |= {"separator": options.separator, "participant_from": options.participant_from}
+    inputs |= {"drop_duplicates": options.drop_duplicates}
+    values = {f"input.{key}": value for key, value in inputs.items() if value is not None}
+    return settings.load(None, {"source": tuple(paths), **values}, {})
 
 
 WIDTHS = {3: ("anchor", "left", "right"), 4: ("near_i", "near_j", "far_i", "far_j")}  # of rows without names of columns
@@ -193,8 +193,8 @@ def rows_of(questions: Any) -> list[dict[str, Any]]:
     table = columns_of(questions)
     without_names = isinstance(questions, (list, tuple, np.ndarray)) and not is_dicts(questions)
     names = WIDTHS[len(table.names)] if without_names else table.names
-    held = {name: table.take(here).to_pylist() for name, here in zip(names, table.names)}
-    return [dict(zip(held, row)) for row in zip(*held.values())]
+    columns = {name: table.take(numbers).to_pylist() for name, numbers in zip(names, table.names)}
+    return [dict(zip(columns, row)) for row in zip(*columns.values())]
 
 
 def questions_in(data: Any, options: EventOptions, layout: Mapping[str, Any]) -> Questions:
@@ -207,9 +207,9 @@ def questions_in(data: Any, options: EventOptions, layout: Mapping[str, Any]) ->
 
         return read(settings_of(paths, options, layout))
     rows = rows_of(data)
-    held = {name: [row.get(name) for row in rows[:1000]] for name in (rows[0] if rows else ())}
+    first_cells = {name: [row.get(name) for row in rows[:1000]] for name in (rows[0] if rows else ())}
     with suppress(BadFrame):  # a question need not say what was answered
-        options, *_ = as_known(records_of(held), options)
+        options, *_ = as_known(records_of(first_cells), options)
     asking = QuestionReader(options)
     for number, row in enumerate(rows):
         asking.add(row, f"row {number}")

@@ -123,11 +123,11 @@ class ComparisonKernel(_OfKernel):
         self._validate_params()
         rows = rows_of(self, X, y, reset=True)
         answers = answers_of(rows, self.n_objects, weights_of(sample_weight, len(rows)))
-        who = groups_of(groups, len(rows))
+        participants = groups_of(groups, len(rows))
         self.objects_, self.classes_ = answers.objects, np.array([-1, 1])
         seed = seed_of(self.random_state)
         if self.kernel == "embedding":
-            snapshot = snapshot_of(answers, ("triplet_counts", "quadruplet_counts"), who)
+            snapshot = snapshot_of(answers, ("triplet_counts", "quadruplet_counts"), participants)
             artifact = embedding_refit.refit(snapshot, embedding_refit.Params(), seed, evaluate=False)
             self.kernel_ = artifact.arrays["X"] @ artifact.arrays["X"].T
             self._model: Artifact | Calibration = artifact
@@ -139,10 +139,10 @@ class ComparisonKernel(_OfKernel):
         return self
 
     def _probability(self, rows: np.ndarray) -> np.ndarray:
-        made = self._model
-        if isinstance(made, Calibration):
-            return platt(by_similarity(self.kernel_), made)(rows)
-        return of_embedding(made)(rows)
+        model = self._model
+        if isinstance(model, Calibration):
+            return platt(by_similarity(self.kernel_), model)(rows)
+        return of_embedding(model)(rows)
 
     def _learned(self) -> np.ndarray:
         return self.kernel_
@@ -281,8 +281,8 @@ class ComparisonEmbedding(_OfKernel):
         return self
 
     def _probability(self, rows: np.ndarray) -> np.ndarray:
-        told = self.report_["probability_slope"]
-        slope = 1.0 if told is None else told
+        probability_slope = self.report_["probability_slope"]
+        slope = 1.0 if probability_slope is None else probability_slope
         return sigmoid_of(by_similarity(-embedding.squared_distances(self._compared())), slope)(rows)
 
     def _learned(self) -> np.ndarray:

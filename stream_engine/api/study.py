@@ -158,17 +158,17 @@ class Study(Tables):
         from stream_engine.api.options import options_of, questions_in
         from stream_engine.evaluation.answering import answered
 
-        whose = None if participant is None else participant_name("predict", participant)
+        name = None if participant is None else participant_name("predict", participant)
         rows, names, note = questions_in(
             questions, options_of(type, columns, where, answers_by, None, answer_is), layout
         )
         if note:
             warnings.warn(note, stacklevel=2)
-        if model is None or model == "embedding" or whose is not None:
+        if model is None or model == "embedding" or name is not None:
             self._artifact("embedding")
-        predictions = answered(self.published, names, model, whose)
-        if whose is not None and predictions.as_group:
-            warnings.warn(self._as_group(whose), stacklevel=2)
+        predictions = answered(self.published, names, model, name)
+        if name is not None and predictions.as_group:
+            warnings.warn(self._as_group(name), stacklevel=2)
         fields = list(dict.fromkeys(field for row in rows for field in row))
         answers: dict[str, Any] = {field: [row.get(field) for row in rows] for field in fields}
         answers["p"] = [None if p != p else p for p in predictions.p.tolist()]
@@ -247,9 +247,9 @@ class Study(Tables):
         from stream_engine.asking.known import known_from, with_objects
 
         by_model = strategy in asking.BY_MODEL and self.snapshot.counters["comparisons"]
-        known = known_from(self.snapshot, self._artifact("embedding") if by_model else None)
-        known = with_objects(known, objects)
-        rows = list(events(chosen_for(type, known, n, strategy, self.seed, random_share), known, type))
+        evidence = known_from(self.snapshot, self._artifact("embedding") if by_model else None)
+        evidence = with_objects(evidence, objects)
+        rows = list(events(chosen_for(type, evidence, n, strategy, self.seed, random_share), evidence, type))
         fields = list(dict.fromkeys(field for row in rows for field in row))
         return self._frame({field: [row.get(field) for row in rows] for field in fields})
 
@@ -299,8 +299,8 @@ class Study(Tables):
             self._artifact(kind)
         if workers and self._workers_named():
             self._artifact("reliability")
-        folder, beside = (None if each is None else Path(each) for each in (figures, pictures))
-        return write(self.published, Path(out), None, folder, workers, beside, Commands(self._directory), style)
+        folder, picture_files = (None if each is None else Path(each) for each in (figures, pictures))
+        return write(self.published, Path(out), None, folder, workers, picture_files, Commands(self._directory), style)
 
     def _as_group(self, participant: str) -> str:
         """Why the predictions of this participant are the group's."""

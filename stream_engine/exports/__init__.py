@@ -104,8 +104,8 @@ def every() -> dict[str, str]:
 
 def with_own_export() -> dict[str, str]:
     """The refits that no export here is of, and their modules."""
-    taken = {kind for kinds in OF_REFITS.values() for kind in kinds}
-    return {kind: module for kind, module in import_module(REFIT_PACKAGE).REFITS.items() if kind not in taken}
+    exported = {kind for kinds in OF_REFITS.values() for kind in kinds}
+    return {kind: module for kind, module in import_module(REFIT_PACKAGE).REFITS.items() if kind not in exported}
 
 
 def contents(what: str, published: Published) -> dict[str, Content]:

@@ -63,25 +63,25 @@ def table(published: Published) -> dict[str, list[Any]]:
     """Columns of the export: the rows of the report, beside chance, the noise ceiling and the map of the answers."""
     report = artifact_of(published, KIND).report
     embedding = published.artifacts.get("embedding")
-    others: list[dict[str, Any]] = [{"transform": "chance", "accuracy": 0.5}]
+    further: list[dict[str, Any]] = [{"transform": "chance", "accuracy": 0.5}]
     if (ceiling := ceiling_of(report)) is not None:
-        others.append({"transform": "noise ceiling", "accuracy": ceiling})
+        further.append({"transform": "noise ceiling", "accuracy": ceiling})
     own = figure_of(embedding.report, "accuracy") if embedding else None
     if embedding is not None and own is not None:
-        told = {
+        figures = {
             "log_loss": figure_of(embedding.report, "log_loss"),
             "answers": embedding.report["held_out_comparisons"],
         }
         if (error := figure_of(embedding.report, "standard_error")) is not None:
-            told |= {"standard_error": error, "low": own - 1.96 * error, "high": min(own + 1.96 * error, 1.0)}
-        others.append({"transform": "map", "accuracy": own, **told})
+            figures |= {"standard_error": error, "low": own - 1.96 * error, "high": min(own + 1.96 * error, 1.0)}
+        further.append({"transform": "map", "accuracy": own, **figures})
     rows = []
     for row in report["rows"]:
         by, share = row.get("by_object") or {}, figure_of(row, "accuracy")
-        left = None if share is None else left_of(share, own, ceiling)
+        missing_share = None if share is None else left_of(share, own, ceiling)
         flat = {f"by_object{suffix}": by.get(key) for suffix, key in (("", "accuracy"), *_OF_OBJECTS)}
-        rows.append({**row, **flat, "left": left})
-    return {name: [row.get(name, "" if name == "set" else None) for row in (*rows, *others)] for name in COLUMNS}
+        rows.append({**row, **flat, "left": missing_share})
+    return {name: [row.get(name, "" if name == "set" else None) for row in (*rows, *further)] for name in COLUMNS}
 
 
 _OF_OBJECTS = (("_standard_error", "standard_error"), ("_log_loss", "log_loss"))
@@ -121,13 +121,13 @@ def export(published: Published) -> dict[str, Content]:
 def object_tables(artifact: Artifact, names: Sequence[str]) -> dict[str, dict[str, Any]]:
     """Where it fails: by object, those first on which the best row is right least often, and by question."""
     arrays = artifact.arrays
-    kept = np.flatnonzero(arrays["object_answers"] > 0)
-    kept = kept[np.argsort(arrays["object_accuracy"][kept], kind="stable")]
-    agreement = arrays["object_agreement"][kept]
+    compared = np.flatnonzero(arrays["object_answers"] > 0)
+    compared = compared[np.argsort(arrays["object_accuracy"][compared], kind="stable")]
+    agreement = arrays["object_agreement"][compared]
     objects = {
-        "object": [names[i] for i in kept.tolist()],
-        "answers": arrays["object_answers"][kept].astype(np.int64),
-        "accuracy": arrays["object_accuracy"][kept],
+        "object": [names[i] for i in compared.tolist()],
+        "answers": arrays["object_answers"][compared].astype(np.int64),
+        "accuracy": arrays["object_accuracy"][compared],
         "agreement": np.where(agreement < 0, np.nan, agreement),
     }
     questions: dict[str, Any] = {

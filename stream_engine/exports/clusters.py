@@ -32,17 +32,17 @@ def clusters(published: Published) -> dict[str, Content]:
     criterion, residuals and others of the semidefinite program, whose partition is sdp_labels; tested_k and
     tested_clearness of every number of groups; tables clusters (object, cluster counted from 1, cluster_label as in the
     array, and others), cluster_answer in words, cluster_numbers."""
-    made = grouping(published.artifacts)
-    if made is None:
+    artifact = grouping(published.artifacts)
+    if artifact is None:
         raise NothingToExport(f"no clusters artifact in this state; run `stream-engine refit --state DIR {ANSWER}`")
     program = published.artifacts.get(PROGRAM)
-    arrays = dict(_exported(made))
-    if made.kind == ANSWER and program is not None and program.snapshot == made.snapshot:
+    arrays = dict(_exported(artifact))
+    if artifact.kind == ANSWER and program is not None and program.snapshot == artifact.snapshot:
         arrays = {OF_PARTITION.get(name, name): each for name, each in _exported(program).items()} | arrays
-    names = names_of(published, made.kind, len(arrays["labels"]))
-    tables: dict[str, dict[str, Any]] = {"clusters": cluster_table(made, names, arrays.get("sdp_labels"))}
-    if made.kind == ANSWER:
-        tables["cluster_answer"] = {name: [value] for name, value in _told(made).items()}
+    names = names_of(published, artifact.kind, len(arrays["labels"]))
+    tables: dict[str, dict[str, Any]] = {"clusters": cluster_table(artifact, names, arrays.get("sdp_labels"))}
+    if artifact.kind == ANSWER:
+        tables["cluster_answer"] = {name: [value] for name, value in _told(artifact).items()}
         tables["cluster_numbers"] = {"k": arrays["tested_k"], "clearness": arrays["tested_clearness"]}
     return {"clusters": Content(arrays, tables, objects=tuple(names))}
 

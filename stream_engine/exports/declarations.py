@@ -580,15 +580,15 @@ def _own(what: str, name: str) -> Arrays:
 
 def declared(what: str, name: str) -> Array | None:
     """The declaration of an array; of one whose name fits a pattern ("map_*"), the pattern's; None: there is none."""
-    known = arrays_of(what)
-    pattern = pattern_of(name, known)
-    return None if pattern is None else known[pattern]
+    arrays = arrays_of(what)
+    pattern = pattern_of(name, arrays)
+    return None if pattern is None else arrays[pattern]
 
 
 def columns(table: str) -> Columns:
     """What the columns of a table of this name hold: those of `TABLES`, or the arrays within it."""
-    if known := TABLES.get(table) or _own(table, "COLUMNS"):
-        return known
+    if of_table := TABLES.get(table) or _own(table, "COLUMNS"):
+        return of_table
     own = {name: each for name, each in arrays_of(table).items() if each.within == table}
     over_objects = any("n" in axes for each in own.values() for axes in each.alternatives())
     return ({"object": OBJECT} if over_objects and "object" not in own else {}) | own

@@ -75,9 +75,9 @@ def merges(linkage: np.ndarray, leaves: Sequence[str]) -> Mapping[str, Any]:
     says which."""
     m, nodes = len(leaves), np.asarray(linkage)[:, :2].astype(np.int64)
     columns: dict[str, Any] = {"merge": np.arange(1, len(nodes) + 1)}
-    for side, which in zip(("left", "right"), nodes.T):
-        columns[side] = [leaves[node] if node < m else "" for node in which.tolist()]
-        columns[f"{side}_merge"] = np.where(which < m, 0, which - m + 1)
+    for side, children in zip(("left", "right"), nodes.T):
+        columns[side] = [leaves[node] if node < m else "" for node in children.tolist()]
+        columns[f"{side}_merge"] = np.where(children < m, 0, children - m + 1)
     return columns | {"height": linkage[:, 2], "objects": linkage[:, 3].astype(np.int64)}
 
 
@@ -112,13 +112,13 @@ def encode(name: str, content: Content, format: str, objects: Sequence[str]) -> 
 
 def with_names(name: str, content: Content, objects: Sequence[str]) -> dict[str, np.ndarray]:
     """The arrays, and `names` (of a subset `subset_names` too) where any of them is about objects."""
-    known = [entry for key in content.arrays if (entry := declared(_export(name), key))]
-    found = dict(content.arrays)
-    if any(entry.names_objects for entry in known) and "names" not in found:
-        found |= names_array("names", objects if content.objects is None else content.objects)
+    declarations = [entry for key in content.arrays if (entry := declared(_export(name), key))]
+    arrays = dict(content.arrays)
+    if any(entry.names_objects for entry in declarations) and "names" not in arrays:
+        arrays |= names_array("names", objects if content.objects is None else content.objects)
         if content.subset is not None:
-            found |= names_array("subset_names", content.subset)
-    return found
+            arrays |= names_array("subset_names", content.subset)
+    return arrays
 
 
 def by_table(
@@ -280,12 +280,12 @@ def rows(published: Published, table: str) -> dict[bytes, bytes]:
     raise NothingToExport(f"{what}: there is no table {table!r} in this state")
 
 
-def _by_first_column(table: str, made: Any) -> dict[bytes, bytes]:
-    first = made.column_names[0]
-    found = {str(row[first]).encode(): _row_json(row) for row in made.to_pylist()}
-    if len(found) < made.num_rows:
+def _by_first_column(table: str, arrow_table: Any) -> dict[bytes, bytes]:
+    first = arrow_table.column_names[0]
+    rows_by_key = {str(row[first]).encode(): _row_json(row) for row in arrow_table.to_pylist()}
+    if len(rows_by_key) < arrow_table.num_rows:
         raise NoSuchTable(f"table {table!r}: two rows have the same {first}, so they have no names")
-    return found
+    return rows_by_key
 
 
 def _row_json(row: dict[str, Any]) -> bytes:

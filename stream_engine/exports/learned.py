@@ -31,11 +31,11 @@ def hierarchy(published: Published) -> dict[str, Content]:
     merge,left,right,height,objects, a row a merge: what it joins is an object by its name, or an earlier merge, and
     then the text is empty and left_merge or right_merge, 0 for an object, says which."""
     arrays = artifact_of(published, "hierarchy").arrays
-    known = published.known.get("hierarchy", published.snapshot.objects)
-    names = [known[i] for i in arrays["leaves"].tolist()]
+    object_names = published.known.get("hierarchy", published.snapshot.objects)
+    names = [object_names[i] for i in arrays["leaves"].tolist()]
     tree = merges(arrays["linkage"], names)
-    told = {**arrays, "names": np.array(names, np.str_)}
-    return {"hierarchy": Content(told, {"hierarchy": tree}, objects=tuple(known))}
+    arrays_and_names = {**arrays, "names": np.array(names, np.str_)}
+    return {"hierarchy": Content(arrays_and_names, {"hierarchy": tree}, objects=tuple(object_names))}
 
 
 def kernel(published: Published) -> dict[str, Content]:
@@ -46,10 +46,10 @@ def kernel(published: Published) -> dict[str, Content]:
     learned = {kind: a for kind, a in published.artifacts.items() if {"K", "W", "L"} & set(a.arrays)}
     if not learned:
         raise NothingToExport("no learned kernel in this state; run `stream-engine refit --state DIR kernel_learning`")
-    made = {kind: _kernel(published, artifact) for kind, artifact in sorted(learned.items())}
-    first = made.get("kernel_learning") or next(iter(made.values()))
-    others = {kind: content for kind, content in made.items() if kind != "kernel_learning"}
-    return {"kernel": first} | {f"kernel.{kind}": content for kind, content in others.items()}
+    contents = {kind: _kernel(published, artifact) for kind, artifact in sorted(learned.items())}
+    first = contents.get("kernel_learning") or next(iter(contents.values()))
+    further = {kind: content for kind, content in contents.items() if kind != "kernel_learning"}
+    return {"kernel": first} | {f"kernel.{kind}": content for kind, content in further.items()}
 
 
 def _kernel(published: Published, artifact: Artifact) -> Content:
@@ -60,8 +60,8 @@ def _kernel(published: Published, artifact: Artifact) -> Content:
         arrays["auxiliary"] = np.array(mixed, np.str_)
     rows = [len(arrays[name]) for name in ("coordinates", "known") if name in arrays]
     rows += [len(arrays["K"])] if "K" in arrays and "ids" not in arrays else []
-    known = published.known.get(artifact.kind, published.snapshot.objects)
-    names = tuple(known[: rows[0]] if rows else known)
+    object_names = published.known.get(artifact.kind, published.snapshot.objects)
+    names = tuple(object_names[: rows[0]] if rows else object_names)
     return Content(arrays, _weights(published, artifact), objects=names, subset=_learned(published, artifact))
 
 
@@ -74,8 +74,8 @@ def embedding(published: Published) -> dict[str, Content]:
     object,asked,axis_1 ... axis_d, and with covariances sd_1 ... sd_d, the standard deviation along each axis (a place
     lies within 1.96 of them 95 times in 100). Nothing about workers."""
     artifact = artifact_of(published, "embedding")
-    points, asked = np.asarray(artifact.arrays["X"]), np.asarray(artifact.arrays["asked"])
-    arrays = {"X": points, "asked": asked, "lapse": np.asarray(artifact.arrays["lapse"])}
+    points, ids = np.asarray(artifact.arrays["X"]), np.asarray(artifact.arrays["asked"])
+    arrays = {"X": points, "asked": ids, "lapse": np.asarray(artifact.arrays["lapse"])}
     arrays["alpha"] = np.array(float(artifact.report["alpha"]))
     names = names_of(published, "embedding", len(points))
     axes = {f"axis_{number + 1}": points[:, number] for number in range(points.shape[1])}
@@ -93,8 +93,8 @@ def embedding(published: Published) -> dict[str, Content]:
     report = artifact.report
     arrays |= {"d": np.array(points.shape[1]), "held_out": np.array(str(report.get("held_out", "none")))}
     for name in ("accuracy", "log_loss"):
-        arrays[f"held_out_{name}"] = np.array(np.nan if (said := figure(report, name)) is None else said)
-    table = {"object": names, "asked": asked, **axes}
+        arrays[f"held_out_{name}"] = np.array(np.nan if (value := figure(report, name)) is None else value)
+    table = {"object": names, "asked": ids, **axes}
     return {"embedding": Content(arrays, {"embedding": table}, objects=tuple(names))}
 
 
@@ -126,8 +126,8 @@ def _learned(published: Published, artifact: Artifact) -> tuple[str, ...] | None
 def _auxiliary(artifact: Artifact) -> list[str]:
     """Names of the auxiliary kernels in the order of the arrays; `mu` of a report that was read from a file has them in
     the order of names."""
-    told = artifact.report.get("kernels") or []
-    return [each["name"] for each in told] or list(artifact.report.get("mu") or [])
+    kernels = artifact.report.get("kernels") or []
+    return [each["name"] for each in kernels] or list(artifact.report.get("mu") or [])
 
 
 def _weights(published: Published, artifact: Artifact) -> dict[str, dict]:

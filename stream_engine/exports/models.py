@@ -73,14 +73,14 @@ def counts_told(snapshot: Snapshot, seed: int) -> dict[str, Any]:
     """What counts alone tell of a snapshot, as JSON takes it: so that who only looks need not make it again."""
     from stream_engine.evaluation.probability import of_counts, too_many  # loads the compiler
 
-    made = {name: told.report() for name, told in of_counts(snapshot, seed).items()}
+    reports = {name: figures.report() for name, figures in of_counts(snapshot, seed).items()}
     about = {
         "snapshot": snapshot.sequence,
         "digest": snapshot.digest,
         "comparisons": snapshot.counters["comparisons"],  # fewer where participants are excluded
         "seed": seed,
     }
-    return {**about, "left_out": too_many(snapshot), "models": made}
+    return {**about, "left_out": too_many(snapshot), "models": reports}
 
 
 def _by_counts(published: Published, noted: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -109,5 +109,5 @@ def left_out(published: Published) -> str | None:
 
 def _seed(published: Published) -> int:
     """That of the refits: whom they report on. 0 where none does."""
-    said = [artifact for artifact in published.artifacts.values() if "held_out" in artifact.report]
-    return max((artifact.seed for artifact in said), key=[a.seed for a in said].count, default=0)
+    artifacts = [artifact for artifact in published.artifacts.values() if "held_out" in artifact.report]
+    return max((artifact.seed for artifact in artifacts), key=[a.seed for a in artifacts].count, default=0)

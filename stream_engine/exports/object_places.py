@@ -30,13 +30,13 @@ def of_embedding(published: Published, n: int) -> ObjectCoordinates | None:
     artifact = published.artifacts.get("embedding")
     if artifact is None:
         return None
-    found, asked = np.asarray(artifact.arrays["X"]), np.asarray(artifact.arrays["asked"])
-    points = np.full((n, found.shape[1]), np.nan)
-    points[: len(found)][asked] = found[asked]
+    coordinates, ids = np.asarray(artifact.arrays["X"]), np.asarray(artifact.arrays["asked"])
+    points = np.full((n, coordinates.shape[1]), np.nan)
+    points[: len(coordinates)][ids] = coordinates[ids]
     covariance = None
     if has_regions(artifact):
-        covariance = np.full((n, found.shape[1], found.shape[1]), np.nan)
-        covariance[: len(found)] = artifact.arrays["covariance"]
+        covariance = np.full((n, coordinates.shape[1], coordinates.shape[1]), np.nan)
+        covariance[: len(coordinates)] = artifact.arrays["covariance"]
     return ObjectCoordinates(EMBEDDING, points, covariance)
 
 
@@ -59,9 +59,9 @@ def _more(published: Published, n: int, array: str, name: str) -> ObjectCoordina
     artifact = published.artifacts.get("embedding")
     if artifact is None or array not in artifact.arrays:
         return None
-    found, asked = np.asarray(artifact.arrays[array]), np.asarray(artifact.arrays["asked"])
-    points = np.full((n, found.shape[1]), np.nan)
-    points[: len(found)][asked] = found[asked]
+    coordinates, ids = np.asarray(artifact.arrays[array]), np.asarray(artifact.arrays["asked"])
+    points = np.full((n, coordinates.shape[1]), np.nan)
+    points[: len(coordinates)][ids] = coordinates[ids]
     return ObjectCoordinates(name, points, None)
 
 
@@ -83,17 +83,17 @@ def nearest(points: np.ndarray, of: np.ndarray, k: int = 3) -> np.ndarray:
     dimensions, by a tree."""
     from scipy.spatial import KDTree
 
-    found = np.full((len(of), k), -1)
-    known = np.flatnonzero(np.isfinite(points).all(axis=1))
-    there = np.flatnonzero(np.isfinite(points[of]).all(axis=1))
-    if len(known) < 2 or not len(there):
-        return found
-    most = min(k + 1, len(known))
-    _, at = KDTree(points[known]).query(points[of[there]], most)
-    for row, (mine, others) in zip(there.tolist(), zip(of[there].tolist(), known[at].tolist())):
-        kept = [other for other in others if other != mine][:k]
-        found[row, : len(kept)] = kept
-    return found
+    neighbours = np.full((len(of), k), -1)
+    placed = np.flatnonzero(np.isfinite(points).all(axis=1))
+    rows_placed = np.flatnonzero(np.isfinite(points[of]).all(axis=1))
+    if len(placed) < 2 or not len(rows_placed):
+        return neighbours
+    count = min(k + 1, len(placed))
+    _, at = KDTree(points[placed]).query(points[of[rows_placed]], count)
+    for row, (mine, others) in zip(rows_placed.tolist(), zip(of[rows_placed].tolist(), placed[at].tolist())):
+        nearest_others = [other for other in others if other != mine][:k]
+        neighbours[row, : len(nearest_others)] = nearest_others
+    return neighbours
 
 
 def by_size(labels: np.ndarray) -> np.ndarray:
@@ -118,10 +118,10 @@ def numbers(labels: np.ndarray, of: np.ndarray | None = None) -> np.ndarray:
 
 def _ranks(labels: np.ndarray, of: np.ndarray) -> np.ndarray:
     """The rank by size of each label in `of`; -1 where it is none of `labels`. No label is too large for it."""
-    known, first, sizes = np.unique(labels[labels >= 0], return_index=True, return_counts=True)
-    if not len(known):
+    values, first, sizes = np.unique(labels[labels >= 0], return_index=True, return_counts=True)
+    if not len(values):
         return np.full(len(of), -1)
-    rank = np.empty(len(known), int)
-    rank[np.lexsort((first, -sizes))] = np.arange(len(known))
-    at = np.minimum(np.searchsorted(known, of), len(known) - 1)
-    return np.where(known[at] == of, rank[at], -1)
+    rank = np.empty(len(values), int)
+    rank[np.lexsort((first, -sizes))] = np.arange(len(values))
+    at = np.minimum(np.searchsorted(values, of), len(values) - 1)
+    return np.where(values[at] == of, rank[at], -1)

@@ -40,11 +40,11 @@ def classify(published: Published) -> dict[str, Content]:
     objects that it had not learned from, how often it abstained, and whether it is the best; beside it the class that
     most objects have, and the best as it was chosen without the objects that it is reported on."""
     artifact = artifact_of(published, "classify")
-    held, report = artifact.report["held_out"], artifact.report
+    held_out, report = artifact.report["held_out"], artifact.report
     rows = [dict(row) for row in report["models"]]
     if rows:
-        best = {name: held[name] for name in ("objects", "accuracy", "standard_error", "log_loss", "abstained")}
-        usual = {"objects": held["objects"], "accuracy": held["majority_class_accuracy"], "best": False}
+        best = {name: held_out[name] for name in ("objects", "accuracy", "standard_error", "log_loss", "abstained")}
+        usual = {"objects": held_out["objects"], "accuracy": held_out["majority_class_accuracy"], "best": False}
         rows += [{"model": "the best as chosen", **best, "best": False}, {"model": "majority class", **usual}]
     text, numbers = ("model",), ("setting", "objects", "accuracy", "standard_error", "log_loss", "abstained")
     table: dict[str, Any] = {name: [row[name] for row in rows] for name in text}
@@ -65,12 +65,12 @@ def predictions(published: Published) -> dict[str, Content]:
 
 
 def _table(published: Published) -> dict[str, Any]:
-    made = {kind: published.artifacts[kind] for kind in KINDS if kind in published.artifacts}
-    if not made:
+    artifacts = {kind: published.artifacts[kind] for kind in KINDS if kind in published.artifacts}
+    if not artifacts:
         raise NothingToExport(
             "no predictions in this state; run `stream-engine refit --state DIR classify` (it needs labels)"
         )
-    kind, artifact = max(made.items(), key=lambda each: (each[1].sequence, each[0] == "classify"))
+    kind, artifact = max(artifacts.items(), key=lambda each: (each[1].sequence, each[0] == "classify"))
     arrays, report = artifact.arrays, artifact.report
     classes = [*report["classes"], *report.get("other_classes", []), ""]  # index -1 is the empty text
     table: dict[str, Any] = {
@@ -97,19 +97,19 @@ INTERVAL = 1.96  # standard deviations within which 95 % of a normal distributio
 def table(published: Published) -> dict[str, Any]:
     """All objects, in the order of their ids. See `exports.declarations`."""
     if published.as_seen:  # an older artifact knows objects by the numbers that they had
-        seen = published.as_seen.snapshot.objects
-        row = {name: i for i, name in enumerate(seen)}
+        former_objects = published.as_seen.snapshot.objects
+        row = {name: i for i, name in enumerate(former_objects)}
         order = np.array([row[name] for name in published.snapshot.objects], np.int64)
-        taken = {head: _taken(values, order) for head, values in table(published.as_seen).items()}
-        if "cluster_label" in taken:  # of equal sizes, the one with the first object comes first
-            labels = np.ma.filled(taken["cluster_label"], -1)
-            taken["cluster"] = _where(labels >= 0, numbers(labels))
-        return taken
+        columns_taken = {head: _taken(values, order) for head, values in table(published.as_seen).items()}
+        if "cluster_label" in columns_taken:  # of equal sizes, the one with the first object comes first
+            labels = np.ma.filled(columns_taken["cluster_label"], -1)
+            columns_taken["cluster"] = _where(labels >= 0, numbers(labels))
+        return columns_taken
     snapshot = published.snapshot
-    known = None
+    counts = None
     if snapshot.section("triplet_counts"):
-        known = answers_by_object(triplet_columns(snapshot), snapshot.section("quadruplet_counts") or None)
-    return columns(published, np.arange(len(snapshot.objects)), known)
+        counts = answers_by_object(triplet_columns(snapshot), snapshot.section("quadruplet_counts") or None)
+    return columns(published, np.arange(len(snapshot.objects)), counts)
 
 
 def _taken(values: Any, order: np.ndarray) -> Any:
@@ -121,16 +121,16 @@ def _taken(values: Any, order: np.ndarray) -> Any:
 def columns(published: Published, ids: np.ndarray, known: ObjectAnswers | None) -> dict[str, Any]:
     """Rows of the objects `ids` (k,). `known` (n,) is what was answered, None where that is not counted."""
     names = published.snapshot.objects
-    found: dict[str, Any] = {"object": NameColumn(ids, names)}
+    table_columns: dict[str, Any] = {"object": NameColumn(ids, names)}
     if known is not None:
-        found |= {name: getattr(known, name)[ids] for name in ("answers", "contradicted")}
-        found["agreement"] = _where(~np.isnan(known.agreement[ids]), known.agreement[ids])
-    found |= _clusters(published, ids)
-    found |= _places(published, ids)
+        table_columns |= {name: getattr(known, name)[ids] for name in ("answers", "contradicted")}
+        table_columns["agreement"] = _where(~np.isnan(known.agreement[ids]), known.agreement[ids])
+    table_columns |= _clusters(published, ids)
+    table_columns |= _places(published, ids)
     labels: Mapping[str, str] = published.snapshot.labels
     if labels:
-        found["label"] = [labels.get(name) for name in found["object"]]
-    return found | _predicted(published, ids)
+        table_columns["label"] = [labels.get(name) for name in table_columns["object"]]
+    return table_columns | _predicted(published, ids)
 
 
 def _where(known: np.ndarray, values: np.ndarray) -> np.ndarray:
@@ -146,13 +146,16 @@ def _clusters(published: Published, ids: np.ndarray) -> dict[str, Any]:
     cluster[: len(labels)] = labels
     if not (cluster >= 0).any():
         return {}
-    there = cluster[ids] >= 0
-    found = {"cluster": _where(there, numbers(cluster)[ids]), "cluster_label": _where(there, cluster[ids])}
+    grouped = cluster[ids] >= 0
+    table_columns = {
+        "cluster": _where(grouped, numbers(cluster)[ids]),
+        "cluster_label": _where(grouped, cluster[ids]),
+    }
     if "stability" in artifact.arrays:
         stability = np.zeros(n)
         stability[: len(labels)] = artifact.arrays["stability"]
-        found["stability"] = _where(there, stability[ids])
-    return found
+        table_columns["stability"] = _where(grouped, stability[ids])
+    return table_columns
 
 
 def _places(published: Published, ids: np.ndarray) -> dict[str, Any]:
@@ -162,23 +165,23 @@ def _places(published: Published, ids: np.ndarray) -> dict[str, Any]:
     if places is None:
         return {}
     d = places.points.shape[1]
-    there = np.isfinite(places.points[ids]).all(axis=1)
-    found: dict[str, Any] = {head: _where(there, places.points[ids, axis]) for axis, head in enumerate(axis_heads(d))}
+    placed = np.isfinite(places.points[ids]).all(axis=1)
+    cells: dict[str, Any] = {head: _where(placed, places.points[ids, axis]) for axis, head in enumerate(axis_heads(d))}
     for head, values in zip(axis_heads(d), _standard_errors(published, len(names))):
-        found[f"se_{head}"] = _where(there, values[ids])
+        cells[f"se_{head}"] = _where(placed, values[ids])
     if places.covariance is not None:
         covariance = places.covariance[ids][:, :2, :2]
         if d == 1:
-            found["ellipse_a"] = _where(there, INTERVAL * np.sqrt(covariance[:, 0, 0]))
+            cells["ellipse_a"] = _where(placed, INTERVAL * np.sqrt(covariance[:, 0, 0]))
         elif d > 1:
             for head, values in zip(("ellipse_a", "ellipse_b", "ellipse_angle"), ellipses_of(covariance)):
-                found[head] = _where(there, values)
-    if (shown := of_picture(published, len(names))) is not None:
-        found |= {f"picture_{head}": _where(there, shown.points[ids, axis]) for axis, head in enumerate("xy")}
+                cells[head] = _where(placed, values)
+    if (picture := of_picture(published, len(names))) is not None:
+        cells |= {f"picture_{head}": _where(placed, picture.points[ids, axis]) for axis, head in enumerate("xy")}
     if len(names) > MOST_NEAREST:
-        return found
+        return cells
     near = nearest(places.points, ids, len(NEAREST))
-    return found | {head: NameColumn(column, names) for head, column in zip(NEAREST, near.T)}
+    return cells | {head: NameColumn(column, names) for head, column in zip(NEAREST, near.T)}
 
 
 def _standard_errors(published: Published, n: int) -> np.ndarray:
@@ -187,9 +190,9 @@ def _standard_errors(published: Published, n: int) -> np.ndarray:
     if "covariance" not in artifact.arrays:
         return np.zeros((0, n))
     variance = np.diagonal(np.asarray(artifact.arrays["covariance"], float), axis1=1, axis2=2)
-    found = np.full((variance.shape[1], n), np.nan)
-    found[:, : len(variance)] = np.sqrt(np.maximum(variance, 0.0)).T
-    return found
+    errors = np.full((variance.shape[1], n), np.nan)
+    errors[:, : len(variance)] = np.sqrt(np.maximum(variance, 0.0)).T
+    return errors
 
 
 def axis_heads(d: int) -> list[str]:
@@ -203,9 +206,9 @@ def axis_heads(d: int) -> list[str]:
 
 def _predicted(published: Published, ids: np.ndarray) -> dict[str, list[Any]]:
     try:
-        made = predictions(published)["predictions"].tables["predictions"]
+        table_of_predictions = predictions(published)["predictions"].tables["predictions"]
     except NothingToExport:
         return {}
-    of = dict(zip(made["object"], made["predicted"]))
+    of = dict(zip(table_of_predictions["object"], table_of_predictions["predicted"]))
     names = published.snapshot.objects
     return {"predicted": [of.get(names[i]) or None for i in ids.tolist()]}

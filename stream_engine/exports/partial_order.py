@@ -24,8 +24,8 @@ def partial_order(published: Published) -> dict[str, Content]:
     if not state:
         raise NothingToExport("this state has no partial order: guard is off")
     kept = state["kept"]
-    with ThreadPoolExecutor(1) as beside:  # neither of the two needs the other, and kernels run at the same time
-        reduced = beside.submit(_reduced, kept)
+    with ThreadPoolExecutor(1) as executor:  # neither of the two needs the other, and kernels run at the same time
+        reduced = executor.submit(_reduced, kept)
         from_counts = _from_counts(published, kept) if snapshot.section("triplet_counts") else {}
     return {"partial_order": Content({"kept": kept, "reduced": reduced.result(), **from_counts})}
 
@@ -45,15 +45,15 @@ def _from_counts(published: Published, kept: np.ndarray) -> dict[str, np.ndarray
 def _canonical(rows: np.ndarray, net: np.ndarray, file: OrderFile | None) -> np.ndarray:
     """(m,) bool: which of the net votes the canonical order keeps, from the file that remembers it, or made and kept
     there."""
-    known = None if file is None else file.read(net)
-    if known is not None and is_acyclic(rows[known]):
-        return known
-    if file is not None and known is not None:
+    stored = None if file is None else file.read(net)
+    if stored is not None and is_acyclic(rows[stored]):
+        return stored
+    if file is not None and stored is not None:
         file.say("holds a cycle")
-    kept = kept_of_votes(rows, net)[0]
+    order = kept_of_votes(rows, net)[0]
     if file is not None:
-        file.write(kept, net)
-    return kept
+        file.write(order, net)
+    return order
 
 
 def _reduced(kept: np.ndarray) -> np.ndarray:
@@ -70,6 +70,6 @@ def _quadruplets(snapshot: Snapshot) -> Quadruplets | None:
     if not counts:
         return None
     rows = np.stack([counts[key] for key in "ijkl"], axis=1).astype(np.int32)
-    both = np.concatenate([rows, rows[:, [2, 3, 0, 1]]])
+    directed = np.concatenate([rows, rows[:, [2, 3, 0, 1]]])
     votes = np.concatenate([counts["n_lo"], counts["n_hi"]]).astype(np.int64)
-    return Quadruplets(both[votes > 0], votes[votes > 0])
+    return Quadruplets(directed[votes > 0], votes[votes > 0])

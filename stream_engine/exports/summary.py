@@ -22,10 +22,10 @@ def objects(published: Published) -> dict[str, Content]:
 
 def summary(published: Published) -> dict[str, Content]:
     """The figures of the contract; see `summary_of`. Where there is an answer about clusters, it is here, too."""
-    made = published.artifacts.get("clusters")
-    told = {} if made is None else {key: made.report.get(key) for key in ("grade", "reason", "k")}
-    found = {"clusters": {**told, "sentence": sentence(made.report)}} if made is not None else {}
-    return {"summary": Content(value=summary_of(published.snapshot) | found)}
+    artifact = published.artifacts.get("clusters")
+    figures = {} if artifact is None else {key: artifact.report.get(key) for key in ("grade", "reason", "k")}
+    results = {"clusters": {**figures, "sentence": sentence(artifact.report)}} if artifact is not None else {}
+    return {"summary": Content(value=summary_of(published.snapshot) | results)}
 
 
 def summary_of(snapshot: Snapshot) -> dict[str, Any]:
@@ -43,7 +43,7 @@ def summary_of(snapshot: Snapshot) -> dict[str, Any]:
     """
     counters = snapshot.counters
     columns = triplet_columns(snapshot)
-    both = np.minimum(columns.n_lo, columns.n_hi)
+    contradictions = np.minimum(columns.n_lo, columns.n_hi)
     return {
         "snapshot": snapshot.sequence,
         "objects": len(snapshot.objects),
@@ -55,8 +55,8 @@ def summary_of(snapshot: Snapshot) -> dict[str, Any]:
         "rejected": dict(sorted(counters["rejected"].items())),
         "unknown_fields": counters["unknown_fields"],
         "unique_triplets": int(np.count_nonzero(columns.n_lo) + np.count_nonzero(columns.n_hi)),
-        "contradicting_pairs": int(np.count_nonzero(both)),
-        "contradicting_triplets": int(both.sum()),
+        "contradicting_pairs": int(np.count_nonzero(contradictions)),
+        "contradicting_triplets": int(contradictions.sum()),
         "guard": dict(counters["guard"]),
         "order_kept": kept_now(snapshot),
         "positions": {name: position.offset for name, position in sorted(snapshot.positions.items())},
@@ -64,7 +64,7 @@ def summary_of(snapshot: Snapshot) -> dict[str, Any]:
         **{name: counters[name] for name in ("share", "lost", "history", "repeated") if name in counters},
         **{f"dead_letters_{what}": n for what, n in counters.get("dead_letters", {}).items()},
         **({"forgotten": forgotten} if any((forgotten := forgotten_in(counters)).values()) else {}),
-        **({"not_in_recent": left} if (left := _left_out(snapshot)) else {}),
+        **({"not_in_recent": excluded} if (excluded := _left_out(snapshot)) else {}),
     }
 
 

@@ -77,5 +77,5 @@ def participants(published: Published) -> dict[str, Content]:
     }
     axes = {f"weight_{number + 1}": column for number, column in enumerate(weights.T)}
     verdict = artifact.report.get("individual_differences", {}).get("verdict", "not tested")
-    held = names_array("participant", names) | columns | {"weights": weights, "verdict": np.array(verdict)}
-    return {"participants": Content(held, {"participants": {"participant": list(names), **columns, **axes}})}
+    contents = names_array("participant", names) | columns | {"weights": weights, "verdict": np.array(verdict)}
+    return {"participants": Content(contents, {"participants": {"participant": list(names), **columns, **axes}})}

@@ -121,7 +121,7 @@ def _bearing(
         named = answer.columns != () or bool(answer.codes)
         return "could say that an answer was wrong" if flags and not named else ""
     if answer.by != "name" and ((flags and SWAP & words) or _arranges(column, codes, group)):
-        return "could say on which side each object was shown"
+        return "could say in which rows sides were exchanged"
     share = len(column.items & objects) / len(column.items)
     if share >= SHARED and len(column.items & objects) > 1 and is_textual([column]) == is_textual(group):
         return _of_objects(column, rows, called)

@@ -24,9 +24,9 @@ WITHIN = ("by_worker", "by_question", "ceiling")
 def check_figures(report: Mapping[str, Any], where: str = "report") -> None:
     """Raise `Corrupt` unless what is said of held-out answers is in numbers that it can be; absent ones are fine."""
     for name in FIGURES:
-        value, most = report.get(name), 1.0 if name in SHARES else float("inf")
-        if value is not None and not (type(value) in (int, float) and 0 <= value <= most):
-            raise Corrupt(f"{where}.{name}: got {str(value)[:40]}, expected a number from 0 to {most:g}, or none")
+        value, maximum = report.get(name), 1.0 if name in SHARES else float("inf")
+        if value is not None and not (type(value) in (int, float) and 0 <= value <= maximum):
+            raise Corrupt(f"{where}.{name}: got {str(value)[:40]}, expected a number from 0 to {maximum:g}, or none")
     for name in WITHIN if where == "report" else ():
         inner = report.get(name)
         if inner is None:

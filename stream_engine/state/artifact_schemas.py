@@ -85,8 +85,8 @@ def declared(axes: Axes, name: str, params: Mapping[str, object]) -> ArraySpec:
     pattern = pattern_of(name, axes)
     if pattern is None:
         raise Undeclared(name)
-    found = axes[pattern]
-    return ArraySpec((), None) if found.unless and params.get(found.unless) is not None else found
+    shape = axes[pattern]
+    return ArraySpec((), None) if shape.unless and params.get(shape.unless) is not None else shape
 
 
 def _expect(holds: bool, what: str) -> None:
@@ -142,14 +142,15 @@ def _embedding(artifact: Artifact) -> None:
             {"own_worker", "own_object", "own_lapse", "worker_stack"} <= set(artifact.arrays), "own_X: expected all"
         )
         for name, of in (("own_worker", "worker_lapse"), ("own_object", "X")):
-            known = len(artifact.arrays[of])
-            _expect(bool((artifact.arrays[name] < known).all()), f"{name}: expected numbers below {known}")
+            n = len(artifact.arrays[of])
+            _expect(bool((artifact.arrays[name] < n).all()), f"{name}: expected numbers below {n}")
     if "draws" in artifact.arrays:
         _expect(len(artifact.arrays["draws"]) > 0 and "draw_lapse" in artifact.arrays, "draws: expected their lapses")
     if "picture" in artifact.arrays:
-        shown = artifact.report.get("picture")
+        picture = artifact.report.get("picture")
         _expect(
-            isinstance(shown, Mapping) and isinstance(shown.get("by"), str), "report.picture: expected how it was made"
+            isinstance(picture, Mapping) and isinstance(picture.get("by"), str),
+            "report.picture: expected how it was made",
         )
 
 
@@ -167,20 +168,20 @@ def _of_known_classes(artifact: Artifact, known: int) -> None:
 
 def _booster(artifact: Artifact) -> None:
     arrays, report = artifact.arrays, artifact.report
-    learned, others = _classes(report, "classes"), _classes(report, "other_classes")
+    learned, other_classes = _classes(report, "classes"), _classes(report, "other_classes")
     rounds = report.get("rounds")
     _expect(type(rounds) is int and 0 <= rounds < 1 << 48, f"report.rounds: got {str(rounds)[:40]}, expected a number")
-    _of_known_classes(artifact, learned + others)
+    _of_known_classes(artifact, learned + other_classes)
     for name in ("o_j", "o_k"):
         width = arrays[name].shape[1]
         _expect(width == -(-learned // 8), f"{name}: got {width} bytes a set, expected those of {learned} classes")
 
 
 def _classified(artifact: Artifact) -> None:
-    known = _classes(artifact.report, "classes")
-    _of_known_classes(artifact, known)
+    classes = _classes(artifact.report, "classes")
+    _of_known_classes(artifact, classes)
     width = artifact.arrays["probability"].shape[1]
-    _expect(width == known, f"probability: got {width} columns, expected one for each of {known} classes")
+    _expect(width == classes, f"probability: got {width} columns, expected one for each of {classes} classes")
 
 
 def _kernel(artifact: Artifact) -> None:
@@ -218,17 +219,19 @@ def _online(artifact: Artifact) -> None:
     arrays = artifact.arrays
     _expect(arrays["X"].shape[1] >= 1, "X: expected one dimension at least")
     names = check_names("worker", arrays["utf8"], arrays["offsets"], least=0, most=None)
-    coins, who, given = arrays["coins"], arrays["ring_worker"], arrays["numbers"]
+    coins, ring_worker, numbers = arrays["coins"], arrays["ring_worker"], arrays["numbers"]
     right = 1 <= len(coins) <= names + 1 and coins[0, 1] > 0
     _expect(bool(right), f"coins: got {len(coins)}, expected one of all and one of each worker")
-    _expect(not len(who) or int(who.max()) < len(coins), "ring_worker: a worker that is not there")
+    _expect(not len(ring_worker) or int(ring_worker.max()) < len(coins), "ring_worker: a worker that is not there")
     if "weights" in arrays:
         _expect("information" in arrays and "weighting" in arrays, "weights: expected their information, too")
         own, weighted = arrays["information"][1:], len(arrays["weights"]) > 1
         _expect(1 <= len(arrays["weights"]) <= len(coins), "weights: expected those of all and of each worker")
         _expect(not weighted or (arrays["weighting"][0] > 0 and bool((own > 0).all())), "information: expected > 0")
-    _expect(int(given[3]) == len(arrays["X"]), f"numbers: got {int(given[3])} objects, expected {len(arrays['X'])}")
-    _expect(len(who) == min(int(given[0]), RING), f"ring: got {len(who)} answers of {int(given[0])}")
+    _expect(int(numbers[3]) == len(arrays["X"]), f"numbers: got {int(numbers[3])} objects, expected {len(arrays['X'])}")
+    _expect(
+        len(ring_worker) == min(int(numbers[0]), RING), f"ring: got {len(ring_worker)} answers of {int(numbers[0])}"
+    )
 
 
 _NAMES = {"utf8": ArraySpec(("u",), ("bytes",)), "offsets": ArraySpec(("i",), ("names+1",))}
@@ -414,18 +417,18 @@ def check_artifact(artifact: Artifact, n_objects: int | None = None) -> None:
         return
     if missing := [name for name in schema.required if name not in artifact.arrays]:
         raise Corrupt(f"got no {', '.join(missing)}, expected {', '.join(schema.required)}")
-    known = {
+    declared_arrays = {
         name: _all_objects(declared(schema.axes, name, artifact.params), "ids" in artifact.arrays)
         for name in artifact.arrays
         if pattern_of(name, schema.axes) is not None
     }
     sizes: dict[str, int] = {}
-    for name, held in known.items():
-        check_array(name, held, artifact.arrays[name], sizes)
+    for name, declaration in declared_arrays.items():
+        check_array(name, declaration, artifact.arrays[name], sizes)
     if n_objects is not None and sizes.setdefault(OBJECTS, n_objects) > n_objects:
         raise Corrupt(f"speaks of {sizes[OBJECTS]} objects, the snapshot knows {n_objects}")
-    for name, held in known.items():
-        check_range(name, held, artifact.arrays[name], sizes)
+    for name, declaration in declared_arrays.items():
+        check_range(name, declaration, artifact.arrays[name], sizes)
     schema.check(artifact)
 
 

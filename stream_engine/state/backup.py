@@ -63,8 +63,8 @@ def backup(store: Store, target: Path, dead_letters: str | None = None) -> Backu
             if attempt + 1 == ATTEMPTS:
                 raise
     time = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
-    told = {"snapshot": newest.sequence, "digest": newest.digest, "time": time, "files": files}
-    Store(folder, store.disk).note(MANIFEST, told, durable=True)
+    note = {"snapshot": newest.sequence, "digest": newest.digest, "time": time, "files": files}
+    Store(folder, store.disk).note(MANIFEST, note, durable=True)
     return Backup(folder, newest.sequence, len(files), False)
 
 
@@ -93,7 +93,7 @@ def _copy(store: Store, folder: Path, snapshot: Snapshot, dead_letters: str | No
 def _others(store: Store, inside: str) -> Iterator[str]:
     """Whatever else lies in the directory, whoever put it there: notes, and the files of a study. What is neither a
     file nor a folder is told and skipped, as is a link to a folder that it is in."""
-    disk, here = store.disk, os.path.realpath(store.directory / inside)
+    disk, folder = store.disk, os.path.realpath(store.directory / inside)
     for name in disk.listdir(store.directory / inside):
         path = os.path.join(inside, name)
         if name.startswith(".") or path in _OF_A_PROCESS + _PUBLISHED:
@@ -101,7 +101,7 @@ def _others(store: Store, inside: str) -> Iterator[str]:
         real = os.path.realpath(store.directory / path)
         if disk.is_file(store.directory / path):
             yield path
-        elif disk.is_folder(store.directory / path) and os.path.commonpath([real, here]) != real:
+        elif disk.is_folder(store.directory / path) and os.path.commonpath([real, folder]) != real:
             yield from _others(store, path)
         else:
             store.tell_once(f"{store.directory / path}: is no ordinary file; skipped")
@@ -124,14 +124,14 @@ def restored(directory: Path, newest: int | None) -> tuple[int, list[str]] | Non
     of a directory that is no such copy, or has gone on since. Raises `Corrupt`, `OSError`."""
     if not (directory / f"{MANIFEST}.json").exists():
         return None
-    told = read_note(directory / f"{MANIFEST}.json")
-    if newest is not None and told["snapshot"] < newest:
+    manifest = read_note(directory / f"{MANIFEST}.json")
+    if newest is not None and manifest["snapshot"] < newest:
         return None
     differing, disk = [], Disk()
-    for name, digest in told["files"].items():
+    for name, digest in manifest["files"].items():
         path = directory / name
         if not path.is_file():
             differing.append(f"{name}: missing, the backup has it")
         elif _digest(_pieces(disk, path, disk.size(path))) != digest:
             differing.append(f"{name}: differs from the backup")
-    return len(told["files"]), differing
+    return len(manifest["files"]), differing

@@ -71,9 +71,9 @@ class Engine:
         self.labels: dict[str, str] = {}
         self.counters = empty_counters()
         self.positions: dict[str, Position] = {}
-        wanted = set(accumulators)
+        names = set(accumulators)
         self.accumulators: dict[str, Accumulator | Ledger] = {
-            name: empty(name, forgetting, allocation) for name in ACCUMULATORS if name in wanted
+            name: empty(name, forgetting, allocation) for name in ACCUMULATORS if name in names
         }
         common_sums.share(self.accumulators)
         self.forgetting = forgetting
@@ -89,10 +89,10 @@ class Engine:
 
     def _look_at_accumulators(self) -> None:
         """What a batch needs, by the accumulators."""
-        used = self.accumulators.values()
-        self._hashes_names = any(each.needs_name_hashes for each in used)
-        self._follows_time = any(each.newest_time is not None for each in used)
-        self._jump_limit = event_time.jump_limit(self.forgetting, {name for each in used for name in each.forgets})
+        counting = self.accumulators.values()
+        self._hashes_names = any(each.needs_name_hashes for each in counting)
+        self._follows_time = any(each.newest_time is not None for each in counting)
+        self._jump_limit = event_time.jump_limit(self.forgetting, {name for each in counting for name in each.forgets})
 
     @property
     def history(self) -> list[dict[str, Any]]:
@@ -290,9 +290,9 @@ class Engine:
         dict
             JSON values by name.
         """
-        used = {field for each in self.accumulators.values() for field in each.forgets}
-        used |= {"by"} if used else set()
-        forgetting = {field: value for field, value in self.forgetting._asdict().items() if field in used}
+        fields = {field for each in self.accumulators.values() for field in each.forgets}
+        fields |= {"by"} if fields else set()
+        forgetting = {field: value for field, value in self.forgetting._asdict().items() if field in fields}
         return {
             "accumulators": list(self.accumulators),
             "guard": POLICY if self.guard else None,
@@ -424,9 +424,9 @@ class Engine:
         OverlappingStates
             If both engines read the same partition, or keep different statistics.
         """
-        both = sorted(self.positions.keys() & other.positions.keys())
-        if both:
-            raise OverlappingStates(f"both states have read {', '.join(both)}; their events would count twice")
+        shared = sorted(self.positions.keys() & other.positions.keys())
+        if shared:
+            raise OverlappingStates(f"both states have read {', '.join(shared)}; their events would count twice")
         if self.settings() != other.settings():
             raise OverlappingStates(f"states of different kinds: {self.settings()} and {other.settings()}")
         merging.all_mergeable(self.accumulators)

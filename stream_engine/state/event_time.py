@@ -42,8 +42,8 @@ def count_jumps(jumps: MutableMapping[str, Any], newest: float, times: np.ndarra
     steps = np.diff(reached)
     number = int(np.count_nonzero(steps > limit))
     if number:
-        largest = int(np.argmax(steps))
-        of_batch = {"number": number, "from": float(reached[largest]), "to": float(reached[largest + 1])}
+        widest = int(np.argmax(steps))
+        of_batch = {"number": number, "from": float(reached[widest]), "to": float(reached[widest + 1])}
         jumps.update(added(jumps, of_batch))
 
 

@@ -50,12 +50,12 @@ def participants_in(texts: Iterable[str], option: str = "--exclude") -> list[str
 
 def check_known(names: Iterable[str], snapshot: Snapshot, option: str = "--exclude") -> None:
     """Raises `BadExclusion` for a participant who is not in the data, with the nearest names."""
-    known = workers_of(snapshot)
+    participants = workers_of(snapshot)
     for name in names:
-        if name in known:
+        if name in participants:
             continue
-        near = get_close_matches(name, known, 3, 0.5)
-        expected = f"did you mean {', '.join(near)}?" if near else f"{len(known):,} participants are named"
+        near = get_close_matches(name, participants, 3, 0.5)
+        expected = f"did you mean {', '.join(near)}?" if near else f"{len(participants):,} participants are named"
         raise BadExclusion(f"{option}: there is no participant {name!r}; {expected}")
 
 
@@ -63,26 +63,26 @@ def without(snapshot: Snapshot, names: Sequence[str]) -> Snapshot:
     """The snapshot without the answers of these participants; those that it does not name do not matter. Raises
     `CannotForget` where a statistic cannot be told apart by participant. O(names * keys); the last one is remembered.
     """
-    known = workers_of(snapshot) if names else set()
-    gone = tuple(sorted(known & set(names)))
-    if not gone:
+    participants = workers_of(snapshot) if names else set()
+    excluded = tuple(sorted(participants & set(names)))
+    if not excluded:
         return snapshot
-    key = snapshot.digest, gone
-    found = _remembered.get(key) if snapshot.digest else None
-    if found is None:
-        found = snapshot
-        for name in gone:
-            found = forget_worker(found, name).snapshot
-        found = found._replace(sequence=snapshot.sequence, digest=snapshot.digest)
+    key = snapshot.digest, excluded
+    fewer = _remembered.get(key) if snapshot.digest else None
+    if fewer is None:
+        fewer = snapshot
+        for name in excluded:
+            fewer = forget_worker(fewer, name).snapshot
+        fewer = fewer._replace(sequence=snapshot.sequence, digest=snapshot.digest)
         _remembered.clear()
-        _remembered[key] = found
-    return found
+        _remembered[key] = fewer
+    return fewer
 
 
 def excluded_of(artifact: Artifact) -> tuple[str, ...]:
     """Who was excluded when it was fitted."""
-    said = artifact.report.get(FIELD)
-    names = said.get("participants") if isinstance(said, Mapping) else None
+    note = artifact.report.get(FIELD)
+    names = note.get("participants") if isinstance(note, Mapping) else None
     return tuple(map(str, names)) if isinstance(names, list) else ()
 
 
@@ -90,31 +90,31 @@ def noted(artifact: Artifact, names: Sequence[str], previous: Artifact | None) -
     """The artifact, whose report says who was excluded, and what differs from the `previous` one with others."""
     if not names and (previous is None or not excluded_of(previous)):
         return artifact
-    said: dict[str, Any] = {"participants": sorted(names)}
+    note: dict[str, Any] = {"participants": sorted(names)}
     if previous is not None and excluded_of(previous) == tuple(sorted(names)):
         before = previous.report.get(FIELD)
-        said["before"] = before.get("before") if isinstance(before, Mapping) else None
+        note["before"] = before.get("before") if isinstance(before, Mapping) else None
     elif previous is not None:
-        who = {"participants": list(excluded_of(previous))}
-        said["before"] = {**who, **_figures(previous), **_alike(artifact, previous)}
-    return artifact._replace(report={**artifact.report, FIELD: said})
+        former = {"participants": list(excluded_of(previous))}
+        note["before"] = {**former, **_figures(previous), **_alike(artifact, previous)}
+    return artifact._replace(report={**artifact.report, FIELD: note})
 
 
 def _figures(artifact: Artifact) -> dict[str, Any]:
     names = ("accuracy", "standard_error", "d", "k")
-    found = {name: value for name in names if (value := figure(artifact.report, name)) is not None}
-    return found | ({"grade": str(artifact.report["grade"])} if "grade" in artifact.report else {})
+    figures = {name: value for name in names if (value := figure(artifact.report, name)) is not None}
+    return figures | ({"grade": str(artifact.report["grade"])} if "grade" in artifact.report else {})
 
 
 def _alike(artifact: Artifact, previous: Artifact) -> dict[str, float]:
     """How much the map and the clusters of two artifacts agree: the correlation of all distances, and the adjusted Rand
     index."""
-    one, other = (np.asarray(each.arrays.get("X", np.empty((0, 1)))) for each in (artifact, previous))
-    n = min(len(one), len(other), 1000)
+    points, former_points = (np.asarray(each.arrays.get("X", np.empty((0, 1)))) for each in (artifact, previous))
+    n = min(len(points), len(former_points), 1000)
     if n >= 3:
         from scipy.spatial.distance import pdist
 
-        r = float(np.corrcoef(pdist(one[:n]), pdist(other[:n]))[0, 1])
+        r = float(np.corrcoef(pdist(points[:n]), pdist(former_points[:n]))[0, 1])
         return {"distance_correlation": r} if np.isfinite(r) else {}
     if "labels" in artifact.arrays and len(artifact.arrays["labels"]) == len(previous.arrays.get("labels", ())):
         from sklearn.metrics import adjusted_rand_score
