@@ -70,13 +70,13 @@ def command(
 ) -> None:
     """Choose the questions to ask next and write them as JSON lines, sorted by priority."""
     options = configuration.load(config, {}).kafka
-    asked = ask(state, n, strategy, kind, seed, objects, snapshot, random_share)
+    questions = ask(state, n, strategy, kind, seed, objects, snapshot, random_share)
     if out is None:
-        click.echo(b"\n".join(asked.lines))
+        click.echo(b"\n".join(questions.lines))
     else:
-        click.echo(f"{asked.about}; written to {write(asked, out, options)}")
-    if asked.instead:
-        click.echo(asked.instead, err=True)
+        click.echo(f"{questions.about}; written to {write(questions, out, options)}")
+    if questions.instead:
+        click.echo(questions.instead, err=True)
 
 
 class QuestionLines(NamedTuple):

@@ -15,7 +15,7 @@ from stream_engine.state.store import Store
 @click.option("--dead-letters", metavar="FOLDER", help="Folder of the dead letters. Default: DIR/dead_letters.")
 def command(state: str, to: str, dead_letters: str | None) -> None:
     """Make a consistent copy of a state, even while a run is writing to it."""
-    done = backup(Store(state), Path(to), dead_letters)
-    told = "existed already" if done.before else f"{done.files} files"
-    click.echo(f"{done.folder}: snapshot {done.snapshot} of {state}, {told}")
-    click.echo(f"to restore it: cp -r {done.folder} DIR && stream-engine verify --state DIR")
+    result = backup(Store(state), Path(to), dead_letters)
+    files = "existed already" if result.before else f"{result.files} files"
+    click.echo(f"{result.folder}: snapshot {result.snapshot} of {state}, {files}")
+    click.echo(f"to restore it: cp -r {result.folder} DIR && stream-engine verify --state DIR")

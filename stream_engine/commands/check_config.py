@@ -16,5 +16,5 @@ def command(file: str) -> None:
     settings = configuration.load(file, {})
     check_runnable(settings)
     click.echo(json.dumps(configuration.plain_settings(settings), indent=1, ensure_ascii=False))
-    told = "keys and values are valid (to check columns, use `stream-engine preview`)"
-    click.echo(f"{file}: {told}; the effective settings, including defaults, are above", err=True)
+    fact = "keys and values are valid (to check columns, use `stream-engine preview`)"
+    click.echo(f"{file}: {fact}; the effective settings, including defaults, are above", err=True)

@@ -62,8 +62,8 @@ def grouped(snapshot: Snapshot, folder: Path) -> dict[str, Any]:
     groups: dict[tuple[str, str], dict[str, Any]] = {}
     damaged = 0
     with closing(_lines_of(snapshot)) as lines:
-        for kept in letters_of(snapshot.counters.get("sinks", {}), folder):
-            letter = kept.letter
+        for stored in letters_of(snapshot.counters.get("sinks", {}), folder):
+            letter = stored.letter
             if letter is None:
                 damaged += 1
                 continue
@@ -73,17 +73,17 @@ def grouped(snapshot: Snapshot, folder: Path) -> dict[str, Any]:
             )
             group["first"] = group["first"] or letter_fields(letter, lines)
             group["letters"] += 1
-            group["bytes"] += kept.size
-    gone = snapshot.counters.get("dead_letters", {})
+            group["bytes"] += stored.size
+    n_removed = snapshot.counters.get("dead_letters", {})
     return {
         "folder": str(folder),
         "snapshot": snapshot.sequence,
         "letters": sum(group["letters"] for group in groups.values()),
         "groups": sorted(groups.values(), key=lambda group: (-group["letters"], group["reason"], group["partition"])),
         "damaged": damaged,
-        "lost": gone.get("lost", 0),
-        "removed": gone.get("removed", 0),
-        "removed_bytes": gone.get("removed_bytes", 0),
+        "lost": n_removed.get("lost", 0),
+        "removed": n_removed.get("removed", 0),
+        "removed_bytes": n_removed.get("removed_bytes", 0),
     }
 
 
@@ -123,8 +123,8 @@ def _table(contents: Mapping[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def _place(told: Mapping[str, Any]) -> str:
-    return f"{told['offset']}" if told["line"] is None else f"line {told['line']:,}"
+def _place(letter: Mapping[str, Any]) -> str:
+    return f"{letter['offset']}" if letter["line"] is None else f"line {letter['line']:,}"
 
 
 def _short(value: str) -> str:
@@ -150,8 +150,8 @@ def show(
     """Show rejected events, oldest first: position, reason, message and value."""
     snapshot, folder = _opened(state, dead_letters)
     skipped: Counter[str] = Counter()
-    wanted = _readable(letters_of(snapshot.counters.get("sinks", {}), folder), skipped)
-    chosen = (each for each in wanted if reason in (None, each.reason) and partition in (None, each.partition))
+    stored = _readable(letters_of(snapshot.counters.get("sinks", {}), folder), skipped)
+    chosen = (each for each in stored if reason in (None, each.reason) and partition in (None, each.partition))
     letters = islice(chosen, (limit if limit is not None else 0 if raw else 20) or None)
     if raw:
         _write_raw(letters, skipped)
@@ -164,20 +164,20 @@ def show(
 
 
 def _readable(letters: Iterator[StoredLine], skipped: Counter[str]) -> Iterator[DeadLetter]:
-    for kept in letters:
-        if kept.letter is None:
+    for letter in letters:
+        if letter.letter is None:
             skipped["damaged lines; `stream-engine verify` names their files"] += 1
         else:
-            yield kept.letter
+            yield letter.letter
 
 
-def _write(told: Mapping[str, Any], as_json: bool) -> None:
+def _write(letter: Mapping[str, Any], as_json: bool) -> None:
     if as_json:
-        click.echo(json.dumps(told, ensure_ascii=False))
+        click.echo(json.dumps(letter, ensure_ascii=False))
         return
-    at = f"@{_place(told)} event {told['index'] + 1}" if told["line"] is None else f" {_place(told)}"
-    click.echo(f"{told['partition']}{at}  {told['reason']}: {told['message']}")
-    click.echo(f"    {told['value'].replace(chr(10), chr(10) + '    ')}")
+    at = f"@{_place(letter)} event {letter['index'] + 1}" if letter["line"] is None else f" {_place(letter)}"
+    click.echo(f"{letter['partition']}{at}  {letter['reason']}: {letter['message']}")
+    click.echo(f"    {letter['value'].replace(chr(10), chr(10) + '    ')}")
 
 
 def _write_raw(letters: Iterator[DeadLetter], skipped: Counter[str]) -> None:

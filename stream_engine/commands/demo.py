@@ -68,11 +68,11 @@ def perceived_positions(pixels: np.ndarray, digits: np.ndarray) -> np.ndarray:
     """
     values = np.unique(digits)
     centres = 4 / np.sqrt(2) * (digits[:, None] == values)
-    within = (
+    cluster_centres = (
         pixels - np.array([pixels[digits == digit].mean(axis=0) for digit in values])[np.searchsorted(values, digits)]
     )
-    directions = np.linalg.svd(within, full_matrices=False)[2][:3]
-    form = within @ directions.T
+    directions = np.linalg.svd(cluster_centres, full_matrices=False)[2][:3]
+    form = cluster_centres @ directions.T
     return np.hstack([centres, 0.7 * form / form.std(axis=0)])
 
 
@@ -85,9 +85,9 @@ def write_survey(path: Path, seed: int) -> None:
     for number in range(1, PARTICIPANTS + 1):
         own = []
         for trial in range(1, PRACTICE + TRIALS + 1):
-            shown = rng.choice(len(names), 3, replace=False)
-            odd = int(rng.integers(3)) if number in GUESSERS else odd_one_out(points[shown], rng)
-            images = [f"{names[i]}.png" for i in shown]
+            triplet = rng.choice(len(names), 3, replace=False)
+            odd = int(rng.integers(3)) if number in GUESSERS else odd_one_out(points[triplet], rng)
+            images = [f"{names[i]}.png" for i in triplet]
             seconds = round(float(rng.lognormal(0.6, 0.4)), 3)
             phase = "practice" if trial <= PRACTICE else "main"
             own.append([f"P{number:02}", phase, trial, *images, images[odd], seconds])
@@ -128,14 +128,14 @@ def survey(folder: Path, pictures: Path) -> Iterator[str]:
     from stream_engine.service import run
 
     state, file = folder / "survey", folder / "survey.csv"
-    given = {"source": [str(file)], "state": str(state), "input.drop_duplicates": True}
+    overrides = {"source": [str(file)], "state": str(state), "input.drop_duplicates": True}
     outcome: list[str] = []
     with logs.Bars() as bars:
-        run.run(configuration.load(None, given), bars, start_over=True, say=outcome.append)
+        run.run(configuration.load(None, overrides), bars, start_over=True, say=outcome.append)
     published, commands = Store(state).published(), Commands(str(state))
     progressive = Store(state).noted("progressive")
     facts = Facts(published, commands, progressive)
-    known = findings(facts)
+    statements = findings(facts)
     page = write(published, folder / "report.html", progressive, objects=pictures, commands=commands)
     counters = published.snapshot.counters
     yield _line(
@@ -144,11 +144,11 @@ def survey(folder: Path, pictures: Path) -> Iterator[str]:
         f"{counters['filtered']:,} practice trials excluded",
     )
     yield from (_line("copies", each) for each in outcome if "sent twice" in each)
-    yield _line("answers", known["accuracy"][0].text)
+    yield _line("answers", statements["accuracy"][0].text)
     if facts.participants:
         flagged = [name for name, why in zip(facts.participants.names, facts.participants.reasons) if why]
-        yield _line("people", f"{known['participants'][0].text.partition('.')[0]}: {', '.join(flagged)}.")
-    yield _line("groups", f"{known['clusters'][0].text} {_members(published)}")
+        yield _line("people", f"{statements['participants'][0].text.partition('.')[0]}: {', '.join(flagged)}.")
+    yield _line("groups", f"{statements['clusters'][0].text} {_members(published)}")
     yield _line("page", f"{page.page}: open it in a browser")
 
 
@@ -175,11 +175,11 @@ def write_stream(path: Path, seed: int) -> None:
     pixels = load_digits().data[:STREAM_OBJECTS]
     a, b, c = rng.integers(STREAM_OBJECTS, size=(3, STREAM))
     b = np.where(b == a, (b + 1) % STREAM_OBJECTS, b)
-    while (same := (c == a) | (c == b)).any():
-        c = np.where(same, (c + 1) % STREAM_OBJECTS, c)
-    nearer = ((pixels[a] - pixels[b]) ** 2).sum(axis=1) < ((pixels[a] - pixels[c]) ** 2).sum(axis=1)
-    nearer ^= rng.random(len(a)) < FLIPPED
-    near, far = np.where(nearer, b, c), np.where(nearer, c, b)
+    while (degenerate := (c == a) | (c == b)).any():
+        c = np.where(degenerate, (c + 1) % STREAM_OBJECTS, c)
+    is_nearer = ((pixels[a] - pixels[b]) ** 2).sum(axis=1) < ((pixels[a] - pixels[c]) ** 2).sum(axis=1)
+    is_nearer ^= rng.random(len(a)) < FLIPPED
+    near, far = np.where(is_nearer, b, c), np.where(is_nearer, c, b)
     lines = [
         f'{{"anchor": "digit-{i}", "near": "digit-{j}", "far": "digit-{k}"}}\n'
         for i, j, k in zip(a.tolist(), near.tolist(), far.tolist())
@@ -222,7 +222,7 @@ def compiling() -> Iterator[None]:
         yield
         return
     click.echo("compiling once after the installation, 30 to 60 s", err=True)
-    with ThreadPoolExecutor(1) as beside:
-        done = beside.submit(lambda: list(warm_up.in_processes(warm_up.OF_A_RUN)))
+    with ThreadPoolExecutor(1) as executor:
+        compilation = executor.submit(lambda: list(warm_up.in_processes(warm_up.OF_A_RUN)))
         yield
-        done.result()
+        compilation.result()

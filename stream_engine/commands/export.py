@@ -81,8 +81,8 @@ def export(
                 paths.append(Path(out) / file)
                 write_whole(Disk(), paths[-1], partial(_fill, write), durable=False)
     if what and lacking:
-        others = f" (written: {', '.join(map(str, paths))})" if paths else ""
-        raise exports.NothingToExport("; ".join(lacking) + others)
+        alternatives = f" (written: {', '.join(map(str, paths))})" if paths else ""
+        raise exports.NothingToExport("; ".join(lacking) + alternatives)
     return paths
 
 

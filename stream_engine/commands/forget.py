@@ -73,14 +73,14 @@ def _forget(
     unknown = None
     try:
         if name is not None:
-            done = forget_object(before, name, drop)
+            result = forget_object(before, name, drop)
         else:
-            done = forget_worker(before, worker or "", drop, keep_answers)
+            result = forget_worker(before, worker or "", drop, keep_answers)
     except UnknownName as error:
         if drop:
             raise
-        unknown, done = error, ForgetResult(before._replace(sequence=before.sequence + 1), 0, 0)
-    after, names = without_aliases(done.snapshot, name) if name is not None else (done.snapshot, {worker or ""})
+        unknown, result = error, ForgetResult(before._replace(sequence=before.sequence + 1), 0, 0)
+    after, names = without_aliases(result.snapshot, name) if name is not None else (result.snapshot, {worker or ""})
     letters = overwrite(
         Path(folder) if folder else store.directory / "dead_letters", naming(*sorted(names)), store.disk
     )
@@ -88,37 +88,39 @@ def _forget(
         raise UnknownName(f"{store.directory}: {unknown}, nor in its dead letters; nothing to delete") from None
     if worker in store.excluded():
         store.exclude((), (worker,))
-    after = noted(after, _now(), "forget", **_details(done, name is not None, letters, drop, bool(unknown)))
-    return _said(store.replace(after), letters, before, done, drop, name is not None)
+    after = noted(after, _now(), "forget", **_details(result, name is not None, letters, drop, bool(unknown)))
+    return _said(store.replace(after), letters, before, result, drop, name is not None)
 
 
-def _details(done: ForgetResult, of_object: bool, letters: int, drop: Collection[str], unknown: bool) -> dict[str, Any]:
+def _details(
+    outcome: ForgetResult, of_object: bool, letters: int, drop: Collection[str], unknown: bool
+) -> dict[str, Any]:
     """What the history says: never the name."""
     return {
         "what": "dead letters" if unknown else "object" if of_object else "worker",
-        **({"comparisons": done.comparisons} if done.comparisons is not None else {}),
+        **({"comparisons": outcome.comparisons} if outcome.comparisons is not None else {}),
         "dead_letters": letters,
         **({"dropped": sorted(drop)} if drop else {}),
-        **({"answers": "stay"} if done.answers_stay else {}),
+        **({"answers": "stay"} if outcome.answers_stay else {}),
     }
 
 
 def _said(
-    after: Snapshot, letters: int, before: Snapshot, done: ForgetResult, drop: Collection[str], of_object: bool
+    after: Snapshot, letters: int, before: Snapshot, result: ForgetResult, drop: Collection[str], of_object: bool
 ) -> str:
-    left = "an unknown number of" if done.comparisons is None else f"{done.comparisons:,}"
+    n_left = "an unknown number of" if result.comparisons is None else f"{result.comparisons:,}"
     lines = [
-        f"snapshot {after.sequence}: {left} comparisons and {letters:,} dead letters were deleted; "
+        f"snapshot {after.sequence}: {n_left} comparisons and {letters:,} dead letters were deleted; "
         f"{len(after.objects):,} objects and {after.counters['comparisons']:,} comparisons remain"
     ]
-    if done.answers_stay:
+    if result.answers_stay:
         lines.append(
             "The name was deleted. The answers remain, because of --keep-answers or because this state does not "
             "count them by worker (worker_votes does)"
         )
-    if before.settings["guard"] and not done.answers_stay:
+    if before.settings["guard"] and not result.answers_stay:
         lines.append(
-            f"The partial order lost {done.kept:,} comparisons; comparisons that it dropped earlier because of these "
+            f"The partial order lost {result.kept:,} comparisons; comparisons that it dropped earlier because of these "
             "stay dropped"
         )
     if drop:

@@ -161,9 +161,9 @@ def settings_of(given: Mapping[str, Any], **more: Any) -> Settings:
 
 def no_answers(source: Sequence[str], excluded: int = 0) -> SourceFailed:
     """What to say of sources without a single answer."""
-    told = f"got 0 answers, {excluded:,} rows excluded" if excluded else "got 0 answers"
+    got = f"got 0 answers, {excluded:,} rows excluded" if excluded else "got 0 answers"
     next_step = "check --where and catch trials" if excluded else "check that these are the files with the answers"
-    return SourceFailed(f"{', '.join(source)}: {told}, expected at least one; next: {next_step}")
+    return SourceFailed(f"{', '.join(source)}: {got}, expected at least one; next: {next_step}")
 
 
 _WHAT = "participant=NAME|@FILE"

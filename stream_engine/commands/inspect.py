@@ -52,7 +52,7 @@ def inspect(state: str) -> dict[str, Any]:
     store = Store(state)
     published = store.published()
     facts = Facts(published, Commands(str(store.directory)), store.noted(COUNTS_TOLD))
-    found = findings(facts)
+    statements = findings(facts)
     return {
         "state": str(store.directory),
         "snapshots": store.sequences(),
@@ -68,13 +68,13 @@ def inspect(state: str) -> dict[str, Any]:
             for kind, artifact in published.artifacts.items()
         },
         "models": facts.models,
-        **({"models_left_out": left} if (left := facts.models_left_out) else {}),
-        "findings": {topic: [_as_json(each) for each in some] for topic, some in found.items()},
-        "warnings": [each.what for each in warnings(found)],
+        **({"models_left_out": omitted} if (omitted := facts.models_left_out) else {}),
+        "findings": {topic: [_as_json(each) for each in lines] for topic, lines in statements.items()},
+        "warnings": [each.what for each in warnings(statements)],
         "progressive": store.noted("progressive"),
         "summary": facts.summary,
         "workers": _participants(published.snapshot),
-        **({"judgements": kept} if (kept := _responses(published.snapshot)) else {}),
+        **({"judgements": responses} if (responses := _responses(published.snapshot)) else {}),
     }
 
 
@@ -90,38 +90,38 @@ def _participants(snapshot: Snapshot) -> int | None:
 
 def _responses(snapshot: Snapshot) -> dict[str, Any]:
     """How many whole responses are kept, the same one as often as it was given, and of how many comparisons."""
-    kept = judgements_of(snapshot)
-    if kept is None:
+    responses = judgements_of(snapshot)
+    if responses is None:
         return {}
     return {
-        "kept": int(kept.times.sum()),
-        "comparisons": int(kept.times[kept.judgement].sum()),
+        "kept": int(responses.times.sum()),
+        "comparisons": int(responses.times[responses.judgement].sum()),
         "of": snapshot.counters["comparisons"],
-        "complete": kept.complete,
+        "complete": responses.complete,
     }
 
 
 def as_page(contents: Mapping[str, Any]) -> str:
     """What `inspect` found, as a page."""
-    found = contents["findings"]
-    wrong = [each for topic in found.values() for each in topic if each["level"] == "warning"]
+    statements = contents["findings"]
+    wrong = [each for topic in statements.values() for each in topic if each["level"] == "warning"]
     sections: dict[str, list[str]] = {
         f"State {contents['state']}, snapshot {contents['summary']['snapshot']}": _counted(contents),
         "Data quality": list(_lines(wrong)) or ["No problem was found."],
     }
     for topic, title in TITLES.items():
-        lines = list(_lines(each for each in found[topic] if each["level"] == "result"))
+        lines = list(_lines(each for each in statements[topic] if each["level"] == "result"))
         sections[title] = lines + (_models(contents["models"]) if topic == "accuracy" else [])
     sections["Also fitted"] = _others(contents)
     sections["Progressive validation"] = predictions(contents["progressive"])
-    missing = [each for topic in found.values() for each in topic if each["level"] == "gap"]
+    missing = [each for topic in statements.values() for each in topic if each["level"] == "gap"]
     sections["Missing information"] = list(_lines(missing))
-    shown = ["\n".join([title, *(f"  {line}" for line in lines)]) for title, lines in sections.items() if lines]
-    return "\n\n".join([*shown, f"All figures: stream-engine inspect --state {contents['state']} --json"])
+    parts = ["\n".join([title, *(f"  {line}" for line in lines)]) for title, lines in sections.items() if lines]
+    return "\n\n".join([*parts, f"All figures: stream-engine inspect --state {contents['state']} --json"])
 
 
-def _lines(found: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    for each in found:
+def _lines(statements: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    for each in statements:
         yield from wrap(each["text"], WIDE, break_long_words=False, break_on_hyphens=False)
         if each["command"]:
             yield f"    {each['command']}"
@@ -152,16 +152,18 @@ def _counted(contents: Mapping[str, Any]) -> list[str]:
     return aligned([*((name, text) for name, text in rows.items() if text), *history])
 
 
-def _kept(kept: Mapping[str, Any] | None) -> str:
-    if not kept:
+def _kept(sample: Mapping[str, Any] | None) -> str:
+    if not sample:
         return ""
-    whole = "all of them" if kept["complete"] else f"a sample: {kept['comparisons']:,} of {kept['of']:,} comparisons"
-    return f"{kept['kept']:,} stored ({whole})"
+    whole = (
+        "all of them" if sample["complete"] else f"a sample: {sample['comparisons']:,} of {sample['of']:,} comparisons"
+    )
+    return f"{sample['kept']:,} stored ({whole})"
 
 
 def _positions(positions: Mapping[str, int]) -> str:
-    shown = [f"{name} up to {_place(name, offset)}" for name, offset in list(positions.items())[:MOST]]
-    return ", ".join(shown) + (f" and {len(positions) - MOST:,} more" if len(positions) > MOST else "")
+    lines = [f"{name} up to {_place(name, offset)}" for name, offset in list(positions.items())[:MOST]]
+    return ", ".join(lines) + (f" and {len(positions) - MOST:,} more" if len(positions) > MOST else "")
 
 
 def _place(partition: str, offset: int) -> str:
@@ -185,14 +187,14 @@ def _models(rows: list[dict[str, Any]]) -> list[str]:
     heads = {"accuracy": "accuracy", "standard_error": "± 95 % CI", "log_loss": "log loss", "seconds": "CPU s"}
     if any(row["accuracy_by_worker"] is not None for row in rows):
         heads = heads | {"accuracy_by_worker": "new participants"}
-    shown = [{name: _cell(name, row[name]) for name in heads} for row in rows]
-    width = {name: max(len(head), *(len(cells[name]) for cells in shown)) for name, head in heads.items()}
+    table = [{name: _cell(name, row[name]) for name in heads} for row in rows]
+    width = {name: max(len(head), *(len(cells[name]) for cells in table)) for name, head in heads.items()}
     names = max(len(row["model"]) for row in rows)
 
     def line(model: str, cells: Mapping[str, str]) -> str:
         return (f"{model:{names}}" + "".join(f"   {cells[name]:>{width[name]}}" for name in heads)).rstrip()
 
-    lines = ["", line("", heads), *(line(row["model"], cells) for row, cells in zip(rows, shown))]
+    lines = ["", line("", heads), *(line(row["model"], cells) for row, cells in zip(rows, table))]
     lines.append("log loss: nats per answer (chance: 0.693); -: unknown")
     return lines + wrap(explained(row["model"] for row in rows), WIDE)
 

@@ -73,12 +73,12 @@ def _redistribute(states: tuple[str, ...], into: int, out: Path) -> None:
     with ExitStack() as stack:
         for state, _ in old_states(states):
             stack.callback(Lock(state).release)
-        made = reshard(old_states(states), into, out, Disk())  # as they are now that nobody writes
+        shards = reshard(old_states(states), into, out, Disk())  # as they are now that nobody writes
     excluded = _excluded_in(states)
-    for each in made:
+    for each in shards:
         Store(each.directory).exclude(excluded)
-        counted, read = each.snapshot.counters["comparisons"], len(each.snapshot.positions)
-        click.echo(f"{each.directory}: share {each.share or 'of all'}, {read:,} partitions, {counted:,} comparisons")
+        counted, inputs = each.snapshot.counters["comparisons"], len(each.snapshot.positions)
+        click.echo(f"{each.directory}: share {each.share or 'of all'}, {inputs:,} partitions, {counted:,} comparisons")
     click.echo("shard-0 has all counts; the other states start empty at their positions. `merge` gives the sum.")
     _say_excluded(excluded)
 

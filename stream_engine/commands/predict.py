@@ -127,10 +127,10 @@ def answers(
     one participant. Raises `evaluation.probability.NoModel`."""
     from stream_engine.evaluation.answering import answered  # it loads scipy, which a bad file is told without
 
-    found = answered(published, questions.names, name, participant)
-    columns = zip(questions.rows, found.p.tolist(), found.by.tolist(), strict=True)
-    rows = [{**row, "p": None if np.isnan(each) else each, "model": which} for row, each, which in columns]
-    return Predictions(rows, "\n".join(filter(None, (found.about, questions.note))))
+    predictions = answered(published, questions.names, name, participant)
+    columns = zip(questions.rows, predictions.p.tolist(), predictions.by.tolist(), strict=True)
+    rows = [{**row, "p": None if np.isnan(each) else each, "model": model} for row, each, model in columns]
+    return Predictions(rows, "\n".join(filter(None, (predictions.about, questions.note))))
 
 
 def _suffix(first: str, format: str | None, out: str | None) -> str:

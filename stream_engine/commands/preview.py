@@ -25,10 +25,10 @@ def command(events: int, as_json: bool, **given: Any) -> None:
 
     if not given["source"]:
         raise click.UsageError("Missing argument 'SOURCE...': name a file.")
-    found = preview(settings_of(given), events)
-    if not (found.events or found.refused or found.filtered or found.readings):
+    contents = preview(settings_of(given), events)
+    if not (contents.events or contents.refused or contents.filtered or contents.readings):
         raise no_answers(given["source"])
     where = ", ".join(given["source"])
-    click.echo(json.dumps(vars(found), indent=1, ensure_ascii=False) if as_json else as_text(found, where))
-    if found.readings or found.is_refused:
-        raise click.exceptions.Exit(2 if found.readings else 1)  # as a run over it would fail
+    click.echo(json.dumps(vars(contents), indent=1, ensure_ascii=False) if as_json else as_text(contents, where))
+    if contents.readings or contents.is_refused:
+        raise click.exceptions.Exit(2 if contents.readings else 1)  # as a run over it would fail

@@ -91,9 +91,9 @@ def limit_memory(gigabytes: float) -> None:
     same ends it, so that it cannot take the memory of others (`RESERVED` is what libraries reserve and never touch)."""
     budget = int(gigabytes * 1e9)
     available_memory.give(budget)
-    _, most = resource.getrlimit(resource.RLIMIT_DATA)
-    wanted = budget + RESERVED
-    resource.setrlimit(resource.RLIMIT_DATA, (wanted if most == resource.RLIM_INFINITY else min(wanted, most), most))
+    _, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    limit = budget + RESERVED
+    resource.setrlimit(resource.RLIMIT_DATA, (limit if hard == resource.RLIM_INFINITY else min(limit, hard), hard))
 
 
 def assigned(assignments: Iterable[str], given: dict[str, Any] | None = None) -> dict[str, Any]:
@@ -133,13 +133,13 @@ def refit(state: str, kind: str, which: str, params: dict[str, Any], seed: int, 
     excluded = store.excluded()
     snapshot = exclusion.without(store.named(which), excluded)
     previous = store.latest_artifact(kind, snapshot.sequence, len(snapshot.objects))
-    more = _needed(store, kind, which, snapshot, excluded, seed, shown)
+    needed = _needed(store, kind, which, snapshot, excluded, seed, shown)
     began = time.process_time()
     with Bars() as bars, threadpool_limits(1):
         try:
-            asked = _interrupted(shown) if kind in ENDS_EARLY else threading.Event()
-            progress = _progress(shown, kind, bars, asked)
-            artifact = refit_module(kind).refit(snapshot, checked, seed, previous, progress, **more)
+            stop = _interrupted(shown) if kind in ENDS_EARLY else threading.Event()
+            progress = _progress(shown, kind, bars, stop)
+            artifact = refit_module(kind).refit(snapshot, checked, seed, previous, progress, **needed)
         except CannotRefit:
             if shown == "json":
                 print(json.dumps({"impossible": True}), flush=True)
@@ -158,10 +158,10 @@ def _needed(
     if kind not in NEEDED:
         return {}
     before = NEEDED[kind]
-    made = store.latest_artifact(before, snapshot.sequence, len(snapshot.objects))
-    if made is None or made.snapshot != snapshot.digest or exclusion.excluded_of(made) != excluded:
-        made = refit(str(store.directory), before, which, {}, seed, shown)
-    return {"needed": made}
+    artifact = store.latest_artifact(before, snapshot.sequence, len(snapshot.objects))
+    if artifact is None or artifact.snapshot != snapshot.digest or exclusion.excluded_of(artifact) != excluded:
+        artifact = refit(str(store.directory), before, which, {}, seed, shown)
+    return {"needed": artifact}
 
 
 def fit_again(store: Store, which: str = "latest") -> None:
@@ -179,8 +179,11 @@ def note_counts(store: Store, snapshot: Snapshot, artifact: Artifact) -> None:
     from stream_engine.exports.models import COUNTS_TOLD, counts_told
 
     noted = store.noted(COUNTS_TOLD)
-    wanted = snapshot.digest, snapshot.counters["comparisons"], artifact.seed
-    if "held_out" in artifact.report and tuple(noted.get(key) for key in ("digest", "comparisons", "seed")) != wanted:
+    key_figures = snapshot.digest, snapshot.counters["comparisons"], artifact.seed
+    if (
+        "held_out" in artifact.report
+        and tuple(noted.get(key) for key in ("digest", "comparisons", "seed")) != key_figures
+    ):
         store.note(COUNTS_TOLD, counts_told(snapshot, artifact.seed))
 
 
@@ -195,35 +198,35 @@ def _end_with_the_reader() -> None:
 def _interrupted(shown: str) -> threading.Event:
     """Set by SIGINT (Ctrl-C): the refit then ends with the best so far. A second one ends the command; not that of a
     run, which ends its refits itself."""
-    asked = threading.Event()
+    stop = threading.Event()
 
     def ask(number: int, frame: FrameType | None) -> None:
-        asked.set()
+        stop.set()
         if shown != "json":
             click.echo("stopping with the best so far; Ctrl-C again to end without a result", err=True)
             signal.signal(signal.SIGINT, signal.default_int_handler)
 
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, ask)
-    return asked
+    return stop
 
 
 def _progress(shown: str, kind: str, bars: Bars, stop: threading.Event) -> Callable[..., bool]:
     """A progress callback that shows something at most a few times a second; True once `stop` is set."""
     shown_at = 0.0
 
-    def progress(done: float, total: float, **figures: Any) -> bool:
-        """`done` of `total` steps, and figures of the solver (objective, gap, ...) by name."""
+    def progress(step: float, total: float, **figures: Any) -> bool:
+        """`step` of `total` steps, and figures of the solver (objective, gap, ...) by name."""
         nonlocal shown_at
         now = time.monotonic()
-        if shown == "none" or (now - shown_at < 0.2 and done < total):
+        if shown == "none" or (now - shown_at < 0.2 and step < total):
             return stop.is_set()
         shown_at = now
         if shown == "json":
-            sys.stdout.write(json.dumps({"done": done, "total": total, **figures}, default=float) + "\n")
+            sys.stdout.write(json.dumps({"done": step, "total": total, **figures}, default=float) + "\n")
             sys.stdout.flush()
         else:
-            bars.show(kind, done, total, figures)
+            bars.show(kind, step, total, figures)
         return stop.is_set()
 
     return progress

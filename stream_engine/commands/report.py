@@ -98,18 +98,18 @@ def command(
                 so_far = partial(_so_far, state, out, workers, objects, style, commands)
                 meanwhile = None if exclude or include else so_far
                 _run(Path(state), {**given, "source": source}, meanwhile, commands.typed, verbose)
-                read = Store(state).published().snapshot.counters
-                if not read["events"]:
-                    raise no_answers(source, read["filtered"])
+                counters = Store(state).published().snapshot.counters
+                if not counters["events"]:
+                    raise no_answers(source, counters["filtered"])
             if exclude or include:
                 from stream_engine.commands.refit import fit_again
 
                 apply_exclusion(Store(state), exclude, include)
                 fit_again(Store(state), snapshot)
-            told = report(state, out, snapshot, figures, workers, objects, commands, style)
+            written = report(state, out, snapshot, figures, workers, objects, commands, style)
         except BadObjects as error:
             raise click.UsageError(f"--objects {error}") from None
-    click.echo(told)
+    click.echo(written)
 
 
 def report(
@@ -158,11 +158,11 @@ def _with_quick_map(published: Published) -> Published:
         return published
     params = embedding.Params(dimensions=2, kernel="t-ste", ridge=1.0, lapse="none", participants="alike")
     try:
-        made = embedding.refit(published.snapshot, params, 0, evaluate=False)
+        artifact = embedding.refit(published.snapshot, params, 0, evaluate=False)
     except CannotRefit:
         return published
-    made = made._replace(report={**made.report, PRELIMINARY: True})
-    return published._replace(artifacts={**published.artifacts, embedding.KIND: made})
+    artifact = artifact._replace(report={**artifact.report, PRELIMINARY: True})
+    return published._replace(artifacts={**published.artifacts, embedding.KIND: artifact})
 
 
 def _so_far(
@@ -197,8 +197,8 @@ def _run(
 
     logs.configure(level="info" if verbose else None)
     settings = settings_of(given, state=str(folder), guard=False)
-    said: list[str] = []
+    lines: list[str] = []
     with logs.Bars() as bars:
-        run.run(settings, bars, say=said.append, meanwhile=meanwhile, typed=typed)
-    for each in said:  # how the first answers were read, warnings, and what was counted
-        click.echo(each.partition("; next: ")[0] if each is said[-1] else each, err=True)
+        run.run(settings, bars, say=lines.append, meanwhile=meanwhile, typed=typed)
+    for each in lines:  # how the first answers were read, warnings, and what was counted
+        click.echo(each.partition("; next: ")[0] if each is lines[-1] else each, err=True)

@@ -144,10 +144,10 @@ def command(
     if settings.state:
         apply_exclusion(Store(settings.state), exclude, include, start_over)
     logs.configure(settings.log.format, "info" if verbose else settings.log.level, settings.log.file)
-    said: list[str] = []
+    lines: list[str] = []
     with logs.Bars() as bars:
-        service.run(settings, bars, start_over=start_over, say=said.append)
-    for line in said:  # after the bars; not on standard output, which is for what programs read
+        service.run(settings, bars, start_over=start_over, say=lines.append)
+    for line in lines:  # after the bars; not on standard output, which is for what programs read
         if settings.log.format == "json":
             structlog.get_logger().info(line)
         else:

@@ -68,9 +68,9 @@ def submit_line(job: Sequence[str], spark: Sequence[str] = ()) -> list[str]:
     A Kafka source brings its package unless `spark` names --jars or --packages.
     Raises `BadSettings`, `UnusableSource` for a job that cannot run.
     """
-    wanted = job_of(job)
-    _check_files(wanted)
-    kafka = any(split_uri(source)[0] == "kafka" for source in wanted.sources)
+    settings = job_of(job)
+    _check_files(settings)
+    kafka = any(split_uri(source)[0] == "kafka" for source in settings.sources)
     named = any(option.split("=")[0] in ("--jars", "--packages") for option in spark)
     package = ["--packages", f"{KAFKA_PACKAGE}:{VERSION}"] if kafka and not named else []
     return ["spark-submit", *spark, *package, str(SCRIPT), *job]

@@ -59,31 +59,33 @@ def _print(findings: Any) -> int:
     return wrong
 
 
-def _told(found: Recount, sequence: int) -> list[Finding]:
+def _told(recount: Recount, sequence: int) -> list[Finding]:
     what = f"recount of snapshot {sequence:012d}"
-    findings = [Finding("sources", WRONG, problem) for problem in found.problems]
-    if found.problems and not found.records:  # the sources are others: whatever was counted differs
+    findings = [Finding("sources", WRONG, problem) for problem in recount.problems]
+    if recount.problems and not recount.records:  # the sources are others: whatever was counted differs
         return findings
-    findings += [Finding(what, NOTE, f"cannot be recounted exactly: {limit}") for limit in found.limits]
-    if found.limits:
-        text = f"all {found.records:,} records that the sources still hold are counted in the state"
-        findings += [Finding(what, WRONG, line) for line in found.differing] or [Finding(what, OK, text)]
+    findings += [Finding(what, NOTE, f"cannot be recounted exactly: {limit}") for limit in recount.limits]
+    if recount.limits:
+        text = f"all {recount.records:,} records that the sources still hold are counted in the state"
+        findings += [Finding(what, WRONG, line) for line in recount.differing] or [Finding(what, OK, text)]
         return findings
-    if found.differing and found.manual_changes:
-        text = f"manual changes, which are not in the sources: {', '.join(found.manual_changes)}"
-        if any(change.startswith("reshard") for change in found.manual_changes):
+    if recount.differing and recount.manual_changes:
+        text = f"manual changes, which are not in the sources: {', '.join(recount.manual_changes)}"
+        if any(change.startswith("reshard") for change in recount.manual_changes):
             text += "; after reshard without sources the counts are in shard-0: merge all new states and verify that"
         findings.append(Finding(what, NOTE, text))
-        rest = f"{found.differing[0]}; {len(found.differing) - 1:,} more counters and arrays differ"
-        findings.append(Finding(what, WRONG, rest if len(found.differing) > 1 else found.differing[0]))
+        summary = f"{recount.differing[0]}; {len(recount.differing) - 1:,} more counters and arrays differ"
+        findings.append(Finding(what, WRONG, summary if len(recount.differing) > 1 else recount.differing[0]))
     else:
-        findings += [Finding(what, WRONG, line) for line in found.differing]
+        findings += [Finding(what, WRONG, line) for line in recount.differing]
     if not findings:
-        equal = "to the last byte" if found.same_bytes else "in everything that does not depend on the order of arrival"
-        findings.append(Finding(what, OK, f"{found.records:,} records give an equal state {equal}"))
-    if not found.one_order:
+        equal = (
+            "to the last byte" if recount.same_bytes else "in everything that does not depend on the order of arrival"
+        )
+        findings.append(Finding(what, OK, f"{recount.records:,} records give an equal state {equal}"))
+    if not recount.one_order:
         text = "several partitions or an earlier guard policy: the partial order was checked, not recounted"
         findings.append(Finding(what, NOTE, text))
-    elif not found.same_bytes and not found.differing and not found.problems:
+    elif not recount.same_bytes and not recount.differing and not recount.problems:
         findings.append(Finding(what, NOTE, "sections are equal, bytes differ: another version wrote it"))
     return findings

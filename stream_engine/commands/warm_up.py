@@ -92,10 +92,10 @@ def _guard() -> None:
         transitive_reduction(guard.kept())
     columns = columns_from_triplets(np.array([[0, 1, 2], [1, 2, 0], [0, 1, 2]]), 3)
     handed_over(state_of_columns(columns))  # read-only, as those of a snapshot are
-    kept = canonical_order(columns).kept
-    weight_kept(kept, columns)
-    answers(order_of(kept), np.array([[0, 1, 2]]))
-    transitive_reduction(np.repeat(kept, 9, axis=0))  # more rows than pairs of objects: numbered through a table
+    kept_rows = canonical_order(columns).kept
+    weight_kept(kept_rows, columns)
+    answers(order_of(kept_rows), np.array([[0, 1, 2]]))
+    transitive_reduction(np.repeat(kept_rows, 9, axis=0))  # more rows than pairs of objects: numbered through a table
 
 
 @cache
@@ -125,9 +125,9 @@ def _ask() -> None:
     from stream_engine.asking.known import known_from
     from stream_engine.refits import embedding
 
-    made = embedding.refit(_counted(), embedding.Params(dimensions=2, kernel="t-ste", ridge=0.3), 0)
-    for arrays in (made.arrays, {name: array for name, array in made.arrays.items() if name != "covariance"}):
-        learned = made._replace(arrays=arrays, report={**made.report, "accuracy": 1.0})
+    artifact = embedding.refit(_counted(), embedding.Params(dimensions=2, kernel="t-ste", ridge=0.3), 0)
+    for arrays in (artifact.arrays, {name: array for name, array in artifact.arrays.items() if name != "covariance"}):
+        learned = artifact._replace(arrays=arrays, report={**artifact.report, "accuracy": 1.0})
         for strategy in asking.STRATEGIES:
             asking.questions(known_from(_counted(), learned), 20, strategy)
 
@@ -172,8 +172,8 @@ def _embed() -> None:
     from stream_engine.embedding.questions import of_rows
     from stream_engine.refits import clusters, embedding
 
-    made = embedding.refit(_counted(), embedding.Params(), 0)
-    clusters.refit(_counted(), clusters.Params(), 0, needed=made)
+    artifact = embedding.refit(_counted(), embedding.Params(), 0)
+    clusters.refit(_counted(), clusters.Params(), 0, needed=artifact)
     neighbour_layout(np.eye(4), 2.0, np.zeros((4, 2)))
     minibatch.descend(of_rows(np.array([[0, 1, 0, 2]]), 3), np.zeros((3, 2)), np.zeros(1), 1.0, 1.0)
 

@@ -52,9 +52,9 @@ def letters_of(
     """The dead letters of a state; `sinks` are the sinks recorded in its snapshot. Dead letters that `dead-letters
     replay` of version 0.1.0 has counted are excluded."""
     replayed = sinks.get("replayed", {})
-    for kept in letters_before(folder, sinks.get("file", 0), disk):
-        if kept.letter is None or kept.at >= replayed.get(kept.letter.reason, 0):
-            yield kept
+    for line in letters_before(folder, sinks.get("file", 0), disk):
+        if line.letter is None or line.at >= replayed.get(line.letter.reason, 0):
+            yield line
 
 
 def folder_of(settings: Settings, directory: Path) -> Path:
@@ -107,19 +107,19 @@ def proven_inputs(settings: Settings, engine: Engine) -> Callable[[str], bool]:
     names = set(engine.positions) if engine.counters["events"] else set[str]()
     if not names:
         return lambda where: False
-    known = names | {name.rpartition("/")[0] for name in names}  # of the partitions of a topic
+    inputs = names | {name.rpartition("/")[0] for name in names}  # of the partitions of a topic
     if all(_is_known(uri, names) for uri in settings.source):
         return lambda where: True
-    return known.__contains__
+    return inputs.__contains__
 
 
 def _is_known(uri: str, names: Collection[str]) -> bool:
     """Whether some partition of a source is among these."""
-    scheme, rest = split_uri(uri)
+    scheme, address = split_uri(uri)
     if scheme == "kafka":
-        return any(partition_of(parse_address(rest).topic, name) is not None for name in names)
+        return any(partition_of(parse_address(address).topic, name) is not None for name in names)
     if scheme == "file":
-        return any(partition_of_file(path) in names for path in expand(rest))
+        return any(partition_of_file(path) in names for path in expand(address))
     stem = uri.partition("?")[0].partition("*")[0].partition("[")[0]
     return any(name.startswith(stem) for name in names)
 
@@ -155,7 +155,7 @@ class DeadLetters:
     def keep(self, block: Block, last_snapshot: int) -> None:
         """Write a block's dead letters. Raises `RunFailed` if too many events of an input were rejected."""
         letters = block.dead_letters
-        most = _commonest(letters) if letters else None
+        commonest = _commonest(letters) if letters else None
         if letters:
             self._append(letters)
             not_utf8 = [letter for letter in letters if ENCODING in letter.message]
@@ -165,21 +165,21 @@ class DeadLetters:
             self.not_utf8 += len(not_utf8)
         record = block.records[0]
         where = unit_of(record).input_of(record.partition)
-        if most and where not in self._logged:
+        if commonest and where not in self._logged:
             self._logged.add(where)
-            at = place(most.partition, most.offset, self._lines)
-            self.first = self.first or f"{at}: {most.message}"
+            at = place(commonest.partition, commonest.offset, self._lines)
+            self.first = self.first or f"{at}: {commonest.message}"
             self._log.warning(
                 "event rejected and stored as a dead letter (logged once per input)",
                 at=at,
-                reason=most.reason,
-                message=most.message,
+                reason=commonest.reason,
+                message=commonest.message,
             )
         refused = self._refused[where] = self._refused.get(where, 0) + len(letters)
-        seen = self._seen[where] = self._seen.get(where, 0) + len(letters) + sum(block.decoded.events.values())
-        if seen >= ENOUGH and refused > self.max_ratio * seen and not self._is_proven(where):
+        events = self._seen[where] = self._seen.get(where, 0) + len(letters) + sum(block.decoded.events.values())
+        if events >= ENOUGH and refused > self.max_ratio * events and not self._is_proven(where):
             raise RunFailed(
-                f"{where}: {refused} of {seen} events were rejected ({most.message if most else ''}), more "
+                f"{where}: {refused} of {events} events were rejected ({commonest.message if commonest else ''}), more "
                 f"than --max-reject-ratio {self.max_ratio:g}: another format? Nothing after snapshot {last_snapshot} "
                 "is kept; correct --type, --columns, --where, --encoding or --format (stream-engine preview shows what "
                 "is read) and run again"
@@ -194,9 +194,9 @@ class DeadLetters:
         recent = self._recent.setdefault(where, RecentEvents())
         many_before = recent.share() > self.max_ratio
         recent.add(len(letters), accepted)
-        many = recent.share() > self.max_ratio
+        exceeds = recent.share() > self.max_ratio
         self._metrics.rejected_share.set(max(each.share() for each in self._recent.values()))
-        if many and not many_before and self._limit.due(f"share {where}"):
+        if exceeds and not many_before and self._limit.due(f"share {where}"):
             reason, n = Counter(letter.reason for letter in letters).most_common(1)[0]
             self._log.error(
                 "most of the newest events are rejected; they are dead letters, and the run continues",
@@ -207,20 +207,20 @@ class DeadLetters:
                 message=next(letter.message for letter in letters if letter.reason == reason),
                 next="stream-engine dead-letters list",
             )
-        elif many_before and not many:
+        elif many_before and not exceeds:
             self._log.info("the newest events are accepted again", input=where, share=round(recent.share(), 3))
 
     def check_something_was_right(self, last_snapshot: int) -> None:
         """Called at the end of an input. Raises `RunFailed` if all events were rejected, however few there were."""
         inputs = [where for where in self._seen if not self._is_proven(where)]
-        refused, seen = (sum(counts[where] for where in inputs) for counts in (self._refused, self._seen))
-        if refused and refused == seen and self.max_ratio < 1:
-            more = "; use another --state for files that need other options; `stream-engine "
-            more += "merge` adds the two states"
+        refused, events = (sum(counts[where] for where in inputs) for counts in (self._refused, self._seen))
+        if refused and refused == events and self.max_ratio < 1:
+            advice = "; use another --state for files that need other options; `stream-engine "
+            advice += "merge` adds the two states"
             raise RunFailed(
                 f"all {refused:,} events were rejected (first: {self.first}). Nothing after snapshot "
                 f"{last_snapshot} is kept; correct --type, --columns or --format (stream-engine preview shows what is "
-                f"read) and run again{more if last_snapshot else ''}"
+                f"read) and run again{advice if last_snapshot else ''}"
             )
 
     def _append(self, letters: list[DeadLetter]) -> None:
@@ -281,9 +281,9 @@ class DeadLetters:
         if not file.lost:
             return
         counts = engine.counters["dead_letters"]
-        there = sum(1 for _ in letters_of(engine.sinks, file.directory, file.disk))
+        n_stored = sum(1 for _ in letters_of(engine.sinks, file.directory, file.disk))
         refused = sum(engine.counters["rejected"].values())
-        n = max(1, refused - there - counts.get("removed", 0) - counts.get("lost", 0))
+        n = max(1, refused - n_stored - counts.get("removed", 0) - counts.get("lost", 0))
         counts["lost"] = counts.get("lost", 0) + n
         engine.note("dead letters lost", letters=n, problem=file.lost)
         self._log.error("dead letters are missing; continuing without them", letters=n, problem=file.lost)
@@ -294,12 +294,12 @@ def limit_folder(
 ) -> tuple[dict[str, int], int]:
     """Record in `remembered` which segments exceed the limit: their files, the number of their dead letters, and the
     bytes that remain. The decision is the same before and after a crash. Raises `OSError`."""
-    disk, here, first = file.disk, segment_of(remembered.get("file", 0)), remembered.get("removed_before", 1)
+    disk, folder, first = file.disk, segment_of(remembered.get("file", 0)), remembered.get("removed_before", 1)
     paths = {n: os.path.join(file.directory, segment_name(n)) for n in segments_in(file.directory, disk) if n >= first}
     sizes = {segment: disk.size(path) for segment, path in paths.items()}
     total, removed = sum(sizes.values()), {}
     for segment, size in sizes.items():
-        if not keep_bytes or total <= keep_bytes or segment >= here:
+        if not keep_bytes or total <= keep_bytes or segment >= folder:
             break
         total -= size
         letters = sum(disk.read(paths[segment], at, _PIECE).count(b"\n") for at in range(0, size, _PIECE))

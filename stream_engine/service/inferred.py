@@ -48,13 +48,13 @@ def answers(piece: DecodedEvents) -> Iterator[tuple[str, list[tuple[str, ...]]]]
         return
     of_event: dict[int, list[tuple[str, ...]]] = {}
     parts = ((piece.kinds.of_triplet, piece.triplets), (piece.kinds.of_quadruplet, piece.quadruplets))
-    names, who = list(piece.names), piece.provenance
+    names, provenance = list(piece.names), piece.provenance
     for events, rows in parts:
         for event, row in zip(events.tolist(), rows.tolist(), strict=True):
             of_event.setdefault(event, []).append(tuple(names[i] for i in row))
     for event in sorted(of_event):
-        number = -1 if who is None else int(who.worker[event])
-        yield ("" if who is None or number < 0 else who.workers[number]), of_event[event]
+        number = -1 if provenance is None else int(provenance.worker[event])
+        yield ("" if provenance is None or number < 0 else provenance.workers[number]), of_event[event]
 
 
 def in_words(who: str, answer: list[tuple[str, ...]]) -> str:
@@ -63,8 +63,8 @@ def in_words(who: str, answer: list[tuple[str, ...]]) -> str:
     >>> in_words("S07", [("lemon", "lime", "bread")]), in_words("", [("a", "b", "c", "d")])
     ('S07 said lemon is more like lime than like bread', 'a and b are more alike than c and d')
     """
-    more = f"; and {len(answer) - MOST:,} more" if len(answer) > MOST else ""
-    return (f"{who} said " if who else "") + "; ".join(map(_told, answer[:MOST])) + more
+    further = f"; and {len(answer) - MOST:,} more" if len(answer) > MOST else ""
+    return (f"{who} said " if who else "") + "; ".join(map(_told, answer[:MOST])) + further
 
 
 def _told(comparison: tuple[str, ...]) -> str:
@@ -96,22 +96,22 @@ def prepared(settings: Settings, typed: str = "") -> PreparedSettings:
         trial = structs.replace(settings, input=layout)
         records = first_records(trial)
         if again := header_again(matching(records, events.where)):
-            rest = records.select(row for row in range(records.size) if row not in {*again})
-            told = _repeated(trial, records, again, understood(rest, events.where).readings, typed)
-            return PreparedSettings(settings, problem=f"{settings.source[0]}: {told}")
-        found = understood(records, events.where)
-        read = [_with(trial, each) for each in found.readings]
-        if len(read) == 1 and not found.readings[0].doubt:
-            options = asked_options(read[0])
-            said = "" if options == asked_options(settings) else f"read as {as_arguments(options)}"
-            return PreparedSettings(read[0], True, found.readings[0].evidence, said)
-        if read and (layout.encoding == encoding or _reads_most(read[0])):
-            return _rivals(settings, found.readings[0], read, typed)
-        if not problem and found.obstacle:
-            problem = found.obstacle.fact + _next_step(found.obstacle, trial, typed)
-    kept = matching(first_records(settings), events.where).size
+            rows = records.select(row for row in range(records.size) if row not in {*again})
+            problem_of_header = _repeated(trial, records, again, understood(rows, events.where).readings, typed)
+            return PreparedSettings(settings, problem=f"{settings.source[0]}: {problem_of_header}")
+        understanding = understood(records, events.where)
+        trials = [_with(trial, each) for each in understanding.readings]
+        if len(trials) == 1 and not understanding.readings[0].doubt:
+            options = asked_options(trials[0])
+            line = "" if options == asked_options(settings) else f"read as {as_arguments(options)}"
+            return PreparedSettings(trials[0], True, understanding.readings[0].evidence, line)
+        if trials and (layout.encoding == encoding or _reads_most(trials[0])):
+            return _rivals(settings, understanding.readings[0], trials, typed)
+        if not problem and understanding.obstacle:
+            problem = understanding.obstacle.fact + _next_step(understanding.obstacle, trial, typed)
+    n_rows = matching(first_records(settings), events.where).size
     readable = bool(events.where) and bool(readings(first_records(settings)))
-    if not problem and (fact := fact_of(first_records(settings), events.where, kept, readable)):
+    if not problem and (fact := fact_of(first_records(settings), events.where, n_rows, readable)):
         problem = fact + _next_step(Obstacle(fact), settings, typed)
     return PreparedSettings(settings, problem=f"{settings.source[0]}: {problem}" if problem else "")
 
@@ -136,40 +136,40 @@ def _repeated(settings: Settings, records: Records, again: list[int], rest: list
         rest[0].columns.get("chosen", next(iter(rest[0].columns.values())))[0] if rest else next(iter(records.columns))
     )
     lines = ", ".join(f"{row + 2 + settings.input.skip_rows:,}" for row in again[:3])
-    more = f" and {len(again) - 3:,} more" if len(again) > 3 else ""
-    told = f"the header is repeated at lines {lines}{more}"
+    further = f" and {len(again) - 3:,} more" if len(again) > 3 else ""
+    fact = f"the header is repeated at lines {lines}{further}"
     where = {**settings.input.where, f"{name}!=": name}
     trial = structs.replace(settings, input=structs.replace(settings.input, where=where))
-    return f"{told}: leave these rows out with {command_of(trial, typed)}"
+    return f"{fact}: leave these rows out with {command_of(trial, typed)}"
 
 
-def _rivals(settings: Settings, first: Reading, read: list[Settings], typed: str) -> PreparedSettings:
+def _rivals(settings: Settings, first: Reading, trials: list[Settings], typed: str) -> PreparedSettings:
     """Several readings, of which a person chooses: those that read nearly all rows of the file."""
-    read = [each for each in read if _reads_most(each)]
-    told = ", or ".join(f"{command_of(each, typed)} ({'; '.join(examples(each, 1))})" for each in read)
-    encoding = read[0].input.encoding if read else settings.input.encoding
+    trials = [each for each in trials if _reads_most(each)]
+    commands = ", or ".join(f"{command_of(each, typed)} ({'; '.join(examples(each, 1))})" for each in trials)
+    encoding = trials[0].input.encoding if trials else settings.input.encoding
     doubt = (
         first.doubt
         if encoding == settings.input.encoding
         else f"{first.doubt}; the text is not UTF-8 (--encoding {encoding})"
     )
-    step = f"; next: {told}" if told else _next_step(Obstacle(doubt), settings, typed)
+    step = f"; next: {commands}" if commands else _next_step(Obstacle(doubt), settings, typed)
     problem = f"{settings.source[0]}: {doubt}; nothing was read{step}"
-    return PreparedSettings(settings, True, first.evidence, "", doubt, tuple(read), problem)
+    return PreparedSettings(settings, True, first.evidence, "", doubt, tuple(trials), problem)
 
 
 def _reads_most(settings: Settings) -> bool:
     """Whether these settings read nearly all of the first rows that they do not filter."""
     ingest = Ingest(event_options(settings)._replace(provenance=True), settings.input.format)
-    read = rejected = 0
+    n_read = rejected = 0
     try:
         for record in islice(_first_of_files(settings), FILES):
             for block in ingest.blocks([record]):
-                read += sum(block.decoded.events.values())
+                n_read += sum(block.decoded.events.values())
                 rejected += len(block.dead_letters)
     except (UnusableOptions, ValueError):
         return False
-    return read > 0 and rejected <= MOST_REJECTED * (read + rejected)
+    return n_read > 0 and rejected <= MOST_REJECTED * (n_read + rejected)
 
 
 def _encoding(settings: Settings) -> str | None:
@@ -247,16 +247,16 @@ def first_columns(settings: Settings) -> list[str]:
 def examples(settings: Settings, most: int = EXAMPLES) -> list[str]:
     """The first answers in words, as these settings read them: what a person can check."""
     ingest = Ingest(event_options(settings)._replace(provenance=True), settings.input.format)
-    told: list[str] = []
+    lines: list[str] = []
     try:
         for record in _first_of_files(settings):
             for block in ingest.blocks([record]):
-                told += [in_words(who, answer) for who, answer in islice(answers(block.decoded), most - len(told))]
-                if len(told) >= most:
-                    return told
+                lines += [in_words(who, answer) for who, answer in islice(answers(block.decoded), most - len(lines))]
+                if len(lines) >= most:
+                    return lines
     except (UnusableOptions, ValueError):
         pass  # the run itself says what is wrong
-    return told
+    return lines
 
 
 def _first_of_files(settings: Settings) -> Iterator[Record]:
@@ -264,7 +264,7 @@ def _first_of_files(settings: Settings) -> Iterator[Record]:
     for uri in settings.source:
         if split_uri(uri)[0] in STORES:
             yield from _first_of_store(settings, uri)
-    paths = [path for scheme, rest in map(split_uri, settings.source) if scheme == "file" for path in expand(rest)]
+    paths = [path for scheme, glob in map(split_uri, settings.source) if scheme == "file" for path in expand(glob)]
     for path in paths[:FILES]:
         try:
             kind = kind_of(path, settings.input.format, text_layout_of(settings))
@@ -328,11 +328,11 @@ def _add(record: Record, asking: QuestionReader, lines: LineNumbers, format: str
         asking.refuse(record.problem, place(where, record.offset, lines))
         return
     for at, row in rows_of_record(record, kind):
-        told = _place(record, at, lines)
+        where_in_file = _place(record, at, lines)
         if isinstance(row, str):
-            asking.refuse(row, told)
+            asking.refuse(row, where_in_file)
         else:
-            asking.add(row, told)
+            asking.add(row, where_in_file)
 
 
 def _place(record: Record, at: int, lines: LineNumbers) -> str:

@@ -163,9 +163,9 @@ class InFlight:
     def close(self) -> None:
         """The run ended without a crash. Records that triggered a bug remain in the note."""
         if self._path:
-            left = os.pread(self._file, 1, 0)
+            first_byte = os.pread(self._file, 1, 0)
             os.close(self._file)
-            if left in (b"", _NOTHING):
+            if first_byte in (b"", _NOTHING):
                 self._path.unlink(missing_ok=True)
 
 
@@ -248,29 +248,29 @@ class Ingest:
     def _together(self, records: list[Record]) -> Iterator[Block]:
         """Messages as one block, or as several if they do not fit into one or if decoding fails. Where only some were
         taken, no more than twice as many are tried next: O(messages) however they are cut."""
-        most = len(records)
+        n = len(records)
         while records:
-            some = records[:most]
-            self._in_flight.begins(some, alone=len(some) == 1)
+            head = records[:n]
+            self._in_flight.begins(head, alone=len(head) == 1)
             try:
-                decoded, refused_in = self._decoder(self._format or some[0].format).many(list(map(_VALUE, some)))
+                decoded, refused_in = self._decoder(self._format or head[0].format).many(list(map(_VALUE, head)))
             except Exception as error:
-                message, most = failure_of(error), len(some) // 2
-                if most:
+                message, n = failure_of(error), len(head) // 2
+                if n:
                     self._in_flight.retry_in_parts()
                 else:
-                    yield self._refused(some[0], "decoder_failed", message)
-                    records, most = records[1:], 1
+                    yield self._refused(head[0], "decoder_failed", message)
+                    records, n = records[1:], 1
                 continue
-            done = some if decoded.values is None else some[: decoded.values]
-            most = 2 * len(done)
+            decoded_records = head if decoded.values is None else head[: decoded.values]
+            n = 2 * len(decoded_records)
             letters = [
                 letter
                 for number, rejected in zip(refused_in, decoded.rejected)
                 for letter in unit_of(records[number]).dead_letters(records[number], [rejected])
             ]
-            yield Block(done, decoded, letters)
-            records = records[len(done) :]
+            yield Block(decoded_records, decoded, letters)
+            records = records[len(decoded_records) :]
 
     def _alone(self, record: Record) -> Iterator[Block]:
         """One record as one block, or in parts if decoding fails or if the process may have crashed on it."""

@@ -76,19 +76,19 @@ class DecodeStage:
     def take(self) -> Block | None:
         """The next block of the oldest poll; None if it has no more. Raises exceptions of decoding."""
         if self._pool:
-            taken = self._decoded.get()
-            if isinstance(taken, Block):
+            block = self._decoded.get()
+            if isinstance(block, Block):
                 self._room.release()
         else:
-            taken = self._next(self._undecoded[0])
-        if isinstance(taken, BaseException):
+            block = self._next(self._undecoded[0])
+        if isinstance(block, BaseException):
             self.polls = 0  # nothing follows a failure
-            raise taken
-        if taken is None:
+            raise block
+        if block is None:
             self.polls -= 1
             if not self._pool:
                 self._undecoded.popleft()
-        return taken
+        return block
 
     def most_waiting(self) -> int:
         """How many polls may wait while the next is read."""

@@ -162,9 +162,9 @@ class RateLimit:
         """
         now = self._clock()
         with self._lock:
-            said, since = self._kinds.get(kind, (-float("inf"), 0))
-            if now - said < self._interval:
-                self._kinds[kind] = said, since + 1
+            last_time, since = self._kinds.get(kind, (-float("inf"), 0))
+            if now - last_time < self._interval:
+                self._kinds[kind] = last_time, since + 1
                 return 0
             if len(self._kinds) >= KINDS:
                 self._kinds.clear()
@@ -233,9 +233,9 @@ class Bars:
 
     def refits(self, running: dict[str, dict[str, Any]]) -> None:
         """Show the progress of each running refit."""
-        for kind, told in running.items():
-            figures = {name: value for name, value in told.items() if name not in ("done", "total")}
-            self.show(kind, told.get("done", 0), told.get("total", 1), figures)
+        for kind, reported in running.items():
+            figures = {name: value for name, value in reported.items() if name not in ("done", "total")}
+            self.show(kind, reported.get("done", 0), reported.get("total", 1), figures)
 
     def show(self, name: str, done: float, total: float, figures: dict[str, Any]) -> None:
         """Show the progress of one task."""

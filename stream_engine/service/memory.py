@@ -101,8 +101,8 @@ class Memory:
             self._limit = _UNKNOWN if free is None else self._resident + self._refits + free
         else:
             self._limit = self._given
-        told = {"limit": self._limit, "resident": self._resident, "refits": self._refits}
-        for of, size in told.items():
+        sizes = {"limit": self._limit, "resident": self._resident, "refits": self._refits}
+        for of, size in sizes.items():
             self._metrics.memory.labels(of).set(size)
 
     @property
@@ -122,8 +122,8 @@ class Memory:
     def for_refit(self, kinds: int) -> int:
         """Bytes for a refit that starts now, if refits of this many kinds share what is left."""
         self.look(0.0)
-        left = int(NEAR * self._limit) - self._resident
-        return min(self.left(), left // max(1, kinds))
+        room = int(NEAR * self._limit) - self._resident
+        return min(self.left(), room // max(1, kinds))
 
     def block_bytes(self, most: int) -> int:
         """Bytes of messages to decode together: at most `most`, less near the limit."""

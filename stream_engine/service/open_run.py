@@ -141,8 +141,8 @@ def _store(settings: Settings, directory: Path, context: Context) -> Store:
     if settings.signing.key is not None:
         signing = signing_with(settings.signing.key, accept, "signing.key")
     else:
-        found = signing_of_environment()
-        signing = found._replace(accept_unsigned=accept or found.accept_unsigned)
+        signing_key = signing_of_environment()
+        signing = signing_key._replace(accept_unsigned=accept or signing_key.accept_unsigned)
     return Store(directory, signing=signing, tell=lambda problem: context.log.warning("file skipped", problem=problem))
 
 

@@ -54,13 +54,13 @@ class OnlineLearning:
 
     def learn(self, but: int = 0) -> None:
         """Learn the queued comparisons, except the last `but`."""
-        held, due = [], []
+        batches, due = [], []
         for rows, workers in reversed(self._waiting):
             cut = max(len(rows) - but, 0)
             but -= len(rows) - cut
             due.append((rows[:cut], workers[:cut]))
-            held.append((rows[cut:], workers[cut:]))
-        self._waiting = [each for each in reversed(held) if len(each[0])]
+            batches.append((rows[cut:], workers[cut:]))
+        self._waiting = [each for each in reversed(batches) if len(each[0])]
         self._embedding.learn_rows([each for each in reversed(due) if len(each[0])])
 
     def at_snapshot(self, sequence: int) -> None:
@@ -79,17 +79,17 @@ class OnlineLearning:
 
     def artifact(self, snapshot: Snapshot, live: float | None) -> Artifact | None:
         """The embedding at the time of this snapshot, which is published by now; it is logged, too."""
-        kept, self._kept = self._kept, None
-        if kept is None:
+        state, self._kept = self._kept, None
+        if state is None:
             return None
         self._log.info(
             "online embedding",
             snapshot=snapshot.sequence,
-            objects=kept.report["objects"],
-            learned=kept.report["learned"],
+            objects=state.report["objects"],
+            learned=state.report["learned"],
             live_accuracy=None if live is None else round(live, 4),
         )
-        return self._embedding.artifact(kept, snapshot, live)
+        return self._embedding.artifact(state, snapshot, live)
 
 
 class PredictionMonitor:
@@ -213,12 +213,12 @@ def _make(names: list[str], published: Published, features: Mapping[str, Feature
     makers = {name: partial(predictor, name, published) for name in names}
     makers |= {f"features {name}": partial(of_features, published, name, spec) for name, spec in features.items()}
     for name, make in makers.items():
-        started, made = time.thread_time(), None
+        started, artifact = time.thread_time(), None
         try:
-            made = make()
+            artifact = make()
         except (ValueError, MemoryError, BadFeatures) as error:  # kernels that would not fit into memory
             problems[name] = str(error)
-        timed[name] = made, time.thread_time() - started
+        timed[name] = artifact, time.thread_time() - started
     return timed, problems
 
 

@@ -85,56 +85,56 @@ class Preview:
 def preview(settings: Settings, most: int) -> Preview:
     """The first `most` events of the sources. Raises what a run with these settings would raise before it reads, and
     `connectors.SourceFailed`."""
-    read = prepared(settings)
-    if read.rivals:
-        return _undecided(settings, read)
-    settings = read.decided().settings
+    prepared_settings = prepared(settings)
+    if prepared_settings.rivals:
+        return _undecided(settings, prepared_settings)
+    settings = prepared_settings.decided().settings
     settings = structs.replace(settings, follow=False)
     ingest = Ingest(event_options(settings)._replace(provenance=True), settings.input.format)
-    found = Preview(read.said, first_columns(settings))
-    found.evidence, found.command = [list(each) for each in read.evidence], command_of(settings)
+    shown = Preview(prepared_settings.said, first_columns(settings))
+    shown.evidence, shown.command = [list(each) for each in prepared_settings.evidence], command_of(settings)
     lines = LineNumbers(settings.input.format, text_layout_of(settings))
     names: dict[str, None] = {}
     workers: Counter[str] = Counter()
     firsts: dict[str, str] = {}
     messages: Counter[str] = Counter()
-    asked: dict[Any, frozenset[Any]] = {}  # question -> its last answer
-    for block in _blocks(settings, ingest, found, most):
+    last_answer: dict[Any, frozenset[Any]] = {}  # question -> its last answer
+    for block in _blocks(settings, ingest, shown, most):
         decoded = block.decoded
-        found.events += sum(decoded.events.values())
-        found.filtered += decoded.filtered
-        found.ignored = sorted({*found.ignored, *decoded.unknown_fields})
+        shown.events += sum(decoded.events.values())
+        shown.filtered += decoded.filtered
+        shown.ignored = sorted({*shown.ignored, *decoded.unknown_fields})
         for letter in block.dead_letters:
-            found.refused[letter.reason] += 1
-            found.not_utf8 += ENCODING in letter.message
+            shown.refused[letter.reason] += 1
+            shown.not_utf8 += ENCODING in letter.message
             messages[letter.message] += 1
             if messages[letter.message] == 1 and len(messages) <= MOST_MESSAGES:
                 firsts[letter.message] = f"{place(letter.partition, letter.offset, lines)}: {letter.message}"
         for piece in (decoded, *decoded.rest):
-            found.comparisons += len(piece.triplets) + len(piece.quadruplets)
+            shown.comparisons += len(piece.triplets) + len(piece.quadruplets)
             names |= dict.fromkeys(piece.names)
             if piece.provenance is not None and not piece.provenance.continues:
-                known = piece.provenance.workers
-                workers.update(known[number] for number in piece.provenance.worker.tolist() if number >= 0)
-            for who, answer in answers(piece):
-                if len(found.first) < FIRST:
-                    found.first.append(in_words(who, answer))
-                question, said = _asked(answer), frozenset((frozenset(of[:2]), frozenset(of[2:])) for of in answer)
-                found.repeated += question in asked
-                found.repeated_alike += asked.get(question) == said
-                asked[question] = said
+                worker_names = piece.provenance.workers
+                workers.update(worker_names[number] for number in piece.provenance.worker.tolist() if number >= 0)
+            for worker, answer in answers(piece):
+                if len(shown.first) < FIRST:
+                    shown.first.append(in_words(worker, answer))
+                question, sides = _asked(answer), frozenset((frozenset(of[:2]), frozenset(of[2:])) for of in answer)
+                shown.repeated += question in last_answer
+                shown.repeated_alike += last_answer.get(question) == sides
+                last_answer[question] = sides
     lines.close()
     commonest = [message for message, _ in messages.most_common(FIRST)]
-    found.first_refused = [firsts[message] for message in commonest if message in firsts]
-    found.no_answers = _no_answers(settings) if found.refused else ""
-    found.sent_twice = ingest.repeats.in_words()
-    found.max_reject_ratio = settings.input.max_reject_ratio
-    found.refused = Counter(dict(found.refused.most_common()))
-    found.objects, found.names, found.suspicious = len(names), list(names)[:20], suspicious_names(names)
+    shown.first_refused = [firsts[message] for message in commonest if message in firsts]
+    shown.no_answers = _no_answers(settings) if shown.refused else ""
+    shown.sent_twice = ingest.repeats.in_words()
+    shown.max_reject_ratio = settings.input.max_reject_ratio
+    shown.refused = Counter(dict(shown.refused.most_common()))
+    shown.objects, shown.names, shown.suspicious = len(names), list(names)[:20], suspicious_names(names)
     numbers = sorted(workers.values())
-    found.workers = len(numbers)
-    found.questions_per_worker = [numbers[0], median(numbers), numbers[-1]] if numbers else []
-    return found
+    shown.workers = len(numbers)
+    shown.questions_per_worker = [numbers[0], median(numbers), numbers[-1]] if numbers else []
+    return shown
 
 
 def _no_answers(settings: Settings) -> str:
@@ -149,22 +149,22 @@ def _no_answers(settings: Settings) -> str:
         if name in records.columns and name != events.columns[answer]
         for text in records.columns[name].items
     }
-    known = {*events.codes.get(answer, ()), *records.columns} | objects
-    given = Counter(records.columns[events.columns[answer]].texts)
-    unknown = [(n, text) for text, n in given.items() if text and text not in known and not text.isdecimal()]
-    n, most = max(unknown, default=(0, ""))
-    return f"{n:,} are {most!r}: leave them out with --where '{events.columns[answer]}!={most}'" if n > 1 else ""
+    names = {*events.codes.get(answer, ()), *records.columns} | objects
+    texts = Counter(records.columns[events.columns[answer]].texts)
+    unknown = [(n, text) for text, n in texts.items() if text and text not in names and not text.isdecimal()]
+    n, value = max(unknown, default=(0, ""))
+    return f"{n:,} are {value!r}: leave them out with --where '{events.columns[answer]}!={value}'" if n > 1 else ""
 
 
-def _undecided(settings: Settings, read: PreparedSettings) -> Preview:
+def _undecided(settings: Settings, prepared_settings: PreparedSettings) -> Preview:
     """The readings that fit equally well, each with its command."""
-    found = Preview("", first_columns(settings), doubt=read.doubt)
-    found.evidence = [list(each) for each in excluding(read.evidence)]
-    found.readings = [[command_of(each), *examples(each, 1)] for each in read.rivals]
-    return found
+    shown = Preview("", first_columns(settings), doubt=prepared_settings.doubt)
+    shown.evidence = [list(each) for each in excluding(prepared_settings.evidence)]
+    shown.readings = [[command_of(each), *examples(each, 1)] for each in prepared_settings.rivals]
+    return shown
 
 
-def _blocks(settings: Settings, ingest: Ingest, found: Preview, most: int) -> Iterator[Block]:
+def _blocks(settings: Settings, ingest: Ingest, shown: Preview, most: int) -> Iterator[Block]:
     """Blocks of the files until `most` events were read."""
     for uri in settings.source:
         if split_uri(uri)[0] not in ("file", *STORES):
@@ -172,10 +172,10 @@ def _blocks(settings: Settings, ingest: Ingest, found: Preview, most: int) -> It
         with closing(source(settings, uri, {})) as opened:
             while not opened.finished():
                 yield from ingest.blocks(opened.poll(1.0))
-                if found.events >= most:
-                    found.whole = opened.finished()
+                if shown.events >= most:
+                    shown.whole = opened.finished()
                     break
-        if not found.whole:
+        if not shown.whole:
             return
 
 
@@ -194,45 +194,45 @@ def _asked(answer: list[tuple[str, ...]]) -> Any:
     return anchors.pop() if len(anchors) == 1 else "", frozenset(name for comparison in answer for name in comparison)
 
 
-def as_text(found: Preview, where: str) -> str:
+def as_text(shown: Preview, where: str) -> str:
     """The preview as text for people."""
-    if found.readings:
-        lines = [where, f"  {found.doubt}; nothing is read until you choose:"]
-        lines += [f"    {line}" for each in found.readings for line in each]
-        lines += [f"  rows that this excludes: --where {quote(taken)}, {why}" for _, taken, why in found.evidence]
+    if shown.readings:
+        lines = [where, f"  {shown.doubt}; nothing is read until you choose:"]
+        lines += [f"    {line}" for each in shown.readings for line in each]
+        lines += [f"  rows that this excludes: --where {quote(excluded)}, {why}" for _, excluded, why in shown.evidence]
         return "\n".join([*lines, "nothing was written"])
-    of = "whole input" if found.whole else "beginning of the input"
+    of = "whole input" if shown.whole else "beginning of the input"
     rows: Mapping[str, str] = {
-        "read as": found.read_as.removeprefix("read as "),
-        "columns": ", ".join(found.columns),
-        "ignored": ", ".join(found.ignored),
-        "events": f"{found.events:,} ({of}), {found.comparisons:,} comparisons"
-        + (f", {found.filtered:,} excluded" if found.filtered else ""),
-        "rejected": ", ".join(f"{n:,} {reason}" for reason, n in found.refused.items()),
-        "encoding": f"{found.not_utf8:,} rows are not read, because they are {NOT_UTF8}" if found.not_utf8 else "",
-        "objects": f"{found.objects:,}: " + ", ".join(found.names) + (", …" if found.objects > 20 else ""),
-        "suspicious": ", ".join(" and ".join(f'"{name}"' for name in group) for group in found.suspicious),
-        "participants": _people(found),
-        "repeated": f"{found.repeated:,} questions, {found.repeated_alike:,} of them with the same answer"
-        if found.repeated
+        "read as": shown.read_as.removeprefix("read as "),
+        "columns": ", ".join(shown.columns),
+        "ignored": ", ".join(shown.ignored),
+        "events": f"{shown.events:,} ({of}), {shown.comparisons:,} comparisons"
+        + (f", {shown.filtered:,} excluded" if shown.filtered else ""),
+        "rejected": ", ".join(f"{n:,} {reason}" for reason, n in shown.refused.items()),
+        "encoding": f"{shown.not_utf8:,} rows are not read, because they are {NOT_UTF8}" if shown.not_utf8 else "",
+        "objects": f"{shown.objects:,}: " + ", ".join(shown.names) + (", …" if shown.objects > 20 else ""),
+        "suspicious": ", ".join(" and ".join(f'"{name}"' for name in group) for group in shown.suspicious),
+        "participants": _people(shown),
+        "repeated": f"{shown.repeated:,} questions, {shown.repeated_alike:,} of them with the same answer"
+        if shown.repeated
         else "",
-        "sent twice": found.sent_twice,
-        "a run": f"would stop: {found.rejected_share:.0%} of the events are rejected" if found.is_refused else "",
-        "no answers": found.no_answers,
+        "sent twice": shown.sent_twice,
+        "a run": f"would stop: {shown.rejected_share:.0%} of the events are rejected" if shown.is_refused else "",
+        "no answers": shown.no_answers,
     }
     lines = [where, *(f"  {name:13}{text}" for name, text in rows.items() if text)]
-    width = max((len(each[0]) for each in found.evidence), default=0)
-    lines += ["  evidence:"] if found.evidence else []
-    lines += [f"    {decision:{width}}  {taken}: {why}" for decision, taken, why in found.evidence]
-    lines += ["  first events:", *(f"    {each}" for each in found.first)] if found.first else []
-    lines += ["  first rejected:", *(f"    {each}" for each in found.first_refused)] if found.first_refused else []
-    return "\n".join([*lines, f"  command      {found.command}", "nothing was written"])
+    width = max((len(each[0]) for each in shown.evidence), default=0)
+    lines += ["  evidence:"] if shown.evidence else []
+    lines += [f"    {decision:{width}}  {excluded}: {why}" for decision, excluded, why in shown.evidence]
+    lines += ["  first events:", *(f"    {each}" for each in shown.first)] if shown.first else []
+    lines += ["  first rejected:", *(f"    {each}" for each in shown.first_refused)] if shown.first_refused else []
+    return "\n".join([*lines, f"  command      {shown.command}", "nothing was written"])
 
 
-def _people(found: Preview) -> str:
-    if not found.workers:
+def _people(shown: Preview) -> str:
+    if not shown.workers:
         return ""
-    least, middle, most = found.questions_per_worker
-    if least == most:
-        return f"{found.workers:,}, {most:,} questions each"
-    return f"{found.workers:,}, {least:,} to {most:,} questions each (median {middle:,g})"
+    minimum, middle, maximum = shown.questions_per_worker
+    if minimum == maximum:
+        return f"{shown.workers:,}, {maximum:,} questions each"
+    return f"{shown.workers:,}, {minimum:,} to {maximum:,} questions each (median {middle:,g})"

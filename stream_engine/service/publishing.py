@@ -54,18 +54,18 @@ class DiskRoom:
             room = shutil.disk_usage(self._store.directory).free + sum(sizes)
         except OSError:
             return  # publishing reports the problem
-        needed = (self._keep + 1) * (sizes[-1] if sizes else 0)
+        n_bytes = (self._keep + 1) * (sizes[-1] if sizes else 0)
         self._metrics.disk_room.set(room)
-        self._metrics.disk_needed.set(needed)
-        if (room < needed) != self._short:
-            self._short = room < needed
+        self._metrics.disk_needed.set(n_bytes)
+        if (room < n_bytes) != self._short:
+            self._short = room < n_bytes
             say = self._log.warning if self._short else self._log.info
             say(
                 "too little disk space for snapshots; free some, or keep fewer snapshots (--keep)"
                 if self._short
                 else "enough disk space for snapshots again",
                 room=room,
-                needed=needed,
+                needed=n_bytes,
                 keep=self._keep,
             )
 
@@ -101,13 +101,13 @@ class _SnapshotMark(NamedTuple):
     n_actions: int  # in its history
 
 
-def comparisons_until_next(every: int | None, held: int) -> int:
-    """The number of comparisons after a snapshot of `held` comparisons until the next one is due; 0: none.
+def comparisons_until_next(every: int | None, n_accepted: int) -> int:
+    """The number of comparisons after a snapshot of `n_accepted` comparisons until the next one is due; 0: none.
 
     >>> comparisons_until_next(None, 0), comparisons_until_next(None, 10**9), comparisons_until_next(10, 10**9)
     (10000000, 250000000, 10)
     """
-    return max(LEAST_GROWTH, int(GROWTH * held)) if every is None else every
+    return max(LEAST_GROWTH, int(GROWTH * n_accepted)) if every is None else every
 
 
 class SnapshotPublisher:

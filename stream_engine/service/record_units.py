@@ -247,8 +247,8 @@ def _rows_of_csv(record: Record) -> Iterator[tuple[int, dict[str, str] | str]]:
     try:
         names = [name.strip() for name in column_names(record.header)]
     except ValueError as error:
-        told = f"is {NOT_UTF8}" if isinstance(error, UnicodeError) else error
-        raise UnreadableHeader(f"{record.partition}: the header {told}") from None
+        problem = f"is {NOT_UTF8}" if isinstance(error, UnicodeError) else error
+        raise UnreadableHeader(f"{record.partition}: the header {problem}") from None
     if twice := [name for place, name in enumerate(names) if name in names[:place]]:
         raise UnreadableHeader(f"{record.partition}: column {twice[0]!r} occurs twice")
     delimiter, value = delimiter_of(record.header), bytes(record.value)

@@ -66,17 +66,17 @@ class RefitSchedule:
         if not self._settings.wanted or self._requests.stop or self._waits_for_end or newest is None:
             return
         snapshot = newest.snapshot
-        made = {
+        fitted = {
             kind: artifact.sequence
             for kind, artifact in newest.artifacts.items()
             if artifact.snapshot == snapshot.digest and excluded_of(artifact) == newest.excluded
         }
-        done, quickest = made | self._tried, list(REFITS).index
-        due = [kind for kind in self._kinds(snapshot) if done.get(kind, 0) < snapshot.sequence]
+        no_longer_due, quickest = fitted | self._tried, list(REFITS).index
+        due = [kind for kind in self._kinds(snapshot) if no_longer_due.get(kind, 0) < snapshot.sequence]
         waits = {*due, *self._workers.running}
         due = [kind for kind in due if kind not in self._workers.running]  # at most one run of a kind
         due = [kind for kind in due if NEEDED.get(kind) not in waits]
-        due.sort(key=lambda kind: (done.get(kind, 0), quickest(kind)))
+        due.sort(key=lambda kind: (no_longer_due.get(kind, 0), quickest(kind)))
         for number, kind in enumerate(due):
             cores = self._cores() - len(self._workers.running)
             if cores <= 0:
@@ -184,8 +184,8 @@ class RefitSchedule:
             if progress:
                 progress.refits(self._workers.progress())
         if self._requests.stop:
-            asked, until = set(self._workers.interrupt()), time.monotonic() + PATIENCE
-            while asked & set(self.running()) and time.monotonic() < until:
+            interrupted, until = set(self._workers.interrupt()), time.monotonic() + PATIENCE
+            while interrupted & set(self.running()) and time.monotonic() < until:
                 time.sleep(0.05)
                 self.collect()
             for kind in self._workers.cancel():

@@ -76,13 +76,13 @@ def cautions(run: OpenRun) -> list[str]:
     sent twice, files that may be participants."""
     engine, settings = run.learning.engine, run.settings
     groups = suspicious_names(engine.objects.names)
-    most = ", ".join(" and ".join(map(repr, group)) for group in groups[:3])
-    told = [f"objects differ only in capitals, spaces or Unicode form: {most}" if groups else ""]
-    told.append(run.reading.ingest.repeats.in_words())
+    examples = ", ".join(" and ".join(map(repr, group)) for group in groups[:3])
+    texts = [f"objects differ only in capitals, spaces or Unicode form: {examples}" if groups else ""]
+    texts.append(run.reading.ingest.repeats.in_words())
     files = len(run.reading.ingest.files)
     if files > 1 and "worker" not in settings.input.columns and not run.reading.ingest.participants:
-        told.append(f"no column says who answered, in {files:,} files; if each is of one: --participant-from file")
-    return [each for each in told if each]
+        texts.append(f"no column says who answered, in {files:,} files; if each is of one: --participant-from file")
+    return [each for each in texts if each]
 
 
 def _counted(n: int, what: str) -> str:
@@ -90,7 +90,7 @@ def _counted(n: int, what: str) -> str:
 
 
 def _sources(run: OpenRun) -> list[str]:
-    return [os.path.basename(rest) or uri for uri in run.settings.source for _, rest in [split_uri(uri)]]
+    return [os.path.basename(address) or uri for uri in run.settings.source for _, address in [split_uri(uri)]]
 
 
 def _of(sources: list[str], word: str = "of") -> str:
@@ -114,9 +114,9 @@ def _why(run: OpenRun, refused: Mapping[str, int]) -> str:
     first = f"; first: {run.learning.dead_letters.first}" if run.learning.dead_letters.first else ""
     counters, folder = run.learning.engine.counters, folder_of(run.settings, run.directory)
     lost = sum(counters["dead_letters"].get(name, 0) for name in ("removed", "lost"))
-    here = sum(counters["rejected"].values()) - lost
-    kept = f"the last {here:,} in {folder}, {lost:,} are removed" if lost else f"all in {folder}"
-    return f" ({reasons}{first}; {kept})"
+    n_stored = sum(counters["rejected"].values()) - lost
+    where = f"the last {n_stored:,} in {folder}, {lost:,} are removed" if lost else f"all in {folder}"
+    return f" ({reasons}{first}; {where})"
 
 
 def _not_read(run: OpenRun) -> str:
@@ -124,8 +124,8 @@ def _not_read(run: OpenRun) -> str:
     rows = run.learning.dead_letters.not_utf8
     if not rows:
         return ""
-    told = f"{_counted(rows, 'row')} {'was' if rows == 1 else 'were'} not read, because the encoding is not UTF-8; "
-    return f"{told}objects that occur only there are missing: run again with --encoding cp1252 --start-over; "
+    fact = f"{_counted(rows, 'row')} {'was' if rows == 1 else 'were'} not read, because the encoding is not UTF-8; "
+    return f"{fact}objects that occur only there are missing: run again with --encoding cp1252 --start-over; "
 
 
 def _unused_answer_column(run: OpenRun) -> str:
@@ -144,15 +144,15 @@ def _fitted(run: OpenRun, failed: Mapping[str, str]) -> str:
     newest = run.publishing.published.newest
     if newest is None or not run.settings.refits.wanted:
         return "nothing fitted"
-    made = {kind: each for kind, each in newest.artifacts.items() if each.snapshot == newest.snapshot.digest}
-    told = [f"{kind}{_accuracy(artifact.report)}" for kind, artifact in made.items()]
-    told += [f"{kind} failed ({why})" for kind, why in failed.items() if kind not in made]
-    return f"fitted: {', '.join(told)}" if told else "nothing fitted"
+    artifacts = {kind: each for kind, each in newest.artifacts.items() if each.snapshot == newest.snapshot.digest}
+    texts = [f"{kind}{_accuracy(artifact.report)}" for kind, artifact in artifacts.items()]
+    texts += [f"{kind} failed ({why})" for kind, why in failed.items() if kind not in artifacts]
+    return f"fitted: {', '.join(texts)}" if texts else "nothing fitted"
 
 
 def _accuracy(report: Mapping[str, Any]) -> str:
-    found = figure(report, "accuracy") if (figure(report, "held_out_comparisons") or FEW) >= FEW else None
-    return "" if found is None else f" (accuracy {found:.3f})"
+    accuracy = figure(report, "accuracy") if (figure(report, "held_out_comparisons") or FEW) >= FEW else None
+    return "" if accuracy is None else f" (accuracy {accuracy:.3f})"
 
 
 def findings_of(run: OpenRun) -> Findings:

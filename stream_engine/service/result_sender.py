@@ -35,8 +35,8 @@ def check_publish(tables: Mapping[str, str], kafka: Mapping[str, Any]) -> None:
     for table, uri in tables.items():
         try:
             check_table(table)
-            scheme, rest = split_uri(uri)
-            resolve(scheme, TABLES)(rest, kafka).close()
+            scheme, address = split_uri(uri)
+            resolve(scheme, TABLES)(address, kafka).close()
         except (NoSuchTable, UnusableSource) as error:
             raise BadSettings(f"publish.{table}: {error}") from error
 
@@ -86,18 +86,18 @@ class ResultSender:
             if pipe:
                 pipe.write(self._asked)  # a few hundred bytes: less than a pipe holds
 
-    def _ended(self, process: subprocess.Popen[bytes], told: bytes) -> None:
+    def _ended(self, process: subprocess.Popen[bytes], stderr: bytes) -> None:
         self._close(process)
-        said = told.decode(errors="replace").strip()
+        message = stderr.decode(errors="replace").strip()
         if process.returncode == 0:
             self._sent, self.problem = self._sending, ""
             self._metrics.results_sent_time.set_to_current_time()
             changes = {
-                table: f"{n['written']} written, {n['removed']} removed" for table, n in json.loads(said).items()
+                table: f"{n['written']} written, {n['removed']} removed" for table, n in json.loads(message).items()
             }
             self._log.info("results sent", snapshot=self._sending[0] if self._sending else None, **changes)
             return
-        problem = said.splitlines()[-1] if said else f"exit {process.returncode}"
+        problem = message.splitlines()[-1] if message else f"exit {process.returncode}"
         self._retry_at = time.monotonic() + RETRY
         self._metrics.results_failed.inc()
         self._failures += 1
@@ -130,8 +130,8 @@ class ResultSender:
 
 def _version(published: Published) -> tuple:
     """What tells published states apart: the snapshot, and the artifacts made of it."""
-    made = sorted((kind, artifact.sequence, artifact.digest) for kind, artifact in published.artifacts.items())
-    return (published.snapshot.sequence, published.snapshot.digest, *made)
+    versions = sorted((kind, artifact.sequence, artifact.digest) for kind, artifact in published.artifacts.items())
+    return (published.snapshot.sequence, published.snapshot.digest, *versions)
 
 
 def send_table(published: Published, table: str, uri: str, options: dict[str, Any]) -> dict[str, int]:
@@ -146,34 +146,34 @@ def send_table(published: Published, table: str, uri: str, options: dict[str, An
     ------
     NothingToExport, NoSuchTable, SinkUnavailable, UnusableSource
     """
-    wanted = rows(published, table)
-    scheme, rest = split_uri(uri)
-    kept = resolve(scheme, TABLES)(rest, options)
+    new_rows = rows(published, table)
+    scheme, address = split_uri(uri)
+    target = resolve(scheme, TABLES)(address, options)
     try:
-        kept.open()
-        held = kept.rows()
-        changed: dict[bytes, bytes | None] = {key: row for key, row in wanted.items() if held.get(key) != row}
-        gone: dict[bytes, bytes | None] = dict.fromkeys(held.keys() - wanted.keys())
-        if changed or gone:
+        target.open()
+        old_rows = target.rows()
+        changed: dict[bytes, bytes | None] = {key: row for key, row in new_rows.items() if old_rows.get(key) != row}
+        changes: dict[bytes, bytes | None] = dict.fromkeys(old_rows.keys() - new_rows.keys())
+        if changed or changes:
             snapshot = published.snapshot
-            kept.change(changed | gone, {"snapshot": str(snapshot.sequence), "digest": snapshot.digest})
+            target.change(changed | changes, {"snapshot": str(snapshot.sequence), "digest": snapshot.digest})
     finally:
-        kept.close()
-    return {"rows": len(wanted), "written": len(changed), "removed": len(gone)}
+        target.close()
+    return {"rows": len(new_rows), "written": len(changed), "removed": len(changes)}
 
 
 def main(state: str, sequence: str) -> int:
     """Send every table; returns the exit status."""
-    asked = json.load(sys.stdin)
+    request = json.load(sys.stdin)
     try:
         published = Store(state).published(sequence)
     except NoSuchSnapshot as error:
         print(error)
         return 1
     sent: dict[str, Any] = {}
-    for table, uri in asked["tables"].items():
+    for table, uri in request["tables"].items():
         try:
-            sent[table] = send_table(published, table, uri, asked["kafka"])
+            sent[table] = send_table(published, table, uri, request["kafka"])
         except NothingToExport:
             sent[table] = {"rows": 0, "written": 0, "removed": 0}  # a refit makes it later
         except (NoSuchTable, SinkUnavailable, UnusableSource) as error:

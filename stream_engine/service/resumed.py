@@ -64,10 +64,10 @@ def merge_stored_options(settings: Settings, made_with: Mapping[str, Any], infer
     """The settings with the options of a state. Raises `BadSettings` where the state inferred them, and what was
     inferred of this input contradicts them."""
     before = made_with.get("options", {})
-    said = bool(asked_options(settings))
+    has_options = bool(asked_options(settings))
     if (
         inferred.attempted
-        and not said
+        and not has_options
         and made_with.get("inferred")
         and not inferred.rivals
         and contradiction(before, inferred)
@@ -82,17 +82,17 @@ def merge_stored_options(settings: Settings, made_with: Mapping[str, Any], infer
 def contradiction(before: Mapping[str, Any], inferred: PreparedSettings) -> bool:
     """Whether the options that a state remembers read something else than those that were inferred: filters of empty
     cells apart, which do no harm where they are missing."""
-    asked = asked_options(inferred.settings)
-    if any(asked.get(key) != before.get(key) for key in ("type", "answers_by", "answer_is", "skip_rows")):
+    options = asked_options(inferred.settings)
+    if any(options.get(key) != before.get(key) for key in ("type", "answers_by", "answer_is", "skip_rows")):
         return True
     for key in ("columns", "codes"):
-        one, other = asked.get(key, {}), before.get(key, {})
-        if any(one[field] != other[field] for field in one.keys() & other.keys() - {"worker"}):
+        new, old = options.get(key, {}), before.get(key, {})
+        if any(new[field] != old[field] for field in new.keys() & old.keys() - {"worker"}):
             return True
     where = before.get("where", {})
     return any(
         key not in where and not (key.endswith("!=") and "" in wanted.split("|"))
-        for key, wanted in asked.get("where", {}).items()
+        for key, wanted in options.get("where", {}).items()
     )
 
 
@@ -102,8 +102,8 @@ def asked_options(settings: Settings) -> dict[str, Any]:
     >>> asked_options(Settings(input=Input(type_="triplet", columns={"anchor": "probe"})))
     {'type': 'triplet', 'columns': {'anchor': 'probe'}}
     """
-    given = msgspec.to_builtins(settings.input)
-    return {key: given[key] for key in KEYS if given[key] != _DEFAULTS[key]}
+    inputs = msgspec.to_builtins(settings.input)
+    return {key: inputs[key] for key in KEYS if inputs[key] != _DEFAULTS[key]}
 
 
 def with_options_of(settings: Settings, made_with: Mapping[str, Any]) -> Settings:
@@ -121,15 +121,15 @@ def with_options_of(settings: Settings, made_with: Mapping[str, Any]) -> Setting
 def agreed_options(settings: Settings, made_with: Mapping[str, Any], read_before: bool) -> dict[str, Any]:
     """What the state is to remember: {"options": ...}. Raises `BadSettings` where it was made with others and has read
     something with them."""
-    asked = asked_options(settings)
+    requested = asked_options(settings)
     before = made_with.get("options")
-    if isinstance(before, dict) and read_before and before != asked:
+    if isinstance(before, dict) and read_before and before != requested:
         raise BadSettings(
-            f"{settings.state}: created with {as_arguments(before)}, requested {as_arguments(asked)}; use the same "
+            f"{settings.state}: created with {as_arguments(before)}, requested {as_arguments(requested)}; use the same "
             "options, another --state (for files that need other options, such as answers to questions of `ask`; "
             "`stream-engine merge` adds the states), or --start-over to read everything again"
         )
-    return {**made_with, "options": asked}
+    return {**made_with, "options": requested}
 
 
 def as_arguments(options: Mapping[str, Any]) -> str:
@@ -226,11 +226,11 @@ def _tell_what_is_old(settings: Settings, newest: Snapshot | None, engine: Engin
             instead="stream-engine refit reliability, export workers",
         )
     if newest and newest.settings["guard"] in FORMER:
-        what = "the comparisons that it kept; everything else is unchanged"
+        fact = "the comparisons that it kept; everything else is unchanged"
         log.info(
             "the partial order was built with a policy that no longer exists",
             policy=newest.settings["guard"],
-            resumes_from=what,
+            resumes_from=fact,
         )
     latest = newest_time(newest) if newest else None
     if latest is not None and latest > time.time() + settings.input.max_time_ahead:
@@ -239,11 +239,11 @@ def _tell_what_is_old(settings: Settings, newest: Snapshot | None, engine: Engin
             newest_time=latest,
             instead="read the input again with --start-over",
         )
-    wanted = set(accumulators_in_use(settings, None))
+    requested = set(accumulators_in_use(settings, None))
     for name in sorted(LATER & set(settings.accumulators) - engine.accumulators.keys()):
         because = (
             "the state was created without them"
-            if name in wanted
+            if name in requested
             else "disabled by a setting, or not contained in deltas"
         )
         log.info(f"no {name.replace('_', ' ')} are kept", because=because)
@@ -257,13 +257,13 @@ def restored(settings: Settings, snapshot: Snapshot | None, allocation: Allocati
         fresh.share = agreed_share(settings, None, {})
         return fresh
     former = snapshot.settings["guard"] in FORMER
-    made = {**snapshot.settings, **({"guard": POLICY} if former else {})}
-    if made != fresh.settings():
-        before, now = _as_settings(made), _as_settings(fresh.settings())
+    with_guard = {**snapshot.settings, **({"guard": POLICY} if former else {})}
+    if with_guard != fresh.settings():
+        before, now = _as_settings(with_guard), _as_settings(fresh.settings())
         changed = [key for key in before | now if before.get(key) != now.get(key)]
-        told = [f"{key} = {before.get(key, 'not set')}, got {now.get(key, 'not set')}" for key in changed]
+        differences = [f"{key} = {before.get(key, 'not set')}, got {now.get(key, 'not set')}" for key in changed]
         raise BadSettings(
-            f"{settings.state}: created with {'; '.join(told)}; use the same settings, or another --state"
+            f"{settings.state}: created with {'; '.join(differences)}; use the same settings, or another --state"
         )
     engine = Engine.restore(snapshot, allocation)
     engine.share = agreed_share(settings, engine.share, engine.positions)
@@ -287,9 +287,9 @@ def accumulators_in_use(settings: Settings, snapshot: Snapshot | None) -> tuple[
     if settings.accumulators != DEFAULT_ACCUMULATORS:
         return settings.accumulators
     of_deltas = any(split_uri(uri)[0] == "deltas" for uri in settings.source)
-    wanted = tuple(name for name in DEFAULT_ACCUMULATORS if not (of_deltas and name in LATER))
-    made = wanted if snapshot is None else tuple(snapshot.settings["accumulators"])
-    return made if {*wanted} - LATER <= {*made} <= {*wanted} else wanted
+    names = tuple(name for name in DEFAULT_ACCUMULATORS if not (of_deltas and name in LATER))
+    accumulators = names if snapshot is None else tuple(snapshot.settings["accumulators"])
+    return accumulators if {*names} - LATER <= {*accumulators} <= {*names} else names
 
 
 # ---- its share of the partitions
@@ -297,24 +297,25 @@ def accumulators_in_use(settings: Settings, snapshot: Snapshot | None) -> tuple[
 
 def asked_share(settings: Settings) -> str | None:
     """The share that a run requests, "i/n" in plain digits; None for all partitions (also 0/1)."""
-    asked = shard(settings.input.shard)
-    return None if asked is None or asked == (0, 1) else f"{asked[0]}/{asked[1]}"
+    share = shard(settings.input.shard)
+    return None if share is None or share == (0, 1) else f"{share[0]}/{share[1]}"
 
 
 def agreed_share(settings: Settings, made_with: str | None, positions: Mapping[str, Position]) -> str | None:
     """The share of a state created with `made_with`, when a run resumes it. A run without a topic reads no
     partitions and leaves the share unchanged. Raises `BadSettings` if the run requests another share."""
-    asked = asked_share(settings)
-    if not _topics(settings) or asked == made_with:
+    requested = asked_share(settings)
+    if not _topics(settings) or requested == made_with:
         return made_with
-    if made_with is None and asked is not None:
-        index, count = map(int, asked.split("/"))
+    if made_with is None and requested is not None:
+        index, count = map(int, requested.split("/"))
         if all(number % count == index for number in partition_numbers(settings, positions).values()):
-            return asked
-    told = [f"the share {share} of the partitions" if share else "all partitions" for share in (made_with, asked)]
+            return requested
+    both = (made_with, requested)
+    shares = [f"the share {share} of the partitions" if share else "all partitions" for share in both]
     raise BadSettings(
-        f"{settings.state}: created with {told[0]}, requested {told[1]}: partitions would be counted twice or never; "
-        "use the same --shard, or create states for other shares: stream-engine merge --into N"
+        f"{settings.state}: created with {shares[0]}, requested {shares[1]}: partitions would be counted twice "
+        "or never; use the same --shard, or create states for other shares: stream-engine merge --into N"
     )
 
 
@@ -325,4 +326,4 @@ def partition_numbers(settings: Settings, positions: Iterable[str]) -> dict[str,
 
 
 def _topics(settings: Settings) -> list[str]:
-    return [parse_address(rest).topic for scheme, rest in map(split_uri, settings.source) if scheme == "kafka"]
+    return [parse_address(address).topic for scheme, address in map(split_uri, settings.source) if scheme == "kafka"]

@@ -151,15 +151,15 @@ def _learn_down_to(run: OpenRun, polls: int, progress: Bars | None, join: bool =
     """Learn records until at most `polls` polls are waiting or a stop is requested; with `join`, also wait for the
     guard."""
     ahead, heartbeat, metrics = run.reading.ahead, run.context.heartbeat, run.context.metrics
-    within = False  # a record of which a part was learned
-    while ahead.polls > polls and (within or not run.context.requests.stop):
+    in_record = False  # a record of which a part was learned
+    while ahead.polls > polls and (in_record or not run.context.requests.stop):
         before = ahead.seconds
         with heartbeat.block():
             block = ahead.take()
         metrics.decode_seconds.inc(ahead.seconds - before)
         if block is None:
             continue
-        within = block.more
+        in_record = block.more
         with heartbeat.block():
             run.learning.learn(block)
             if not heartbeat.warm:
@@ -167,7 +167,7 @@ def _learn_down_to(run: OpenRun, polls: int, progress: Bars | None, join: bool =
         heartbeat.warm = True
         if progress:
             progress.taken(run.learning.engine.counters["comparisons"])
-        if not within:
+        if not in_record:
             run.publishing.between_records()
     if join:
         run.learning.join()
@@ -329,11 +329,11 @@ def _differing(given: Mapping[str, Any], default: Mapping[str, Any], where: str 
     >>> _differing({"follow": True, "snapshot": {"every": 5, "keep": 3}}, {"snapshot": {"every": 9, "keep": 3}})
     {'follow': True, 'snapshot.every': 5}
     """
-    found: dict[str, Any] = {}
+    differing: dict[str, Any] = {}
     for key, value in given.items():
         dotted = f"{where}{key}"
         if isinstance(value, dict) and isinstance(default.get(key), dict):
-            found |= _differing(value, default[key], f"{dotted}.")
+            differing |= _differing(value, default[key], f"{dotted}.")
         elif value != default.get(key) and dotted not in _LOGGED_SEPARATELY:
-            found[dotted] = value
-    return found
+            differing[dotted] = value
+    return differing

@@ -38,10 +38,10 @@ def event_options(settings: Settings) -> EventOptions:
     judged = any(accumulator(name).needs_provenance for name in settings.accumulators)
     bounds = Bounds(settings.input.max_message_bytes)
     events, delimiter = settings.input, text_layout_of(settings).delimiter
-    given = events.answers_by, events.codes, events.answer_is, events.separator
-    more = events.participant_from, events.drop_duplicates
+    answers = events.answers_by, events.codes, events.answer_is, events.separator
+    per_file = events.participant_from, events.drop_duplicates
     return EventOptions(
-        events.type_, columns, dict(events.where), judged, bounds, delimiter, *given, *more, events.max_time_ahead
+        events.type_, columns, dict(events.where), judged, bounds, delimiter, *answers, *per_file, events.max_time_ahead
     )
 
 
@@ -74,8 +74,8 @@ def source(settings: Settings, uri: str, positions: Mapping[str, Position]) -> S
             "follow": settings.follow,
             "count_copies": events.count_copies,
         }
-        known = signature(resolve(scheme, SOURCES)).parameters
-        options = {name: value for name, value in options.items() if name in known}
+        parameters = signature(resolve(scheme, SOURCES)).parameters
+        options = {name: value for name, value in options.items() if name in parameters}
     return open_source(uri, positions, **options)
 
 
@@ -110,7 +110,7 @@ def check_runnable(settings: Settings) -> None:
         raise BadSettings(f"state: {settings.state} is not a folder; name an existing folder, or a new one")
     for uri in settings.source:
         _check_source(settings, uri)
-    if twice := named_twice(rest for scheme, rest in map(split_uri, settings.source) if scheme == "file"):
+    if twice := named_twice(path for scheme, path in map(split_uri, settings.source) if scheme == "file"):
         raise BadSettings(f"source: {twice}: is in two sources, so its events would count twice; name it once")
     objects = [name for uri in settings.source for name in object_names(uri)]
     if len(objects) != len(set(objects)):
@@ -122,7 +122,7 @@ def check_runnable(settings: Settings) -> None:
             f"input.shard: got {settings.input.shard!r} but no topic among the sources; a shard is a share of a "
             "topic's partitions; for files, name those of this process"
         )
-    topics = [parse_address(rest).topic for scheme, rest in map(split_uri, settings.source) if scheme == "kafka"]
+    topics = [parse_address(path).topic for scheme, path in map(split_uri, settings.source) if scheme == "kafka"]
     for name in settings.input.start_partitions:
         if all(partition_of(topic, name) is None for topic in topics):
             raise BadSettings(f"input.start_partitions: got {name!r}, expected TOPIC/NUMBER of a topic that is read")
@@ -149,28 +149,28 @@ def check_runnable(settings: Settings) -> None:
 
 def object_names(uri: str) -> list[str]:
     """The objects that a source in a store names; none of other sources. Raises `UnusableSource`."""
-    scheme, rest = split_uri(uri)
+    scheme, address = split_uri(uri)
     if scheme not in STORES:
         return []
     from connectors.stores.objects import StoreFailed, objects_at
 
     try:
-        return [each.name for each in objects_at(scheme, rest)]
+        return [each.name for each in objects_at(scheme, address)]
     except StoreFailed as failure:
         raise UnusableSource(str(failure)) from None
 
 
 def _check_source(settings: Settings, uri: str) -> None:
-    scheme, rest = split_uri(uri)
+    scheme, address = split_uri(uri)
     resolve(scheme, SOURCES)
     if scheme == "kafka":
-        selected_partitions(parse_address(rest), None, shard(settings.input.shard))
+        selected_partitions(parse_address(address), None, shard(settings.input.shard))
     elif scheme == "deltas":
         _check_deltas(settings, uri)
     elif scheme == "file":
-        paths = expand(rest)
+        paths = expand(address)
         if not paths and not settings.follow:
-            raise UnusableSource(f"{rest}: no file matches")
+            raise UnusableSource(f"{address}: no file matches")
         for path in paths:
             if not settings.follow or os.path.lexists(path):
                 check_readable(path)

@@ -96,8 +96,8 @@ class Hosts:
         if scheme not in ("http", "https"):  # "null", or an extension
             return False
         usual = {"http": ":80", "https": ":443"}[scheme]
-        asked = (headers.get("host", ""), headers.get("x-forwarded-host", ""))
-        if authority.removesuffix(usual) in {each.strip().lower().removesuffix(usual) for each in asked if each}:
+        names_asked = (headers.get("host", ""), headers.get("x-forwarded-host", ""))
+        if authority.removesuffix(usual) in {each.strip().lower().removesuffix(usual) for each in names_asked if each}:
             return True
         return self._allows(host_of(authority))
 
@@ -136,9 +136,9 @@ def shown_token(headers: Headers) -> bytes:
     return b""
 
 
-def right_token(shown: bytes, token: str) -> bool:
+def right_token(got: bytes, token: str) -> bool:
     """Whether it is the token; takes as long for a wrong one as for the right one."""
-    return hmac.compare_digest(shown, token.encode())
+    return hmac.compare_digest(got, token.encode())
 
 
 class TokenMiddleware:
@@ -151,8 +151,8 @@ class TokenMiddleware:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         answer = self._inner
         if self._tokens and scope["path"] not in PROBES:
-            shown = shown_token(Headers(scope=scope))
-            if not any(right_token(shown, token) for token in self._tokens):
+            got = shown_token(Headers(scope=scope))
+            if not any(right_token(got, token) for token in self._tokens):
                 self._refusals.tell("token", client=scope["client"] and scope["client"][0])
                 ask = {"WWW-Authenticate": 'Bearer realm="stream-engine", Basic realm="stream-engine"'}
                 answer = PlainTextResponse("a token is needed: Authorization: Bearer TOKEN\n", 401, ask)
@@ -183,9 +183,9 @@ def another_site(method: str, headers: Headers, hosts: Hosts, foreign: bool) -> 
     if site in ("cross-site", "same-site") or (origin is not None and not hosts.include_origin(origin, headers)):
         got = f"{origin} ({site})" if site else str(origin)
         return f"Origin: got {got[:100]}, expected this site; its names are [http] allowed_hosts"
-    kept = headers.get("authorization", "").lower().startswith("basic") or "cookie" in headers
-    shown = media == "application/json" or not {"origin", "sec-fetch-site", "x-requested-with"}.isdisjoint(headers)
-    if method == "POST" and kept and not shown:
+    credentials = headers.get("authorization", "").lower().startswith("basic") or "cookie" in headers
+    script = media == "application/json" or not {"origin", "sec-fetch-site", "x-requested-with"}.isdisjoint(headers)
+    if method == "POST" and credentials and not script:
         return "expected Authorization: Bearer TOKEN, Content-Type: application/json, or a header X-Requested-With"
     return ""
 
@@ -218,12 +218,12 @@ class RequestMiddleware:
         self._inner, self._hosts, self._refusals, self._may_change = inner, hosts, refusals, may_change
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        more = True
+        has_more = True
 
         async def receive_some() -> Message:
-            nonlocal more
+            nonlocal has_more
             message = await receive()
-            more = message.get("more_body", False)
+            has_more = message.get("more_body", False)
             return message
 
         async def send_with_headers(message: Message) -> None:
@@ -233,9 +233,9 @@ class RequestMiddleware:
                     headers.setdefault(name, value)
                 with contextlib.suppress(TimeoutError):
                     async with asyncio.timeout(REST):
-                        while more:
+                        while has_more:
                             await receive_some()
-                if more or scope["state"].get("reserved"):
+                if has_more or scope["state"].get("reserved"):
                     headers["Connection"] = "close"
             await send(message)
 
@@ -296,15 +296,15 @@ class BadBody(ValueError):
         self.status = status
 
 
-async def body_of(request: Request, most: int) -> bytes:
-    """The body of a request. Raises `BadBody`: more than `most` bytes (413), too slow (408), cut short (400)."""
+async def body_of(request: Request, limit: int) -> bytes:
+    """The body of a request. Raises `BadBody`: more than `limit` bytes (413), too slow (408), cut short (400)."""
     body = bytearray()
     try:
-        async with asyncio.timeout(SECONDS + most / SLOWEST):
-            async for some in request.stream():
-                body += some
-                if len(body) > most:
-                    raise BadBody(413, f"got more than {most:,} bytes, the maximum")
+        async with asyncio.timeout(SECONDS + limit / SLOWEST):
+            async for chunk in request.stream():
+                body += chunk
+                if len(body) > limit:
+                    raise BadBody(413, f"got more than {limit:,} bytes, the maximum")
     except TimeoutError:
         raise BadBody(408, "the body did not come in time") from None
     except ClientDisconnect:

@@ -80,8 +80,8 @@ def is_small(published: Published, what: str) -> bool:
     if what in (make_export.PAGE, make_export.FIGURES):
         return False
     snapshot = published.snapshot
-    made = (array.nbytes for artifact in published.artifacts.values() for array in artifact.arrays.values())
-    size = max(sum(array.nbytes for array in snapshot.arrays.values()), sum(made))
+    sizes = (array.nbytes for artifact in published.artifacts.values() for array in artifact.arrays.values())
+    size = max(sum(array.nbytes for array in snapshot.arrays.values()), sum(sizes))
     if what in DOCUMENTS:
         return size <= SMALL_DOCUMENT
     return max(size, 8 * len(snapshot.objects) ** 2) <= SMALL
@@ -124,9 +124,9 @@ class BuiltFiles:
     def _drop_surplus(self, newest: Key) -> None:
         """Remove what belongs to older snapshots, and what is too much, the longest unasked first. A file that is being
         sent is open and goes on being sent."""
-        done = {key: each.result() for key, each in self._built.items() if each.done() and not each.exception()}
-        size = sum(built.size for built in done.values())
-        for key, built in done.items():
+        finished = {key: each.result() for key, each in self._built.items() if each.done() and not each.exception()}
+        size = sum(built.size for built in finished.values())
+        for key, built in finished.items():
             if key != newest and (key.published not in self._generations or size > MOST_BYTES):
                 del self._built[key]
                 size -= built.size
@@ -170,14 +170,14 @@ class BuiltFiles:
                 if self._stop.wait(_LOOK):
                     raise NotNow("the run is stopping", "busy")
                 self._check_size(key.what, folder)
-            said = process.stdout.read() if process.stdout else b""
+            output = process.stdout.read() if process.stdout else b""
         finally:
             process.kill()
             process.wait()
             self._context.export_processes.discard(process.pid)
             if process.stdout:
                 process.stdout.close()
-        status, why = process.returncode, (said.decode(errors="replace").strip().splitlines() or [""])[-1]
+        status, why = process.returncode, (output.decode(errors="replace").strip().splitlines() or [""])[-1]
         if status == make_export.NOTHING:
             raise NothingToExport(why)
         if status:
@@ -223,8 +223,8 @@ async def send_file(
     except NotNow as error:
         return later(error, refusals)
     headers = {"ETag": built.etags[name], "Cache-Control": "no-cache"}  # kept, and asked about each time
-    known = {tag.strip().removeprefix("W/") for tag in request.headers.get("if-none-match", "").split(",")}
-    if built.etags[name] in known or "*" in known:
+    tags = {tag.strip().removeprefix("W/") for tag in request.headers.get("if-none-match", "").split(",")}
+    if built.etags[name] in tags or "*" in tags:
         return Response(status_code=304, headers=headers)
     path = built.folder / name
     return _File(path, headers=headers, media_type=MEDIA_TYPES.get(path.suffix))  # None: by the suffix

@@ -67,8 +67,8 @@ def listen_on(
     stack.callback(listening.close)
     host = listening.getsockname()[0]
     guarded = RequestMiddleware(application, Hosts(host, settings.allowed_hosts), refusals, may_change)
-    most = connections_allowed(MOST_CONNECTIONS, raised_limit(), log)
-    listener = Listener(guarded, listening, most, refusals, log, tls)
+    limit = connections_allowed(MOST_CONNECTIONS, raised_limit(), log)
+    listener = Listener(guarded, listening, limit, refusals, log, tls)
     stack.callback(listener.close)
     log.info("listening", address=listener.address, tls=tls is not None)
     return listener
@@ -146,14 +146,14 @@ class Certificate:
         return context
 
     def _status(self) -> tuple[object, ...]:
-        found: list[object] = []
+        statuses: list[object] = []
         for file in filter(None, self._files):
             try:
                 status = os.stat(file)
-                found.append((status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns))
+                statuses.append((status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns))
             except OSError as error:
-                found.append(error.errno)
-        return tuple(found)
+                statuses.append(error.errno)
+        return tuple(statuses)
 
 
 def _no_password() -> str:
@@ -203,10 +203,10 @@ class Connection(H11Protocol):
             if self._unread is None:
                 self._unread = now, self._left_to_read()
             elif now - self._unread[0] >= READER_TIMEOUT:
-                left = self._left_to_read()
-                if self._unread[1] - left < SLOWEST * READER_TIMEOUT:
+                n_unread = self._left_to_read()
+                if self._unread[1] - n_unread < SLOWEST * READER_TIMEOUT:
                     return "slow_reader"
-                self._unread = now, left
+                self._unread = now, n_unread
         return ""
 
     def _left_to_read(self) -> int:
@@ -369,9 +369,9 @@ class Listener:
             async with asyncio.timeout(HANDSHAKE_TIMEOUT):
                 await self._hello(accepted)
                 handshake.hello = True
-                left = max(HANDSHAKE_TIMEOUT - (time.monotonic() - handshake.since), 0.1)
+                seconds = max(HANDSHAKE_TIMEOUT - (time.monotonic() - handshake.since), 0.1)
                 await self._loop.connect_accepted_socket(
-                    lambda: AfterHandshake(connection), accepted, ssl=self._tls.context, ssl_handshake_timeout=left
+                    lambda: AfterHandshake(connection), accepted, ssl=self._tls.context, ssl_handshake_timeout=seconds
                 )
         except (OSError, asyncio.CancelledError) as error:  # no TLS, too slow, gave way, or gone again
             if isinstance(error, TimeoutError):
@@ -382,20 +382,20 @@ class Listener:
 
     async def _hello(self, accepted: socket.socket) -> None:
         """Wait until the first TLS record, the ClientHello, has come as a whole. Raises OSError if it is none."""
-        wanted = _RECORD_HEAD
+        n_bytes = _RECORD_HEAD
         while True:
-            accepted.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, wanted)
+            accepted.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, n_bytes)
             await self._readable(accepted)
-            head = accepted.recv(wanted, socket.MSG_PEEK)
-            if len(head) < wanted or head[0] != _HANDSHAKE:
+            head = accepted.recv(n_bytes, socket.MSG_PEEK)
+            if len(head) < n_bytes or head[0] != _HANDSHAKE:
                 if head.split(b" ")[0].isalpha():  # GET, POST
                     accepted.recv(HEAD_BYTES)  # what is unread when a connection is closed resets it
                     accepted.send(_NO_TLS)
                 raise ConnectionError("no ClientHello")
-            if wanted > _RECORD_HEAD:
+            if n_bytes > _RECORD_HEAD:
                 break
-            wanted += int.from_bytes(head[3:5], "big")
-            if wanted > _RECORD_HEAD + _LARGEST_RECORD:
+            n_bytes += int.from_bytes(head[3:5], "big")
+            if n_bytes > _RECORD_HEAD + _LARGEST_RECORD:
                 raise ConnectionError("no ClientHello")
         accepted.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, 1)
 
@@ -413,8 +413,8 @@ class Listener:
         if self.open < self._most or self._make_way():
             self.open += 1
             return False
-        if self.reserved >= RESERVE and (others := [each for each in self.connections if each.reserved]):
-            min(others, key=lambda each: each.waiting_since).cut()
+        if self.reserved >= RESERVE and (rivals := [each for each in self.connections if each.reserved]):
+            min(rivals, key=lambda each: each.waiting_since).cut()
         self._refusals.tell("full", connections=self._most)
         self.reserved += 1
         return True
@@ -422,8 +422,8 @@ class Listener:
     def _make_way(self) -> bool:
         """Close the connection that has waited longest for a request, or else for a body; False when all are being
         answered."""
-        others = [each for each in self.connections if not each.reserved]
-        silent = [each for each in others if not each.answering] or [each for each in others if each.owes_body]
+        rivals = [each for each in self.connections if not each.reserved]
+        silent = [each for each in rivals if not each.answering] or [each for each in rivals if each.owes_body]
         if not silent:
             return False
         self._refusals.tell("gave_way")

@@ -56,13 +56,13 @@ class LiveQuestions:
         were not asked themselves and have not `answered`."""
         while (choosing := self._choose_if_due(known, sequence, n)) and n > self._queue.at_hand:
             await asyncio.shield(choosing)
-        said = self._noted(self._queue.take(min(n, self._queue.at_hand)), participant)
-        if len(said) < n and participant:
+        questions = self._noted(self._queue.take(min(n, self._queue.at_hand)), participant)
+        if len(questions) < n and participant:
             async with self._repeating:
-                done = await run_in_threadpool(answered, participant)
-                others = await run_in_threadpool(self._queue.others, participant, done, n - len(said))
-                said += self._noted(others, participant)
-        return said
+                answered_codes = await run_in_threadpool(answered, participant)
+                repeated = await run_in_threadpool(self._queue.others, participant, answered_codes, n - len(questions))
+                questions += self._noted(repeated, participant)
+        return questions
 
     def clear(self) -> bool:
         """Let go of what is known, unless questions are being chosen; whether that was done."""
@@ -76,8 +76,8 @@ class LiveQuestions:
         known, now = self._queue.known, time.time()
         for row in chosen.rows.tolist():
             self._queue.asked(now, tuple(known.names[i] for i in row), participant)
-        whom = {"worker": participant} if participant else {}
-        return [question | whom for question in events(chosen, known, "pick")]
+        participant_field = {"worker": participant} if participant else {}
+        return [question | participant_field for question in events(chosen, known, "pick")]
 
     def _choose_if_due(self, known: Knowledge, sequence: int, n: int) -> asyncio.Task[None] | None:
         """The choice that is under way, if one is. Questions are chosen because few are left, because some may have
@@ -85,8 +85,8 @@ class LiveQuestions:
         if self._choosing is not None and not self._choosing.done():
             return self._choosing
         due = time.monotonic() - self._chosen > max(AGAIN, SHARE * self._took)
-        few = due and n > self._queue.at_hand if self._is_short else self._queue.at_hand < LOW
-        if self._of is None or few or (due and known is not self._of):
+        is_short = due and n > self._queue.at_hand if self._is_short else self._queue.at_hand < LOW
+        if self._of is None or is_short or (due and known is not self._of):
             self._choosing = asyncio.create_task(self._choose(known, sequence))
             return self._choosing
         return None
@@ -130,28 +130,28 @@ class LiveAnswers:
             return later(NotNow(f"{MOST_AT_ONCE} predictions are being read", "busy"), self._refusals)
         self._reading += 1
         try:
-            given = await _posted(request, Questions)
+            posted = await _posted(request, Questions)
         finally:
             self._reading -= 1
-        names = _names(given)
-        sequence, answering = await self._made(_answering, given.model)
-        found = answering.answers(names)
-        each = zip(found.p.tolist(), found.by.tolist())
+        names = _names(posted)
+        sequence, answering = await self._made(_answering, posted.model)
+        answers = answering.answers(names)
+        each = zip(answers.p.tolist(), answers.by.tolist())
         predictions = [{"p": None if p != p else p, "model": by} for p, by in each]
         return _json({"snapshot": sequence, "model": answering.name, "predictions": predictions})
 
     async def _nearest(self, request: Request) -> Response:
-        wanted = _queried(request, NearestQuery)
+        query = _queried(request, NearestQuery)
         sequence, nearest = await self._made(_nearest)
-        return _json({"snapshot": sequence, "object": wanted.object, "nearest": nearest(wanted.object, wanted.k)})
+        return _json({"snapshot": sequence, "object": query.object, "nearest": nearest(query.object, query.k)})
 
     async def _ask(self, request: Request) -> Response:
         if request.headers.get("sec-fetch-site") == "cross-site":  # a page elsewhere could use all questions up
             raise HTTPException(403, "questions are not for pages of other sites\n")
-        wanted = _queried(request, AskQuery)
+        query = _queried(request, AskQuery)
         sequence, (known, answered) = await self._made(_known)
-        said = await self._questions.hand_out(known, sequence, answered, wanted.n, wanted.participant)
-        return _json({"snapshot": self._questions.sequence, "questions": said})
+        questions = await self._questions.hand_out(known, sequence, answered, query.n, query.participant)
+        return _json({"snapshot": self._questions.sequence, "questions": questions})
 
     async def _made(self, make: Callable[..., Any], *of: str) -> tuple[int, Any]:
         """The number of a snapshot and what is made of it, of the newest that is published; 404 where it cannot be
@@ -179,9 +179,9 @@ class LiveAnswers:
 
     def _drop(self) -> None:
         """Let go of what nobody asks for, which may hold the counts of an old snapshot."""
-        left = self._used + IDLE - time.monotonic()
-        if left > 0 or not self._questions.clear():
-            self._dropping = asyncio.get_running_loop().call_later(max(left, 1.0), self._drop)
+        seconds = self._used + IDLE - time.monotonic()
+        if seconds > 0 or not self._questions.clear():
+            self._dropping = asyncio.get_running_loop().call_later(max(seconds, 1.0), self._drop)
         else:
             self._dropping, self._of, self._ready = None, "", {}
 
@@ -206,10 +206,10 @@ async def _posted(request: Request, kind: type[Struct]) -> Struct:
         raise HTTPException(400, f"{error}\n") from None
 
 
-def _names(given: Questions) -> list[Four]:
+def _names(names: Questions) -> list[Four]:
     """What is asked; 400 where a question is none."""
     reading = QuestionReader(EventOptions())
-    for number, question in enumerate(given.questions):
+    for number, question in enumerate(names.questions):
         reading.add(msgspec.structs.asdict(question), f"questions[{number}]")
     try:
         questions = reading.questions()
@@ -220,8 +220,8 @@ def _names(given: Questions) -> list[Four]:
     return questions.names
 
 
-def _json(said: Any) -> Response:
-    return Response(_encode(said), media_type="application/json")
+def _json(contents: Any) -> Response:
+    return Response(_encode(contents), media_type="application/json")
 
 
 # ---- what is made of what is published, with the number of the snapshot that it rests on
@@ -251,8 +251,8 @@ def _nearest(published: Published) -> tuple[int, Callable[[str, int], list[dict[
     places = of_embedding(published, len(names))
     if places is None:
         raise NoModel("no embedding is fitted yet")
-    known = np.flatnonzero(np.isfinite(places.points).all(axis=1))
-    points, names = places.points[known], tuple(names[i] for i in known.tolist())
+    placed = np.flatnonzero(np.isfinite(places.points).all(axis=1))
+    points, names = places.points[placed], tuple(names[i] for i in placed.tolist())
     tree, number = KDTree(points), {name: i for i, name in enumerate(names)}
 
     def nearest(name: str, k: int) -> list[dict[str, Any]]:
@@ -267,5 +267,5 @@ def _nearest(published: Published) -> tuple[int, Callable[[str, int], list[dict[
 
 def _known(published: Published) -> tuple[int, tuple[Knowledge, Callable[[str], np.ndarray]]]:
     """What is known when a question is chosen, and which questions a participant has answered."""
-    known = known_from(published.snapshot, published.artifacts.get("embedding"))
-    return published.snapshot.sequence, (known, partial(answered_by, published.snapshot))
+    evidence = known_from(published.snapshot, published.artifacts.get("embedding"))
+    return published.snapshot.sequence, (evidence, partial(answered_by, published.snapshot))

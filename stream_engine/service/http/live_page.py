@@ -65,74 +65,74 @@ class LiveMetrics:
 
     def now(self) -> dict[str, Any]:
         """The figures as JSON takes them: None where nothing is known."""
-        read, newest, before = self._samples(), self._context.published(), self._context.metrics.restored
-        events, refused = _sum(read, "events_total"), _sum(read, "rejected_total")
+        samples, newest, before = self._samples(), self._context.published(), self._context.metrics.restored
+        events, refused = _sum(samples, "events_total"), _sum(samples, "rejected_total")
         self._follow(time.monotonic(), events, refused)
-        lags = [value for _, value in read.get("lag_records", ())]
+        lags = [value for _, value in samples.get("lag_records", ())]
         lag = sum(lags) if lags and not any(map(math.isnan, lags)) else None
         ready = not self._context.ready()
         if not ready and not lag:
             lag = None  # what came meanwhile is not known
-        published = _sum(read, "snapshot_published_timestamp_seconds")
-        behind = bool(_sum(read, "stalled")) or (lag or 0) > BEHIND * max(self._rate, 1.0)
+        published = _sum(samples, "snapshot_published_timestamp_seconds")
+        behind = bool(_sum(samples, "stalled")) or (lag or 0) > BEHIND * max(self._rate, 1.0)
         failed = self._context.failed_refits()
         return {
             "time": round(time.time(), 1),
             "events": int(events) + before.get("events", 0),
             "rate": round(self._rate, 1),
-            "comparisons": int(_sum(read, "comparisons_total")) + before.get("comparisons", 0),
+            "comparisons": int(_sum(samples, "comparisons_total")) + before.get("comparisons", 0),
             "refused": int(refused) + before.get("rejected", 0),
             "refusing": self._refusing > REFUSING,
             "objects_shown": self._objects,
             "lag": None if lag is None else int(lag),
             "ready": ready,
             "behind": behind,
-            "objects": int(_sum(read, "objects")) or (len(newest.snapshot.objects) if newest else 0),
+            "objects": int(_sum(samples, "objects")) or (len(newest.snapshot.objects) if newest else 0),
             "snapshot": newest.snapshot.sequence if newest else 0,
             "age": max(time.time() - published, 0.0) if published else None,
-            **_accuracy(read, self._context.progressive(), newest),
+            **_accuracy(samples, self._context.progressive(), newest),
             "quiet": round(time.monotonic() - self._came, 1),
-            "refits": [_refit(read, kind) for kind in sorted(self._context.running_refits())],
+            "refits": [_refit(samples, kind) for kind in sorted(self._context.running_refits())],
             "failed": sorted(failed),
-            "drifts": int(_sum(read, "drifts_total")),
+            "drifts": int(_sum(samples, "drifts_total")),
             "wrong": [*self._wrong(behind, lag), *(_failed(kind, failed[kind]) for kind in sorted(failed))],
         }
 
     def _wrong(self, behind: bool, lag: float | None) -> list[str]:
         """What a person should see to now, a sentence each."""
-        said = []
+        problems = []
         if why := self._context.ready():
-            said.append(f"{why[:1].upper()}{why[1:]}.")
+            problems.append(f"{why[:1].upper()}{why[1:]}.")
         if behind and lag:
-            said.append(f"Behind: {_unread(lag, self._rate)}.")
+            problems.append(f"Behind: {_unread(lag, self._rate)}.")
         elif behind:
-            said.append("Nothing was read for a while, though there is something to keep.")
+            problems.append("Nothing was read for a while, though there is something to keep.")
         if self._refusing > REFUSING:
-            said.append(
+            problems.append(
                 f"{100 * self._refusing:.0f} % of the recent events were rejected; the reasons: stream-engine "
                 "dead-letters list."
             )
-        return said
+        return problems
 
     def _follow(self, now: float, events: float, refused: float) -> None:
         """Update the recent rate and the recent share of rejected events."""
         if self._before is not None and now > self._before[0]:
-            taken, out = events - self._before[1], refused - self._before[2]
-            rate = taken / (now - self._before[0])
+            accepted, out = events - self._before[1], refused - self._before[2]
+            rate = accepted / (now - self._before[0])
             self._rate += _SMOOTH * (rate - self._rate) if self._rate else rate
-            if taken + out > 0:
+            if accepted + out > 0:
                 self._came = now
-                self._refusing += _SMOOTH * (out / (taken + out) - self._refusing)
+                self._refusing += _SMOOTH * (out / (accepted + out) - self._refusing)
         self._before = now, events, refused
 
     def _samples(self) -> dict[str, list[tuple[dict[str, str], float]]]:
         """What is read, by name without prefix: labels and value of each series."""
-        found: dict[str, list[tuple[dict[str, str], float]]] = {}
+        samples: dict[str, list[tuple[dict[str, str], float]]] = {}
         names = [_PREFIX + name for name in _READ]
         for family in self._context.metrics.registry.restricted_registry(names).collect():
             for sample in family.samples:
-                found.setdefault(sample.name.removeprefix(_PREFIX), []).append((sample.labels, sample.value))
-        return found
+                samples.setdefault(sample.name.removeprefix(_PREFIX), []).append((sample.labels, sample.value))
+        return samples
 
 
 class History:
@@ -148,8 +148,8 @@ class History:
 
     def take(self) -> None:
         """Keep this moment."""
-        told = self._figures()
-        moment = tuple(told[name] for name in SERIES)
+        figures = self._figures()
+        moment = tuple(figures[name] for name in SERIES)
         with self._lock:
             self._moments.append(moment)
             if len(self._moments) >= MOST:
@@ -173,8 +173,8 @@ class History:
             self._end.wait(self._every)
 
 
-def _sum(read: dict[str, list[tuple[dict[str, str], float]]], name: str) -> float:
-    return sum(value for _, value in read.get(name, ()))
+def _sum(samples: dict[str, list[tuple[dict[str, str], float]]], name: str) -> float:
+    return sum(value for _, value in samples.get(name, ()))
 
 
 def _unread(lag: float, rate: float) -> str:
@@ -198,14 +198,14 @@ def _failed(kind: str, why: str) -> str:
 
 
 def _accuracy(
-    read: dict[str, list[tuple[dict[str, str], float]]], progressive: Mapping[str, Any], newest: Published | None
+    samples: dict[str, list[tuple[dict[str, str], float]]], progressive: Mapping[str, Any], newest: Published | None
 ) -> dict[str, Any]:
     """`accuracy` of the best present model, and of what: comparisons that came since it was fitted ("since"), all kinds
     of events together; before there are enough of these, held-out comparisons ("held_out"), as the embedding's report
     says. None where neither tells."""
     recent = [
         value
-        for labels, value in read.get("progressive_accuracy", ())
+        for labels, value in samples.get("progressive_accuracy", ())
         if labels["kind"] == "all" and labels["window"] == "current" and _tested(progressive, labels) >= LEAST
     ]
     if recent:
@@ -221,15 +221,15 @@ def _tested(progressive: Mapping[str, Any], labels: Mapping[str, str]) -> float:
     return kinds.get("all", {}).get("current", {}).get("tested", math.inf)
 
 
-def _refit(read: dict[str, list[tuple[dict[str, str], float]]], kind: str) -> dict[str, Any]:
+def _refit(samples: dict[str, list[tuple[dict[str, str], float]]], kind: str) -> dict[str, Any]:
     """How far a running refit is, and the gap that it told last."""
-    done = sum(value for labels, value in read.get("refit_progress_ratio", ()) if labels["refit"] == kind)
+    progress = sum(value for labels, value in samples.get("refit_progress_ratio", ()) if labels["refit"] == kind)
     gaps = [
         value
-        for labels, value in read.get("refit_figure", ())
+        for labels, value in samples.get("refit_figure", ())
         if labels["refit"] == kind and labels["figure"] == "gap" and math.isfinite(value)
     ]
-    return {"kind": kind, "done": done, "gap": gaps[0] if gaps else None}
+    return {"kind": kind, "done": progress, "gap": gaps[0] if gaps else None}
 
 
 EVERY = 1.0  # seconds between two messages to a viewer
@@ -310,11 +310,11 @@ class LivePage:
         making: asyncio.Task[None] | None = None
         while self._viewers:
             newest = self._published()
-            wanted = fingerprint(newest) if newest else ""
-            if newest and wanted != self._ready and (making is None or making.done()):
-                making = asyncio.create_task(self._make(newest, wanted))
-            said: dict[str, Any] = self._figures.now() | {"page": self._ready or None}
-            self._message = b"data: " + json.dumps(said, separators=(",", ":")).encode() + b"\n\n"
+            fingerprint_of_newest = fingerprint(newest) if newest else ""
+            if newest and fingerprint_of_newest != self._ready and (making is None or making.done()):
+                making = asyncio.create_task(self._make(newest, fingerprint_of_newest))
+            message: dict[str, Any] = self._figures.now() | {"page": self._ready or None}
+            self._message = b"data: " + json.dumps(message, separators=(",", ":")).encode() + b"\n\n"
             async with self._told:
                 self._told.notify_all()
             await asyncio.sleep(EVERY)

@@ -44,12 +44,12 @@ async def _to_index(request: Request) -> Response:
 
 
 async def _page(request: Request) -> Response:
-    asked = request.path_params.get("page") or "index"
-    if file := served().get(asked):
+    name = request.path_params.get("page") or "index"
+    if file := served().get(name):
         return FileResponse(file, media_type=TYPES[file.suffix], headers=HEADERS)
-    if f"{asked}.md" in served():
-        return HTMLResponse(rendered(asked), headers=HEADERS)
-    return PlainTextResponse(f"no such page: {asked[:100]}; /docs/ lists them\n", 404)
+    if f"{name}.md" in served():
+        return HTMLResponse(rendered(name), headers=HEADERS)
+    return PlainTextResponse(f"no such page: {name[:100]}; /docs/ lists them\n", 404)
 
 
 @cache
@@ -89,19 +89,19 @@ def slug(heading: str) -> str:
     return re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-")
 
 
-def _heading(found: re.Match[str]) -> str:
-    tag, told = found.groups()
-    return f'<{tag} id="{slug(html.unescape(re.sub("<[^>]*>", "", told)))}">{told}</{tag}>'
+def _heading(match: re.Match[str]) -> str:
+    tag, text = match.groups()
+    return f'<{tag} id="{slug(html.unescape(re.sub("<[^>]*>", "", text)))}">{text}</{tag}>'
 
 
-def _link(name: str, found: re.Match[str]) -> str:
+def _link(name: str, match: re.Match[str]) -> str:
     """A link of a page as it is served; one to a file that is not becomes its text."""
-    path, sharp, anchor = found[1].partition("#")
+    path, sharp, anchor = match[1].partition("#")
     if "://" in path or not path:
-        return found[0]
+        return match[0]
     file = Path(os.path.normpath(served()[f"{name}.md"].parent / path))
     aim = next((each for each, other in served().items() if other == file), None)
     if aim is None:
-        return found[2]
+        return match[2]
     aim = posixpath.relpath(aim.removesuffix(".md"), posixpath.dirname(name) or ".")
-    return f'<a href="{aim}{sharp}{anchor}">{found[2]}</a>'
+    return f'<a href="{aim}{sharp}{anchor}">{match[2]}</a>'

@@ -217,21 +217,21 @@ def _operation(
         for name in re.findall(r"{(.+?)}", path)
     ]
     if one.query:
-        asked = components[one.query.__name__]
-        for name, schema in asked["properties"].items():
-            needed = name in asked["required"]
-            parameters.append({"name": name, "in": "query", "required": needed, "schema": schema})
+        query_schema = components[one.query.__name__]
+        for name, schema in query_schema["properties"].items():
+            required = name in query_schema["required"]
+            parameters.append({"name": name, "in": "query", "required": required, "schema": schema})
     media, schema = (
         ("application/json", schema_of[one.gives]) if _is_json(one.gives) else (one.gives, {"type": "string"})
     )
     refusals = {
         code: {"description": says, "content": {TEXT: {"schema": {"type": "string"}}}} for code, says in _ERRORS.items()
     }
-    said: dict[str, Any] = {
+    operation: dict[str, Any] = {
         "summary": one.says,
         "parameters": parameters,
         "responses": {"2XX": {"description": "The answer.", "content": {media: {"schema": schema}}}, **refusals},
     }
     if one.body:
-        said["requestBody"] = {"required": True, "content": {"application/json": {"schema": schema_of[one.body]}}}
-    return said
+        operation["requestBody"] = {"required": True, "content": {"application/json": {"schema": schema_of[one.body]}}}
+    return operation

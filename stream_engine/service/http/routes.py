@@ -113,12 +113,12 @@ class ObjectPictures:
         return [Route("/object", self._about), Route("/object/picture", self._picture)]
 
     async def _about(self, request: Request) -> Response:
-        known = self._listed or ObjectListing({}, {})
+        listing = self._listed or ObjectListing({}, {})
         name = request.query_params.get("name")
         if name is None:
-            return JSONResponse({"pictures": list(known.pictures)}, headers=_HEADERS)
-        told = {"picture": name in known.pictures, "text": known.texts.get(name, "")}
-        return JSONResponse(told, headers=_HEADERS)
+            return JSONResponse({"pictures": list(listing.pictures)}, headers=_HEADERS)
+        about = {"picture": name in listing.pictures, "text": listing.texts.get(name, "")}
+        return JSONResponse(about, headers=_HEADERS)
 
     async def _picture(self, request: Request) -> Response:
         path = self._listed and self._listed.pictures.get(request.query_params.get("name", ""))

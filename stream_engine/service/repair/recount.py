@@ -317,12 +317,12 @@ def differences(snapshot: Snapshot, recounted: Engine, one_order: bool) -> Itera
     if unlike:
         yield f"labels: {len(unlike):,} differ, the first of {min(unlike)!r}"
     names = ObjectIndex(snapshot.objects)
-    known = len(names)
+    n = len(names)
     new_id = names.ids(recounted.objects.names)
-    missing = np.setdiff1d(np.arange(known), new_id)
-    if len(names) > known:
-        only = str(names.names[known])
-        yield f"objects: {len(names) - known} are in the sources and not in the state, the first is {only!r}"
+    missing = np.setdiff1d(np.arange(n), new_id)
+    if len(names) > n:
+        only = str(names.names[n])
+        yield f"objects: {len(names) - n} are in the sources and not in the state, the first is {only!r}"
     if len(missing):
         only = names.names[int(missing[0])]
         yield f"objects: {len(missing)} are in the state and not in the sources, the first is {only!r}"
@@ -331,13 +331,13 @@ def differences(snapshot: Snapshot, recounted: Engine, one_order: bool) -> Itera
         kind = accumulator(name, forgetting)
         if kind.mergeable or one_order:
             skipped = () if one_order else kind.arrival
-            there = {key: array for key, array in each.renamed(each.state(), new_id).items() if key not in skipped}
-            here = {key: array for key, array in snapshot.section(name).items() if key not in skipped}
-            yield from _arrays(name, here, there, kind.tolerance)
-    if one_order and len(names) == known and not len(missing):
+            again = {key: array for key, array in each.renamed(each.state(), new_id).items() if key not in skipped}
+            stored = {key: array for key, array in snapshot.section(name).items() if key not in skipped}
+            yield from _arrays(name, stored, again, kind.tolerance)
+    if one_order and len(names) == n and not len(missing):
         if recounted.guard:
             yield from _arrays("partial_order", snapshot.section("partial_order"), recounted.guard.state())
-        if (new_id != np.arange(known)).any():
+        if (new_id != np.arange(n)).any():
             yield "objects: they came in another order"
 
 

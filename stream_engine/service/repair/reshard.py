@@ -42,41 +42,41 @@ Old = list[tuple[str, Snapshot]]  # the states to replace, in the order of their
 
 def old_states(states: Sequence[str]) -> Old:
     """The newest snapshots of a whole set of states. Raises `NoSuchSnapshot`, `OverlappingStates`, `Corrupt`."""
-    found = []
+    states_found = []
     for state in dict.fromkeys(os.path.normpath(state) for state in states):
         snapshot = Store(state).latest().snapshot
         if snapshot is None:
             raise NoSuchSnapshot(f"{state}: no snapshot there to reshard")
-        found.append((state, snapshot))
-    found.sort(key=lambda each: (min(each[1].positions, default=""), each[1].digest))
-    _check_whole_set(found)
-    return found
+        states_found.append((state, snapshot))
+    states_found.sort(key=lambda each: (min(each[1].positions, default=""), each[1].digest))
+    _check_whole_set(states_found)
+    return states_found
 
 
 def _check_whole_set(old: Old) -> None:
     """Raise `OverlappingStates` unless the states are of one kind, read disjoint partitions, and miss none."""
-    read: dict[str, str] = {}
+    state_of: dict[str, str] = {}
     for state, snapshot in old:
         if snapshot.settings != old[0][1].settings:
             kinds = f"{snapshot.settings}, {old[0][0]} has {old[0][1].settings}"
             raise OverlappingStates(f"{state}: states of different kinds: {kinds}")
         for name in snapshot.positions:
-            if name in read:
+            if name in state_of:
                 raise OverlappingStates(
-                    f"{state}: has read {name}, and so has {read[name]}; its events would count twice"
+                    f"{state}: has read {name}, and so has {state_of[name]}; its events would count twice"
                 )
-            read[name] = state
+            state_of[name] = state
     shares = {state: snapshot.counters.get("share") for state, snapshot in old}
-    if known := {share for share in shares.values() if share}:
-        count = int(min(known).partition("/")[2])
-        wanted = {f"{index}/{count}" for index in range(count)}
-        if known != wanted or None in shares.values():
-            told = ", ".join(f"{state} {share or 'all partitions'}" for state, share in shares.items())
-            missing = ", ".join(sorted(wanted - known)) or "nothing"
-            raise OverlappingStates(f"the states are no whole set of shares: {told}; missing: {missing}")
-    there = {found for name in read if (found := topic_and_number(name))}
-    for topic, number in sorted(there):
-        if number and (topic, number - 1) not in there:
+    if known_shares := {share for share in shares.values() if share}:
+        count = int(min(known_shares).partition("/")[2])
+        expected = {f"{index}/{count}" for index in range(count)}
+        if known_shares != expected or None in shares.values():
+            listed = ", ".join(f"{state} {share or 'all partitions'}" for state, share in shares.items())
+            missing = ", ".join(sorted(expected - known_shares)) or "nothing"
+            raise OverlappingStates(f"the states are no whole set of shares: {listed}; missing: {missing}")
+    topics = {found for name in state_of if (found := topic_and_number(name))}
+    for topic, number in sorted(topics):
+        if number and (topic, number - 1) not in topics:
             raise OverlappingStates(f"{topic}/{number - 1} is in none of the states, {topic}/{number} is")
 
 
@@ -106,9 +106,9 @@ def _check_topics_only(old: Old) -> None:
     for state, snapshot in old:
         files = [name for name in snapshot.positions if not is_of_a_topic(name) and not name.startswith("labels:")]
         if files:
-            more = f" and {len(files) - 1:,} more" if len(files) > 1 else ""
+            others = f" and {len(files) - 1:,} more" if len(files) > 1 else ""
             raise CannotReshard(
-                f"{state}: has read {min(files)}{more}, expected only partitions of topics: files belong to no shard, "
+                f"{state}: has read {min(files)}{others}, expected only partitions of topics: files belong to no shard "
                 "and would be counted twice. Keep one state (--into 1), or read the files again, each part into a "
                 "state of its own, and sum these with merge"
             )
@@ -124,12 +124,12 @@ def reshard(old: Old, into: int, out: Path, disk: Disk) -> list[NewState]:
     shutil.rmtree(temporary, ignore_errors=True)  # left by a process that died
     make_folders(disk, temporary)
     try:
-        made = [_made(old, index, into, temporary / f"shard-{index}", disk) for index in range(into)]
+        new_states = [_made(old, index, into, temporary / f"shard-{index}", disk) for index in range(into)]
         disk.rename(temporary, out)
         disk.fsync_dir(out.parent)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
-    return [each._replace(directory=out / each.directory.name) for each in made]
+    return [each._replace(directory=out / each.directory.name) for each in new_states]
 
 
 def _made(old: Old, index: int, into: int, directory: Path, disk: Disk) -> NewState:
@@ -155,11 +155,11 @@ def _carried(old: Old, folder: Path, disk: Disk) -> dict[str, Any]:
     """The dead letters of all states in a new folder, one state after the other, and the position after them."""
     sink = DeadLetterFile(folder, disk=disk)
     for state, snapshot in old:
-        sinks, there = snapshot.counters.get("sinks", {}), Path(state) / "dead_letters"
-        for segment in check_folder(there, sinks.get("file", 0)):
+        sinks, letter_folder = snapshot.counters.get("sinks", {}), Path(state) / "dead_letters"
+        for segment in check_folder(letter_folder, sinks.get("file", 0)):
             if segment.problem:
-                raise CannotReshard(f"{there}: {segment.name} {segment.problem}. Restore the file")
-        for kept in letters_of(sinks, there):
-            if kept.letter is not None:
-                sink.append([kept.letter])
+                raise CannotReshard(f"{letter_folder}: {segment.name} {segment.problem}. Restore the file")
+        for letter in letters_of(sinks, letter_folder):
+            if letter.letter is not None:
+                sink.append([letter.letter])
     return {"file": sink.flush()}

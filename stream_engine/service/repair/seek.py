@@ -43,8 +43,8 @@ def seek(store: Store, name: str, target: Target, since: int | None = None) -> M
     """
     snapshot = store.named("latest")
     if name not in snapshot.positions or not is_of_a_topic(name):
-        known = ", ".join(sorted(filter(is_of_a_topic, snapshot.positions))[:8]) or "none"
-        raise CannotMove(f"{name}: no partition of a topic that the state has read; it has {known}")
+        partitions = ", ".join(sorted(filter(is_of_a_topic, snapshot.positions))[:8]) or "none"
+        raise CannotMove(f"{name}: no partition of a topic that the state has read; it has {partitions}")
     now = snapshot.positions[name]
     history = snapshot.counters.get("history", ())
     if since is not None and now.offset != since:

@@ -36,8 +36,8 @@ def converted(given: Mapping[str, Any], struct: type[Struct], where: str, at: st
     try:
         return msgspec.convert(given, struct, strict=False)
     except msgspec.ValidationError as error:
-        told = f"{in_one_line(error, struct, at)}{_got(error, given)}"
-        raise BadSettings(": ".join(filter(None, (where, told)))) from None
+        problem = f"{in_one_line(error, struct, at)}{_got(error, given)}"
+        raise BadSettings(": ".join(filter(None, (where, problem)))) from None
 
 
 def _got(error: msgspec.ValidationError, given: Any) -> str:
@@ -46,8 +46,8 @@ def _got(error: msgspec.ValidationError, given: Any) -> str:
     keys = re.findall(r"[^.\[\]`]+|\.\.\.", path)
     for key in keys:
         given = given.get(key) if isinstance(given, Mapping) else None
-    told = isinstance(given, (str, int, float)) and what.startswith("Expected") and ", got `" not in what
-    return f", got {hidden(given, keys[-1])!r}" if told and not isinstance(given, Secret) else ""
+    is_shown = isinstance(given, (str, int, float)) and what.startswith("Expected") and ", got `" not in what
+    return f", got {hidden(given, keys[-1])!r}" if is_shown and not isinstance(given, Secret) else ""
 
 
 def in_one_line(error: msgspec.ValidationError, struct: type[Struct], at: str = "") -> str:
@@ -67,12 +67,12 @@ def in_one_line(error: msgspec.ValidationError, struct: type[Struct], at: str = 
     for name in re.findall(r"[^.\[\]`]+|\.\.\.", path):
         kind = _type_below(kind, name)
     if unknown := re.match(r"Object contains unknown field `(.*)`", what):
-        known = [f.encode_name for each in _members(kind) if _is_table(each) for f in msgspec.structs.fields(each)]
-        return f"{key}.{unknown[1]}: unknown key{nearest(unknown[1], known)}".lstrip(".")
-    said = (what[0].lower() + what[1:]).replace("`object", "`table").replace("`array", "`list")
+        keys = [f.encode_name for each in _members(kind) if _is_table(each) for f in msgspec.structs.fields(each)]
+        return f"{key}.{unknown[1]}: unknown key{nearest(unknown[1], keys)}".lstrip(".")
+    expected = (what[0].lower() + what[1:]).replace("`object", "`table").replace("`array", "`list")
     if choices := [word for each in _members(kind) if get_origin(each) is Literal for word in get_args(each)]:
-        said += f", expected one of {', '.join(map(str, choices))}"
-    return f"{key.lstrip('.') or 'settings'}: {said}"
+        expected += f", expected one of {', '.join(map(str, choices))}"
+    return f"{key.lstrip('.') or 'settings'}: {expected}"
 
 
 def _type_below(kind: Any, name: str) -> Any:
@@ -271,14 +271,14 @@ def params_of(settings: Settings, kind: str, own: Mapping[str, Any] | None = Non
     """What the settings say of a refit, as plain values: its `own` table, by default that of the settings, and
     [kernels] where it takes auxiliary kernels and names neither kernels nor features of its own nor a form without
     them, or [features] where it is about feature sets."""
-    given = dict(settings.refits.params.get(kind, {}) if own is None else own)
+    params = dict(settings.refits.params.get(kind, {}) if own is None else own)
     fields = {f.encode_name for f in msgspec.structs.fields(refit_module(kind).Params)}
-    takes = "kernels" in fields and given.get("form") != "order"
-    if settings.kernels and takes and not {"kernels", "features"} & given.keys():
-        given["kernels"] = msgspec.to_builtins(settings.kernels)
-    if settings.features and kind == FEATURES and "features" not in given:
-        given["features"] = msgspec.to_builtins(settings.features)
-    return given
+    takes = "kernels" in fields and params.get("form") != "order"
+    if settings.kernels and takes and not {"kernels", "features"} & params.keys():
+        params["kernels"] = msgspec.to_builtins(settings.kernels)
+    if settings.features and kind == FEATURES and "features" not in params:
+        params["features"] = msgspec.to_builtins(settings.features)
+    return params
 
 
 def refit_params(kind: str, given: Mapping[str, Any]) -> Struct:
