@@ -5,17 +5,9 @@ from pathlib import Path
 from textwrap import wrap
 
 from stream_engine import exports
-from stream_engine.exports.declarations import (
-    LEFT_OUT,
-    NAMES,
-    SCALARS,
-    SUBSET_NAMES,
-    TABLES,
-    VALUES,
-    Array,
-    arrays_of,
-    columns,
-)
+from stream_engine.exports.array_types import SCALARS, VALUES, Array
+from stream_engine.exports.declarations import LEFT_OUT, NAMES, SUBSET_NAMES, arrays_of, columns
+from stream_engine.exports.table_columns import TABLES
 
 PAGE = Path(__file__).parents[2] / "stream_engine" / "docs" / "exports.md"
 WIDTH = 118

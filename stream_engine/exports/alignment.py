@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from stream_engine.exports import Content
-from stream_engine.exports.declarations import array, figure, number, text
+from stream_engine.exports.array_types import array, figure, number, text
 from stream_engine.exports.learned import artifact_of
 from stream_engine.state.artifact import Artifact
 from stream_engine.state.artifact import figure as figure_of

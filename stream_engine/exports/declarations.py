@@ -1,94 +1,21 @@
-"""What every export holds, declared once: each array and each column of a table with its type, unit and meaning.
+"""The arrays of every export, each declared once; writers, the manual's page and tests follow this.
 
-The writers (`exports.files`), the manual's page and the laws follow this. Whoever adds an export adds its arrays to
-`ARRAYS`, and the columns that its tables have beside them to `TABLES`; a refit that brings its own export has them in
-its file, as `EXPORTED` and `COLUMNS`.
-
-In a shape, `n` are all objects that the file's `names` names, `s` those of `subset_names` (all, where there is no such
-array); another letter is one length throughout a file; " | " parts alternatives.
+Add the arrays of an export to `ARRAYS`, and further columns of its table to `table_columns.TABLES`. A refit with an
+export of its own declares them in its file, as `EXPORTED` and `COLUMNS`.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from importlib import import_module
-from typing import NamedTuple
 
 from stream_engine.data.array_checks import pattern_of
 from stream_engine.evaluation.weighted_counts import HOWS
 from stream_engine.exports import with_own_export
-
-KINDS = {"i": "integer", "u": "integer", "f": "float", "b": "boolean", "U": "text"}  # by numpy's `dtype.kind`
-VALUES = {
-    "ids": "ids of objects; -1 means none",
-    "classes": "indices into `classes`; -1 means none",
-}
-SCALARS = "scalars"  # NAME.scalars.json: the figures of an export, where its other arrays are tables
-
-
-class Array(NamedTuple):
-    """What one array holds; made by `array`, `ids`, `figure`."""
-
-    shape: str
-    kinds: str  # of numbers, as numpy's `dtype.kind`
-    meaning: str
-    table: str | None = None  # in CSV and Parquet: NAME.table ("": NAME); None: NAME.ARRAY
-    within: str = ""  # the table made by hand that has it as a column already
-    columns: tuple[str, ...] = ()  # of an array with two axes; (): ARRAY_0, ARRAY_1, ...
-    values: str = "numbers"  # or one of VALUES
-    unit: str = ""
-
-    def axes(self, ndim: int) -> tuple[str, ...]:
-        """The letters of the shape that has so many axes; () where none is declared."""
-        return next((axes for axes in self.alternatives() if len(axes) == ndim), ())
-
-    def alternatives(self) -> Iterator[tuple[str, ...]]:
-        """The letters of all shapes."""
-        return (tuple(filter(None, each.split(", "))) for each in self.shape.split(" | "))
-
-    @property
-    def names_objects(self) -> bool:
-        """Whether nobody could read it without the objects' names."""
-        return self.values == "ids" or any({"n", "s"} & set(axes) for axes in self.alternatives())
-
-    @property
-    def type(self) -> str:
-        """In words."""
-        if self.values != "numbers":
-            return self.values
-        return KINDS[self.kinds[0]] if len({KINDS[each] for each in self.kinds}) == 1 else "number"
-
-
-Arrays = Mapping[str, Array]
-Columns = Mapping[str, Array]  # of a table: shape "" for those that stand in no array
-
-
-def array(shape: str, kinds: str, meaning: str, table: str | None = None, **more) -> Array:
-    """An array of numbers or texts."""
-    return Array(shape, kinds, meaning, table, **more)
-
-
-def ids(shape: str, meaning: str, table: str | None = None, **more) -> Array:
-    """An array of ids: `names[id]` is the object; CSV and Parquet have the names in its place."""
-    return Array(shape, "i", meaning, table, values="ids", **more)
-
-
-def figure(meaning: str, kinds: str = "iufb", shape: str = "", **more) -> Array:
-    """A single figure, or a few that belong together: CSV and Parquet have it in NAME.scalars.json."""
-    return Array(shape, kinds, meaning, SCALARS, **more)
-
-
-def text(meaning: str) -> Array:
-    """A column of texts."""
-    return Array("", "U", meaning)
-
-
-def number(meaning: str, kinds: str = "f", unit: str = "") -> Array:
-    """A column of numbers."""
-    return Array("", kinds, meaning, unit=unit)
-
+from stream_engine.exports.array_types import OBJECT, SCALARS, Array, Arrays, Columns, array, figure, ids
+from stream_engine.exports.table_columns import CORRECTED, DIMENSION_QUALITY, TABLES
 
 NAMES = array("n", "U", "the objects' names; `names[id]` is object `id`")
 SUBSET_NAMES = array("s", "U", "names of the objects along axis s")
-_HOLM = "corrected for the number of participants (Holm); 1 means unknown"
+
 
 _KEY = {
     "anchor": ids("t", "the object that the other two are compared with", ""),
@@ -123,8 +50,6 @@ def _kernel(of: str) -> dict[str, Array]:
 
 
 _FOUR = ("near_i", "near_j", "far_i", "far_j")
-
-
 _COUNTED: dict[str, Arrays] = {
     "adds3": _similarity("AddS-3 (Perrot et al. 2020, section 4)"),
     "adds4": _similarity("AddS-4 (a triplet counts as a quadruplet)"),
@@ -183,9 +108,9 @@ _COUNTED: dict[str, Arrays] = {
         "positions": array("w", "i", "number of objects shown in these answers; 0 means unknown"),
         "position_share": array("w", "f", "share of these answers at `position`; NaN means unknown"),
         "longest_run": array("w", "i", "number of successive answers at the same position; 0 means unknown"),
-        "p_position": array("w", "f", f"p-value of `position_share`, {_HOLM}"),
-        "p_run": array("w", "f", f"p-value of `longest_run`, {_HOLM}"),
-        "p_fast": array("w", "f", f"p-value of more than 10 % under 300 ms, {_HOLM}"),
+        "p_position": array("w", "f", f"p-value of `position_share`, {CORRECTED}"),
+        "p_run": array("w", "f", f"p-value of `longest_run`, {CORRECTED}"),
+        "p_fast": array("w", "f", f"p-value of more than 10 % under 300 ms, {CORRECTED}"),
     },
     "participants": {
         "participant": array("w", "U", "name of the participant"),
@@ -198,7 +123,7 @@ _COUNTED: dict[str, Arrays] = {
             "w", "f", "log loss of the group's map less that of their own model on held-out answers, in nats"
         ),
         "gain_error": array("w", "f", "its standard error"),
-        "p_differs": array("w", "f", f"p-value that the participant sees the group's map, {_HOLM}"),
+        "p_differs": array("w", "f", f"p-value that the participant sees the group's map, {CORRECTED}"),
         "weights": array("w, d", "f", "weight of each axis of `embedding`, relative to the slope"),
         "verdict": figure("whether participants differ from one map", "U"),
     },
@@ -218,6 +143,7 @@ _COUNTED: dict[str, Arrays] = {
         "complete": figure("whether all responses of the stream are stored"),
     },
 }
+
 
 # arrays of artifacts that are in no export, with the reason
 LEFT_OUT = {
@@ -251,14 +177,6 @@ def _label(what: str, within: str) -> Array:
     return array("n", "i", what, within=within)
 
 
-_DIMENSION_QUALITY: Arrays = {
-    name: array("d", "f", meaning, within="dimension_quality", unit=unit)
-    for name, meaning, unit in (
-        ("reproducibility", "smallest correlation with the matching dimension of a fit with another seed", ""),
-        ("importance", "log loss that held-out responses gain without the dimension", "nats per response"),
-        ("importance_error", "standard error of the importance", "nats per response"),
-    )
-}
 _PROGRAM = "of the semidefinite program (refit `sdp_clustering`)"
 _CLUSTERS: Arrays = {
     "labels": _label(
@@ -411,7 +329,7 @@ _DECLARED: dict[str, Arrays] = _COUNTED | {
         "X": array("n, d", "f", "weights of the objects on the dimensions, 0 or above", within="dimensions"),
         "standard_error": array("n, d", "f", "standard error of each weight, all others given"),
         "asked": array("n", "b", "whether the object has answers; the others are at 0", within="dimensions"),
-        **_DIMENSION_QUALITY,
+        **DIMENSION_QUALITY,
     },
     "booster": _BOOSTER,
     "classify": _CLASSIFY,
@@ -426,145 +344,6 @@ ARRAYS: Mapping[str, Arrays] = _DECLARED | {
     }
     for what in ("questions", "evidence", "workers", "participants", "judgements", "predictions", "models")
 }  # of these exports, all but the figures are columns of the table of the same name
-
-OBJECT = text("name of the object")
-# table -> column, or a pattern of columns -> what it holds; the columns of all other tables are arrays within them
-TABLES: Mapping[str, Columns] = {
-    "objects": {
-        "object": OBJECT,
-        "answers": number("number of comparisons with the object", "i"),
-        "contradicted": number(
-            "number of answers that disagree with the majority for their question (ties count half)", "i"
-        ),
-        "agreement": number("share of its answers that the answers to other questions predict (AddS-3)"),
-        "cluster": number(
-            "group (refit `clusters`, or else `sdp_clustering`), from 1, the largest first; empty if none", "i"
-        ),
-        "cluster_label": number("the same group by its value in `labels` of the export `clusters`", "i"),
-        "stability": number("share of replicates that assign it to its group"),
-        "x": number("coordinate on the first axis of the map (refit `embedding`); empty if it has no answers"),
-        "y": number("coordinate on the second axis"),
-        "z": number("coordinate on the third axis"),
-        "axis_*": number("coordinates on further axes, `axis_4`, `axis_5`, …"),
-        "se_*": number(
-            "standard error of each coordinate, `se_x`, `se_y`, …, given the model and its number of dimensions"
-        ),
-        "ellipse_a": number(
-            "semi-major axis of the 95 % confidence ellipse of x and y, given the model; in one dimension, half the "
-            "interval"
-        ),
-        "ellipse_b": number("semi-minor axis"),
-        "ellipse_angle": number("angle of the semi-major axis from the x axis", unit="rad"),
-        "supported_*": number("coordinates in the number of dimensions that the answers support, if fewer"),
-        "picture_?": number("position in the two-dimensional picture, if the map has more dimensions"),
-        "nearest_?": text("the three nearest objects, `nearest_1` first"),
-        "label": text("label"),
-        "predicted": text("predicted label; see `predictions`"),
-    },
-    "judgements": {
-        "judgement": number("number of the response; a response with several comparisons has several rows", "i"),
-        "times": number("number of times that the response was given", "i"),
-        "worker": text("participant; empty if unknown"),
-        "time": number("time of the response; empty if unknown", unit="s since 1970"),
-        "sampler": text("sampling strategy; empty if unknown"),
-        "near_?": text("the pair that was judged more similar"),
-        "far_?": text("the other pair; for a triplet, the anchor is `near_i` and `far_i`"),
-    },
-    "clusters": {
-        "object": OBJECT,
-        "cluster": number("group, from 1, the largest first; -1 means in none", "i"),
-        "cluster_label": number("the same group by its value in `labels`", "i"),
-        "stability": number("share of replicates that assign it to its group; below .9: between groups"),
-        "second": number("second most frequent group; -1 means none", "i"),
-        "between": number("whether it lies between groups", "b"),
-        "subgroup": number("part of its group, from 1, if the group splits again; -1 means none", "i"),
-        "grade": text("how separated the groups are, the same in every row"),
-        "sdp_cluster": number("cluster in the partition of the semidefinite program; -1 means not clustered", "i"),
-    },
-    "cluster_answer": {
-        "grade": text("how separated the groups are: clearly separated, separated, not separable, or cannot tell"),
-        "reason": text("why nobody can tell, or what is special about the objects; empty otherwise"),
-        "k": number("number of groups", "i"),
-        "clearer_than": number("share of continua whose groups are less clear"),
-        "detection_limit": number("smallest separation that would be detected, in standard deviations within groups"),
-        "ari": number("adjusted Rand index expected between these groups and those of a replication"),
-        "ari_low": number("lower end of its 95 % interval"),
-        "ari_high": number("upper end of its 95 % interval"),
-        "gain": number("held-out log loss that positions within groups save", unit="nats per answer"),
-        "gain_error": number("standard error of `gain`", unit="nats per answer"),
-        "sentence": text("the answer in words"),
-    },
-    "cluster_numbers": {
-        "k": number("examined number of groups", "i"),
-        "clearness": number("how clear that number of groups is"),
-    },
-    "hierarchy": {
-        "merge": number("number of the merge, from 1", "i"),
-        "left": text("first object; empty if it is an earlier merge"),
-        "left_merge": number("number of the first merge; 0 if it is an object", "i"),
-        "right": text("second object; empty if it is an earlier merge"),
-        "right_merge": number("number of the second merge; 0 if it is an object", "i"),
-        "height": number("dissimilarity at which they join"),
-        "objects": number("number of objects after the merge", "i"),
-    },
-    "embedding": {
-        "object": OBJECT,
-        "asked": number("whether it has answers; otherwise its coordinates are 0", "b"),
-        "axis_*": number("coordinates; `axis_1` is `x` of `objects`, `axis_2` is `y`"),
-        "sd_*": number("standard deviation (uncertainty) of each coordinate"),
-        "picture_?": number("position in the two-dimensional picture, if there are more dimensions"),
-    },
-    "participants": {
-        "participant": text("name of the participant"),
-        "lapse": number("lapse rate: share of random answers"),
-        "slope": number("mean weight: how sharply they distinguish compared with the group, 1"),
-        "group": number("group of participants who see alike, from 1; -1 means no weights", "i"),
-        "weight_*": number("weight of each axis of `embedding`, relative to the slope"),
-        "of_group_map": number("coefficient of the log odds of the group's map (with their weights)"),
-        "of_own_map": number("coefficient of the log odds of the participant's own map; 0 without one"),
-        "gain": number("log loss of the group's map less that of their own model on held-out answers, in nats"),
-        "gain_error": number("its standard error"),
-        "p_differs": number(f"p-value that the participant sees the group's map, {_HOLM}"),
-    },
-    "dimensions": {
-        "object": OBJECT,
-        "asked": number("whether it has answers; otherwise its weights are 0", "b"),
-        "dimension_*": number("its weights"),
-    },
-    "dimension_quality": {
-        "dimension": number("number of the dimension, from 1", "i"),
-        "share": number("share of the sum of all weights"),
-        **_DIMENSION_QUALITY,
-        "objects": text("the objects with the largest weights, separated by semicolons"),
-    },
-    "alignment_objects": {
-        "object": OBJECT,
-        "answers": number("number of tested answers that name it", "i"),
-        "accuracy": number("share of them that the best row of `alignment` predicts"),
-        "agreement": number("share of them that agree with most other answers to the same question"),
-    },
-    "alignment_questions": {
-        "near_?": text("the pair that most people judge more similar"),
-        "far_?": text("the pair that the best row of `alignment` predicts; of a triplet, `near_i` is the anchor"),
-        "agree": number("number of answers with the majority", "i"),
-        "disagree": number("number of answers against it", "i"),
-        "log_odds": number("predicted log odds of the majority's answer"),
-    },
-    "kernel_weights": {
-        "object": OBJECT,
-        "*": number("weight in each auxiliary kernel (McFee & Lanckriet 2011, fig. 8)"),
-    },
-    "classifiers": {
-        "model": text("classifier"),
-        "setting": number("number of neighbours, penalty, or number of rounds"),
-        "objects": number("number of objects in its evaluation"),
-        "accuracy": number("cross-validated accuracy"),
-        "standard_error": number("standard error of the accuracy"),
-        "log_loss": number("cross-validated log loss", unit="nats per object"),
-        "abstained": number("share of objects without a prediction"),
-        "best": number("whether `predictions` are from this classifier", "b"),
-    },
-}
 
 
 def arrays_of(what: str) -> Arrays:

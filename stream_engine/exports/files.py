@@ -24,7 +24,8 @@ import numpy as np
 from stream_engine.data.packed_names import pack_names
 from stream_engine.data.spreadsheet_cells import shown_table
 from stream_engine.exports import EVERY_QUESTION, TABLES, Content, NothingToExport, contents, every
-from stream_engine.exports.declarations import SCALARS, Array, declared
+from stream_engine.exports.array_types import SCALARS, Array
+from stream_engine.exports.declarations import declared
 from stream_engine.state.published import Published
 
 Writer: TypeAlias = Callable[[BinaryIO], None]  # writes one file from its beginning to its end

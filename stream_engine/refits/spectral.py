@@ -20,7 +20,7 @@ from stream_engine.clustering import partition, similarity_of_snapshot, stabilit
 from stream_engine.clustering.similarity_of_snapshot import Factored, SimilarityInput
 from stream_engine.counts.spectral import top_eigenpairs
 from stream_engine.exports import Content
-from stream_engine.exports.declarations import OBJECT, array, figure, number
+from stream_engine.exports.array_types import OBJECT, array, figure, number
 from stream_engine.exports.learned import artifact_of, names_of
 from stream_engine.exports.object_places import numbers
 from stream_engine.refits import CannotRefit, Progress, no_progress

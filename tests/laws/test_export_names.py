@@ -14,9 +14,11 @@ from stream_engine import exports
 from stream_engine.commands.by_name import by_name
 from stream_engine.data.array_checks import pattern_of
 from stream_engine.exports import Content
+from stream_engine.exports.array_types import SCALARS, Array
 from stream_engine.exports.clusters import OF_PARTITION
-from stream_engine.exports.declarations import ARRAYS, LEFT_OUT, SCALARS, TABLES, Array, columns, declared
+from stream_engine.exports.declarations import ARRAYS, LEFT_OUT, columns, declared
 from stream_engine.exports.files import NameColumn, encode
+from stream_engine.exports.table_columns import TABLES
 from stream_engine.refits import REFITS
 from stream_engine.state import artifact as artifacts
 from stream_engine.state.artifact_schemas import OBJECTS, SUBSET, schema_of
