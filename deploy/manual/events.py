@@ -1,7 +1,10 @@
 """The page of events: types, fields, what each is counted as, and why an event is refused."""
 
+from importlib import import_module
+
 from deploy.manual.markdown import MADE, item
-from stream_engine.data.comparisons import EVENT_TYPES, MAX_LIST, MAX_NAME_BYTES, REASONS
+from stream_engine.data.comparisons import DERIVED_TYPES, EVENT_TYPES, MAX_LIST, MAX_NAME_BYTES, REASONS
+from stream_engine.formats.event_fields import derived_type
 
 # type -> its fields, how many comparisons it is, in which order
 TYPES = {
@@ -26,6 +29,17 @@ TYPES = {
     "label": ("`object`, `label`", "0", "the class of an object; null removes it"),
 }
 assert tuple(TYPES) == EVENT_TYPES
+
+
+def derived(name: str) -> tuple[str, str, str]:
+    """The same of a type that is counted as another one, from its declaration and the first line of its module."""
+    declared = derived_type(name)
+    fields = ", ".join(f"`{shape.name}`" for shape in declared.shapes)
+    module = import_module(DERIVED_TYPES[name].partition(":")[0])
+    meaning = " ".join((module.__doc__ or "").partition("\n\n")[0].split()).removeprefix(f"`{name}`: ")
+    return fields, f"as `{declared.counted_as}`", meaning.rstrip(".")
+
+
 INTRODUCTION = f"""# Events
 
 {MADE}
@@ -65,6 +79,7 @@ effect.
 
 def page() -> str:
     """The whole page."""
-    rows = [f"| `{kind}` | {' | '.join(TYPES[kind])} |" for kind in EVENT_TYPES]
+    types = TYPES | {name: derived(name) for name in DERIVED_TYPES}
+    rows = [f"| `{kind}` | {' | '.join(cells)} |" for kind, cells in types.items()]
     reasons = [item(f"`{code}`: {says}.") for code, says in REASONS.items()]
     return INTRODUCTION + "\n".join(rows) + "\n" + OPTIONAL + "\n" + "\n".join(reasons) + "\n"

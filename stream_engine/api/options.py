@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 ARGUMENTS = ("type", "columns", "where", "answers_by", "answer_is")  # that `read` and `predict` have
 # the words of options, for editors and type checkers; those of the registries, which tests compare
-EventType = Literal["triplet", "quadruplet", "odd_one_out", "most_central", "pick", "ranking", "label"]
+EventType = Literal["triplet", "quadruplet", "odd_one_out", "most_central", "pick", "ranking", "label", "pick_farthest"]
 AnswersBy = Literal["name", "position", "index", "flag"]
 AnswerIs = Literal["nearer", "farther"]
 ParticipantFrom = Literal["file"]

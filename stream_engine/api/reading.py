@@ -83,7 +83,7 @@ def read(
         A table of pandas, polars, Arrow or anything with `__arrow_c_stream__`; a mapping of columns; a list of dicts or
         of triplets (anchor, near, far); an array of shape (m, 3) or (m, 4); files by path or pattern; or a state
         directory, of which the newest snapshot is read, with its fits.
-    type : {'triplet', 'quadruplet', 'odd_one_out', 'most_central', 'pick', 'ranking'}, optional
+    type : {'triplet', 'quadruplet', 'odd_one_out', 'most_central', 'pick', 'ranking', 'pick_farthest'}, optional
         Type of every event. By default, each row has its own in a column `type`, or the type is inferred from the first
         rows, as everything else is (`Study.read_as`).
     columns : mapping, optional

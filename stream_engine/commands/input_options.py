@@ -12,7 +12,7 @@ import click
 from click.core import ParameterSource
 
 from connectors import SourceFailed
-from stream_engine.data.comparisons import EVENT_TYPES
+from stream_engine.data.comparisons import READABLE_TYPES
 from stream_engine.formats import INPUT_FORMATS
 from stream_engine.formats.event_fields import where_of
 from stream_engine.formats.options import ANSWER_IS, FIRST_OF, PARTICIPANT_FROM
@@ -23,7 +23,7 @@ from stream_engine.state.forgetting import CannotForget
 from stream_engine.state.store import Store
 
 _READING = (
-    ("--type", "type", dict(type=click.Choice(EVENT_TYPES), help="Type of all events.")),
+    ("--type", "type", dict(type=click.Choice(READABLE_TYPES), help="Type of all events.")),
     (
         "--columns",
         "columns",

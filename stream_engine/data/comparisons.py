@@ -15,7 +15,18 @@ MAX_NAME_BYTES = 1024
 MAX_WEIGHT = 1e100  # of an event: sums of weights, and of their squares, are finite
 MAX_LIST = 10_000
 
-EVENT_TYPES = ("triplet", "quadruplet", "odd_one_out", "most_central", "pick", "ranking", "label")
+EVENT_TYPES = (
+    "triplet",
+    "quadruplet",
+    "odd_one_out",
+    "most_central",
+    "pick",
+    "ranking",
+    "label",
+)  # as they are counted
+# types that are counted as one of these -> "module:attribute" of a `formats.event_types.DerivedType`
+DERIVED_TYPES = {"pick_farthest": "stream_engine.formats.pick_farthest:PICK_FARTHEST"}
+READABLE_TYPES = (*EVENT_TYPES, *DERIVED_TYPES)
 
 # The closed set of rejection codes: keys of `rejected` in summary.json and values of a metric label.
 REASONS = {

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from stream_engine.data.comparisons import EVENT_TYPES
+from stream_engine.data.comparisons import READABLE_TYPES
 from stream_engine.formats.cells import LIST_SEPARATOR, inside, items_of, paths_of
 from stream_engine.formats.event_fields import SHAPES, Filter, fields_of, filter_of
 from stream_engine.formats.field_values import is_absent, name_text, number_of
@@ -97,7 +97,7 @@ class QuestionReader:
         """Is d(i, j) < d(k, l)? Raises `BadQuestion`."""
         kind = self.options.type or self._cell(row, "type")
         if kind is not None and kind not in SHAPES:
-            raise BadQuestion(f"type: got {kind!r}, expected one of {', '.join(EVENT_TYPES)}")
+            raise BadQuestion(f"type: got {kind!r}, expected one of {', '.join(READABLE_TYPES)}")
         if kind == "label":
             raise BadQuestion("got a label, expected a question")
         if kind in _TRIADS or (kind is None and self._has(row, "objects")):

@@ -10,14 +10,16 @@ import re
 import time
 from collections.abc import Callable, Mapping
 from difflib import get_close_matches
+from importlib import import_module
 from typing import Any, NamedTuple
 
-from stream_engine.data.comparisons import EVENT_TYPES
+from stream_engine.data.comparisons import DERIVED_TYPES, EVENT_TYPES, READABLE_TYPES
 from stream_engine.formats.cells import LIST_SEPARATOR
+from stream_engine.formats.event_types import DerivedType, Shape
 from stream_engine.formats.options import ANSWER_IS, FIRST_OF, MAX_TIME_AHEAD, EventOptions, UnusableOptions
 
 TRIPLET, QUADRUPLET, ODD_ONE_OUT, MOST_CENTRAL, PICK, RANKING, LABEL = range(len(EVENT_TYPES))
-KIND = {name: kind for kind, name in enumerate(EVENT_TYPES)}
+KIND = {name: kind for kind, name in enumerate(READABLE_TYPES)}
 VOTES = ("n_near", "n_far")  # fields that triplets and quadruplets may have
 VOTED = (TRIPLET, QUADRUPLET)
 MORE = (
@@ -30,14 +32,10 @@ PACE = {"seconds": 1.0, "milliseconds": 1e-3}  # response times, in seconds
 OPTIONAL = ("id", "worker", "sampler", "weight", "time", *PACE)  # fields that any event may have
 
 
-class Shape(NamedTuple):
-    """What one field of an event type holds."""
-
-    name: str
-    is_list: bool = False
-    size: int | None = 1  # required number of names; None: any
-    nullable: bool = False  # null is a value: a null label removes the label
-    answer: bool = False  # one or more objects of the preceding list, which may be given by position
+def derived_type(name: str) -> DerivedType:
+    """The type registered under a name in `DERIVED_TYPES`."""
+    module, _, attribute = DERIVED_TYPES[name].partition(":")
+    return getattr(import_module(module), attribute)
 
 
 SHAPES: dict[str, tuple[Shape, ...]] = {
@@ -48,6 +46,7 @@ SHAPES: dict[str, tuple[Shape, ...]] = {
     "pick": (Shape("anchor"), Shape("shown", True, None), Shape("chosen", True, None, answer=True)),
     "ranking": (Shape("anchor"), Shape("ranked", True, None)),
     "label": (Shape("object"), Shape("label", nullable=True)),
+    **{name: derived_type(name).shapes for name in DERIVED_TYPES},
 }
 _ALL_SHAPES = [shape for shapes in SHAPES.values() for shape in shapes]
 
@@ -162,12 +161,13 @@ class EventFields(NamedTuple):
     @property
     def by_definition(self) -> bool:
         """Whether every event is read by the definition alone: columns of names do not say what it means."""
-        return self.farther or self.flags or self.separator is not None or bool(self.more)
+        is_derived = self.only_kind is not None and self.only_kind >= len(EVENT_TYPES)
+        return is_derived or self.farther or self.flags or self.separator is not None or bool(self.more)
 
     @property
     def kinds(self) -> tuple[int, ...]:
         """The event types that can occur."""
-        return tuple(range(len(EVENT_TYPES))) if self.only_kind is None else (self.only_kind,)
+        return tuple(range(len(READABLE_TYPES))) if self.only_kind is None else (self.only_kind,)
 
     def latest_time(self) -> float:
         """Epoch seconds of the latest time that an event may have now."""
@@ -184,12 +184,12 @@ def fields_of(options: EventOptions, pairs: bool = False) -> EventFields:
     ('left', 'middle', 'right')
     """
     if options.type is not None and options.type not in KIND:
-        raise UnusableOptions(f"unknown event type {options.type!r}; known: {', '.join(EVENT_TYPES)}")
+        raise UnusableOptions(f"unknown event type {options.type!r}; known: {', '.join(READABLE_TYPES)}")
     columns = _checked_columns(options)
     only_kind = None if options.type is None else KIND[options.type]
     flags = options.answers_by == "flag"
     by_kind = tuple(
-        tuple(_event_field(kind, shape, columns, pairs, flags) for shape in SHAPES[kind]) for kind in EVENT_TYPES
+        tuple(_event_field(kind, shape, columns, pairs, flags) for shape in SHAPES[kind]) for kind in READABLE_TYPES
     )
     optional = {name: _single_input(name, columns) for name in OPTIONAL}
     type_input = _single_input("type", columns)
@@ -199,7 +199,7 @@ def fields_of(options: EventOptions, pairs: bool = False) -> EventFields:
     if options.answer_is not in ANSWER_IS:
         raise UnusableOptions(f"unknown value {options.answer_is!r} of answer_is; known: {', '.join(ANSWER_IS)}")
     farther = options.answer_is == "farther"
-    if farther and options.type in ("odd_one_out", "most_central", "label"):
+    if farther and options.type in ("odd_one_out", "most_central", "label", *DERIVED_TYPES):
         raise UnusableOptions(f"answer_is: got farther with type {options.type}, whose answers have one meaning")
     if options.answers_by not in FIRST_OF:
         raise UnusableOptions(f"unknown value {options.answers_by!r} of answers_by; known: {', '.join(FIRST_OF)}")

@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from stream_engine.data.comparisons import EVENT_TYPES, MAX_LIST, InvalidEvent
+from stream_engine.data.comparisons import EVENT_TYPES, MAX_LIST, READABLE_TYPES, InvalidEvent
 from stream_engine.formats.cells import is_bracketed, items_of
 from stream_engine.formats.event_fields import (
     KIND,
@@ -23,6 +23,7 @@ from stream_engine.formats.event_fields import (
     VOTED,
     EventField,
     EventFields,
+    derived_type,
     place_of,
 )
 from stream_engine.formats.field_values import (
@@ -41,6 +42,7 @@ from stream_engine.formats.field_values import (
     votes_of,
     weight_of,
 )
+from stream_engine.formats.pick_farthest import others_of
 
 Cell = Callable[[str], Any]  # input field -> its value, or MISSING
 
@@ -87,6 +89,9 @@ def read_event(cell: Cell, event_fields: EventFields, text: bool) -> Event:
     if kind is None:
         kind = _kind(cell(event_fields.type_input), text)
     names = _all_names(cell, kind, event_fields, text)
+    if kind >= len(EVENT_TYPES):
+        derived = derived_type(READABLE_TYPES[kind])
+        kind, names = KIND[derived.counted_as], derived.translate(names)
     optional_name("id", cell(optional["id"]), text)
     worker = optional_name("worker", cell(optional["worker"]), text)
     sampler = optional_name("sampler", cell(optional["sampler"]), text)
@@ -108,7 +113,7 @@ def _kind(value: Any, text: bool) -> int:
         return TRIPLET
     if isinstance(value, str) and value in KIND:
         return KIND[value]
-    raise InvalidEvent("unknown_type", f"type {quoted(value)} is unknown; known: {', '.join(EVENT_TYPES)}")
+    raise InvalidEvent("unknown_type", f"type {quoted(value)} is unknown; known: {', '.join(READABLE_TYPES)}")
 
 
 def _all_names(cell: Cell, kind: int, event_fields: EventFields, text: bool) -> tuple[list[str], ...]:
@@ -135,16 +140,8 @@ def _all_names(cell: Cell, kind: int, event_fields: EventFields, text: bool) -> 
     elif kind == RANKING and event_fields.farther:
         names[1] = names[1][::-1]
     elif kind == PICK and event_fields.farther:
-        names[2] = _others(names[1], names[2])
+        names[2] = others_of(names[1], names[2])
     return tuple(names)
-
-
-def _others(shown: list[str], chosen: list[str]) -> list[str]:
-    """The objects that were not chosen: to say that these are nearer is to say that the chosen ones are farther. A
-    faulty pick stays as it is, and is rejected for it."""
-    if not chosen or not set(chosen) < set(shown):
-        return chosen
-    return [name for name in shown if name not in chosen]
 
 
 def _flagged(
@@ -245,13 +242,13 @@ def _name(kind: int, field: EventField, source: str, value: Any, text: bool) -> 
 def _sized(names: list[str], kind: int, field: EventField) -> list[str]:
     if field.shape.size is not None and len(names) != field.shape.size:
         raise InvalidEvent(
-            "wrong_type", f"{field.name} holds {len(names)} names; {EVENT_TYPES[kind]} needs {field.shape.size}"
+            "wrong_type", f"{field.name} holds {len(names)} names; {READABLE_TYPES[kind]} needs {field.shape.size}"
         )
     return names
 
 
 def _missing(kind: int, field: EventField, source: str) -> InvalidEvent:
-    return InvalidEvent("missing_field", f"{_called(field, source)} is missing; {EVENT_TYPES[kind]} needs it")
+    return InvalidEvent("missing_field", f"{_called(field, source)} is missing; {READABLE_TYPES[kind]} needs it")
 
 
 def _called(field: EventField, source: str) -> str:

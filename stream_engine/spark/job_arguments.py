@@ -9,7 +9,7 @@ from typing import NamedTuple, NoReturn
 from connectors import UnusableSource, split_uri
 from connectors.files import named_twice
 from connectors.kafka.client import Address, parse_address
-from stream_engine.data.comparisons import EVENT_TYPES
+from stream_engine.data.comparisons import READABLE_TYPES
 from stream_engine.formats import FORMATS
 from stream_engine.formats.event_fields import fields_of, where_of
 from stream_engine.formats.options import EventOptions
@@ -61,7 +61,7 @@ def arguments() -> argparse.ArgumentParser:
     parser = Parser(prog=SCRIPT.name, description="Count comparisons by name on Spark, a delta a batch.")
     parser.add_argument("sources", nargs="+", metavar="SOURCE", help="files, globs, or kafka://HOST:PORT/TOPIC")
     parser.add_argument("--out", required=True, metavar="DIR", help="deltas, rejects and checkpoint")
-    parser.add_argument("--type", choices=EVENT_TYPES, help="the type of every event")
+    parser.add_argument("--type", choices=READABLE_TYPES, help="the type of every event")
     parser.add_argument("--columns", default="", metavar="A=B,...", help="names of fields in the input")
     parser.add_argument("--where", action="append", default=[], metavar="FIELD=VALUE", help="only matching events")
     parser.add_argument("--format", choices=FORMATS, help="instead of going by the file name or the message")

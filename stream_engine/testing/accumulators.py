@@ -9,6 +9,7 @@ from stream_engine.counts import Statistic
 from stream_engine.data import container
 from stream_engine.data.comparisons import Batch, empty_batch
 from stream_engine.data.hashing import hashes_of_numbers
+from stream_engine.data.mapped_arrays import IN_MEMORY
 from stream_engine.state.snapshot import frozen
 from stream_engine.testing.batches import batch_of, concatenated, random_stream, stream_in_pieces
 
@@ -177,7 +178,7 @@ def _resuming(make: Make, definition: Definition, rng: np.random.Generator) -> N
     """ResumedState from a state equals uninterrupted."""
     stream, after = random_stream(rng), int(rng.integers(0, 6))
     first = frozen(_learned(make, stream[:after]).state())
-    resumed = type(make()).from_state(first)
+    resumed = type(make()).from_state(first, IN_MEMORY)
     assert _alike(resumed, resumed.state(), first)
     for batch in stream[after:]:
         resumed.update(batch)
@@ -189,7 +190,7 @@ def _keeps_nothing(make: Make, definition: Definition, rng: np.random.Generator)
     stream = random_stream(rng)
     made = _learned(make, stream)
     arrays = {key: np.array(array) for key, array in made.state().items()}
-    resumed = type(made).from_state(arrays)
+    resumed = type(made).from_state(arrays, IN_MEMORY)
     batch = concatenated(stream)
     made.update(batch)
     expected = frozen(made.state())

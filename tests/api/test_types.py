@@ -13,7 +13,7 @@ from stream_engine import estimators
 from stream_engine.api import options
 from stream_engine.api.frames import FRAMES
 from stream_engine.asking import STRATEGIES
-from stream_engine.data.comparisons import EVENT_TYPES
+from stream_engine.data.comparisons import READABLE_TYPES
 from stream_engine.formats import INPUT_FORMATS
 from stream_engine.formats.options import ANSWER_IS, FIRST_OF, PARTICIPANT_FROM
 from stream_engine.refits import REFITS
@@ -80,7 +80,7 @@ def test_pyright_sees_each_mistake_and_no_other(tmp_path):
 
 def test_the_words_that_checkers_know_are_those_of_the_registries():
     for words, known in (
-        (options.EventType, EVENT_TYPES),
+        (options.EventType, READABLE_TYPES),
         (options.AnswersBy, FIRST_OF),
         (options.AnswerIs, ANSWER_IS),
         (options.ParticipantFrom, PARTICIPANT_FROM),

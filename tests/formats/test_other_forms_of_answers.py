@@ -18,6 +18,11 @@ FORMS = {
         {"a": "x", "l": "y", "r": "z", "c": "y"},
         [("x", "z", "y")],
     ),
+    "pick_farthest": (
+        EventOptions("pick_farthest", {"anchor": ("a",), "shown": ("l", "r"), "farthest": ("c",)}),
+        {"a": "x", "l": "y", "r": "z", "c": "y"},
+        [("x", "z", "y")],
+    ),
     "triplet, farther": (
         EventOptions("triplet", answer_is="farther"),
         {"anchor": "x", "near": "y", "far": "z"},

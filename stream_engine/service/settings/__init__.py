@@ -11,7 +11,7 @@ from msgspec import Meta, Struct, field
 from connectors.kafka.start_offsets import ON_OFFSET_LOSS, start_of
 from stream_engine.alignment.feature_files import FeatureSpec
 from stream_engine.counts import ACCUMULATORS, DEFAULT_ACCUMULATORS, Forgetting
-from stream_engine.data.comparisons import EVENT_TYPES
+from stream_engine.data.comparisons import READABLE_TYPES
 from stream_engine.formats import INPUT_FORMATS
 from stream_engine.formats.options import ANSWER_IS, FIRST_OF, MAX_TIME_AHEAD, PARTICIPANT_FROM, Bounds
 from stream_engine.kernel_learning.auxiliary_files import KernelSpec
@@ -35,7 +35,7 @@ else:
     AccumulatorName = Literal[tuple(ACCUMULATORS)]
     AnswerIs = Literal[ANSWER_IS]
     AnswersBy = Literal[tuple(FIRST_OF)]
-    EventType = Literal[EVENT_TYPES]
+    EventType = Literal[READABLE_TYPES]
     ForgetBy = Literal["count", "time"]
     Format = Literal[INPUT_FORMATS]
     LogFormat = Literal[logs.FORMATS]
