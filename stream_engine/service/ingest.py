@@ -4,28 +4,15 @@ If a decoder fails, only the event that it fails on is lost: it is rejected as `
 until a single message, line or row remains, so that its neighbours are counted as if it were absent: O(log n) decodings
 of a block per failing event, for the first `LOCATED` of a block; later ones are rejected in ranges of up to `STRETCH`
 events, one dead letter each.
-
-The records being processed, in a file that survives the process, so that a record that kills it is found and
-rejected.
-
-`DIR/in_flight` holds one line: the records that are being decoded, learned or judged, and the history of earlier
-crashes; it is removed when a run ends normally. After a crash, these records are processed item by item, so the next
-crash identifies one of them. An item at which the last `DEATHS` crashes happened is rejected; someone who kills a
-healthy process repeatedly does not hit the same item. The line is not part of the state and never synced; if it is
-lost, finding the record takes a few more crashes, but no event is lost.
 """
 
-import os
 import zlib
-from collections import Counter, deque
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from operator import itemgetter
 from pathlib import Path
-from threading import Lock
 from typing import NamedTuple
 
-import msgspec
 import numpy as np
 
 from connectors import DeadLetter, Position, Record, SourceFailed, open_source
@@ -36,146 +23,15 @@ from stream_engine.formats.event_block import nothing
 from stream_engine.formats.options import EventOptions, UnreadableHeader, UnusableOptions, raise_if_out_of_memory
 from stream_engine.formats.repeats import Repeats
 from stream_engine.service.context import RunFailed
+from stream_engine.service.in_flight import DEATHS, InFlight
 from stream_engine.service.record_units import unit_of
 from stream_engine.service.sources import MOST_BLOCK
 
-DEATHS = 3
 FAILURES = MemoryError, OSError, UnusableOptions, SourceFailed, RunFailed  # told in one line: no record's fault
-_NOTHING = b"\n"
-_BEGIN, _END = itemgetter(1, 2), itemgetter(1, 3)  # of a record: its partition and offset, or next offset
-Ranges = dict[str, tuple[int, int]]  # partition -> from the offset of the first record to the one after the last
-
-
-class Note(msgspec.Struct, frozen=True):
-    """The content of the line. `ranges` are being processed, `alone`: they are one item; the last `deaths` crashes
-    happened at `last`; the items of `refused` are not tried again."""
-
-    ranges: Ranges = {}
-    alone: bool = False
-    last: Ranges = {}
-    deaths: int = 0
-    refused: list[Ranges] = []
-
-    def after_death(self) -> "Note":
-        """The note that the next process starts with after this one crashed.
-
-        >>> note = Note({"f": (0, 90)})
-        >>> for _ in range(2):
-        ...     note = msgspec.structs.replace(note.after_death(), ranges={"f": (40, 50)}, alone=True)
-        >>> note.deaths, note.after_death().refused
-        (2, [{'f': (40, 50)}])
-        """
-        deaths = self.deaths + 1 if _touch(self.ranges, self.last) else 1
-        refused = [*self.refused, self.ranges] if self.alone and deaths >= DEATHS else self.refused
-        return Note(last=self.ranges, deaths=deaths, refused=refused)
-
-    def ahead_of(self, positions: Mapping[str, Position]) -> "Note":
-        """The note without the records that a state at these positions has counted."""
-
-        def ahead(ranges: Ranges) -> bool:
-            return any(positions.get(name, Position(0)).offset < after for name, (_, after) in ranges.items())
-
-        last = self.last if ahead(self.last) else {}
-        return Note(
-            last=last, deaths=self.deaths if last else 0, refused=[each for each in self.refused if ahead(each)]
-        )
-
-
-class InFlight:
-    """The note of one run; without a directory, nothing is written. `suspected` are the records to process item by
-    item; `died_at` describes where the previous process crashed, "" if it did not."""
-
-    def __init__(self, directory: str | Path | None = None, positions: Mapping[str, Position] = {}):
-        self._path = Path(directory) / "in_flight" if directory else None
-        self._flights: deque[tuple[Ranges, bool]] = deque()  # what is at work, oldest first
-        self._lock = Lock()
-        self._known, self.died_at, self._file = Note(), "", -1
-        if self._path:
-            with suppress(OSError, msgspec.MsgspecError):
-                self._known = msgspec.json.decode(self._path.read_bytes().partition(_NOTHING)[0], type=Note)
-            if self._known.ranges:
-                self.died_at = ", ".join(f"{name}@{a}..{b}" for name, (a, b) in self._known.ranges.items())[:500]
-                self._known = self._known.after_death()
-            self._known = self._known.ahead_of(positions)
-            self._file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o644)
-            self._write()
-        self.suspected = [each for each in (self._known.last, *self._known.refused) if each]
-
-    def suspects(self, record: Record) -> bool:
-        """Whether this record may have crashed a process."""
-        place = {record.partition: (record.offset, record.next_offset)}
-        return any(_touch(each, place) for each in self.suspected) and unit_of(record).refusable
-
-    def refuses(self, item: Record) -> bool:
-        """Whether this item, processed alone, must not be decoded any more."""
-        return {item.partition: (item.offset, item.next_offset)} in self._known.refused
-
-    def begins(self, records: Sequence[Record], alone: bool) -> None:
-        """Note that these records are being processed, in addition to earlier ones, until `ended` or `clear` is called.
-        `alone`: they are one item. Thread-safe."""
-        if not self._path:
-            return
-        first, after = dict(map(_BEGIN, reversed(records))), dict(map(_END, records))
-        with self._lock:
-            self._flights.append(({partition: (first[partition], after[partition]) for partition in first}, alone))
-            self._write()
-
-    def retry_in_parts(self) -> None:
-        """Note that the newest records are about to be processed again, in parts."""
-        with self._lock:
-            if self._flights:
-                self._flights.pop()
-
-    def ended(self) -> None:
-        """Remove the oldest records from the note."""
-        with self._lock:
-            if self._flights:
-                self._flights.popleft()
-            self._write()
-
-    def clear(self) -> None:
-        """Nothing is being processed; also called after a run failed, which is not a crash."""
-        with self._lock:
-            self._flights.clear()
-            self._write()
-
-    def give_up(self) -> None:
-        """As `clear`, in a handler of a signal: the lock may be held by the code that it interrupts."""
-        if self._path:
-            line = _NOTHING if self._known == Note() else msgspec.json.encode(self._known) + _NOTHING
-            with suppress(OSError):
-                os.pwrite(self._file, line, 0)
-
-    def _write(self) -> None:
-        if not self._path:
-            return
-        together: Ranges = {}  # from the first to the last record: flights follow each other
-        for ranges, _ in self._flights:
-            for partition, (first, after) in ranges.items():
-                begin, end = together.get(partition, (first, after))
-                together[partition] = min(begin, first), max(end, after)
-        alone = len(self._flights) == 1 and self._flights[0][1]
-        note = msgspec.structs.replace(self._known, ranges=together, alone=alone)
-        line = _NOTHING if note == Note() else msgspec.json.encode(note) + _NOTHING
-        with suppress(OSError):  # a full disk; the run says so of its snapshots
-            os.pwrite(self._file, line, 0)
-
-    def close(self) -> None:
-        """The run ended without a crash. Records that triggered a bug remain in the note."""
-        if self._path:
-            first_byte = os.pread(self._file, 1, 0)
-            os.close(self._file)
-            if first_byte in (b"", _NOTHING):
-                self._path.unlink(missing_ok=True)
-
-
-def _touch(one: Ranges, other: Ranges) -> bool:
-    return any(one[p][0] < other[p][1] and other[p][0] < one[p][1] for p in one.keys() & other.keys())
-
-
 LOCATED = 1024
 STRETCH = 4096
 _SHOWN = 500  # characters of an exception's text
+
 
 # of a record, for fast access over thousands of messages
 _VALUE, _PARTITION, _FORMAT, _UNIT, _PROBLEM = (

@@ -31,7 +31,8 @@ from stream_engine.order.partial_order import Verdicts
 from stream_engine.service import ingest
 from stream_engine.service.context import Context
 from stream_engine.service.dead_letters import DeadLetters, opened_file, proven_inputs
-from stream_engine.service.ingest import Block, InFlight
+from stream_engine.service.in_flight import InFlight
+from stream_engine.service.ingest import Block
 from stream_engine.service.prediction_monitor import PredictionMonitor
 from stream_engine.service.settings import Settings
 from stream_engine.service.source_health import SourceHealth

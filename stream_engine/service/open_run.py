@@ -16,8 +16,9 @@ from stream_engine.data.comparisons import Quadruplet, Triplet
 from stream_engine.data.signatures import in_environment, signing_of_environment, signing_with
 from stream_engine.service.context import Context, HttpContext, PublishedState
 from stream_engine.service.dead_letters import folder_of
+from stream_engine.service.in_flight import InFlight
 from stream_engine.service.inferred import PreparedSettings
-from stream_engine.service.ingest import InFlight, Ingest
+from stream_engine.service.ingest import Ingest
 from stream_engine.service.learning import DecodeStage, Learning, cpus, open_learning
 from stream_engine.service.memory import raised_limit
 from stream_engine.service.prediction_monitor import PredictionMonitor

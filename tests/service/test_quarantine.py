@@ -18,7 +18,8 @@ from stream_engine.formats.arrow_events import Decoder as ArrowDecoder
 from stream_engine.formats.csv_events import Decoder as CsvDecoder
 from stream_engine.formats.options import EventOptions, UnreadableHeader
 from stream_engine.service import ingest
-from stream_engine.service.ingest import InFlight, Ingest, Note
+from stream_engine.service.in_flight import InFlight, Note
+from stream_engine.service.ingest import Ingest
 from stream_engine.service.record_units import unit_of
 from stream_engine.state.engine import Engine
 from tests.support.process import ENVIRONMENT, engine, jsonl, summary
