@@ -23,9 +23,8 @@ from stream_engine.report.material import material
 from stream_engine.report.page import data
 from stream_engine.state.published import Published
 from tests.conftest import ROOT
-from tests.laws import test_told
-from tests.laws.test_told import TOLD, World, events, same
 from tests.support.crafted_worlds import QUICK, state
+from tests.support.told import TOLD, World, events, guard, same
 
 NUMBER = re.compile(r"(?<![\w.])-?(?:\d[\d,]*(?:\.\d+)?|\.\d+)")
 
@@ -258,22 +257,6 @@ def answered(w: World) -> list[float | None]:
     ari = [known(w, "replication", at) for at in range(3)]
     inner = [number for each in told["subgroups"] for number in (each["group"], each["k"])]
     return [*first, ari[0], None if ari[1] is None else 95, *ari[1:], *(known(w, "gain", at) for at in (0, 1)), *inner]
-
-
-@cache
-def guard(w: World) -> Counter:
-    """What the order does with each comparison: kept, said before, the opposite of one that is kept, or a cycle."""
-    verdicts, kept, after = Counter(), set(), defaultdict(set)
-    for i, j, k, l in (rows for rows, _ in w.said):
-        near, far = frozenset((i, j)), frozenset((k, l))
-        if (near, far) in kept or (far, near) in kept:
-            verdicts["duplicate" if (near, far) in kept else "contradiction"] += 1
-        elif near in test_told.reached([(a, b) for a, bs in after.items() for b in bs], far):
-            verdicts["cycle"] += 1
-        else:
-            kept.add((near, far))
-            after[near].add(far)
-    return verdicts
 
 
 @cache
