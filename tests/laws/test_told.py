@@ -140,3 +140,134 @@ def test_models_are_told_as_they_report(published, world):
         wanted |= {"standard_error_by_worker": people.get("standard_error"), "model": row["model"]}
         wanted |= {"accuracy_by_worker": people.get("accuracy") if (people.get("clusters") or 0) >= 5 else None}
         assert row == wanted
+
+
+def cells(export: str, column: str, *more, rows=None):
+    """A column of an export by its definition, for all of its rows; `more` are numbers that its name ends in."""
+    definition = told_of(column, f"{export} table", export)[0]
+
+    def column_of(w):
+        about = rows(w) if rows else {"objects": w.names, "workers": w.people, "participants": PEOPLE}[export]
+        return [definition(w, *(each if isinstance(each, tuple) else (each,)), *more) for each in about]
+
+    return column_of
+
+
+def asked(w):
+    return sorted(w.questions())
+
+
+def weighed(weights):
+    """The counts of all questions, by other weights of triplets."""
+
+    def counts(w):
+        votes = Counter()
+        for (rows, _), weight in zip(w.triplets, weights(w, len(w.triplets))):
+            votes[rows] += weight
+        return [votes[a, *pair] for a, lo, hi in asked(w) for pair in ((lo, hi), (hi, lo))]
+
+    return counts
+
+
+def counted(how: str):
+    return lambda w: [w.votes[how][a, *pair] for a, lo, hi in asked(w) for pair in ((lo, hi), (hi, lo))]
+
+
+def of_people(figure):
+    return lambda w: [figure(w, who) for who in w.people]
+
+
+def share_of(above, below):
+    return lambda w: [above(w) / below(w)]
+
+
+APART = {  # a figure -> its definition, and others that could be taken for it
+    "window": [counted("_window"), *(weighed(lambda w, m, k=k: np.arange(m) >= m - told.WINDOW - k) for k in (-1, 1))],
+    "half-life": [
+        counted("_decayed"),
+        weighed(lambda w, m: 2.0 ** -((m - np.arange(m)) / told.HALF_LIFE)),
+        weighed(lambda w, m: np.exp(-((m - 1 - np.arange(m)) / told.HALF_LIFE))),
+    ],
+    "weight": [counted("_weighted"), counted("")],
+    "trust": [counted("_trusted"), weighed(lambda w, m: [w.fits["reliability"].accuracy[w.workers.index(
+        event.get("worker", ""))] for _, event in w.triplets])],
+    "near or far": [cells("triplet_counts", name, rows=asked) for name in ("n_lo", "n_hi")],
+    "near in questions": [
+        cells("questions", "n_near", rows=asked), cells("questions", "n_far", rows=asked),
+    ],
+    "answers about an object": [
+        cells("objects", "answers"), cells("evidence", "as_anchor", rows=lambda w: w.names),
+        cells("evidence", "questions", rows=lambda w: w.names), cells("objects", "contradicted"),
+    ],
+    "agreement": [
+        cells("objects", "agreement"),
+        lambda w: [1 - w.right(name, w.margin) for name in w.names],
+        lambda w: [w.right(name, lambda a, lo, hi: w.similarity[""][a, lo] - w.similarity[""][a, hi])
+                   for name in w.names],
+    ],
+    "coordinates": [cells("objects", "x"), cells("objects", "y"), cells("objects", "se_x"), cells("objects", "se_y")],
+    "ellipse": [cells("objects", "ellipse_a"), cells("objects", "ellipse_b"), cells("objects", "ellipse_angle")],
+    "nearest": [cells("objects", "nearest_?", rank) for rank in (1, 2, 3, len(told.NAMES) - 1)],
+    "cluster": [cells("objects", "cluster"), lambda w: [w.fits["clusters"].labels[w.row[o]] for o in w.names]],
+    "counts of participants": [
+        cells("workers", name) for name in ("events", "comparisons", "agreed", "disagreed", "repeats", "contradictions")
+    ],
+    "repeats": [cells("workers", "repeats"), of_people(lambda w, who: sum(n > 1 for n in w.own(who).values()))],
+    "response time": [cells("workers", "response_time"), of_people(lambda w, who: 1.2 * np.mean(w.timed(who)))],
+    "fast": [
+        cells("workers", "under_300_ms"),
+        of_people(lambda w, who: np.mean(np.array(w.timed(who)) < 0.5)),
+        of_people(lambda w, who: sum(t < 0.3 for t in w.timed(who)) / len(w.answered(who))),
+    ],
+    "position": [
+        cells("workers", "position"),
+        of_people(lambda w, who: w.position(who)[0]),
+        of_people(lambda w, who: 3 - w.position(who)[0]),
+    ],
+    "share at a position": [
+        cells("workers", "position_share"),
+        of_people(lambda w, who: w.places(who).count(0) / len(w.places(who))),
+        of_people(lambda w, who: max(w.expected(who))),
+    ],
+    "longest run": [cells("workers", "longest_run"), of_people(lambda w, who: len(w.places(who)))],
+    "p-values": [cells("workers", name) for name in ("p_position", "p_run", "p_fast")],
+    "participants": [
+        cells("participants", name)
+        for name in ("lapse", "slope", "of_group_map", "of_own_map", "gain", "gain_error", "p_differs")
+    ],
+    "weights": [
+        cells("participants", "weight_*", 1), cells("participants", "weight_*", 2),
+        lambda w: [w.weights(who)[0] for who in PEOPLE],
+        lambda w: [w.weights(who)[0] / max(w.weights(who)) for who in PEOPLE],
+    ],
+    "similarity": [
+        *(lambda w, of=of: [of(w)[a, b] for a in w.names for b in w.names if a < b]
+          for of in (lambda w: w.similarity[""], lambda w: w.similarity4, lambda w: w.similarity["_weighted"],
+                     lambda w: w.similarity["_window"], lambda w: w.similarity["_decayed"])),
+        *(lambda w, which=which: [w.k(which, a, b) for a in w.names for b in w.names if a < b] for which in (1, 2)),
+    ],
+    "order": [
+        lambda w: [len(w.order())], lambda w: [len(w.reduced())], lambda w: [len(w.net())], lambda w: [len(w.said)],
+    ],
+    "weight kept": [
+        lambda w: [w.share_kept(w.order())], share_of(lambda w: len(w.order()), lambda w: len(w.said)),
+        share_of(lambda w: len(w.order() & w.net().keys()), lambda w: len(w.net())),
+    ],
+    "prediction": [
+        cells("questions", "predicted", rows=asked), cells("questions", "confidence", rows=asked),
+        lambda w: [1 - w.predicted(*key) for key in asked(w)],
+    ],
+    "satisfied": [
+        lambda w: [w.satisfied("kernel_learning")], lambda w: [w.constraints_kept()],
+        lambda w: [np.mean([(n > m) == (w.by_kernel("kernel_learning")(*key) > 0) for key, (n, m) in
+                            w.questions().items() if w.by_kernel("kernel_learning")(*key) is not None])],
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("figure", APART)
+def test_what_could_be_taken_for_a_figure_is_another_one(figure, world):
+    """No two of them are printed alike: else a mistake would not be seen in these events."""
+    plain = [[getattr(each, "expected", each) for each in one(world)] for one in APART[figure]]
+    shown = [[each if isinstance(each, str) else f"{each:.3g}" for each in one] for one in plain]
+    assert len({*map(tuple, shown)}) == len(shown), shown

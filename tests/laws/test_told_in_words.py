@@ -25,6 +25,7 @@ from stream_engine.state.published import Published
 from tests.conftest import ROOT
 from tests.support.crafted_worlds import QUICK, state
 from tests.support.told import TOLD, World, events, guard, same
+from tests.support.told_documents import REPORTED, check
 
 NUMBER = re.compile(r"(?<![\w.])-?(?:\d[\d,]*(?:\.\d+)?|\.\d+)")
 
@@ -208,7 +209,7 @@ SAID = {  # finding -> (its figures, the numbers of its sentence in their order)
         lambda w: [len(both(w)), sum(a == b for a, b in both(w)), 100 * contradicted(w)],
     ),
     "participants": (
-        {"participants": lambda w: len(w.people), "flagged": lambda w: 0},
+        {"participants": lambda w: len(w.people), "flagged": lambda w: len(flagged(w))},
         lambda w: [len(w.people)],
     ),
     "participants_flagged": (
@@ -403,6 +404,12 @@ def test_every_finding_is_as_it_is_defined(world):
                 finding.text,
                 wanted,
             )
+
+
+@pytest.mark.parametrize("kind", FITS)
+def test_every_report_of_a_fit_is_as_it_is_defined(kind, world):
+    if kind != "dimensions":
+        check(world.fits[kind].report, REPORTED[kind], world)
 
 
 def test_every_table_is_as_it_is_defined(world):

@@ -8,6 +8,7 @@ import json
 from collections import Counter, defaultdict
 from fnmatch import fnmatchcase
 from functools import cache
+from itertools import pairwise
 from types import SimpleNamespace
 
 import numpy as np
@@ -32,12 +33,14 @@ def events(names=NAMES, size: int = 200, people: int = 4, wrong: float = 0.15) -
         near, far = (b, c) if (abs(place[a] - place[b]) < abs(place[a] - place[c])) ^ (rng.random() < wrong) else (c, b)
         triplet = {"anchor": a, "near": near, "far": far}
         shown = [str(name) for name in rng.permutation([b, c, d])]
+        if number % 4 < 2:  # two participants answer at another position than others
+            shown.insert(number % 4 + 1, shown.pop(shown.index(near)))
         event = [
             triplet,
             triplet,
             triplet | {"n_near": 2 + number % 2, "n_far": 1},
             {"type": "pick", "anchor": a, "shown": shown, "chosen": [near]},
-            {"type": "odd_one_out", "objects": shown, "odd": shown[number % 3]},
+            {"type": "odd_one_out", "objects": shown, "odd": shown[number % 3 if number % 4 else 1]},
             {"type": "quadruplet", "near": [a, b], "far": [c, d]},
             {"type": "label", "object": a, "label": f"class {place[a] % 2}"},
         ][number % 7 if number % 21 < 19 and (a != names[-1] or number % 7 != 6) else 0]
@@ -259,8 +262,11 @@ class World:
         return max(length for length in range(1, len(own) + 1) if any(str(p) * length in own for p in range(3)))
 
     def p_run(self, worker: str) -> float:
+        """Of a run of a position that they chose, each as often as others do, or after itself as often as others do."""
         own, longest = self.places(worker), self.longest(worker)
-        return 1.0 if longest < 10 else min(1.0, (len(own) - longest + 1) * max(self.expected(worker)) ** (longest - 1))
+        pairs = [pair for who in self.people if who != worker for pair in pairwise(self.places(who))]
+        q = max(np.mean([a == b for a, b in pairs]), *(self.expected(worker)[place] for place in {*own}))
+        return 1.0 if longest < 10 else float(min(1.0, (len(own) - longest + 1) * q ** (longest - 1)))
 
     def p_fast(self, worker: str) -> float:
         own = np.array(self.timed(worker))
@@ -370,6 +376,20 @@ def published() -> Published:
     dimensions |= {name: rng.random(2) for name in ("reproducibility", "importance", "importance_error")}
     held = made["dimensions"]
     made["dimensions"] = held._replace(arrays={**held.arrays, **dimensions})
+    held = made["clusters"]  # and no groups
+    groups = {"labels": [1, 0, 0, 1, 2, 0, -1, 0], "second": [0, 1, 2, 0, 1, 2, -1, 1]}
+    groups |= {"subgroup": [-1, 1, 0, -1, -1, 1, -1, 0]}
+    groups = {name: np.array(values, np.int32) for name, values in groups.items()}
+    groups |= {"stability": np.array([0.95, 0.6, 1.0, 0.92, 0.8, 0.97, 0.0, 0.85]), "k": np.array(3)}
+    told = {
+        "grade": "separated",
+        "k": 3,
+        "sizes": [4, 2, 1],
+        "between": 3,
+        "reason": "",
+        "note": "Three groups, separated.",
+    }
+    made["clusters"] = held._replace(arrays={**held.arrays, **groups}, report={**held.report, **told})
     fitted = made["embedding"]  # and no participant's own weights, nor a group
     people = {"worker_weights": rng.random((len(PEOPLE), fitted.arrays["X"].shape[1])) + 0.5}
     people["worker_group"] = np.array([0, 1, -1, 0])
@@ -448,7 +468,9 @@ TOLD = {
         "object": lambda w, o: o,
         "cluster": lambda w, o: w.cluster("clusters", w.fits["clusters"].labels[w.row[o]]),
         "cluster_label": of_fit("clusters", "labels"),
-        "stability": of_fit("clusters", "stability"),
+        "stability": lambda w, o: (
+            of_fit("clusters", "stability")(w, o) if w.fits["clusters"].labels[w.row[o]] >= 0 else None
+        ),
         **{head: lambda w, o, at=at: w.fits["embedding"].X[w.row[o], at] for at, head in enumerate("xy")},
         **{f"se_{head}": lambda w, o, at=at: w.variance(o)[at] ** 0.5 for at, head in enumerate("xy")},
         **{f"ellipse_{head}": lambda w, o, at=at: w.ellipse(o)[at] for at, head in enumerate(("a", "b", "angle"))},
@@ -632,6 +654,8 @@ def told_of(name: str, *where: str):
 
 def same(found, wanted) -> bool:
     """Equal to rounding; what is not known is masked, NaN, None, or an empty text."""
+    if found is np.ma.masked:
+        found = None
     found, wanted = (each.item() if isinstance(each, np.ndarray | np.generic) else each for each in (found, wanted))
     if found is None or found != found:
         return wanted is None or wanted in ("", -1) or wanted != wanted
