@@ -25,13 +25,13 @@ from stream_engine.state.published import Published
 from tests.conftest import ROOT
 from tests.support.crafted_worlds import QUICK, state
 from tests.support.told import TOLD, World, events, guard, same
-from tests.support.told_documents import REPORTED, check
+from tests.support.told_documents import REPORTED, alike, check
 
 NUMBER = re.compile(r"(?<![\w.])-?(?:\d[\d,]*(?:\.\d+)?|\.\d+)")
 
 
 FITS = ("reliability", "embedding", "clusters", "sdp_clustering", "dimensions", "hierarchy")
-WRONG = [{"anchor": "o1", "near": "o1", "far": "o3"}] * 200
+WRONG = [{"anchor": "o1", "near": "o1", "far": "o3"}] * 200 + [{"anchor": "o1", "near": "o2"}] * 30
 
 
 def larger() -> list[dict]:
@@ -187,8 +187,8 @@ SAID = {  # finding -> (its figures, the numbers of its sentence in their order)
         lambda w: [len(w.events), *kinds(w), len(w.names), len(w.said), round(appearances(w))],
     ),
     "rejected": (
-        {"events": lambda w: w.wrong, "not_distinct": lambda w: w.wrong},
-        lambda w: [w.wrong, 100 * w.wrong / (w.wrong + len(w.events)), w.wrong],
+        {"events": lambda w: w.wrong, "not_distinct": lambda w: 200, "missing_field": lambda w: 30},
+        lambda w: [w.wrong, 100 * w.wrong / (w.wrong + len(w.events)), 30, 200],
     ),
     "accuracy": (HELD, lambda w: [100 * HELD["accuracy"](w), HELD["held_out"](w), 95, bound(w, -1), bound(w, 1), 50]),
     "chance_level": (
@@ -332,7 +332,10 @@ READ = {
 }  # fmt: skip
 SHOWN = {
     "read": {"what": lambda w, row: list(READ)[row], "number": lambda w, row: [*READ.values()][row](w)},
-    "rejected": {"reason": lambda w, row: "not_distinct", "events": lambda w, row: w.wrong},
+    "rejected": {
+        "reason": lambda w, row: ("missing_field", "not_distinct")[row],
+        "events": lambda w, row: (30, 200)[row],
+    },
     "agreement": {
         "with": lambda w, row: ["other participants", "themselves", "noise ceiling, at most"][row],
         "share": lambda w, row: [agreeing(w, False)[0], often(*agreeing(w, True)), at_most(w)][row],
@@ -410,6 +413,24 @@ def test_every_finding_is_as_it_is_defined(world):
 def test_every_report_of_a_fit_is_as_it_is_defined(kind, world):
     if kind != "dimensions":
         check(world.fits[kind].report, REPORTED[kind], world)
+
+
+SAME = {  # what is alike by its meaning
+    ("accepted", "kept"),  # nothing was forgotten
+}
+
+
+def test_no_two_figures_beside_each_other_are_alike(world):
+    """Of a finding, or of a table's columns: else a mistake of one for the other would not be seen here."""
+    found = {name for some in world.material.findings.values() for each in some for name in alike(each.figures)}
+    for section in (maker(name)(world.material) for name in SECTIONS if name not in ("learning", "next")):
+        for table in section.tables if section else ():
+            columns = {head: tuple(map(str, values)) for head, values in table.columns.items()}
+            twice = Counter(columns.values())
+            found |= {
+                (table.name, head) for head, values in columns.items() if twice[values] > 1 and {*values} != {"None"}
+            }
+    assert {tuple(sorted(names)) for names in found} <= SAME
 
 
 def test_every_table_is_as_it_is_defined(world):
