@@ -391,10 +391,11 @@ def published() -> Published:
     }
     made["clusters"] = held._replace(arrays={**held.arrays, **groups}, report={**held.report, **told})
     fitted = made["embedding"]  # and no participant's own weights, nor a group
+    picture = {"picture": rng.normal(size=(n, 2))}  # nor more dimensions than two
     people = {"worker_weights": rng.random((len(PEOPLE), fitted.arrays["X"].shape[1])) + 0.5}
     people["worker_group"] = np.array([0, 1, -1, 0])
     people |= {"worker_stack": rng.random((len(PEOPLE), 2)), "worker_gain": rng.random((len(PEOPLE), 3))}
-    made["embedding"] = fitted._replace(arrays={**fitted.arrays, **people})
+    made["embedding"] = fitted._replace(arrays={**fitted.arrays, **people, **picture})
     counted = {"filtered": 4, "empty": 6, "records": 5, "repeated": 9, "dead_letters": {"lost": 3, "removed": 11}}
     return Published(snapshot._replace(counters={**snapshot.counters, **counted}), made)
 
@@ -433,6 +434,9 @@ CONFIDENCE = {
     "predicted": lambda w, a, near, far: (
         w.predicted(a, near, far) if w.row[near] < w.row[far] else 1 - w.predicted(a, far, near)
     ),
+}
+PICTURE = {
+    f"picture_{head}": lambda w, o, at=at: w.fits["embedding"].picture[w.row[o], at] for at, head in enumerate("xy")
 }
 KEYS = dict.fromkeys(("anchor", "lo", "hi", "near", "far"))  # what a row is about: all are compared at once
 ABOUT = ("object", "worker", "participant", "anchor", "near", "far")  # what a row of a table is about
@@ -474,6 +478,7 @@ TOLD = {
         **{head: lambda w, o, at=at: w.fits["embedding"].X[w.row[o], at] for at, head in enumerate("xy")},
         **{f"se_{head}": lambda w, o, at=at: w.variance(o)[at] ** 0.5 for at, head in enumerate("xy")},
         **{f"ellipse_{head}": lambda w, o, at=at: w.ellipse(o)[at] for at, head in enumerate(("a", "b", "angle"))},
+        **PICTURE,
         "nearest_?": lambda w, o, rank: w.nearest(o, rank),
         "label": lambda w, o: w.labels().get(o),
         "predicted": lambda w, o: w.likeliest(o),
@@ -579,9 +584,10 @@ TOLD = {
         "height": lambda w, row: w.fits["hierarchy"].linkage[row, 2],
         "objects": lambda w, row: w.fits["hierarchy"].linkage[row, 3],
     },
-    "embedding": copied("embedding", "X covariance lapse")
+    "embedding": copied("embedding", "X covariance lapse picture")
     | {
         "asked": lambda w, o: any(o in rows for rows, _ in w.said),
+        **PICTURE,
         "axis_*": axis("embedding", "X"),
         "sd_*": lambda w, o, number: w.fits["embedding"].covariance[w.row[o], number - 1, number - 1] ** 0.5,
         "alpha": lambda w: w.fits["embedding"].report["alpha"],
