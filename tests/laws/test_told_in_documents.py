@@ -1,18 +1,22 @@
 """What JSON documents tell is told once more by the definitions of `tests.support.told_documents`."""
 
 import json
+import re
 import time
+from collections import Counter
 
 import pytest
 
-from stream_engine.commands.inspect import inspect
+from stream_engine.commands.inspect import as_page, inspect
 from stream_engine.exports.summary import summary
 from stream_engine.service.http.paths import ADMIN, READ, _is_json
 from stream_engine.state.store import Store
 from tests.support import told, told_documents
 from tests.support.served import served
 from tests.support.told import World, events
-from tests.support.told_documents import ANSWERED, LIVE, REPORTED, STATED, SUMMARY, alike, check, dangling
+from tests.support.told_documents import ANSWERED, LIVE, REPORTED, STATED, SUMMARY, alike, check, dangling, responses
+
+NUMBER = re.compile(r"(?<![\w.])\d[\d,]*(?:\.\d+)?")
 
 
 @pytest.fixture(scope="module")
@@ -40,13 +44,51 @@ def test_the_summary_is_as_it_is_defined(published, world):
     assert alike(found) == [("late", "untimed")]  # of a window by number
 
 
-def test_what_inspect_states_is_as_it_is_defined(tmp_path, published, world):
-    store = Store(tmp_path)
+@pytest.fixture(scope="module")
+def inspected(tmp_path_factory, published, world):
+    """What `inspect` states, of artifacts of the snapshot before the newest."""
+    store = Store(tmp_path_factory.mktemp("inspected"))
     store.publish(published.snapshot)
     for artifact in published.artifacts.values():
-        store.publish_artifact(artifact._replace(seed=7))
-    world.directory = str(tmp_path)
-    check(inspect(str(tmp_path)), STATED, world)
+        store.publish_artifact(artifact._replace(seed=7, sequence=1))
+    world.directory = str(store.directory)
+    return inspect(world.directory)
+
+
+def test_what_inspect_states_is_as_it_is_defined(inspected, world):
+    check(inspected, STATED, world)
+
+
+def rows_of(page: str, title: str) -> dict[str, list[float]]:
+    """The numbers of each row of a section by its name."""
+    (section,) = (each for each in page.split("\n\n") if each.startswith(title))
+    rows = [line.strip().partition("  ") for line in section.split("\n")[1:]]
+    return {name: [float(each.replace(",", "")) for each in NUMBER.findall(text)] for name, _, text in rows}
+
+
+def test_the_page_of_inspect_has_each_number_in_its_row(inspected, world):
+    page = as_page(inspected)
+    kinds = [n for _, n in sorted(Counter(event.get("type", "triplet") for event in world.events).items())]
+    found = rows_of(page, "State")
+    assert found == {
+        "events": [len(world.events), *kinds],
+        "rejected": [19],
+        "filtered": [4],
+        "objects": [len(world.names), len(world.labels())],
+        "participants": [len(world.people)],
+        "comparisons": [len(world.said)],
+        "questions": [len(world.questions())],
+        "responses": [responses(world.said)],
+        "read": [0, 1],  # t/0
+        "lost": [0, 2],
+        "share": [0, 2],
+        "history": found["history"],
+    }
+    fitted = rows_of(page, "Also fitted")
+    for kind, artifact in inspected["artifacts"].items():
+        if kind not in ("embedding", "clusters"):
+            accuracy = artifact["report"].get("accuracy")
+            assert fitted[f"{kind} (snapshot 1)"] == ([] if accuracy is None else [round(100 * accuracy, 1)])
 
 
 @pytest.fixture
@@ -93,6 +135,8 @@ def test_every_answer_is_as_it_is_defined(path, run, world):
     else:
         answer = run.http.get(path, params={"/nearest": {"object": "d", "k": 3}, "/object": {"name": "d"}}.get(path))
     assert answer.status_code == 200, answer.text
+    if path == "/nearest":
+        assert len(answer.json()["nearest"]) == 3
     check(answer.json(), ANSWERED[path], world)
 
 

@@ -5,6 +5,7 @@ import asyncio
 import csv
 import io
 import json
+import re
 from itertools import pairwise
 from types import SimpleNamespace
 
@@ -20,7 +21,9 @@ from stream_engine.commands import inspect, predict
 from stream_engine.embedding import picture
 from stream_engine.embedding.differences import Differences, Fitted
 from stream_engine.embedding.questions import of_rows
-from stream_engine.evaluation.held_out import Figures
+from stream_engine.evaluation import probability
+from stream_engine.evaluation.held_out import Figures, HeldOut
+from stream_engine.evaluation.participants import checked
 from stream_engine.evaluation.worker_reliability import Records, Reliability
 from stream_engine.formats.options import EventOptions
 from stream_engine.refits import classify, embedding, hierarchy, reliability
@@ -29,6 +32,7 @@ from stream_engine.report.findings import findings
 from stream_engine.report.findings.facts import Commands, Facts
 from stream_engine.state.artifact import Artifact
 from stream_engine.state.exclusion import noted
+from stream_engine.state.forgetting import forget_object
 from stream_engine.state.published import Published
 from tests.support.generators import planted_triplets
 from tests.support.learned import snapshot_of
@@ -285,3 +289,30 @@ def test_what_a_fit_tells_stands_by_its_name(monkeypatch):
     assert report["fitted_log_loss"] == pytest.approx(-fit.log_likelihood / len(said))
     rate = np.average(fit.lapse[1:], weights=[sum(e["worker"] == w for e in said) for w in ("w0", "w1")])
     assert report["lapse_fitted"] == pytest.approx(rate, abs=0.02) and report["scale"] == 1.0
+
+
+@pytest.mark.parametrize("failed, of, flagged", [(3, 6, True), (2, 6, False), (3, 9, False)])
+def test_who_fails_half_of_the_catch_trials_is_named_with_how_many(failed, of, flagged):
+    trials = [{"anchor": "o1", "near": "o2", "far": "o3", "worker": "w1", "catch": at >= failed} for at in range(of)]
+    options = EventOptions(provenance=True, columns={"catch": ("catch",)})
+    found = checked(Published(snapshot_of(answers() + trials, options=options), {}), False)
+    (why,) = (each for name, each in zip(found.names, found.reasons) if name == "w1")
+    assert ("catch" in str(why)) == flagged
+    assert not flagged or re.findall(r"(\d+) of (\d+) catch", str(why)) == [(str(failed), str(of))]
+
+
+def test_what_the_order_loses_with_an_object_is_counted():
+    snapshot = snapshot_of([event for event in answers(60) if event["anchor"] != "o6"])
+    kept = snapshot.section("partial_order")["kept"]
+    gone = forget_object(snapshot, "o6")
+    leaving = int((kept == list(snapshot.objects).index("o6")).any(axis=1).sum())
+    assert gone.kept == leaving
+    assert 0 < leaving != len(kept) - leaving
+
+
+def test_chance_is_a_coin_on_answers_of_new_participants_too():
+    """Its accuracy is no estimate; how many answers, and of how many people, stays."""
+    held = HeldOut("judgements", Figures(0.7, 0.02, 0.5, 0.1, 40, 9), Figures(0.8, 0.03, 0.4, 0.2, 30, 6), None)
+    made = probability._chance(held)
+    assert made.judgement == Figures(0.5, None, pytest.approx(np.log(2)), 0.0, 40, 9)
+    assert made.worker == Figures(0.5, None, pytest.approx(np.log(2)), 0.0, 30, 6)

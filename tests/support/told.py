@@ -397,6 +397,7 @@ def published() -> Published:
     people |= {"worker_stack": rng.random((len(PEOPLE), 2)), "worker_gain": rng.random((len(PEOPLE), 3))}
     made["embedding"] = fitted._replace(arrays={**fitted.arrays, **people, **picture})
     counted = {"filtered": 4, "empty": 6, "records": 5, "repeated": 9, "dead_letters": {"lost": 3, "removed": 11}}
+    counted["rejected"] = {"not_distinct": 7, "missing_field": 12}
     return Published(snapshot._replace(counters={**snapshot.counters, **counted}), made)
 
 
