@@ -447,7 +447,10 @@ def test_every_table_is_as_it_is_defined(world):
         rows = list(zip(*(columns.pop(head) for head in ROW.get(name, ()))))
         for head, values in columns.items():
             for row, found in zip(rows or zip(range(len(values))), values, strict=True):
-                found = bool(found) if head == "flagged because" else found
+                if head == "flagged because":
+                    shares = [int(share) for share in re.findall(r"others predict (\d+)", str(found))]
+                    assert shares == [round(100 * against_others(world, *row))] * len(shares), (row, found)
+                    found = bool(found)
                 assert head in SHOWN[name], (name, head)
                 wanted = SHOWN[name][head](world, *row)
                 assert same(found, wanted), (name, head, row, found, wanted)
