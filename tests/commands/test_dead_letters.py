@@ -1,6 +1,7 @@
 """Dead letters as an operator meets them: listed, shown, read again, lost, limited."""
 
 import json
+import re
 import shutil
 from collections import namedtuple
 from pathlib import Path
@@ -9,6 +10,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
+from stream_engine.commands import dead_letters
 from stream_engine.service import publishing
 from stream_engine.service.metrics import Metrics
 from stream_engine.service.publishing import DiskRoom
@@ -170,3 +172,21 @@ def test_too_little_room_for_snapshots_is_said_once(tmp_path, monkeypatch):
         room.look()
     assert [(level, more["needed"]) for level, _, more in log.said] == [("warning", 4 * size), ("info", 4 * size)]
     assert metrics.registry.get_sample_value("stream_engine_disk_needed_bytes") == 4 * size
+
+
+def test_each_number_of_the_table_stands_in_its_line():
+    first = {"offset": 4, "line": None, "message": "why", "value": "x"}
+    contents = {
+        "letters": 90,
+        "folder": "F",
+        "snapshot": 3,
+        "damaged": 5,
+        "removed": 6,
+        "removed_bytes": 700,
+        "lost": 8,
+    }
+    groups = [{"letters": 80, "reason": "not_distinct", "partition": "t/0", "first": first}]
+    lines = dead_letters._table(contents | {"groups": groups}).splitlines()
+    assert lines[1].split() == ["80", "not_distinct", "t/0"]
+    assert lines[-3].split()[0] == "5" and lines[-1].split()[0] == "8"
+    assert re.findall(r"\d+", lines[-2]) == ["6", "700"]

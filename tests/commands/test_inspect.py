@@ -1,9 +1,13 @@
 """`inspect`: a page for people, every figure for programs. What it states is recomputed in tests/findings."""
 
 import json
+import re
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
+from stream_engine.commands import inspect
 from tests.support.process import engine, jsonl
 from tests.support.reported import answers, state
 
@@ -54,3 +58,26 @@ def test_a_state_of_hardly_anything_says_what_is_missing(tmp_path):
     assert found["models"] == [] and "models_left_out" not in found
     made = {each["what"] for some in found["findings"].values() for each in some}
     assert made >= {"no_embedding", "no_clusters", "participants_unknown"} and "accuracy" not in made
+
+
+def test_of_a_sample_of_responses_their_comparisons_are_counted(monkeypatch):
+    """A response that was given three times counts three times."""
+    kept = SimpleNamespace(times=np.array([1, 3, 2]), judgement=np.array([0, 1, 1, 2]), complete=False)
+    monkeypatch.setattr(inspect, "judgements_of", lambda snapshot: kept)
+    found = inspect._responses(SimpleNamespace(counters={"comparisons": 50}))
+    assert found == {"kept": 6, "comparisons": 9, "of": 50, "complete": False}
+    assert re.findall(r"\d+", inspect._kept(found)) == ["6", "9", "50"]
+
+
+def test_partitions_beyond_those_that_are_listed_are_counted():
+    text = inspect._positions({f"t/{at}": 10 * at for at in range(inspect.MOST + 3)})
+    assert re.findall(r"message (\d+)", text) == [str(10 * at) for at in range(inspect.MOST)]
+    assert re.findall(r"and (\d+) more", text) == ["3"]
+
+
+def test_each_thing_done_to_a_state_has_a_line():
+    summary = {"history": [{"did": "seek", "time": "1"}, {"did": "merge", "time": "2"}], "kinds": {}, "rejected": {}}
+    numbers = ("events", "filtered", "objects", "comparisons", "unique_triplets", "contradicting_pairs")
+    summary |= dict.fromkeys((*numbers, "labelled_objects"), 0) | {"positions": {}}
+    lines = inspect._counted({"summary": summary, "workers": None})
+    assert [re.search("did=(\\w+)", line)[1] for line in lines if line.startswith("history")] == ["seek", "merge"]

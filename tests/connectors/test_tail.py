@@ -13,6 +13,7 @@ import pytest
 from connectors import Position, SourceFailed, UnusableSource, open_source
 from connectors.files import follow as following
 from connectors.files.follow import LOOKS, SETTLED, FollowedPath
+from tests.support import process
 from tests.support.facts import states
 
 
@@ -32,13 +33,16 @@ def now(source):
     return [record.value for record in records_of(source)]
 
 
-def until(source, done, polls=100):
+def until(source, done):
+    """What a source gives until that is enough."""
     values = []
-    for _ in range(polls):
-        values += [record.value for record in source.poll(0.05)]
-        if done(values):
-            return values
-    raise AssertionError(values)
+
+    def enough() -> bool:
+        values.extend(record.value for record in source.poll(0.05))
+        return bool(done(values))
+
+    process.until(enough, what="what a followed file gives")
+    return values
 
 
 @pytest.fixture

@@ -1,649 +1,28 @@
-"""What exports tell is told once more, from the raw events, by definitions that share nothing with the product.
+"""What exports tell is told once more by the definitions of `tests.support.told`; a column without one fails."""
 
-`TOLD` has a plain definition for each array and column of each export: a function of the world and of what a row is
-about, by name. A column without one, and without a reason in `FITTED`, fails. What only a fit can know is recomputed
-from the other arrays of its artifact where a formula links them.
-"""
-
-import json
 from collections import Counter, defaultdict
-from fnmatch import fnmatchcase
 from itertools import product
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from scipy import stats
 
 from stream_engine import exports
 from stream_engine.exports.declarations import declared
-from stream_engine.state import artifact as artifacts
-from stream_engine.state.published import Published
-from tests.support.crafted_worlds import artifacts_of, state
+from tests.support import told
+from tests.support.told import ABOUT, FOUR, KEYS, OF_ANSWER, PEOPLE, World, events, reached, said, same, told_of
 
-NAMES = [*"dacbfe", "g h", "é"]
-HALF_LIFE, WINDOW = 50.0, 40  # of `state`
-
-
-def events(names=NAMES, size: int = 200, people: int = 4, wrong: float = 0.2) -> list[dict]:
-    """Triplets alone and with votes, picks, odd ones out, quadruplets, labels and catch trials, by people and nobody,
-    with and without weights, times, response times and samplers."""
-    rng, made = np.random.default_rng(5), []
-    place = dict(zip(names, rng.permutation(len(names))))
-    for number in range(size):
-        a, b, c, d = (str(name) for name in rng.permutation(names)[:4])
-        near, far = (b, c) if (abs(place[a] - place[b]) < abs(place[a] - place[c])) ^ (rng.random() < wrong) else (c, b)
-        triplet = {"anchor": a, "near": near, "far": far}
-        shown = [str(name) for name in rng.permutation([b, c, d])]
-        event = [
-            triplet,
-            triplet,
-            triplet | {"n_near": 2 + number % 2, "n_far": 1},
-            {"type": "pick", "anchor": a, "shown": shown, "chosen": [near]},
-            {"type": "odd_one_out", "objects": shown, "odd": shown[number % 3]},
-            {"type": "quadruplet", "near": [a, b], "far": [c, d]},
-            {"type": "label", "object": a, "label": f"class {place[a] % 2}"},
-        ][number % 7]
-        if rng.random() < 0.8:
-            event = event | {"worker": f"w{number % people}", "time": 1000.0 + number // 2, "weight": float(number % 3)}
-        if rng.random() < 0.8:
-            event = event | {"sampler": ["random", "model"][number % 2], "milliseconds": int(rng.integers(200, 2000))}
-        made.append(event)
-    return made
-
-
-def said(event: dict) -> list[tuple[str, str, str, str]]:
-    """The comparisons d(i, j) < d(k, l) of an event; a triplet's anchor is i and k."""
-    kind = event.get("type", "triplet")
-    if kind == "triplet":
-        a, near, far = event["anchor"], event["near"], event["far"]
-        return [(a, near, a, far)] * event.get("n_near", 1) + [(a, far, a, near)] * event.get("n_far", 0)
-    if kind == "pick":
-        (near,) = event["chosen"]
-        return [(event["anchor"], near, event["anchor"], far) for far in event["shown"] if far != near]
-    if kind == "odd_one_out":
-        odd, (a, b) = event["odd"], [name for name in event["objects"] if name != event["odd"]]
-        return [(a, b, a, odd), (b, a, b, odd)]
-    return [(*event["near"], *event["far"])] if kind == "quadruplet" else []
-
-
-class World:
-    """The comparisons as they were said, each with its event, and the arrays and reports of artifacts."""
-
-    def __init__(self, published: Published, made: list[dict]):
-        self.events = made
-        self.people = sorted({event["worker"] for event in made if "worker" in event})
-        self.names = list(published.snapshot.objects)
-        self.row = {name: i for i, name in enumerate(self.names)}
-        self.said = [(rows, event) for event in made for rows in said(event)]
-        self.triplets = [((i, j, l), event) for (i, j, k, l), event in self.said if i == k]
-        self.four = [rows for rows, _ in self.said if rows[0] != rows[2]]
-        self.fits = {
-            kind: SimpleNamespace(report=each.report, params=each.params, **each.arrays)
-            for kind, each in published.artifacts.items()
-        }
-        workers = self.fits["reliability"]
-        who = bytes(workers.utf8).decode()
-        self.workers = [who[a:b] for a, b in zip(workers.offsets, workers.offsets[1:])]
-        newest = len(self.triplets)
-        trust = dict(zip(self.workers, np.maximum(2 * workers.accuracy - 1, 0)))
-        self.counted = {  # the weight of each triplet, by how they are counted
-            "": np.ones(newest),
-            "_window": np.arange(newest) >= newest - WINDOW,
-            "_decayed": 2.0 ** -((newest - 1 - np.arange(newest)) / HALF_LIFE),
-            "_weighted": np.array([event.get("weight", 1.0) for _, event in self.triplets]),
-            "_trusted": np.array([trust[event.get("worker", "")] for _, event in self.triplets]),
-        }
-        self.votes = {how: Counter() for how in self.counted}
-        for how, weights in self.counted.items():
-            for (rows, _), weight in zip(self.triplets, weights):
-                self.votes[how][rows] += weight
-        self.similarity = {}
-        for how, votes in self.votes.items():
-            w = self.similarity[how] = defaultdict(float)
-            for (a, near, far), weight in votes.items():
-                for x, y, sign in ((a, near, 1), (near, a, 1), (a, far, -1), (far, a, -1)):
-                    w[x, y] += sign * weight
-        self.similarity4 = defaultdict(float, self.similarity[""])
-        for i, j, k, l in self.four:
-            for x, y, sign in ((i, j, 1), (j, i, 1), (k, l, -1), (l, k, -1)):
-                self.similarity4[x, y] += sign
-        self.named = [(rows, event) for rows, event in self.said if rows[0] == rows[2]]
-
-    def margin(self, anchor: str, lo: str, hi: str) -> float:
-        """AddS-3 of all answers but those to this question."""
-        votes, w = self.votes[""], self.similarity[""]
-        net = votes[anchor, lo, hi] - votes[anchor, hi, lo]
-        return w[anchor, lo] - w[anchor, hi] - 2 * net
-
-    def questions(self) -> dict[tuple, tuple[float, float]]:
-        """(anchor, lo, hi) by number -> how often lo and hi were nearer."""
-        votes = self.votes[""]
-        keys = {(a, *sorted((b, c), key=self.row.get)) for a, b, c in votes}
-        return {(a, lo, hi): (votes[a, lo, hi], votes[a, hi, lo]) for a, lo, hi in keys}
-
-    def predicted(self, anchor: str, lo: str, hi: str) -> float:
-        """The share of answers for the margin's side at margins of that size, made to rise by pooling neighbours."""
-        if not (margin := self.margin(anchor, lo, hi)):
-            return 0.5
-        agreeing, answers = Counter(), Counter()
-        for key, (n_lo, n_hi) in self.questions().items():
-            if size := self.margin(*key):
-                answers[abs(size)] += n_lo + n_hi
-                agreeing[abs(size)] += n_lo if size > 0 else n_hi
-        answers[max(answers)] += 2
-        agreeing[max(agreeing)] += 1
-        pools: list[list] = []
-        for size in sorted(answers):
-            pools.append([[size], agreeing[size], answers[size]])
-            while len(pools) > 1 and pools[-2][1] / pools[-2][2] >= pools[-1][1] / pools[-1][2]:
-                sizes, right, of = pools.pop()
-                pools[-1] = [pools[-1][0] + sizes, pools[-1][1] + right, pools[-1][2] + of]
-        share = next(right / of for sizes, right, of in pools if abs(margin) in sizes)
-        share = min(max(share, 0.5), 1.0)
-        return share if margin > 0 else 1 - share
-
-    def quadruplet_questions(self) -> dict[frozenset, Counter]:
-        found: dict[frozenset, Counter] = defaultdict(Counter)
-        for i, j, k, l in self.four:
-            pairs = frozenset((i, j)), frozenset((k, l))
-            found[frozenset(pairs)][pairs] += 1
-        return found
-
-    def about(self, name: str) -> list[tuple[tuple, tuple[float, float]]]:
-        """The triplet questions about an object with the answers to them."""
-        return [(key, votes) for key, votes in self.questions().items() if name in key]
-
-    def contradicted(self, name: str) -> int:
-        four = (min(each.values()) for pairs, each in self.quadruplet_questions().items()
-                if len(each) > 1 and any(name in pair for pair in pairs))  # fmt: skip
-        return sum(min(votes) for _, votes in self.about(name)) + sum(four)
-
-    def right(self, name: str, margin) -> float:
-        """The share of the answers about an object that a margin for lo foretells, ties one half."""
-        right = of = 0.0
-        for key, (n_lo, n_hi) in self.about(name):
-            if (m := margin(*key)) is None:
-                continue
-            of += n_lo + n_hi
-            right += n_lo if m > 0 else n_hi if m < 0 else (n_lo + n_hi) / 2
-        return right / of if of else 0.5
-
-    def by_kernel(self, kind: str):
-        fit = self.fits[kind]
-        ids = fit.ids.tolist()
-
-        def margin(*names):
-            if not all(self.row[name] in ids for name in names):
-                return None
-            a, lo, hi = (ids.index(self.row[name]) for name in names)
-            apart = fit.K.diagonal()[:, None] + fit.K.diagonal() - 2 * fit.K
-            return apart[a, hi] - apart[a, lo]
-
-        return margin
-
-    def satisfied(self, kind: str) -> float:
-        """The share of the answers about its objects that a kernel foretells."""
-        margin, right = self.by_kernel(kind), Counter()
-        for key, (n_lo, n_hi) in self.questions().items():
-            if (m := margin(*key)) is not None:
-                right += Counter(yes=n_lo if m > 0 else n_hi, of=n_lo + n_hi)
-        return right["yes"] / right["of"]
-
-    def constraints_kept(self) -> float:
-        """Of the comparisons that partial order embedding was given, those that its kernel answers so."""
-        fit = self.fits["partial_order_embedding"]
-        diagonal, row = fit.K.diagonal(), {name: i for i, name in enumerate(fit.ids.tolist())}
-        apart = (diagonal[:, None] + diagonal - 2 * fit.K).round(9)
-        kept = [apart[row[i], row[j]] < apart[row[k], row[l]] for i, j, k, l in fit.constraints.tolist()]
-        return float(np.mean(kept))
-
-    def own(self, worker: str) -> Counter:
-        return Counter(rows for rows, event in self.triplets if event.get("worker", "") == worker)
-
-    def agreement(self, worker: str, sign: int) -> int:
-        """Answers for which the others' votes on the same question speak (+1), or against (-1)."""
-        own, votes = self.own(worker), self.votes[""]
-        found = 0
-        for (a, near, far), times in own.items():
-            others = (votes[a, near, far] - own[a, near, far]) - (votes[a, far, near] - own[a, far, near])
-            found += times * (np.sign(others) == sign)
-        return found
-
-    def ellipse(self, name: str) -> tuple[float, float, float]:
-        values, vectors = np.linalg.eigh(self.fits["embedding"].covariance[self.row[name]][:2, :2].astype(float))
-        a, b = np.sqrt(5.991 * values[::-1])
-        return a, b, np.arctan(vectors[1, 1] / vectors[0, 1])
-
-    def variance(self, name: str) -> np.ndarray:
-        return np.diag(self.fits["embedding"].covariance[self.row[name]]).astype(float)
-
-    def nearest(self, name: str, rank: int) -> str:
-        x = self.fits["embedding"].X
-        far = {other: np.linalg.norm(x[self.row[other]] - x[self.row[name]]) for other in self.names if other != name}
-        return sorted(far, key=far.get)[rank - 1]
-
-    def cluster(self, kind: str, label: int) -> int:
-        """Clusters counted from 1, the largest first; of equal sizes the one with the first object."""
-        labels = self.fits[kind].labels.tolist()
-        order = sorted({*labels} - {-1}, key=lambda each: (-labels.count(each), labels.index(each)))
-        return order.index(label) + 1 if label in order else -1
-
-    def answered(self, worker: str) -> list[dict]:
-        return [event for event in self.events if event.get("worker", "") == worker]
-
-    def weights(self, worker: str) -> np.ndarray:
-        return self.fits["embedding"].worker_weights[PEOPLE.index(worker)]
-
-    def timed(self, worker: str) -> list[float]:
-        return [event["milliseconds"] / 1000 for event in self.answered(worker) if "milliseconds" in event]
-
-    def places(self, worker: str) -> list[int]:
-        """At which of three positions the chosen object stood, in the order of arrival."""
-        lists = [(each["shown"], each["chosen"][0]) if "shown" in each else (each["objects"], each["odd"])
-                 for each in self.answered(worker) if "shown" in each or "odd" in each]  # fmt: skip
-        return [among.index(chosen) for among, chosen in lists]
-
-    def expected(self, worker: str) -> list[float]:
-        """The share of answers that is expected at each position: of chance, or of the others where that is more."""
-        others = [place for each in self.people if each != worker for place in self.places(each)]
-        return [max(1 / 3, others.count(place) / len(others)) for place in range(3)]
-
-    def position(self, worker: str) -> tuple[int, float, float]:
-        """The position that was chosen least probably, its share, and its p-value among three."""
-        own = self.places(worker)
-        p = [stats.binom.sf(own.count(place) - 1, len(own), share) for place, share in enumerate(self.expected(worker))]
-        place = min(range(3), key=lambda each: (round(p[each], 9), -each))
-        share = own.count(place) / len(own)
-        return place, share, min(1.0, 3 * p[place]) if share - self.expected(worker)[place] >= 0.1 else 1.0
-
-    def longest(self, worker: str) -> int:
-        own = "".join(map(str, self.places(worker)))
-        return max(length for length in range(1, len(own) + 1) if any(str(p) * length in own for p in range(3)))
-
-    def p_run(self, worker: str) -> float:
-        own, longest = self.places(worker), self.longest(worker)
-        return 1.0 if longest < 10 else min(1.0, (len(own) - longest + 1) * max(self.expected(worker)) ** (longest - 1))
-
-    def p_fast(self, worker: str) -> float:
-        own = np.array(self.timed(worker))
-        return float(stats.binom.sf((own < 0.3).sum() - 1, len(own), 0.1))
-
-    def holm(self, p, worker: str) -> float:
-        if worker == "":
-            return 1.0
-        order = sorted(self.people, key=p)
-        return min(1.0, max((len(order) - at) * p(who) for at, who in enumerate(order[: order.index(worker) + 1])))
-
-    def classes(self) -> list[str]:
-        return sorted({*self.labels().values()})
-
-    def labels(self) -> dict[str, str]:
-        return {event["object"]: event["label"] for event in self.events if event.get("type") == "label"}
-
-    def classifiers(self) -> list[dict]:
-        """A row a model as reported, the best as it was chosen, and the class that most objects have."""
-        report = self.fits["classify"].report
-        held = report["held_out"]
-        mine = [self.labels()[name] for name, tested in zip(self.names, self.fits["classify"].reported) if tested]
-        usual = max(map([*self.labels().values()].count, self.classes())) and max(self.classes(), key=mine.count)
-        majority = {"objects": len(mine), "accuracy": mine.count(usual) / len(mine)}
-        best = {key: held[key] for key in ("objects", "accuracy", "standard_error", "log_loss", "abstained")}
-        return [*report["models"], {"model": "the best as chosen", **best, "best": False},
-                {"model": "majority class", **majority, "best": False}]  # fmt: skip
-
-    def likeliest(self, name: str) -> str:
-        return self.classes()[int(np.argmax(self.fits["classify"].probability[self.row[name]]))]
-
-    def k(self, which: int, a: str, b: str) -> float:
-        """k1: who orders others alike; k2: who is ordered alike by others. Mean answers, as vectors of length 1."""
-
-        def features(x):
-            found = {}
-            for (anchor, lo, hi), (n_lo, n_hi) in self.questions().items():
-                sign = (n_lo - n_hi) / (n_lo + n_hi)
-                if which == 1 and anchor == x:
-                    found[lo, hi] = sign
-                elif which == 2 and x in (lo, hi):
-                    found[anchor, hi if x == lo else lo] = sign if x == lo else -sign
-            return found
-
-        one, two = features(a), features(b)
-        size = np.sqrt(sum(v * v for v in one.values()) * sum(v * v for v in two.values()))
-        return sum(v * two.get(key, 0) for key, v in one.items()) / size if size else 0.0
-
-    def order(self) -> set[tuple]:
-        """What the guard keeps of the comparisons one by one: neither said before, nor against what follows."""
-        after: dict = defaultdict(set)
-        for i, j, k, l in (rows for rows, _ in self.said):
-            near, far = frozenset((i, j)), frozenset((k, l))
-            reached, ahead = set(), [far]
-            while ahead:
-                at = ahead.pop()
-                if at not in reached:
-                    reached.add(at)
-                    ahead += after[at]
-            if near not in reached:
-                after[near].add(far)
-        return {(near, far) for near, each in after.items() for far in each}
-
-    def reduced(self) -> set[tuple]:
-        kept = self.order()
-        after: dict = defaultdict(set)
-        for near, far in kept:
-            after[near].add(far)
-
-        def reaches(near, far):
-            seen, ahead = set(), [each for each in after[near] if each != far]
-            while ahead:
-                at = ahead.pop()
-                if at == far:
-                    return True
-                if at not in seen:
-                    seen.add(at)
-                    ahead += after[at]
-            return False
-
-        return {(near, far) for near, far in kept if not reaches(near, far)}
-
-    def net(self) -> dict[tuple, int]:
-        """Pairs (near, far) -> by how many answers more than the reverse."""
-        found: Counter = Counter()
-        for i, j, k, l in (rows for rows, _ in self.said):
-            found[frozenset((i, j)), frozenset((k, l))] += 1
-        return {(a, b): n - found[b, a] for (a, b), n in list(found.items()) if n > found[b, a]}
-
-    def share_kept(self, kept) -> float:
-        net = self.net()
-        return sum(net.get(edge, 0) for edge in kept) / sum(net.values())
-
-
-PEOPLE = [f"w{i}" for i in range(4)]
-KERNELS = ("kernel_learning", "partial_order_embedding")
+WHOLE = ("judgements", "summary", "models", "partial_order")  # below, all that they hold at once
+PARTS = [what for what in exports.EXPORTS if what not in WHOLE]
 
 
 @pytest.fixture(scope="module")
-def published() -> Published:
-    lines = "\n".join(json.dumps(event) for event in events()).encode()
-    snapshot = state(data=lines)
-    made = {kind: artifacts.decode(data) for kind, data in artifacts_of(snapshot).items()}
-    n, rng = len(snapshot.objects), np.random.default_rng(0)  # so few answers hold no dimension
-    dimensions = {"X": rng.random((n, 2), np.float32), "standard_error": rng.random((n, 2), np.float32)}
-    dimensions |= {name: rng.random(2) for name in ("reproducibility", "importance", "importance_error")}
-    held = made["dimensions"]
-    made["dimensions"] = held._replace(arrays={**held.arrays, **dimensions})
-    fitted = made["embedding"]  # and no participant's own weights, nor a group
-    people = {"worker_weights": rng.random((len(PEOPLE), fitted.arrays["X"].shape[1])) + 0.5}
-    people["worker_group"] = np.array([0, 1, -1, 0])
-    people |= {"worker_stack": rng.random((len(PEOPLE), 2)), "worker_gain": rng.random((len(PEOPLE), 3))}
-    made["embedding"] = fitted._replace(arrays={**fitted.arrays, **people})
-    return Published(snapshot, made)
+def published():
+    return told.published()
 
 
 @pytest.fixture(scope="module")
 def world(published) -> World:
     return World(published, events())
-
-
-def of_fit(kind: str, name: str):
-    """The cell of an array of an artifact, an object's by its row; of a kernel over some objects by its row in it."""
-
-    def cell(w, *at):
-        array, ids = getattr(w.fits[kind], name), getattr(w.fits[kind], "ids", np.arange(len(w.names))).tolist()
-        row = {name: i for i, name in enumerate(w.workers)} if kind == "reliability" else w.row
-        rows = [row[each] if isinstance(each, str) else each for each in at]
-        return array[tuple(ids.index(row) if size == len(ids) else row for row, size in zip(rows, array.shape))]
-
-    return cell
-
-
-def copied(kind: str, names: str):
-    """What only the fit knows: the export must hold it as the artifact does."""
-    return {name: of_fit(kind, name) for name in names.split()}
-
-
-def axis(kind: str, name: str):
-    """A column `axis_3`, cell by cell."""
-    return lambda w, name_of, number, kind=kind, name=name: getattr(w.fits[kind], name)[w.row[name_of], number - 1]
-
-
-ANSWERS = {
-    "answers": lambda w, o: sum(o in rows for rows, _ in w.said),
-    "contradicted": lambda w, o: w.contradicted(o),
-    "agreement": lambda w, o: w.right(o, w.margin),
-}
-CONFIDENCE = {
-    "confidence": lambda w, *key: stats.beta(
-        1 + max(votes := [w.votes[""][key], w.votes[""][key[0], key[2], key[1]]]), 1 + min(votes)
-    ).sf(0.5),
-    "predicted": lambda w, a, near, far: (
-        w.predicted(a, near, far) if w.row[near] < w.row[far] else 1 - w.predicted(a, far, near)
-    ),
-}
-KEYS = dict.fromkeys(("anchor", "lo", "hi", "near", "far"))  # what a row is about: all are compared at once
-ABOUT = ("object", "worker", "participant", "anchor", "near", "far")  # what a row of a table is about
-FOUR, OF_ANSWER = ("near_i", "near_j", "far_i", "far_j"), ("judgement", "times", "worker", "time", "sampler")
-HOWS = ("", "_window", "_decayed", "_weighted", "_trusted")
-TOLD = {
-    **{f"adds3{how}": {"W": lambda w, a, b, how=how: w.similarity[how][a, b]} for how in HOWS},
-    "adds4": {"W": lambda w, a, b: w.similarity4[a, b]},
-    **{
-        f"triplet_counts{how}": KEYS
-        | {
-            "n_lo": lambda w, a, lo, hi, how=how: w.votes[how][a, lo, hi],
-            "n_hi": lambda w, a, lo, hi, how=how: w.votes[how][a, hi, lo],
-        }
-        for how in HOWS
-    },
-    "k1": {"K": lambda w, a, b: w.k(1, a, b)},
-    "k2": {"K": lambda w, a, b: w.k(2, a, b)},
-    "questions": KEYS
-    | CONFIDENCE
-    | {
-        "n_near": lambda w, a, near, far: w.votes[""][a, near, far],
-        "n_far": lambda w, a, near, far: w.votes[""][a, far, near],
-    },
-    "evidence": ANSWERS
-    | {
-        "as_anchor": lambda w, o: sum(rows[0] == o for rows, _ in w.triplets),
-        "questions": lambda w, o: len(w.about(o)) + sum(any(o in p for p in q) for q in w.quadruplet_questions()),
-        "cluster_stability": of_fit("clusters", "stability"),
-    },
-    "objects": ANSWERS
-    | {
-        "object": lambda w, o: o,
-        "cluster": lambda w, o: w.cluster("clusters", w.fits["clusters"].labels[w.row[o]]),
-        "cluster_label": of_fit("clusters", "labels"),
-        "stability": of_fit("clusters", "stability"),
-        **{head: lambda w, o, at=at: w.fits["embedding"].X[w.row[o], at] for at, head in enumerate("xy")},
-        **{f"se_{head}": lambda w, o, at=at: w.variance(o)[at] ** 0.5 for at, head in enumerate("xy")},
-        **{f"ellipse_{head}": lambda w, o, at=at: w.ellipse(o)[at] for at, head in enumerate(("a", "b", "angle"))},
-        "nearest_?": lambda w, o, rank: w.nearest(o, rank),
-        "label": lambda w, o: w.labels().get(o),
-        "predicted": lambda w, o: w.likeliest(o),
-    },
-    "workers": {
-        "worker": lambda w, who: who,
-        "events": lambda w, who: len(w.answered(who)),
-        "comparisons": lambda w, who: sum(w.own(who).values()),
-        "agreed": lambda w, who: w.agreement(who, 1),
-        "disagreed": lambda w, who: w.agreement(who, -1),
-        "repeats": lambda w, who: sum(w.own(who).values()) - len({(a, frozenset((b, c))) for a, b, c in w.own(who)}),
-        "contradictions": lambda w, who: sum(min(n, w.own(who)[a, c, b]) for (a, b, c), n in w.own(who).items()) // 2,
-        "passed": lambda w, who: 0,
-        "failed": lambda w, who: 0,
-        **copied("reliability", "accuracy"),
-        "weight": lambda w, who: max(0, 2 * w.fits["reliability"].accuracy[w.workers.index(who)] - 1),
-        "response_time": lambda w, who: pytest.approx(np.median(w.timed(who)), rel=0.1) if who else np.nan,
-        "under_300_ms": lambda w, who: np.mean(np.array(w.timed(who)) < 0.3) if who else np.nan,
-        "position": lambda w, who: w.position(who)[0] + 1 if who else 0,
-        "positions": lambda w, who: 3 if who else 0,
-        "position_share": lambda w, who: w.position(who)[1] if who else np.nan,
-        "longest_run": lambda w, who: w.longest(who) if who else 0,
-        "p_position": lambda w, who: w.holm(lambda each: w.position(each)[2], who),
-        "p_run": lambda w, who: w.holm(w.p_run, who),
-        "p_fast": lambda w, who: w.holm(w.p_fast, who),
-    },
-    "participants": {
-        "participant": lambda w, who: who,
-        "verdict": lambda w: w.fits["embedding"].report["individual_differences"]["verdict"],
-        "lapse": lambda w, who: w.fits["embedding"].worker_lapse[PEOPLE.index(who)],
-        "slope": lambda w, who: np.mean(w.weights(who)),
-        "group": lambda w, who: {"w0": 1, "w1": 2, "w2": -1, "w3": 1}[who],
-        "of_group_map": lambda w, who: w.fits["embedding"].worker_stack[PEOPLE.index(who)][0],
-        "of_own_map": lambda w, who: w.fits["embedding"].worker_stack[PEOPLE.index(who)][1],
-        **{
-            name: lambda w, who, at=at: w.fits["embedding"].worker_gain[PEOPLE.index(who)][at]
-            for at, name in enumerate(("gain", "gain_error", "p_differs"))
-        },
-        "weights": lambda w, who, at: w.weights(who)[at] / np.mean(w.weights(who)),
-        "weight_*": lambda w, who, number: w.weights(who)[number - 1] / np.mean(w.weights(who)),
-    },
-    "clusters": {
-        "cluster": lambda w, o: w.cluster("clusters", w.fits["clusters"].labels[w.row[o]]),
-        "cluster_label": of_fit("clusters", "labels"),
-        "between": lambda w, o: (
-            w.fits["clusters"].labels[w.row[o]] >= 0 and w.fits["clusters"].stability[w.row[o]] < 0.9
-        ),
-        "grade": lambda w, o: w.fits["clusters"].report["grade"],
-        "k": lambda w: len({*w.fits["clusters"].labels.tolist()} - {-1}),
-        **copied(
-            "clusters",
-            "labels stability second subgroup clearer_than detection_limit replication gain tested_k tested_clearness",
-        ),
-        "sdp_labels": of_fit("sdp_clustering", "labels"),
-        "sdp_cluster": lambda w, o: w.cluster("sdp_clustering", w.fits["sdp_clustering"].labels[w.row[o]]),
-        "sdp_k": lambda w: len({*w.fits["sdp_clustering"].labels.tolist()} - {-1}),
-        **copied("sdp_clustering", "lam objective upper_bound residuals criterion criterion_k criterion_converged"),
-        "gap": lambda w: (w.fits["sdp_clustering"].upper_bound / w.fits["sdp_clustering"].objective) - 1,
-    },
-    "clusters table": {
-        "second": lambda w, o: w.cluster("clusters", w.fits["clusters"].second[w.row[o]]),
-        "subgroup": lambda w, o: -1 if (part := w.fits["clusters"].subgroup[w.row[o]]) < 0 else part + 1,
-    },
-    "cluster_answer": {
-        **{
-            name: lambda w, row, name=name: w.fits["clusters"].report[name]
-            for name in ("grade", "reason", "clearer_than", "detection_limit", "gain")
-        },
-        "k": lambda w, row: w.fits["clusters"].k,
-        **{
-            f"ari{end}": lambda w, row, at=at: w.fits["clusters"].replication[at]
-            for at, end in enumerate(("", "_low", "_high"))
-        },
-        "gain_error": lambda w, row: w.fits["clusters"].gain[1],
-        "sentence": lambda w, row: w.fits["clusters"].report["note"],
-    },
-    "cluster_numbers": {
-        "k": lambda w, row: w.fits["clusters"].tested_k[row],
-        "clearness": lambda w, row: w.fits["clusters"].tested_clearness[row],
-    },
-    "spectral": copied("spectral", "labels objective eigenvalues edge")
-    | {
-        "cluster": lambda w, o: w.cluster("spectral", w.fits["spectral"].labels[w.row[o]]),
-        "cluster_label": of_fit("spectral", "labels"),
-        "k": lambda w: len({*w.fits["spectral"].labels.tolist()} - {-1}),
-    },
-    "hierarchy": copied("hierarchy", "linkage leaves revenue revenue_bound")
-    | {
-        "names": lambda w, at: w.names[w.fits["hierarchy"].leaves[at]],
-        "merge": lambda w, row: row + 1,
-        **{
-            side: lambda w, row, at=at: (
-                w.names[w.fits["hierarchy"].leaves[int(child)]]
-                if (child := w.fits["hierarchy"].linkage[row, at]) < len(w.names)
-                else ""
-            )
-            for at, side in enumerate(("left", "right"))
-        },
-        **{
-            f"{side}_merge": lambda w, row, at=at: max(w.fits["hierarchy"].linkage[row, at] - len(w.names) + 1, 0)
-            for at, side in enumerate(("left", "right"))
-        },
-        "height": lambda w, row: w.fits["hierarchy"].linkage[row, 2],
-        "objects": lambda w, row: w.fits["hierarchy"].linkage[row, 3],
-    },
-    "embedding": copied("embedding", "X covariance lapse")
-    | {
-        "asked": lambda w, o: any(o in rows for rows, _ in w.said),
-        "axis_*": axis("embedding", "X"),
-        "sd_*": lambda w, o, number: w.fits["embedding"].covariance[w.row[o], number - 1, number - 1] ** 0.5,
-        "alpha": lambda w: w.fits["embedding"].report["alpha"],
-        "d": lambda w: w.fits["embedding"].X.shape[1],
-        "held_out": lambda w: w.fits["embedding"].report["held_out"],
-        "held_out_accuracy": lambda w: w.fits["embedding"].report["accuracy"],
-        "held_out_log_loss": lambda w: w.fits["embedding"].report["log_loss"],
-    },
-    "dimensions": copied("dimensions", "X standard_error reproducibility importance importance_error")
-    | {
-        "dimension_*": axis("dimensions", "X"),
-        "asked": lambda w, o: any(o in rows for rows, _ in w.said),
-    },
-    "dimension_quality": {
-        "dimension": lambda w, row: row + 1,
-        "share": lambda w, row: w.fits["dimensions"].X[:, row].sum() / w.fits["dimensions"].X.sum(),
-        "objects": lambda w, row: "; ".join(w.names[i] for i in np.argsort(-w.fits["dimensions"].X[:, row])),
-        **{name: of_fit("dimensions", name) for name in ("reproducibility", "importance", "importance_error")},
-    },
-    "booster": copied(
-        "triplet_boost",
-        "j k alpha o_j o_k predicted given score abstained margin part bound log_bound curve_rounds train_error "
-        "watched_error",
-    )
-    | {"classes": lambda w, at: w.classes()[at]},
-    "classifiers": {
-        name: lambda w, row, name=name: w.classifiers()[row].get(name, np.nan)
-        for name in ["model", "setting", "objects", "accuracy", "standard_error", "log_loss", "abstained", "best"]
-    },
-    "classify": copied("classify", "probability abstained fold reported")
-    | {
-        "classes": lambda w, at: w.classes()[at],
-        "predicted": lambda w, o: np.argmax(w.fits["classify"].probability[w.row[o]]),
-        "score": lambda w, o: w.fits["classify"].probability[w.row[o]].max(),
-        "given": lambda w, o: w.classes().index(w.labels()[o]) if o in w.labels() else -1,
-    },
-    "predictions": {
-        "object": lambda w, o: o,
-        "label": lambda w, o: w.labels().get(o, ""),
-        "predicted": lambda w, o: w.likeliest(o),
-        "score": lambda w, o: w.fits["classify"].probability[w.row[o]].max(),
-        "abstained": of_fit("classify", "abstained"),
-        **{
-            f"probability_class {at}": lambda w, o, at=at: w.fits["classify"].probability[w.row[o], at]
-            for at in range(2)
-        },
-    },
-    **{
-        stem: copied(kind, "K K0 W map_0 coordinates dual known mu objective triplets constraints ids explained")
-        | {
-            "method": lambda w, kind=kind: kind,
-            "satisfied": lambda w, kind=kind: w.satisfied(kind) if kind == "kernel_learning" else w.constraints_kept(),
-            "auxiliary": lambda w, at: "identity",
-        }
-        for stem, kind in zip(("kernel", "kernel.partial_order_embedding"), KERNELS)
-    },
-    "kernel_weights": {
-        "identity": lambda w, o: of_fit("partial_order_embedding", "W")(w, 0, o),
-    },
-}
-WHOLE = ("judgements", "summary", "models", "partial_order")  # below, all that they hold at once
-PARTS = [what for what in exports.EXPORTS if what not in WHOLE]
-
-
-def told_of(name: str, *where: str):
-    """The definition of an array or a column, and whether its name ends in a number that it takes."""
-    for pattern, found in [each for place in where for each in TOLD.get(place, {}).items()]:
-        if fnmatchcase(name, pattern):
-            return found, pattern[-1] in "*?"
-    raise AssertionError(f"{where}: {name} has no definition")
-
-
-def same(found, wanted) -> bool:
-    """Equal to rounding; what is not known is masked, NaN, None, or an empty text."""
-    found, wanted = (each.item() if isinstance(each, np.ndarray | np.generic) else each for each in (found, wanted))
-    if found is None or found != found:
-        return wanted is None or wanted in ("", -1) or wanted != wanted
-    return found == (pytest.approx(wanted, rel=1e-5, abs=1e-6) if isinstance(wanted, float) else wanted)
 
 
 def check(rows, definition, world) -> None:
@@ -737,17 +116,6 @@ def test_the_partial_order_is_what_was_said(published, world):
     assert all(near not in reached(canonical, far) for near, far in canonical)
 
 
-def reached(order: list[tuple], begin) -> set:
-    """Whatever pair is farther than one, by the comparisons of an order."""
-    found, ahead = {begin}, [begin]
-    while ahead:
-        at = ahead.pop()
-        new = {far for near, far in order if near == at} - found
-        found |= new
-        ahead += new
-    return found
-
-
 def test_models_are_told_as_they_report(published, world):
     """The figures of each report in its row, the best first; those of counts are tested with held-out answers."""
     table = exports.contents("models", published)["models"].tables["models"]
@@ -774,31 +142,132 @@ def test_models_are_told_as_they_report(published, world):
         assert row == wanted
 
 
-def test_the_summary_counts_what_was_read(published, world):
-    found = exports.contents("summary", published)["summary"].value
-    votes = world.votes[""]
-    both = {(a, *sorted((b, c))): min(n, votes[a, c, b]) for (a, b, c), n in list(votes.items()) if votes[a, c, b]}
-    wanted = {
-        "snapshot": 2,
-        "objects": len({name for rows, _ in world.said for name in rows}),
-        "events": len(world.events),
-        "records": 1,
-        "comparisons": len(world.said),
-        "triplets": len(world.triplets),
-        "quadruplets": len(world.four),
-        "labels": sum(event.get("type") == "label" for event in world.events),
-        "labelled_objects": len(world.labels()),
-        "filtered": 0,
-        "empty": 0,
-        "kinds": dict(Counter(event.get("type", "triplet") for event in world.events)),
-        "rejected": {},
-        "unique_triplets": sum(n > 0 for n in votes.values()),
-        "contradicting_pairs": len(both),
-        "contradicting_triplets": sum(both.values()),
-        "order_kept": len(world.order()),
-        "positions": {"t/0": 1},
-    }
-    noted = {*["guard", "unknown_fields", "progressive", "share", "lost", "history", "clusters", "not_in_recent"]}
-    assert {name: value for name, value in found.items() if name in wanted} == wanted
-    assert found.keys() - wanted.keys() == noted
-    assert found["guard"]["accepted"] == len(world.order()) and sum(found["guard"].values()) == len(world.said)
+def cells(export: str, column: str, *more, rows=None):
+    """A column of an export by its definition, for all of its rows; `more` are numbers that its name ends in."""
+    definition = told_of(column, f"{export} table", export)[0]
+
+    def column_of(w):
+        about = rows(w) if rows else {"objects": w.names, "workers": w.people, "participants": PEOPLE}[export]
+        return [definition(w, *(each if isinstance(each, tuple) else (each,)), *more) for each in about]
+
+    return column_of
+
+
+def asked(w):
+    return sorted(w.questions())
+
+
+def weighed(weights):
+    """The counts of all questions, by other weights of triplets."""
+
+    def counts(w):
+        votes = Counter()
+        for (rows, _), weight in zip(w.triplets, weights(w, len(w.triplets))):
+            votes[rows] += weight
+        return [votes[a, *pair] for a, lo, hi in asked(w) for pair in ((lo, hi), (hi, lo))]
+
+    return counts
+
+
+def counted(how: str):
+    return lambda w: [w.votes[how][a, *pair] for a, lo, hi in asked(w) for pair in ((lo, hi), (hi, lo))]
+
+
+def of_people(figure):
+    return lambda w: [figure(w, who) for who in w.people]
+
+
+def share_of(above, below):
+    return lambda w: [above(w) / below(w)]
+
+
+APART = {  # a figure -> its definition, and others that could be taken for it
+    "window": [counted("_window"), *(weighed(lambda w, m, k=k: np.arange(m) >= m - told.WINDOW - k) for k in (-1, 1))],
+    "half-life": [
+        counted("_decayed"),
+        weighed(lambda w, m: 2.0 ** -((m - np.arange(m)) / told.HALF_LIFE)),
+        weighed(lambda w, m: np.exp(-((m - 1 - np.arange(m)) / told.HALF_LIFE))),
+    ],
+    "weight": [counted("_weighted"), counted("")],
+    "trust": [counted("_trusted"), weighed(lambda w, m: [w.fits["reliability"].accuracy[w.workers.index(
+        event.get("worker", ""))] for _, event in w.triplets])],
+    "near or far": [cells("triplet_counts", name, rows=asked) for name in ("n_lo", "n_hi")],
+    "near in questions": [
+        cells("questions", "n_near", rows=asked), cells("questions", "n_far", rows=asked),
+    ],
+    "answers about an object": [
+        cells("objects", "answers"), cells("evidence", "as_anchor", rows=lambda w: w.names),
+        cells("evidence", "questions", rows=lambda w: w.names), cells("objects", "contradicted"),
+    ],
+    "agreement": [
+        cells("objects", "agreement"),
+        lambda w: [1 - w.right(name, w.margin) for name in w.names],
+        lambda w: [w.right(name, lambda a, lo, hi: w.similarity[""][a, lo] - w.similarity[""][a, hi])
+                   for name in w.names],
+    ],
+    "coordinates": [cells("objects", "x"), cells("objects", "y"), cells("objects", "se_x"), cells("objects", "se_y")],
+    "ellipse": [cells("objects", "ellipse_a"), cells("objects", "ellipse_b"), cells("objects", "ellipse_angle")],
+    "nearest": [cells("objects", "nearest_?", rank) for rank in (1, 2, 3, len(told.NAMES) - 1)],
+    "cluster": [cells("objects", "cluster"), lambda w: [w.fits["clusters"].labels[w.row[o]] for o in w.names]],
+    "counts of participants": [
+        cells("workers", name) for name in ("events", "comparisons", "agreed", "disagreed", "repeats", "contradictions")
+    ],
+    "repeats": [cells("workers", "repeats"), of_people(lambda w, who: sum(n > 1 for n in w.own(who).values()))],
+    "response time": [cells("workers", "response_time"), of_people(lambda w, who: 1.2 * np.mean(w.timed(who)))],
+    "fast": [
+        cells("workers", "under_300_ms"),
+        of_people(lambda w, who: np.mean(np.array(w.timed(who)) < 0.5)),
+        of_people(lambda w, who: sum(t < 0.3 for t in w.timed(who)) / len(w.answered(who))),
+    ],
+    "position": [
+        cells("workers", "position"),
+        of_people(lambda w, who: w.position(who)[0]),
+        of_people(lambda w, who: 3 - w.position(who)[0]),
+    ],
+    "share at a position": [
+        cells("workers", "position_share"),
+        of_people(lambda w, who: w.places(who).count(0) / len(w.places(who))),
+        of_people(lambda w, who: max(w.expected(who))),
+    ],
+    "longest run": [cells("workers", "longest_run"), of_people(lambda w, who: len(w.places(who)))],
+    "p-values": [cells("workers", name) for name in ("p_position", "p_run", "p_fast")],
+    "participants": [
+        cells("participants", name)
+        for name in ("lapse", "slope", "of_group_map", "of_own_map", "gain", "gain_error", "p_differs")
+    ],
+    "weights": [
+        cells("participants", "weight_*", 1), cells("participants", "weight_*", 2),
+        lambda w: [w.weights(who)[0] for who in PEOPLE],
+        lambda w: [w.weights(who)[0] / max(w.weights(who)) for who in PEOPLE],
+    ],
+    "similarity": [
+        *(lambda w, of=of: [of(w)[a, b] for a in w.names for b in w.names if a < b]
+          for of in (lambda w: w.similarity[""], lambda w: w.similarity4, lambda w: w.similarity["_weighted"],
+                     lambda w: w.similarity["_window"], lambda w: w.similarity["_decayed"])),
+        *(lambda w, which=which: [w.k(which, a, b) for a in w.names for b in w.names if a < b] for which in (1, 2)),
+    ],
+    "order": [
+        lambda w: [len(w.order())], lambda w: [len(w.reduced())], lambda w: [len(w.net())], lambda w: [len(w.said)],
+    ],
+    "weight kept": [
+        lambda w: [w.share_kept(w.order())], share_of(lambda w: len(w.order()), lambda w: len(w.said)),
+        share_of(lambda w: len(w.order() & w.net().keys()), lambda w: len(w.net())),
+    ],
+    "prediction": [
+        cells("questions", "predicted", rows=asked), cells("questions", "confidence", rows=asked),
+        lambda w: [1 - w.predicted(*key) for key in asked(w)],
+    ],
+    "satisfied": [
+        lambda w: [w.satisfied("kernel_learning")], lambda w: [w.constraints_kept()],
+        lambda w: [np.mean([(n > m) == (w.by_kernel("kernel_learning")(*key) > 0) for key, (n, m) in
+                            w.questions().items() if w.by_kernel("kernel_learning")(*key) is not None])],
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("figure", APART)
+def test_what_could_be_taken_for_a_figure_is_another_one(figure, world):
+    """No two of them are printed alike: else a mistake would not be seen in these events."""
+    plain = [[getattr(each, "expected", each) for each in one(world)] for one in APART[figure]]
+    shown = [[each if isinstance(each, str) else f"{each:.3g}" for each in one] for one in plain]
+    assert len({*map(tuple, shown)}) == len(shown), shown

@@ -7,18 +7,21 @@ is never what both say.
 """
 
 import json
-from types import SimpleNamespace
+import re
+from collections.abc import Collection, Mapping
+from typing import Any
 
 import numpy as np
 import pytest
 
 from stream_engine import exports
+from stream_engine.commands.inspect import as_page, inspect
 from stream_engine.counts import ACCUMULATORS, Forgetting
 from stream_engine.formats import decoder
 from stream_engine.formats.options import EventOptions
 from stream_engine.refits import refit_module
-from stream_engine.report.findings import findings
-from stream_engine.report.findings.facts import Commands, Facts
+from stream_engine.report import SECTIONS, maker
+from stream_engine.report.material import material
 from stream_engine.service.context import HttpContext
 from stream_engine.service.http.live_page import LiveMetrics
 from stream_engine.service.metrics import Metrics
@@ -27,27 +30,28 @@ from stream_engine.state.engine import Engine
 from stream_engine.state.forgetting import forget_worker
 from stream_engine.state.published import Published
 from stream_engine.state.snapshot import Snapshot
+from stream_engine.state.store import Store
 
 NAMES = [f"o{i}" for i in range(7)]
 MERGEABLE = [name for name in ACCUMULATORS if name not in ("online_embedding",)]
+READ = ("quality", "read", "methods")  # sections of the report that say how much was read
 UNNAMED = [name for name in ACCUMULATORS if name.endswith(("_weighted", "_decayed")) or name == "window"]
-OWN = ("snapshot", "positions", "history", "progressive")  # of a process, and not of what was read
 
 
-def half(number: int, people: int = 4) -> list[dict]:
+def half(number: int, people: int = 4, late: float = 260.0) -> list[dict]:
     rng, made = np.random.default_rng(number), []
     for at in range(60 + 20 * number):
         a, b, c, d = (str(name) for name in rng.permutation(NAMES)[:4])
         event = [
             {"anchor": a, "near": b, "far": c},
             {"type": "quadruplet", "near": [a, b], "far": [c, d]},
-            {"type": "odd_one_out", "objects": [a, b, c], "odd": c},
+            {"type": "odd_one_out", "objects": [a, b, c], "odd": a if at < 40 else c},
             {"anchor": a, "near": b, "far": c, "catch": at % 8 > 3 * number},
             {"type": "label", "object": a, "label": "red"},
         ][at % 5]
         event["worker"] = f"w{at % people}"
         if at % 3:
-            event["time"] = 1000.0 + 100 * number + 7 * (at % 11) - 260 * (number and at % 13 == 0)
+            event["time"] = 1000.0 + 100 * number + 7 * (at % 11) - late * (number and at % 13 == 0)
         made.append(event | {("colour", "weather")[number]: at, "milliseconds": 200 + 50 * (at % 9)})
     wrong = [{"anchor": "o1", "near": "o1", "far": "o2"}, {"anchor": "o1", "near": "o2"}]
     return made + wrong[:1] * (1 + number) + wrong[1:] * (3 - number)
@@ -59,43 +63,90 @@ def learned(engine: Engine, events: list[dict]) -> Engine:
     return engine
 
 
-def new(guard: bool = True) -> Engine:
-    return Engine(tuple(MERGEABLE), guard, Forgetting("time", 50.0, 200.0))
+def new(guard: bool = True, without: Collection[str] = ()) -> Engine:
+    return Engine(tuple(name for name in MERGEABLE if name not in without), guard, Forgetting("time", 50.0, 200.0))
 
 
 def read_again(snapshot: Snapshot) -> Snapshot:
     return snapshots.decode(b"".join(snapshots.encode(snapshot)[0]))
 
 
-def table(snapshot: Snapshot, name: str, key: str) -> dict:
-    fitted = refit_module("reliability").refit(snapshot, refit_module("reliability").Params(), 0)
-    found = exports.contents(name, Published(snapshot, {"reliability": fitted}))[name].tables[name]
-    columns = {head: list(values) for head, values in found.items()}
+def plain(value: Any) -> Any:
+    """Numbers to seven digits, what is not known as None."""
+    if isinstance(value, Mapping):
+        return {str(key): plain(each) for key, each in value.items()}
+    if isinstance(value, np.ndarray | np.generic):
+        return plain(value.tolist())
+    if isinstance(value, list | tuple):
+        return [plain(each) for each in value]
+    if isinstance(value, float):
+        return None if value != value else float(f"{value:.7g}")
+    return value if isinstance(value, int | str | bool | None) else str(value)
+
+
+def by_key(table: Mapping) -> dict[str, dict]:
+    """The rows of a table by the name in their first column."""
+    columns = {head: plain([*values]) for head, values in table.items()}
     rows = [dict(zip(columns, row)) for row in zip(*columns.values())]
-    return {
-        row[key]: {head: None if v != v else round(v, 7) if isinstance(v, float) else v for head, v in row.items()}
-        for row in rows
-    }
+    return {str(row[next(iter(columns))]): row for row in rows}
 
 
 def said(snapshot: Snapshot, tmp_path) -> dict:
-    """The summary, every finding, the live page's figures, and the tables of participants and objects."""
-    facts = Facts(Published(snapshot, {}), Commands("DIR"), None)
+    """All that is told: every export, `inspect` and its page, the sections of the report, the live page."""
+    same = {"history": [], "progressive": {}}
+    snapshot = read_again(snapshot._replace(sequence=9, positions={}, counters={**snapshot.counters, **same}))
+    params = refit_module("reliability").Params()
+    published = Published(snapshot, {"reliability": refit_module("reliability").refit(snapshot, params, 0)})
+    (store := Store(tmp_path)).publish(snapshot)
+    store.publish_artifact(published.artifacts["reliability"])
+    inspected = inspect(str(tmp_path))
+    made = material(published, workers=True)
+    sections = {name: maker(name)(made) for name in SECTIONS if name not in ("learning", "next")}
+    exported: dict = {}
+    for what in exports.EXPORTS:
+        try:
+            for stem, content in exports.contents(what, published).items():
+                exported[stem] = plain(content.arrays) | {"value": plain(content.value)}
+        except exports.NothingToExport as nothing:
+            exported[what] = str(nothing)
+    tables = {what: exports.contents(what, published)[what].tables[what] for what in ("workers", "objects")}
     metrics = Metrics()
     metrics.start_from(Engine.restore(snapshot).counters)
-    live = LiveMetrics(HttpContext(tmp_path, metrics, lambda: SimpleNamespace(snapshot=snapshot, artifacts={}))).now()
-    return {
-        "summary": {name: value for name, value in facts.summary.items() if name not in OWN},
-        "findings": {topic: [each.text for each in some] for topic, some in findings(facts).items()},
-        "live": {name: live[name] for name in ("events", "comparisons", "refused", "objects")},
-        "workers": table(snapshot, "workers", "worker"),
-        "objects": table(snapshot, "objects", "object"),
+    live = LiveMetrics(HttpContext(tmp_path, metrics, lambda: published)).now()
+    found = {
+        "summary": exported["summary"]["value"],
+        "inspect": plain({k: v for k, v in inspected.items() if k not in ("digest", "summary")}),
+        "page": as_page(inspected),
+        "report": {
+            name: plain([section.says, section.notes, {table.name: table.columns for table in section.tables}])
+            for name, section in sections.items()
+            if section
+        },
+        "exports": exported,
+        "live": {name: value for name, value in live.items() if name not in ("time", "quiet", "age")},
+        **{name: by_key(table) for name, table in tables.items()},
     }
+    return json.loads(re.sub("digest [0-9a-f]+", "digest", json.dumps(found).replace(str(tmp_path), "DIR")))
+
+
+def noted(engine: Engine, number: int) -> Engine:
+    """What is done to a state, and lost with consent."""
+    engine.note(("seek", "pass_over")[number])
+    engine.lost["t/0"] = engine.lost.get("t/0", 0) + 2 + number
+    engine.counters["dead_letters"] = {"lost": 3 + engine.counters["dead_letters"].get("lost", 0)}
+    engine.counters["repeated"] += 4 + number
+    return engine
 
 
 @pytest.fixture(scope="module")
 def whole() -> Snapshot:
-    return read_again(learned(learned(new(), half(0)), half(1)).snapshot())
+    engine = noted(noted(learned(learned(new(), half(0)), half(1)), 0), 1)
+    engine.share = "0/2"
+    return read_again(engine.snapshot())
+
+
+def done(snapshot: Snapshot) -> list[str]:
+    return [each["did"] for each in snapshot.counters["history"]]
 
 
 def test_what_both_halves_say_is_counted_from_the_events(whole, tmp_path):
@@ -114,28 +165,53 @@ def test_what_both_halves_say_is_counted_from_the_events(whole, tmp_path):
     assert found["live"]["events"] == found["summary"]["events"] == len(read) - 3 - len(catch)
     left = found["summary"]["not_in_recent"]["window"]
     assert 0 < left["late"] != left["untimed"] > 0
+    assert found["summary"]["lost"] == {"t/0": 5}
+    assert (found["summary"]["repeated"], found["summary"]["dead_letters_lost"], found["summary"]["share"]) == (
+        9,
+        6,
+        "0/2",
+    )
+    assert done(whole) == ["seek", "pass_over"]
+    assert len(found["exports"]) > 15 and len(found["report"]) > 5
 
 
 def test_a_restart_changes_nothing_that_is_said(whole, tmp_path):
-    first = read_again(learned(new(), half(0)).snapshot())
-    again = learned(Engine.restore(first), half(1)).snapshot()
-    assert said(read_again(again), tmp_path) == said(whole, tmp_path)
+    begun = noted(learned(new(), half(0)), 0)
+    begun.share = "0/2"
+    again = noted(learned(Engine.restore(read_again(begun.snapshot())), half(1)), 1)
+    assert done(again.snapshot()) == done(whole)
+    assert alike(said(again.snapshot(), tmp_path / "a"), said(whole, tmp_path / "b")) == []
+
+
+def alike(one: Any, other: Any, at: str = "") -> list[str]:
+    """Where two of what `said` gives differ."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        names = sorted(one.keys() | other.keys())
+        return [each for name in names for each in alike(one.get(name), other.get(name), f"{at}/{name}")]
+    return [] if one == other else [f"{at}: {one!s:.200} {other!s:.200}"]
 
 
 def test_the_sum_of_two_states_says_what_one_would(tmp_path):
-    one, other = (learned(new(guard=False), half(number)) for number in (0, 1))
+    """Where no triplet is late, which depends on what was read before, and no run of a position goes on."""
+    halves = [half(number, late=0.0) for number in (0, 1)]
+    one, other = (noted(learned(new(guard=False), some), number) for number, some in enumerate(halves))
     one.merge(other)
-    together = learned(learned(new(guard=False), half(0)), half(1))
-    mine, wanted = said(read_again(one.snapshot()), tmp_path), said(read_again(together.snapshot()), tmp_path)
-    for each in (mine, wanted):  # which triplet is late, and a run of one position, depend on what was read before
-        each["summary"]["not_in_recent"]["window"].pop("late")
-        assert all(row.pop("longest_run") for row in each["workers"].values())
-    assert mine == wanted
+    together = noted(noted(learned(learned(new(guard=False), halves[0]), halves[1]), 0), 1)
+    assert done(one.snapshot()) == done(together.snapshot())
+    assert alike(said(one.snapshot(), tmp_path / "a"), said(together.snapshot(), tmp_path / "b")) == []
 
 
 def test_of_somebody_who_is_deleted_nothing_is_said(tmp_path):
+    """What was read stays read: the numbers of events and rejections."""
     engine = learned(learned(new(guard=False), half(0)), half(1))
     kept = [event for number in (0, 1) for event in half(number) if event.get("worker") != "w3"]
-    left = said(read_again(forget_worker(engine.snapshot(), "w3", UNNAMED).snapshot), tmp_path)
-    wanted = said(read_again(learned(new(guard=False), kept).snapshot()), tmp_path)
-    assert left["workers"] == wanted["workers"]
+    left = said(forget_worker(engine.snapshot(), "w3", UNNAMED).snapshot, tmp_path / "a")
+    wanted = said(learned(new(guard=False, without=UNNAMED), kept).snapshot(), tmp_path / "b")
+    assert "w3" not in json.dumps(left)
+    for part in (left, wanted):
+        part["exports"].pop("summary")
+        part["report"] = {name: each for name, each in part["report"].items() if name not in READ}
+    assert (
+        alike(*({part: each[part] for part in ("workers", "objects", "exports", "report")} for each in (left, wanted)))
+        == []
+    )

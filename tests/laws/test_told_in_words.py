@@ -23,15 +23,15 @@ from stream_engine.report.material import material
 from stream_engine.report.page import data
 from stream_engine.state.published import Published
 from tests.conftest import ROOT
-from tests.laws import test_told
-from tests.laws.test_told import TOLD, World, events, same
 from tests.support.crafted_worlds import QUICK, state
+from tests.support.told import TOLD, World, events, guard, same
+from tests.support.told_documents import REPORTED, alike, check
 
 NUMBER = re.compile(r"(?<![\w.])-?(?:\d[\d,]*(?:\.\d+)?|\.\d+)")
 
 
 FITS = ("reliability", "embedding", "clusters", "sdp_clustering", "dimensions", "hierarchy")
-WRONG = [{"anchor": "o1", "near": "o1", "far": "o3"}] * 200
+WRONG = [{"anchor": "o1", "near": "o1", "far": "o3"}] * 200 + [{"anchor": "o1", "near": "o2"}] * 30
 
 
 def larger() -> list[dict]:
@@ -41,6 +41,8 @@ def larger() -> list[dict]:
     for number, event in enumerate(made):
         if event.get("worker") == "w3" and "type" not in event:
             made[number] = event | {"near": event["far"], "far": event["near"]}
+    made[0] |= {"colour": "red", "weather": "fair"}
+    made[1] |= {"mood": 3}
     return made + [event for event in made if event.get("type") == "pick" and "time" in event][:10]
 
 
@@ -187,8 +189,8 @@ SAID = {  # finding -> (its figures, the numbers of its sentence in their order)
         lambda w: [len(w.events), *kinds(w), len(w.names), len(w.said), round(appearances(w))],
     ),
     "rejected": (
-        {"events": lambda w: w.wrong, "not_distinct": lambda w: w.wrong},
-        lambda w: [w.wrong, 100 * w.wrong / (w.wrong + len(w.events)), w.wrong],
+        {"events": lambda w: w.wrong, "not_distinct": lambda w: 200, "missing_field": lambda w: 30},
+        lambda w: [w.wrong, 100 * w.wrong / (w.wrong + len(w.events)), 30, 200],
     ),
     "accuracy": (HELD, lambda w: [100 * HELD["accuracy"](w), HELD["held_out"](w), 95, bound(w, -1), bound(w, 1), 50]),
     "chance_level": (
@@ -209,13 +211,14 @@ SAID = {  # finding -> (its figures, the numbers of its sentence in their order)
         lambda w: [len(both(w)), sum(a == b for a, b in both(w)), 100 * contradicted(w)],
     ),
     "participants": (
-        {"participants": lambda w: len(w.people), "flagged": lambda w: 0},
+        {"participants": lambda w: len(w.people), "flagged": lambda w: len(flagged(w))},
         lambda w: [len(w.people)],
     ),
     "participants_flagged": (
         {"participants": lambda w: len(w.people), "flagged": lambda w: len(flagged(w))},
         lambda w: [len(flagged(w)), len(w.people), 100 * len(flagged(w)) / len(w.people), *causes(w), 100 * noticed(w)],
     ),
+    "unused_columns": ({"columns": lambda w: 3}, lambda w: []),
     "duplicates": ({"answers": lambda w: 10}, lambda w: [10]),
     "map": ({"dimensions": lambda w: 2}, lambda w: [2]),
     "map_gated": ({"dimensions": lambda w: 2}, lambda w: []),
@@ -258,22 +261,6 @@ def answered(w: World) -> list[float | None]:
     ari = [known(w, "replication", at) for at in range(3)]
     inner = [number for each in told["subgroups"] for number in (each["group"], each["k"])]
     return [*first, ari[0], None if ari[1] is None else 95, *ari[1:], *(known(w, "gain", at) for at in (0, 1)), *inner]
-
-
-@cache
-def guard(w: World) -> Counter:
-    """What the order does with each comparison: kept, said before, the opposite of one that is kept, or a cycle."""
-    verdicts, kept, after = Counter(), set(), defaultdict(set)
-    for i, j, k, l in (rows for rows, _ in w.said):
-        near, far = frozenset((i, j)), frozenset((k, l))
-        if (near, far) in kept or (far, near) in kept:
-            verdicts["duplicate" if (near, far) in kept else "contradiction"] += 1
-        elif near in test_told.reached([(a, b) for a, bs in after.items() for b in bs], far):
-            verdicts["cycle"] += 1
-        else:
-            kept.add((near, far))
-            after[near].add(far)
-    return verdicts
 
 
 @cache
@@ -348,7 +335,10 @@ READ = {
 }  # fmt: skip
 SHOWN = {
     "read": {"what": lambda w, row: list(READ)[row], "number": lambda w, row: [*READ.values()][row](w)},
-    "rejected": {"reason": lambda w, row: "not_distinct", "events": lambda w, row: w.wrong},
+    "rejected": {
+        "reason": lambda w, row: ("missing_field", "not_distinct")[row],
+        "events": lambda w, row: (30, 200)[row],
+    },
     "agreement": {
         "with": lambda w, row: ["other participants", "themselves", "noise ceiling, at most"][row],
         "share": lambda w, row: [agreeing(w, False)[0], often(*agreeing(w, True)), at_most(w)][row],
@@ -422,6 +412,32 @@ def test_every_finding_is_as_it_is_defined(world):
             )
 
 
+@pytest.mark.parametrize("kind", FITS)
+def test_every_report_of_a_fit_is_as_it_is_defined(kind, world):
+    if kind != "dimensions":
+        check(world.fits[kind].report, REPORTED[kind], world)
+
+
+SAME = {  # what is alike by its meaning
+    ("accepted", "kept"),  # nothing was forgotten
+}
+
+
+def test_no_two_figures_beside_each_other_are_alike(world):
+    """Of a finding, or of a table's columns of several rows: else a mistake of one for the other would not be seen."""
+    found = {name for some in world.material.findings.values() for each in some for name in alike(each.figures)}
+    for section in (maker(name)(world.material) for name in SECTIONS if name not in ("learning", "next")):
+        for table in section.tables if section else ():
+            columns = {head: tuple(map(str, values)) for head, values in table.columns.items()}
+            twice = Counter(columns.values())
+            found |= {
+                (table.name, head)
+                for head, values in columns.items()
+                if twice[values] > 1 and len(values) > 1 and {*values} != {"None"}
+            }
+    assert {tuple(sorted(names)) for names in found} <= SAME
+
+
 def test_every_table_is_as_it_is_defined(world):
     made = [maker(name)(world.material) for name in SECTIONS if name not in ("learning", "next")]
     tables = {table.name: table.columns for section in made if section for table in section.tables}
@@ -431,7 +447,10 @@ def test_every_table_is_as_it_is_defined(world):
         rows = list(zip(*(columns.pop(head) for head in ROW.get(name, ()))))
         for head, values in columns.items():
             for row, found in zip(rows or zip(range(len(values))), values, strict=True):
-                found = bool(found) if head == "flagged because" else found
+                if head == "flagged because":
+                    shares = [int(share) for share in re.findall(r"others predict (\d+)", str(found))]
+                    assert shares == [round(100 * against_others(world, *row))] * len(shares), (row, found)
+                    found = bool(found)
                 assert head in SHOWN[name], (name, head)
                 wanted = SHOWN[name][head](world, *row)
                 assert same(found, wanted), (name, head, row, found, wanted)

@@ -5,6 +5,7 @@ import asyncio
 import csv
 import io
 import json
+import re
 from itertools import pairwise
 from types import SimpleNamespace
 
@@ -18,15 +19,20 @@ from stream_engine.boosting.nested import Model
 from stream_engine.collect.owner import Owner
 from stream_engine.commands import inspect, predict
 from stream_engine.embedding import picture
+from stream_engine.embedding.differences import Differences, Fitted
 from stream_engine.embedding.questions import of_rows
-from stream_engine.evaluation.held_out import Figures
+from stream_engine.evaluation import probability
+from stream_engine.evaluation.held_out import Figures, HeldOut
+from stream_engine.evaluation.participants import checked
+from stream_engine.evaluation.worker_reliability import Records, Reliability
 from stream_engine.formats.options import EventOptions
-from stream_engine.refits import embedding, hierarchy, reliability
+from stream_engine.refits import classify, embedding, hierarchy, reliability
 from stream_engine.report import alignment, learning
 from stream_engine.report.findings import findings
 from stream_engine.report.findings.facts import Commands, Facts
 from stream_engine.state.artifact import Artifact
 from stream_engine.state.exclusion import noted
+from stream_engine.state.forgetting import forget_object
 from stream_engine.state.published import Published
 from tests.support.generators import planted_triplets
 from tests.support.learned import snapshot_of
@@ -223,3 +229,90 @@ def test_what_a_report_adds_up_is_that_of_its_participants():
     against = sum(min(votes) for votes in asked.values())
     assert report["repeats"] == repeats
     assert report["contradictions_with_self"] == against != repeats
+
+
+def test_what_a_predictor_of_answers_tells_stands_by_its_name():
+    found = Reliability(np.array([0.9, 0.5]), np.empty(0), 2.5, 0.61, 4, 17)
+    unheard = Figures(0.58, 0.03, 0.66, 0.04, 90, 7)
+    tallies = {"passed": np.array([2]), "failed": np.array([1])}
+    made = reliability._report(found, unheard, Records(*np.arange(1, 11).reshape(5, 2)), tallies)
+    assert (made["predictor_rank"], made["slope"], made["iterations"]) == (4, 2.5, 17)
+    assert (made["predictor_agreement"], made["predictor_agreement_error"]) == (0.58, 0.03)
+    assert (made["predictor_tested_on"], made["predictor_agreement_that_chose"]) == (7, 0.61)
+
+
+def test_the_model_of_classes_is_the_one_with_the_least_loss():
+    """Three models: the second one says the right class with the largest margin, the third one is sure of it too."""
+    labels = np.arange(30) % 2
+
+    def saying(size):
+        return lambda setting, _, asked: (size * setting * np.eye(2)[labels[asked]], np.zeros(len(asked), bool))
+
+    models = [Model(name, (1.0, 4.0), saying(size)) for name, size in (("weak", 0.0), ("good", 3.0), ("wrong", -1.0))]
+    found = nested.choose(models, labels, 2, np.arange(30), np.arange(30), 100, 1000, lambda *_, **__: None)
+    made = classify._report(found, ["a", "b"], np.arange(40), np.arange(30), {"k1": "why"})
+    assert made["model"] == "good" and made["setting"] == found.chosen["good"]
+    assert made["chosen_by"].startswith("log loss") and made["without"] == {"k1": "why"}
+    assert (made["labelled"], made["predicted"], made["classes"]) == (30, 40, ["a", "b"])
+    held = made["held_out"]
+    assert (held["objects"], held["accuracy"], held["abstained"], held["majority_class_accuracy"]) == (30, 1, 0, 0.5)
+    assert {row["model"]: row["accuracy"] for row in made["models"]} == {"weak": 0.5, "good": 1.0, "wrong": 0.0}
+    assert [row["model"] for row in made["models"] if row["best"]] == ["good"]
+
+
+def test_what_the_tests_of_individual_differences_tell_stands_by_its_name():
+    weights = SimpleNamespace(shrinkage=3.0, scale=0.7)
+    tested = Differences(
+        "participants differ", 9, 0.004, weights, 0.02, 0.03, setting=np.array([0, -1, 2]),
+        gain=np.array([0.01, 0.3, 0.02]), standard_error=np.array([0.5, 0.06, 0.7]),
+        p_values=np.array([0.8, 0.001, 0.9]), objects=([2, 0],),
+    )  # fmt: skip
+    snapshot = SimpleNamespace(objects=("a", "b", "c"))
+    found = SimpleNamespace(workers=("u", "v", "w"))
+    made = embedding._differences(Fitted(None, None, None, tested), found, snapshot)
+    named = ("verdict", "participants", "p_value", "shrinkage", "scale", "gain_of_weights", "p_of_weights", "own_maps")
+    assert [made[name] for name in named] == ["participants differ", 9, 0.004, 3.0, 0.7, 0.02, 0.03, 2]
+    (who,) = made["who"]
+    assert who == {"participant": "v", "gain": 0.3, "standard_error": 0.06, "p_value": 0.001, "objects": ["c", "a"]}
+
+
+def test_what_a_fit_tells_stands_by_its_name(monkeypatch):
+    """A lapse rate that was calibrated is another one than that of the fit."""
+    fits, fitted = [], embedding.with_setting
+    monkeypatch.setattr(embedding, "with_setting", lambda *a, **k: fits.append(fitted(*a, **k)) or fits[-1])
+    given = embedding.Params(dimensions=2, kernel="t-ste", ridge=1.0)
+    said = answers(people=2)
+    made = embedding.refit(snapshot_of(said), given, 0, evaluate=False)
+    fit, report = fits[-1], made.report
+    for name in ("objective", "iterations", "evaluations", "converged", "slope", "guessers", "alpha"):
+        assert report[name] == getattr(fit, name), name
+    assert report["fitted_log_loss"] == pytest.approx(-fit.log_likelihood / len(said))
+    rate = np.average(fit.lapse[1:], weights=[sum(e["worker"] == w for e in said) for w in ("w0", "w1")])
+    assert report["lapse_fitted"] == pytest.approx(rate, abs=0.02) and report["scale"] == 1.0
+
+
+@pytest.mark.parametrize("failed, of, flagged", [(3, 6, True), (2, 6, False), (3, 9, False)])
+def test_who_fails_half_of_the_catch_trials_is_named_with_how_many(failed, of, flagged):
+    trials = [{"anchor": "o1", "near": "o2", "far": "o3", "worker": "w1", "catch": at >= failed} for at in range(of)]
+    options = EventOptions(provenance=True, columns={"catch": ("catch",)})
+    found = checked(Published(snapshot_of(answers() + trials, options=options), {}), False)
+    (why,) = (each for name, each in zip(found.names, found.reasons) if name == "w1")
+    assert ("catch" in str(why)) == flagged
+    assert not flagged or re.findall(r"(\d+) of (\d+) catch", str(why)) == [(str(failed), str(of))]
+
+
+def test_what_the_order_loses_with_an_object_is_counted():
+    snapshot = snapshot_of([event for event in answers(60) if event["anchor"] != "o6"])
+    kept = snapshot.section("partial_order")["kept"]
+    gone = forget_object(snapshot, "o6")
+    leaving = int((kept == list(snapshot.objects).index("o6")).any(axis=1).sum())
+    assert gone.kept == leaving
+    assert 0 < leaving != len(kept) - leaving
+
+
+def test_chance_is_a_coin_on_answers_of_new_participants_too():
+    """Its accuracy is no estimate; how many answers, and of how many people, stays."""
+    held = HeldOut("judgements", Figures(0.7, 0.02, 0.5, 0.1, 40, 9), Figures(0.8, 0.03, 0.4, 0.2, 30, 6), None)
+    made = probability._chance(held)
+    assert made.judgement == Figures(0.5, None, pytest.approx(np.log(2)), 0.0, 40, 9)
+    assert made.worker == Figures(0.5, None, pytest.approx(np.log(2)), 0.0, 30, 6)

@@ -38,7 +38,13 @@ TOPS = ("stream_engine", "connectors")
 EQUIVALENT = Path(__file__).parent / "equivalent.toml"
 ELSEWHERE = ("kafka", "prometheus", "spark", "benchmarks", "house", "manual", "fuzz", "mutants", "papers", "support")
 # room -> tests that start servers and are asked about its code all the same
-SERVERS = {"connectors": {"kafka"}, "service": {"kafka", "prometheus"}, "spark": {"spark"}}
+SERVERS = {
+    "connectors": {"kafka"},
+    "service": {"kafka", "prometheus"},
+    "state": {"spark"},
+    "commands": {"spark"},
+    "spark": {"spark"},
+}
 OUTCOMES = ("killed", "timed out", "equivalent", "survived", "no test")
 UNNOTICED = OUTCOMES[3:]
 

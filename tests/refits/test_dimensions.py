@@ -6,7 +6,8 @@ import pytest
 
 from stream_engine import exports
 from stream_engine.data.comparisons import Triplet
-from stream_engine.embedding.sparse_fit import REPRODUCIBLE
+from stream_engine.embedding.odd_one_out import Responses
+from stream_engine.embedding.sparse_fit import MOST_PASSES, PASSES, REPRODUCIBLE
 from stream_engine.evaluation.learned import of_dimensions
 from stream_engine.refits import CannotRefit, dimensions
 from stream_engine.report import maker
@@ -85,6 +86,35 @@ def test_importance_is_what_a_dimension_adds(published):
     rows = held.rows
     lost = np.log(shares(arrays["X"], rows)[:, 0]) - np.log(shares(less, rows)[:, 0])
     assert arrays["importance"][0] == pytest.approx(np.average(lost, weights=held.times), rel=1e-4)
+
+
+def test_figures_of_held_out_responses_are_those_of_the_likelihood(published):
+    """Triplets with their anchor first, and odd-one-out responses, which are two comparisons each."""
+    rng = np.random.default_rng(1)
+    rows, three = np.array([rng.permutation(6)[:3] for _ in range(40)], np.int32), np.arange(40) % 3 > 0
+    times, weights = rng.integers(1, 4, 40).astype(np.float32), rng.random((6, 2), np.float32)
+    told = dimensions._figures(Responses(rows, three, times, np.zeros(40), 6), weights)
+    s = np.exp(weights.astype(float) @ weights.T)
+    ab, ac, bc = (s[rows[:, i], rows[:, j]] for i, j in ((0, 1), (0, 2), (1, 2)))
+    own = np.where(three, ab / (ab + ac + bc), ab / (ab + ac))
+    right = np.where(three, (ab > ac) & (ab > bc), ab > ac)
+    assert told["held_out_responses"] == times.sum()
+    for name, of in (("odd_one_out", three), ("triplet", ~three)):
+        share = np.average(right[of], weights=times[of])
+        assert told[f"{name}_accuracy"] == pytest.approx(share)
+        assert told[f"{name}_log_loss"] == pytest.approx(np.average(-np.log(own[of]), weights=times[of]), rel=1e-5)
+    triplet_standard_error = np.sqrt(((times * (right - share))[~three] ** 2).sum()) / times[~three].sum()
+    assert told["triplet_standard_error"] == pytest.approx(triplet_standard_error)
+    odd_one_out_log_loss, triplet_log_loss = (told[f"{name}_log_loss"] for name in ("odd_one_out", "triplet"))
+    assert odd_one_out_log_loss != pytest.approx(triplet_log_loss, rel=0.01)
+    pairs = np.append(ab / (ab + ac), (ab / (ab + bc))[three])
+    again = np.append(times, times[three])
+    assert told["held_out_comparisons"] == again.sum() != times.sum()
+    assert told["log_loss"] == pytest.approx(np.average(-np.log(pairs), weights=again), rel=1e-5)
+    report = published.artifacts["dimensions"].report
+    best = min(report["fits"], key=lambda each: each["objective"])
+    assert len(report["fits"]) == 3 and best["dimensions"] == report["dimensions"]
+    assert PASSES <= report["passes"] < MOST_PASSES
 
 
 def test_few_responses_and_none():

@@ -1,7 +1,10 @@
 """The pieces of a run where a disk does not do as it is told."""
 
+import re
 import time
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from prometheus_client import CollectorRegistry
 
@@ -14,9 +17,11 @@ from stream_engine.service import source_health
 from stream_engine.service.context import Context, Requests, RunFailed
 from stream_engine.service.dead_letters import DeadLetters
 from stream_engine.service.ingest import Ingest
+from stream_engine.service.logs import Bars
 from stream_engine.service.metrics import Metrics
 from stream_engine.service.prediction_monitor import PredictionMonitor
 from stream_engine.service.publishing import SnapshotPublisher
+from stream_engine.service.repair import recount
 from stream_engine.service.settings import DriftSettings, SnapshotSettings
 from stream_engine.service.source_health import SourceHealth
 from stream_engine.state.store import Store
@@ -153,3 +158,27 @@ def test_too_many_refusals_end_the_run():
     with pytest.raises(RunFailed, match="file: 102.*203.*4"):
         world.dead_letters.keep(block_of([bad] * 3), 4)
     assert len(world.said("reason")) == 1
+
+
+def test_every_source_that_is_away_is_named():
+    health = SourceHealth(Engine(), Context(Metrics(CollectorRegistry()), Lines()))
+    for uri, ready, why in (("kafka://a", False, "no leader"), ("file:b", True, ""), ("http://c", False, "")):
+        health.add(uri, SimpleNamespace(ready=lambda ready=ready: ready, away=lambda why=why: why))
+    said = health.not_ready()
+    assert "kafka://a (no leader)" in said
+    assert "http://c" in said
+    assert "file:b" not in said
+
+
+def test_a_bar_shows_what_is_done_of_what_is_to_do(monkeypatch):
+    shown = []
+    bars = Bars()
+    monkeypatch.setattr(bars, "show", lambda *told: shown.append(told))
+    bars.refits({"spectral": {"done": 2, "total": 5, "gap": 0.1}})
+    assert shown == [("spectral", 2, 5, {"gap": 0.1})]
+
+
+def test_a_recount_says_which_side_has_how_many_entries():
+    ours, theirs = {"n": np.arange(3), "w": np.array([1, 2, 3, 4])}, {"n": np.arange(5), "w": np.array([1, 2, 9, 9])}
+    lines = list(recount._arrays("counts", ours, theirs))
+    assert [re.findall(r"\d+", line) for line in lines] == [["3", "5"], ["2", "4"]]

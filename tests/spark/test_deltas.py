@@ -371,3 +371,17 @@ def test_options_that_were_the_job_s_are_refused(tmp_path):
     given = "--type", "triplet", "--columns", "anchor=probe"
     line = one_line(engine("run", spark_written.source_of(some), "--state", tmp_path / "s", *given, status=2).stderr)
     assert "input.type, input.columns" in line and "spark-counts" in line
+
+
+def test_events_that_are_left_out_and_unused_columns_are_counted(tmp_path):
+    said = [{"anchor": "a", "near": "b", "far": "c", "kept": "yes", "colour": 1}, {"anchor": "a", "kept": "no"}]
+    records = [Record(json.dumps(event).encode(), "t/0", at, at + 1, unit="message") for at, event in enumerate(said)]
+    folder, made = (
+        spark_written.deltas(tmp_path, [[records]], EventOptions(where={"kept": "yes"})),
+        Engine(COUNTS, None),
+    )
+    source = open_source(spark_written.source_of(folder), {})
+    for block in Ingest(EventOptions()).blocks(source.poll(0)):
+        made.learn(block.decoded, block.positions(), block.counts().total())
+    found = summary_of(made.snapshot())
+    assert (found["events"], found["filtered"], found["empty"], found["unknown_fields"]) == (1, 1, 0, ["colour"])

@@ -35,6 +35,24 @@ def test_a_damaged_one_is_passed_over(store):
     assert store.published().artifacts == {}
 
 
+def test_of_each_kind_as_many_stay_as_are_kept(store):
+    arrays = {"labels": np.zeros(3, int)}
+    for sequence in (2, 3):
+        store.publish_artifact(Artifact("hierarchy", "", sequence, {}, 0, arrays, {}))
+    assert sorted(store.prune(2)) == [1]
+    assert [store.artifact_sequences(kind) for kind in ("spectral", "hierarchy")] == [[1, 3], [2, 3]]
+    assert store.prune(1) == [2]
+    assert [store.artifact_sequences(kind) for kind in ("spectral", "hierarchy")] == [[3], [3]]
+
+
+def test_a_damaged_file_is_told_once(tmp_path):
+    told = []
+    store = Store(tmp_path, tell=told.append)
+    for line in ("one", "other", "one"):
+        store.tell_once(line)
+    assert told == ["one", "other"]
+
+
 def test_what_names_no_snapshot_is_said(store, tmp_path):
     with pytest.raises(NoSnapshotName, match="--snapshot.*'newest'"):
         store.named("newest")

@@ -76,8 +76,11 @@ def test_of_an_unknown_participant_the_nearest_names_are_told():
 
 
 def test_an_artifact_says_who_was_out_and_what_that_changed():
-    def made(accuracy: float, shift: float = 0.0) -> Artifact:
-        points = np.random.default_rng(0).normal(size=(N, 2)) + shift
+    def made(accuracy: float, turned: float = 0.0) -> Artifact:
+        points = np.random.default_rng(0).normal(size=(N, 2)) @ [
+            [np.cos(turned), -np.sin(turned)],
+            [np.sin(turned), np.cos(turned)],
+        ]
         return Artifact("embedding", "", 1, {}, 0, {"X": points}, {"accuracy": accuracy, "d": 2})
 
     everybody = made(0.7)

@@ -1,0 +1,193 @@
+"""Figures and names in sections of the report, of states that are made by hand so that a mistake shows."""
+
+import re
+from types import SimpleNamespace
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+from stream_engine import asking
+from stream_engine.asking.known import known_from
+from stream_engine.data.packed_names import pack_names
+from stream_engine.evaluation.held_out import Figures
+from stream_engine.refits import reliability
+from stream_engine.report import alignment, dendrogram, figure_files, in_words, learning, object_files
+from stream_engine.report import material as materials
+from stream_engine.report.drawings import Axis, Drawing, Points
+from stream_engine.report.findings import agreement
+from stream_engine.report.findings import data as findings_of_data
+from stream_engine.report.findings.facts import Commands
+from stream_engine.report.inline_svg import svg
+from stream_engine.report.material import material
+from stream_engine.report.object_map import legend
+from stream_engine.state.artifact import Artifact
+from stream_engine.state.published import Published
+from tests.support.learned import snapshot_of
+from tests.support.told import World, events
+
+NAMES = [f"o{i}" for i in range(6)]
+
+
+def compared(n: int = 6) -> list[dict]:
+    return [dict(zip(("anchor", "near", "far"), (f"o{(i + step) % n}" for step in (0, 1, 3)))) for i in range(n)]
+
+
+def differing(own: float, one: float, groups: int = 2) -> list:
+    report = {
+        "participants": 9, "p_value": 0.002, "shrinkage": 3.0, "who": [{"participant": "w3"}],
+        "own": {"accuracy": own}, "one_map": {"accuracy": one}, "groups": {"count": groups, "p_value": 0.04},
+    }  # fmt: skip
+    facts = SimpleNamespace(
+        report=lambda kind: {"individual_differences": report}, beats_chance=True, commands=Commands("DIR")
+    )
+    return list(agreement.differences(facts))
+
+
+def test_individual_differences_have_both_accuracies_by_their_names():
+    found, _ = differing(0.75, 0.7)
+    assert found.figures["accuracy"] == 0.75
+    assert found.figures["accuracy_of_one_map"] == 0.7
+
+
+@pytest.mark.parametrize("own, small", [(0.75, False), (0.701, True), (0.6, True)])
+def test_a_difference_is_small_where_own_models_hardly_predict_better(own, small):
+    assert ("small" in differing(own, 0.7)[0].text) == small
+
+
+@pytest.mark.parametrize("groups, named", [(1, []), (2, ["2"]), (3, ["3"])])
+def test_groups_of_participants_are_counted_where_there_are_several(groups, named):
+    found = differing(0.75, 0.7, groups)[1]
+    assert re.findall(r"\b\d+ groups", found.text) == [f"{each} groups" for each in named]
+    assert found.figures == {"groups": groups, "p_value": 0.04}
+
+
+def test_refits_of_an_earlier_snapshot_are_named():
+    made = {kind: Artifact(kind, "", number, {}, 0, {}, {}) for kind, number in (("embedding", 3), ("clusters", 5))}
+    facts = SimpleNamespace(
+        summary={"comparisons": 9, "snapshot": 5},
+        published=SimpleNamespace(artifacts=made),
+        models_left_out=None,
+        commands=Commands("DIR"),
+    )
+    (found,) = findings_of_data.gaps(facts)
+    assert found.figures == {"refits": 1}
+    assert "embedding" in found.text
+    assert "clusters" not in found.text
+
+
+def test_a_long_dendrogram_shows_the_last_merges():
+    m = dendrogram.LEAVES + 4
+    merges = np.array([[m + i - 1 if i else 0, i + 1, 0.5 + i, i + 2] for i in range(m - 1)], float)
+    found = dendrogram.table(merges, [f"n{i}" for i in range(m)]).columns
+    assert found["at"] == merges[4:, 2].tolist()
+    assert found["joins"] == [f"n{i + 1}" for i in range(4, m - 1)]
+
+
+def test_a_legend_counts_the_objects_that_are_shown():
+    of = SimpleNamespace(
+        cluster=np.array([0, 0, 0, 1, 1, -1]), facts=SimpleNamespace(cluster_answer={"grade": "separated"})
+    )
+    sizes = [re.findall(r"\((\d+)\)", text) for _, text in legend(of, np.array([0, 1, 3]))]
+    assert sizes == [["2"], ["1"]]
+
+
+def test_a_row_of_objects_may_have_both_a_picture_and_a_text(tmp_path):
+    (tmp_path / "objects.csv").write_text("object,image,text\na,a.png,first\nb,,second\nc,c.png,\n")
+    for name in "ac":
+        (tmp_path / f"{name}.png").write_bytes(b"x")
+    found = object_files.listed(tmp_path / "objects.csv")
+    assert sorted(found.pictures) == ["a", "c"]
+    assert found.texts == {"a": "first", "b": "second"}
+
+
+def test_names_on_a_map_belong_to_their_objects():
+    ids = np.array([7, 3, 5])
+    points = Points(
+        np.array([0.0, 5.0, 9.0]), np.array([0.0, 5.0, 1.0]), ids, ("seven", "three", "five"), np.zeros(3, int)
+    )
+    made = ElementTree.fromstring(svg(Drawing("map", "Map", "About.", Axis("x"), Axis("y"), (points,))))
+    texts = {e.text: e.get("data-i") for e in made.iter() if e.tag.endswith("text") and e.get("data-i")}
+    assert texts == {"seven": "7", "three": "3", "five": "5"}
+
+
+def test_kernels_that_papers_draw_are_called_by_their_names():
+    made = events()
+    snapshot = snapshot_of(made)
+    fitted = reliability.refit(snapshot, reliability.Params(), 0)
+    found = dict(materials._kernels(Published(snapshot, {}), len(snapshot.objects)))
+    said = World(Published(snapshot, {"reliability": fitted}), made)
+    for name, value in (("k1", lambda a, b: said.k(1, a, b)), ("AddS-3", lambda a, b: said.similarity[""][a, b])):
+        wanted = [[value(a, b) for b in snapshot.objects] for a in snapshot.objects]
+        off = ~np.eye(len(wanted), dtype=bool)
+        assert np.asarray(found[name])[off] == pytest.approx(np.array(wanted, float)[off], abs=1e-6)
+
+
+def test_questions_to_ask_next_have_their_sides():
+    of = material(Published(snapshot_of(compared()), {}))
+    (table,) = in_words.what_next(of).tables
+    asked = asking.questions(known_from(of.snapshot, None), 10).rows
+    assert list(zip(*(table.columns[head] for head in ("anchor", "left", "right")))) == [
+        tuple(of.names[i] for i in row) for row in asked.tolist()
+    ]
+
+
+def test_a_font_that_is_missing_is_said_with_how_many_there_are(monkeypatch):
+    from matplotlib import font_manager
+
+    fonts = [SimpleNamespace(name=f"Font {i:02}") for i in range(20)]
+    monkeypatch.setattr(font_manager, "fontManager", SimpleNamespace(ttflist=fonts))
+    with pytest.raises(figure_files.BadStyle) as raised:
+        figure_files._installed("nowhere")
+    listed, more = str(raised.value).split("expected one of ")[1].split(" and ")
+    assert len(listed.split(", ")) + int(more.split()[0]) == 20 + 3  # and the generic families
+
+
+def test_a_learning_curve_has_each_figure_in_its_column(monkeypatch):
+    shares, errors, losses = (0.6, 0.7, 0.8), (0.03, 0.02, 0.01), (0.66, 0.6, 0.5)
+    steps = [
+        learning.Step(100 * (at + 1), Figures(*each, 0.1, 50, 50))
+        for at, each in enumerate(zip(shares, errors, losses))
+    ]
+    sure = np.repeat([0.57, 0.73, 0.93], [10, 20, 30])
+    right = np.concatenate([np.arange(10) < 5, np.arange(20) < 15, np.arange(30) < 27]).astype(float)
+    monkeypatch.setattr(learning, "curve", lambda *_: (steps, sure, right))
+    made = Artifact("embedding", "", 1, {}, 0, {}, {})
+    drift = {"accuracy": {"alarms": 2}, "log_loss": {"alarms": 0}}
+    of = SimpleNamespace(
+        artifact=lambda kind: made,
+        summary={"comparisons": 400},
+        published=Published(snapshot_of(compared()), {"embedding": made}),
+        progressive={"drift": drift},
+    )
+    section = learning.section(of)
+    curve, calibration = (table.columns for table in section.tables)
+    assert curve == {
+        "comparisons fitted": [100, 200, 300],
+        "accuracy": [*shares],
+        "standard error": [*errors],
+        "log loss": [*losses],
+    }
+    assert calibration["predicted"] == pytest.approx([0.57, 0.73, 0.93])
+    assert calibration["observed"] == pytest.approx([0.5, 0.75, 0.9])
+    assert calibration["questions"] == [10, 20, 30]
+    assert "93 % occurred 90 %" in section.says
+    (note,) = section.notes
+    assert "accuracy 2 times" in note
+    assert "log_loss" not in note
+
+
+def test_a_set_is_as_good_for_a_group_as_for_its_answers():
+    """The accuracy of each participant counts as often as they answered; who is in no group is in none."""
+    people = ("u", "v", "w", "x")
+    fitted = {"worker_group": np.array([0, 0, 1]), **pack_names(people[:3])}
+    held = {f"participant_{key}": each for key, each in pack_names(people).items()}
+    held |= {"participant_answers": np.array([10.0, 30.0, 5.0, 7.0])}
+    held |= {"participant_accuracy": np.array([[0.5], [0.9], [0.6], [0.1]])}
+    made = Artifact("alignment", "", 1, {}, 0, held, {"predicts": {"sets": [{"set": "pixels"}]}})
+    embedding = Artifact("embedding", "", 1, {}, 0, fitted, {})
+    (text,) = alignment._of_groups(SimpleNamespace(artifact=lambda kind: embedding), made)
+    assert re.findall(r"group (\d) \((\d) participants?\): pixels ([\d.]+) %", text) == [
+        ("1", "2", "80.0"),
+        ("2", "1", "60.0"),
+    ]
