@@ -61,7 +61,7 @@ def grouped(snapshot: Snapshot, folder: Path) -> dict[str, Any]:
     """The letters of a state by reason and partition; and those that are not there any more."""
     groups: dict[tuple[str, str], dict[str, Any]] = {}
     damaged = 0
-    with closing(_lines_of(snapshot)) as lines:
+    with closing(lines_of(snapshot)) as lines:
         for kept in letters_of(snapshot.counters.get("sinks", {}), folder):
             letter = kept.letter
             if letter is None:
@@ -87,7 +87,7 @@ def grouped(snapshot: Snapshot, folder: Path) -> dict[str, Any]:
     }
 
 
-def _lines_of(snapshot: Snapshot) -> LineNumbers:
+def lines_of(snapshot: Snapshot) -> LineNumbers:
     """The numbers of lines of the files that a state has read."""
     settings = with_options_of(Settings(), snapshot.counters.get("input", {}))
     return LineNumbers(settings.input.format, text_layout_of(settings))
@@ -156,7 +156,7 @@ def show(
     if raw:
         _write_raw(letters, skipped)
     else:
-        with closing(_lines_of(snapshot)) as lines:
+        with closing(lines_of(snapshot)) as lines:
             for letter in letters:
                 _write(letter_fields(letter, lines), as_json)
     for why, n in skipped.items():
@@ -175,9 +175,14 @@ def _write(told: Mapping[str, Any], as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(told, ensure_ascii=False))
         return
+    click.echo(as_text(told))
+
+
+def as_text(told: Mapping[str, Any]) -> str:
+    """Where it was, why it was rejected, and below the event itself."""
     at = f"@{_place(told)} event {told['index'] + 1}" if told["line"] is None else f" {_place(told)}"
-    click.echo(f"{told['partition']}{at}  {told['reason']}: {told['message']}")
-    click.echo(f"    {told['value'].replace(chr(10), chr(10) + '    ')}")
+    value = told["value"].rstrip("\n").replace("\n", "\n    ")
+    return f"{told['partition']}{at}  {told['reason']}: {told['message']}\n    {value}"
 
 
 def _write_raw(letters: Iterator[DeadLetter], skipped: Counter[str]) -> None:
