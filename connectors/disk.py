@@ -7,6 +7,7 @@ and nothing else is guaranteed. `write_whole` is the only way to publish a file,
 folder.
 """
 
+import contextlib
 import fcntl
 import os
 import re
@@ -183,10 +184,12 @@ class FolderInUse(RuntimeError):
 
 
 class FolderLock:
-    """Ownership of a folder by one process; the system releases it when the process ends."""
+    """Ownership of a folder by one process; the system releases it when the process ends. A folder that was made for it
+    is removed on release if nothing came into it."""
 
     def __init__(self, folder: Path):
         """Lock the folder, which is created if missing. Raises `FolderInUse`, `OSError`."""
+        self._made = None if os.path.isdir(folder) else folder
         os.makedirs(folder, exist_ok=True)
         self._file = os.open(os.path.join(folder, "lock"), os.O_RDWR | os.O_CREAT, 0o644)
         try:
@@ -200,6 +203,11 @@ class FolderLock:
 
     def release(self) -> None:
         """Release the folder."""
+        if self._made is not None:
+            with contextlib.suppress(OSError):
+                if os.listdir(self._made) == ["lock"]:
+                    os.unlink(os.path.join(self._made, "lock"))
+                    os.rmdir(self._made)
         os.close(self._file)
 
 

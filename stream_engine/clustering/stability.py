@@ -69,11 +69,25 @@ def matched(labels: np.ndarray, previous: np.ndarray) -> np.ndarray:
 
 
 def agreement(labels: np.ndarray, previous: np.ndarray) -> float | None:
-    """Adjusted Rand index over objects that have a cluster in both; None when there are fewer than two."""
-    from sklearn.metrics import adjusted_rand_score
+    """Adjusted Rand index (Hubert & Arabie 1985) over objects that have a cluster in both; None when there are fewer
+    than two.
 
+    >>> agreement(np.array([0, 0, 1, 2, -1]), np.array([0, 0, 1, 1, 1]))
+    0.5714285714285714
+    """
     both = (labels >= 0) & (previous >= 0)
-    return float(adjusted_rand_score(previous[both], labels[both])) if both.sum() > 1 else None
+    n = int(both.sum())
+    if n < 2:
+        return None
+    one, other = (np.unique(each[both], return_inverse=True)[1].astype(np.int64) for each in (labels, previous))
+    in_both, in_one, in_other = (
+        int((np.bincount(each) ** 2).sum()) - n for each in (one * (other.max() + 1) + other, one, other)
+    )  # ordered pairs of objects that are together
+    if in_both == in_one == in_other:
+        return 1.0
+    only_one, only_other, apart = in_one - in_both, in_other - in_both, n * (n - 1) - in_one - in_other + in_both
+    whole = in_one * (only_one + apart) + in_other * (only_other + apart)
+    return 2 * (in_both * apart - only_one * only_other) / whole
 
 
 def canonical_order(W) -> np.ndarray:

@@ -61,7 +61,7 @@ def grouped(snapshot: Snapshot, folder: Path) -> dict[str, Any]:
     """The letters of a state by reason and partition; and those that are not there any more."""
     groups: dict[tuple[str, str], dict[str, Any]] = {}
     damaged = 0
-    with closing(_lines_of(snapshot)) as lines:
+    with closing(lines_of(snapshot)) as lines:
         for stored in letters_of(snapshot.counters.get("sinks", {}), folder):
             letter = stored.letter
             if letter is None:
@@ -87,7 +87,7 @@ def grouped(snapshot: Snapshot, folder: Path) -> dict[str, Any]:
     }
 
 
-def _lines_of(snapshot: Snapshot) -> LineNumbers:
+def lines_of(snapshot: Snapshot) -> LineNumbers:
     """The numbers of lines of the files that a state has read."""
     settings = with_options_of(Settings(), snapshot.counters.get("input", {}))
     return LineNumbers(settings.input.format, text_layout_of(settings))
@@ -156,7 +156,7 @@ def show(
     if raw:
         _write_raw(letters, skipped)
     else:
-        with closing(_lines_of(snapshot)) as lines:
+        with closing(lines_of(snapshot)) as lines:
             for letter in letters:
                 _write(letter_fields(letter, lines), as_json)
     for why, n in skipped.items():
@@ -175,9 +175,14 @@ def _write(letter: Mapping[str, Any], as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(letter, ensure_ascii=False))
         return
+    click.echo(as_text(letter))
+
+
+def as_text(letter: Mapping[str, Any]) -> str:
+    """Where it was, why it was rejected, and below the event itself."""
     at = f"@{_place(letter)} event {letter['index'] + 1}" if letter["line"] is None else f" {_place(letter)}"
-    click.echo(f"{letter['partition']}{at}  {letter['reason']}: {letter['message']}")
-    click.echo(f"    {letter['value'].replace(chr(10), chr(10) + '    ')}")
+    value = letter["value"].rstrip("\n").replace("\n", "\n    ")
+    return f"{letter['partition']}{at}  {letter['reason']}: {letter['message']}\n    {value}"
 
 
 def _write_raw(letters: Iterator[DeadLetter], skipped: Counter[str]) -> None:

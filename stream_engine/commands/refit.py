@@ -147,7 +147,8 @@ def refit(state: str, kind: str, which: str, params: dict[str, Any], seed: int, 
     published = store.publish_artifact(exclusion.noted(artifact, excluded, previous))
     with contextlib.suppress(OSError):  # the artifact is there; this is only told
         store.note_seconds(published, time.process_time() - began)
-        note_counts(store, snapshot, published)
+        if "held_out" in published.report:
+            note_counts(store, snapshot, published.seed)
     return published
 
 
@@ -174,17 +175,15 @@ def fit_again(store: Store, which: str = "latest") -> None:
             refit(str(store.directory), kind, which, params, artifact.seed, "bar")
 
 
-def note_counts(store: Store, snapshot: Snapshot, artifact: Artifact) -> None:
-    """Note what counts alone tell of the judgements that the artifact reports on, for `inspect`. Raises OSError."""
+def note_counts(store: Store, snapshot: Snapshot, seed: int) -> None:
+    """Note what counts alone tell of the judgements that refits with this seed report on, for whoever looks later.
+    Raises OSError."""
     from stream_engine.exports.models import COUNTS_TOLD, counts_told
 
     noted = store.noted(COUNTS_TOLD)
-    key_figures = snapshot.digest, snapshot.counters["comparisons"], artifact.seed
-    if (
-        "held_out" in artifact.report
-        and tuple(noted.get(key) for key in ("digest", "comparisons", "seed")) != key_figures
-    ):
-        store.note(COUNTS_TOLD, counts_told(snapshot, artifact.seed))
+    wanted = snapshot.digest, snapshot.counters["comparisons"], seed
+    if tuple(noted.get(key) for key in ("digest", "comparisons", "seed")) != wanted:
+        store.note(COUNTS_TOLD, counts_told(snapshot, seed))
 
 
 def _end_with_the_reader() -> None:

@@ -1,10 +1,11 @@
 """`stream-engine report`: a page that shows what a state, or a file of answers, says."""
 
+import contextlib
 import shlex
 import sys
 import tempfile
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import click
 import structlog
 
 from stream_engine.commands import snapshot_option
+from stream_engine.commands.dead_letters import as_text, letter_fields, lines_of
 from stream_engine.commands.input_options import (
     apply_exclusion,
     exclusion_options,
@@ -21,11 +23,12 @@ from stream_engine.commands.input_options import (
     no_answers,
     settings_of,
 )
+from stream_engine.commands.refit import fit_again, note_counts
 from stream_engine.report.figure_files import ONE_COLUMN, BadStyle, FigureStyle, style_of
 from stream_engine.report.findings.facts import Commands
 from stream_engine.report.object_files import BadObjects
 from stream_engine.service import logs
-from stream_engine.state.published import Published
+from stream_engine.service.dead_letters import letters_of
 from stream_engine.state.store import Store
 
 
@@ -44,7 +47,7 @@ from stream_engine.state.store import Store
 @click.option("--font", metavar="NAME", help="Font of the figures, such as Arial or serif.")
 @click.option("--font-size", default="8pt", show_default=True, metavar="SIZE", help="Size of all text in the figures.")
 @click.option("--regions", is_flag=True, help="Draw 95 % regions on the map of the figures.")
-@click.option("--workers", is_flag=True, help="List individual participants by name.")
+@click.option("--participants", "--workers", "workers", is_flag=True, help="List individual participants by name.")
 @click.option(
     "--objects",
     metavar="FOLDER|FILE",
@@ -102,8 +105,6 @@ def command(
                 if not counters["events"]:
                     raise no_answers(source, counters["filtered"])
             if exclude or include:
-                from stream_engine.commands.refit import fit_again
-
                 apply_exclusion(Store(state), exclude, include)
                 fit_again(Store(state), snapshot)
             written = report(state, out, snapshot, figures, workers, objects, commands, style)
@@ -124,12 +125,13 @@ def report(
     running: tuple[str, ...] = (),
 ) -> str:
     """Write the page of a state; says in lines where it is. `running`: refits that will change it."""
+    from stream_engine.refits.quick_map import with_quick_map
     from stream_engine.report import writing  # it loads scipy and the templates, which --help does without
 
     store = Store(state)
     published = store.published(snapshot)
     written = writing.write(
-        _with_quick_map(published) if running else published,
+        with_quick_map(published) if running else published,
         Path(out),
         store.noted("progressive"),
         Path(figures) if figures else None,
@@ -143,26 +145,6 @@ def report(
     if written.figures:
         lines.append(f"{figures}  {len(written.figures)} figures")
     return "\n".join([*lines, *written.notes])
-
-
-QUICK = 1_000_000  # comparisons, above which a map takes more than a moment
-
-
-def _with_quick_map(published: Published) -> Published:
-    """With an embedding in two dimensions, untested and marked as preliminary, where there is none yet; that takes a
-    second for a survey. Unchanged where there are too many answers for that, or too few for a map."""
-    from stream_engine.refits import CannotRefit, embedding
-    from stream_engine.report.findings.models import PRELIMINARY
-
-    if embedding.KIND in published.artifacts or published.snapshot.counters["comparisons"] > QUICK:
-        return published
-    params = embedding.Params(dimensions=2, kernel="t-ste", ridge=1.0, lapse="none", participants="alike")
-    try:
-        artifact = embedding.refit(published.snapshot, params, 0, evaluate=False)
-    except CannotRefit:
-        return published
-    artifact = artifact._replace(report={**artifact.report, PRELIMINARY: True})
-    return published._replace(artifacts={**published.artifacts, embedding.KIND: artifact})
 
 
 def _so_far(
@@ -179,6 +161,11 @@ def _so_far(
     if not Store(state).published().snapshot.counters["events"]:
         return
     written = report(state, out, "latest", None, workers, objects, commands, style, tuple(running))
+    store = Store(state)
+    with contextlib.suppress(OSError):  # the refit makes them otherwise
+        note_counts(store, store.published().snapshot, 0)
+    from matplotlib.backends import backend_pdf  # noqa: F401  # now there is time to load it, at the end there is not
+
     structlog.get_logger().info("report written; it is written again when these end", page=out, refits=running)
     if sys.stderr.isatty() and written:
         with logs.OUTPUT.around():
@@ -186,6 +173,9 @@ def _so_far(
                 f"{out}  preliminary; open it in a browser, it renews itself when these end: {', '.join(running)}",
                 err=True,
             )
+
+
+MOST_REJECTED = 10  # rows that are shown
 
 
 def _run(
@@ -200,5 +190,19 @@ def _run(
     lines: list[str] = []
     with logs.Bars() as bars:
         run.run(settings, bars, say=lines.append, meanwhile=meanwhile, typed=typed)
+    kept_in = f"; all in {folder / 'dead_letters'}"  # which is gone when this command ends
     for each in lines:  # how the first answers were read, warnings, and what was counted
-        click.echo(each.partition("; next: ")[0] if each is lines[-1] else each, err=True)
+        click.echo(each.partition("; next: ")[0].replace(kept_in, "") if each is lines[-1] else each, err=True)
+    _show_rejected(folder)
+
+
+def _show_rejected(folder: Path) -> None:
+    """The first rejected rows with their positions."""
+    snapshot = Store(folder).published().snapshot
+    rejected = [each.letter for each in letters_of(snapshot.counters.get("sinks", {}), folder / "dead_letters")]
+    with closing(lines_of(snapshot)) as positions:
+        for letter in filter(None, rejected[:MOST_REJECTED]):
+            click.echo(f"rejected: {as_text(letter_fields(letter, positions))}", err=True)
+    if len(rejected) > MOST_REJECTED:
+        more = f"{len(rejected) - MOST_REJECTED:,} more rejected; to see all: stream-engine run with a --state DIR"
+        click.echo(f"{more}, then stream-engine dead-letters show --state DIR --limit 0", err=True)

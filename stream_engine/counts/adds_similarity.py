@@ -102,19 +102,6 @@ def _encode(rows, low, at, begin, end, bits):
         low[at + event - begin] = pair << np.uint64(1) | np.uint64(side)
 
 
-@njit(cache=True, nogil=True)
-def _nonzero(w, i, j, values):
-    """The nonzero entries of the upper triangle in order; with empty outputs it only counts them."""
-    count = 0
-    for a in range(len(w)):
-        for b in range(a + 1, len(w)):
-            if w[a, b] != 0:
-                if len(values):
-                    i[count], j[count], values[count] = a, b, w[a, b]
-                count += 1
-    return count
-
-
 class _AddS(Accumulator):
     """The one matrix behind both; which comparisons count is all that differs."""
 
@@ -188,12 +175,10 @@ class _AddS(Accumulator):
     def state(self) -> dict[str, np.ndarray]:
         """`i`, `j` (int32, i < j) and `w` (int64): the nonzero entries in order. O(n^2) dense, O(pairs) sparse."""
         if self._pairs is None:
-            none = np.empty(0, np.int32)
-            size = _nonzero(self._w, none, none, np.empty(0, np.int64))
-            i, j, w = np.empty(size, np.int32), np.empty(size, np.int32), np.empty(size, np.int64)
-            if size:
-                _nonzero(self._w, i, j, w)
-            return handed_over({"i": i, "j": j, "w": w})
+            of_row = [np.flatnonzero(row[a + 1 :]) + (a + 1) for a, row in enumerate(self._w)]
+            i = np.repeat(np.arange(len(of_row), dtype=np.int32), [len(each) for each in of_row])
+            j = np.concatenate([*of_row, i[:0]]).astype(np.int32)
+            return handed_over({"i": i, "j": j, "w": self._w[i, j]})
         self._pairs.settle()
         plus, minus = self._pairs.n_lo, self._pairs.n_hi
         size = sum(np.count_nonzero(plus[part] != minus[part]) for part in blocks(len(plus)))

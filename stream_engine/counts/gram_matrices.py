@@ -19,6 +19,7 @@ from stream_engine.data import available_memory
 from stream_engine.data.compiled import njit, read_only
 
 BLOCK = 4096  # rows of the result that one BLAS call computes: smaller ones keep several BLAS threads waiting
+TILE = 64  # rows that are mirrored at once
 STRIP = 64 << 20  # bytes of dense columns that are multiplied at once
 DENSE_FILL = 0.125  # a column that lists a larger share of the objects is cheaper in BLAS
 FEWEST_DENSE = 8  # fewer dense columns than this do not pay for a pass over the whole result
@@ -38,16 +39,9 @@ def features(start, objects, value, n_objects: int) -> Features:
     return Features(read_only(start, np.int64), read_only(objects, np.int32), read_only(value, np.float64), n_objects)
 
 
-@njit(cache=True, nogil=True)
-def _squares(object, value, squares):
-    for e in range(len(object)):
-        squares[object[e]] += value[e] * value[e]
-
-
 def lengths(phi: Features) -> tuple[np.ndarray, np.ndarray]:
     """(n,) squared length of every object's feature vector, and 1 / length, 0 for the zero vector."""
-    squares, scale = np.zeros(phi.n_objects), np.zeros(phi.n_objects)
-    _squares(phi.object, phi.value, squares)
+    squares, scale = np.bincount(phi.object, phi.value**2, phi.n_objects), np.zeros(phi.n_objects)
     np.divide(1.0, np.sqrt(squares), out=scale, where=squares > 0)
     return squares, scale
 
@@ -75,27 +69,17 @@ def _add_pairs(start, object, value, fill, place, gram):
                         row[object[y]] += v * value[y]
 
 
-@njit(cache=True, nogil=True)
-def _fill_strip(start, object, value, chosen, strip):
-    """Write the chosen columns into the rows of the strip."""
-    for c in range(len(chosen)):
-        for x in range(start[chosen[c]], start[chosen[c] + 1]):
-            strip[c, object[x]] = value[x]
-
-
-@njit(cache=True, nogil=True)
-def _finish(gram, scale, diagonal):
-    """Scale the upper triangle by rows and columns, set the diagonal, mirror; tile by tile, to stay in the cache."""
-    n, tile = len(gram), 64
-    for top in range(0, n, tile):
-        for left in range(top, n, tile):
-            for a in range(top, min(top + tile, n)):
-                for b in range(max(left, a + 1), min(left + tile, n)):
-                    value = gram[a, b] * scale[a] * scale[b]
-                    gram[a, b] = value
-                    gram[b, a] = value
-    for a in range(n):
-        gram[a, a] = diagonal[a]
+def _finish(gram: np.ndarray, scale: np.ndarray, diagonal: np.ndarray) -> None:
+    """Scale the upper triangle by rows and columns, set the diagonal, mirror; rows by rows, to stay in the cache."""
+    for top in range(0, len(gram), TILE):
+        rows, below = slice(top, top + TILE), slice(top + TILE, None)
+        right = gram[rows, top:]
+        right *= scale[rows, None]
+        right *= scale[top:]
+        gram[below, rows] = gram[rows, below].T
+        square = np.triu(gram[rows, rows], 1)
+        gram[rows, rows] = square + square.T
+    np.fill_diagonal(gram, diagonal)
 
 
 def gram(
@@ -150,7 +134,9 @@ def _multiply_strips(phi: Features, chosen: np.ndarray, width: int, rows, produc
     for begin in range(0, len(chosen), width):
         part = strip[: len(chosen[begin : begin + width])]
         part[...] = 0.0
-        _fill_strip(*phi[:3], chosen[begin : begin + width], part)
+        for row, p in zip(part, chosen[begin : begin + width].tolist()):
+            entries = slice(phi.start[p], phi.start[p + 1])
+            row[phi.object[entries]] = phi.value[entries]
         left = part if rows is None else part[:, rows]
         for top in range(0, len(product), BLOCK):
             for left_edge in range(top if rows is None else 0, phi.n_objects, BLOCK):

@@ -105,16 +105,11 @@ def below_threshold(rows, of_event, origins, names, below, most, hashes, events,
     return count, larger
 
 
-@njit(cache=True, nogil=True)
-def copy_rows(rows, begins, sizes, out):
+def copied_rows(rows: np.ndarray, begins: np.ndarray, sizes: np.ndarray) -> np.ndarray:
     """The rows of some judgements, one after the other; triplets (anchor, near, far) as (anchor, near, anchor, far)."""
-    at, triplets = 0, rows.shape[1] == 3
-    for c in range(len(begins)):
-        for row in range(begins[c], begins[c] + sizes[c]):
-            out[at, 0], out[at, 1] = rows[row, 0], rows[row, 1]
-            out[at, 2] = rows[row, 0] if triplets else rows[row, 2]
-            out[at, 3] = rows[row, 2] if triplets else rows[row, 3]
-            at += 1
+    ends = np.cumsum(sizes, dtype=np.int64)
+    taken = rows[np.arange(ends[-1] if len(ends) else 0) + np.repeat(begins - (ends - sizes), sizes)]
+    return taken[:, [0, 1, 0, 2]] if rows.shape[1] == 3 else taken
 
 
 @njit(cache=True, nogil=True, inline="always")

@@ -9,10 +9,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from stream_engine.counts.judgement_kernels import ResponseColumns, copy_rows
+from stream_engine.counts.judgement_kernels import ResponseColumns, copied_rows
 from stream_engine.counts.removal import shifted
 from stream_engine.data.array_checks import check_names, check_rising, check_rows
-from stream_engine.data.compiled import read_only
 from stream_engine.data.container import Corrupt
 from stream_engine.data.packed_names import pack_names
 from stream_engine.data.triplet_columns import COUNT_LIMIT
@@ -51,8 +50,7 @@ def canonical(
     some = some._replace(worker=worker, sampler=sampler)
     order = _order(some, begin)
     size, times = some.size[order], some.times[order]
-    rows = np.empty((int(size.sum(dtype=np.int64)), 4), np.int32)
-    copy_rows(read_only(some.rows), begin[order], size, rows)
+    rows = copied_rows(some.rows, begin[order], size)
     said = {
         "worker": worker[order] if len(worker_names) else worker[:0],
         "sampler": sampler[order] if len(sampler_names) else sampler[:0],

@@ -140,8 +140,7 @@ class Judgements(Accumulator):
             self._larger += larger
         hashes, events, begins, ends = (column[:count] for column in room)
         sizes = (ends - begins).astype(np.int32)
-        copied = np.empty((int(sizes.sum()), 4), np.int32)
-        judgement_kernels.copy_rows(rows, begins, sizes, copied)
+        copied = judgement_kernels.copied_rows(rows, begins, sizes)
         nobody, never = np.full(count, -1, np.int32), np.full(count, NO_TIME)
         worker, time, sampler = nobody, never, nobody
         if told is not None and len(origins):
@@ -172,6 +171,8 @@ class Judgements(Accumulator):
         """Add judgements whose workers and samplers are numbered as here."""
         some = ResponseColumns(*(read_only(column) for column in some))  # one type, thus compiled once
         at = row = 0
+        if not self._n:
+            self._held = _room(min(max(64, len(some.rows)), self.bound))
         while True:
             self._n, self._used, at, row = judgement_kernels.enter(
                 self._held, self._n, self._used, some, at, row, np.uint64(self._below)

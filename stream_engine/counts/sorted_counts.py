@@ -228,7 +228,8 @@ class SortedCounts:
         self._lay_out(bits)
         self.low = self.allocation.allocate(len(low), np.uint64) if self.wide else low
         self._high = self.allocation.allocate(len(low), np.uint64) if self.wide else _NO_KEYS
-        _repack(high, low, wide, old, self.fields, self.high, self.low, self.wide, self.bits)
+        if len(low):
+            _repack(high, low, wide, old, self.fields, self.high, self.low, self.wide, self.bits)
 
     def _lay_out(self, bits: int) -> None:
         self.wide = self.fields * bits + 1 > self.key_bits
@@ -287,10 +288,15 @@ class SortedCounts:
     def _absorb(self, more: list[np.ndarray], size: int) -> None:
         """Add strictly increasing keys, given as [high, low, n_lo, n_hi]; uses up arrays and list."""
         base = self.high, self.low, self.wide, self.n_lo, self.n_hi
-        unknown = _add_known(*base, more[0], more[1], more[2], more[3], size)
+        unknown = _add_known(*base, more[0], more[1], more[2], more[3], size) if len(self) else size
         if not unknown:
             return
         total, allocate = len(self) + unknown, self.allocation.allocate
+        if not len(self):
+            copied = self.allocation.copied
+            self.low, self._high = copied(more[1][:size]), copied(more[0][:size]) if self.wide else _NO_KEYS
+            self.n_lo, self.n_hi = (copied(counts[:size], self.n_lo.dtype) for counts in more[2:])
+            return
         if unknown < ENOUGH_GROWTH * len(self):  # base, buffers and result at once would be too much memory for that
             low, n_lo, n_hi = (self.allocation.copied(array[:unknown]) for array in more[1:])
             more[:] = [self.allocation.copied(more[0][:unknown]) if self.wide else low, low, n_lo, n_hi]

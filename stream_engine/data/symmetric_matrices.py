@@ -39,7 +39,7 @@ def sparse_matrix(i: np.ndarray, j: np.ndarray, w: np.ndarray, n_objects: int, d
 
     i, j, w = np.asarray(i), np.asarray(j), np.asarray(w)
     dtype, shape = w.dtype if dtype is None else np.dtype(dtype), (n_objects, n_objects)
-    if not _in_order(read_only(i, np.int32), read_only(j, np.int32)):
+    if not _in_order(i, j):
         i, j, w = i.astype(np.int64), j.astype(np.int64), w.astype(dtype)
         both = np.concatenate([i, j]), np.concatenate([j, i])
         return sp.csr_array((np.concatenate([w, w]), both), shape=shape)
@@ -51,13 +51,10 @@ def sparse_matrix(i: np.ndarray, j: np.ndarray, w: np.ndarray, n_objects: int, d
     return matrix
 
 
-@njit(cache=True, nogil=True)
-def _in_order(i, j):
+def _in_order(i: np.ndarray, j: np.ndarray) -> bool:
     """Whether i < j everywhere and (i, j) increases strictly."""
-    for e in range(len(i)):
-        if i[e] >= j[e] or (e > 0 and (i[e] < i[e - 1] or (i[e] == i[e - 1] and j[e] <= j[e - 1]))):
-            return False
-    return True
+    rises = (i[1:] > i[:-1]) | ((i[1:] == i[:-1]) & (j[1:] > j[:-1]))
+    return bool((i < j).all() and rises.all())
 
 
 @njit(cache=True, nogil=True)

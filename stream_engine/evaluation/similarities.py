@@ -15,15 +15,12 @@ from stream_engine.state.published import Published
 from stream_engine.state.snapshot import Snapshot, triplet_columns
 
 
-@njit(cache=True, nogil=True)
-def differences(similarity, rows):
+def differences(similarity: np.ndarray, rows: np.ndarray) -> np.ndarray:
     """(m,) float64 S[near pair] - S[far pair] of (m, 4) rows; NaN where an object is not in S."""
-    n = len(similarity)
     margin = np.full(len(rows), np.nan)
-    for r in range(len(rows)):
-        i, j, k, l = rows[r, 0], rows[r, 1], rows[r, 2], rows[r, 3]
-        if max(i, j, k, l) < n:
-            margin[r] = similarity[i, j] - similarity[k, l]
+    inside = (rows < len(similarity)).all(axis=1)
+    i, j, k, l = rows[inside].T
+    margin[inside] = similarity[i, j] - similarity[k, l]
     return margin
 
 

@@ -163,7 +163,7 @@ LEFT_OUT = {
         **dict.fromkeys(("object_*", "question*"), "see the tables `alignment_objects` and `alignment_questions`"),
         **dict.fromkeys(("mean_*", "map_*", "varies_*"), "see `transform`"),
         **dict.fromkeys(("points", "known", "more_*"), "`transform` of the set that `predict` uses"),
-        "participant_*": "about participants; see the report with `--workers`",
+        "participant_*": "about participants; see the report with `--participants`",
     },
     "reliability": dict.fromkeys(("i", "j", "w", "squares"), "a weighted AddS-3; see the export `adds3_trusted`"),
     "embedding": {

@@ -19,10 +19,9 @@ from stream_engine.evaluation.held_out import BINS, Figures
 from stream_engine.evaluation.participants import wilson
 from stream_engine.report import Section, Table
 from stream_engine.report.drawings import Axis, Curve, Drawing, Rules
-from stream_engine.report.findings.models import PRELIMINARY
 from stream_engine.report.findings.words import count, percent, some
 from stream_engine.report.material import Material
-from stream_engine.state.artifact import Artifact
+from stream_engine.state.artifact import PRELIMINARY, Artifact
 
 SHARES = (0.125, 0.25, 0.5, 1.0)
 MOST = 200_000  # answers that the curve is made of at most

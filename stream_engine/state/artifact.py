@@ -19,6 +19,7 @@ from stream_engine.data.signatures import UNSIGNED, Signing
 SHARES = ("accuracy", "error", "standard_error", "calibration_error", "others", "themselves", "at_most")
 FIGURES = (*SHARES, "log_loss")
 WITHIN = ("by_worker", "by_question", "ceiling")
+PRELIMINARY = "preliminary"  # in the report of an embedding that is shown until the refit ends
 
 
 def check_figures(report: Mapping[str, Any], where: str = "report") -> None:

@@ -91,6 +91,15 @@ def test_a_disk_that_takes_nothing_is_told_with_a_next_step(monkeypatch, tmp_pat
     assert states(said, f"{tmp_path / 'lock'}: {os.strerror(number)}; … folder") and "Errno" not in said
 
 
+def test_a_failed_first_run_leaves_no_folder(tmp_path):
+    (tmp_path / "e.csv").write_text("a,b,c\nx,y,z\n")
+    engine("run", tmp_path / "e.csv", "--state", tmp_path / "s", status=2)
+    assert not (tmp_path / "s").exists()
+    (tmp_path / "kept").mkdir()
+    engine("run", tmp_path / "e.csv", "--state", tmp_path / "kept", status=2)
+    assert (tmp_path / "kept").is_dir(), "a folder that was there before is not the run's to remove"
+
+
 def test_a_port_that_another_process_uses(tmp_path):
     lines = jsonl(tmp_path / "e.jsonl", [GOOD])
     with socket.create_server(("127.0.0.1", 0)) as taken:

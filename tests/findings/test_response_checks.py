@@ -69,9 +69,9 @@ def test_each_careless_participant_is_flagged_for_the_cause_and_nobody_else(care
     reasons = dict(zip(PEOPLE, checked(study.published, False).reasons))
     assert {name for name, why in reasons.items() if why} == {BIASED, FAST, STRAIGHT}
     (told,) = (each for each in findings(Facts(study.published))["participants"] if each.what == "participants_flagged")
-    assert told.figures["flagged"] == 3 and told.command == "stream-engine report --state DIR --workers"
+    assert told.figures["flagged"] == 3 and told.command == "stream-engine report --state DIR --participants"
     typed = findings(Facts(study.published, Commands(typed="stream-engine report a.csv")))["participants"]
-    assert "stream-engine report a.csv --workers" in [each.command for each in typed]
+    assert "stream-engine report a.csv --participants" in [each.command for each in typed]
     table = study.workers().set_index("worker")
     assert table.loc[FAST, "p_fast"] <= LEVEL and table.loc[FAST, "under_300_ms"] > 0.3
     assert table.loc[STRAIGHT, "longest_run"] >= 30 and table.loc[BIASED, "position"] == 1

@@ -10,6 +10,7 @@ import pytest
 from PIL import Image
 
 from stream_engine.service import run
+from stream_engine.service.http import make_export
 from tests.support.facts import states
 from tests.support.process import engine, jsonl, one_line
 from tests.support.reported import answers, held, names, state
@@ -153,3 +154,25 @@ def test_what_is_wrong_is_one_line_and_nothing_is_written(study, tmp_path, argum
         filled += ["--out", str(tmp_path / "r.html")]
     assert states(one_line(engine("report", *filled, status=None).stderr), expected)
     assert not (tmp_path / "r.html").exists()
+
+
+def test_rejected_rows_are_shown_with_their_positions(tmp_path):
+    rows = [{"anchor": f"o{i % 5}", "near": f"o{(i + 1) % 5}", "far": f"o{(i + 2) % 5}"} for i in range(30)]
+    wrong = [{"anchor": "o1", "near": f"o{i}", "far": f"o{i}"} for i in range(12)]
+    file = jsonl(tmp_path / "events.jsonl", [*rows, *wrong])
+    said = engine("report", file, "--out", tmp_path / "r.html").stderr
+    shown = [line for line in said.splitlines() if line.startswith("rejected: ")]
+    assert [re.search(r"line (\d+)", line)[1] for line in shown] == [str(line) for line in range(31, 41)]
+    assert "2 more rejected" in said
+    outcome = next(line for line in said.splitlines() if "12 rejected" in line)
+    assert "dead_letters" not in outcome, "the folder is gone when the command ends"
+
+
+def test_a_page_of_a_run_has_a_quick_map_while_the_embedding_is_fitted(tmp_path):
+    bare = state(tmp_path, answers(8, 200), "--no-refits")
+    for first_map in ("", "quick"):
+        folder = tmp_path / f"page{first_map}"
+        folder.mkdir()
+        assert make_export.main(str(bare), "latest", "page", "plain", str(folder), "", first_map) == 0
+        page = (folder / "page.html").read_text()
+        assert ("Preliminary" in page) == bool(first_map)

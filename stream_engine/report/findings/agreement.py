@@ -51,8 +51,7 @@ def participants(facts: Facts) -> Iterator[Finding]:
         text = (
             f"{count(found.flagged)} of {some(people, 'participant')} ({share}) {were} flagged: {_why(found.reasons)}."
         )
-        listed = "--workers" in facts.commands.typed
-        command = "" if listed else f"{facts.commands.report} --workers"
+        command = "" if facts.commands.lists_participants else f"{facts.commands.report} --participants"
         yield Finding("participants_flagged", text + _power(found), figures, command, WARNING)
     else:
         text = (
@@ -170,8 +169,8 @@ def differences(facts: Facts) -> Iterator[Finding]:
     if own is not None and one is not None:
         text += f" With weights and maps of their own, {percent(own)} of held-out comparisons are predicted correctly; "
         text += f"with one map for everybody, {percent(one)}" + ("." if own - one >= SMALL else ": a small difference.")
-    listed = who and "--workers" not in facts.commands.typed
-    command = f"{facts.commands.report} --workers" if listed else ""
+    listed = who and not facts.commands.lists_participants
+    command = f"{facts.commands.report} --participants" if listed else ""
     yield Finding("differences", text, figures | {"accuracy": own, "accuracy_of_one_map": one}, command)
     groups, groups_p = figure(report, "groups", "count"), figure(report, "groups", "p_value")
     if groups is not None and groups_p is not None and people >= FEWEST:

@@ -35,6 +35,11 @@ class Commands(NamedTuple):
         return self.typed or f"stream-engine report --state {self.state}"
 
     @property
+    def lists_participants(self) -> bool:
+        """Whether the typed command lists participants already."""
+        return not {"--participants", "--workers"}.isdisjoint(self.typed.split())
+
+    @property
     def first(self) -> str:
         """What comes before a command on the state, where the report kept none."""
         how = "the command of this page with run instead of report, and --state DIR"

@@ -6,11 +6,10 @@ from typing import Any
 from stream_engine.report.findings import GAP, WARNING, Finding
 from stream_engine.report.findings.facts import Facts
 from stream_engine.report.findings.words import count, p_value, percent, some
-from stream_engine.state.artifact import figure
+from stream_engine.state.artifact import PRELIMINARY, figure
 
 CLOSE = 0.015  # to the noise ceiling: as good as it
 NEAR_CHANCE = 0.55  # an interval that ends below it leaves nothing that more answers could make clear
-PRELIMINARY = "preliminary"  # in the report of an embedding that is shown until the refit ends
 CHECK_COLUMNS = "stream-engine preview SOURCE"
 NAMES = {
     "embedding": "the map",

@@ -154,7 +154,8 @@ class BuiltFiles:
 
     def _in_a_process(self, sequence: int, key: Key, folder: Path) -> None:
         memory = self._context.memory_for_exports()
-        arguments = (str(sequence), key.what, key.format, str(folder), "" if memory is None else str(memory))
+        first_map = "quick" if "embedding" in self._context.running_refits() else ""
+        arguments = (str(sequence), key.what, key.format, str(folder), "" if memory is None else str(memory), first_map)
         process = subprocess.Popen(
             [sys.executable, "-m", make_export.__name__, str(self._context.directory), *arguments],
             stdin=subprocess.DEVNULL,

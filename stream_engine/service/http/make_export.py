@@ -1,4 +1,4 @@
-"""The files of one export of a published snapshot, made by `python -m` this module `STATE N WHAT FORMAT DIR BYTES`.
+"""The files of one export of a published snapshot, made by `python -m` this module STATE N WHAT FORMAT DIR BYTES QUICK.
 
 A process of its own for what is large: the interpreter of the run stays free for ingestion and probes, and the memory
 is given back when it ends. Ends with 0, or with a line on standard output and one of the statuses below.
@@ -40,14 +40,18 @@ def write_page(published: Published, progressive: dict, what: str, format: str, 
         writing.write_figures(published, folder, progressive, workers)
 
 
-def main(state: str, sequence: str, what: str, format: str, folder: str, memory: str = "") -> int:
+def main(state: str, sequence: str, what: str, format: str, folder: str, memory: str = "", first_map: str = "") -> int:
     """Read the snapshot, which stays mapped, and write the files; returns the exit status. `memory`: how many bytes it
-    may take for it, "" for what there is."""
+    may take for it, "" for what there is; `first_map`: "quick" if the embedding is being fitted."""
     give(resident() + int(memory) if memory else None)
     try:
         store = Store(state)
         published = store.published(sequence)
         if what in (PAGE, FIGURES):
+            if first_map:
+                from stream_engine.refits.quick_map import with_quick_map
+
+                published = with_quick_map(published)
             write_page(published, store.noted("progressive"), what, format, Path(folder), state)
         else:
             write_files(published, what, format, Path(folder))
