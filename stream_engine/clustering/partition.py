@@ -6,8 +6,10 @@ no cluster becomes empty, and at the end no single object gains by moving.
 """
 
 import warnings
+from typing import Any
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from stream_engine.clustering.similarity_matrix import Blocks, blocks
 from stream_engine.counts.spectral import top_eigenpairs
@@ -54,22 +56,25 @@ def k_means(rows: np.ndarray, k: int, seed: int, starts: int = 10) -> np.ndarray
 
     Fewer than k distinct rows give fewer than k clusters: two equal objects are not told apart by chance.
     """
-    from sklearn.cluster import KMeans
-    from sklearn.exceptions import ConvergenceWarning
-
-    with warnings.catch_warnings():
-        # scikit-learn warns when there are fewer distinct rows than k; that is an answer here, not an accident
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        return compact(KMeans(k, n_init=starts, random_state=seed).fit(rows).labels_)
+    return _k_means(rows, k, n_init=starts, random_state=seed)
 
 
 def k_means_from(rows: np.ndarray, labels: np.ndarray) -> np.ndarray:
     """Labels of k-means on the rows, from the means of these clusters, numbered by first appearance."""
-    from sklearn.cluster import KMeans
-
     sizes = np.bincount(labels)
     means = np.stack([np.bincount(labels, column) for column in rows.T], axis=1) / sizes[:, None]
-    return compact(KMeans(len(sizes), init=means, n_init=1).fit(rows).labels_)
+    return _k_means(rows, len(sizes), init=means, n_init=1)
+
+
+def _k_means(rows: np.ndarray, k: int, **options: Any) -> np.ndarray:
+    """On one thread: scikit-learn loads a pool of its own, which a caller's earlier limit does not reach."""
+    from sklearn.cluster import KMeans
+    from sklearn.exceptions import ConvergenceWarning
+
+    with threadpool_limits(1), warnings.catch_warnings():
+        # scikit-learn warns when there are fewer distinct rows than k; that is an answer here, not an accident
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return compact(KMeans(k, **options).fit(rows).labels_)
 
 
 def spectral_partition(W, k: int, seed: int = 0) -> np.ndarray:

@@ -1,18 +1,19 @@
 """Projection onto {X psd, X <= I, X 1 = 1 [, tr X = k]}: closed form, the eigen step of the ADMM.
 
 X = 1 1'/n + U diag(x) U' with (d, U) the eigenpairs of PMP and x = clip(d, 0, 1), or x = clip(d - tau, 0, 1) with tau
-such that the x sum to k - 1. Only eigenvalues above the threshold matter, so when few are expected a block Krylov
-space started from the last eigenvectors is enough (`Eigen`); the result is exactly feasible in either case, because
-any orthonormal U orthogonal to 1 gives exact row sums, trace and psd. So the decomposition itself may be in single
-precision, which takes about half the time, while the gap that is left is far above its rounding.
+such that the x sum to k - 1. Only eigenvalues above the threshold matter, so when up to a quarter of all are expected,
+a block Krylov space started from the last eigenvectors is enough (`Eigen`), which takes a quarter of the time of a
+partial decomposition by LAPACK. The result is exactly feasible in either case, because any orthonormal U orthogonal to
+1 gives exact row sums, trace and psd. So all this may be in single precision, which takes about half the time, while
+the gap that is left is far above its rounding.
 """
 
 import numpy as np
 from scipy.linalg import cholesky, eigh, solve_triangular
 
 SMALL = 128  # below, the full decomposition always
-LOW = 0.08  # up to this fraction of n: block Krylov
-MIDDLE = 0.2  # up to this: LAPACK for the leading part only
+LOW = 0.08  # up to this fraction of n: a Krylov space of three blocks
+MIDDLE = 0.25  # up to this: of two
 SINGLE_ABOVE = 1e-3  # relative gap: an eigenvalue in single precision is off by about 1e-6 of the norm
 
 
@@ -33,21 +34,16 @@ class Eigen:
     def leading(self, M: np.ndarray, row_means: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Values (r,) descending and vectors (n, r) of PMP on the complement of 1; M may be overwritten."""
         wanted = self.expected + max(4, self.expected // 4)
-        if self.n >= SMALL and self.basis.shape[1] and wanted <= LOW * self.n:
-            return self._krylov(M, wanted)
-        M -= row_means[:, None]
-        M -= row_means - row_means.mean()
-        M -= (2.0 * np.abs(M).sum(axis=0).max() + 1.0) / self.n  # the trivial pair goes just below the rest
-        A = M.astype(np.float32) if self.single else M
-        if self.n >= SMALL and wanted <= MIDDLE * self.n:
-            values, vectors = eigh(
-                A, subset_by_index=(self.n - wanted, self.n - 1), driver="evr", overwrite_a=True, check_finite=False
-            )
+        if self.n >= SMALL and self.basis.shape[1] and wanted <= MIDDLE * self.n:
+            values, vectors = self._krylov(M.astype(np.float32) if self.single else M, wanted)
         else:
+            M -= row_means[:, None]
+            M -= row_means - row_means.mean()
+            M -= (2.0 * np.abs(M).sum(axis=0).max() + 1.0) / self.n  # the trivial pair goes just below the rest
+            A = M.astype(np.float32) if self.single else M
             values, vectors = eigh(A, driver="evd", overwrite_a=True, check_finite=False)
-            values, vectors = values[1:], vectors[:, 1:]
-        vectors = vectors[:, ::-1].astype(float)
-        return values[::-1].astype(float), _orthonormal(vectors) if self.single else vectors
+            values, vectors = values[:0:-1], vectors[:, :0:-1]
+        return values.astype(float), _orthonormal(vectors.astype(float)) if self.single else vectors
 
     def used(self, count: int, vectors: np.ndarray) -> None:
         """Remember that `count` of these leading vectors were above the threshold."""
@@ -55,16 +51,17 @@ class Eigen:
         self.basis = vectors
 
     def _krylov(self, M: np.ndarray, wanted: int) -> tuple[np.ndarray, np.ndarray]:
-        start = self.basis[:, :wanted]
+        """Ritz pairs on [U, MU] around the last vectors U, and M M U beside these while they are few."""
+        start = self.basis[:, :wanted].astype(M.dtype)
         if start.shape[1] < wanted:
-            fresh = self._random.standard_normal((self.n, wanted - start.shape[1]))
+            fresh = self._random.standard_normal((self.n, wanted - start.shape[1]), M.dtype.type)
             start = np.hstack([start, fresh - fresh.mean(axis=0)])
-        one = _centred(M @ start)
-        two = _centred(M @ one)
-        basis = np.linalg.qr(np.hstack([start, one, two]))[0]
-        basis = _centred(basis)
+        blocks = [start, _centred(M @ start)]
+        if wanted <= LOW * self.n:
+            blocks.append(_centred(M @ blocks[1]))
+        basis = _centred(np.linalg.qr(np.hstack(blocks))[0])
         values, turn = np.linalg.eigh(basis.T @ (M @ basis))
-        return values[::-1][:wanted], (basis @ turn[:, ::-1][:, :wanted])
+        return values[::-1][:wanted], basis @ turn[:, ::-1][:, :wanted]
 
 
 def _centred(block: np.ndarray) -> np.ndarray:

@@ -14,7 +14,8 @@ answers (`evidence`), nor clearly above lambda_min, k is 1 and nothing is solved
 two clusters at least. And of more than `SEARCH_UP_TO` objects, whose SDPs take long, not all k are searched but those
 from the spectral one downwards (one more than the eigenvalues that stand out: so many clusters the answers can show)
 while the criterion rises. And the search ends at the first k whose criterion exceeds .99: no other can be better by
-more than .01. Each k says whether it was solved to `SEARCH_TOL`, `LARGE_TOL` for so many objects.
+more than .01. Each k says whether it was solved to `SEARCH_TOL`, for so many objects `COMPARED_TOL`; then the chosen
+one is solved on to `LARGE_TOL`.
 """
 
 from collections.abc import Callable, Mapping
@@ -31,7 +32,8 @@ from stream_engine.clustering.partition import MOST
 from stream_engine.clustering.similarity_matrix import checked
 from stream_engine.counts.spectral import top_eigenpairs
 
-SEARCH_TOL, LARGE_TOL = 1e-3, 1e-2  # of all that are compared; of more than SEARCH_UP_TO objects
+SEARCH_TOL = 1e-3  # of all that are compared
+COMPARED_TOL, LARGE_TOL = 5e-2, 1e-2  # the same, and of the chosen one, for more than SEARCH_UP_TO objects
 CLEAR = 1.25  # of lambda_min: an eigenvalue above is searched for clusters whatever random answers give
 SEARCH_UP_TO = 500  # objects: every k in the range is tried; of more only those next to the spectral one
 
@@ -177,8 +179,8 @@ def _downwards(
     """The choice among k = spectral k, one less, ... 2, as long as the criterion rises."""
     solutions: dict[int, Solution] = {}
     for k in range(seen.k, 1, -1):
-        tol_k, progress = max(tol, LARGE_TOL), tell.stage(k, int(k == seen.k > 2))
-        solution = solve_sdp(k=k, tol=tol_k, start=starts.get(k), progress=progress)
+        progress = tell.stage(k, int(k == seen.k > 2))
+        solution = solve_sdp(k=k, tol=max(tol, COMPARED_TOL), start=starts.get(k), progress=progress)
         if tell.stopped and solutions:
             break
         solutions[k] = solution
@@ -191,6 +193,9 @@ def _downwards(
     best = int(np.argmax(criterion))
     k, spent = tried[best], sum(s.iterations for s in solutions.values())
     solution = solutions[k]
+    if solution.gap > max(tol, LARGE_TOL) and not tell.stopped:
+        solution = solve_sdp(k=k, tol=max(tol, LARGE_TOL), start=solution.state, progress=tell.stage(k))
+        spent += solution.iterations
     if solution.gap > tol:  # the gap is said as it is
         solution = solution._replace(certified=False, certified_by="")
     margin = float(criterion[best] - np.delete(criterion, best).max()) if len(tried) > 1 else None

@@ -27,7 +27,7 @@ COMMANDS = {
     "papers": "tests.benchmarks.papers.command",
     **{
         name: f"tests.benchmarks.{name}"
-        for name in ("classify", "clusters", "cluster_calibration", "field", "kafka", "participants")
+        for name in ("classify", "clusters", "cluster_calibration", "field", "growth", "kafka", "participants")
     },
 }
 WORDS = (*STAGES, *COMMANDS)  # what may stand behind `python -m tests.benchmarks`

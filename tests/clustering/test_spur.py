@@ -133,7 +133,7 @@ def test_every_criterion_is_converged_or_marked(monkeypatch):
     exact = spur(W, c, tol=1e-3, early_exit=1.0)
     assert exact.converged.all() and exact.solution.gap <= LARGE_TOL
     tight = [solve(W, k=int(k), tol=1e-5).criterion(int(k)) for k in exact.tried]
-    assert exact.criterion == pytest.approx(tight, abs=0.01)
+    assert exact.criterion == pytest.approx(tight, abs=0.03) and np.argmax(exact.criterion) == np.argmax(tight)
     short = spur(W, c, tol=1e-3, early_exit=1.0, max_iterations=3)
     assert not short.converged.all()
 
