@@ -17,10 +17,10 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.optimize import minimize
 
 from stream_engine.embedding.calibration import Calibration
-from stream_engine.embedding.fit import LOOSE, MEMORY, Embedding, Setting, _objective, with_setting
+from stream_engine.embedding.descent import minimise
+from stream_engine.embedding.fit import LOOSE, Embedding, Setting, _objective, with_setting
 from stream_engine.embedding.gradient import loss_of
 from stream_engine.embedding.lapse_prior import FIRST
 from stream_engine.embedding.principal_axes import on_own_axes
@@ -125,13 +125,8 @@ def fit_weights(
         return value + more * float((both[n:] ** 2).sum()), np.concatenate([slope, log_slope]), lapse_slope
 
     objective, pack, unpack = _objective(stacked, ridge, begin.lapse, fixed_lapse, (n + len(logs), d))
-    ended = minimize(
-        objective,
-        pack(np.concatenate([begin.points, logs]), begin.lapse, FIRST),
-        jac=True,
-        method="L-BFGS-B",
-        options={"maxcor": MEMORY, "ftol": tolerance, "gtol": 1e-12, "maxiter": max_iterations, "maxfun": 10**7},
-    )
+    x = pack(np.concatenate([begin.points, logs]), begin.lapse, FIRST)
+    ended = minimise(objective, x, tolerance=tolerance, max_iterations=max_iterations)
     both, lapse, guessers = unpack(ended.x)
     points, logs = both[:n], both[n:]
     answered = np.bincount(questions.worker, minlength=len(logs)) > 0
@@ -145,12 +140,12 @@ def fit_weights(
     fitted = begin._replace(
         points=points,
         lapse=lapse,
-        objective=float(ended.fun),
+        objective=ended.value,
         log_likelihood=-loss(points, logs, lapse)[0],
-        iterations=int(ended.nit),
-        evaluations=int(ended.nfev),
-        converged=ended.status != 1,
-        slope=float(np.abs(ended.jac).max(initial=0.0)) / max(questions.answers, 1.0),
+        iterations=ended.iterations,
+        evaluations=ended.evaluations,
+        converged=ended.converged,
+        slope=float(np.abs(ended.slope).max(initial=0.0)) / max(questions.answers, 1.0),
         guessers=guessers,
     )
     return Individual(fitted, np.exp(logs), shrinkage)
