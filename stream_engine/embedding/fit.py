@@ -15,7 +15,7 @@ import numpy as np
 from stream_engine.data.compiled import njit
 from stream_engine.embedding import descent, lapse_prior, minibatch, starts
 from stream_engine.embedding.descent import ITERATIONS, RUNNING, STATUS, advance, minimise
-from stream_engine.embedding.gradient import ALONE, Loss, add_answers, loss_of, paired
+from stream_engine.embedding.gradient import Loss, add_answers
 from stream_engine.embedding.lapse_prior import FIRST, LEAST, MOST
 from stream_engine.embedding.principal_axes import on_principal_axes
 from stream_engine.embedding.questions import Questions
@@ -78,7 +78,7 @@ def fit(
     O(q d) an iteration; deterministic.
     """
     alpha, n = alpha_of(kernel, d), questions.n_objects
-    loss = loss_of(questions, alpha)
+    loss = Loss(questions, alpha)
     if lapse is None:
         lapse = np.full(questions.n_workers, 0.0 if fixed_lapse else FIRST)
     held = np.clip(lapse, 0.0 if fixed_lapse else LEAST, MOST)
@@ -99,13 +99,13 @@ def fit(
     def tell(iterations: int) -> None:
         progress(min(iterations, max_iterations), max_iterations)
 
-    if len(questions.rows) >= ALONE:  # its evaluations are in two threads
+    if len(loss.halves) > 1:
         best = minimise(objective, x, tolerance=tolerance, max_iterations=max_iterations, progress=tell)
     else:
-        state, asked, often = descent.begin(x), paired(questions), 1 + int(OFTEN / (len(questions.rows) * d))
+        state, often = descent.begin(x), 1 + int(OFTEN / (len(questions.rows) * d))
         while state.counts[descent.STATUS] == descent.RUNNING:
             until = int(state.counts[descent.ITERATIONS]) + often
-            _descend(*state, *asked, alpha, ridge, held, fixed_lapse, n, tolerance, max_iterations, until)
+            _descend(*state, *loss.halves[0], alpha, ridge, held, fixed_lapse, n, tolerance, max_iterations, until)
             tell(int(state.counts[descent.ITERATIONS]))
         best = descent.minimum(state)
     points, held, guessers = unpack(best.x)
@@ -127,7 +127,13 @@ def fit(
     )
 
 
-def _objective(loss: Loss, ridge: float, held: np.ndarray, fixed: bool, shape: tuple[int, ...]):
+def _objective(
+    loss: Callable[[np.ndarray, np.ndarray], tuple[float, np.ndarray, np.ndarray]],
+    ridge: float,
+    held: np.ndarray,
+    fixed: bool,
+    shape: tuple[int, ...],
+):
     """The objective of one vector with its gradient, and to and from the vector: points, then logits of the lapses and,
     where workers are named, of the share who guess."""
     size, workers = int(np.prod(shape)), len(held) - 1

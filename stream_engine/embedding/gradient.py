@@ -12,7 +12,6 @@ Of many questions, there are two halves, always the same, each with a slope of i
 So the result is the same bit for bit on one core or two, and two threads work at once (no GIL).
 """
 
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
@@ -25,8 +24,6 @@ from stream_engine.evaluation.answer_probabilities import LARGEST, STE, probabil
 BLOCK = 256  # questions whose figures stay in the first cache
 ALONE = 1 << 14  # questions below which a second thread costs more than it saves
 TABLE = 1 << 18  # pairs of objects up to which all are in a table, which stays in the second cache
-
-Loss = Callable[[np.ndarray, np.ndarray], tuple[float, np.ndarray, np.ndarray]]
 
 
 class Paired(NamedTuple):
@@ -62,33 +59,36 @@ def paired(questions: Questions) -> Paired:
     return Paired(pairs, near_pair, far_pair, *questions[1:4])
 
 
-def loss_of(questions: Questions, alpha: float = STE) -> Loss:
-    """A function of points (n, d) and lapses (n_workers,) that gives L, dL/dX (n, d) and dL/dlapse (n_workers,).
+class Loss:
+    """L, dL/dX (n, d) and dL/dlapse (n_workers,) as a function of points (n, d) and lapses (n_workers,).
 
     >>> from stream_engine.embedding.questions import of_rows
-    >>> loss = loss_of(of_rows(np.array([[0, 1, 0, 2]]), 3))
+    >>> loss = Loss(of_rows(np.array([[0, 1, 0, 2]]), 3))
     >>> value, slope, _ = loss(np.array([[0.0], [0.0], [0.0]]), np.zeros(1))
     >>> round(value, 4), slope.tolist()
     (0.6931, [[0.0], [0.0], [0.0]])
     """
-    q = len(questions.rows)
-    cuts = [slice(0, q)] if q < ALONE else [slice(0, q // 2), slice(q // 2, q)]
-    rows, near, far, worker, n, _ = questions
-    halves = [paired(Questions(rows[cut], near[cut], far[cut], worker[cut], n)) for cut in cuts]
 
-    def value_and_slopes(points: np.ndarray, lapse: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
+    def __init__(self, questions: Questions, alpha: float = STE) -> None:
+        q = len(questions.rows)
+        cuts = [slice(0, q)] if q < ALONE else [slice(0, q // 2), slice(q // 2, q)]
+        rows, near, far, worker, n, _ = questions
+        self.halves = [
+            paired(Questions(rows[cut], near[cut], far[cut], worker[cut], n)) for cut in cuts
+        ]  # or the whole
+        self.alpha = alpha
+
+    def __call__(self, points: np.ndarray, lapse: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
         points = np.ascontiguousarray(points, np.float64)
 
         def half(answers: Paired) -> tuple[float, np.ndarray, np.ndarray]:
             slope, lapse_slope = np.zeros(points.shape), np.zeros(len(lapse))
-            return add_answers(points, *answers, lapse, alpha, slope, lapse_slope), slope, lapse_slope
+            return add_answers(points, *answers, lapse, self.alpha, slope, lapse_slope), slope, lapse_slope
 
-        done = [half(cut) for cut in halves] if len(halves) == 1 else list(_pool().map(half, halves))
-        for value, slope, lapse_slope in done[1:]:
-            done[0] = done[0][0] + value, done[0][1] + slope, done[0][2] + lapse_slope
-        return done[0]
-
-    return value_and_slopes
+        if len(self.halves) == 1:
+            return half(self.halves[0])
+        one, other = _pool().map(half, self.halves)
+        return one[0] + other[0], one[1] + other[1], one[2] + other[2]
 
 
 _POOL: list[ThreadPoolExecutor] = []

@@ -21,14 +21,14 @@ import numpy as np
 from stream_engine.embedding.calibration import Calibration
 from stream_engine.embedding.descent import minimise
 from stream_engine.embedding.fit import LOOSE, Embedding, Setting, _objective, with_setting
-from stream_engine.embedding.gradient import loss_of
+from stream_engine.embedding.gradient import Loss
 from stream_engine.embedding.lapse_prior import FIRST
 from stream_engine.embedding.principal_axes import on_own_axes
 from stream_engine.embedding.questions import NOBODY, Questions
 from stream_engine.evaluation.answer_probabilities import margins
 
 SHRINKAGES = (100.0, 30.0, 10.0, 3.0, 1.0)  # of a series of fits
-Loss = Callable[[np.ndarray, np.ndarray, np.ndarray], tuple[float, np.ndarray, np.ndarray, np.ndarray]]
+WeightedLoss = Callable[[np.ndarray, np.ndarray, np.ndarray], tuple[float, np.ndarray, np.ndarray, np.ndarray]]
 
 
 class Individual(NamedTuple):
@@ -68,7 +68,7 @@ def copies_of(questions: Questions) -> int:
     return len(_copies(questions.rows, questions.worker, questions.n_objects).who)
 
 
-def weighted_loss(questions: Questions, alpha: float) -> Loss:
+def weighted_loss(questions: Questions, alpha: float) -> WeightedLoss:
     """A function of points (n, d), log weights (n_workers, d) and lapses (n_workers,): L and its gradient with respect
     to each. Log weights of `NOBODY` are 0, and so is their gradient.
 
@@ -80,7 +80,7 @@ def weighted_loss(questions: Questions, alpha: float) -> Loss:
     """
     n, workers = questions.n_objects, questions.n_workers
     made = _copies(questions.rows, questions.worker, n)
-    of_copies = loss_of(questions._replace(rows=made.rows, n_objects=len(made.who)), alpha)
+    of_copies = Loss(questions._replace(rows=made.rows, n_objects=len(made.who)), alpha)
 
     def value_and_slopes(points: np.ndarray, logs: np.ndarray, lapse: np.ndarray):
         roots = np.exp(logs / 2)[made.who]

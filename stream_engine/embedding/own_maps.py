@@ -12,7 +12,7 @@ import numpy as np
 
 from stream_engine.embedding.descent import minimise
 from stream_engine.embedding.fit import LOOSE, ROUGH, _objective
-from stream_engine.embedding.gradient import loss_of
+from stream_engine.embedding.gradient import Loss
 from stream_engine.embedding.lapse_prior import FIRST
 from stream_engine.embedding.questions import Questions, of_rows
 from stream_engine.embedding.starts import SCALES, directions, widened
@@ -56,7 +56,7 @@ def own_maps(
     owner, copied = keys // n_objects, keys % n_objects
     questions = of_rows(number.reshape(-1, 4), len(keys), times, block)._replace(n_workers=1 + blocks)
     d = min(d, max(n_objects - 1, 1))
-    points, lapse, loss = _starts(questions, owner, blocks, d), np.full(1 + blocks, FIRST), loss_of(questions, STE)
+    points, lapse, loss = _starts(questions, owner, blocks, d), np.full(1 + blocks, FIRST), Loss(questions, STE)
     made = []
     for ridge in (each for each in RIDGES if each >= least):
         objective, pack, unpack = _objective(loss, ridge, lapse, False, points.shape)

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize, rosen, rosen_der
 
-from stream_engine.embedding import fit as fits
+from stream_engine.embedding import gradient
 from stream_engine.embedding.descent import TRIALS, minimise
 from stream_engine.embedding.fit import fit
 from tests.support import embedding_reference as reference
@@ -68,7 +68,7 @@ def test_a_function_without_a_minimum_where_it_is_finite_ends():
 def test_without_python_between_evaluations_a_fit_is_the_same(kernel, monkeypatch):
     asked = reference.questions(3)
     compiled = fit(asked, 2, 0.1, kernel=kernel)
-    monkeypatch.setattr(fits, "ALONE", 0)
+    monkeypatch.setattr(gradient, "ALONE", 0)
     called = fit(asked, 2, 0.1, kernel=kernel)
     assert compiled.iterations == called.iterations > 5
     np.testing.assert_allclose(compiled.points, called.points, atol=1e-9)

@@ -15,8 +15,7 @@ from scipy.optimize import minimize
 from stream_engine.alignment import transforms
 from stream_engine.alignment.transforms import Answers
 from stream_engine.clustering import position_fits
-from stream_engine.embedding import fit as embedding_fit
-from stream_engine.embedding import own_maps
+from stream_engine.embedding import gradient, own_maps
 from stream_engine.embedding.calibration import calibrate
 from stream_engine.embedding.descent import minimise
 from stream_engine.embedding.fit import Setting, with_setting
@@ -119,7 +118,7 @@ def test_the_gradient_is_the_slope_of_the_objective(module, monkeypatch):
     fits = importlib.import_module(module)
     name = "minimise" if hasattr(fits, "minimise") else "minimize"
     monkeypatch.setattr(fits, name, comparing)
-    monkeypatch.setattr(embedding_fit, "ALONE", 0)  # otherwise one map is fitted without a Python function
+    monkeypatch.setattr(gradient, "ALONE", 0)  # otherwise one map is fitted without a Python function
     for each in FITS[module]:
         each()
     assert compared >= 6
