@@ -201,7 +201,9 @@ def _ends(value, along, search, searched):
 
 @njit(cache=True, nogil=True)
 def _cubic(a, value_a, slope_a, b, value_b, slope_b):
-    """The minimum of the cubic with these values and slopes at a < b; infinite where it has none."""
+    """The minimum of the cubic with these values and slopes at a <= b; infinite where it has none."""
+    if a == b:
+        return np.inf
     middle = slope_a + slope_b - 3.0 * (value_a - value_b) / (a - b)
     root = middle * middle - slope_a * slope_b
     if not root >= 0.0:

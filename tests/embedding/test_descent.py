@@ -58,8 +58,12 @@ def test_a_function_without_a_minimum_where_it_is_finite_ends():
     def cliff(x):
         return (float(x[0]), np.ones(1)) if x[0] > -3.7 else (np.nan, np.full(1, np.nan))
 
-    found = minimise(cliff, np.zeros(1), tolerance=1e-12, max_iterations=100)
-    assert -3.7 < found.x[0] < -3.5 and found.evaluations < 60 * TRIALS
+    def wall(x):
+        return float(x[0]) if x[0] > -3.7 else 100.0, np.ones(1)
+
+    for function in (cliff, wall):
+        found = minimise(function, np.zeros(1), tolerance=1e-12, max_iterations=100)
+        assert -3.7 < found.x[0] < -3.5 and found.evaluations < 60 * TRIALS
     wrong = minimise(lambda x: (float(x @ x), -2 * x), np.ones(2), tolerance=1e-12, max_iterations=100)
     assert wrong.value == 2.0 and wrong.evaluations <= 1 + TRIALS  # a slope of the other sign
 
