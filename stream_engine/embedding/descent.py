@@ -114,6 +114,8 @@ def advance(trial, base, steps, changes, products, search, counts, value, slope,
     if products[at] > 1e-14 * _dot(changes[at], changes[at]):
         counts[NEXT] = (at + 1) % MEMORY
         counts[STORED] = min(counts[STORED] + 1, MEMORY)
+    else:  # not remembered; the oldest had its place
+        counts[STORED] = min(counts[STORED], MEMORY - 1)
     gain, size = search[VALUE] - value, max(abs(search[VALUE]), abs(value), 1.0)
     _accept(base, search, trial, slope, value)
     counts[ITERATIONS] += 1

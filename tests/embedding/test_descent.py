@@ -6,7 +6,7 @@ import pytest
 from scipy.optimize import minimize, rosen, rosen_der
 
 from stream_engine.embedding import gradient
-from stream_engine.embedding.descent import TRIALS, minimise
+from stream_engine.embedding.descent import MEMORY, TRIALS, minimise
 from stream_engine.embedding.fit import fit
 from tests.support import embedding_reference as reference
 
@@ -66,6 +66,21 @@ def test_a_function_without_a_minimum_where_it_is_finite_ends():
         assert -3.7 < found.x[0] < -3.5 and found.evaluations < 60 * TRIALS
     wrong = minimise(lambda x: (float(x @ x), -2 * x), np.ones(2), tolerance=1e-12, max_iterations=100)
     assert wrong.value == 2.0 and wrong.evaluations <= 1 + TRIALS  # a slope of the other sign
+
+
+def test_steps_along_which_the_slope_stays_are_not_remembered():
+    """A slope that is constant after more steps than are remembered."""
+    at: list[np.ndarray] = []
+
+    def straight_later(x):
+        at.append(x.copy())
+        if len(at) < 40:
+            return rosenbrock(x)
+        value, slope = rosenbrock(at[38])
+        return value + float(slope @ (x - at[38])), slope
+
+    found = minimise(straight_later, np.tile([-1.2, 1.0], 5), tolerance=1e-14, max_iterations=60)
+    assert len(at) > 60 and found.iterations > MEMORY and np.isfinite(found.x).all()
 
 
 @pytest.mark.parametrize("kernel", ["ste", "t-ste"])
