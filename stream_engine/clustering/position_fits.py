@@ -16,7 +16,7 @@ from scipy.optimize import minimize
 from stream_engine.clustering import clearness
 from stream_engine.clustering.position_errors import PositionErrors, position_errors
 from stream_engine.embedding.fit import Embedding, fit
-from stream_engine.embedding.gradient import loss_of
+from stream_engine.embedding.gradient import Loss
 from stream_engine.embedding.lapse_prior import LEAST, MOST
 from stream_engine.embedding.questions import Questions
 
@@ -75,7 +75,7 @@ def _better(questions: Questions, d: int, begin: Sequence[np.ndarray], known: Em
 def given(questions: Questions, points: np.ndarray) -> Fits:
     """Positions that are known, with the scale and the one lapse rate that make the answers likeliest."""
     questions = questions._replace(worker=np.zeros_like(questions.worker), n_workers=1)
-    loss = loss_of(questions)
+    loss = Loss(questions)
 
     def cost(x: np.ndarray) -> tuple[float, np.ndarray]:
         scale, lapse = np.exp(x[0]), np.clip(1 / (1 + np.exp(-x[1])), LEAST, MOST)

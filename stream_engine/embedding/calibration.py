@@ -3,11 +3,11 @@
 from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import minimize
 from scipy.special import expit, logit
 
+from stream_engine.embedding.descent import minimise
 from stream_engine.embedding.lapse_prior import FIRST, LEAST, MOST, PRIOR
-from stream_engine.evaluation.answer_probabilities import probability
+from stream_engine.evaluation.answer_probabilities import LARGEST
 
 WORTH = 20.0  # answers, the weight of the prior of the scale
 
@@ -30,12 +30,14 @@ def calibrate(delta: np.ndarray, times: np.ndarray, fitted: float) -> Calibratio
     """
     a, b = PRIOR[0] + WORTH * fitted, PRIOR[1] + WORTH * (1.0 - fitted)
 
-    def loss(at: np.ndarray) -> float:
+    def loss(at: np.ndarray) -> tuple[float, np.ndarray]:
         scale, lapse = np.exp(at[0]), expit(at[1])
-        p = probability(scale * delta, lapse)
+        sure = expit(np.clip(scale * delta, -LARGEST, LARGEST))
+        p = np.maximum(lapse / 2 + (1 - lapse) * sure, 1e-300)
         prior = WORTH / 4 * at[0] ** 2 - a * np.log(lapse) - b * np.log1p(-lapse)
-        return float(-(times @ np.log(np.maximum(p, 1e-300))) + prior)
+        by_scale = -(times / p) @ ((1 - lapse) * sure * (1 - sure) * scale * delta) + WORTH / 2 * at[0]
+        by_lapse = -(times / p) @ (0.5 - sure) * lapse * (1 - lapse) - a * (1 - lapse) + b * lapse
+        return float(-(times @ np.log(p)) + prior), np.array([by_scale, by_lapse])
 
-    bounds = [(-np.log(10.0), np.log(10.0)), (logit(LEAST), logit(MOST))]
-    found = minimize(loss, np.array([0.0, logit(FIRST)]), bounds=bounds, method="L-BFGS-B")
-    return Calibration(float(np.exp(found.x[0])), float(expit(found.x[1])))
+    scale, lapse = minimise(loss, np.array([0.0, logit(FIRST)]), tolerance=1e-9, max_iterations=100).x
+    return Calibration(float(np.clip(np.exp(scale), 0.1, 10.0)), float(np.clip(expit(lapse), LEAST, MOST)))

@@ -164,7 +164,9 @@ class _Search:
         start = lapse = wide = None
         careful = len(q.rows) * d <= CAREFUL
         if near is not None and (near.setting.d == d or not careful):
-            start, lapse, wide = near.found.points, near.found.lapse, near.wide
+            start, lapse = near.found.points, near.found.lapse
+        if near is not None and near.setting.kernel == kernel:
+            wide = near.wide
         if careful:
             found, wide = fit_carefully(q, d, ridge, kernel=kernel, start=start, wide=wide, lapse=lapse, **self.more)
         else:

@@ -11,10 +11,11 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.optimize import minimize
 
-from stream_engine.embedding import lapse_prior, minibatch, starts
-from stream_engine.embedding.gradient import Loss, loss_of
+from stream_engine.data.compiled import njit
+from stream_engine.embedding import descent, lapse_prior, minibatch, starts
+from stream_engine.embedding.descent import ITERATIONS, RUNNING, STATUS, advance, minimise
+from stream_engine.embedding.gradient import Loss, add_answers
 from stream_engine.embedding.lapse_prior import FIRST, LEAST, MOST
 from stream_engine.embedding.principal_axes import on_principal_axes
 from stream_engine.embedding.questions import Questions
@@ -23,7 +24,7 @@ from stream_engine.evaluation.answer_probabilities import STE
 LARGE = 2e6  # questions times dimensions above which stochastic passes come first, and L-BFGS ends earlier
 ROUGH = 1e-4  # the tolerance there
 SPREAD = 3.0  # of random points that passes begin at, in units of `starts.at_random`
-MEMORY = 12  # pairs of steps and slopes that L-BFGS keeps
+OFTEN = 2e6  # questions times dimensions times iterations after which progress is told
 KERNELS = ("ste", "t-ste")
 
 
@@ -77,7 +78,7 @@ def fit(
     O(q d) an iteration; deterministic.
     """
     alpha, n = alpha_of(kernel, d), questions.n_objects
-    loss = loss_of(questions, alpha)
+    loss = Loss(questions, alpha)
     if lapse is None:
         lapse = np.full(questions.n_workers, 0.0 if fixed_lapse else FIRST)
     held = np.clip(lapse, 0.0 if fixed_lapse else LEAST, MOST)
@@ -93,32 +94,46 @@ def fit(
     if len(questions.rows) == 0:
         return Embedding(np.zeros((n, d)), held, ridge, alpha, 0.0, 0.0, 0, 0, True, 0.0)
     objective, pack, unpack = _objective(loss, ridge, held, fixed_lapse, points.shape)
-    guessers = 0.0 if fixed_lapse or questions.n_workers == 1 else FIRST
-    done = 0
+    x = pack(points, held, 0.0 if fixed_lapse or questions.n_workers == 1 else FIRST)
 
-    def tell(_: Any) -> None:
-        nonlocal done
-        done += 1
-        progress(min(done, max_iterations), max_iterations)
+    def tell(iterations: int) -> None:
+        progress(min(iterations, max_iterations), max_iterations)
 
-    found = minimize(
-        objective,
-        pack(points, held, guessers),
-        jac=True,
-        method="L-BFGS-B",
-        callback=tell,
-        options={"maxcor": MEMORY, "ftol": tolerance, "gtol": 1e-12, "maxiter": max_iterations, "maxfun": 10**7},
-    )
-    points, held, guessers = unpack(found.x)
-    value = float(found.fun)
+    if len(loss.halves) > 1:
+        best = minimise(objective, x, tolerance=tolerance, max_iterations=max_iterations, progress=tell)
+    else:
+        state, often = descent.begin(x), 1 + int(OFTEN / (len(questions.rows) * d))
+        while state.counts[descent.STATUS] == descent.RUNNING:
+            until = int(state.counts[descent.ITERATIONS]) + often
+            _descend(*state, *loss.halves[0], alpha, ridge, held, fixed_lapse, n, tolerance, max_iterations, until)
+            tell(int(state.counts[descent.ITERATIONS]))
+        best = descent.minimum(state)
+    points, held, guessers = unpack(best.x)
     points = on_principal_axes(points, questions)
     likely = -loss(points, held)[0]
-    slope = float(np.abs(found.jac).max(initial=0.0)) / max(questions.answers, 1.0)
-    done, tried = int(found.nit), int(found.nfev)
-    return Embedding(points, held, ridge, alpha, value, likely, done, tried, found.status != 1, slope, guessers)
+    slope = float(np.abs(best.slope).max(initial=0.0)) / max(questions.answers, 1.0)
+    return Embedding(
+        points,
+        held,
+        ridge,
+        alpha,
+        best.value,
+        likely,
+        best.iterations,
+        best.evaluations,
+        best.converged,
+        slope,
+        guessers,
+    )
 
 
-def _objective(loss: Loss, ridge: float, held: np.ndarray, fixed: bool, shape: tuple[int, ...]):
+def _objective(
+    loss: Callable[[np.ndarray, np.ndarray], tuple[float, np.ndarray, np.ndarray]],
+    ridge: float,
+    held: np.ndarray,
+    fixed: bool,
+    shape: tuple[int, ...],
+):
     """The objective of one vector with its gradient, and to and from the vector: points, then logits of the lapses and,
     where workers are named, of the share who guess."""
     size, workers = int(np.prod(shape)), len(held) - 1
@@ -128,23 +143,63 @@ def _objective(loss: Loss, ridge: float, held: np.ndarray, fixed: bool, shape: t
         return np.concatenate([points.ravel(), [] if fixed else np.log(rates / (1 - rates))])
 
     def unpack(x: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
-        if fixed:
-            return x.reshape(shape), held, 0.0
-        rates = np.clip(1.0 / (1.0 + np.exp(-np.clip(x[size:], -50, 50))), LEAST, MOST)
-        return x[:size].reshape(shape), rates[: 1 + workers], float(rates[-1]) if workers else 0.0
+        return x[:size].reshape(shape), *_rates(x[size:], held, fixed)
 
     def value(x: np.ndarray) -> tuple[float, np.ndarray]:
         points, lapse, guessers = unpack(x)
         total, slope, lapse_slope = loss(points, lapse)
-        total += ridge * float((points**2).sum())
-        slope += 2 * ridge * points
-        if fixed:
-            return total, slope.ravel()
-        prior, prior_slope, share_slope = lapse_prior.cost(lapse, guessers)
-        logits = lapse_slope * lapse * (1 - lapse) + prior_slope
-        return total + prior, np.concatenate([slope.ravel(), logits, [share_slope] if workers else []])
+        whole = np.empty(len(x))
+        whole[:size] = slope.ravel()
+        return total + _finish(x, whole, size, lapse, guessers, lapse_slope, ridge, fixed), whole
 
     return value, pack, unpack
+
+
+@njit(cache=True, nogil=True)
+def _rates(logits, held, fixed):
+    """The lapses, and the share who guess, of their logits."""
+    if fixed:
+        return held, 0.0
+    rates = np.empty(len(logits))
+    for t in range(len(logits)):
+        rates[t] = min(max(1.0 / (1.0 + np.exp(-min(max(logits[t], -50.0), 50.0))), LEAST), MOST)
+    return rates[: len(held)], rates[-1] if len(held) > 1 else 0.0
+
+
+@njit(cache=True, nogil=True)
+def _finish(x, slope, size, lapse, guessers, lapse_slope, ridge, fixed):
+    """Add what the ridge and the prior add to the slope, which has that of the points; gives what they add to L."""
+    total = 0.0
+    for t in range(size):
+        total += x[t] * x[t]
+        slope[t] += 2.0 * ridge * x[t]
+    total *= ridge
+    if not fixed:
+        prior, prior_slope, share_slope = lapse_prior.cost(lapse, guessers)
+        total += prior
+        for w in range(len(lapse)):
+            slope[size + w] = lapse_slope[w] * lapse[w] * (1.0 - lapse[w]) + prior_slope[w]
+        if len(lapse) > 1:
+            slope[-1] = share_slope
+    return total
+
+
+@njit(cache=True, nogil=True)
+def _descend(
+    trial, base, steps, changes, products, search, counts,
+    pairs, near_pair, far_pair, near, far, worker, alpha, ridge, held, fixed, n, tolerance, max_iterations, until,
+):  # fmt: skip
+    """Advance a descent until so many iterations are done, or its end."""
+    workers = len(held)
+    size = len(trial) if fixed else len(trial) - workers - (workers > 1)
+    d, slope, lapse_slope = size // n, np.empty(len(trial)), np.empty(workers)
+    while counts[STATUS] == RUNNING and counts[ITERATIONS] < until:
+        lapse, guessers = _rates(trial[size:], held, fixed)
+        slope[:], lapse_slope[:] = 0.0, 0.0
+        points, of_points = trial[:size].reshape((n, d)), slope[:size].reshape((n, d))
+        value = add_answers(points, pairs, near_pair, far_pair, near, far, worker, lapse, alpha, of_points, lapse_slope)
+        value += _finish(trial, slope, size, lapse, guessers, lapse_slope, ridge, fixed)
+        advance(trial, base, steps, changes, products, search, counts, value, slope, tolerance, max_iterations)
 
 
 WIDER = 3  # dimensions more that are fitted first, where a truncation begins

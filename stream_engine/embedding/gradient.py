@@ -1,16 +1,19 @@
-"""The negative log likelihood of answers and its gradient, compiled and fused: one pass over the questions.
+"""The negative log likelihood of answers and its gradient, compiled and fused.
 
     L(X, lapse) = - sum_q near_q log p_q + far_q log(1 - p_q),     p = lapse / 2 + (1 - lapse) sigma(Delta)
     Delta = phi(|x_k - x_l|^2) - phi(|x_i - x_j|^2);   phi(s) = s (STE), or (alpha + 1) / 2 log(1 + s / alpha) (t-STE)
     dL/dDelta = (1 - lapse) sigma (1 - sigma) (far / (1 - p) - near / p)
     dL/dlapse = (1/2 - sigma) (far / (1 - p) - near / p)
 
-The questions are cut into two halves, always the same, each summed into a gradient of its own; the halves are added in
-order. So the result is the same bit for bit on one core or two, and two threads work at once (no GIL). O(q d).
+Many questions share a pair of objects. So phi is computed once a pair, a question adds to dL/dphi of its two pairs, and
+each pair adds once to the slopes of its two objects: O(pairs d + q).
+
+Of many questions, there are two halves, always the same, each with a slope of its own; the halves are added in order.
+So the result is the same bit for bit on one core or two, and two threads work at once (no GIL).
 """
 
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,37 +21,74 @@ from stream_engine.data.compiled import njit
 from stream_engine.embedding.questions import Questions
 from stream_engine.evaluation.answer_probabilities import LARGEST, STE, probability
 
-BLOCK = 256  # questions whose differences are held at once: they stay in the first cache
+BLOCK = 256  # questions whose figures stay in the first cache
 ALONE = 1 << 14  # questions below which a second thread costs more than it saves
+TABLE = 1 << 18  # pairs of objects up to which all are in a table, which stays in the second cache
 
-Loss = Callable[[np.ndarray, np.ndarray], tuple[float, np.ndarray, np.ndarray]]
+
+class Paired(NamedTuple):
+    """Questions by the numbers of their pairs, as `add_answers` takes them."""
+
+    pairs: np.ndarray  # (p, 2) int32: different pairs of objects
+    near_pair: np.ndarray  # (q,) int32: of i and j
+    far_pair: np.ndarray  # (q,) int32: of k and l
+    near: np.ndarray  # (q,) float64, as in `Questions`; so are the rest
+    far: np.ndarray
+    worker: np.ndarray
 
 
-def loss_of(questions: Questions, alpha: float = STE) -> Loss:
-    """A function of points (n, d) and lapses (n_workers,) that gives L, dL/dX (n, d) and dL/dlapse (n_workers,).
+def paired(questions: Questions) -> Paired:
+    """Of few objects, i j and j i are one pair, numbered in O(q + n^2). Of many, pairs are sorted by their first
+    object, as questions are, so that a question's pairs are near each other in memory; O(q log q).
 
     >>> from stream_engine.embedding.questions import of_rows
-    >>> loss = loss_of(of_rows(np.array([[0, 1, 0, 2]]), 3))
+    >>> same = paired(of_rows(np.array([[0, 1, 0, 2], [0, 2, 0, 3]]), 4))
+    >>> same.pairs.tolist(), same.near_pair.tolist(), same.far_pair.tolist()
+    ([[0, 1], [0, 2], [0, 3]], [0, 1], [1, 2])
+    """
+    n, (i, j, k, l) = questions.n_objects, questions.rows.T
+    if n * n <= TABLE:
+        keys = np.stack([np.minimum(i, j) * n + np.maximum(i, j), np.minimum(k, l) * n + np.maximum(k, l)])
+        used = np.zeros(n * n, bool)
+        used[keys] = True
+        different, number = np.flatnonzero(used), (np.cumsum(used) - 1)[keys]
+    else:
+        different, number = np.unique(np.stack([i * np.int64(n) + j, k * np.int64(n) + l]), return_inverse=True)
+    near_pair, far_pair = number.reshape(2, -1).astype(np.int32)
+    pairs = np.stack([different // n, different % n], axis=1).astype(np.int32)
+    return Paired(pairs, near_pair, far_pair, *questions[1:4])
+
+
+class Loss:
+    """L, dL/dX (n, d) and dL/dlapse (n_workers,) as a function of points (n, d) and lapses (n_workers,).
+
+    >>> from stream_engine.embedding.questions import of_rows
+    >>> loss = Loss(of_rows(np.array([[0, 1, 0, 2]]), 3))
     >>> value, slope, _ = loss(np.array([[0.0], [0.0], [0.0]]), np.zeros(1))
     >>> round(value, 4), slope.tolist()
     (0.6931, [[0.0], [0.0], [0.0]])
     """
-    q = len(questions.rows)
-    halves = [(0, q)] if q < ALONE else [(0, q // 2), (q // 2, q)]
 
-    def value_and_slopes(points: np.ndarray, lapse: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
+    def __init__(self, questions: Questions, alpha: float = STE) -> None:
+        q = len(questions.rows)
+        cuts = [slice(0, q)] if q < ALONE else [slice(0, q // 2), slice(q // 2, q)]
+        rows, near, far, worker, n, _ = questions
+        self.halves = [
+            paired(Questions(rows[cut], near[cut], far[cut], worker[cut], n)) for cut in cuts
+        ]  # or the whole
+        self.alpha = alpha
+
+    def __call__(self, points: np.ndarray, lapse: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
         points = np.ascontiguousarray(points, np.float64)
 
-        def half(cut: tuple[int, int]) -> tuple[float, np.ndarray, np.ndarray]:
+        def half(answers: Paired) -> tuple[float, np.ndarray, np.ndarray]:
             slope, lapse_slope = np.zeros(points.shape), np.zeros(len(lapse))
-            return _add(points, *questions[:4], lapse, alpha, *cut, slope, lapse_slope), slope, lapse_slope
+            return add_answers(points, *answers, lapse, self.alpha, slope, lapse_slope), slope, lapse_slope
 
-        done = [half(cut) for cut in halves] if len(halves) == 1 else list(_pool().map(half, halves))
-        for value, slope, lapse_slope in done[1:]:
-            done[0] = done[0][0] + value, done[0][1] + slope, done[0][2] + lapse_slope
-        return done[0]
-
-    return value_and_slopes
+        if len(self.halves) == 1:
+            return half(self.halves[0])
+        one, other = _pool().map(half, self.halves)
+        return one[0] + other[0], one[1] + other[1], one[2] + other[2]
 
 
 _POOL: list[ThreadPoolExecutor] = []
@@ -67,55 +107,64 @@ def log_loss(delta: np.ndarray, lapse: np.ndarray | float, near: np.ndarray, far
 
 
 @njit(cache=True, nogil=True, fastmath=True)
-def _add(points, rows, near, far, worker, lapse, alpha, begin, end, slope, lapse_slope):
-    """Add the slopes of the questions begin:end; gives their loss."""
-    d = points.shape[1]
-    near_d, far_d, pull, u, v = np.empty(BLOCK), np.empty(BLOCK), np.empty(BLOCK), np.empty(d), np.empty(d)
-    total = 0.0
-    for low in range(begin, end, BLOCK):
-        size = min(BLOCK, end - low)
+def add_answers(points, pairs, near_pair, far_pair, near, far, worker, lapse, alpha, slope, lapse_slope):
+    """Add the slopes of the answers; gives their loss."""
+    d, p, total = points.shape[1], len(pairs), 0.0
+    phi, pull, squared = np.empty(p), np.zeros(p), np.empty(p)
+    for t in range(p):
+        i, j, s = pairs[t, 0], pairs[t, 1], 0.0
+        for c in range(d):
+            s += (points[i, c] - points[j, c]) ** 2
+        squared[t] = s
+    if alpha > 0.0:
+        for t in range(p):
+            phi[t] = 0.5 * (alpha + 1.0) * np.log(1.0 + squared[t] / alpha)
+            squared[t] = 0.5 * (alpha + 1.0) / (alpha + squared[t])
+    else:
+        for t in range(p):
+            phi[t], squared[t] = squared[t], 1.0
+    delta, e, half, push, push_lapse = (
+        np.empty(BLOCK),
+        np.empty(BLOCK),
+        np.empty(BLOCK),
+        np.empty(BLOCK),
+        np.empty(BLOCK),
+    )
+    likely, times, rest = np.empty(BLOCK), np.empty(BLOCK), np.empty(BLOCK)
+    for low in range(0, len(near), BLOCK):
+        size = min(BLOCK, len(near) - low)
         for t in range(size):
-            i, j, k, l = rows[low + t, 0], rows[low + t, 1], rows[low + t, 2], rows[low + t, 3]
-            one, other = 0.0, 0.0
-            for c in range(d):
-                one += (points[i, c] - points[j, c]) ** 2
-            for c in range(d):
-                other += (points[k, c] - points[l, c]) ** 2
-            near_d[t], far_d[t] = one, other
+            delta[t] = phi[far_pair[low + t]] - phi[near_pair[low + t]]
+            half[t] = 0.5 * lapse[worker[low + t]]
         for t in range(size):
-            if alpha > 0.0:
-                delta = 0.5 * (alpha + 1.0) * np.log((alpha + far_d[t]) / (alpha + near_d[t]))
-            else:
-                delta = far_d[t] - near_d[t]
-            w = worker[low + t]
-            half = 0.5 * lapse[w]
-            e = np.exp(-min(abs(delta), LARGEST))
-            share = 1.0 / (1.0 + e)
-            likely, unlikely = (1.0 - half + half * e) * share, (half + (1.0 - half) * e) * share
-            yes, no = (near[low + t], far[low + t]) if delta >= 0.0 else (far[low + t], near[low + t])
-            if yes > 0.0:
-                total -= yes * np.log(likely)
-            if no > 0.0:
-                total -= no * np.log(unlikely)
-            push = no / unlikely - yes / likely
-            lapse_slope[w] += (0.5 - share) * push
-            push *= (1.0 - 2.0 * half) * e * share * share
-            pull[t] = 2.0 * push if delta >= 0.0 else -2.0 * push
+            e[t] = np.exp(-min(abs(delta[t]), LARGEST))
+        for t in range(size):  # without branches: eight at once
+            a, share = half[t], 1.0 / (1.0 + e[t])
+            expected, other = (1.0 - a + a * e[t]) * share, (a + (1.0 - a) * e[t]) * share
+            as_expected = near[low + t] if delta[t] >= 0.0 else far[low + t]
+            otherwise = far[low + t] if delta[t] >= 0.0 else near[low + t]
+            by = otherwise / other - as_expected / expected
+            push_lapse[t] = (0.5 - share) * by
+            by *= (1.0 - 2.0 * a) * e[t] * share * share
+            push[t] = by if delta[t] >= 0.0 else -by
+            likely[t] = expected if as_expected > 0.0 else other
+            times[t] = as_expected if as_expected > 0.0 else otherwise
+            rest[t] = otherwise if as_expected > 0.0 else 0.0
+            half[t] = other
         for t in range(size):
-            i, j, k, l = rows[low + t, 0], rows[low + t, 1], rows[low + t, 2], rows[low + t, 3]
-            a = b = pull[t]
-            if alpha > 0.0:
-                a *= 0.5 * (alpha + 1.0) / (alpha + near_d[t])
-                b *= 0.5 * (alpha + 1.0) / (alpha + far_d[t])
-            for c in range(d):  # one row at a time: rows that may be the same would not be added to in parallel
-                u[c] = a * (points[i, c] - points[j, c])
-                v[c] = b * (points[k, c] - points[l, c])
-            for c in range(d):
-                slope[j, c] += u[c]
-            for c in range(d):
-                slope[l, c] -= v[c]
-            for c in range(d):
-                slope[i, c] -= u[c]
-            for c in range(d):
-                slope[k, c] += v[c]
+            total -= times[t] * np.log(likely[t])
+        for t in range(size):
+            if rest[t] > 0.0:  # there are both answers
+                total -= rest[t] * np.log(half[t])
+        for t in range(size):
+            lapse_slope[worker[low + t]] += push_lapse[t]
+        for t in range(size):
+            pull[near_pair[low + t]] -= push[t]
+            pull[far_pair[low + t]] += push[t]
+    for t in range(p):
+        i, j, by = pairs[t, 0], pairs[t, 1], 2.0 * squared[t] * pull[t]
+        for c in range(d):
+            step = by * (points[i, c] - points[j, c])
+            slope[i, c] += step
+            slope[j, c] -= step
     return total

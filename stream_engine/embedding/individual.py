@@ -17,18 +17,18 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.optimize import minimize
 
 from stream_engine.embedding.calibration import Calibration
-from stream_engine.embedding.fit import LOOSE, MEMORY, Embedding, Setting, _objective, with_setting
-from stream_engine.embedding.gradient import loss_of
+from stream_engine.embedding.descent import minimise
+from stream_engine.embedding.fit import LOOSE, Embedding, Setting, _objective, with_setting
+from stream_engine.embedding.gradient import Loss
 from stream_engine.embedding.lapse_prior import FIRST
 from stream_engine.embedding.principal_axes import on_own_axes
 from stream_engine.embedding.questions import NOBODY, Questions
 from stream_engine.evaluation.answer_probabilities import margins
 
 SHRINKAGES = (100.0, 30.0, 10.0, 3.0, 1.0)  # of a series of fits
-Loss = Callable[[np.ndarray, np.ndarray, np.ndarray], tuple[float, np.ndarray, np.ndarray, np.ndarray]]
+WeightedLoss = Callable[[np.ndarray, np.ndarray, np.ndarray], tuple[float, np.ndarray, np.ndarray, np.ndarray]]
 
 
 class Individual(NamedTuple):
@@ -68,7 +68,7 @@ def copies_of(questions: Questions) -> int:
     return len(_copies(questions.rows, questions.worker, questions.n_objects).who)
 
 
-def weighted_loss(questions: Questions, alpha: float) -> Loss:
+def weighted_loss(questions: Questions, alpha: float) -> WeightedLoss:
     """A function of points (n, d), log weights (n_workers, d) and lapses (n_workers,): L and its gradient with respect
     to each. Log weights of `NOBODY` are 0, and so is their gradient.
 
@@ -80,7 +80,7 @@ def weighted_loss(questions: Questions, alpha: float) -> Loss:
     """
     n, workers = questions.n_objects, questions.n_workers
     made = _copies(questions.rows, questions.worker, n)
-    of_copies = loss_of(questions._replace(rows=made.rows, n_objects=len(made.who)), alpha)
+    of_copies = Loss(questions._replace(rows=made.rows, n_objects=len(made.who)), alpha)
 
     def value_and_slopes(points: np.ndarray, logs: np.ndarray, lapse: np.ndarray):
         roots = np.exp(logs / 2)[made.who]
@@ -125,13 +125,8 @@ def fit_weights(
         return value + more * float((both[n:] ** 2).sum()), np.concatenate([slope, log_slope]), lapse_slope
 
     objective, pack, unpack = _objective(stacked, ridge, begin.lapse, fixed_lapse, (n + len(logs), d))
-    ended = minimize(
-        objective,
-        pack(np.concatenate([begin.points, logs]), begin.lapse, FIRST),
-        jac=True,
-        method="L-BFGS-B",
-        options={"maxcor": MEMORY, "ftol": tolerance, "gtol": 1e-12, "maxiter": max_iterations, "maxfun": 10**7},
-    )
+    x = pack(np.concatenate([begin.points, logs]), begin.lapse, FIRST)
+    ended = minimise(objective, x, tolerance=tolerance, max_iterations=max_iterations)
     both, lapse, guessers = unpack(ended.x)
     points, logs = both[:n], both[n:]
     answered = np.bincount(questions.worker, minlength=len(logs)) > 0
@@ -145,12 +140,12 @@ def fit_weights(
     fitted = begin._replace(
         points=points,
         lapse=lapse,
-        objective=float(ended.fun),
+        objective=ended.value,
         log_likelihood=-loss(points, logs, lapse)[0],
-        iterations=int(ended.nit),
-        evaluations=int(ended.nfev),
-        converged=ended.status != 1,
-        slope=float(np.abs(ended.jac).max(initial=0.0)) / max(questions.answers, 1.0),
+        iterations=ended.iterations,
+        evaluations=ended.evaluations,
+        converged=ended.converged,
+        slope=float(np.abs(ended.slope).max(initial=0.0)) / max(questions.answers, 1.0),
         guessers=guessers,
     )
     return Individual(fitted, np.exp(logs), shrinkage)

@@ -9,6 +9,7 @@ people's: their one lapse has the prior K.
 
 import numpy as np
 
+from stream_engine.data.compiled import njit
 from stream_engine.embedding.questions import NOBODY
 
 PRIOR = (0.5, 4.5)  # pseudo-answers of guessing and of knowing
@@ -31,17 +32,23 @@ def guesses(lapse: np.ndarray, share: float) -> np.ndarray:
     return found
 
 
+@njit(cache=True, nogil=True)
 def cost(lapse: np.ndarray, share: float) -> tuple[float, np.ndarray, float]:
     """- log prior of the lapses (n_workers,) and of the share, with its slopes in the logits of both."""
     a, b = PRIOR
-    known, lost, who = np.log(lapse), np.log1p(-lapse), guesses(lapse, share)
-    workers = len(lapse) - 1
-    own = a * known + b * lost
-    own[1:] += np.log1p(-share) - np.log1p(-who[1:])  # log of a sum: its first term over that term's part of it
-    total = -float(own.sum())
-    slope = ((1 - who) * b + who * a) * lapse - ((1 - who) * a + who * b) * (1 - lapse)
-    share_slope = workers * share - float(who.sum())
+    workers, slope, total, guessers = len(lapse) - 1, np.empty(len(lapse)), 0.0, 0.0
+    for w in range(1 + workers):
+        known, lost = np.log(lapse[w]), np.log1p(-lapse[w])
+        total -= a * known + b * lost
+        who = 0.0
+        if w != NOBODY and share > 0.0:
+            who = 1.0 / (1.0 + np.exp(-(np.log(share) - np.log1p(-share) + (b - a) * (known - lost))))
+        if w != NOBODY:  # log of a sum: its first term over that term's part of it
+            total -= np.log1p(-share) - np.log1p(-who)
+        guessers += who
+        slope[w] = ((1.0 - who) * b + who * a) * lapse[w] - ((1.0 - who) * a + who * b) * (1.0 - lapse[w])
+    share_slope = workers * share - guessers
     if workers:
-        total -= float(a * np.log(share) + b * np.log1p(-share))
-        share_slope += b * share - a * (1 - share)
+        total -= a * np.log(share) + b * np.log1p(-share)
+        share_slope += b * share - a * (1.0 - share)
     return total, slope, share_slope

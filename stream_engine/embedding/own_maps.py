@@ -9,10 +9,10 @@ iteration for the questions of all blocks.
 from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import minimize
 
-from stream_engine.embedding.fit import LOOSE, MEMORY, ROUGH, _objective
-from stream_engine.embedding.gradient import loss_of
+from stream_engine.embedding.descent import minimise
+from stream_engine.embedding.fit import LOOSE, ROUGH, _objective
+from stream_engine.embedding.gradient import Loss
 from stream_engine.embedding.lapse_prior import FIRST
 from stream_engine.embedding.questions import Questions, of_rows
 from stream_engine.embedding.starts import SCALES, directions, widened
@@ -56,22 +56,12 @@ def own_maps(
     owner, copied = keys // n_objects, keys % n_objects
     questions = of_rows(number.reshape(-1, 4), len(keys), times, block)._replace(n_workers=1 + blocks)
     d = min(d, max(n_objects - 1, 1))
-    points, lapse, loss = _starts(questions, owner, blocks, d), np.full(1 + blocks, FIRST), loss_of(questions, STE)
+    points, lapse, loss = _starts(questions, owner, blocks, d), np.full(1 + blocks, FIRST), Loss(questions, STE)
     made = []
     for ridge in (each for each in RIDGES if each >= least):
         objective, pack, unpack = _objective(loss, ridge, lapse, False, points.shape)
-        found = minimize(
-            objective,
-            pack(points, lapse, FIRST),
-            jac=True,
-            method="L-BFGS-B",
-            options={
-                "maxcor": MEMORY,
-                "ftol": LOOSE if len(questions.rows) <= MANY else ROUGH,
-                "gtol": 1e-12,
-                "maxiter": 300,
-            },
-        )
+        tolerance = LOOSE if len(questions.rows) <= MANY else ROUGH
+        found = minimise(objective, pack(points, lapse, FIRST), tolerance=tolerance, max_iterations=300)
         points, lapse, _ = unpack(found.x)
         made.append(OwnMaps(points, owner, copied, lapse[1:]))
     return made

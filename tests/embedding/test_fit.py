@@ -6,7 +6,7 @@ import pytest
 from stream_engine.embedding import choice, lapse_prior, minibatch, starts
 from stream_engine.embedding import fit as fits
 from stream_engine.embedding.fit import Setting, fit, fit_carefully, with_setting
-from stream_engine.embedding.gradient import loss_of
+from stream_engine.embedding.gradient import Loss
 from stream_engine.embedding.held_out import Answers, known_lapses, population_lapse
 from stream_engine.embedding.principal_axes import on_principal_axes
 from stream_engine.embedding.questions import of_rows
@@ -140,7 +140,7 @@ def test_stochastic_passes_come_near_the_optimum(monkeypatch):
         best = fit(asked, 2, 0.3, kernel=kernel)
         points = minibatch.descend(asked, starts.at_random(80, 2, 0) * 3, lapse, 0.3, alpha)
         assert np.array_equal(points, minibatch.descend(asked, starts.at_random(80, 2, 0) * 3, lapse, 0.3, alpha))
-        near = loss_of(asked, alpha)(points, lapse)[0] + 0.3 * (points**2).sum()
+        near = Loss(asked, alpha)(points, lapse)[0] + 0.3 * (points**2).sum()
         assert near < 1.25 * best.objective
         with monkeypatch.context() as patched:
             patched.setattr(fits, "LARGE", 10)
@@ -151,7 +151,7 @@ def test_a_stochastic_step_goes_down_the_gradient():
     """One question, one pass, a tiny rate: each coordinate moves against the sign of its slope."""
     points, asked = np.random.default_rng(0).normal(size=(4, 2)), of_rows(np.array([[0, 1, 2, 3]]), 4)
     for alpha in (0.0, 2.0):
-        slope = loss_of(asked, alpha)(points, np.full(1, 0.1))[1] + 2 * 0.5 * points
+        slope = Loss(asked, alpha)(points, np.full(1, 0.1))[1] + 2 * 0.5 * points
         with pytest.MonkeyPatch.context() as patched:
             patched.setattr(minibatch, "RATE", 1e-7)
             moved = minibatch.descend(asked, points, np.full(1, 0.1), 0.5, alpha) - points

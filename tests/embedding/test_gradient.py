@@ -7,7 +7,7 @@ import pytest
 
 from stream_engine.data.triplet_columns import columns_from_triplets
 from stream_engine.embedding import gradient
-from stream_engine.embedding.gradient import loss_of
+from stream_engine.embedding.gradient import Loss
 from stream_engine.embedding.questions import asked_about, of_columns, of_rows
 from stream_engine.evaluation.answer_probabilities import margins, probability
 from tests.support import embedding_reference as reference
@@ -21,7 +21,7 @@ LAPSES = {"none": np.zeros(4), "some": np.array([0.1, 0.9, 0.02, 0.3])}
 @pytest.mark.parametrize("d", [1, 3])
 def test_the_likelihood_is_the_formula(d, lapses, alpha):
     asked, points = reference.questions(d), np.random.default_rng(d).normal(size=(7, d))
-    value, _, _ = loss_of(asked, alpha)(points, LAPSES[lapses])
+    value, _, _ = Loss(asked, alpha)(points, LAPSES[lapses])
     assert value == pytest.approx(reference.loss(points, asked, LAPSES[lapses], alpha), rel=1e-10)
     p = probability(margins(points, asked.rows, alpha), LAPSES[lapses][asked.worker])
     np.testing.assert_allclose(p, reference.likelihood(points, asked.rows, LAPSES[lapses][asked.worker], alpha))
@@ -30,9 +30,9 @@ def test_the_likelihood_is_the_formula(d, lapses, alpha):
 def test_two_threads_are_one(monkeypatch):
     """Two halves, however they run, add to what a single pass gives, and always to the same bits."""
     asked, points = reference.questions(3, m=3000, n=40), np.random.default_rng(3).normal(size=(40, 2))
-    whole = loss_of(asked)(points, LAPSES["some"])
+    whole = Loss(asked)(points, LAPSES["some"])
     monkeypatch.setattr(gradient, "ALONE", 100)
-    halves = [loss_of(asked)(points, LAPSES["some"]) for _ in range(5)]
+    halves = [Loss(asked)(points, LAPSES["some"]) for _ in range(5)]
     for one, other in zip(whole, halves[0], strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-9)
     for again in halves[1:]:
@@ -44,7 +44,7 @@ def test_far_apart_is_finite():
     points = np.array([[0.0], [1.0], [1e4]])
     for rows in ([[0, 1, 0, 2]], [[0, 2, 0, 1]]):
         for lapse in (0.0, 0.1):
-            value, slope, lapse_slope = loss_of(of_rows(np.array(rows), 3))(points, np.full(1, lapse))
+            value, slope, lapse_slope = Loss(of_rows(np.array(rows), 3))(points, np.full(1, lapse))
             assert np.isfinite(value)
             assert np.isfinite(slope).all()
             assert np.isfinite(lapse_slope).all()

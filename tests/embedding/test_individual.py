@@ -8,7 +8,7 @@ from sklearn.metrics import silhouette_score
 from stream_engine.embedding.differences import ALIKE, DIFFER, combined, differences, fitted
 from stream_engine.embedding.ellipses import covariances, radius
 from stream_engine.embedding.fit import Setting, fit, fit_carefully
-from stream_engine.embedding.gradient import loss_of
+from stream_engine.embedding.gradient import Loss
 from stream_engine.embedding.held_out import Answers
 from stream_engine.embedding.individual import Weights, fit_weights, fit_with, weighted_loss, weighted_margins
 from stream_engine.embedding.own_maps import own_maps, selected_maps
@@ -25,7 +25,7 @@ def test_weights_of_1_are_one_map(alpha):
     made = world(1, people=5, each=100)
     questions, lapse = made.answers.questions(), np.full(6, 0.1)
     value, slope, _, lapse_slope = weighted_loss(questions, alpha)(made.points, np.zeros((6, 2)), lapse)
-    expected = loss_of(questions, alpha)(made.points, lapse)
+    expected = Loss(questions, alpha)(made.points, lapse)
     for one, other in zip((value, slope, lapse_slope), expected, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-9)
     rows, who = made.answers.rows, made.answers.worker + 1

@@ -5,7 +5,7 @@ import pytest
 
 from stream_engine.embedding import starts
 from stream_engine.embedding.fit import alpha_of, fit
-from stream_engine.embedding.gradient import loss_of
+from stream_engine.embedding.gradient import Loss
 from stream_engine.embedding.questions import of_rows
 from tests.support import embedding_reference as reference
 from tests.support.generators import planted_triplets
@@ -18,7 +18,7 @@ def test_the_curvature_is_the_second_order_term_of_new_columns(alpha):
     for _ in range(10):
         points, new = rng.normal(size=(7, 2)), 1e-3 * rng.normal(size=(7, 3))
         lapse = rng.uniform(0, 0.9, asked.n_workers)
-        s, loss = starts.curvature(points, asked, lapse, alpha).toarray(), loss_of(asked, alpha)
+        s, loss = starts.curvature(points, asked, lapse, alpha).toarray(), Loss(asked, alpha)
         more = loss(np.hstack([points, new]), lapse)[0] - loss(points, lapse)[0]
         assert more == pytest.approx(np.trace(new.T @ s @ new), rel=2e-3, abs=1e-9)
 
@@ -28,7 +28,7 @@ def test_grown_points_are_better_at_once_and_never_worse(kernel):
     rng = np.random.default_rng(3)
     rows = planted_triplets(rng, rng.normal(size=(30, 4)), 4000, 0.1)[:, [0, 1, 0, 2]]
     asked, lapse, ridge, alpha = of_rows(rows, 30), np.full(1, 0.1), 0.3, alpha_of(kernel, 4)
-    loss = loss_of(asked, alpha)
+    loss = Loss(asked, alpha)
 
     def objective(points):
         return loss(points, lapse)[0] + ridge * (points**2).sum()
