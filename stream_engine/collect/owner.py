@@ -19,11 +19,12 @@ from starlette.responses import HTMLResponse, JSONResponse, Response, StreamingR
 
 from connectors.disk import Disk, write_whole
 from stream_engine.collect import archive
-from stream_engine.collect.access import Access, Gatekeeper
+from stream_engine.collect.accepted_answers import Rejection
+from stream_engine.collect.access import Access
 from stream_engine.collect.children import Forward
+from stream_engine.collect.gatekeeper import Gatekeeper
 from stream_engine.collect.line_log import LineLog
 from stream_engine.collect.participant_service import Logs, ParticipantService
-from stream_engine.collect.sessions import Rejection
 from stream_engine.collect.stimuli import LARGEST, TEXT, Stimuli, check_media, check_text
 from stream_engine.data.spreadsheet_cells import shown_row
 from stream_engine.report import page

@@ -5,18 +5,11 @@ import itertools
 import msgspec
 import pytest
 
-from stream_engine.collect.participant_service import NothingLeft, Question, QuestionPool
-from stream_engine.collect.sessions import (
-    MOST,
-    REASONS,
-    ParticipantSession,
-    Rejection,
-    Sessions,
-    accept,
-    answers_in,
-    restored,
-)
-from stream_engine.collect.study import CATCH, REPEAT, Asking, Catching, CatchTrial, Consent, Study
+from stream_engine.collect.accepted_answers import MOST, REASONS, Rejection, accept, answers_in
+from stream_engine.collect.question_pool import NothingLeft, Question, QuestionPool
+from stream_engine.collect.screens import CATCH, REPEAT, Consent
+from stream_engine.collect.sessions import ParticipantSession, Sessions, restored
+from stream_engine.collect.study import Asking, Catching, CatchTrial, Study
 from stream_engine.formats.json_events import Decoder
 from stream_engine.formats.options import EventOptions
 
