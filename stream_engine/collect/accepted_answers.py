@@ -40,9 +40,9 @@ class Rejection(Exception):
         self.reason, self.status = reason, REASONS[reason]
 
 
-MOST = 200  # answers of one request
+MAX_ANSWERS = 200  # answers of one request
 LONGEST_WORKER = 128  # characters of a worker code
-_SAID = {"odd_one_out": "odd", "triplet": "near", "pick": "chosen"}
+_ANSWER_FIELDS = {"odd_one_out": "odd", "triplet": "near", "pick": "chosen"}
 
 
 class AcceptedAnswer(NamedTuple):
@@ -60,8 +60,8 @@ def answers_in(body: bytes) -> list[Any]:
     except (msgspec.DecodeError, RecursionError) as error:
         raise Rejection("not_json", f"got {body[:40]!r}, expected JSON: {error}") from None
     many = given if isinstance(given, list) else [given]
-    if not 1 <= len(many) <= MOST:
-        raise Rejection("not_an_answer", f"got {len(many)} answers, expected 1 to {MOST}")
+    if not 1 <= len(many) <= MAX_ANSWERS:
+        raise Rejection("not_an_answer", f"got {len(many)} answers, expected 1 to {MAX_ANSWERS}")
     return many
 
 
@@ -115,7 +115,7 @@ def _unknown(key: str, sessions: Sessions, study: str) -> Rejection:
 
 def _chosen(given: Mapping[str, Any], screen: Screen) -> list[str]:
     """What was chosen, in the order given."""
-    field = _SAID[screen.type]
+    field = _ANSWER_FIELDS[screen.type]
     said = given.get("chosen", given.get(field))
     chosen = said if isinstance(said, list) else [said]
     if said is None or not all(isinstance(each, str) for each in chosen):

@@ -5,7 +5,7 @@ import itertools
 import msgspec
 import pytest
 
-from stream_engine.collect.accepted_answers import MOST, REASONS, Rejection, accept, answers_in
+from stream_engine.collect.accepted_answers import MAX_ANSWERS, REASONS, Rejection, accept, answers_in
 from stream_engine.collect.question_pool import NothingLeft, Question, QuestionPool
 from stream_engine.collect.screens import CATCH, REPEAT, Consent
 from stream_engine.collect.sessions import ParticipantSession, Sessions, restored
@@ -59,7 +59,7 @@ def test_what_is_no_json(body):
     assert error.value.reason == "not_json"
 
 
-@pytest.mark.parametrize("many", [0, MOST + 1])
+@pytest.mark.parametrize("many", [0, MAX_ANSWERS + 1])
 def test_too_many_or_no_answers_at_once(many):
     with pytest.raises(Rejection, match=f"got {many} answers"):
         answers_in(msgspec.json.encode([{}] * many))
