@@ -3,25 +3,14 @@
 `{"data": {"left": "a"}, "annotations": [{"choice": 1}, {"choice": 2}]}` becomes two lines, each with `data.left` and
 `annotations.choice`. An object of objects is one of participants by name, who become the field `participation`. A
 document of flat records in one line stays as it is, and so does a file of lines. O(bytes); the document is held.
-
-The first sheet of an Excel workbook (.xlsx) as the bytes of a CSV file, read forward: one row, one line.
-
-Cells become the text that a person sees in plain form: whole numbers without decimals, dates as 2024-05-01 12:00:00,
-true and false. A line has as many fields as the header, which is the first row that is not empty, or more where a row
-has more; empty rows are empty lines, so that a line has the number of its row. Needs openpyxl (the extra [excel]).
-O(cells); memory: one row and what openpyxl holds of shared texts.
 """
 
-import csv
-import io
-import os
 from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
 import msgspec
 
-from connectors import UnusableSource
 from connectors.files.streams import PIECE, ByteStream
 
 MOST_BYTES = 1 << 28  # of a document that is taken apart; longer ones are read line by line
@@ -164,92 +153,3 @@ def flattened(record: dict[str, Any], prefix: str = "", base: dict[str, Any] | N
 
 def _is_nested(value: Any) -> bool:
     return isinstance(value, dict) or (isinstance(value, list) and any(isinstance(each, dict) for each in value))
-
-
-class Sheet(ByteStream):
-    """The rows of a sheet as bytes of CSV."""
-
-    def __init__(self, path: str, skip_rows: int = 0):
-        self._size, self._rest = os.path.getsize(path), True
-        self._file = open(path, "rb")  # noqa: SIM115 -- closed with the stream
-        try:
-            self._book = _workbook(self._file, path)
-            self._lines = _lines(self._book.worksheets[0].iter_rows(values_only=True), skip_rows)
-        except BaseException:
-            self._file.close()
-            raise
-
-    def read(self) -> bytes:
-        """The next rows as CSV; empty at the end."""
-        out, size = [], 0
-        for line in self._lines:
-            out.append(line)
-            size += len(line)
-            if size >= PIECE:
-                break
-        else:
-            self._rest = False
-        self.trusted += size
-        return b"".join(out)
-
-    def unread(self) -> int:
-        """Bytes of the workbook until its end is reached: how many rows they hold is not known."""
-        return self._size if self._rest else 0
-
-    def close(self) -> None:
-        """Close the workbook."""
-        self._book.close()
-        self._file.close()
-
-
-def _workbook(file: Any, path: str) -> Any:
-    """The workbook. Raises `UnusableSource` without openpyxl, OSError for what is none."""
-    try:
-        from openpyxl import load_workbook
-    except ImportError:
-        raise UnusableSource(
-            f"{path}: reading .xlsx needs openpyxl: pip install openpyxl, or save the sheet as CSV"
-        ) from None
-    try:
-        book = load_workbook(file, read_only=True, data_only=True)
-    except Exception as error:  # whatever a damaged archive makes of it
-        raise OSError(
-            f"not a workbook that can be read: {str(error).splitlines()[0] if str(error) else error!r}"
-        ) from None
-    if not book.worksheets:
-        raise OSError("a workbook without a sheet of cells")
-    return book
-
-
-def _lines(rows: Iterator[tuple[Any, ...]], skip_rows: int) -> Iterator[bytes]:
-    """Each row as a line; empty cells at its end are excluded beyond the width of the header."""
-    width = None
-    for number, row in enumerate(rows):
-        cells = [_text(value) for value in row]
-        while cells and not cells[-1]:
-            cells.pop()
-        if not cells:
-            yield b"\n"
-            continue
-        if width is None and number >= skip_rows:
-            width = len(cells)
-        cells += [""] * ((width or 0) - len(cells))
-        line = io.StringIO()
-        csv.writer(line, lineterminator="\n").writerow(cells)
-        yield line.getvalue().encode("utf-8", "replace")
-
-
-def _text(value: Any) -> str:
-    """A cell as text.
-
-    >>> from datetime import datetime
-    >>> [_text(value) for value in (None, 16.0, 1.5, 7, True, "a", datetime(2024, 5, 1, 12))]
-    ['', '16', '1.5', '7', 'true', 'a', '2024-05-01 12:00:00']
-    """
-    if value is None:
-        return ""
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, float) and value.is_integer() and abs(value) < 1e16:
-        return str(int(value))
-    return str(value)

@@ -184,7 +184,7 @@ class TextReader:
 def opened_text(path: str, kind: Kind) -> ByteStream:
     """The text of a file as UTF-8. Raises `OSError`, `Unreadable`, `UnusableSource`."""
     if kind.compression == SHEET:
-        from connectors.files.documents import Sheet
+        from connectors.files.workbooks import Sheet
 
         return Sheet(path, kind.layout.skip_rows)
     if kind.compression == AVRO:

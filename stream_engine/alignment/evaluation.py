@@ -198,7 +198,7 @@ class Evaluated:
     def __init__(self, models: Models, found: AnswerUnits, names: list[str], seed: int, progress: Progress):
         self.models, self.found, self.n = models, found, len(names)
         planned = cross_fit.plan(found).responses
-        most = max(1, cross_fit.MOST // max(len(found.rows), 1))
+        most = max(1, cross_fit.MAX_FITTED_COMPARISONS // max(len(found.rows), 1))
         folds = tested_answers.object_folds_of(names, found.rows, seed, most)
         total = len(planned) + len(folds) + 1
         told: list[tuple[np.ndarray, dict]] = []

@@ -35,7 +35,9 @@ from stream_engine.boosting.nested import folds_of
 from stream_engine.boosting.votes import decide, shares
 from stream_engine.data.triplet_columns import columns_from_triplets
 
-LEAST = 1e-9  # temperature: where held-out votes say nothing, all are equally likely, yet in the order of the votes
+MIN_TEMPERATURE = (
+    1e-9  # temperature: where held-out votes say nothing, all are equally likely, yet in the order of the votes
+)
 
 
 def _with_probabilities(model):
@@ -140,7 +142,7 @@ class TripletBoostClassifier(ClassifierMixin, BaseEstimator):
         self.booster_ = fit(self.columns_, labels, self.rounds, seed_of(self.random_state))
         if self.folds:
             self.prior_ = nested.shares(of_sample, len(self.classes_))
-            self.temperature_ = max(self._temperature(objects, of_sample), LEAST)
+            self.temperature_ = max(self._temperature(objects, of_sample), MIN_TEMPERATURE)
         return self
 
     def _temperature(self, objects, labels):

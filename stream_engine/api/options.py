@@ -203,7 +203,7 @@ def questions_in(data: Any, options: EventOptions, layout: Mapping[str, Any]) ->
     paths = paths_in(data)
     check_layout(layout, paths, "model", "participant")
     if paths is not None:
-        from stream_engine.service.inferred import read
+        from stream_engine.service.question_files import read
 
         return read(settings_of(paths, options, layout))
     rows = rows_of(data)

@@ -23,14 +23,14 @@ from stream_engine.order.implied import Order, answers, order_of
 from stream_engine.state.artifact import Artifact
 from stream_engine.state.snapshot import Snapshot, triplet_columns
 
-MOST = 2_000_000  # accepted comparisons; of a larger order nothing is excluded
+MAX_BLOCKED_COMPARISONS = 2_000_000  # accepted comparisons; of a larger order nothing is excluded
 
 
 def follows(snapshot: Snapshot) -> Callable[[np.ndarray], np.ndarray] | None:
     """(m, 3) rows anchor, b, c -> (m,) bool: whether the order says which of b and c is nearer; None where the snapshot
-    has no order, or one of more than `MOST`. The function raises `Corrupt` where the order is none."""
+    has no order, or one of more than `MAX_BLOCKED_COMPARISONS`. The function raises `Corrupt` for an invalid order."""
     state = snapshot.section("partial_order")
-    if not state or max(map(len, state.values())) > MOST:
+    if not state or max(map(len, state.values())) > MAX_BLOCKED_COMPARISONS:
         return None
 
     @cache
@@ -44,7 +44,7 @@ def follows(snapshot: Snapshot) -> Callable[[np.ndarray], np.ndarray] | None:
 
 
 MOST_OBJECTS = 2_000_000  # so that a code fits an int64
-FEW = 4_000_000  # questions up to which they are listed one by one
+MAX_LISTED_QUESTIONS = 4_000_000  # questions up to which they are listed one by one
 
 
 class CannotAsk(ValueError):
@@ -183,7 +183,7 @@ def unanswered(known: Knowledge, most: int, rng: np.random.Generator) -> np.ndar
     """
     n, done = len(known.names), answered(known)
     total = how_many(n)
-    if total <= max(FEW, 3 * (len(done) + most)):
+    if total <= max(MAX_LISTED_QUESTIONS, 3 * (len(done) + most)):
         left = np.setdiff1d(_every(n), done, assume_unique=True)
         code = rng.permutation(left)[:most]
     else:

@@ -22,7 +22,7 @@ RIDGE = 0.3  # where an artifact does not say
 DOUBTED, TRUSTED = 0.65, 0.75  # accuracy on held-out answers from which the model chooses some, or all
 WIDEST = 100.0  # variance of a place that nobody has asked about, at most: a ridge near 0 says nothing about it
 SUREST = 1e12  # information about a place, above which it is no number to invert
-LEAST = 1e-12  # added to variances: those of objects in one place may be 0
+MIN_VARIANCE = 1e-12  # added to variances: those of objects in one place may be 0
 
 
 class Model(NamedTuple):
@@ -72,7 +72,7 @@ def believed(model: Model | None) -> float:
 def roots(spread: np.ndarray) -> np.ndarray:
     """(n, d, d) symmetric roots of covariances; what is negative in them counts as 0. O(n d^3)."""
     values, vectors = np.linalg.eigh((spread + spread.transpose(0, 2, 1)) / 2)
-    return (vectors * np.sqrt(np.maximum(values, LEAST))[:, None, :]) @ vectors.transpose(0, 2, 1)
+    return (vectors * np.sqrt(np.maximum(values, MIN_VARIANCE))[:, None, :]) @ vectors.transpose(0, 2, 1)
 
 
 def precision(points: np.ndarray, alpha: float, lapse: float, ridge: float, columns: Columns) -> np.ndarray:

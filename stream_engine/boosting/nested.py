@@ -84,7 +84,7 @@ def shares(labels: np.ndarray, classes: int) -> np.ndarray:
 
 
 FOLDS = 5
-FEW = 10  # objects with a label, below which nothing is held out
+MIN_LABELLED_OBJECTS = 10  # objects with a label, below which nothing is held out
 
 
 class Scorer(Protocol):
@@ -196,7 +196,7 @@ def choose(
     fold = folds_of(labels, draws)
     settings = {model.name: model.settings[0] for model in models}
     nobody = np.zeros(len(labels), bool)
-    if len(labels) < FEW or classes < 2:
+    if len(labels) < MIN_LABELLED_OBJECTS or classes < 2:
         return Selection(models[0], models[0].settings[0], fold, nobody, None, None, {}, settings, {})
     fits = _Fits(models, labels, ids, fold, train_at_most)
     outer = range(FOLDS if len(labels) <= all_folds_up_to else 1)

@@ -19,12 +19,13 @@ from starlette.responses import HTMLResponse, JSONResponse, Response, StreamingR
 
 from connectors.disk import Disk, write_whole
 from stream_engine.collect import archive
-from stream_engine.collect.access import Access, Gatekeeper
+from stream_engine.collect.accepted_answers import Rejection
+from stream_engine.collect.access import Access
 from stream_engine.collect.children import Forward
+from stream_engine.collect.gatekeeper import Gatekeeper
 from stream_engine.collect.line_log import LineLog
 from stream_engine.collect.participant_service import Logs, ParticipantService
-from stream_engine.collect.sessions import Rejection
-from stream_engine.collect.stimuli import LARGEST, TEXT, Stimuli, check_media, check_text
+from stream_engine.collect.stimuli import MAX_FILE_BYTES, TEXT, Stimuli, check_media, check_text
 from stream_engine.data.spreadsheet_cells import shown_row
 from stream_engine.report import page
 from stream_engine.service.http.access import is_raw, whole_number
@@ -209,7 +210,7 @@ class Owner:
         if name.startswith(".") or not name.isprintable() or "/" in name or "\\" in name or size > LONGEST_FILE_NAME:
             said = f"got the name {name[:50]!r}, {size} bytes, expected a file name of at most {LONGEST_FILE_NAME}"
             raise Rejection("bad_object", said)
-        body = await self._keeper.body(request, LARGEST)
+        body = await self._keeper.body(request, MAX_FILE_BYTES)
         why = check_text(body, len(body)) if name.lower().endswith(TEXT) else check_media(name, body[:16])
         stems = {each.stem for each in folder.iterdir()} | self._stimuli.shown.keys()
         if why or name.rpartition(".")[0] in stems:

@@ -1,149 +1,32 @@
-"""What the HTTP side does for people: ask them, take their answers, count both. One thread, the server's event loop.
+"""What the HTTP side does for participants: ask them, take their answers, count both, in the server's event loop.
 
-Invariant: an answer is told to be counted only after the log has it durable; a question is sent only after the log of
-sessions has it written, so that an answer to it is known after a kill.
-
-Questions that lie ready in memory, and what each person is asked of them.
-
-The process `question_maker` chooses questions by the model; whoever asks takes from the front. Where none lies ready,
-or none that this person was not asked before, a random one is drawn: uniform among those that he was not asked. So
-nothing waits for a model, and nobody is asked the same twice unless a repeat share is set.
+Invariant: an answer is confirmed only after the log has it durable; a question is sent only after the log of sessions
+has it, so that an answer to it is known after a kill.
 """
 
 import asyncio
-import math
-import random
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from itertools import combinations
 from typing import Any, NamedTuple
 
 import msgspec
 
+from stream_engine.collect.accepted_answers import AcceptedAnswer, Rejection, accept
 from stream_engine.collect.access import Access
 from stream_engine.collect.line_log import LineLog, LogBroken
-from stream_engine.collect.sessions import AcceptedAnswer, ParticipantSession, Rejection, Sessions, accept
-from stream_engine.collect.study import CATCH, REPEAT, Consent, Screen, Study, new_id
-
-TRIES = 50  # random draws that a person may have been asked before, until all questions are listed
-LISTED = 200_000  # questions up to which they are listed
-LOOKED_AT = 20  # questions of the pool that a person may have been asked before, until one is drawn
-
-
-class Question(NamedTuple):
-    """From the maker: an anchor and two objects, or three objects."""
-
-    objects: tuple[str, str, str]
-    sampler: str
-    propensity: float | None
-
-
-class NothingLeft(LookupError):
-    """A person has been asked every question that there is."""
-
-
-class QuestionPool:
-    """`names` is the growing list of objects; `ready` may be refilled from another thread."""
-
-    def __init__(self, study: Study, names: Sequence[str], key: str, seed: int | None = None):
-        self._study, self._names, self._key = study, names, key
-        self._random = random.Random(seed)  # sides and draws: nothing that must not be guessed
-        self.ready: deque[Question] = deque()
-
-    def refill(self, questions: Iterable[Question]) -> None:
-        """Better ones are there: these instead of what lies ready."""
-        self.ready = deque(questions)
-
-    def screen(self, worker: str, person: ParticipantSession, now: float) -> Screen:
-        """What to ask this person next. Raises `NothingLeft`."""
-        asking, catching = self._study.asking, self._study.catching
-        if self._study.catch and catching.every and person.since_catch >= catching.every:
-            return self._catch(worker, now)
-        if len(person.last) > asking.repeat_after and self._random.random() < asking.repeat_share:
-            return self._repeat(worker, person, now)
-        for _ in range(min(LOOKED_AT, len(self.ready))):
-            try:
-                question = self.ready.popleft()
-            except IndexError:
-                break
-            made = self._of(question, worker, now)
-            if made.key() not in person.seen:
-                return made
-            self.ready.append(question)  # for another person
-        return self._drawn(worker, person, now)
-
-    def _of(self, question: Question, worker: str, now: float) -> Screen:
-        """A screen of a question: sides at random, and random objects beside where more than two are shown."""
-        asking, (first, *others) = self._study.asking, question.objects
-        propensity = question.propensity
-        if asking.type == "odd_one_out":
-            others, first = [first, *others], ""
-        more = min(asking.shown, len(self._names) - 1) - 2
-        if asking.type == "pick" and more > 0:
-            there = set(question.objects)
-            others = [*others, *self._random.sample([name for name in self._names if name not in there], more)]
-            propensity = None  # of the two, not of all that are shown
-        self._random.shuffle(others)
-        choose = min(asking.choose, len(others) - 1)
-        return Screen(
-            new_id(self._key), worker, asking.type, tuple(others), now, first, question.sampler, propensity, choose
-        )
-
-    def _catch(self, worker: str, now: float) -> Screen:
-        trial = self._random.choice(self._study.catch)
-        shown = self._random.sample(trial.shown, len(trial.shown))
-        kind = self._study.asking.type
-        return Screen(new_id(self._key), worker, kind, tuple(shown), now, trial.anchor, CATCH, None, 1, trial.right)
-
-    def _repeat(self, worker: str, person: ParticipantSession, now: float) -> Screen:
-        """One of the last answers but the very last, sides anew."""
-        old = self._random.choice(list(person.last)[: len(person.last) - self._study.asking.repeat_after])
-        shown = tuple(self._random.sample(old.shown, len(old.shown)))
-        return Screen(
-            new_id(self._key),
-            worker,
-            old.type,
-            shown,
-            now,
-            old.anchor,
-            REPEAT,
-            None,
-            old.choose,
-            "",
-            old.repeats or old.id,
-        )
-
-    def _drawn(self, worker: str, person: ParticipantSession, now: float) -> Screen:
-        names, odd = self._names, self._study.asking.type == "odd_one_out"
-        total = math.comb(len(names), 3) * (1 if odd else 3)
-        left = total - len(person.seen)  # catch trials and repetitions among them: a few too few
-        said = 1 / left if left > 0 and self._study.asking.shown == 2 else None
-        for _ in range(TRIES):
-            first, one, other = self._random.sample(names, 3)
-            made = self._of(Question((first, one, other), "random", said), worker, now)
-            if made.key() not in person.seen:
-                return made
-        if total > LISTED:
-            raise NothingLeft
-        every = [
-            question
-            for a, b, c in combinations(names, 3)
-            for question in (((a, b, c),) if odd else ((a, b, c), (b, a, c), (c, a, b)))
-        ]
-        self._random.shuffle(every)
-        for question in every:
-            made = self._of(Question(question, "random", said), worker, now)
-            if made.key() not in person.seen:
-                return made
-        raise NothingLeft
-
+from stream_engine.collect.question_pool import NothingLeft, QuestionPool
+from stream_engine.collect.screens import Consent, Screen
+from stream_engine.collect.sessions import ParticipantSession, Sessions
+from stream_engine.collect.study import Study
 
 MOST_ASKED = 100  # questions of one request
 KEPT_BYTES = 10_000_000  # of refused answers
 LONGEST_KEPT = 2000  # bytes of one of them
 LONGEST_WAIT = 25.0  # seconds until who waits for his answer to be durable is told to send it again
+
+
 _encode = msgspec.json.Encoder().encode
 
 

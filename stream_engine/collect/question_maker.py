@@ -21,7 +21,7 @@ from stream_engine.data.container import Corrupt
 from stream_engine.state.artifact import Artifact
 from stream_engine.state.store import NoSuchSnapshot, Store
 
-LEVEL = 0.95
+CONFIDENCE_LEVEL = 0.95
 
 
 def ellipse_size(learned: Artifact | None) -> float | None:
@@ -41,7 +41,7 @@ def ellipse_size(learned: Artifact | None) -> float | None:
     spread = np.sqrt(((points - points.mean(axis=0)) ** 2).sum(axis=1).mean())
     if not spread > 0:
         return None
-    quantile = 2 * gammaincinv(points.shape[1] / 2, LEVEL)
+    quantile = 2 * gammaincinv(points.shape[1] / 2, CONFIDENCE_LEVEL)
     longest = np.linalg.eigvalsh(covariance)[:, -1]
     return float(np.median(np.sqrt(np.maximum(quantile * longest, 0.0))) / spread)
 

@@ -14,13 +14,13 @@ from starlette.responses import FileResponse, HTMLResponse, PlainTextResponse, R
 from starlette.routing import Route
 
 from connectors.disk import is_plain_file
-from stream_engine.collect.access import Gatekeeper, refusal
+from stream_engine.collect.accepted_answers import Rejection, answers_in
 from stream_engine.collect.children import Forward
+from stream_engine.collect.gatekeeper import Gatekeeper, refusal
 from stream_engine.collect.owner import Owner
 from stream_engine.collect.page import PAGE_POLICY, page
 from stream_engine.collect.page.words import Words
 from stream_engine.collect.participant_service import MOST_ASKED, ParticipantService
-from stream_engine.collect.sessions import Rejection, answers_in
 from stream_engine.collect.stimuli import Stimuli
 from stream_engine.service.http.access import whole_number
 

@@ -23,13 +23,16 @@ from structlog.typing import FilteringBoundLogger
 from connectors import Position
 from connectors.disk import Disk, FolderInUse, FolderLock, write_whole
 from connectors.files.readers import partition_of
-from stream_engine.collect.access import Access, Gatekeeper, Origins
+from stream_engine.collect.access import Access
 from stream_engine.collect.children import Child, Forward, QuestionRequests
+from stream_engine.collect.gatekeeper import Gatekeeper
 from stream_engine.collect.line_log import LineLog, of_study
+from stream_engine.collect.origins import Origins
 from stream_engine.collect.owner import PAUSED, Owner
 from stream_engine.collect.page.words import words_of
-from stream_engine.collect.participant_service import Logs, ParticipantService, Question, QuestionPool
+from stream_engine.collect.participant_service import Logs, ParticipantService
 from stream_engine.collect.question_maker import MakerSettings, Reply, Request
+from stream_engine.collect.question_pool import Question, QuestionPool
 from stream_engine.collect.routes import Routes
 from stream_engine.collect.sessions import restored
 from stream_engine.collect.stimuli import Stimuli, keep, stored_objects

@@ -38,7 +38,7 @@ KINDS: dict[str, tuple[str, int, tuple[bytes, ...]]] = {
     ".m4a": ("audio/mp4", 4, (b"ftyp",)),
 }
 TEXT = ".txt"
-LARGEST = 20 << 20  # bytes of a file that is shown
+MAX_FILE_BYTES = 20 << 20  # bytes of a file that is shown
 AGAIN = 20.0  # seconds after which what was passed over is looked at again: a file may have been copied only partly
 LARGEST_TEXT = 4000  # bytes of a text that is shown
 LEAST_FILL = 0.25  # of a box: pictures longer than 4 : 1 are shown smaller than others
@@ -222,8 +222,8 @@ def _wrong(name: str, shown: Stimulus) -> str:
         if not is_plain_file(shown.file):
             return "is a link, which is not followed" if shown.file.is_symlink() else "is no ordinary file"
         size = shown.file.stat().st_size
-        if size > LARGEST:
-            return f"got {size:,} bytes, expected at most {LARGEST:,}"
+        if size > MAX_FILE_BYTES:
+            return f"got {size:,} bytes, expected at most {MAX_FILE_BYTES:,}"
         with shown.file.open("rb") as file:
             if shown.media == "text/plain":
                 return check_text(file.read(LARGEST_TEXT), size)

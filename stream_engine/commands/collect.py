@@ -59,7 +59,7 @@ def command(
     import structlog
 
     from stream_engine.collect import serve
-    from stream_engine.collect.access import checked_origin
+    from stream_engine.collect.origins import checked_origin
     from stream_engine.collect.study import load
     from stream_engine.service import logs
     from stream_engine.service.settings import loading as configuration

@@ -14,10 +14,10 @@ from stream_engine.state.forgetting import (
     UnknownName,
     forget_object,
     forget_worker,
-    naming,
     noted,
     without_aliases,
 )
+from stream_engine.state.names_in_letters import naming
 from stream_engine.state.snapshot import Snapshot
 from stream_engine.state.store import Lock, Store
 

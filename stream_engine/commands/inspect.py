@@ -24,7 +24,7 @@ from stream_engine.report.findings.words import percent
 from stream_engine.state.snapshot import Snapshot
 from stream_engine.state.store import Store
 
-MOST = 5  # partitions that are listed
+MAX_PARTITIONS_LISTED = 5  # partitions that are listed
 WIDE = 116  # letters in a line
 TITLES = {  # of topics, in the order of the page
     "excluded": "Excluded participants",
@@ -162,8 +162,10 @@ def _kept(sample: Mapping[str, Any] | None) -> str:
 
 
 def _positions(positions: Mapping[str, int]) -> str:
-    lines = [f"{name} up to {_place(name, offset)}" for name, offset in list(positions.items())[:MOST]]
-    return ", ".join(lines) + (f" and {len(positions) - MOST:,} more" if len(positions) > MOST else "")
+    lines = [f"{name} up to {_place(name, offset)}" for name, offset in list(positions.items())[:MAX_PARTITIONS_LISTED]]
+    return ", ".join(lines) + (
+        f" and {len(positions) - MAX_PARTITIONS_LISTED:,} more" if len(positions) > MAX_PARTITIONS_LISTED else ""
+    )
 
 
 def _place(partition: str, offset: int) -> str:

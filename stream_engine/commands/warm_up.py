@@ -137,7 +137,7 @@ def _online() -> None:
 
     online = OnlineEmbedding(2)
     online.learn(np.array([[0, 1, 0, 2]]))
-    online.take(PublishedFit(np.zeros((3, 2)), np.ones(3, bool), 0.1, {}, 0.0, 1.0, 1.0, 1.0), 0)
+    online.reset_to_fit(PublishedFit(np.zeros((3, 2)), np.ones(3, bool), 0.1, {}, 0.0, 1.0, 1.0, 1.0), 0)
 
 
 def _predict() -> None:

@@ -24,9 +24,11 @@ from stream_engine.data.packed_names import BLOCK as NAMES_AT_ONCE
 from stream_engine.data.packed_names import Names
 from stream_engine.data.triplet_columns import COUNT_LIMIT
 
-MOST = 1 << 53  # an upper bound of all counts; sums and differences of a few such numbers fit into int64 and float64
-LARGEST_COUNT = MOST // 64
-LARGEST_SUM = MAX_WEIGHT * MOST  # of weights
+MAX_COUNT = (
+    1 << 53
+)  # an upper bound of all counts; sums and differences of a few such numbers fit into int64 and float64
+LARGEST_COUNT = MAX_COUNT // 64
+LARGEST_SUM = MAX_WEIGHT * MAX_COUNT  # of weights
 
 
 class ArraySpec(NamedTuple):

@@ -50,12 +50,12 @@ class PublishedFit(NamedTuple):
     points: np.ndarray  # (k, d) of the first k objects
     asked: np.ndarray  # (k,) bool: whether anything was asked about an object
     lapse: float  # of somebody unknown
-    worker_lapse: Mapping[int, float]  # row of `coins` -> lapse
+    worker_lapse: Mapping[int, float]  # row of `lapse_counts` -> lapse
     alpha: float
     ridge: float
     scale: float  # confidence of the points (`calibration`)
     answers: float  # that it was fitted to
-    weights: Mapping[int, np.ndarray] = {}  # row of `coins` -> (d,) on the axes
+    weights: Mapping[int, np.ndarray] = {}  # row of `lapse_counts` -> (d,) on the axes
     shrinkage: float = 0.0  # of log weights; 0: one map for everybody
     weighted_scale: float = 1.0  # confidence of the points for participants with weights
 
@@ -72,11 +72,11 @@ class OnlineEmbedding:
         self.setting = np.array([alpha_of(kernel, d), *given])
         self.points, self.squares, self.answers = np.empty((0, d)), np.empty(0), np.empty(0)
         self.mean, self.first = np.empty((0, d)), np.empty((0, FIRST), np.int64)
-        self.coins = np.array([[BEGIN[0] * BEGIN[1], BEGIN[1]]])
+        self.lapse_counts = np.array([[BEGIN[0] * BEGIN[1], BEGIN[1]]])
         self.weights, self.information = np.ones((1, d)), np.zeros((1, d))
         self.weighting = np.array([0.0, 1.0])  # shrinkage, scale with weights
         self.ring, self.ring_worker = np.zeros((LEAST_RING, 4), np.int32), np.zeros(LEAST_RING, np.int32)
-        self.numbers, self.owed = np.zeros(4, np.int64), np.zeros(1)
+        self.numbers, self.replay_debt = np.zeros(4, np.int64), np.zeros(1)
 
     @property
     def seen(self) -> int:
@@ -86,9 +86,9 @@ class OnlineEmbedding:
     @property
     def lapse(self) -> np.ndarray:
         """(w,): of all (row 0), and of each worker."""
-        given = self.coins[:, 1] > 0
-        share = np.full(len(self.coins), self.coins[0, 0] / self.coins[0, 1])
-        share[given] = self.coins[given, 0] / self.coins[given, 1]
+        given = self.lapse_counts[:, 1] > 0
+        share = np.full(len(self.lapse_counts), self.lapse_counts[0, 0] / self.lapse_counts[0, 1])
+        share[given] = self.lapse_counts[given, 0] / self.lapse_counts[given, 1]
         return np.clip(share, LEAST_LAPSE, MOST_LAPSE)
 
     def grow(self, n: int) -> None:
@@ -113,14 +113,16 @@ class OnlineEmbedding:
         if rows.min() < 0 or who.min() < 0:
             raise ValueError("OnlineEmbedding.learn: got a negative id, expected rows of objects and of workers")
         self.grow(int(rows.max()) + 1)
-        if who.max() >= len(self.coins):
-            self.coins = np.concatenate([self.coins, np.zeros((int(who.max()) + 1 - len(self.coins), 2))])
+        if who.max() >= len(self.lapse_counts):
+            self.lapse_counts = np.concatenate(
+                [self.lapse_counts, np.zeros((int(who.max()) + 1 - len(self.lapse_counts), 2))]
+            )
         self._group_weights()
         self._follow(rows, who)
 
     def _group_weights(self) -> None:
         """The group's weights for participants without own ones, where participants have any."""
-        missing = len(self.coins) - len(self.weights)
+        missing = len(self.lapse_counts) - len(self.weights)
         if not self.weighting[0] or missing <= 0:
             return
         d = self.weights.shape[1]
@@ -144,13 +146,13 @@ class OnlineEmbedding:
             self.squares,
             self.answers,
             self.first,
-            self.coins,
+            self.lapse_counts,
             self.weights,
             self.information,
             self.ring,
             self.ring_worker,
             self.numbers,
-            self.owed,
+            self.replay_debt,
             self.setting,
         )
 
@@ -189,7 +191,7 @@ class OnlineEmbedding:
         out[known] = np.sign(delta) * log_odds(probability(np.abs(delta), float(self.lapse[who])))
         return out
 
-    def take(self, fitted: PublishedFit, since: int) -> bool:
+    def reset_to_fit(self, fitted: PublishedFit, since: int) -> bool:
         """Go on from a fit to the answers before number `since` of this learner's; False, and nothing done, where not
         all that came after them are there to be learned again. O(RING d)."""
         count, room, k = self.seen - since, len(self.ring), len(fitted.points)
@@ -204,7 +206,7 @@ class OnlineEmbedding:
         self.points, self.mean, self.scale = points, points.copy(), fitted.scale
         self.setting = np.array([fitted.alpha, fitted.ridge, 0.0])
         self.answers = self._answers_before(rows, fitted, since)
-        self.coins = self._coins_of(fitted)
+        self.lapse_counts = self._lapse_counts_of(fitted)
         self._take_weights(fitted)
         self.numbers[[SEEN, KNOWN]] = since, max(k, int(self.numbers[KNOWN]))
         self.numbers[EARLIER] = max(int(fitted.answers) - since, 0)
@@ -223,14 +225,14 @@ class OnlineEmbedding:
         missing = max(fitted.answers - since, 0.0) * 3.0 / max(int(asked.sum()), 1)
         return np.where(asked, np.maximum(answers + missing, 1.0), 0.0)
 
-    def _coins_of(self, fitted: PublishedFit) -> np.ndarray:
+    def _lapse_counts_of(self, fitted: PublishedFit) -> np.ndarray:
         """Lapses as the fit found them; a worker that it does not name begins like somebody unknown."""
         rate = np.clip(np.nan_to_num(fitted.lapse, nan=BEGIN[0]), LEAST_LAPSE, MOST_LAPSE)
-        coins = np.zeros((max(len(self.coins), 1 + max(fitted.worker_lapse, default=0)), 2))
-        coins[0] = rate * MEMORY, MEMORY
+        counts = np.zeros((max(len(self.lapse_counts), 1 + max(fitted.worker_lapse, default=0)), 2))
+        counts[0] = rate * MEMORY, MEMORY
         for who, own in fitted.worker_lapse.items():
-            coins[who] = np.clip(own, LEAST_LAPSE, MOST_LAPSE) * 5 * WORTH, 5 * WORTH
-        return coins
+            counts[who] = np.clip(own, LEAST_LAPSE, MOST_LAPSE) * 5 * WORTH, 5 * WORTH
+        return counts
 
     def _take_weights(self, fitted: PublishedFit) -> None:
         """Weights as the fit found them, with the information of the prior; everybody else at the group's."""
@@ -250,14 +252,14 @@ class OnlineEmbedding:
             "squares": self.squares[:n].copy(),
             "answers": self.answers[:n].copy(),
             "first": self.first[:n].copy(),
-            "coins": self.coins.copy(),
+            "coins": self.lapse_counts.copy(),
             "weights": self.weights.copy(),
             "information": self.information.copy(),
             "weighting": self.weighting.copy(),
             "ring": self.ring[:held].copy(),
             "ring_worker": self.ring_worker[:held].copy(),
             "numbers": self.numbers.copy(),
-            "owed": self.owed.copy(),
+            "owed": self.replay_debt.copy(),
             "setting": np.append(self.setting, self.scale),
         }
 
@@ -278,7 +280,9 @@ class OnlineEmbedding:
         self.first[:n] = arrays["first"]
         self.mean[:n], self.points[:n] = (np.clip(arrays[name], -LARGEST, LARGEST) for name in ("X", "at"))
         self.squares[:n], self.answers[:n] = np.maximum(arrays["squares"], FLOOR), arrays["answers"]
-        self.coins, self.numbers, self.owed = (np.array(arrays[name]) for name in ("coins", "numbers", "owed"))
+        self.lapse_counts, self.numbers, self.replay_debt = (
+            np.array(arrays[name]) for name in ("coins", "numbers", "owed")
+        )
         self.setting, self.scale = np.array(arrays["setting"][:3]), float(arrays["setting"][3])
         held = len(arrays["ring"])
         room = max(LEAST_RING, 1 << max(held - 1, 0).bit_length())

@@ -89,7 +89,7 @@ class Online:
             return False
         since = self._marks.get(sequence, None if self.model.seen else 0)
         fitted = None if since is None else self._fitted(artifact)
-        if fitted is None or not self.model.take(fitted, since):  # type: ignore[arg-type]  # since is there with fitted
+        if fitted is None or not self.model.reset_to_fit(fitted, since):  # type: ignore[arg-type]  # since is there with fitted
             return False
         self._taken = sequence, digest
         return True

@@ -27,8 +27,8 @@ from stream_engine.evaluation.judgement_folds import VALIDATION_SHARE, AnswerUni
 FOLDS, IN_GROUP = 10, 2
 HALF_WIDTH = 0.02  # of a 95 % interval of the accuracy, at which no further fold is predicted
 PARTICIPANTS, ENOUGH = 5, 100  # fewer are not held out; so many are enough, as their accuracies vary by some .1
-LARGEST = 0.5  # share of the responses above which a participant is never held out
-MOST = 2_000_000  # comparisons that models are fitted to over all folds, beyond the first
+MAX_PARTICIPANT_SHARE = 0.5  # share of the responses above which a participant is never held out
+MAX_FITTED_COMPARISONS = 2_000_000  # comparisons that models are fitted to over all folds, beyond the first
 NEVER = -1  # the fold of what is not held out
 CLEAR = 3.0  # corrected standard errors from one half: up to there the corrected one is reported, and gates claims
 
@@ -74,7 +74,7 @@ def _folds_of_participants(found: AnswerUnits) -> np.ndarray:
     """(U,) fold of the unit's participant, dealt in the order of their hashes."""
     named = found.worker >= 0
     units = np.bincount(found.worker[named], minlength=len(found.worker_hash))
-    names = np.flatnonzero((units > 0) & (units <= LARGEST * len(found.worker)))
+    names = np.flatnonzero((units > 0) & (units <= MAX_PARTICIPANT_SHARE * len(found.worker)))
     if not found.complete or len(names) < PARTICIPANTS:
         return np.full(len(found.worker), NEVER)
     fold = np.full(len(units) + 1, NEVER)  # the last is nobody
@@ -83,7 +83,7 @@ def _folds_of_participants(found: AnswerUnits) -> np.ndarray:
 
 
 def _groups(found: AnswerUnits, fold: np.ndarray, enough: Callable[[np.ndarray], bool], choose: float) -> list[Group]:
-    folds, fits = np.unique(fold[fold != NEVER]).tolist(), max(1, MOST // max(len(found.rows), 1))
+    folds, fits = np.unique(fold[fold != NEVER]).tolist(), max(1, MAX_FITTED_COMPARISONS // max(len(found.rows), 1))
     used = next((at for at, last in enumerate(folds, 1) if at == fits or enough((fold >= 0) & (fold <= last))), None)
     groups = []
     for first in range(0, len(folds[:used]), IN_GROUP):

@@ -14,7 +14,7 @@ from stream_engine.data.triplet_columns import first_of_equal
 from stream_engine.evaluation.judgement_folds import AnswerUnits
 
 BINS = 10  # of calibration, of equal width from 1/2 to 1
-FEW = 100  # answers to questions that somebody else answered, below which no ceiling is said
+MIN_CEILING_ANSWERS = 100  # answers to questions that somebody else answered, below which no ceiling is said
 SURE = 0.05  # half a 95 % interval of the ceiling for one answer for everybody, above which it is not said
 CLUSTERS = 5  # below which no standard error is said: of fewer, the spread says little, and of one nothing
 
@@ -33,7 +33,7 @@ class Figures(NamedTuple):
 
 class Ceiling(NamedTuple):
     """How often an answer is that of the majority of the other workers' (of a worker's own other) answers to the same
-    comparison, ties one half; None where fewer than `FEW` answers can say.
+    comparison, ties one half; None where fewer than `MIN_CEILING_ANSWERS` answers can say.
 
     `at_most`: no model that answers alike for everybody does better on these comparisons. If a share p of the people
     answers one way, two of them agree with probability a = p^2 + (1 - p)^2, and the best answer is right with
@@ -171,7 +171,7 @@ def ceiling(found: AnswerUnits) -> Ceiling | None:
         for counts, way in ((n_lo, 1.0), (n_hi, -1.0))
     )
     total = float(answers[apart].sum())
-    others = (float(np.sum(right, where=apart) / total) if total >= FEW else None, int(total))
+    others = (float(np.sum(right, where=apart) / total) if total >= MIN_CEILING_ANSWERS else None, int(total))
     own = np.stack([own_net, own_answers])[:, named]
     own_lo, own_hi, first_row = np.bincount(mine, n_lo), np.bincount(mine, n_hi), np.flatnonzero(_begins(mine))
     of_key, alone = key[first_row], ~named[first_row]
@@ -204,7 +204,7 @@ def _at_most(n_lo: np.ndarray, n_hi: np.ndarray, own_agreeing: np.ndarray, own_p
     answers = n_lo + n_hi
     pairs = answers**2 - own_pairs
     asked = pairs > 0
-    if answers[asked].sum() < FEW:
+    if answers[asked].sum() < MIN_CEILING_ANSWERS:
         return None
     agree = (n_lo**2 + n_hi**2 - own_agreeing)[asked] / pairs[asked]
     weight = answers[asked] / answers[asked].sum()
@@ -223,4 +223,4 @@ def _agreement(group: np.ndarray, n_lo: np.ndarray, n_hi: np.ndarray) -> tuple[f
     for counts, after in ((n_lo, net - 1.0), (n_hi, -net - 1.0)):  # one answer taken out of its own side
         right += counts * _majority(after)
     total = float((n_lo + n_hi)[rest].sum())
-    return (float(right[rest].sum() / total) if total >= FEW else None), int(total)
+    return (float(right[rest].sum() / total) if total >= MIN_CEILING_ANSWERS else None), int(total)

@@ -126,7 +126,7 @@ def _tested(sums: np.ndarray) -> float:
 ALL = 1024  # comparisons that are all in the sample; after s of them, one in s / ALL is,
 SHARE = 32  # and at last one in so many
 WAIT = 512  # sampled comparisons that are put to the predictors at once: an eighth of those before, so many at least,
-MOST = 2048  # so many at most
+MAX_BATCH = 2048  # so many at most
 _KIND = np.array([KINDS.index(kind) if kind in KINDS else -1 for kind in EVENT_TYPES])
 _TRIPLET, _QUADRUPLET = KINDS.index("triplet"), KINDS.index("quadruplet")
 
@@ -191,7 +191,7 @@ class Observer:
                 self._waiting.append(self._drawn(batch))
                 self.sampled += len(self._waiting[-1].number)
             self.seen += m
-            while self.sampled - self._put >= (size := min(max(WAIT, self._put // 8), MOST)):
+            while self.sampled - self._put >= (size := min(max(WAIT, self._put // 8), MAX_BATCH)):
                 self._test(size)
         alarms, self._alarms = self._alarms, []
         return alarms

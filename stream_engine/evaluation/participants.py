@@ -41,7 +41,7 @@ from stream_engine.state.snapshot import triplet_columns
 
 SLIPS, SLIPPED = 0.1, 0.05  # of the test that somebody failed more catch trials than attentive people do
 LAPSE = 0.5  # share of random answers above which somebody mostly guesses
-MOST = 4_000_000  # rows of votes that are looked at
+MAX_VOTE_ROWS = 4_000_000  # rows of votes that are looked at
 
 
 class ParticipantChecks(NamedTuple):
@@ -201,7 +201,7 @@ def _right(published: Published, votes: dict[str, np.ndarray], people: int) -> t
     """(p,) how many answers everybody else's similarities predict, and of how many comparisons; zeros where there are
     too many votes to look at."""
     n, rows = len(published.snapshot.objects), len(votes["anchor"])
-    if not rows or rows > MOST:
+    if not rows or rows > MAX_VOTE_ROWS:
         return np.zeros(people), np.zeros(people, np.int64)
     anchor, lo, hi, who = (np.asarray(votes[each], np.int64) for each in ("anchor", "lo", "hi", "worker"))
     n_lo, n_hi = (np.asarray(votes[each], np.int64) for each in ("n_lo", "n_hi"))

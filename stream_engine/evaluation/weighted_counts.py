@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from stream_engine.counts import adds_similarity
-from stream_engine.data.array_checks import MOST
+from stream_engine.data.array_checks import MAX_COUNT
 from stream_engine.data.triplet_columns import Columns, columns_from_triplets, columns_of_state
 from stream_engine.state.snapshot import Snapshot, triplet_columns
 
@@ -60,7 +60,7 @@ def adds3(snapshot: Snapshot, how: str) -> AddS3:
 
 def _whole(squares: np.ndarray) -> int:
     """A sum of squared weights as a number of comparisons; events may weigh so much that it is infinite, or none."""
-    return int(np.ceil(np.nan_to_num(squares, nan=MOST, posinf=MOST).clip(0, MOST)))
+    return int(np.ceil(np.nan_to_num(squares, nan=MAX_COUNT, posinf=MAX_COUNT).clip(0, MAX_COUNT)))
 
 
 def counts(snapshot: Snapshot, how: str) -> Columns:

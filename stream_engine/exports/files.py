@@ -1,20 +1,13 @@
 """Contents as bytes: npz (default), parquet or csv. Equal contents give equal bytes.
 
 Documents are JSON in every format. npz holds an export's arrays in one file, with the objects' `names` where ids or
-places speak of them; tables for people stand beside it as CSV. csv and parquet hold tables only, and in them names
-instead of ids: which array stands in which table is in `exports.declarations`, single figures in one
-NAME.scalars.json. An array that is not declared is a table of its own.
-
-A table of an export as rows by name: what goes to topics and files where others keep the newest results.
-
-Objects are called by their names wherever somebody reads them: ids become names in tables, and files of arrays say the
-names. An id means nothing outside its file: it is the place in the order of first appearance, and looks like the names
-of a study whose objects are called 0, 1, 2.
+places refer to them; tables for people are CSV files beside it. csv and parquet hold tables only, with names instead of
+ids: an id means nothing outside its file. `exports.declarations` says which array is in which table; single figures are
+in one NAME.scalars.json. An array that is not declared is a table of its own.
 """
 
 import io
 import json
-import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, BinaryIO, TypeAlias
@@ -23,12 +16,12 @@ import numpy as np
 
 from stream_engine.data.packed_names import pack_names
 from stream_engine.data.spreadsheet_cells import shown_table
-from stream_engine.exports import EVERY_QUESTION, TABLES, Content, NothingToExport, contents, every
+from stream_engine.exports import TABLES, Content
 from stream_engine.exports.array_types import SCALARS, Array
 from stream_engine.exports.declarations import declared
-from stream_engine.state.published import Published
 
 Writer: TypeAlias = Callable[[BinaryIO], None]  # writes one file from its beginning to its end
+
 
 FORMATS = ("npz", "parquet", "csv")
 MEDIA_TYPES = {
@@ -37,8 +30,9 @@ MEDIA_TYPES = {
     ".npz": "application/octet-stream",
     ".parquet": "application/vnd.apache.parquet",
 }
-CELLS = 1 << 20  # of a table, which may have a column an object, that are turned into text at a time: 20 MB
 
+
+CELLS = 1 << 20  # of a table, which may have a column an object, that are turned into text at a time: 20 MB
 MOST_BYTES = 1 << 28  # of a fixed-width array of names: one long name makes all of them long
 
 
@@ -226,69 +220,3 @@ def cells(values: Any):
         return pa.array(values)
     ids = pa.array(values.ids.astype(np.int32), mask=np.asarray(values.ids) < 0)
     return pa.DictionaryArray.from_arrays(ids, pa.array(list(values.names), pa.string()))
-
-
-class NoSuchTable(ValueError):
-    """No export has a table of this name whose rows have names; the message says which are meant."""
-
-
-def check_table(table: str) -> str:
-    """The export that makes the table.
-
-    >>> check_table("objects"), check_table("cluster_answer")
-    ('objects', 'clusters')
-
-    Raises
-    ------
-    NoSuchTable
-        For a name that no export has, and for exports of every question.
-    """
-    what = TABLES.get(table, table.split(".")[0])
-    if what not in every() or what in EVERY_QUESTION:
-        raise NoSuchTable(f"got table {table!r}, expected that of an export with a row a name, as objects or models")
-    return what
-
-
-def rows(published: Published, table: str) -> dict[bytes, bytes]:
-    """The rows of a table, as JSON objects without blanks, by the text in the first column.
-
-    Parameters
-    ----------
-    published : Published
-        A snapshot and its artifacts.
-    table : str
-        Name of a CSV file of the exports, without suffix.
-
-    Returns
-    -------
-    dict of bytes to bytes
-        UTF-8; missing values and numbers that are not finite are null. O(rows x columns).
-
-    Raises
-    ------
-    NothingToExport
-        If the state has no such results yet.
-    NoSuchTable
-        If the first column does not name rows: two of them have the same text.
-    """
-    what = check_table(table)
-    for name, content in contents(what, published).items():
-        tables = dict(content.tables)
-        if content.value is None:
-            tables |= by_table(name, content, published.snapshot.objects)[0]
-        if table in tables:
-            return _by_first_column(table, arrow_table(tables[table]))
-    raise NothingToExport(f"{what}: there is no table {table!r} in this state")
-
-
-def _by_first_column(table: str, arrow_table: Any) -> dict[bytes, bytes]:
-    first = arrow_table.column_names[0]
-    rows_by_key = {str(row[first]).encode(): _row_json(row) for row in arrow_table.to_pylist()}
-    if len(rows_by_key) < arrow_table.num_rows:
-        raise NoSuchTable(f"table {table!r}: two rows have the same {first}, so they have no names")
-    return rows_by_key
-
-
-def _row_json(row: dict[str, Any]) -> bytes:
-    finite = {k: None if isinstance(v, float) and not math.isfinite(v) else v for k, v in row.items()}
-    return json.dumps(finite, ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode()

@@ -8,7 +8,8 @@ from stream_engine.data.container import Corrupt
 from stream_engine.exports import Content, NothingToExport
 from stream_engine.order.canonical_order import Quadruplets, Weight, is_acyclic, kept_of_votes, net_votes, weight_among
 from stream_engine.order.partial_order import transitive_reduction
-from stream_engine.state.published import OrderFile, Published
+from stream_engine.state.order_file import OrderFile
+from stream_engine.state.published import Published
 from stream_engine.state.snapshot import Snapshot, triplet_columns
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from stream_engine.data.comparisons import EVENT_TYPES, DecodedEvents
 from stream_engine.data.hashing import mix64, name_hashes
 
-MOST = 2_000_000  # responses that are remembered, where repeated ones are only counted
+MAX_REPEAT_KEYS = 2_000_000  # responses that are remembered, where repeated ones are only counted
 LEAST_TIMES = 3  # different times of a participant, without which equal ones mean nothing
 
 
@@ -32,7 +32,7 @@ class Repeats:
         given, kinds = decoded.provenance, decoded.kinds
         if given is None or kinds is None or given.continues or kinds.goes_on or not len(given.worker):
             return decoded
-        if len(given.seconds) != len(given.worker) or (len(self._seen) > MOST and not self.drop):
+        if len(given.seconds) != len(given.worker) or (len(self._seen) > MAX_REPEAT_KEYS and not self.drop):
             return decoded
         timed = (given.worker >= 0) & ~(np.isnan(given.time) & np.isnan(given.seconds))
         if not timed.any():

@@ -5,7 +5,7 @@ import numpy as np
 from stream_engine.data.compiled import njit, read_only
 from stream_engine.data.intrinsics import word_at
 
-_MOST = 1 << 53  # up to here a double holds every integer, and dividing it by such a power of ten rounds once
+_MAX_EXACT = 1 << 53  # up to here a double holds every integer, and dividing it by such a power of ten rounds once
 _POWERS = 10.0 ** np.arange(17)
 _DAYS_BEFORE = np.array([0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334])
 _DAYS_OF = np.array([31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31])
@@ -38,12 +38,12 @@ def _numbers(text, begins, ends, out):
             c = np.int64(text[at])
             if c == 46 and point < 0 and digits > 0:
                 point = digits
-            elif 48 <= c <= 57 and digits < 17 and value < _MOST:
+            elif 48 <= c <= 57 and digits < 17 and value < _MAX_EXACT:
                 value, digits = 10 * value + c - 48, digits + 1
             else:
                 good = False
                 break
-        plain = good and digits > 0 and point != digits and value <= _MOST and digits < 17
+        plain = good and digits > 0 and point != digits and value <= _MAX_EXACT and digits < 17
         places = digits - point if point >= 0 else 0
         out[q] = value / _POWERS[places] if plain else np.nan
 

@@ -201,7 +201,7 @@ def _reorder(g, u, x, n_f, n_b):
 
 
 ACCEPTED, DUPLICATE, CONTRADICTION, CYCLE = range(4)
-FEW = 256  # arcs of searches that are not worth choosing supports
+MAX_SEARCHED_ARCS = 256  # arcs of searches that are not worth choosing supports
 AT_ONCE = 1024  # comparisons whose nodes are found before the first of them is judged
 
 
@@ -224,7 +224,7 @@ def _closes_cycle(g, u, v):
 def keep(g, u, v):
     """Whether u -> v closes no cycle; if so it is kept."""
     if g.node[v, LABEL] < g.node[u, LABEL] and _closes_cycle(g, u, v):
-        if g.book[WALKED] > g.book[N_EDGES] + FEW:
+        if g.book[WALKED] > g.book[N_EDGES] + MAX_SEARCHED_ARCS:
             choose(g)  # better supports would have spared these searches
         return False
     connect(g, u, v)

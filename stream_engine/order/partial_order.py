@@ -5,16 +5,9 @@ and quadruplets alike (McFee & Lanckriet 2011, sec. 2). The guard is a fold over
 monoid, so it has no merge; two guards combine by offering what one has kept to the other.
 
 Invariant: the kept comparisons are acyclic, and each verdict is the one that a search of all kept comparisons gives at
-that moment. What came first stays (Algorithm 1): nothing is ever taken away, so a comparison is refused if and only if
-it closes a cycle with what is kept, then and for ever after.
-
-State is the kept comparisons, never labels, masks or node numbers. About 0.3 us a comparison on a dense small graph,
-1-6 us at five million edges over two million pairs (see judging); 100 bytes a node and 30-50 a kept edge.
-
-The state of a guard after an object, or a worker, is forgotten: what it holds of their comparisons is dropped.
-
-What is kept stays acyclic. Comparisons that had been refused because of those that leave do not come back, so this is
-not the guard of a stream without the object; no guard can be, as what it refused was never kept.
+that moment (Algorithm 1): a comparison is refused if and only if it closes a cycle with what is kept, then and for ever
+after. State is the kept comparisons, never labels, masks or node numbers. About 0.3 us a comparison on a dense small
+graph, 1-6 us at five million edges over two million pairs (see judging); 100 bytes a node and 30-50 a kept edge.
 """
 
 from collections.abc import Callable, Mapping
@@ -39,42 +32,6 @@ from stream_engine.order.pair_rows import (
 from stream_engine.order.reachability_masks import choose
 from stream_engine.order.transitive_reduction import transitive_reduction
 
-
-def without_object(state: Mapping[str, np.ndarray], gone: int) -> dict[str, np.ndarray]:
-    """The state without the rows that name object `gone`; later ids are one lower. Rows stay in order. O(rows).
-
-    >>> state = {"kept": np.array([[0, 1, 0, 2], [0, 2, 0, 3]], np.int32)}
-    >>> without_object(state, 1)["kept"].tolist()
-    [[0, 1, 0, 2]]
-    """
-    rows = state["kept"][~(state["kept"] == gone).any(axis=1)]
-    return {"kept": (rows - (rows > gone)).astype(rows.dtype)}
-
-
-def without_uncounted(
-    state: Mapping[str, np.ndarray], lo: np.ndarray, hi: np.ndarray, anchor: np.ndarray
-) -> dict[str, np.ndarray]:
-    """The state without triplets that nobody answered so any more, given the answers that are left as rows: to
-    `anchor`, `lo` was nearer than `hi`. Rows that name four objects stay. O(rows log rows)."""
-    kept = state["kept"]
-    n = max(int(rows.max(initial=0)) for rows in (kept, lo, hi, anchor)) + 1
-    return {"kept": kept[_answered(kept, _codes(anchor, lo, hi, n), n)]}
-
-
-def _codes(anchor: np.ndarray, near: np.ndarray, far: np.ndarray, n: int) -> np.ndarray:
-    return np.stack([anchor.astype(np.int64) * n + near, far.astype(np.int64)], axis=1).astype("<i8").view("<i8,<i8")
-
-
-def _answered(rows: np.ndarray, counted: np.ndarray, n: int) -> np.ndarray:
-    """(m,) bool: whether a row near_i, near_j, far_i, far_j is no triplet, or one that is counted."""
-    stays = np.ones(len(rows), bool)
-    for a, b in ((0, 2), (0, 3), (1, 2), (1, 3)):  # where the object stands that both pairs share
-        shared = np.flatnonzero(rows[:, a] == rows[:, b])
-        codes = _codes(rows[shared, a], rows[shared, 1 - a], rows[shared, 5 - b], n)
-        stays[shared] = np.isin(codes.ravel(), counted.ravel())
-    return stays
-
-
 __all__ = [
     "VERDICTS",
     "CanonicalOrder",
@@ -86,6 +43,7 @@ __all__ = [
     "transitive_reduction",
     "weight_kept",
 ]
+
 
 VERDICTS = ("accepted", "duplicate", "contradiction", "cycle")  # by code
 

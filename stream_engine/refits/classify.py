@@ -256,7 +256,9 @@ def _report(
         "predicted": len(given),
         "model": found.model.name,
         "setting": found.setting,
-        "chosen_by": "log loss of held-out objects" if found.best else f"fewer than {nested.FEW} labels, or one class",
+        "chosen_by": "log loss of held-out objects"
+        if found.best
+        else f"fewer than {nested.MIN_LABELLED_OBJECTS} labels, or one class",
         "held_out": figures,
         "models": nested.report(found),
         "without": without,

@@ -43,7 +43,7 @@ COLUMNS = {
     "cluster": number("cluster, from 1, the largest first; -1 means not clustered", "i"),
     "cluster_label": number("the same cluster by its value in `labels`", "i"),
 }
-MOST = 32  # maximum number of clusters if k is not set
+MAX_CLUSTERS = 32  # maximum number of clusters if k is not set
 LAMBDA_FACTOR = 2.0  # of sqrt(c ln n / n), the threshold for the eigenvalues in this case
 
 
@@ -181,7 +181,7 @@ def _clusters(snapshot: Snapshot, params: Params, similarity: SimilarityInput, i
     edge = float(LAMBDA_FACTOR * np.sqrt(base.comparisons * np.log(max(n, 2)) / n))
     if n < 2:
         return Clusters(1, edge, np.empty(0))
-    values = top_eigenpairs(similarity_of_snapshot.restricted(base.W, ids), min(n - 1, MOST - 1), tol=1e-4)[0]
+    values = top_eigenpairs(similarity_of_snapshot.restricted(base.W, ids), min(n - 1, MAX_CLUSTERS - 1), tol=1e-4)[0]
     above = int((values > edge).sum())
     gaps = values[:above] - np.append(values[1:], edge)[:above]
     return Clusters(1 + (int(np.argmax(gaps)) + 1 if above else 0), edge, values)

@@ -21,9 +21,10 @@ from stream_engine.service.inferred import PreparedSettings
 from stream_engine.service.ingest import Ingest
 from stream_engine.service.learning import DecodeStage, Learning, cpus, open_learning
 from stream_engine.service.memory import raised_limit
+from stream_engine.service.partition_share import partition_numbers
 from stream_engine.service.prediction_monitor import PredictionMonitor
 from stream_engine.service.publishing import Publisher, open_publishing
-from stream_engine.service.resumed import partition_numbers, restored, resumed
+from stream_engine.service.resumed import restored, resumed
 from stream_engine.service.settings import Settings
 from stream_engine.service.source_health import SourceHealth
 from stream_engine.service.sources import event_options, source

@@ -20,17 +20,10 @@ from connectors.files.readers import LineNumbers, place
 from stream_engine.data.suspicious_names import suspicious_names
 from stream_engine.formats.options import NOT_UTF8
 from stream_engine.formats.reading import excluding
+from stream_engine.service.answers_in_words import answers, in_words
 from stream_engine.service.dead_letters import ENCODING, ENOUGH
-from stream_engine.service.inferred import (
-    PreparedSettings,
-    answers,
-    command_of,
-    examples,
-    first_columns,
-    first_records,
-    in_words,
-    prepared,
-)
+from stream_engine.service.first_records import first_columns, first_records
+from stream_engine.service.inferred import PreparedSettings, command_of, examples, prepared
 from stream_engine.service.ingest import Block, Ingest
 from stream_engine.service.settings import Settings
 from stream_engine.service.sources import event_options, source, text_layout_of

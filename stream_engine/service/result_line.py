@@ -12,7 +12,7 @@ from stream_engine.report.findings import Findings, findings, warnings
 from stream_engine.report.findings.facts import FEW, Commands, Facts
 from stream_engine.service.dead_letters import folder_of
 from stream_engine.service.open_run import OpenRun
-from stream_engine.service.resumed import as_arguments
+from stream_engine.service.stored_options import as_arguments
 from stream_engine.state.artifact import figure
 from stream_engine.state.store import Store
 

@@ -1,26 +1,18 @@
-"""A snapshot without an object or without a worker.
+"""A snapshot without an object or without a participant, exactly or not at all.
 
-Exact or not at all: every statistic takes out what leaves (`counts/removal.py`) or says that it cannot; then
-nothing is forgotten, unless the caller drops that statistic from the state. Afterwards the counts are those of a stream
-in which the object was never shown: comparisons that name it are gone, other comparisons of the same events stay, ids
-by first appearance close the gap. What was read stays read: positions and the numbers of records, events and verdicts
-do not change. The guard drops what it holds of the object; what it had refused because of that does not come back.
-
-Whether a dead letter names an object or a participant.
-
-A refused event need not be readable, so its text is searched: for the name as it is and as JSON escapes it, standing by
-itself, so that "car-1" is not found in "car-12". A name with other letters than a-z is found anywhere, because where
-its words end depends on the language. Bytes that are no text (a compressed table) are searched as they are.
+Every statistic takes out what leaves (`counts/removal.py`) or says that it cannot; then nothing is forgotten, unless
+the caller drops that statistic from the state. Afterwards the counts are those of a stream in which the object was
+never shown: comparisons that name it are gone, other comparisons of the same events stay, ids by first appearance close
+the gap. Positions and the numbers of records, events and verdicts do not change. The guard drops what it holds of the
+object; what it had refused because of that does not come back.
 """
 
 import copy
-import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from connectors import DeadLetter
 from stream_engine.counts import ACCUMULATORS, Forgetting, Statistic, accumulator
 from stream_engine.counts.judgement_kernels import ALL
 from stream_engine.counts.judgement_states import response_columns
@@ -36,44 +28,8 @@ from stream_engine.counts.removal import (
     votes_of,
 )
 from stream_engine.data.packed_names import unpack_names
-from stream_engine.order.partial_order import without_object, without_uncounted
+from stream_engine.order.removal import without_object, without_uncounted
 from stream_engine.state.snapshot import Snapshot
-
-_ESCAPED = re.compile(r"(?:\\u[0-9a-fA-F]{4})+")
-
-
-def naming(*names: str) -> Callable[[DeadLetter | bytes], bool]:
-    r"""A function that says of a dead letter, or of a damaged line, whether it names one of `names`.
-
-    >>> about = naming("car-1")
-    >>> about(b"car-12,x"), about(DeadLetter("f", 0, 0, "incomplete", "cut", b'{"near":"car-1'))
-    (False, True)
-    >>> naming("Vélo")(rb'{"near":"V\u00e9lo"')
-    True
-    """
-    found = re.compile("|".join(map(_pattern, names))).search
-
-    def about(letter: DeadLetter | bytes) -> bool:
-        if isinstance(letter, bytes):
-            texts = [letter.decode("utf-8", "replace")]
-        else:
-            values = [each.decode("utf-8", "replace") for each in (letter.value, letter.key or b"")]
-            texts = [letter.partition, letter.message, *values]
-        return any(found(text) or ("\\u" in text and found(_unescaped(text))) for text in texts)
-
-    return about
-
-
-def _pattern(name: str) -> str:
-    word = re.escape(name)
-    if name.isascii():
-        word = rf"(?<![\w.-]){word}(?![\w-]|\.\w)" if re.fullmatch(r"[\w.-]+", name) else rf"(?<!\w){word}(?!\w)"
-    return word
-
-
-def _unescaped(text: str) -> str:
-    return _ESCAPED.sub(lambda match: bytes.fromhex(match[0].replace("\\u", "")).decode("utf-16-be", "replace"), text)
-
 
 _NO_TRIPLETS = {name: np.empty(0, np.int32) for name in (*TRIPLET, *COUNTS)}
 _NO_QUADRUPLETS = {name: np.empty(0, np.int32) for name in (*QUADRUPLET, *COUNTS)}

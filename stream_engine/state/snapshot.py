@@ -39,7 +39,7 @@ NAMES = (
 )
 GUARD = "partial_order"
 REMOVED = ("worker_reliability",)  # accumulators of version 0.1.0: their arrays are not read
-LARGEST = 1 << 62  # of offsets, marks and counters
+MAX_COUNTER = 1 << 62  # of offsets, marks and counters
 _SHARE = re.compile(r"[0-9]{1,9}/[0-9]{1,9}")
 _FORGETTING: dict[str, Callable[[Any], bool]] = {
     "by": lambda value: value in ("count", "time"),
@@ -86,7 +86,7 @@ def _expect(what: str, holds: bool, value: Any, expected: str) -> None:
 
 def is_count(value: Any) -> bool:
     """A whole number >= 0 that fits an int64; True and False are none."""
-    return type(value) is int and 0 <= value < LARGEST
+    return type(value) is int and 0 <= value < MAX_COUNTER
 
 
 def _is_positive(value: Any) -> bool:

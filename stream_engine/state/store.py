@@ -30,7 +30,8 @@ from stream_engine.state import exclusion, sweeping
 from stream_engine.state import snapshot as snapshots
 from stream_engine.state.artifact import Artifact
 from stream_engine.state.artifact_schemas import check_artifact
-from stream_engine.state.published import SUFFIX, OrderFile, Published
+from stream_engine.state.order_file import SUFFIX, OrderFile
+from stream_engine.state.published import Published
 from stream_engine.state.snapshot import Snapshot
 
 _DIGITS = 12

@@ -53,7 +53,7 @@ def test_where_all_follows_the_rest_is_random():
 
 def test_no_order_or_too_large_a_one_leaves_nothing_out(monkeypatch):
     assert known_from(answered(6, 25, False)[0]).implied is None
-    monkeypatch.setattr(known, "MOST", 5)
+    monkeypatch.setattr(known, "MAX_BLOCKED_COMPARISONS", 5)
     assert known_from(answered(6, 25)[0]).implied is None
 
 

@@ -299,7 +299,7 @@ def test_spectral_finds_the_planted_clusters_and_says_how_k_was_chosen(world, mo
         patched.setattr(spectral, "LAMBDA_FACTOR", 50.0)
         high = spectral.refit(snapshot, spectral.Params(), 0)
     assert high.arrays["k"] == 1 and (high.arrays["labels"] == 0).all()
-    monkeypatch.setattr(spectral, "MOST", 2)
+    monkeypatch.setattr(spectral, "MAX_CLUSTERS", 2)
     assert spectral.refit(snapshot, spectral.Params(), 0).arrays["k"] == 2
 
 

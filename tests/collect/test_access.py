@@ -4,8 +4,9 @@ import re
 
 import pytest
 
-from stream_engine.collect import access as of_study
-from stream_engine.collect.access import Access, Rates, client_behind
+from stream_engine.collect import gatekeeper
+from stream_engine.collect.access import Access
+from stream_engine.collect.gatekeeper import Rates, client_behind
 
 
 def test_links_and_codes_that_were_given_out_stay_right_for_ever(tmp_path):
@@ -53,7 +54,7 @@ def test_twenty_seconds_worth_may_come_at_once_and_then_so_many_a_second():
 
 
 def test_those_unseen_for_long_are_forgotten(monkeypatch):
-    monkeypatch.setattr(of_study, "_PEOPLE", 2)
+    monkeypatch.setattr(gatekeeper, "_PEOPLE", 2)
     rates = Rates(0.01, lambda: 0.0)  # one at once
     assert [rates.allowed(key) for key in "aba"] == [True, True, False]
     assert rates.allowed("c")  # b had not been seen for longest

@@ -5,18 +5,11 @@ import itertools
 import msgspec
 import pytest
 
-from stream_engine.collect.participant_service import NothingLeft, Question, QuestionPool
-from stream_engine.collect.sessions import (
-    MOST,
-    REASONS,
-    ParticipantSession,
-    Rejection,
-    Sessions,
-    accept,
-    answers_in,
-    restored,
-)
-from stream_engine.collect.study import CATCH, REPEAT, Asking, Catching, CatchTrial, Consent, Study
+from stream_engine.collect.accepted_answers import MAX_ANSWERS, REASONS, Rejection, accept, answers_in
+from stream_engine.collect.question_pool import NothingLeft, Question, QuestionPool
+from stream_engine.collect.screens import CATCH, REPEAT, Consent
+from stream_engine.collect.sessions import ParticipantSession, Sessions, restored
+from stream_engine.collect.study import Asking, Catching, CatchTrial, Study
 from stream_engine.formats.json_events import Decoder
 from stream_engine.formats.options import EventOptions
 
@@ -66,7 +59,7 @@ def test_what_is_no_json(body):
     assert error.value.reason == "not_json"
 
 
-@pytest.mark.parametrize("many", [0, MOST + 1])
+@pytest.mark.parametrize("many", [0, MAX_ANSWERS + 1])
 def test_too_many_or_no_answers_at_once(many):
     with pytest.raises(Rejection, match=f"got {many} answers"):
         answers_in(msgspec.json.encode([{}] * many))

@@ -12,8 +12,9 @@ from scipy.stats import chi2
 from connectors.disk import Disk
 from stream_engine.collect.access import Access
 from stream_engine.collect.line_log import LineLog, lines_of
-from stream_engine.collect.participant_service import Logs, ParticipantService, QuestionPool
+from stream_engine.collect.participant_service import Logs, ParticipantService
 from stream_engine.collect.question_maker import Maker, MakerSettings, Request, ellipse_size
+from stream_engine.collect.question_pool import QuestionPool
 from stream_engine.collect.sessions import Sessions, restored
 from stream_engine.collect.study import Quota, Study
 from stream_engine.state.artifact import Artifact

@@ -6,7 +6,7 @@ import re
 import pytest
 
 from stream_engine.collect import stimuli as of_study
-from stream_engine.collect.stimuli import LARGEST, LARGEST_TEXT, BadStimuli, Stimuli, Stimulus, check_media
+from stream_engine.collect.stimuli import LARGEST_TEXT, MAX_FILE_BYTES, BadStimuli, Stimuli, Stimulus, check_media
 from tests.support.facts import states
 
 PNG, WAV = b"\x89PNG\r\n\x1a\n" + bytes(20), b"RIFF\x24\0\0\0WAVEfmt " + bytes(20)
@@ -124,10 +124,10 @@ def test_a_file_that_is_no_object_is_passed_over_and_the_others_are_there(three,
 
 def test_as_long_a_text_and_as_large_a_file_as_is_shown(three):
     (three / "picture.png").write_bytes(PNG)
-    os.truncate(three / "picture.png", LARGEST)
+    os.truncate(three / "picture.png", MAX_FILE_BYTES)
     stimuli = Stimuli(folder_of(three, {"text.txt": b"x" * LARGEST_TEXT}))
     assert stimuli.names == ["a", "b", "c", "picture", "text"] and stimuli.shown["text"].text == "x" * LARGEST_TEXT
-    os.truncate(three / "picture.png", LARGEST + 1)
+    os.truncate(three / "picture.png", MAX_FILE_BYTES + 1)
     ((name, why),) = Stimuli(three).passed_over.items()
     assert name == "picture.png" and states(why, "20,971,521 bytes … 20,971,520")
 

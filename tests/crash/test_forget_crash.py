@@ -6,7 +6,8 @@ import pytest
 from connectors.files.dead_letters import overwrite
 from stream_engine.state import sweeping
 from stream_engine.state.artifact import Artifact
-from stream_engine.state.forgetting import forget_object, naming, noted
+from stream_engine.state.forgetting import forget_object, noted
+from stream_engine.state.names_in_letters import naming
 from stream_engine.state.snapshot import Snapshot, encode
 from stream_engine.state.store import Store
 from tests.crash.test_crash_anywhere import EVENTS, consume, dead

@@ -9,8 +9,8 @@ import pytest
 from stream_engine.data import array_checks
 from stream_engine.data.array_checks import (
     LARGEST_COUNT,
+    MAX_COUNT,
     MAX_NAME_BYTES,
-    MOST,
     ArraySpec,
     check_array,
     check_arrays,
@@ -135,7 +135,7 @@ def test_counts_have_one_type_and_neither_is_negative_nor_are_both_0(block):
         assert not holds(array_checks.check_counts, large + 1, large)
     none = np.empty(0, np.int32)
     assert holds(array_checks.check_counts, none, none)
-    assert LARGEST_COUNT * 64 == MOST == 2**53
+    assert LARGEST_COUNT * 64 == MAX_COUNT == 2**53
 
 
 NAMES = ["", "a", "b", "aa", "é", "日本", "a" * 7, "a" * 8, "a" * 9, "a" * 16 + "b", "a" * 16 + "c", "\x00", "\x00a"]

@@ -32,13 +32,13 @@ class Slow:
     def __init__(self, points, alpha, ridge, noise):
         self.points, self.mean, self.alpha, self.ridge, self.noise = points.copy(), points.copy(), alpha, ridge, noise
         self.h, self.answers = np.full(len(points), online_step.FLOOR), np.zeros(len(points))
-        self.coins, self.ring, self.owed, self.drawn, self.known = {0: [0.5, 5.0]}, [], 0.0, 0, 0
+        self.lapse_counts, self.ring, self.replay_debt, self.drawn, self.known = {0: [0.5, 5.0]}, [], 0.0, 0, 0
 
     def lapse(self, who):
-        if who not in self.coins:
-            of_all = self.coins[0]
-            self.coins[who] = [online_step.WORTH * of_all[0] / of_all[1], online_step.WORTH]
-        return self.coins[who][0] / self.coins[who][1]
+        if who not in self.lapse_counts:
+            of_all = self.lapse_counts[0]
+            self.lapse_counts[who] = [online_step.WORTH * of_all[0] / of_all[1], online_step.WORTH]
+        return self.lapse_counts[who][0] / self.lapse_counts[who][1]
 
     def step(self, row, who, rate, fresh, ridge):
         lapse = self.lapse(who)
@@ -80,10 +80,10 @@ class Slow:
         self.replays = min(online_step.MOST, online_step.BUDGET / m)
         coin = self.step(row, who, online_step.FRESH, True, ridge)
         for each in {0, who}:
-            self.coins[each] = [self.coins[each][0] + coin, self.coins[each][1] + 1]
-        self.owed += self.replays
-        while self.owed >= 1:
-            self.owed -= 1
+            self.lapse_counts[each] = [self.lapse_counts[each][0] + coin, self.lapse_counts[each][1] + 1]
+        self.replay_debt += self.replays
+        while self.replay_debt >= 1:
+            self.replay_debt -= 1
             self.drawn += 1
             again = self.ring[mixed(self.drawn * 0x9E3779B97F4A7C15 & MASK) % m]
             self.step(*again, online_step.AGAIN, False, ridge)
@@ -111,8 +111,8 @@ def test_online_steps_are_the_formula(seed, d, alpha, ridge):
     np.testing.assert_allclose(fast.mean[:7], slow.mean, rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(fast.squares[:7], slow.h, rtol=1e-9)
     assert np.array_equal(fast.answers[:7], slow.answers)
-    for who, counts in slow.coins.items():
-        np.testing.assert_allclose(fast.coins[who], counts, rtol=1e-9)
+    for who, counts in slow.lapse_counts.items():
+        np.testing.assert_allclose(fast.lapse_counts[who], counts, rtol=1e-9)
     assert fast.seen == len(rows) and fast.numbers[online_step.DRAWN] == slow.drawn
 
 
@@ -125,7 +125,7 @@ def test_online_weights_follow_the_slope_of_each_answer(alpha):
     weights = np.exp(rng.normal(size=2))
     fitted = PublishedFit(points, np.ones(5, bool), 0.1, {1: 0.1}, alpha, 0.0, 1.0, 1e9, {1: weights}, 3.0, 1.5)
     made = OnlineEmbedding(2)
-    assert made.take(fitted, 0)
+    assert made.reset_to_fit(fitted, 0)
     before, lapse = made.points[:5].copy(), float(made.lapse[1])
 
     def loss(logs):
@@ -155,7 +155,7 @@ def test_online_a_new_participant_begins_at_the_group_and_becomes_predictable():
         world.points, np.ones(20, bool), 0.05, dict.fromkeys(weights, 0.05), 0.0, 0.1, 1.0, 4e5, weights, 0.5
     )
     made, alike = OnlineEmbedding(2), OnlineEmbedding(2)
-    assert made.take(fitted, 0) and alike.take(fitted._replace(weights={}, shrinkage=0.0), 0)
+    assert made.reset_to_fit(fitted, 0) and alike.reset_to_fit(fitted._replace(weights={}, shrinkage=0.0), 0)
     for person in (11, 12):
         own = rows[who == person]
         assert len(made.weights) <= person
@@ -225,14 +225,14 @@ def test_online_no_answer_is_lost_when_a_fit_takes_over(monkeypatch, room, whole
     made, other = OnlineEmbedding(2), OnlineEmbedding(2)
     made.learn(rows)
     before = made.state()
-    assert made.take(fitted_to(rows[:1000], 20), 1000) == whole
+    assert made.reset_to_fit(fitted_to(rows[:1000], 20), 1000) == whole
     if not whole:
         assert all(np.array_equal(before[name], array) for name, array in made.state().items())
         return
     other.learn(rows[:1000])
-    assert other.take(fitted_to(rows[:1000], 20), 1000)
+    assert other.reset_to_fit(fitted_to(rows[:1000], 20), 1000)
     other.numbers[online_step.DRAWN] = before["numbers"][online_step.DRAWN]
-    other.owed[:] = before["owed"]
+    other.replay_debt[:] = before["owed"]
     other.learn(rows[1000:])
     assert made.seen == 3000 and np.array_equal(made.answers[:20], other.answers[:20])
     np.testing.assert_allclose(made.mean[:20], other.mean[:20], rtol=1e-6)
@@ -243,14 +243,14 @@ def test_online_a_fit_of_a_long_stream_is_not_drowned_by_a_few_answers():
     points = np.random.default_rng(0).normal(size=(10, 2))
     long = PublishedFit(points, np.ones(10, bool), 0.05, {3: 0.9}, 1.0, 0.5, 2.0, 1e6)
     made = OnlineEmbedding(3)
-    assert made.take(long, 0)
+    assert made.reset_to_fit(long, 0)
     assert made.scale == 2.0
     assert made.lapse[3] == pytest.approx(0.9)
     near = np.array([[0, 1, 0, 2]] * 3)
     made.learn(near if margins(points, near)[0] < 0 else near[:, [2, 3, 0, 1]])
     assert np.abs(made.mean[:10] - points).max() < 1e-3
     short = OnlineEmbedding(3)
-    short.take(long._replace(answers=3.0), 0)
+    short.reset_to_fit(long._replace(answers=3.0), 0)
     short.learn(near if margins(points, near)[0] < 0 else near[:, [2, 3, 0, 1]])
     assert np.abs(short.mean[:10] - points).max() > 0.05
 
@@ -289,7 +289,7 @@ def test_online_is_close_to_the_fit(kernel):
     nothing, going = OnlineEmbedding(2, kernel), OnlineEmbedding(2, kernel)
     nothing.learn(rows)
     going.learn(rows[:half])
-    going.take(fitted_to(rows[:half], n, kernel=kernel, ridge=ridge), half)
+    going.reset_to_fit(fitted_to(rows[:half], n, kernel=kernel, ridge=ridge), half)
     going.learn(rows[half:])
     for made in (nothing, going):
         assert (made.margins(test) <= 0).mean() < least + 0.01
@@ -314,14 +314,14 @@ def test_online_nothing_breaks_its_numbers():
         for alpha, ridge in ((0.0, 0.0), (1.0, 1e6), (0.0, 1e6)):
             made = OnlineEmbedding(2)
             asked = np.array([True, True, True, True, False])
-            assert made.take(PublishedFit(points, asked, np.nan, {1: 2.0}, alpha, ridge, 1.0, 0.0), 0)
+            assert made.reset_to_fit(PublishedFit(points, asked, np.nan, {1: 2.0}, alpha, ridge, 1.0, 0.0), 0)
             made.learn(
                 np.tile([[0, 1, 0, 2], [0, 2, 0, 1], [0, 1, 2, 3], [4, 1, 4, 0]], (100, 1)), np.ones(400, np.int32)
             )
             made.learn(np.tile([[0, 1, 0, 2]], (2000, 1)))
             assert all(np.isfinite(array).all() for array in made.state().values())
             assert np.abs(made.mean).max() <= online_step.LARGEST * (1 + 1e-9)  # a mean of such, and its rounding
-    assert not OnlineEmbedding(2).take(
+    assert not OnlineEmbedding(2).reset_to_fit(
         PublishedFit(np.full((3, 2), np.inf), np.ones(3, bool), 0.1, {}, 0.0, 0.0, 1.0, 3.0), 0
     )
 

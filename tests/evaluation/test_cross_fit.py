@@ -50,7 +50,7 @@ def test_participants_are_predicted_until_there_are_enough(monkeypatch):
     out = held(cross_fit.plan(found).participants)
     people = [len(np.unique(found.worker[each])) for each in out]
     assert sum(people) >= cross_fit.ENOUGH > sum(people[:-1])
-    monkeypatch.setattr(cross_fit, "MOST", 1)
+    monkeypatch.setattr(cross_fit, "MAX_FITTED_COMPARISONS", 1)
     assert len(held(cross_fit.plan(found).participants)) == 1, "the first fold whatever it costs"
 
 

@@ -116,7 +116,7 @@ def test_the_ceiling_counts_by_hand(seed):
     got = told(made)
     assert (got.answers, got.own_answers) == (len(others), len(own))
     assert got.others == pytest.approx(np.mean(others))
-    assert got.themselves == (pytest.approx(np.mean(own)) if len(own) >= held_out.FEW else None)
+    assert got.themselves == (pytest.approx(np.mean(own)) if len(own) >= held_out.MIN_CEILING_ANSWERS else None)
     agree, weight = [], []
     for key in {key for key, *_ in each}:
         of = [(way, who) for k, way, who, _ in each if k == key]
@@ -166,7 +166,7 @@ def test_in_a_sample_answers_that_come_with_all_equal_ones_say_nothing_of_agreem
 def test_where_hardly_anything_is_asked_twice_there_is_no_ceiling():
     made = world(0, n=60, screens=40, repeats=0.0)
     got = told(made)
-    assert got.others is None and got.answers < held_out.FEW
+    assert got.others is None and got.answers < held_out.MIN_CEILING_ANSWERS
     assert (
         held_out.ceiling(
             judgement_folds.of_judgements(

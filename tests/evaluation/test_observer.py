@@ -16,7 +16,7 @@ from stream_engine.evaluation.drift import Worsening
 from stream_engine.evaluation.observer import (
     BINS,
     KINDS,
-    MOST,
+    MAX_BATCH,
     SHARE,
     Observer,
     Scores,
@@ -284,7 +284,7 @@ def test_what_is_noticed_in_the_quiet_is_told_when_it_is_over():
         observer.test()  # what was drawn
     assert len(told) >= 2
     assert 20_000 < told[0] < 30_000
-    assert 20_000 <= told[1] - told[0] < 20_000 + 2 * MOST * SHARE
+    assert 20_000 <= told[1] - told[0] < 20_000 + 2 * MAX_BATCH * SHARE
     assert len(told) == observer.alarms["loss"] <= 3
 
 

@@ -69,8 +69,8 @@ def test_batches_and_workers():
         parts.learn([batch])
     none.learn([batch._replace(provenance=None) for batch in stream])
     assert same(whole, parts)
-    assert len(whole.model.coins) == 5
-    assert len(none.model.coins) == 1
+    assert len(whole.model.lapse_counts) == 5
+    assert len(none.model.lapse_counts) == 1
     assert whole.model.seen == 325
     one = concatenated(stream[:2])
     assert (Online(2)._workers(one) > 0).sum() == (one.provenance.worker >= 0).sum()

@@ -12,7 +12,7 @@ from stream_engine.evaluation.answer_probabilities import Calibration
 from stream_engine.evaluation.observer import (
     ALL,
     KINDS,
-    MOST,
+    MAX_BATCH,
     SHARE,
     TESTED,
     WAIT,
@@ -81,7 +81,7 @@ def observed(cuts, turn=as_is):
         if begin in (0, ALL_OF_IT // 2):
             observer.serve(snapshot(turn))
         alarms += observer.observe(block(begin, end, turn), totals)
-        assert observer.tested <= observer.seen == end and observer.seen - observer.tested < MOST * SHARE
+        assert observer.tested <= observer.seen == end and observer.seen - observer.tested < MAX_BATCH * SHARE
     observer.test()
     assert observer.tested == observer.seen
     return observer.figures(), totals, alarms
@@ -112,7 +112,7 @@ def test_what_is_predicted_is_a_plain_loop_over_the_sample(whole):
     drawn = numbers_drawn(0, ALL_OF_IT, np.uint64(0))[0].tolist()
     middle, edges = sum(i < ALL_OF_IT // 2 for i in drawn), [0]
     while edges[-1] < len(drawn):  # up to the snapshot in the middle, and to the end
-        after = edges[-1] + min(max(WAIT, edges[-1] // 8), MOST)
+        after = edges[-1] + min(max(WAIT, edges[-1] // 8), MAX_BATCH)
         edges.append(min(after, middle if edges[-1] < middle else len(drawn)))
     place, calibration, sums = {int(p): k for k, p in enumerate(PLACE)}, Calibration(), {}
     for begin, end in pairwise(edges):

@@ -13,7 +13,8 @@ import pandas
 import pytest
 
 import stream_engine as se
-from stream_engine.service.inferred import answers, prepared
+from stream_engine.service.answers_in_words import answers
+from stream_engine.service.inferred import prepared
 from stream_engine.service.ingest import Ingest
 from stream_engine.service.settings import BadSettings
 from stream_engine.service.settings.loading import load

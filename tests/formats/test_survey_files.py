@@ -8,7 +8,8 @@ import pytest
 from stream_engine.formats.inference import readings
 from stream_engine.formats.options import UnreadableHeader
 from stream_engine.formats.record_columns import records_of
-from stream_engine.service.inferred import answers, prepared
+from stream_engine.service.answers_in_words import answers
+from stream_engine.service.inferred import prepared
 from stream_engine.service.ingest import Ingest
 from stream_engine.service.settings import BadSettings
 from stream_engine.service.settings.loading import load

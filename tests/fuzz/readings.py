@@ -10,7 +10,8 @@ from collections import Counter
 from pathlib import Path
 
 from stream_engine.formats.options import UnusableOptions
-from stream_engine.service.inferred import answers, prepared
+from stream_engine.service.answers_in_words import answers
+from stream_engine.service.inferred import prepared
 from stream_engine.service.ingest import Ingest
 from stream_engine.service.settings import BadSettings
 from stream_engine.service.settings.loading import load

@@ -18,19 +18,6 @@ from stream_engine.service.settings import Settings
 from tests.conftest import ROOT
 from tests.house.test_layers import FLOORS, modules, room_of
 
-# what the redesign aims at (DESIGN.md, "Weight")
-AIMS = {
-    "product lines": 46_000,
-    "product files": 380,
-    "rooms": 22,
-    "floors": 11,
-    "test lines": 45_000,
-    "verbs": 20,
-    "settings": 60,
-    "refit parameters": 75,
-    "metrics": 45,
-}
-
 
 def lines_of(path: Path) -> int:
     """The lines of a text file."""
@@ -52,7 +39,7 @@ def folder_of_test(path: Path) -> str:
 
 
 def weight() -> dict[str, int]:
-    """What the aims speak of, counted in this checkout."""
+    """The size of this checkout."""
     product = modules(ROOT)
     test_files = list((ROOT / "tests").rglob("*.py"))
     instruments = list(Metrics().registry.collect())
@@ -85,8 +72,7 @@ def main() -> None:
         files[f"tests: {folder_of_test(path)}"] += 1
     for room in sorted(lines, key=lambda room: (room.startswith("tests"), -lines[room])):
         print(f"{lines[room]:8,} lines in {files[room]:3} files  {room}")
-    aims = {what: f" (aim {AIMS[what]:,})" if what in AIMS else "" for what in weight()}
-    print("; ".join(f"{number:,} {what}{aims[what]}" for what, number in weight().items()))
+    print("; ".join(f"{number:,} {what}" for what, number in weight().items()))
 
 
 if __name__ == "__main__":

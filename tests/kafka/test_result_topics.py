@@ -12,7 +12,7 @@ import pytest
 
 from connectors import SinkUnavailable, UnusableSource
 from connectors.kafka.written_topics import TableTopic
-from stream_engine.exports.files import rows
+from stream_engine.exports.table_rows import rows
 from stream_engine.state.store import Store
 from tests.support.kafka_reading import on_topic
 from tests.support.process import ENVIRONMENT, engine, jsonl, started, until

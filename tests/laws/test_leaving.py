@@ -24,7 +24,8 @@ from stream_engine.counts.triplet_counts import TripletCounts
 from stream_engine.counts.worker_votes import TALLIES, WorkerVotes, names_of
 from stream_engine.data.comparisons import Batch
 from stream_engine.data.hashing import hashes_of_numbers
-from stream_engine.order.partial_order import PartialOrder, without_object, without_uncounted
+from stream_engine.order.partial_order import PartialOrder
+from stream_engine.order.removal import without_object, without_uncounted
 from stream_engine.state.forgetting import _about_object
 from stream_engine.state.snapshot import Snapshot
 from tests.counts.definitions import definition

@@ -21,7 +21,7 @@ from stream_engine.order.graph import (
     in_order,
 )
 from stream_engine.order.hash_tables import ID_BITS, find_edge, find_pair, key_columns
-from stream_engine.order.judging import FEW
+from stream_engine.order.judging import MAX_SEARCHED_ARCS
 from stream_engine.order.partial_order import PartialOrder
 
 
@@ -110,7 +110,9 @@ def check_guard(guard: PartialOrder) -> None:
         kept.add((b, a) if turned else (a, b))
     assert kept == set(arcs), f"table and adjacency differ: {kept ^ set(arcs)}"
     check_masks(g, set(arcs))
-    assert g.book[WALKED] <= g.book[N_EDGES] + FEW, f"{g.book[WALKED]} arcs walked, supports not chosen anew"
+    assert g.book[WALKED] <= g.book[N_EDGES] + MAX_SEARCHED_ARCS, (
+        f"{g.book[WALKED]} arcs walked, supports not chosen anew"
+    )
     after: dict[int, set[int]] = {}
     for x in reversed(in_order(g.link, n).tolist()):
         after[x] = {x}.union(*(after[y] for u, y in arcs if u == x))

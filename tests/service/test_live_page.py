@@ -10,7 +10,7 @@ from PIL import Image
 
 from stream_engine.report.page import shell, shell_policy
 from stream_engine.service.context import HttpContext
-from stream_engine.service.http.live_page import MOST, SERIES, History, LiveMetrics
+from stream_engine.service.http.live_page import MAX_MOMENTS, SERIES, History, LiveMetrics
 from stream_engine.service.metrics import Metrics
 from stream_engine.service.settings import BadSettings
 from stream_engine.state.store import Store
@@ -125,15 +125,15 @@ def test_history_holds_the_whole_run_in_few_moments_and_the_newest_among_them():
 
     history = History(figures, every=3600.0)
     until(lambda: history.so_far()["time"])
-    for _ in range(5 * MOST):
+    for _ in range(5 * MAX_MOMENTS):
         history.take()
         found = history.so_far()
         times = found["time"]
-        assert len(times) < MOST
+        assert len(times) < MAX_MOMENTS
         assert times == sorted(set(times))
         assert times[0] == 0
         assert found["events"] == [2 * t for t in times] and set(found["lag"]) == {None}
-    assert times[-1] == 5 * MOST and len(times) >= MOST // 2 - 1
+    assert times[-1] == 5 * MAX_MOMENTS and len(times) >= MAX_MOMENTS // 2 - 1
     history.close()
 
 

@@ -3,7 +3,8 @@
 import pytest
 
 from connectors import Position
-from stream_engine.service.resumed import agreed_share, asked_share, restored
+from stream_engine.service.partition_share import agreed_share, asked_share
+from stream_engine.service.resumed import restored
 from stream_engine.service.settings import BadSettings
 from stream_engine.service.settings.loading import load
 from stream_engine.state.engine import Engine

@@ -13,7 +13,7 @@ from stream_engine.data.comparisons import Triplet
 from stream_engine.exports.partial_order import partial_order
 from stream_engine.state import sweeping
 from stream_engine.state.engine import Engine
-from stream_engine.state.published import KIND
+from stream_engine.state.order_file import KIND
 from stream_engine.state.store import Store
 from tests.support.generators import planted_triplets
 

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from stream_engine.data.container import Corrupt
-from stream_engine.state.snapshot import LARGEST, check_meta
+from stream_engine.state.snapshot import MAX_COUNTER, check_meta
 from tests.support import crafted_worlds as worlds
 from tests.support.crafted_files import opened
 from tests.support.facts import states
@@ -42,7 +42,7 @@ def changed(header: str, where: str, value: object) -> dict:
         ),
         ("sequence", -1, "sequence … -1 … >= 0"),
         ("sequence", True, "sequence … True"),
-        ("sequence", LARGEST, f"sequence … {LARGEST}"),
+        ("sequence", MAX_COUNTER, f"sequence … {MAX_COUNTER}"),
         ("positions/t", [1], "'t' … [1] … >= 0"),
         ("positions/t", [1, -1], "'t' … [1, -1]"),
         ("positions/t", {"0": 1, "1": 2}, "'t' … {"),
@@ -93,7 +93,7 @@ def test_what_a_header_may_not_hold_is_said(header, where, value, said):
     ("where", "value"),
     [
         ("sequence", 0),
-        ("sequence", LARGEST - 1),
+        ("sequence", MAX_COUNTER - 1),
         ("settings/guard", None),
         ("settings/forgetting/by", "time"),
         ("settings/forgetting/window", 0.5),

@@ -46,10 +46,10 @@ _READ = (  # families, by the names of their samples
 _PREFIX = "stream_engine_"
 _SMOOTH = 0.3  # of a second's rate in the rate that is shown
 BEHIND = 60.0  # seconds of reading at the present rate, above which a run is called behind
-LEAST = 50  # predictions that were tested, below which no accuracy is shown
+MIN_TESTED = 50  # predictions that were tested, below which no accuracy is shown
 REFUSING = 0.05  # of the recent events, above which the page warns
 
-MOST = 240  # moments that are kept at most, at least half as many once the run is long
+MAX_MOMENTS = 240  # moments that are kept at most, at least half as many once the run is long
 FIRST = 2.0  # seconds between two moments at the start
 SERIES = ("time", "events", "refused", "lag", "accuracy", "drifts")  # of each moment; events and refused are totals
 
@@ -136,7 +136,7 @@ class LiveMetrics:
 
 
 class History:
-    """The figures since the run began: a few hundred moments, whatever the length of the run. When there are `MOST`,
+    """The figures since the run began: a few hundred moments, whatever the run's length. When there are `MAX_MOMENTS`,
     every second one goes and the next come half as often. `figures()` gives those of now; `close` ends the thread."""
 
     def __init__(self, figures: Callable[[], dict[str, Any]], every: float = FIRST):
@@ -152,7 +152,7 @@ class History:
         moment = tuple(figures[name] for name in SERIES)
         with self._lock:
             self._moments.append(moment)
-            if len(self._moments) >= MOST:
+            if len(self._moments) >= MAX_MOMENTS:
                 self._moments = self._moments[:-1:2] + self._moments[-1:]  # the oldest and the newest stay
                 self._every *= 2
 
@@ -206,7 +206,7 @@ def _accuracy(
     recent = [
         value
         for labels, value in samples.get("progressive_accuracy", ())
-        if labels["kind"] == "all" and labels["window"] == "current" and _tested(progressive, labels) >= LEAST
+        if labels["kind"] == "all" and labels["window"] == "current" and _tested(progressive, labels) >= MIN_TESTED
     ]
     if recent:
         return {"accuracy": max(recent), "accuracy_of": "since"}

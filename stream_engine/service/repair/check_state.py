@@ -16,8 +16,8 @@ from stream_engine.data import container
 from stream_engine.data.container import Corrupt
 from stream_engine.order.partial_order import topological_order
 from stream_engine.state.backup import restored
-from stream_engine.state.published import KIND as ORDER
-from stream_engine.state.published import SUFFIX
+from stream_engine.state.order_file import KIND as ORDER
+from stream_engine.state.order_file import SUFFIX
 from stream_engine.state.snapshot import Snapshot, triplet_columns
 from stream_engine.state.store import NoChecksum, NoSuchSnapshot, Store, read_note
 

@@ -11,7 +11,7 @@ from stream_engine.service.settings import BadSettings
 from stream_engine.state.engine import Engine
 from stream_engine.state.store import Store
 
-MOST = 2**63 - 1
+MAX_OFFSET = 2**63 - 1
 
 
 class CannotMove(BadSettings):
@@ -84,6 +84,6 @@ def _aim(name: str, now: int, target: Target) -> int:
     if target.relative and target.offset < 1:
         raise CannotMove(f"{name}: got {target.offset} records to skip, expected at least 1")
     to = target.offset + now * target.relative
-    if not 0 <= to <= MOST:
-        raise CannotMove(f"{name}: got offset {to}, expected a whole number from 0 to {MOST}")
+    if not 0 <= to <= MAX_OFFSET:
+        raise CannotMove(f"{name}: got offset {to}, expected a whole number from 0 to {MAX_OFFSET}")
     return to

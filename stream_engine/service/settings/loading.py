@@ -27,7 +27,7 @@ from stream_engine.kernel_learning.auxiliary_files import NO_FILE, SUFFIXES, Ker
 from stream_engine.refits import REFITS, former, refit_module
 from stream_engine.service.settings import BadSettings, Settings
 
-LARGEST = 2**63 - 1
+MAX_INTEGER = 2**63 - 1
 
 
 def converted(given: Mapping[str, Any], struct: type[Struct], where: str, at: str = "") -> Any:
@@ -116,7 +116,7 @@ def check_values(value: Any, where: str, path: tuple[str, ...] = ()) -> None:
         raise BadSettings(f"{place}: text holds a NUL character; take it out")
     elif isinstance(value, float) and not math.isfinite(value):
         raise BadSettings(f"{place}: got {value}, expected a finite number")
-    elif isinstance(value, int) and abs(value) > LARGEST:
+    elif isinstance(value, int) and abs(value) > MAX_INTEGER:
         raise BadSettings(f"{place}: got {value}, expected a number of at most 64 bits")
 
 

@@ -1,0 +1,78 @@
+"""Predictions of labels: the booster, the classifiers compared, and one table.
+
+`predictions.csv` is the best that there is: of `classify`, which tries the booster too, unless a booster was made from
+a newer snapshot. Whichever export writes it writes the same.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from stream_engine.exports import Content, NothingToExport
+from stream_engine.exports.learned import artifact_of, names_of
+from stream_engine.state.published import Published
+
+KINDS = ("classify", "triplet_boost")
+
+
+def booster(published: Published) -> dict[str, Content]:
+    """Triplet classifiers j, k, alpha and label sets o_j, o_k over `classes`; and the table of `predictions`."""
+    artifact = artifact_of(published, "triplet_boost")
+    classes = [*artifact.report["classes"], *artifact.report.get("other_classes", [])]
+    arrays = {**artifact.arrays, "classes": np.array(classes, np.str_)}
+    names = names_of(published, "triplet_boost", len(arrays["predicted"]))
+    return {"booster": Content(arrays, {"predictions": _table(published)}, objects=tuple(names))}
+
+
+def classify(published: Published) -> dict[str, Content]:
+    """predicted (n,) int32, probability (n, Y), score, abstained, given, fold, reported (n,), classes (Y,); the table
+    of `predictions`, and CSV classifiers: a row a model, its setting, its accuracy with standard error and log loss on
+    objects that it had not learned from, how often it abstained, and whether it is the best; beside it the class that
+    most objects have, and the best as it was chosen without the objects that it is reported on."""
+    artifact = artifact_of(published, "classify")
+    held_out, report = artifact.report["held_out"], artifact.report
+    rows = [dict(row) for row in report["models"]]
+    if rows:
+        best = {name: held_out[name] for name in ("objects", "accuracy", "standard_error", "log_loss", "abstained")}
+        usual = {"objects": held_out["objects"], "accuracy": held_out["majority_class_accuracy"], "best": False}
+        rows += [{"model": "the best as chosen", **best, "best": False}, {"model": "majority class", **usual}]
+    text, numbers = ("model",), ("setting", "objects", "accuracy", "standard_error", "log_loss", "abstained")
+    table: dict[str, Any] = {name: [row[name] for row in rows] for name in text}
+    table |= {name: np.array([row.get(name, np.nan) for row in rows], np.float64) for name in numbers}
+    table["best"] = np.array([bool(row["best"]) for row in rows])
+    arrays = {**artifact.arrays, "classes": np.array(report["classes"], np.str_)}
+    names = tuple(names_of(published, "classify", len(arrays["predicted"])))
+    return {"classify": Content(arrays, {"predictions": _table(published), "classifiers": table}, objects=names)}
+
+
+def predictions(published: Published) -> dict[str, Content]:
+    """object,label,predicted,score,abstained, a row an object; of `classify` also the probability of each class, which
+    `score` is for the predicted one. An object's own label is not used for its prediction by `classify`; by the booster
+    it is, where the object was trained on."""
+    columns = _table(published)
+    arrays = {name: np.asarray(values) for name, values in columns.items()}
+    return {"predictions": Content(arrays, {"predictions": columns}, objects=tuple(columns["object"]))}
+
+
+def _table(published: Published) -> dict[str, Any]:
+    artifacts = {kind: published.artifacts[kind] for kind in KINDS if kind in published.artifacts}
+    if not artifacts:
+        raise NothingToExport(
+            "no predictions in this state; run `stream-engine refit --state DIR classify` (it needs labels)"
+        )
+    kind, artifact = max(artifacts.items(), key=lambda each: (each[1].sequence, each[0] == "classify"))
+    arrays, report = artifact.arrays, artifact.report
+    classes = [*report["classes"], *report.get("other_classes", []), ""]  # index -1 is the empty text
+    table: dict[str, Any] = {
+        "object": names_of(published, kind, len(arrays["predicted"])),
+        "label": [classes[i] for i in arrays["given"].tolist()],
+        "predicted": [classes[i] for i in arrays["predicted"].tolist()],
+        "score": arrays["score"],
+        "abstained": arrays["abstained"],
+    }
+    if kind == "classify":
+        table |= {
+            f"probability_{name}": column
+            for name, column in zip(report["classes"], np.asarray(arrays["probability"]).T)
+        }
+    return table

@@ -1,0 +1,81 @@
+"""The first records of the sources of a run, from which its reading is inferred. O(first records)."""
+
+from collections.abc import Iterator
+from contextlib import closing
+from itertools import islice
+from typing import Any
+
+from connectors import STORES, Position, Record, SourceFailed, UnusableSource, split_uri
+from connectors.files import expand
+from connectors.files.readers import Sizes, kind_of, open_reader
+from stream_engine.data.csv_grammar import delimiter_of
+from stream_engine.formats.options import UnusableOptions
+from stream_engine.formats.record_columns import Records, records_of
+from stream_engine.service.record_units import rows_of_record
+from stream_engine.service.settings import Settings
+from stream_engine.service.sources import source, text_layout_of
+
+ROWS = 2000  # that are looked at
+FILES = 50  # whose rows these are
+_SAMPLE = Sizes(1 << 20)
+
+
+def first_records(settings: Settings) -> Records:
+    """The first rows of the files that a run names, as columns; none where they cannot be read."""
+    columns: dict[str, list[Any]] = {}
+    size, commas = 0, False
+    for record in first_of_files(settings):
+        try:
+            commas |= record.format == "csv" and delimiter_of(record.header) != ord(",")
+            for _, row in islice(rows_of_record(record, record.format), ROWS - size):
+                if isinstance(row, dict):
+                    for name, cell in row.items():
+                        columns.setdefault(name, [None] * size).append(cell)
+                    size += 1
+                    for cells in columns.values():
+                        cells.extend([None] * (size - len(cells)))
+        except (UnusableOptions, ValueError, RecursionError):
+            continue  # the run itself says what is wrong
+        if size >= ROWS:
+            break
+    return records_of(columns, commas)
+
+
+def first_columns(settings: Settings) -> list[str]:
+    """The names of the columns, or of the fields of the first events."""
+    return list(first_records(settings).columns)
+
+
+def first_of_files(settings: Settings) -> Iterator[Record]:
+    """The first block of each of the first files."""
+    for uri in settings.source:
+        if split_uri(uri)[0] in STORES:
+            yield from _first_of_store(settings, uri)
+    paths = [path for scheme, glob in map(split_uri, settings.source) if scheme == "file" for path in expand(glob)]
+    for path in paths[:FILES]:
+        try:
+            kind = kind_of(path, settings.input.format, text_layout_of(settings))
+            reader = open_reader(path, kind, Position(0), _SAMPLE)
+        except (SourceFailed, UnusableSource, OSError, ValueError):
+            continue
+        try:
+            record = reader.read()
+            if record is not None and not record.problem:
+                yield record._replace(value=record.value.slice(0, ROWS)) if record.format == "arrow" else record
+        except (SourceFailed, OSError, ValueError):
+            continue
+        finally:
+            reader.close()
+
+
+def _first_of_store(settings: Settings, uri: str) -> Iterator[Record]:
+    """The first block of the first object."""
+    with closing(source(settings, uri, {})) as opened:
+        try:
+            while not opened.finished():
+                for record in opened.poll(1.0):
+                    if not record.problem:
+                        yield record._replace(value=record.value.slice(0, ROWS)) if record.format == "arrow" else record
+                    return
+        except SourceFailed:
+            return  # the run itself says what is wrong
