@@ -5,6 +5,7 @@ import pytest
 from threadpoolctl import threadpool_limits
 
 from stream_engine.alignment import answers as tested
+from stream_engine.alignment import evaluation
 from stream_engine.alignment.answers import Units, object_folds_of, over_objects, units_of
 from stream_engine.alignment.evaluation import AS_IS, LINEAR, WEIGHTS, Evaluated, Models
 from stream_engine.alignment.feature_files import FeatureTable
@@ -187,3 +188,22 @@ def test_of_many_answers_the_counts_are_tested_by_participant(made, monkeypatch)
     assert told.participant is None
     objects = np.sort(counted.rows[:, [0, 1, 3]], axis=1)
     assert len(np.unique(objects, axis=0)) == told.response.max() + 1
+
+
+def test_weights_and_the_map_have_a_ridge_each(monkeypatch):
+    """That with the least loss: here the second one of weights, and the first one of the map."""
+    made = world(1, n=12, m=300)
+    sets = joined({"true": made.table}, made.snapshot().objects)
+    found = tested.answers_of(made.snapshot(), 0)
+    models = Models(sets.sets, found, True)
+
+    def path(thetas):
+        return lambda x, answers, ridges, gain: [size * thetas(x.shape[1]) for size in (0.0, 1.0, 0.0, 0.0)]
+
+    monkeypatch.setattr(evaluation.transforms, "weights", path(np.ones))
+    monkeypatch.setattr(
+        evaluation.transforms, "linear_maps", lambda x, *_, **__: [np.eye(x.shape[1]), 0 * np.eye(x.shape[1])]
+    )
+    units = np.arange(int(found.unit.max()) + 1) % 2 == 0
+    (setting,) = models.choose(units, ~units)
+    assert (setting.weights, setting.linear) == (evaluation.RIDGES[1], evaluation.RIDGES[0])

@@ -211,3 +211,26 @@ def test_the_standard_error_is_that_of_a_mean():
         assert made.standard_error == pytest.approx(right.std(ddof=1) / math.sqrt(m)) and made.objects == m
     one = nested.Figures.of(np.array([True]), np.ones(1), np.ones(1))
     assert one.standard_error == pytest.approx(0.405, abs=1e-3)  # as of Wilson's interval
+
+
+def test_objects_without_an_answer_count_in_the_loss_and_not_in_the_temperature():
+    right, losses, silent = (
+        np.array([True, False, True, True]),
+        np.array([0.1, 2.0, 0.3, 0.4]),
+        np.array([0, 0, 1, 0]) > 0,
+    )
+    made = nested.Figures.of(right, losses, silent)
+    assert made.log_loss == pytest.approx(0.7)
+    assert made.abstained == 0.25
+    labels = np.arange(24) % 2
+    scores = np.eye(2)[np.where(np.arange(24) % 5 == 1, 1 - labels, labels)] * 3.0  # some are wrong
+    nothing = np.arange(24) % 7 == 0
+
+    def score(setting, train, asked):
+        return np.where(nothing[asked, None], 9.0 * np.eye(2)[1 - labels[asked]], scores[asked]), nothing[asked]
+
+    ids = np.arange(24)
+    found = nested.choose([nested.Model("one", (1.0,), score)], labels, 2, ids, ids, 100, 1000, lambda *_, **__: None)
+    told = nested.delivered(found, labels, 2, ids, 24)
+    assert told.temperature == pytest.approx(nested.temperature(scores[~nothing], labels[~nothing]))
+    assert (told.abstained == nothing).all()

@@ -52,6 +52,13 @@ def test_every_reason_to_refuse_an_answer():
     assert refused(right, sessions) == "late"
 
 
+def test_each_late_question_is_given_up_once():
+    sessions = Sessions()
+    first, second = asked(sessions, "w", 0.0), asked(sessions, "v", 80.0)
+    assert [sessions.late(now, 50.0) for now in (49.0, 60.0, 61.0, 140.0)] == [0, 1, 0, 1]
+    assert sessions.given_up == {first.id, second.id}
+
+
 @pytest.mark.parametrize("body", [b"", b"{", b"\xff", b"[" * 100_000])
 def test_what_is_no_json(body):
     with pytest.raises(Rejection) as error:

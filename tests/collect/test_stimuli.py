@@ -198,3 +198,11 @@ def test_a_list_that_cannot_be_read_for_a_while_changes_nothing(tmp_path):
     assert stimuli.look() == ["d"]
     assert stimuli.names == ["a", "b", "c", "d"]
     assert stimuli.passed_over == {}
+
+
+def test_all_pictures_are_shown_as_large_as_the_largest_asks(tmp_path, monkeypatch):
+    sizes = {"a": (400, 300), "b": (100, 60), "c": (90, 120)}
+    monkeypatch.setattr(of_study, "picture_size", lambda shown: sizes[shown.file.stem])
+    stimuli = Stimuli(folder_of(tmp_path / "pictures", {f"{name}.png": PNG for name in sizes}))
+    assert stimuli.largest == 400
+    assert stimuli.fill == 0.6

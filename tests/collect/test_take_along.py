@@ -5,13 +5,15 @@ import io
 import json
 import shutil
 import zipfile
+from types import SimpleNamespace
 
 import httpx
 import pytest
 from PIL import Image
 
+from stream_engine.collect import archive
 from stream_engine.collect.archive import zipped
-from stream_engine.collect.stimuli import BadStimuli, Stimuli, keep, stored_objects
+from stream_engine.collect.stimuli import BadStimuli, Stimuli, Stimulus, keep, stored_objects
 from tests.collect.conftest import NO_REFITS
 from tests.collect.test_collect import read_by_the_engine
 from tests.support.collecting import COMPILING, Participant, first_shown, get
@@ -110,3 +112,16 @@ def test_what_is_kept_grows_and_what_was_there_stays(tmp_path):
     assert Stimuli(stored_objects(tmp_path / "of names")).shown == Stimuli(names).shown
     with pytest.raises(BadStimuli, match="--objects"):
         stored_objects(tmp_path / "nowhere")
+
+
+def test_the_table_of_objects_has_names_files_and_texts(tmp_path):
+    (tmp_path / "table.csv").write_text("object,image,text\n")
+    (tmp_path / "x.png").write_bytes(b"x")
+    shown = {"a": Stimulus("", tmp_path / "x.png", "image/png"), "b": Stimulus("a text", None, "")}
+    (name, pieces), *files = archive.objects(SimpleNamespace(shown=shown, folder=None), raw=False)
+    assert list(csv.reader(io.StringIO(b"".join(pieces).decode()))) == [
+        ["object", "file", "text"],
+        ["a", "000001.png", ""],
+        ["b", "", "a text"],
+    ]
+    assert (name, [each for each, _ in files]) == ("objects.csv", ["objects/000001.png"])

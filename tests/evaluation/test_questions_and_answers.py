@@ -124,6 +124,10 @@ def test_rows_that_are_left_out_are_not_counted_and_those_that_ask_nothing_are()
     asking.refuse("the line is no JSON", "row 9")
     with pytest.raises(BadQuestion, match="^row 1: right"):  # half of them: these are no questions at all
         asking.questions()
+    several = QuestionReader(EventOptions())  # a row that asks two questions is one row
+    for row in ({"type": "pick", "anchor": "a", "shown": ["b", "c", "d"], "chosen": ["b"]}, good, bad):
+        several.add(row, "row")
+    assert len(several.questions().names) == 5 and several.questions().note.startswith("1 of 3 rows ")
     assert QuestionReader(EventOptions()).questions() == ([], [], "")
     of_flag = EventOptions(where={"kept": "true"})
     assert asked({**good, "kept": True}, of_flag) == [ABC] and asked({**good, "kept": False}, of_flag) == []

@@ -42,6 +42,7 @@ def test_the_summary_is_as_it_is_defined(published, world):
     found = summary(published)["summary"].value
     assert check(found, SUMMARY, world) == SUMMARY.keys()
     assert alike(found) == [("late", "untimed")]  # of a window by number
+    assert found["not_in_recent"].keys() == {"window", "adds3_decayed", "triplet_counts_decayed"}
 
 
 @pytest.fixture(scope="module")

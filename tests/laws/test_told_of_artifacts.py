@@ -26,7 +26,7 @@ from stream_engine.evaluation.held_out import Figures, HeldOut
 from stream_engine.evaluation.participants import checked
 from stream_engine.evaluation.worker_reliability import Records, Reliability
 from stream_engine.formats.options import EventOptions
-from stream_engine.refits import classify, embedding, hierarchy, reliability
+from stream_engine.refits import CannotRefit, classify, embedding, hierarchy, kernel_learning, reliability, spectral
 from stream_engine.report import alignment, learning
 from stream_engine.report.findings import findings
 from stream_engine.report.findings.facts import Commands, Facts
@@ -316,3 +316,22 @@ def test_chance_is_a_coin_on_answers_of_new_participants_too():
     made = probability._chance(held)
     assert made.judgement == Figures(0.5, None, pytest.approx(np.log(2)), 0.0, 40, 9)
     assert made.worker == Figures(0.5, None, pytest.approx(np.log(2)), 0.0, 30, 6)
+
+
+def test_the_bound_of_trees_is_of_counts_whatever_the_similarity():
+    snapshot = snapshot_of(answers())
+    by = [hierarchy.refit(snapshot, hierarchy.Params(similarity=each), 0) for each in ("adds3", "k1")]
+    assert by[0].arrays["revenue_bound"] == by[1].arrays["revenue_bound"]
+    assert by[0].arrays["revenue"] != by[1].arrays["revenue"]
+
+
+def test_objects_that_nobody_compared_are_not_clustered():
+    report = spectral.refit(snapshot_of(answers(), objects=("lonely", "alone")), spectral.Params(k=2), 0).report
+    assert (report["objects"], report["clustered"], report["k"], report["k_by"]) == (9, 7, 2, "given")
+
+
+def test_of_questions_that_are_all_tied_the_answers_are_counted():
+    tied = [{"anchor": "a", "near": x, "far": y} for x, y in (("b", "c"), ("c", "b"), ("b", "d"), ("d", "b"))]
+    with pytest.raises(CannotRefit) as raised:
+        kernel_learning.refit(snapshot_of(tied), kernel_learning.Params(), 0)
+    assert re.findall(r"all (\d+)", str(raised.value)) == ["2"]

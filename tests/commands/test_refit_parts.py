@@ -1,0 +1,44 @@
+"""What `refit` reads, repeats and tells, without fitting anything."""
+
+import json
+import threading
+from types import SimpleNamespace
+
+import pytest
+
+from stream_engine.commands import refit
+from stream_engine.service.settings import BadSettings
+from stream_engine.state.artifact import Artifact
+
+
+def test_a_file_of_objects_has_a_name_a_line(tmp_path):
+    path = tmp_path / "objects.txt"
+    path.write_text("first\n\nsecond\n")
+    assert refit.names_in(str(path)) == ["first", "second"]
+    path.write_text("\n")
+    with pytest.raises(BadSettings, match="got no names"):
+        refit.names_in(str(path))
+
+
+def test_progress_says_what_is_done_of_what_is_to_do(capsys):
+    progress = refit._progress("json", "spectral", None, threading.Event())
+    assert progress(5, 5, gap=0.5) is False
+    assert json.loads(capsys.readouterr().out) == {"done": 5, "total": 5, "gap": 0.5}
+    waiting = threading.Event()
+    waiting.set()
+    assert refit._progress("json", "spectral", None, waiting)(2, 7) is True
+    assert json.loads(capsys.readouterr().out) == {"done": 2, "total": 7}
+
+
+def test_fits_of_other_participants_are_repeated_as_they_were_made(monkeypatch):
+    """With their parameters and seeds; those of the same participants are not."""
+    asked = []
+    monkeypatch.setattr(refit, "refit", lambda *given: asked.append(given))
+    same = {"excluded": {"participants": ["w1"]}}
+    made = {
+        "spectral": Artifact("spectral", "", 3, {"k": 2}, 7, {}, {}),
+        "hierarchy": Artifact("hierarchy", "", 3, {}, 5, {}, same),
+    }
+    held = SimpleNamespace(artifacts=made, excluded=("w1",))
+    refit.fit_again(SimpleNamespace(published=lambda which: held, directory="DIR"), "latest")
+    assert asked == [("DIR", "spectral", "latest", {"k": 2}, 7, "bar")]
