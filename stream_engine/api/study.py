@@ -494,10 +494,13 @@ class Study:
         from stream_engine.api.features import tables_of
         from stream_engine.exports.alignment import table
         from stream_engine.refits import alignment
+        from stream_engine.service.logs import Bars
 
         tables, began = tables_of(features, names), time.process_time()
         self._artifact("embedding")
-        artifact = alignment.aligned(self.snapshot, tables, alignment.Params(linear=linear), self.seed)
+        with Bars(delay=LONG) as bars:
+            progress = partial(_show, bars, "alignment")
+            artifact = alignment.aligned(self.snapshot, tables, alignment.Params(linear=linear), self.seed, progress)
         self._keep("alignment", artifact, round(time.process_time() - began, 3))
         return self._frame(table(self.published))
 
@@ -556,7 +559,7 @@ class Study:
         font: str | None = None,
         font_size: str = "8pt",
     ) -> "Report":
-        """Write the report. Fits what a run fits.
+        """Write the report. Fits what a run fits; meanwhile the page shows a quick map, marked as preliminary.
 
         Parameters
         ----------
@@ -580,19 +583,29 @@ class Study:
         Report
             The written files, and notes about them.
         """
+        from stream_engine.refits.quick_map import with_quick_map
         from stream_engine.report.figure_files import style_of
         from stream_engine.report.findings.facts import Commands
         from stream_engine.report.writing import write
 
-        style = style_of(figure_width, font, font_size)
-        for kind in (*OF_A_RUN, *(WITH_LABELS if self.snapshot.labels else ())):
-            if self._whole is not None:
-                self._whole._artifact(kind)
-            self._artifact(kind)
-        if workers and self._workers_named():
-            self._artifact("reliability")
+        page, style, commands = Path(out), style_of(figure_width, font, font_size), Commands(self._directory)
         folder, beside = (None if each is None else Path(each) for each in (figures, pictures))
-        return write(self.published, Path(out), None, folder, workers, beside, Commands(self._directory), style)
+        kinds = [*OF_A_RUN, *(WITH_LABELS if self.snapshot.labels else ())]
+        first = with_quick_map(self.published)
+        if first is not self.published:
+            write(first, page, None, None, workers, beside, commands, style, kinds)
+        try:
+            for kind in kinds:
+                if self._whole is not None:
+                    self._whole._artifact(kind)
+                self._artifact(kind)
+            if workers and self._workers_named():
+                self._artifact("reliability")
+        except BaseException:
+            if first is not self.published:
+                page.unlink(missing_ok=True)  # it says that fits are running
+            raise
+        return write(self.published, page, None, folder, workers, beside, commands, style)
 
     def save(self, directory: str | Path) -> Path:
         """Save the snapshot and all fits as a state directory, for the command line and for `read`.
