@@ -52,7 +52,9 @@ def _events() -> Iterator[bytes]:
     for number in range(400):
         a, b, c, d = (names[i] for i in rng.permutation(OBJECTS)[:4])
         worker = {"worker": f"worker-{number % 4}"} if number % 4 else {}
-        if rng.random() < 0.2:
+        if number % 10 == 0:  # an answer of two comparisons
+            yield json.dumps({"type": "odd_one_out", "objects": [a, b, c], "odd": c, **worker}).encode()
+        elif rng.random() < 0.2:
             yield json.dumps({"type": "quadruplet", "near": [a, b], "far": [c, d], **worker}).encode()
         else:
             yield json.dumps({"anchor": a, "near": b, "far": c, **worker}).encode()

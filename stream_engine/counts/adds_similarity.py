@@ -181,7 +181,7 @@ class _AddS(Accumulator):
             return handed_over({"i": i, "j": j, "w": self._w[i, j]})
         self._pairs.settle()
         plus, minus = self._pairs.n_lo, self._pairs.n_hi
-        size = sum(np.count_nonzero(plus[part] != minus[part]) for part in blocks(len(plus)))
+        size = int(sum(np.count_nonzero(plus[part] != minus[part]) for part in blocks(len(plus))))
         i, j, w = (self._allocation.allocate(size, dtype) for dtype in (np.int32, np.int32, np.int64))
         filled = 0
         for part in blocks(len(plus)):
