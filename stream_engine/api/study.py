@@ -3,6 +3,7 @@
 import time
 import warnings
 from collections.abc import Collection, Mapping, Sequence
+from functools import partial
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from stream_engine.report.material import Material
     from stream_engine.report.writing import Report
 
-from stream_engine.api.study_fits import participant_name
+from stream_engine.api.study_fits import LONG, participant_name, show_progress
 from stream_engine.api.study_tables import Tables, count_of
 
 OF_A_RUN = ("sdp_clustering", "embedding", "clusters")  # what a page of a study shows
@@ -202,10 +203,13 @@ class Study(Tables):
         from stream_engine.api.features import tables_of
         from stream_engine.exports.alignment import table
         from stream_engine.refits import alignment
+        from stream_engine.service.logs import Bars
 
         tables, began = tables_of(features, names), time.process_time()
         self._artifact("embedding")
-        artifact = alignment.aligned(self.snapshot, tables, alignment.Params(linear=linear), self.seed)
+        with Bars(delay=LONG) as bars:
+            progress = partial(show_progress, bars, "alignment")
+            artifact = alignment.aligned(self.snapshot, tables, alignment.Params(linear=linear), self.seed, progress)
         self._keep("alignment", artifact, round(time.process_time() - began, 3))
         return self._frame(table(self.published))
 
@@ -264,7 +268,7 @@ class Study(Tables):
         font: str | None = None,
         font_size: str = "8pt",
     ) -> "Report":
-        """Write the report. Fits what a run fits.
+        """Write the report. Fits what a run fits; meanwhile the page shows a quick map, marked as preliminary.
 
         Parameters
         ----------
@@ -288,19 +292,29 @@ class Study(Tables):
         Report
             The written files, and notes about them.
         """
+        from stream_engine.refits.quick_map import with_quick_map
         from stream_engine.report.figure_files import style_of
         from stream_engine.report.findings.facts import Commands
         from stream_engine.report.writing import write
 
-        style = style_of(figure_width, font, font_size)
-        for kind in (*OF_A_RUN, *(WITH_LABELS if self.snapshot.labels else ())):
-            if self._whole is not None:
-                self._whole._artifact(kind)
-            self._artifact(kind)
-        if workers and self._workers_named():
-            self._artifact("reliability")
+        page, style, commands = Path(out), style_of(figure_width, font, font_size), Commands(self._directory)
         folder, picture_files = (None if each is None else Path(each) for each in (figures, pictures))
-        return write(self.published, Path(out), None, folder, workers, picture_files, Commands(self._directory), style)
+        kinds = [*OF_A_RUN, *(WITH_LABELS if self.snapshot.labels else ())]
+        first = with_quick_map(self.published)
+        if first is not self.published:
+            write(first, page, None, None, workers, picture_files, commands, style, kinds)
+        try:
+            for kind in kinds:
+                if self._whole is not None:
+                    self._whole._artifact(kind)
+                self._artifact(kind)
+            if workers and self._workers_named():
+                self._artifact("reliability")
+        except BaseException:
+            if first is not self.published:
+                page.unlink(missing_ok=True)  # it says that fits are running
+            raise
+        return write(self.published, page, None, folder, workers, picture_files, commands, style)
 
     def _as_group(self, participant: str) -> str:
         """Why the predictions of this participant are the group's."""

@@ -240,7 +240,7 @@ class Fits:
         checked, began = refit_params(kind, params), time.process_time()
         needed = {"needed": self._artifact(NEEDED[kind])} if kind in NEEDED else {}
         with threadpool_limits(1), Bars(delay=LONG) as bars:
-            progress = partial(_show, bars, kind)
+            progress = partial(show_progress, bars, kind)
             artifact = refit_module(kind).refit(self.snapshot, checked, self.seed, progress=progress, **needed)
         if self._whole is not None:
             before = self._whole.published.artifacts.get(kind)
@@ -259,7 +259,7 @@ class Fits:
         return self._counts.n_objects if isinstance(self._counts, Learning) else len(self._counts.snapshot.objects)
 
 
-def _show(bars: "Bars", kind: str, done: int, total: int, **figures: Any) -> None:
+def show_progress(bars: "Bars", kind: str, done: int, total: int, **figures: Any) -> None:
     bars.show(kind, done, total, figures)
 
 

@@ -52,7 +52,9 @@ def _events() -> Iterator[bytes]:
     for number in range(400):
         a, b, c, d = (names[i] for i in rng.permutation(OBJECTS)[:4])
         worker = {"worker": f"worker-{number % 4}"} if number % 4 else {}
-        if rng.random() < 0.2:
+        if number % 10 == 0:  # an answer of two comparisons
+            yield json.dumps({"type": "odd_one_out", "objects": [a, b, c], "odd": c, **worker}).encode()
+        elif rng.random() < 0.2:
             yield json.dumps({"type": "quadruplet", "near": [a, b], "far": [c, d], **worker}).encode()
         else:
             yield json.dumps({"anchor": a, "near": b, "far": c, **worker}).encode()
@@ -80,6 +82,7 @@ def _learn(accumulators: Iterable[str], guard: bool):
 
 def _guard() -> None:
     from stream_engine.data.comparisons import empty_batch
+    from stream_engine.data.interner import Interner
     from stream_engine.data.triplet_columns import columns_from_triplets, handed_over, state_of_columns
     from stream_engine.order.implied import answers, order_of
     from stream_engine.order.partial_order import PartialOrder, canonical_order, transitive_reduction, weight_kept
@@ -87,7 +90,11 @@ def _guard() -> None:
 
     # Judged before anything is decoded: the process beside this one compiles the decoding meanwhile.
     rows = np.random.default_rng(0).permuted(np.tile(np.arange(OBJECTS, dtype=np.int32), (400, 1)), axis=1)
-    PartialOrder().offer(empty_batch(OBJECTS)._replace(triplets=rows[:, :3].copy()))
+    order = PartialOrder()
+    order.offer(empty_batch(OBJECTS)._replace(triplets=rows[:, :3].copy()))
+    many = np.arange(900, dtype=np.int32).reshape(-1, 3)
+    order.offer(empty_batch(900)._replace(triplets=many))  # more pairs than its tables have room for at first
+    Interner().ids_of(map(str, range(300)))
     if guard := Engine.restore(_learn((), True)).guard:
         transitive_reduction(guard.kept())
     columns = columns_from_triplets(np.array([[0, 1, 2], [1, 2, 0], [0, 1, 2]]), 3)

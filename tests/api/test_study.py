@@ -24,6 +24,7 @@ from stream_engine.evaluation import NoModel
 from stream_engine.exports import contents
 from stream_engine.exports.files import encode as files_of
 from stream_engine.refits import clusters, embedding
+from stream_engine.report import writing
 from stream_engine.state.artifact import encode
 from stream_engine.state.store import Store
 from tests.conftest import ROOT
@@ -240,13 +241,21 @@ def test_questions(study, answers):
         study.ask(5, type="x")
 
 
-def test_the_report(answers, tmp_path):
-    study = se.read(answers)
+def test_the_report(answers, tmp_path, monkeypatch):
+    study, pages, real = se.read(answers), [], writing.write
+
+    def noted(published, out, *more):
+        done = real(published, out, *more)
+        pages.append("Preliminary" in out.read_text())
+        return done
+
+    monkeypatch.setattr(writing, "write", noted)
     done = study.report(tmp_path / "out.html", tmp_path / "figures", workers=True)
     page = (tmp_path / "out.html").read_text()
     assert done.page == tmp_path / "out.html"
     assert "object 11" in page
     assert "w4" in page
+    assert pages == [True, False], "a quick map first, then the whole page"
     assert (tmp_path / "figures" / "map.svg").exists() and set(study.fitted) >= {"embedding", "sdp_clustering"}
 
 
