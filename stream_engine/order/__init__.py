@@ -4,7 +4,7 @@
     graph                   its arrays: nodes in a total order, adjacency in growable pools, the table of kept edges
     hash_tables             pair of objects -> node, and pair of nodes -> the edge between them
     judging                 does v reach u? if not, reorder so that u stands before v; the verdict on each comparison
-    reachability_masks      64 supportive nodes and who reaches them, live and in a finished graph
+    reachability_masks      128 supportive nodes and who reaches them, live and in a finished graph
     stored_states           whether arrays from a file are a state
     canonical_order         the order of a snapshot, from counts alone; sifting its local search
     pair_rows               comparisons as canonical rows, numbered nodes, topological sorting

@@ -3,10 +3,10 @@
 A node stands for a pair of objects; nodes are numbered from 1 and made at the end of the sequence. `node` is (N, 8)
 int64, one cache line a node, row x =
     LABEL           its label in the sequence
-    FROM, TO        masks of supports: bit i says "support i reaches x", "x reaches support i"
+    FROM, TO        masks of supports, of two words each: bit i says "support i reaches x", "x reaches support i"
     MARK            stamp of the last search that met it
-    OUT, OUT_LEN    its block of successors in `pool`: start << 6 | exponent of the capacity, and how many there are
-    IN, IN_LEN      its block of predecessors
+    OUT, IN         its blocks of successors and of predecessors in `pool`: start / 2 in 31 bits, how many there are in
+                    27, exponent of the capacity in 5
 Invariant: each kept edge u -> v stands once in u's successors, once in v's predecessors and in the edge table, and u
 stands before v in the sequence. Blocks given up are chained by capacity through their first entry and used again.
 A kernel never grows an array: it stops before the comparison that might not fit, and Python doubles what is short.
@@ -141,10 +141,13 @@ def in_order(link, n):
 
 
 # as int64, not as literals: numba would compile a kernel anew for every literal that it is called with
-LABEL, FROM, TO, MARK, OUT, OUT_LEN, IN, IN_LEN = np.arange(8)
-# entries of `book`: counters, then the first free block of each exponent (-1: none), then the 64 supports (0: none)
+LABEL, FROM, TO, MARK, OUT, IN = np.array([0, 1, 3, 5, 6, 7])
+WORDS = 2  # of a mask
+LENGTH, START = 5, 32  # the lowest bits of these in a block's word
+MOST_POOL, MOST_NEIGHBOURS = 1 << 32, 1 << 26
+# entries of `book`: counters, then the first free block of each exponent (-1: none), then the 128 supports (0: none)
 N_NODES, N_EDGES, POOL_USED, STAMP, WALKED, WIDEST = range(6)  # WALKED: see `judging.keep`; WIDEST: largest exponent
-FREE, SUPPORT, BOOK = 8, 40, 104
+FREE, SUPPORT, BOOK = 8, 40, 168
 REFUSED = 1 << 16  # refusals remembered, half a megabyte; a later one takes the place of an earlier one
 PIECE = 1 << 18  # nodes, 16 MB: what is copied at once where they move
 SOON = 8  # comparisons: how long before an entry of a table is needed it is asked for
@@ -156,7 +159,7 @@ class Graph(NamedTuple):
     node: np.ndarray  # (N, 8) int64
     link: np.ndarray  # (N, 2) int32: the sequence
     pool: np.ndarray  # (E,) int32: blocks of neighbours
-    book: np.ndarray  # (104,) int64
+    book: np.ndarray  # (168,) int64
     work: np.ndarray  # (4, N) int32: room for the searches
     key: np.ndarray  # (N,) int64: which pair of objects
     pair_table: np.ndarray  # int32, power of two: pair of objects -> node
@@ -228,6 +231,10 @@ def grown(g: Graph) -> Graph:
         rehash_pairs(table, g.key, n)
         g = g._replace(pair_table=table)
     needed = int(g.book[POOL_USED]) + _most_of_pool(g)
+    if needed > MOST_POOL or 1 << int(g.book[WIDEST]) > MOST_NEIGHBOURS:
+        raise MemoryError(
+            f"the guard keeps {int(g.book[N_EDGES]):,} comparisons and has no place for more; run without it"
+        )
     if needed > len(g.pool):
         g = g._replace(pool=_longer(g.pool, max(2 * len(g.pool), needed)))
     if not fits(g.book[N_EDGES] + 1, g.edge_table):
@@ -292,9 +299,21 @@ def _first_slot(g, i, j):
 
 
 @njit(cache=True, nogil=True, inline="always")
+def start_of(block):
+    """Where in the pool the neighbours begin."""
+    return block >> START << 1
+
+
+@njit(cache=True, nogil=True, inline="always")
+def length_of(block):
+    """How many neighbours there are."""
+    return (block & ((1 << START) - 1)) >> LENGTH
+
+
+@njit(cache=True, nogil=True, inline="always")
 def _block_need(node, x, side):
-    exponent = node[x, side] & 63
-    return 2 << exponent if exponent == 0 or node[x, side + 1] == 1 << exponent else 0
+    exponent = node[x, side] & 31
+    return 2 << exponent if exponent == 0 or length_of(node[x, side]) == 1 << exponent else 0
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -308,7 +327,7 @@ def edge_fits(g, u, v):
 def _larger_block(g, x, side):
     """Move a full block of x (side OUT or IN) to one twice as large; the old one is chained for later use."""
     node, pool, book = g.node, g.pool, g.book
-    start, exponent = node[x, side] >> 6, node[x, side] & 63
+    start, length, exponent = start_of(node[x, side]), length_of(node[x, side]), node[x, side] & 31
     larger = FREE + exponent + 1
     new = book[larger]
     if new >= 0:
@@ -316,12 +335,12 @@ def _larger_block(g, x, side):
     else:
         new = book[POOL_USED]
         book[POOL_USED] += 2 << exponent
-    for i in range(node[x, side + 1]):
+    for i in range(length):
         pool[new + i] = pool[start + i]
     if exponent > 0:  # blocks start at even places, so half of it fits an int32
         pool[start] = book[FREE + exponent] // 2 if book[FREE + exponent] >= 0 else -1
         book[FREE + exponent] = start
-    node[x, side] = new << 6 | (exponent + 1)
+    node[x, side] = new >> 1 << START | length << LENGTH | (exponent + 1)
     book[WIDEST] = max(book[WIDEST], exponent + 1)
 
 
@@ -330,8 +349,8 @@ def _push(g, x, side, y):
     """Add y to a block of x."""
     if _block_need(g.node, x, side) > 0:
         _larger_block(g, x, side)
-    g.pool[(g.node[x, side] >> 6) + g.node[x, side + 1]] = y
-    g.node[x, side + 1] += 1
+    g.pool[start_of(g.node[x, side]) + length_of(g.node[x, side])] = y
+    g.node[x, side] += 1 << LENGTH
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -357,7 +376,7 @@ def make_room(graph, us, vs):
             while 1 << exponent < degree[x, k]:
                 exponent += 1
             if degree[x, k] > 0:
-                g.node[x, side] = g.book[POOL_USED] << 6 | exponent
+                g.node[x, side] = g.book[POOL_USED] >> 1 << START | exponent
                 g.book[POOL_USED] += 1 << exponent
                 g.book[WIDEST] = max(g.book[WIDEST], exponent)
 
@@ -389,8 +408,8 @@ def ask_for_blocks(g, us, vs, e):
         u, v = np.int64(us[e + SOON]), np.int64(vs[e + SOON])
         prefetch(g.link, u)
         prefetch(g.link, v)
-        prefetch(g.pool, (g.node[u, OUT] >> 6) + g.node[u, OUT_LEN])
-        prefetch(g.pool, (g.node[v, IN] >> 6) + g.node[v, IN_LEN])
+        prefetch(g.pool, start_of(g.node[u, OUT]) + length_of(g.node[u, OUT]))
+        prefetch(g.pool, start_of(g.node[v, IN]) + length_of(g.node[v, IN]))
 
 
 @njit(cache=True, nogil=True)
@@ -400,8 +419,8 @@ def kept_edges(g):
     out = np.empty((book[N_EDGES], 2), np.int32)
     m = 0
     for x in range(1, book[N_NODES] + 1):
-        start = node[x, OUT] >> 6
-        for k in range(start, start + node[x, OUT_LEN]):
+        start = start_of(node[x, OUT])
+        for k in range(start, start + length_of(node[x, OUT])):
             out[m, 0] = x - 1
             out[m, 1] = pool[k] - 1
             m += 1

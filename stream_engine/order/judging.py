@@ -22,20 +22,21 @@ from stream_engine.data.intrinsics import borrowed, prefetch
 from stream_engine.order.graph import (
     FROM,
     IN,
-    IN_LEN,
     LABEL,
     MARK,
     N_EDGES,
     OUT,
-    OUT_LEN,
     SOON,
     STAMP,
     TO,
     WALKED,
+    WORDS,
     connect,
     edge_fits,
     insert_after,
+    length_of,
     nodes_of,
+    start_of,
     unlink,
 )
 from stream_engine.order.hash_tables import ID_BITS, edge_entry, find_edge, pair_key
@@ -81,8 +82,8 @@ def _heap_pop(node, work, row, n, sign):
 @njit(cache=True, nogil=True, inline="always")
 def _ask_for_neighbours(node, pool, x, side):
     """Ask for the first neighbours of x, which are looked at one after the other."""
-    start = node[x, side] >> 6
-    for k in range(start, start + min(node[x, side + 1], ASKED)):
+    start = start_of(node[x, side])
+    for k in range(start, start + min(length_of(node[x, side]), ASKED)):
         prefetch(node, pool[k])
 
 
@@ -102,19 +103,20 @@ def put_before(g, u, v):
     n_f = n_b = np.int64(1)
     in_f = in_b = NONE
     low, high = node[v, LABEL], node[u, LABEL]
-    reached, reaching = node[v, TO], node[u, FROM]
+    reached, reached_too, reaching, reaching_too = node[v, TO], node[v, TO + 1], node[u, FROM], node[u, FROM + 1]
     _ask_for_neighbours(node, pool, v, OUT)
     _ask_for_neighbours(node, pool, u, IN)
-    x = v if node[v, OUT_LEN] > 0 else np.int64(-1)
-    z = u if node[u, IN_LEN] > 0 else np.int64(-1)
+    x = v if length_of(node[v, OUT]) > 0 else np.int64(-1)
+    z = u if length_of(node[u, IN]) > 0 else np.int64(-1)
     i = j = NONE
     walked = NONE
     while x >= 0 and z >= 0 and node[x, LABEL] < node[z, LABEL]:
         walked += 1
-        y = np.int64(pool[(node[x, OUT] >> 6) + i])
+        y = np.int64(pool[start_of(node[x, OUT]) + i])
         i += 1
-        node[x, TO] |= node[y, TO]
-        node[y, FROM] |= node[x, FROM]
+        for w in range(WORDS):
+            node[x, TO + w] |= node[y, TO + w]
+            node[y, FROM + w] |= node[x, FROM + w]
         if node[y, MARK] == ahead + 1:
             book[WALKED] += walked
             return True
@@ -123,21 +125,23 @@ def put_before(g, u, v):
             work[AHEAD, n_f] = y
             n_f += 1
             reached |= node[y, TO]
-            if node[y, OUT_LEN] > 0:
-                prefetch(pool, node[y, OUT] >> 6)
+            reached_too |= node[y, TO + 1]
+            if length_of(node[y, OUT]) > 0:
+                prefetch(pool, start_of(node[y, OUT]))
                 _heap_push(node, work, HEAP_AHEAD, in_f, y, UP)
                 in_f += 1
-        if i == node[x, OUT_LEN]:
+        if i == length_of(node[x, OUT]):
             i = NONE
             x = np.int64(-1)
             if in_f > 0:
                 x = _heap_pop(node, work, HEAP_AHEAD, in_f, UP)
                 _ask_for_neighbours(node, pool, x, OUT)
                 in_f -= 1
-        y = np.int64(pool[(node[z, IN] >> 6) + j])
+        y = np.int64(pool[start_of(node[z, IN]) + j])
         j += 1
-        node[z, FROM] |= node[y, FROM]
-        node[y, TO] |= node[z, TO]
+        for w in range(WORDS):
+            node[z, FROM + w] |= node[y, FROM + w]
+            node[y, TO + w] |= node[z, TO + w]
         if node[y, MARK] == ahead:
             book[WALKED] += walked
             return True
@@ -146,14 +150,15 @@ def put_before(g, u, v):
             work[BEHIND, n_b] = y
             n_b += 1
             reaching |= node[y, FROM]
-            if node[y, IN_LEN] > 0:
-                prefetch(pool, node[y, IN] >> 6)
+            reaching_too |= node[y, FROM + 1]
+            if length_of(node[y, IN]) > 0:
+                prefetch(pool, start_of(node[y, IN]))
                 _heap_push(node, work, HEAP_BEHIND, in_b, y, DOWN)
                 in_b += 1
-        if reached & reaching != 0:
+        if reached & reaching | reached_too & reaching_too != 0:
             book[WALKED] += walked
             return True
-        if j == node[z, IN_LEN]:
+        if j == length_of(node[z, IN]):
             j = NONE
             z = np.int64(-1)
             if in_b > 0:
@@ -208,8 +213,9 @@ AT_ONCE = 1024  # comparisons whose nodes are found before the first of them is 
 @njit(cache=True, nogil=True)
 def _closes_cycle(g, u, v):
     """Whether v reaches u, by the masks, by an earlier search, or by a search; if not, u comes before v now."""
-    if g.node[v, TO] & g.node[u, FROM] != 0:
-        return True
+    for w in range(WORDS):
+        if g.node[v, TO + w] & g.node[u, FROM + w] != 0:
+            return True
     key = u << ID_BITS | v
     slot = mix64(np.uint64(key)) & np.uint64(len(g.refused) - 1)
     if g.refused[slot] == key:
@@ -271,8 +277,8 @@ def _ask_for_ends(g, u, v):
     prefetch(g.link, g.link[u, 1])
     prefetch(g.link, g.link[v, 0])
     prefetch(g.link, g.link[v, 1])
-    prefetch(g.pool, (g.node[u, OUT] >> 6) + g.node[u, OUT_LEN])
-    prefetch(g.pool, (g.node[v, IN] >> 6) + g.node[v, IN_LEN])
+    prefetch(g.pool, start_of(g.node[u, OUT]) + length_of(g.node[u, OUT]))
+    prefetch(g.pool, start_of(g.node[v, IN]) + length_of(g.node[v, IN]))
 
 
 @njit(cache=True, nogil=True, inline="always")

@@ -1,4 +1,4 @@
-"""Supportive nodes: 64 central nodes, spread over the order, and for every node which of them reach it and which it
+"""Supportive nodes: 128 central nodes, spread over the order, and for every node which of them reach it and which it
 reaches.
 
 Invariant (local justification): bit i of FROM[x] is set only if x is support i or some kept predecessor of x has the
@@ -24,7 +24,21 @@ import numpy as np
 
 from stream_engine.data.compiled import njit
 from stream_engine.data.intrinsics import prefetch
-from stream_engine.order.graph import FROM, IN, N_EDGES, N_NODES, OUT, OUT_LEN, SOON, SUPPORT, TO, WALKED, in_order
+from stream_engine.order.graph import (
+    FROM,
+    IN,
+    N_EDGES,
+    N_NODES,
+    OUT,
+    SOON,
+    SUPPORT,
+    TO,
+    WALKED,
+    WORDS,
+    in_order,
+    length_of,
+    start_of,
+)
 
 ROOM = 192 << 20  # bytes for the masks of one graph
 FEWEST_WORDS, MOST_WORDS = 2, 16
@@ -175,8 +189,8 @@ def _successors(g, order):
         if k + 2 * SOON < n:
             prefetch(node, order[k + 2 * SOON])
         if k + SOON < n:
-            prefetch(pool, node[order[k + SOON], OUT] >> 6)
-        block, size = node[order[k], OUT] >> 6, node[order[k], OUT_LEN]
+            prefetch(pool, start_of(node[order[k + SOON], OUT]))
+        block, size = start_of(node[order[k], OUT]), length_of(node[order[k], OUT])
         for e in range(block, block + size):
             targets[m] = position[pool[e]]
             m += 1
@@ -189,16 +203,28 @@ def choose(g):
     """Choose the supports anew and set every mask exactly."""
     order = in_order(g.link, g.book[N_NODES])
     start, targets = _successors(g, order)
-    chosen = central(start, targets, 64)
+    chosen = central(start, targets, 64 * WORDS)
     before, after = masks_of(start, targets, chosen)
-    for i in range(64):
+    for i in range(64 * WORDS):
         g.book[SUPPORT + i] = order[chosen[i]] if chosen[i] >= 0 else 0
     for k in range(len(order)):
         if k + SOON < len(order):
             prefetch(g.node, order[k + SOON])
-        g.node[order[k], FROM] = np.int64(before[k, 0])
-        g.node[order[k], TO] = np.int64(after[k, 0])
+        for w in range(WORDS):
+            g.node[order[k], FROM + w] = np.int64(before[k, w])
+            g.node[order[k], TO + w] = np.int64(after[k, w])
     g.book[WALKED] = 0
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _give(node, x, y, field):
+    """Give the bits of x to y; whether y gained any."""
+    gained = False
+    for w in range(WORDS):
+        if node[x, field + w] & ~node[y, field + w] != 0:
+            node[y, field + w] |= node[x, field + w]
+            gained = True
+    return gained
 
 
 @njit(cache=True, nogil=True)
@@ -210,22 +236,18 @@ def _pass_on(g, x, field, side):
     while head < tail and budget > 0:
         x = np.int64(work[0, head])
         head += 1
-        start, bits = node[x, side] >> 6, node[x, field]
-        for k in range(start, start + min(node[x, side + 1], budget)):
-            y = pool[k]
-            if bits & ~node[y, field] != 0:
-                node[y, field] |= bits
-                work[0, tail] = y
+        start, length = start_of(node[x, side]), length_of(node[x, side])
+        for k in range(start, start + min(length, budget)):
+            if _give(node, x, pool[k], field):
+                work[0, tail] = pool[k]
                 tail += 1
-        budget -= node[x, side + 1]
+        budget -= length
 
 
 @njit(cache=True, nogil=True, inline="always")
 def edge_added(g, u, v):
     """u -> v is kept now: v is reached by what reaches u, u reaches what v reaches."""
-    if g.node[u, FROM] & ~g.node[v, FROM] != 0:
-        g.node[v, FROM] |= g.node[u, FROM]
+    if _give(g.node, u, v, FROM):
         _pass_on(g, v, FROM, OUT)
-    if g.node[v, TO] & ~g.node[u, TO] != 0:
-        g.node[u, TO] |= g.node[v, TO]
+    if _give(g.node, v, u, TO):
         _pass_on(g, u, TO, IN)

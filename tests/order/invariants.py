@@ -11,12 +11,15 @@ from stream_engine.order.graph import (
     FROM,
     IN,
     LABEL,
+    LENGTH,
     N_EDGES,
     OUT,
     POOL_USED,
+    START,
     SUPPORT,
     TO,
     WALKED,
+    WORDS,
     Graph,
     in_order,
 )
@@ -55,13 +58,14 @@ def check_sequence(node: np.ndarray, link: np.ndarray, n: int) -> None:
 
 def blocks(g: Graph, side: int) -> list[tuple[int, int]]:
     """All arcs (x, neighbour) of one side."""
-    start, length = g.node[:, side] >> 6, g.node[:, side + 1]
+    start, length = g.node[:, side] >> START << 1, (g.node[:, side] & (1 << START) - 1) >> LENGTH
     return [(x, int(y)) for x in range(1, g.n_nodes + 1) for y in g.pool[start[x] : start[x] + length[x]]]
 
 
 def check_pool(g: Graph) -> None:
     """Blocks in use and free blocks tile the used part of the pool exactly."""
-    used = [(int(b) >> 6, 1 << (int(b) & 63)) for side in (OUT, IN) for b in g.node[1 : g.n_nodes + 1, side] if b & 63]
+    words = [int(word) for side in (OUT, IN) for word in g.node[1 : g.n_nodes + 1, side]]
+    used = [(word >> START << 1, 1 << (word & 31)) for word in words if word & 31]
     for exponent in range(SUPPORT - FREE):
         free = int(g.book[FREE + exponent])
         while free >= 0:
@@ -76,11 +80,12 @@ def check_pool(g: Graph) -> None:
 
 def check_masks(g: Graph, arcs: set[tuple[int, int]]) -> None:
     """Local justification: every bit is the node's own as a support, or comes from a neighbour that has it."""
-    own = np.zeros(g.n_nodes + 1, np.int64)
+    own = np.zeros((WORDS, g.n_nodes + 1), np.int64)
     for i, x in enumerate(g.book[SUPPORT:BOOK].tolist()):
-        own[x] |= np.int64(1) << np.int64(i) if x else 0
-    for field, pairs in ((FROM, [(v, u) for u, v in arcs]), (TO, arcs)):
-        justified = own.copy()
+        own[i // 64, x] |= np.int64(1) << np.int64(i % 64) if x else 0
+    both = [(FROM, [(v, u) for u, v in arcs]), (TO, arcs)]
+    for word, field, pairs in ((word, field + word, pairs) for word in range(WORDS) for field, pairs in both):
+        justified = own[word].copy()
         for x, y in pairs:
             justified[x] |= g.node[y, field]
         unjustified = np.flatnonzero(g.node[: g.n_nodes + 1, field] & ~justified)
