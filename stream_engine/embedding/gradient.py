@@ -110,19 +110,15 @@ def log_loss(delta: np.ndarray, lapse: np.ndarray | float, near: np.ndarray, far
 def add_answers(points, pairs, near_pair, far_pair, near, far, worker, lapse, alpha, slope, lapse_slope):
     """Add the slopes of the answers; gives their loss."""
     d, p, total = points.shape[1], len(pairs), 0.0
-    phi, pull, squared = np.empty(p), np.zeros(p), np.empty(p)
+    phi, pull = np.empty(p), np.zeros(p)
     for t in range(p):
         i, j, s = pairs[t, 0], pairs[t, 1], 0.0
         for c in range(d):
             s += (points[i, c] - points[j, c]) ** 2
-        squared[t] = s
+        phi[t] = s
     if alpha > 0.0:
         for t in range(p):
-            phi[t] = 0.5 * (alpha + 1.0) * np.log(1.0 + squared[t] / alpha)
-            squared[t] = 0.5 * (alpha + 1.0) / (alpha + squared[t])
-    else:
-        for t in range(p):
-            phi[t], squared[t] = squared[t], 1.0
+            phi[t] = 0.5 * (alpha + 1.0) * np.log(1.0 + phi[t] / alpha)
     delta, e, half, push, push_lapse = (
         np.empty(BLOCK),
         np.empty(BLOCK),
@@ -162,7 +158,12 @@ def add_answers(points, pairs, near_pair, far_pair, near, far, worker, lapse, al
             pull[near_pair[low + t]] -= push[t]
             pull[far_pair[low + t]] += push[t]
     for t in range(p):
-        i, j, by = pairs[t, 0], pairs[t, 1], 2.0 * squared[t] * pull[t]
+        i, j, by = pairs[t, 0], pairs[t, 1], 2.0 * pull[t]
+        if alpha > 0.0:
+            s = 0.0
+            for c in range(d):
+                s += (points[i, c] - points[j, c]) ** 2
+            by *= 0.5 * (alpha + 1.0) / (alpha + s)
         for c in range(d):
             step = by * (points[i, c] - points[j, c])
             slope[i, c] += step

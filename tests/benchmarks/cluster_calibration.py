@@ -20,7 +20,7 @@ from threadpoolctl import threadpool_limits
 
 from stream_engine.clustering import borders, clearness, position_fits
 from stream_engine.clustering import position_errors as errors
-from stream_engine.embedding import fit, gradient, starts
+from stream_engine.embedding import descent, fit, gradient, starts
 from tests.benchmarks.papers.digests import digest
 from tests.conftest import ROOT
 from tests.support import cluster_scenarios as scenarios
@@ -64,7 +64,7 @@ RIDGE = 1e-2  # of the logistic regression
 
 def rests_on() -> str:
     """The digest of the code that the table depends on."""
-    return digest([borders, clearness, position_fits, errors, fit, gradient, starts, scenarios])
+    return digest([borders, clearness, position_fits, errors, fit, descent, gradient, starts, scenarios])
 
 
 class Trial(NamedTuple):

@@ -17,8 +17,8 @@ from stream_engine.boosting import codes, labels, rounds, theorems, votes
 from stream_engine.boosting import fit as boosting_fit
 from stream_engine.boosting.fit import fit as boost
 from stream_engine.boosting.fit import predict, votes_of
+from stream_engine.embedding import descent, gradient, starts
 from stream_engine.embedding import fit as embedding
-from stream_engine.embedding import gradient, starts
 from stream_engine.embedding.questions import of_columns
 from tests.benchmarks import boosting_paper as bench
 from tests.benchmarks import boosting_worlds
@@ -36,9 +36,9 @@ BOOSTING = (boosting_fit, rounds, codes, labels, votes, boosting_worlds, bench)
 RESTS_ON = {
     **dict.fromkeys(("boosting", "digits", "bound", "abstention"), BOOSTING),
     "margins": (theorems, *BOOSTING),
-    "t-STE": (embedding, gradient, starts, boosting_worlds, bench),
+    "t-STE": (embedding, descent, gradient, starts, boosting_worlds, bench),
     "CompTree": (bench,),
-    "times": (embedding, gradient, starts, *BOOSTING),
+    "times": (embedding, descent, gradient, starts, *BOOSTING),
 }
 Cells = dict[tuple, list[Cell | None]]
 mean = partial(mean_of, name="accuracy")
