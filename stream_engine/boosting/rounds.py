@@ -108,10 +108,10 @@ def draw(state, other_than):
 
 
 ROUNDING = 2.0**-43  # |d| below this share of its own terms is rounding, not evidence: an exact tie
-MIN_LOG2_WEIGHT = -500  # log2 of the least weight kept as it is, beside a largest in [1, 2)
+LEAST = -500  # log2 of the least weight kept as it is, beside a largest in [1, 2)
 LIFTED = -800  # log2 of where smaller ones are kept, each with a lag of its own
 DRIFT = 140.0  # what the sum of alpha between two refreshes may reach, in bits
-SMALL = 2.0 ** (MIN_LOG2_WEIGHT + DRIFT + 60)  # label sums below it are taken with the lags of their terms
+SMALL = 2.0 ** (LEAST + DRIFT + 60)  # label sums below it are taken with the lags of their terms
 REFRESH = 4096  # rounds between two refreshes at least, more where a refresh costs more
 
 
@@ -255,10 +255,10 @@ def _refresh(state):
         mass = 0.0
         for y in range(v.shape[1]):
             w = abs(v[x, y]) * factor
-            if lag[x, y] != 0 or w < 2.0**MIN_LOG2_WEIGHT:
+            if lag[x, y] != 0 or w < 2.0**LEAST:
                 mantissa, exponent = math.frexp(abs(v[x, y]))
                 power = exponent + lag[x, y] - top
-                small = power <= MIN_LOG2_WEIGHT
+                small = power <= LEAST
                 lag[x, y] = power - LIFTED if small else 0
                 w = math.ldexp(mantissa, LIFTED if small else power)
                 lagging += small

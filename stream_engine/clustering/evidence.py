@@ -21,7 +21,7 @@ NEAR = 1e-3  # relative error of the copies' eigenvalues
 SPARSE = 0.1  # share of entries up to which sparse products are quicker
 
 
-class ParallelAnalysis(NamedTuple):
+class Evidence(NamedTuple):
     """`edge`: the largest eigenvalue that random answers gave; `k`: one more than the eigenvalues above it, at most
     one more than were computed. No evidence of clusters: k = 1."""
 
@@ -30,7 +30,7 @@ class ParallelAnalysis(NamedTuple):
     k: int
 
 
-def evidence(W, most: int, seed: int) -> ParallelAnalysis:
+def evidence(W, most: int, seed: int) -> Evidence:
     """What W (n, n), symmetric with a zero diagonal, n >= 2, shows of up to `most` clusters.
 
     >>> rng = np.random.default_rng(0)
@@ -42,7 +42,7 @@ def evidence(W, most: int, seed: int) -> ParallelAnalysis:
     count = max(1, min(n - 1, most - 1))
     values = top_eigenpairs(W, count, tol=1e-4)[0]
     edge = max(leading(each) for each in flipped(centred(dense(W)), seed))
-    return ParallelAnalysis(values, edge, 1 + int((values > edge).sum()))
+    return Evidence(values, edge, 1 + int((values > edge).sum()))
 
 
 def flipped(W, seed: int):

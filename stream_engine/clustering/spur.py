@@ -27,7 +27,7 @@ from threadpoolctl import threadpool_limits
 
 from stream_engine.clustering.admm import State
 from stream_engine.clustering.cascade import Solution, proven, solve
-from stream_engine.clustering.evidence import LEAST, ParallelAnalysis, evidence
+from stream_engine.clustering.evidence import LEAST, Evidence, evidence
 from stream_engine.clustering.partition import MOST
 from stream_engine.clustering.similarity_matrix import checked
 from stream_engine.counts.spectral import top_eigenpairs
@@ -51,7 +51,7 @@ class Choice(NamedTuple):
     at_lam: Solution | None  # of SDP-lambda there; None when a partition was proven optimal before it was needed
     k_range: tuple[int, int]  # what was searched
     iterations: int  # ADMM iterations in all
-    evidence: ParallelAnalysis | None = None  # computed before solving; None: not needed
+    evidence: Evidence | None = None  # what was seen before anything was solved; None where there was no need to look
 
     @property
     def nothing_seen(self) -> bool:
@@ -169,7 +169,7 @@ def spur(
 
 def _downwards(
     solve_sdp: Callable[..., Solution],
-    seen: ParallelAnalysis,
+    seen: Evidence,
     lam: float,
     early_exit: float,
     tol: float,

@@ -73,7 +73,7 @@ def check(state: boosting.State) -> None:
     assert np.isclose(state.total[0], state.mass.sum(), rtol=1e-10, atol=0)
     assert ((state.v > 0) == state.positive).all()
     true = np.log2(weights) + state.lag - np.log2(weights[state.lag == 0].max())
-    assert ((state.lag == 0) | (true < boosting.MIN_LOG2_WEIGHT + boosting.DRIFT + 2)).all()
+    assert ((state.lag == 0) | (true < boosting.LEAST + boosting.DRIFT + 2)).all()
 
 
 # Rounds ---------------------------------------------------------------------------------------------------------------
