@@ -232,7 +232,7 @@ PARTS: dict[str, Callable[[], object]] = {
     "a run": _run,
     "predictions": _predict,
     "clustering": partial(_refit, "sdp_clustering"),
-    "kernel learning": partial(_refit, "kernel_learning", "partial_order_embedding", "reliability"),
+    "kernel learning": partial(_refit, "kernel_learning", "partial_order_embedding", "reliability", "dimensions"),
     "embedding": _embed,
     "online embedding": _online,
 }
