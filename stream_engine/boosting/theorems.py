@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from stream_engine.boosting.fit import Booster
-from stream_engine.data.compiled import njit
 from stream_engine.data.triplet_columns import Columns
 
 THETAS = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
@@ -126,7 +125,7 @@ def abstention_figures(booster: Booster, columns: Columns) -> dict[str, Any]:
     n, held = len(booster.groups.example), booster.classifiers
     trained = np.zeros(columns.n_objects, bool)
     trained[booster.groups.example] = True
-    triplets = int(_among(columns, trained))
+    triplets = _among(columns, trained)
     pairs = np.stack([np.minimum(held.j, held.k), np.maximum(held.j, held.k)], axis=1)
     classifiers = len(np.unique(pairs, axis=0))
     p = triplets / max(n * (n - 1) * (n - 2) / 2, 1)
@@ -139,12 +138,7 @@ def abstention_figures(booster: Booster, columns: Columns) -> dict[str, Any]:
     }
 
 
-@njit(cache=True)
-def _among(columns, trained):
+def _among(columns: Columns, trained: np.ndarray) -> int:
     """How many entries that are no tie have anchor and both references among the trained."""
-    count = 0
-    for p in range(len(columns.lo)):
-        if trained[columns.lo[p]] and trained[columns.hi[p]]:
-            for e in range(columns.start[p], columns.start[p + 1]):
-                count += trained[columns.anchor[e]] and columns.n_lo[e] != columns.n_hi[e]
-    return count
+    references = np.repeat(trained[columns.lo] & trained[columns.hi], np.diff(columns.start))
+    return int((references & trained[columns.anchor] & (columns.n_lo != columns.n_hi)).sum())

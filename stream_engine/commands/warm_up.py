@@ -169,7 +169,8 @@ def _refit(*kinds: str) -> None:
 
     for kind in kinds:
         module = refit_module(kind)
-        module.refit(_counted(), msgspec.convert({"objects": OBJECTS - 2}, module.Params), 0)
+        given = {"objects": OBJECTS - 2} if hasattr(module.Params(), "objects") else {}
+        module.refit(_counted(), msgspec.convert(given, module.Params), 0)
 
 
 def _embed() -> None:
@@ -231,7 +232,7 @@ PARTS: dict[str, Callable[[], object]] = {
     "a run": _run,
     "predictions": _predict,
     "clustering": partial(_refit, "sdp_clustering"),
-    "kernel learning": partial(_refit, "kernel_learning", "partial_order_embedding"),
+    "kernel learning": partial(_refit, "kernel_learning", "partial_order_embedding", "reliability", "dimensions"),
     "embedding": _embed,
     "online embedding": _online,
 }
