@@ -62,76 +62,48 @@ def cuts(points: np.ndarray, ks: tuple[int, ...]) -> list[Cut]:
     """
     points = np.ascontiguousarray(points, np.float64)
     tree = np.ascontiguousarray(linkage(points, "ward")[:, :2].astype(np.int64))
-    made = []
+    middle, made = points.mean(axis=0), []
     for k in ks:
         labels = _tree_cut(tree, len(points), k)
         single = np.bincount(labels).min() == 1
-        cut = Cut(labels, *_settle(points, labels, k))
+        cut = Cut(labels, *_settle(points, middle, labels, k))
         if single:
             labels = _without_singles(points, tree, k)
-            other = Cut(labels, *_settle(points, labels, k))
+            other = Cut(labels, *_settle(points, middle, labels, k))
             cut = other if other.within <= LITTLE * cut.within else cut
         made.append(cut)
     return made
 
 
-@njit(cache=True, nogil=True)
-def _without_singles(points, tree, k):
+def _without_singles(points: np.ndarray, tree: np.ndarray, k: int) -> np.ndarray:
     """(n,) labels of k groups of the tree with two objects at least, objects by themselves in the nearest one; or of
     its last k - 1 merges, where it has no such groups."""
-    n, d = points.shape
+    n = len(points)
     for cut in range(k, min(n, 2 * k + 2)):
         labels = _tree_cut(tree, n, cut)
-        sizes, centres = np.zeros(cut), np.zeros((cut, d))
-        for i in range(n):
-            sizes[labels[i]] += 1.0
-            for c in range(d):
-                centres[labels[i], c] += points[i, c]
-        number, groups = np.full(cut, -1, np.int64), 0
-        for a in range(cut):
-            if sizes[a] > 1.0:
-                number[a] = groups
-                groups += 1
-                for c in range(d):
-                    centres[a, c] /= sizes[a]
-        if groups != k:
-            continue
-        for i in range(n):
-            best, least = number[labels[i]], np.inf
-            if best < 0:
-                for a in range(cut):
-                    if number[a] >= 0:
-                        away = 0.0
-                        for c in range(d):
-                            away += (points[i, c] - centres[a, c]) ** 2
-                        if away < least:
-                            best, least = number[a], away
-            labels[i] = best
-        return labels
+        sizes = np.bincount(labels, minlength=cut)
+        groups = np.flatnonzero(sizes > 1)
+        if len(groups) == k:
+            centres = np.stack([np.bincount(labels, column, cut) for column in points.T], axis=1) / sizes[:, None]
+            away = ((points[:, None] - centres[groups]) ** 2).sum(axis=2)
+            number = np.cumsum(sizes > 1) - 1
+            return np.where(sizes[labels] > 1, number[labels], away.argmin(axis=1)).astype(np.int32)
     return _tree_cut(tree, n, k)
 
 
-@njit(cache=True, nogil=True)
-def _tree_cut(tree, n, k):
-    """(n,) labels of the k groups that are left before the last k - 1 merges."""
+def _tree_cut(tree: np.ndarray, n: int, k: int) -> np.ndarray:
+    """(n,) labels of the k groups that are left before the last k - 1 merges, by first appearance."""
     parent = np.arange(2 * n - 1)
-    for merge in range(n - k):
-        parent[tree[merge, 0]] = parent[tree[merge, 1]] = n + merge
-    number, labels, seen = np.full(2 * n - 1, -1, np.int64), np.empty(n, np.int32), 0
-    for i in range(n):
-        at = i
-        while parent[at] != at:
-            at = parent[at]
-        if number[at] < 0:
-            number[at] = seen
-            seen += 1
-        labels[i] = number[at]
-    return labels
+    parent[tree[: n - k].ravel()] = np.repeat(np.arange(n, 2 * n - k), 2)
+    while (parent != (up := parent[parent])).any():
+        parent = up
+    _, first, inverse = np.unique(parent[:n], return_index=True, return_inverse=True)
+    return np.argsort(np.argsort(first))[inverse].astype(np.int32)
 
 
 @njit(cache=True, nogil=True)
-def _settle(points, labels, k):
-    """Lloyd's iteration on `labels`, in place; the crowding of the borders, and the share within."""
+def _settle(points, middle, labels, k):
+    """Lloyd's iteration on `labels`, in place; the crowding of the borders, and the share within. `middle` of all."""
     n, d = points.shape
     centres, sizes, squared = np.empty((k, d)), np.empty(k), np.empty((n, k))
     for _ in range(ROUNDS):
@@ -174,9 +146,7 @@ def _settle(points, labels, k):
                 if labels[i] == a or labels[i] == b:
                     t = (squared[i, a] - squared[i, b]) / (2.0 * max(apart, 1e-300)) / WIDTH
                     crowd += np.exp(-t * t)
-    within, middle, whole = 0.0, centres[0].copy(), 0.0
-    for c in range(d):
-        middle[c] = points[:, c].mean()
+    within, whole = 0.0, 0.0
     for i in range(n):
         within += squared[i, labels[i]]
         for c in range(d):

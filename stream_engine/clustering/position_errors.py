@@ -18,15 +18,16 @@ and so the loss of each answer as one that is held out, without a fit for each (
 The same for objects that are tied to the centres of groups: rows then hold numbers of groups. O(q d^2).
 """
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 
-from stream_engine.data.compiled import njit
 from stream_engine.embedding.held_out import Answers
 from stream_engine.embedding.questions import Questions
 
 MOST_LEVERAGE = 0.9  # w h, above which a step without an answer would be no small one
+AT_ONCE = 1 << 15  # questions: what is computed between them stays below 40 MB in five dimensions
 
 
 class PositionErrors(NamedTuple):
@@ -39,14 +40,28 @@ class PositionErrors(NamedTuple):
 
 def position_errors(points: np.ndarray, questions: Questions, lapse: np.ndarray, ridge: float) -> PositionErrors:
     """Of points (n, d) and lapses (n_workers,). O(q d^2 + n d^3)."""
-    points = np.ascontiguousarray(points, np.float64)
     n, d = points.shape
     blocks = np.zeros((n, d, d))
-    lapse = np.ascontiguousarray(lapse, np.float64)
-    _add_information(points, questions.rows, questions.near + questions.far, questions.worker, lapse, blocks)
+    for q in _parts(len(questions.rows)):
+        rows = questions.rows[q]
+        delta, slopes = _slopes(points, rows)
+        p, u = _likelihood(delta, lapse[questions.worker[q]])
+        weight = (questions.near[q] + questions.far[q]) * u * u / (p * (1.0 - p))
+        for a in range(d):
+            for b in range(a + 1):
+                each = weight[:, None] * slopes[:, :, a] * slopes[:, :, b]
+                blocks[:, a, b] += np.bincount(rows.ravel(), each.ravel(), n)
+                blocks[:, b, a] = blocks[:, a, b]
     variance = np.linalg.inv(blocks + 2 * ridge * np.eye(d))
     near, far = np.empty(len(questions.rows)), np.empty(len(questions.rows))
-    _held_out_losses(points, questions.rows, questions.worker, lapse, variance, near, far)
+    for q in _parts(len(questions.rows)):
+        rows, rate = questions.rows[q], lapse[questions.worker[q]]
+        delta, slopes = _slopes(points, rows)
+        p, u = _likelihood(delta, rate)
+        leverage = _norm(variance[rows], slopes).sum(axis=1)
+        step = leverage / (1.0 - np.minimum(u * u / (p * (1.0 - p)) * leverage, MOST_LEVERAGE))
+        near[q] = -np.log(_likelihood(delta - u / p * step, rate)[0])
+        far[q] = -np.log(1.0 - _likelihood(delta + u / (1.0 - p) * step, rate)[0])
     return PositionErrors(variance, near, far)
 
 
@@ -65,122 +80,58 @@ def design_effect(points: np.ndarray, answers: Answers, lapse: np.ndarray, varia
     begins = np.flatnonzero(np.append(True, unit[1:] != unit[:-1]))
     if len(begins) == len(unit):
         return 1.0
-    together, alone = _scatter(
-        np.ascontiguousarray(points, np.float64),
-        answers.rows[order],
-        answers.times[order],
-        answers.worker[order] + 1,
-        np.ascontiguousarray(lapse, np.float64),
-        variance,
-        np.append(begins, len(unit)),
-    )
+    together = alone = 0.0
+    for part in _whole_units(begins, len(unit)):
+        rows, times = answers.rows[order[part]], answers.times[order[part]]
+        delta, slopes = _slopes(points, rows)
+        p, u = _likelihood(delta, lapse[answers.worker[order[part]] + 1])
+        sizes = (times * (u / p) ** 2)[:, None] * _norm(variance[rows], slopes)
+        alone += float(sizes.sum())
+        scores = (times * u / p)[:, None, None] * slopes
+        own, at = np.unique(unit[part, None] * len(points) + rows, return_inverse=True)  # objects of units
+        at = at.reshape(-1)
+        sums = np.stack([np.bincount(at, scores[:, :, c].ravel()) for c in range(points.shape[1])], axis=1)
+        single = np.bincount(unit[part] - unit[part][0])[own // len(points) - unit[part][0]] == 1
+        alike = np.bincount(at, sizes.ravel())  # of a single answer: times it was given, each by itself
+        together += float(np.where(single, alike, _norm(variance[own % len(points)], sums)).sum())
     return max(1.0, together / alone) if alone > 0 else 1.0
 
 
-@njit(cache=True, nogil=True)
-def _slopes(points, row, objects, slopes):
-    """Fill `objects` (4,) with the different ones of a row, `slopes` (4, d) with dDelta / dx of each; gives Delta, and
-    how many there are."""
-    d = points.shape[1]
-    delta, count = 0.0, 0
-    for side in range(2):
-        sign = -2.0 if side == 0 else 2.0
-        one, other = row[2 * side], row[2 * side + 1]
-        for end in range(2):
-            own = one if end == 0 else other
-            at = 0
-            while at < count and objects[at] != own:
-                at += 1
-            if at == count:
-                objects[at] = own
-                slopes[at, :] = 0.0
-                count += 1
-            for c in range(d):
-                gap = points[one, c] - points[other, c]
-                slopes[at, c] += sign * gap if end == 0 else -sign * gap
-                if end == 0:
-                    delta += 0.5 * sign * gap * gap
-    return delta, count
+def _parts(n: int) -> Iterator[slice]:
+    return (slice(begin, begin + AT_ONCE) for begin in range(0, n, AT_ONCE))
 
 
-@njit(cache=True, nogil=True)
-def _likelihood(delta, lapse):
+def _whole_units(begins: np.ndarray, n: int) -> Iterator[slice]:
+    """Slices of n answers, cut where units begin, of `AT_ONCE` answers at least, but for the last."""
+    begin = 0
+    while begin < n:
+        later = begins[np.searchsorted(begins, begin + AT_ONCE) :]
+        end = int(later[0]) if len(later) else n
+        yield slice(begin, end)
+        begin = end
+
+
+def _slopes(points: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(q,) Delta, and (q, 4, d) dDelta / dx of the objects of each row, 0 where the object stands earlier in the row,
+    too, whose slope it is part of."""
+    i, j, k, l = np.moveaxis(points[rows], 1, 0)
+    near, far = i - j, k - l
+    slopes = np.stack([-2.0 * near, 2.0 * near, 2.0 * far, -2.0 * far], axis=1)
+    for later in (2, 3):  # the two objects of a pair differ
+        for earlier in (0, 1):
+            same = rows[:, later] == rows[:, earlier]
+            slopes[same, earlier] += slopes[same, later]
+            slopes[same, later] = 0.0
+    return (far * far).sum(axis=1) - (near * near).sum(axis=1), slopes
+
+
+def _likelihood(delta: np.ndarray, lapse: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """P(yes) and its slope in Delta."""
-    share = 1.0 / (1.0 + np.exp(-min(max(delta, -500.0), 500.0)))
-    p = min(max(0.5 * lapse + (1.0 - lapse) * share, 1e-12), 1.0 - 1e-12)
+    share = 1.0 / (1.0 + np.exp(-np.clip(delta, -500.0, 500.0)))
+    p = np.clip(0.5 * lapse + (1.0 - lapse) * share, 1e-12, 1.0 - 1e-12)
     return p, (1.0 - lapse) * share * (1.0 - share)
 
 
-@njit(cache=True, nogil=True)
-def _add_information(points, rows, times, worker, lapse, blocks):
-    d = points.shape[1]
-    objects, slopes = np.empty(4, np.int64), np.empty((4, d))
-    for q in range(len(rows)):
-        delta, count = _slopes(points, rows[q], objects, slopes)
-        p, u = _likelihood(delta, lapse[worker[q]])
-        weight = times[q] * u * u / (p * (1.0 - p))
-        for at in range(count):
-            for a in range(d):
-                for b in range(d):
-                    blocks[objects[at], a, b] += weight * slopes[at, a] * slopes[at, b]
-
-
-@njit(cache=True, nogil=True)
-def _norm(variance, slope):
-    total = 0.0
-    for a in range(len(slope)):
-        for b in range(len(slope)):
-            total += slope[a] * variance[a, b] * slope[b]
-    return total
-
-
-@njit(cache=True, nogil=True)
-def _held_out_losses(points, rows, worker, lapse, variance, near, far):
-    d = points.shape[1]
-    objects, slopes = np.empty(4, np.int64), np.empty((4, d))
-    for q in range(len(rows)):
-        delta, count = _slopes(points, rows[q], objects, slopes)
-        rate = lapse[worker[q]]
-        p, u = _likelihood(delta, rate)
-        leverage = 0.0
-        for at in range(count):
-            leverage += _norm(variance[objects[at]], slopes[at])
-        step = leverage / (1.0 - min(u * u / (p * (1.0 - p)) * leverage, MOST_LEVERAGE))
-        near[q] = -np.log(_likelihood(delta - u / p * step, rate)[0])
-        far[q] = -np.log(1.0 - _likelihood(delta + u / (1.0 - p) * step, rate)[0])
-
-
-@njit(cache=True, nogil=True)
-def _scatter(points, rows, times, worker, lapse, variance, begins):
-    """Of the sums of scores over units, and of the scores."""
-    d = points.shape[1]
-    objects, slopes = np.empty(4, np.int64), np.empty((4, d))
-    sums, seen = np.zeros(points.shape), np.empty(len(points), np.int64)
-    together, alone = 0.0, 0.0
-    for unit in range(len(begins) - 1):
-        count_seen = 0
-        single = begins[unit + 1] - begins[unit] == 1  # times it was given, each by itself
-        for t in range(begins[unit], begins[unit + 1]):
-            delta, count = _slopes(points, rows[t], objects, slopes)
-            p, u = _likelihood(delta, lapse[worker[t]])
-            for at in range(count):
-                own = objects[at]
-                new = True
-                for before in range(count_seen):
-                    if seen[before] == own:
-                        new = False
-                        break
-                if new:
-                    seen[count_seen] = own
-                    count_seen += 1
-                size = times[t] * (u / p) ** 2 * _norm(variance[own], slopes[at])
-                alone += size
-                if single:
-                    together += size
-                for c in range(d):
-                    sums[own, c] += times[t] * u / p * slopes[at, c]
-        for before in range(count_seen):
-            if not single:
-                together += _norm(variance[seen[before]], sums[seen[before]])
-            sums[seen[before], :] = 0.0
-    return together, alone
+def _norm(variance: np.ndarray, slopes: np.ndarray) -> np.ndarray:
+    """s' V s of matrices (..., d, d) and vectors (..., d)."""
+    return np.einsum("...a,...ab,...b->...", slopes, variance, slopes)
