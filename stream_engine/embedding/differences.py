@@ -338,7 +338,7 @@ class _Weighted:
             begin, made, before = first, np.ones((questions.n_workers, self.used.d)), np.inf
             for shrinkage in SHRINKAGES:
                 found = fit_weights(
-                    questions, begin, shrinkage, weights=made, fixed_points=stay, tolerance=ROUGH, **folds.more
+                    questions, begin, shrinkage, weights=made, fixed_points=stay, tolerance=LOOSE, **folds.more
                 )
                 made = found.weights
                 begin = begin if stay else found.embedding
