@@ -43,7 +43,8 @@ FIRST_SENTENCES = {
     "check-config": "Validate a configuration file and print the effective settings.",
     "dead-letters": "Show rejected events: grouped by reason (list), or one by one (show).",
     "demo": "Analyse a small survey and a stream of simulated answers about handwritten digits.",
-    "report": "Write a self-contained HTML report of a state, or of SOURCE..., which it first reads as `run` does.",
+    "report": "Write a self-contained HTML report of a state, or of SOURCE..., which it first reads as `run --guard "
+    "off` does.",
     "produce": "Send files of events to a topic.",
     "merge": "Sum states that read disjoint partitions, or redistribute them over N shards.",
     "warm-up": "Compile all kernels in advance, so that a run starts at full speed.",

@@ -175,7 +175,9 @@ def _so_far(
     running: list[str],
 ) -> None:
     """Write the page with the refits that have ended, and before the embedding has with a quick map, so that nobody
-    waits for the clusters to see one."""
+    waits for the clusters to see one. None of nothing: it ends in an error."""
+    if not Store(state).published().snapshot.counters["events"]:
+        return
     written = report(state, out, "latest", None, workers, objects, commands, style, tuple(running))
     structlog.get_logger().info("report written; it is written again when these end", page=out, refits=running)
     if sys.stderr.isatty() and written:

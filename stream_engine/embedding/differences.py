@@ -4,9 +4,7 @@
    group's map, and nothing else is fitted.
 2. Every participant's answers are dealt to five folds by response. For each fold, the group's map is fitted to all
    other answers; if the axes' weights may differ, also with weights (`individual`), whose shrinkage is selected on the
-   first fold. Their number of dimensions is the one that predicts best with weights, found by steps from the group's:
-   an axis that only a few use is noise in the map of all, and many axes that each serve a few are one with weights.
-   Weights are used if they predict the held-out responses of all participants better (paired z-test, 1 %).
+   first fold. Weights are used if they predict the held-out responses of all participants better (paired z-test, 1 %).
 3. Whoever may differ gets a map of their own of their other answers (`own_maps`) for each fold, with the ridge that
    predicts their held-out answers best, and the two log odds are stacked (`stacking`): (1, 0) is the group's map,
    (0, 1) their own.
@@ -16,7 +14,7 @@
 
 Two groups who see things differently look like one that sees and one that guesses: one map with lapse rates of their
 own can fit the larger group only. So where a lapse rate is above `HIGH`, weights are also begun at
-`individual.pooled_map`; what predicts better is used.
+`individual.pooled_map`.
 """
 
 from collections.abc import Callable
@@ -33,10 +31,10 @@ from stream_engine.embedding.individual import (
     SHRINKAGES,
     Individual,
     Weights,
-    begun,
     copies_of,
     fit_weights,
     fit_with,
+    pooled_map,
     weighted_margins,
 )
 from stream_engine.embedding.own_maps import DIMENSIONS, OwnMaps, own_maps, selected_maps
@@ -50,8 +48,6 @@ SCREEN = 0.1, 0.5  # levels of a participant's score test, between which no map 
 CHANCE = 2  # 0.1 with many participants, and where so many would pass by chance, up to 0.5
 LEVEL, LEVEL_OF_WEIGHTS = 0.05, 0.01
 ENOUGH = 100  # held-out answers of a participant by which the setting of their map is selected
-CHOOSING = 5_000  # held-out answers by which the number of dimensions of weights is selected,
-SIZES = (2, 3, 4, 5, 8, 12, 18, 27)  # of these
 OBJECTS = 3  # that are named for each participant who differs
 HIGH = 0.3  # a lapse rate that may be that of somebody who sees things differently,
 FEW = 3  # dimensions: more have room for what either group sees
@@ -119,7 +115,6 @@ def differences(
         return Differences("fewer than two participants with enough answers", people)
     if copies_of(answers.questions()) * setting.d > LARGEST:
         return Differences(f"more than {LARGEST:,} coordinates of participants", people)
-    answers = _of_one_each(answers)
     of_map, of_axes = score_tests(one, answers)
     p_value = min(1.0, 2 * min(of_map.pooled, of_axes.pooled))
     smallest = np.where(count > 0, np.minimum(of_map.p_value, of_axes.p_value), np.nan)
@@ -134,16 +129,7 @@ def differences(
     if len(screened) and not only_weights:
         found = tested.stack(found, screened, 2 * smallest)
     significant = found.p_of_weights is not None and found.p_of_weights < LEVEL_OF_WEIGHTS
-    if len(found.who) or significant:
-        return found._replace(verdict=DIFFER)
-    return found if found.weights or len(found.own) else Differences(ALIKE, people, p_value)
-
-
-def _of_one_each(answers: Answers) -> Answers:
-    """The same answers; where units are questions, which several participants may have answered, those of each are a
-    unit by themselves."""
-    pair = answers.unit * (1 + answers.n_workers) + answers.worker + 1
-    return answers._replace(unit=np.unique(pair, return_inverse=True)[1].reshape(-1))
+    return found._replace(verdict=DIFFER if len(found.who) or significant else ALIKE)
 
 
 def fitted(made: Differences, answers: Answers, one: Embedding, **limits: Any) -> Fitted:
@@ -214,32 +200,53 @@ class _Folds:
         return made
 
     def weights(self, found: Differences) -> Differences:
-        """Select the number of dimensions and the shrinkage, and test weights on all folds."""
-        first = self.setting.d if self.given_d else max(self.setting.d, 2)
-        if not 1 < first < max(self.answers.n_objects, 3):
+        """Select a shrinkage on the first fold, and test weights on all."""
+        questions, out = self.outside(0).questions(), self.fold == 0
+        series = [self._series(questions, self.maps[0], out, False)]
+        d = self.setting.d if self.given_d else max(self.setting.d, 2)
+        if self.one.lapse.max() > HIGH and 1 < d <= FEW and d < questions.n_objects:
+            series.append(self._series(questions, pooled_map(questions, self.setting._replace(d=d)), out, True))
+        best = min(series, key=lambda each: each[0])[1]
+        if best is None:
             return found
-        sizes = [] if self.given_d else [d for d in SIZES if 1 < d < self.answers.n_objects]
-        smaller, larger = [d for d in sizes[::-1] if d < first], [d for d in sizes if d > first]
-        best = _Weighted(self, first)
-        if self.one.lapse.max() > HIGH and first <= FEW:
-            best = min(best, _Weighted(self, first, True), key=lambda each: each.loss)
-        for way in (smaller, larger):
-            for d in way:
-                tried = _Weighted(self, d, best.used.pooled and d <= FEW)
-                if tried.loss >= best.loss:
-                    break
-                best = tried
-            if best.used.d != first:
-                break
-        best.predict(range(FOLDS))
-        weighted, scale = best.odds(slice(None))
-        gain, _, p = _gain(*self._losses(self.of_group, weighted))
+        delta, anybody, lapse, worst = (np.empty(len(self.known)) for _ in range(4))
+        for fold in range(FOLDS):
+            questions, out = self.outside(fold).questions(), self.fold == fold
+            made = fit_with(questions, self.maps[fold], best, tolerance=ROUGH, **self.more)
+            points, alpha, who = made.embedding.points, made.embedding.alpha, self.held.worker[out] + 1
+            delta[out] = weighted_margins(points, made.weights, self.held.rows[out], who, alpha)
+            anybody[out] = margins(points, self.held.rows[out], alpha)
+            lapse[out] = known_lapses(made.embedding.lapse, questions)[who]
+            worst[out] = population_lapse(made.embedding.lapse, questions)
+            self.progress(fold + 1, FOLDS)
+        scale = _scale(delta, lapse, self.held.times)
+        weighted = _odds(scale * delta, lapse)
+        gain, error, p = _gain(*self._losses(self.of_group, weighted))
         found = found._replace(gain_of_weights=gain, p_of_weights=p)
         if p >= LEVEL_OF_WEIGHTS and not self.always:
             return found
         self.base = weighted
-        unknown = calibrate(best.anybody, self.held.times, float(np.mean(list(best.unknown.values()))))
-        return found._replace(weights=best.used._replace(scale=scale, calibration=unknown))
+        unknown = calibrate(anybody, self.held.times, float(worst.mean()))
+        return found._replace(weights=best._replace(scale=scale, calibration=unknown))
+
+    def _series(self, questions: Any, begin: Embedding, out: np.ndarray, pooled: bool) -> tuple[float, Weights | None]:
+        """The shrinkage with the least loss on a fold, the points given, and that loss."""
+        d = begin.points.shape[1]
+        made, best, least = np.ones((questions.n_workers, d)), None, np.inf
+        if d < 2:
+            return least, best
+        held = self.held.of(out)
+        for shrinkage in SHRINKAGES:
+            used = fit_weights(questions, begin, shrinkage, weights=made, fixed_points=True, **self.more)
+            made = used.weights
+            delta = weighted_margins(begin.points, made, held.rows, held.worker + 1, begin.alpha)
+            lapse = known_lapses(used.embedding.lapse, questions)[held.worker + 1]
+            scale = _scale(delta, lapse, held.times)
+            loss = float(held.times @ losses(_odds(scale * delta, lapse)))
+            if loss >= least:
+                break
+            least, best = loss, Weights(shrinkage, pooled=pooled, d=d)
+        return least, best
 
     def _losses(self, one: np.ndarray, other: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """(u,) what the second log odds gain in a unit, and how many answers it has."""
@@ -265,7 +272,7 @@ class _Folds:
             some = stacked(*_each(who[kept], len(screened), base[kept], own[kept], worth[kept]))[who[left]]
             predicted[left] = some[:, 0] * base[left] + some[:, 1] * own[left]
         setting = np.full(people, -1)
-        setting[screened] = np.where(stack[screened, 1] < NEGLIGIBLE, -1, chosen)
+        setting[screened] = np.where(np.abs(stack[screened, 1]) < NEGLIGIBLE, -1, chosen)
         every = self.base.copy()
         every[mine] = predicted
         return self._measured(found._replace(stack=stack, setting=setting), every, p_score)
@@ -315,64 +322,7 @@ class _Folds:
         return found._replace(objects=tuple(objects))
 
 
-class _Weighted:
-    """Weights in some number of dimensions, begun at the group's or a pooled map: their shrinkage, selected on the
-    first fold, and predictions of as many folds as have `CHOOSING` answers."""
-
-    def __init__(self, folds: _Folds, d: int, pooled: bool = False):
-        self.folds, self.used = folds, Weights(SHRINKAGES[0], pooled=pooled, d=d)
-        self.delta, self.anybody, self.lapse = (np.empty(len(folds.known)) for _ in range(3))
-        self.unknown: dict[int, float] = {}  # lapse rates of unknown participants, by fold
-        self._select()
-        some = min(FOLDS, int(np.ceil(FOLDS * CHOOSING / max(float(folds.held.times.sum()), 1.0))))
-        self.predict(range(some))
-        kept = folds.fold < some
-        self.loss = float(folds.held.times[kept] @ losses(self.odds(kept)[0]))
-
-    def _select(self) -> None:
-        """The shrinkage with the least loss on the first fold, of a series with points that stay and of one that moves
-        them: weights of other axes than those of the map need the latter, two groups the former."""
-        folds, questions, least = self.folds, self.folds.outside(0).questions(), np.inf
-        first, held = begun(questions, folds.maps[0], self.used, **folds.more), folds.held.of(folds.fold == 0)
-        for stay in (True, False):
-            begin, made, before = first, np.ones((questions.n_workers, self.used.d)), np.inf
-            for shrinkage in SHRINKAGES:
-                found = fit_weights(
-                    questions, begin, shrinkage, weights=made, fixed_points=stay, tolerance=LOOSE, **folds.more
-                )
-                made = found.weights
-                begin = begin if stay else found.embedding
-                points, lapse = found.embedding.points, known_lapses(found.embedding.lapse, questions)[held.worker + 1]
-                delta = weighted_margins(points, made, held.rows, held.worker + 1, begin.alpha)
-                loss = float(held.times @ losses(_odds(_scale(delta, lapse, held.times) * delta, lapse)))
-                if loss >= before:
-                    break
-                before = loss
-                if loss < least:
-                    least, self.used = loss, self.used._replace(shrinkage=shrinkage)
-
-    def predict(self, numbers: range) -> None:
-        """Predict these folds, each by a fit to all others."""
-        folds = self.folds
-        for fold in numbers:
-            if fold not in self.unknown:
-                questions, out = folds.outside(fold).questions(), folds.fold == fold
-                made = fit_with(questions, folds.maps[fold], self.used, tolerance=ROUGH, **folds.more)
-                points, alpha, who = made.embedding.points, made.embedding.alpha, folds.held.worker[out] + 1
-                self.delta[out] = weighted_margins(points, made.weights, folds.held.rows[out], who, alpha)
-                self.anybody[out] = margins(points, folds.held.rows[out], alpha)
-                self.lapse[out] = known_lapses(made.embedding.lapse, questions)[who]
-                self.unknown[fold] = population_lapse(made.embedding.lapse, questions)
-                folds.progress(fold + 1, FOLDS)
-
-    def odds(self, kept: Any) -> tuple[np.ndarray, float]:
-        """Log odds of the answers kept, and the scale of the margins that is best for them."""
-        delta, lapse = self.delta[kept], self.lapse[kept]
-        scale = _scale(delta, lapse, self.folds.held.times[kept])
-        return _odds(scale * delta, lapse), scale
-
-
-NEGLIGIBLE = 0.05  # coefficient of the own log odds, below which there is no map of their own
+NEGLIGIBLE = 0.02  # coefficient of the own log odds, below which there is no map of their own
 
 
 def _groups(sorted_values: np.ndarray, order: np.ndarray) -> tuple[np.ndarray, list[np.ndarray]]:

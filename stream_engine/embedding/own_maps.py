@@ -19,7 +19,7 @@ from stream_engine.embedding.starts import SCALES, directions, widened
 from stream_engine.evaluation.answer_probabilities import STE, log_odds, margins, probability
 
 DIMENSIONS, RIDGES = (2, 3, 5), (3.0, 1.0, 0.3)
-MANY = 20_000  # questions of all blocks, above which a fit ends earlier
+MANY = 50_000  # questions of all blocks, above which a fit ends earlier
 SETTINGS = tuple((d, ridge) for d in DIMENSIONS for ridge in RIDGES)  # that are tried
 
 

@@ -54,7 +54,7 @@ def as_is_row(rows: list[dict[str, Any]]) -> dict[str, Any]:
 def too_good(report: Mapping[str, Any]) -> str:
     """A set that predicts more as it is, by its whole interval, than any model can that was not made from the answers;
     "" for none."""
-    row, ceiling = as_is_row(report["rows"]), figure_of(report, "ceiling", "at_most")
+    row, ceiling = as_is_row(report["rows"]), ceiling_of(report)
     low = figure_of(row, "low")
     return row["set"] if ceiling is not None and low is not None and low > ceiling else ""
 
@@ -88,9 +88,9 @@ _OF_OBJECTS = (("_standard_error", "standard_error"), ("_log_loss", "log_loss"))
 
 
 def ceiling_of(report: Mapping[str, Any]) -> float | None:
-    """The noise ceiling: what no model that answers alike for everybody exceeds, or else inter-rater agreement."""
-    most = figure_of(report, "ceiling", "at_most")
-    return figure_of(report, "ceiling", "others") if most is None else most
+    """The noise ceiling: what no model that answers alike for everybody exceeds. None where too few answers repeat a
+    question: agreement of few with few is no ceiling, and a good map exceeds it."""
+    return figure_of(report, "ceiling", "at_most")
 
 
 def left_of(accuracy: float, of_map: float | None, ceiling: float | None) -> float | None:

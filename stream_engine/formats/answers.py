@@ -13,6 +13,7 @@ from stream_engine.formats.field_values import flag_of
 from stream_engine.formats.options import FIRST_OF
 from stream_engine.formats.record_columns import Column, Records, words_of
 from stream_engine.formats.vocabulary import (
+    ANCHOR,
     ANSWER,
     CENTRAL,
     ENDS,
@@ -77,6 +78,8 @@ def families(columns: Sequence[Column]) -> Iterator[tuple[list[Column], Places]]
         taken: set[str] = set()
         for order in (*PLACES, *NUMBERED):
             found = [[word for word in words if word in each] for each in order]
+            roles = CENTRAL | ANCHOR  # of "center, left, middle, right", the middle one is a place
+            found = [[word for word in each if len(each) == 1 or word not in roles] for each in found]
             own = [each[0] for each in found if len(each) == 1]
             if len(own) == len(order) and not (taken.issuperset(own) and not ENDS.intersection(own)):
                 taken.update(own)

@@ -29,6 +29,7 @@ from stream_engine.formats.vocabulary import (
     MATERIAL,
     OTHER,
     PLACES,
+    ROUNDS,
     SHARE,
     SWAP,
     TRUTH,
@@ -40,6 +41,7 @@ from stream_engine.formats.vocabulary import (
 
 FEW = 12  # different values of a column of codes
 SHARED = 0.5  # of the values of a column, that are objects
+RATINGS = frozenset(("rating", "similarity", "dissimilarity", "score", "slider", "distance", "urteil", "bewertung"))
 LONG = 25  # characters, of comments and questions
 _Row = tuple[list[str], list[str], list[str], list[str]]  # anchor, offered, nearer or chosen, the others
 
@@ -166,7 +168,8 @@ def _of_objects(column: Column, rows: Sequence[_Row], called: bool) -> str:
     everything = [*(set(anchor) | set(shown) for (anchor, shown, _, _), _ in filled)]
     inside = sum(value <= all_of for all_of, (_, value) in zip(everything, filled))
     if inside < LEAST_FIT * len(filled):
-        return "holds objects too"
+        numbered = all(text.isdecimal() for text in column.distinct)
+        return "" if numbered and ROUNDS & set(column.words) else "holds objects too"
     return "also names one of the objects shown, and not the same one" if called else ""
 
 
@@ -321,7 +324,7 @@ def _of_kind(records: Records) -> str:
         names = ", ".join(each.name for each in groups[0])
         return f"columns {names} hold objects, and no column an answer: this looks like a design"
     if answered and not groups:
-        return f"column {answered[0].name} could be an answer, and no columns hold the objects that were shown"
+        return f"column {answered[0].name} could be an answer, but no names of columns say which hold the objects shown"
     if answered and named_share(answered[0], groups[0]) >= LEAST_FIT:
         names, size = ", ".join(each.name for each in groups[0]), len(groups[0])
         if size > 3:
@@ -410,9 +413,7 @@ def is_rating(column: Column) -> bool:
     if OTHER - ANSWER - {"rating"} & set(column.words):
         return False
     numbers = {number_of(text, text=True) for text in column.distinct}
-    called = {"rating", "similarity", "dissimilarity", "score", "slider", "distance", "urteil", "bewertung"} & set(
-        column.words
-    )
+    called = RATINGS & set(column.words)
     return (
         None not in numbers
         and (len(numbers) > 3 or bool(called and len(numbers) > 2))

@@ -32,6 +32,7 @@ from stream_engine.formats.answers import (
 from stream_engine.formats.cells import LIST_SEPARATOR
 from stream_engine.formats.event_fields import Filter, filter_of, place_of
 from stream_engine.formats.explanation import (
+    RATINGS,
     asked_sign,
     best_and_worst,
     code_columns,
@@ -584,7 +585,12 @@ def _two_and_odd(records: Records) -> Iterator[Proposal]:
     columns = [each for each in records.columns.values() if each.distinct]
     for group in (each for each in shown_in(columns) if len(each) == 2):
         for column in columns:
-            inside = column not in group and sign_of(column.words) < 0 and alike(column, group[0]) >= LEAST_SHARED
+            inside = (
+                column not in group
+                and not RATINGS & set(column.words)
+                and sign_of(column.words) < 0
+                and alike(column, group[0]) >= LEAST_SHARED
+            )
             if inside and named_share(column, group) <= 0.2:
                 names = (*(each.name for each in group), column.name)
                 fields = {"objects": names, "odd": (column.name,)}
@@ -753,10 +759,9 @@ def _read(
             evidence.append(Evidence(told_of.decision, shown(told_of.where) or "judge the participant", why))
     asked = matching(kept, filters)
     if (same := counts["catch"]) > (1 - LEAST_FIT) * records.size and "catch" not in columns and not own and asked.size:
-        facts.append(
-            f"in {same:,} of {records.size:,} rows an object is compared with itself: catch trials, or a mistake? "
-            f"Exclude these rows, or judge participants by them: catch={fields.get('anchor', ('',))[0]} in --columns"
-        )
+        told = f"in {same:,} of {records.size:,} rows an object is compared with itself: catch trials, or a mistake?"
+        judged = f"judge participants by them: catch={fields['anchor'][0]} in --columns" if "anchor" in fields else ""
+        facts.append(f"{told} Exclude these rows" + (f", or {judged}" if judged else ""))
         return
     who = participant(kept, wide)
     if who is not None:

@@ -48,6 +48,7 @@ OTHER = _words(
     "comment comments reason why remark sicherheit kommentar zeit reaktionszeit temps tiempo date trial attempt order "
     "rank ranks position count"
 )
+ROUNDS = _words("round block session wave batch trial repetition durchgang runde runda bloc manche ronda bloque blocco")
 SWAP = _words("swap swapped flip flipped reverse reversed mirrored inverted switched vertauscht getauscht invertido")
 VOTES = _words("vote votes count counts n num stimmen votos")
 SHARE = _words("share judge fraction proportion prop p prob preference percent anteil")
@@ -99,10 +100,13 @@ def asks(text: str) -> int:
 
     >>> asks("Which is the odd one out?"), asks("Two different birds: which is more similar?"), asks("Less like it?")
     (-1, 0, -1)
+    >>> asks("choose_farthest"), asks("pick-most-similar"), asks("far_away.png")
+    (-1, 1, 0)
     """
     words = [word for word in words_of(text[:400]) if word not in _OTHERWISE]
     nearer, farther, back = ([word for word in words if word in some] for some in (_NEARER, _FARTHER, _REVERSED))
-    if not (nearer or farther or back) or (len(words) > 1 and " " not in text.strip()):
+    joined = len(words) > 1 and " " not in text.strip()  # the name of a file, if it tells nobody to choose
+    if not (nearer or farther or back) or (joined and not _INSTRUCTION.intersection(words)):
         return 0
     return (-1 if back else 0) if nearer and farther else sign_of(words)
 
@@ -114,6 +118,8 @@ _OTHERWISE = _NEGATED | _words(
     "avoid avoided foreign ruled"
 )
 
+
+_INSTRUCTION = ANSWER | _words("find identify which most least task wahle finde choisir elige scegli")
 
 _A_TO_H = tuple(map(_words, "abcdefgh"))
 _LEFT = _words("left l links linke linkes gauche izquierda izq sinistra esquerda arrowleft leftarrow 37")

@@ -11,6 +11,7 @@ from stream_engine.data import installed_version
 from stream_engine.report import Section, Table
 from stream_engine.report.findings.data import KINDS
 from stream_engine.report.findings.facts import Facts
+from stream_engine.report.findings.models import bounds
 from stream_engine.report.findings.words import count, listed, p_value, some
 from stream_engine.report.material import Material
 from stream_engine.state.artifact import Artifact, figure
@@ -152,7 +153,7 @@ def _accuracy(facts: Facts, report: Mapping[str, Any]) -> Iterator[str]:
     share, error = figure(report, "accuracy"), figure(report, "standard_error")
     if share is None or error is None:
         return
-    low, high = max(0.0, share - 1.96 * error), min(1.0, share + 1.96 * error)
+    low, high = bounds(share, error)
     n = figure(report, "held_out_comparisons")
     text = f"It predicted {_percent(share)} of {f'{count(n)} ' if n else ''}held-out comparisons correctly, 95% CI "
     text += f"[{100 * low:.1f}, {100 * high:.1f}], chance level 50%"

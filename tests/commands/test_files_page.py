@@ -61,7 +61,7 @@ FILES = {
     "[THINGS]": ("triplets.csv", THINGS.encode(), 4, 4, 0, "odd_one_out --columns 'objects=image1|image2|image3"),
     "THINGS, trainset": ("trainset.txt", b"12 407 3\n1 2 3\n", 4, 5, 0, ""),
     "[jsPsych]": ("data.csv", JSPSYCH.encode(), 2, 3, 0, "--type pick"),
-    "jsPsych as JSON": ("data.json", JSPSYCH_JSON.encode(), 1, 3, 1, "--type pick"),
+    "jsPsych as JSON": ("data.json", JSPSYCH_JSON.encode(), 1, 3, 0, "--type pick"),
     "[Qualtrics]": of_corpus("Qualtrics, embedded data, names", "choice_{n}"),
     "[Gorilla]": of_corpus("Gorilla", "chosen=Response"),
     "[PsychoPy]": of_corpus("PsychoPy, arrow keys", "chosen=key_resp.keys"),

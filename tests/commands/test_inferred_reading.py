@@ -2,6 +2,8 @@
 
 import json
 
+import numpy as np
+import pandas
 import pytest
 
 import stream_engine as se
@@ -102,12 +104,30 @@ def test_excluded_practice_is_told_by_preview_and_run(tmp_path):
 
 
 def test_frames_and_dicts_are_read_as_files_are(tmp_path):
-    pandas = pytest.importorskip("pandas")
     path = written(tmp_path / "data.csv", "Gorilla")
     frame = pandas.read_csv(path)
     for data in (path, frame, frame.astype(object).where(frame.notna(), None).to_dict("records")):
-        study = se.read(data, frames="arrow")
+        with pytest.warns(UserWarning, match="Response!="):  # screens without an answer
+            study = se.read(data, frames="arrow")
         assert len(study) == len(TRIALS) and "chosen" in study.read_as
+
+
+def test_numbers_of_objects_are_not_taken_for_numbers_of_rounds(tmp_path):
+    """Objects called 1 to 20, rounds 1 to 3, the most central of three below a header that also names a place."""
+    rng = np.random.default_rng(0)
+    shown = [rng.permutation(20)[:3] + 1 for _ in range(60)]
+    rows = [f"{rng.choice(each)},{','.join(map(str, each))},{at // 20 + 1}" for at, each in enumerate(shown)]
+    path = tmp_path / "central.csv"
+    path.write_text("\n".join(["central,left,middle,right,survey_round", *rows]) + "\n")
+    found = json.loads(engine("preview", path, "--json").stdout)
+    assert "--type most_central" in found["command"] and "objects=left|middle|right" in found["command"]
+    path = tmp_path / "triplets.csv"
+    triplets = [f"{','.join(map(str, each))},{at // 20 + 1}" for at, each in enumerate(shown)]
+    path.write_text("\n".join(["anchor,near,far,survey_round", *triplets]) + "\n")
+    engine("run", path, "--state", tmp_path / "s", "--no-refits")
+    assert summary(tmp_path / "s")["triplets"] == 60
+    path.write_text("\n".join(["anchor,near,far,third", *triplets]) + "\n")
+    assert "third" in one_line(engine("preview", path, status=2).stderr)
 
 
 def test_filters_and_codes_of_the_command_line(tmp_path):

@@ -81,7 +81,9 @@ def run_python_blocks(page: str, folder) -> None:
 def test_the_readme(tmp_path):
     """Its commands run on the survey and the stream that `make run` writes."""
     (tmp_path / "demo").mkdir()
-    demo.write_survey(tmp_path / "demo" / "survey.csv", 0)
+    survey = tmp_path / "demo" / "survey.csv"
+    demo.write_survey(survey, 0)
+    survey.write_text("".join(survey.read_text().splitlines(keepends=True)[:401]))  # fits take the time
     demo.write_stream(tmp_path / "demo" / "stream.jsonl", 0)
     demo.draw_pictures(tmp_path / "demo" / "pictures", 0)
     commands = commands_of(README)

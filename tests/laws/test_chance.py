@@ -75,6 +75,7 @@ STATISTICS = {  # file:function -> in which tables below it is, or what else it 
     "report/findings/facts.py:best": "NULLS",
     "report/findings/facts.py:beats_chance": "NULLS",
     "report/findings/models.py:accuracy": CUT,
+    "report/findings/models.py:bounds": "those of `interval`, as numbers",
     "report/findings/models.py:interval": "INTERVALS",
     "report/findings/words.py:p_value": "no test: words",
     "report/differences.py:_who": DRAWN,

@@ -5,10 +5,12 @@ with the product, of a small and of a larger study.
 report its columns. A finding, a figure or a column without a definition, and without a word in `ELSEWHERE`, fails.
 """
 
+import ast
 import json
 import re
 from collections import Counter, defaultdict
 from functools import cache
+from itertools import combinations
 
 import msgspec
 import numpy as np
@@ -20,6 +22,7 @@ from stream_engine.report import SECTIONS, maker
 from stream_engine.report.material import material
 from stream_engine.report.page import data
 from stream_engine.state.published import Published
+from tests.conftest import ROOT
 from tests.laws import test_told
 from tests.laws.test_told import TOLD, World, events, same
 from tests.support.crafted_worlds import QUICK, state
@@ -28,11 +31,11 @@ NUMBER = re.compile(r"(?<![\w.])-?(?:\d[\d,]*(?:\.\d+)?|\.\d+)")
 
 
 FITS = ("reliability", "embedding", "clusters", "sdp_clustering", "dimensions", "hierarchy")
-WRONG = [{"anchor": "o1", "near": "o1", "far": "o3"}] * 3
+WRONG = [{"anchor": "o1", "near": "o1", "far": "o3"}] * 200
 
 
 def larger() -> list[dict]:
-    """Of fourteen objects by twelve people, one of whom answers the opposite in triplets; three more events compare an
+    """Of fourteen objects by twelve people, one of whom answers the opposite in triplets; 200 more events compare an
     object with itself, and ten answers are recorded twice."""
     made = events([f"o{i}" for i in range(14)], 2000, 12, 0.02)
     for number, event in enumerate(made):
@@ -296,11 +299,17 @@ def causes(w: World) -> list[int]:
     return [n for name in ("chance", "random", "position", "run", "fast") for n in [found[name]] if n]
 
 
-ELSEWHERE = {  # tables of what only a fit knows, and of texts
-    "models": "test_told.py", "dimension-quality": "test_told.py", "dimension-objects": "test_told.py",
-    "dendrogram": "tests/report/test_sections.py", "methods": "texts", "settings": "texts", "versions": "texts",
-    "clearness": "copied", "SPUR": "copied", "between": "test_told.py", "subgroups": "test_told.py",
+ELSEWHERE = {  # table -> the test that has its definition
+    "models": "tests/laws/test_told.py::test_models_are_told_as_they_report",
+    "dimension-quality": "tests/laws/test_told.py::test_every_column_is_told_as_it_is_defined",
+    "dimension-objects": "tests/laws/test_told.py::test_every_column_is_told_as_it_is_defined",
+    "between": "tests/laws/test_told_in_words.py::test_groups_between_and_within_are_those_of_the_arrays",
+    "subgroups": "tests/laws/test_told_in_words.py::test_groups_between_and_within_are_those_of_the_arrays",
+    "clearness": "tests/laws/test_told_in_words.py::test_groups_between_and_within_are_those_of_the_arrays",
+    "methods": "tests/report/test_sections.py::"
+    "test_the_methods_are_those_that_were_used_and_the_text_for_a_paper_has_the_findings",
 }  # fmt: skip
+COPIED = {"settings", "versions", "SPUR"}  # texts and what a report says
 
 
 def members(w: World, row: int) -> list[str]:
@@ -310,6 +319,19 @@ def members(w: World, row: int) -> list[str]:
 
 def stable(w: World, row: int) -> list[float]:
     return [w.fits["clusters"].stability[w.row[name]] for name in members(w, row)]
+
+
+def joins(w: World) -> list[tuple[str, str, float]]:
+    """What joins what at which height, by the objects below each branch; it is called after the first of them."""
+    fit, below = w.fits["hierarchy"], [{at} for at in range(len(w.fits["hierarchy"].leaves))]
+    for one, other, _, _ in fit.linkage.tolist():
+        below.append(below[int(one)] | below[int(other)])
+
+    def called(branch: float) -> str:
+        some = below[int(branch)]
+        return w.names[fit.leaves[min(some)]] + (f" (+{len(some) - 1})" if len(some) > 1 else "")
+
+    return [(called(one), called(other), height) for one, other, height, _ in fit.linkage.tolist()]
 
 
 def often(share: float, answers: int) -> float | None:
@@ -342,6 +364,11 @@ SHOWN = {
         "among them": lambda w, row: " and ".join(", ".join(members(w, row)).rsplit(", ", 1)),
         "stability": lambda w, row: np.mean(stable(w, row)),
         "between": lambda w, row: sum(each < 0.9 for each in stable(w, row)),
+    },
+    "dendrogram": {
+        "branch": lambda w, row: joins(w)[row][0],
+        "joins": lambda w, row: joins(w)[row][1],
+        "at": lambda w, row: joins(w)[row][2],
     },
     "both_ways": {
         "answers": lambda w, a, near, far: w.votes[""][a, near, far],
@@ -399,7 +426,7 @@ def test_every_table_is_as_it_is_defined(world):
     made = [maker(name)(world.material) for name in SECTIONS if name not in ("learning", "next")]
     tables = {table.name: table.columns for section in made if section for table in section.tables}
     assert ("rejected" in tables) == (world.wrong > 0)
-    for name in tables.keys() - ELSEWHERE:
+    for name in tables.keys() - ELSEWHERE.keys() - COPIED:
         columns = {head: list(values) for head, values in tables[name].items()}
         rows = list(zip(*(columns.pop(head) for head in ROW.get(name, ()))))
         for head, values in columns.items():
@@ -423,3 +450,61 @@ def test_the_page_holds_every_axis_of_the_map(world):
     assert "covariance" not in shown or np.allclose(shown["covariance"], covariance, rtol=1e-2)
     labels = world.fits["clusters"].labels.tolist()
     assert held["cluster"] == [world.cluster("clusters", label) - 1 if label >= 0 else -1 for label in labels]
+
+
+@pytest.mark.parametrize("test", sorted({*ELSEWHERE.values()}))
+def test_what_is_defined_elsewhere_is_there(test):
+    file, _, name = test.partition("::")
+    tree = ast.parse((ROOT / file).read_text())
+    assert name in [each.name for each in tree.body if isinstance(each, ast.FunctionDef)]
+
+
+def test_groups_between_and_within_are_those_of_the_arrays(world):
+    """Of groups that are separated, with objects between them and groups within one, in no order that shows."""
+    held, n = world.material.published, len(world.names)
+    artifact = held.artifacts["clusters"]
+    labels = np.array([(7 * i + i // 3) % 3 for i in range(n)])
+    stability = np.array([0.5 + 0.06 * ((5 * i) % n) if i % 2 else 0.97 for i in range(n)]).clip(0, 0.98)
+    second, subgroup = (labels + 1 + np.arange(n) % 2) % 3, np.where(labels == 1, np.cumsum(labels == 1) % 2, -1)
+    arrays = artifact.arrays | {"labels": labels, "stability": stability, "second": second, "subgroup": subgroup}
+    arrays |= {"tested_k": np.array([2, 3, 4]), "tested_clearness": np.array([0.5, 2.5, -1.0])}
+    crafted = artifact._replace(arrays=arrays, report=artifact.report | {"grade": "separated", "k": 3})
+    of = material(Published(held.snapshot, {**held.artifacts, "clusters": crafted}), workers=True)
+    tables = {table.name: table.columns for table in maker("clusters")(of).tables}
+    size = sorted({*labels.tolist()}, key=lambda k: (-(labels == k).sum(), labels.tolist().index(k)))
+    number = {k: at + 1 for at, k in enumerate(size)}
+    unsure = sorted((i for i in range(n) if stability[i] < 0.9), key=lambda i: stability[i])
+    assert list(tables["between"]["object"]) == [world.names[i] for i in unsure]
+    assert list(tables["between"]["group"]) == [number[labels[i]] for i in unsure]
+    assert list(tables["between"]["or group"]) == [number[second[i]] for i in unsure]
+    assert list(tables["between"]["stability"]) == pytest.approx([stability[i] for i in unsure])
+    rows = [np.flatnonzero((labels == 1) & (subgroup == part)) for part in (0, 1)]
+    assert list(tables["subgroups"]["group"]) == [number[1]] * 2
+    assert list(tables["subgroups"]["subgroup"]) == [1, 2]
+    assert list(tables["subgroups"]["objects"]) == [len(each) for each in rows]
+    named = [{*re.split(", | and ", text)} for text in tables["subgroups"]["among them"]]
+    assert named == [{world.names[i] for i in each} for each in rows]
+    assert tables["clearness"] == {"groups": [2, 3, 4], "clearness": [0.5, 2.5, -1.0]}
+
+
+def test_branches_of_the_map_join_at_their_mean_distance(world):
+    """Of all pairs of branches the nearest two first, without a hierarchy that was fitted."""
+    held = world.material.published
+    of = material(Published(held.snapshot, {k: v for k, v in held.artifacts.items() if k != "hierarchy"}))
+    (table,) = maker("dendrogram")(of).tables
+    x, wanted = of.places.points, []
+    branches = [[i] for i in of.shown.tolist() if np.isfinite(x[i]).all()]
+
+    def apart(pair: tuple[list[int], list[int]]) -> float:
+        return float(np.mean([np.linalg.norm(x[i] - x[j]) for i in pair[0] for j in pair[1]]))
+
+    while len(branches) > 1:
+        one, other = min(combinations(branches, 2), key=apart)
+        wanted.append(({len(one), len(other)}, apart((one, other))))
+        branches = [each for each in branches if each not in (one, other)] + [one + other]
+    sizes = [
+        {int((NUMBER.findall(text.partition(" (+")[2]) or ["0"])[0]) + 1 for text in pair}
+        for pair in zip(table.columns["branch"], table.columns["joins"])
+    ]
+    assert sizes == [size for size, _ in wanted]
+    assert list(table.columns["at"]) == pytest.approx([distance for _, distance in wanted])

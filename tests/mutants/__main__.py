@@ -37,6 +37,8 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 TOPS = ("stream_engine", "connectors")
 EQUIVALENT = Path(__file__).parent / "equivalent.toml"
 ELSEWHERE = ("kafka", "prometheus", "spark", "benchmarks", "house", "manual", "fuzz", "mutants", "papers", "support")
+# room -> tests that start servers and are asked about its code all the same
+SERVERS = {"connectors": {"kafka"}, "service": {"kafka", "prometheus"}, "spark": {"spark"}}
 OUTCOMES = ("killed", "timed out", "equivalent", "survived", "no test")
 UNNOTICED = OUTCOMES[3:]
 
@@ -195,7 +197,8 @@ def main(arguments: list[str] | None = None, root: Path = ROOT, equivalent: Path
     todo = [m for m in sample if m.key not in known or (given.again and known[m.key]["outcome"] in UNNOTICED)]
     if todo and not given.known:
         found = [path.relative_to(root) for each in given.tests for path in (root / each).rglob("test_*.py")]
-        files = {str(path) for path in found if not set(path.parts) & set(ELSEWHERE)}
+        servers = set().union(*(SERVERS.get(room_of(each.file), set()) for each in todo))
+        files = {str(path) for path in found if not set(path.parts) & (set(ELSEWHERE) - servers)}
         files |= {each for each in given.tests if (root / each).is_file()}
         files |= {each.file for each in todo if ">>> " in (root / each.file).read_text()}  # their doctests
         reach, names = Reach(root, cache / "tests"), Names(root, (*TOPS, "tests"))

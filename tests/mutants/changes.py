@@ -2,9 +2,11 @@
 
 Mutants: comparisons (boundary and negation), signs and operators, `and`/`or`, `not`, conditions turned round, small
 integers plus one, 0 and 1 as floats, bounds of slices, `range` and its last element, the first two arguments exchanged,
-min for max, any for all, left for right, and statements left out. Left alone: annotations, decorators, assertions,
-f-strings, docstrings, floats that are tolerances, integers over 255, which are sizes and times, and what only asks for
-memory ahead (`prefetch`): it changes how long a kernel takes, and nothing else.
+min for max, any for all, left for right, and statements left out; and what makes a figure another one: neighbouring
+values of a dictionary exchanged, an entry left out, a denominator that is one more, the other end of a sequence. Left
+alone: annotations, decorators, assertions, f-strings, docstrings, floats that are tolerances, integers over 255, which
+are sizes and times, and what only asks for memory ahead (`prefetch`): it changes how long a kernel takes, and nothing
+else.
 
 A planted bug names a function and what is put in place of what. `old` and `new` are Python as `ast.unparse` writes it,
 so an entry survives another layout of the code, and moves within its file. An entry whose function or code is gone is
@@ -188,6 +190,12 @@ def _changes(node: ast.AST, text) -> Iterator[tuple[ast.AST, str, str, ast.AST |
             yield node, text(node), str(node.value + 1), str(node.value + 1)
         case ast.Constant(value="left" | "right"):
             yield node, f'"{node.value}"', f'"{SWAPPED[node.value]}"', repr(SWAPPED[node.value])
+        case ast.Subscript(slice=ast.Constant(value=0) as at):
+            yield at, "[0]", "[-1]", "-1"
+        case ast.Subscript(slice=ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=1)) as at):
+            yield at, "[-1]", "[0]", "0"
+        case ast.Dict():
+            yield from _of_dictionary(node, text)
         case ast.Slice():
             yield from ((each, text(each), "nothing", "") for each in (node.lower, node.upper) if each is not None)
         case ast.Call():
@@ -203,6 +211,9 @@ def _changes(node: ast.AST, text) -> Iterator[tuple[ast.AST, str, str, ast.AST |
             ast.Assign(targets=[ast.Attribute() | ast.Subscript(), *_]) | ast.Expr(value=ast.Call() | ast.Await())
         ) | (ast.Return(value=None) | ast.AugAssign() | ast.Raise() | ast.Continue() | ast.Break() | ast.Delete()):
             yield node, text(node), "pass", "pass"
+        case ast.BinOp(op=ast.Div(), right=right):
+            new = ast.BinOp(right, ast.Add(), ast.Constant(1))
+            yield right, text(right), f"({text(right)}) + 1", new
 
 
 def _turned(test: ast.expr, text) -> Iterator[tuple[ast.AST, str, str, ast.AST]]:
@@ -210,11 +221,26 @@ def _turned(test: ast.expr, text) -> Iterator[tuple[ast.AST, str, str, ast.AST]]
         yield test, text(test), f"(not ({text(test)}))", ast.UnaryOp(ast.Not(), test)
 
 
+def _of_dictionary(node: ast.Dict, text) -> Iterator[tuple[ast.AST, str, str, ast.AST]]:
+    """Each entry left out, and the values of two neighbours exchanged."""
+    for at, key in enumerate(node.keys):
+        if key is None or len(node.keys) < 2:
+            continue
+        rest = {"keys": node.keys[:at] + node.keys[at + 1 :], "values": node.values[:at] + node.values[at + 1 :]}
+        yield node, f"{text(key)}: ...", "nothing", _with(node, **rest)
+        if at and node.keys[at - 1] is not None and text(node.values[at - 1]) != text(node.values[at]):
+            values = [*node.values[: at - 1], node.values[at], node.values[at - 1], *node.values[at + 1 :]]
+            before = text(node.keys[at - 1])
+            yield node, f"{before}, {text(key)}", f"{text(key)}, {before}", _with(node, values=values)
+
+
 def _of_call(node: ast.Call, text) -> Iterator[tuple[ast.AST, str, str, ast.AST]]:
     name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
     if name in SWAPPED:
         field = "attr" if isinstance(node.func, ast.Attribute) else "id"
         yield node.func, name, SWAPPED[name], _with(node.func, **{field: SWAPPED[name]})
+    if name in ("sorted", "argsort"):
+        yield node, name, f"{name}[::-1]", f"{ast.unparse(node)}[::-1]"
     if name == "range" and node.args:
         last = node.args[min(len(node.args), 2) - 1]
         yield last, text(last), f"({text(last)}) - 1", ast.BinOp(last, ast.Sub(), ast.Constant(1))

@@ -104,9 +104,10 @@ def test_killed_survived_and_equivalent_are_told_apart(tmp_path, capfd, monkeypa
         (20, "1 -> 2 #2"): "survived",
         (28, "/ -> *"): "killed",  # by a doctest
         (28, "2 -> 3"): "killed",
+        (28, "2 -> (2) + 1"): "killed",
     }
     assert "survived  stream_engine/tiny/sums.py:12  - -> nothing" in said
-    assert "| tiny | 14 | 14 | 8 | 0 | 1 | 4 | 1 | 62% |" in said
+    assert "| tiny | 15 | 15 | 9 | 0 | 1 | 4 | 1 | 64% |" in said
     assert main(["--seconds", "60", "--jobs", "1"], tmp_path, tmp_path / "equivalent.toml") == 1
     assert "1/" not in capfd.readouterr().out  # all is kept: nothing is run again
 
@@ -134,6 +135,10 @@ def test_every_change_keeps_the_lines_and_reads_otherwise():
         "assert a < 1": [],
         "prefetch(a, 0)": [],
         "x: int = 0": ["0 -> 1"],
+        "x = a / b": ["/ -> *", "b -> (b) + 1"],
+        "x = a[-1]": ["- -> nothing", "1 -> 2", "[-1] -> [0]"],
+        "x = sorted(a)": ["sorted -> sorted[::-1]"],
+        "x = {'a': c, 'b': d}": ["'a': ... -> nothing", "'b': ... -> nothing", "'a', 'b' -> 'b', 'a'"],
         'x = f"{a + 1}"': [],
     }.items(),
 )

@@ -76,6 +76,15 @@ class World:
         self.schedule.start_due()
 
 
+def test_a_refit_that_succeeds_has_failed_no_more():
+    world = World(["spectral", "embedding"])
+    for told, failed in (("no room", {"spectral", "embedding"}), ("", {"embedding"})):
+        kinds = ("spectral", "embedding") if told else ("spectral",)
+        for kind in kinds:
+            world.schedule._ended(Outcome(kind, 1, 0.1, told))
+        assert world.schedule.failed.keys() == failed
+
+
 def test_an_input_that_ends_is_refitted_at_its_end_and_once():
     world = World(["triplet_boost", "spectral"], at_end=True, at_once=True)
     for sequence in (1, 2, 3):

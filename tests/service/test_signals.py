@@ -18,6 +18,10 @@ from tests.support.process import ENVIRONMENT, jsonl, started, until
 
 NAMES = "\n".join("abcdef")
 TRIPLET = {"anchor": "a", "near": "b", "far": "c"}
+AS_ALWAYS = (
+    "env",
+    "--default-signal",
+)  # a suite run by `nohup`, or behind `&`, ignores some, and so would its children
 AS_PROCESS_1 = ("unshare", "--pid", "--fork", "--kill-child")  # a process that gets no signal without a handler
 
 
@@ -38,7 +42,7 @@ def may_unshare() -> bool:
 def test_a_stop_during_the_start_ends_with_0_within_two_seconds(tmp_path, verb):
     launcher = AS_PROCESS_1 if may_unshare() else ()
     for number, moment in enumerate((0.2, 0.6, 1.2)):
-        process = started(*command(tmp_path, verb, number), launcher=launcher)
+        process = started(*command(tmp_path, verb, number), launcher=(*AS_ALWAYS, *launcher))
         inner = process_inside(process.pid) if launcher else process.pid
         until(partial(catches_term, inner), what="a handler")
         time.sleep(moment)
@@ -108,10 +112,8 @@ def test_lines_that_are_lost_are_counted(tmp_path):
 def test_a_terminal_that_is_closed_stops_a_run_with_its_snapshot(tmp_path):
     pid, terminal = pty.fork()
     if pid == 0:
-        signal.signal(signal.SIGHUP, signal.SIG_DFL)  # ignored where the suite is run by `nohup` or a service
-        os.execve(
-            sys.executable, [sys.executable, "-m", "stream_engine", *map(str, command(tmp_path, "run", 0))], ENVIRONMENT
-        )
+        module = (*AS_ALWAYS, sys.executable, "-m", "stream_engine")
+        os.execvpe(module[0], [*module, *map(str, command(tmp_path, "run", 0))], ENVIRONMENT)
     output = b""
     while b"run started" not in output:
         assert select.select([terminal], [], [], 60)[0], output

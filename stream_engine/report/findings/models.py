@@ -41,8 +41,13 @@ def interval(accuracy: float, error: float) -> str:
     >>> interval(0.702, 0.0393)
     '95 % CI 62.5 to 77.9'
     """
-    low, high = max(0.0, accuracy - 1.96 * error), min(1.0, accuracy + 1.96 * error)
+    low, high = bounds(accuracy, error)
     return f"95 % CI {100 * low:.1f} to {100 * high:.1f}"
+
+
+def bounds(accuracy: float, error: float) -> tuple[float, float]:
+    """Of a 95 % confidence interval."""
+    return max(0.0, accuracy - 1.96 * error), min(1.0, accuracy + 1.96 * error)
 
 
 def accuracy(facts: Facts) -> Iterator[Finding]:

@@ -1,0 +1,243 @@
+"""Files as labs have them whose reading is easily wrong: right, or refused with the fact and commands that work."""
+
+import csv
+import io
+import json
+import re
+import shlex
+from collections import Counter
+from random import Random
+
+import numpy as np
+import pandas
+import pytest
+
+import stream_engine as se
+from stream_engine.service.inferred import answers, prepared
+from stream_engine.service.ingest import Ingest
+from stream_engine.service.settings import BadSettings
+from stream_engine.service.settings.loading import load
+from stream_engine.service.sources import event_options, source
+from tests.support.process import engine, summary
+
+OBJECTS = ["otter", "weasel", "heron", "magpie", "gecko", "newt", "bison", "tapir", "lynx", "vole"]
+
+
+def trials(n=40, shown=2):
+    """Rows of anchor, objects shown, place of the chosen one."""
+    random = Random(3)
+    return [(*random.sample(OBJECTS, shown + 1), random.randrange(shown)) for _ in range(n)]
+
+
+TRIALS = trials()
+
+
+def table(rows, delimiter=","):
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(rows[0]), delimiter=delimiter)
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue()
+
+
+def comparisons(path, **options):
+    """What is read of a file without further options."""
+    settings = prepared(load(None, {"source": (str(path),), **options}, {})).decided().settings
+    ingest, found = Ingest(event_options(settings)._replace(provenance=True), settings.input.format), Counter()
+    opened = source(settings, str(path), {})
+    while not opened.finished():
+        for block in ingest.blocks(opened.poll(1.0)):
+            assert not block.dead_letters
+            found.update(names for _, answer in answers(block.decoded) for names in answer)
+    opened.close()
+    return found
+
+
+def chosen(rows=None, nearer=True):
+    """The comparisons of trials of two."""
+    places = [(a, (b, c)[i], (b, c)[1 - i]) for a, b, c, i in rows or TRIALS]
+    return Counter(each if nearer else (each[0], each[2], each[1]) for each in places)
+
+
+READ = {
+    "French keys": [{"Modèle": a, "Image gauche": b, "Image droite": c, "Réponse": "gd"[i]} for a, b, c, i in TRIALS],
+    "Spanish keys": [{"modelo": a, "izquierda": b, "derecha": c, "tecla key": "id"[i]} for a, b, c, i in TRIALS],
+    "a question of Qualtrics": [{"reference": a, "img1": b, "img2": c, "Q12": i + 1} for a, b, c, i in TRIALS],
+    "codes of LimeSurvey": [{"Vorlage": a, "Bild1": b, "Bild2": c, "Auswahl": f"A{i + 1}"} for a, b, c, i in TRIALS],
+    "Salmon, with HTML": [
+        {"head": a, "winner": (b, c)[i], "loser": (b, c)[1 - i], "winner_src": f"<{(b, c)[i]}>",
+         "loser_src": f"<{(b, c)[1 - i]}>"}
+        for a, b, c, i in TRIALS
+    ],
+    "an index called so": [{"target": a, "first": b, "second": c, "choice_index": i} for a, b, c, i in TRIALS],
+    "wide, with words": [
+        {f"{name}{n}": value for n, (a, b, c, i) in enumerate(TRIALS[row : row + 5]) for name, value in
+         zip(("ref", "links", "rechts", "wahl"), (a, b, c, ("links", "rechts")[i]))}
+        for row in range(0, 40, 5)
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", READ)
+def test_a_file_is_read_right(tmp_path, what):
+    (tmp_path / "t.csv").write_text(table(READ[what]))
+    assert comparisons(tmp_path / "t.csv") == chosen()
+
+
+REFUSED = {
+    "letters or keys": ([{"target": a, "left": b, "right": c, "key": "gd"[i]} for a, b, c, i in TRIALS], "keyboard"),
+    "abbreviated tasks": (
+        [{"target": a, "left": b, "right": c, "choice": (b, c)[i], "task": ("sim", "diff")[n % 2]}
+         for n, (a, b, c, i) in enumerate(TRIALS)],
+        "task",
+    ),
+    "a slider": (
+        [{"target": a, "left": b, "right": c, "slider": 7 * i - n % 9} for n, (a, b, c, i) in enumerate(TRIALS)],
+        "slider",
+    ),
+    "names in another form": (
+        [{"target": f"s/{a}", "left": f"s/{b}", "right": f"s/{c}", "choice": (b, c)[i]} for a, b, c, i in TRIALS],
+        "choice",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", REFUSED)
+def test_a_file_is_refused_with_the_fact(tmp_path, what):
+    rows, fact = REFUSED[what]
+    (tmp_path / "t.csv").write_text(table(rows))
+    with pytest.raises(BadSettings, match=fact):
+        comparisons(tmp_path / "t.csv")
+
+
+def options_in(error):
+    """The options of the commands that an error offers."""
+    return [shlex.split(each) for each in re.findall(r"--type .*?(?=, or --type|$)", error)]
+
+
+def test_the_commands_for_best_and_worst_read_the_file(tmp_path):
+    rows = [
+        {"target": a, "item1": b, "item2": c, "item3": d, "most_similar": (b, c, d)[i],
+         "least_similar": (b, c, d)[i - 1]}
+        for a, b, c, d, i in trials(shown=3)
+    ]  # fmt: skip
+    (tmp_path / "t.csv").write_text(table(rows))
+    refused = engine("preview", tmp_path / "t.csv", status=None)
+    offered = options_in(refused.stderr.strip())
+    assert len(offered) == 2
+    for options in offered:
+        assert json.loads(engine("preview", tmp_path / "t.csv", "--json", *options).stdout)["comparisons"] == 80
+
+
+def test_rankings_with_a_row_for_each_rank_are_refused_with_what_reshapes_them(tmp_path):
+    rows = [
+        {"who": f"p{trial % 2}", "trial": trial, "target": a, "item": item, "rank": place + 1}
+        for trial, (a, *items, _) in enumerate(trials(10, 4))
+        for place, item in enumerate(items)
+    ]
+    (tmp_path / "t.csv").write_text(table(rows))
+    with pytest.raises(BadSettings) as refused:
+        comparisons(tmp_path / "t.csv")
+    pivot = re.search(r"table\.pivot\((.*?)\)\.reset_index", str(refused.value))[1]
+    index, values = re.search(r"index=\[(.*?)\]", pivot)[1], re.search(r"values='(.*?)'", pivot)[1]
+    frame = pandas.read_csv(tmp_path / "t.csv")
+    wide = frame.pivot(index=re.findall(r"'(.*?)'", index), columns="rank", values=values).reset_index()
+    wide.to_csv(tmp_path / "ranked.csv", index=False)
+    (options,) = options_in(str(refused.value))
+    assert json.loads(engine("preview", tmp_path / "ranked.csv", "--json", *options).stdout)["comparisons"] == 60
+
+
+@pytest.mark.parametrize("task", ["choose_farthest", "pick-most-different", "selectLeastSimilar"])
+def test_a_task_in_a_word_that_asks_for_the_farther_object_is_asked_about(tmp_path, task):
+    rows = [{"ref": a, "left": b, "right": c, "task": task, "response": ("left", "right")[i]} for a, b, c, i in TRIALS]
+    (tmp_path / "t.csv").write_text(table(rows))
+    with pytest.raises(BadSettings, match="column task .*--answer-is"):
+        comparisons(tmp_path / "t.csv")
+    (tmp_path / "t.csv").write_text(table([row | {"task": "choose_nearest"} for row in rows]))
+    assert comparisons(tmp_path / "t.csv") == chosen(TRIALS)
+
+
+def test_rows_without_an_answer_are_counted(tmp_path):
+    rows = [{"target": a, "left": b, "right": c, "response": i} for a, b, c, i in TRIALS]
+    rows[7]["response"] = rows[9]["response"] = None
+    (tmp_path / "t.json").write_text(json.dumps(rows))
+    asked = prepared(load(None, {"source": (str(tmp_path / "t.json"),)}, {}))
+    (excluded,) = [each for each in asked.evidence if each.decision == "empty cells"]
+    assert excluded.taken == "response!=" and excluded.why.startswith("2 of 40 rows")
+    kept = [each for n, each in enumerate(TRIALS) if n not in (7, 9)]
+    assert comparisons(tmp_path / "t.json") == chosen(kept)
+    with pytest.warns(UserWarning, match="2 of 40 rows"):
+        assert len(se.read(rows, frames="arrow")) == 38
+
+
+def test_json_in_the_cells_of_a_frame_is_read_as_in_a_file(tmp_path):
+    inside = [{"target": a, "left": b, "right": c, "choice": (b, c)[i]} for a, b, c, i in TRIALS]
+    text = pandas.DataFrame({"WorkerId": "w", "answers": [json.dumps([each]) for each in inside]})
+    text.to_csv(tmp_path / "t.csv", index=False)
+    for data in (text, text.assign(answers=inside), str(tmp_path / "t.csv")):
+        assert len(se.read(data)) == 40
+
+
+@pytest.mark.parametrize("shape", [(40,), (4, 3, 3), (8, 5)])
+def test_an_array_of_another_shape_is_refused_with_its_shape(tmp_path, shape):
+    np.save(tmp_path / "t.npy", np.zeros(shape, int))
+    told = engine("preview", tmp_path / "t.npy", status=None).stderr
+    assert (str(shape) in told or f"{shape[-1]} columns" in told) and "--no-header" not in told
+
+
+def test_responses_that_were_sent_twice_are_a_finding(tmp_path):
+    rows = [
+        {"worker": "w", "anchor": a, "near": b, "far": c, "seconds": n / 7} for n, (a, b, c, _) in enumerate(TRIALS)
+    ]
+    (tmp_path / "t.csv").write_text(table([*rows, *rows[:3]]))
+    engine("run", tmp_path / "t.csv", "--state", tmp_path / "s", "--no-refits")
+    assert summary(tmp_path / "s")["repeated"] == 3
+    page = tmp_path / "r.html"
+    engine("report", "--state", tmp_path / "s", "--out", page)
+    assert "3 responses were sent twice" in page.read_text()
+
+
+# ---- answers of real people
+
+
+@pytest.mark.data
+def test_central_answers_of_people_are_read(judgements):
+    """Objects are numbers, and so are the rounds of the survey."""
+    path = judgements / "car60" / "central.csv"
+    with path.open() as file:
+        rows = [*csv.DictReader(file)]
+    found = comparisons(path)
+    assert found.total() == 2 * len(rows)
+    for row in rows[:50]:
+        a, b = (row[side] for side in ("left", "middle", "right") if row[side] != row["central"])
+        assert found[a, row["central"], b] and found[b, row["central"], a]
+
+
+@pytest.mark.data
+@pytest.mark.parametrize("name", ["odd.txt", "odd.npy"])
+def test_triplets_of_people_in_the_form_of_spose_are_asked_for_and_read(judgements, tmp_path, name):
+    with (judgements / "perceptual_kernels" / "color-td.odd_one_out.csv").open() as file:
+        held = [*csv.DictReader(file)]
+    held = [row for row in held if row["is_catch"] == "0" and row["a"].isdecimal()][:500]
+    odd = np.array([[int(row[name]) for name in ("a", "b", "odd")] for row in held])
+    odd = odd[[len(set(row)) == 3 for row in odd.tolist()]]
+    np.save(tmp_path / name, odd) if name.endswith("npy") else np.savetxt(tmp_path / name, odd, "%d")
+    asked = prepared(load(None, {"source": (str(tmp_path / name),)}, {}))
+    (read,) = [each for each in asked.rivals if each.input.type_ == "odd_one_out"]
+    layout = {"input.header": read.input.header, "input.delimiter": read.input.delimiter}
+    options = {"input.type": "odd_one_out", "input.columns": dict(read.input.columns)}
+    found = comparisons(tmp_path / name, **options, **{k: v for k, v in layout.items() if v is not None})
+    assert found.total() == 2 * len(odd) and found[tuple(map(str, odd[0].tolist()))] > 0
+
+
+@pytest.mark.data
+def test_ratings_of_people_in_the_form_of_mlds_are_read(judgements, tmp_path):
+    """Of three colours, whether the second interval was rated larger."""
+    with (judgements / "perceptual_kernels" / "color-l9.ratings.csv").open() as file:
+        rated = {(row["a"], row["b"]): float(row["dissimilarity"]) for row in csv.DictReader(file)}
+    thirds = [(a, b, c) for a, b in rated for c in {key[1] for key in rated} if len({a, b, c}) == 3 and (b, c) in rated]
+    rows = [{"resp": int(rated[b, c] > rated[a, b]), "S1": a, "S2": b, "S3": c} for a, b, c in thirds[:200]]
+    (tmp_path / "mlds.csv").write_text(table(rows))
+    found = comparisons(tmp_path / "mlds.csv")
+    wanted = Counter((r["S2"], *((r["S1"], r["S3"]) if r["resp"] else (r["S3"], r["S1"]))) for r in rows)
+    assert found == wanted and found.total() == len(rows) > 100

@@ -1,0 +1,225 @@
+"""Figures in the reports of artifacts and the sentences and pages made of them, by definitions of their own, in cases
+in which what could be mistaken for them is another number."""
+
+import asyncio
+import csv
+import io
+import json
+from itertools import pairwise
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from sklearn.manifold import trustworthiness
+from sklearn.metrics import adjusted_rand_score
+
+from stream_engine.boosting import nested
+from stream_engine.boosting.nested import Model
+from stream_engine.collect.owner import Owner
+from stream_engine.commands import inspect, predict
+from stream_engine.embedding import picture
+from stream_engine.embedding.questions import of_rows
+from stream_engine.evaluation.held_out import Figures
+from stream_engine.formats.options import EventOptions
+from stream_engine.refits import embedding, hierarchy, reliability
+from stream_engine.report import alignment, learning
+from stream_engine.report.findings import findings
+from stream_engine.report.findings.facts import Commands, Facts
+from stream_engine.state.artifact import Artifact
+from stream_engine.state.exclusion import noted
+from stream_engine.state.published import Published
+from tests.support.generators import planted_triplets
+from tests.support.learned import snapshot_of
+
+
+def answers(size: int = 240, n: int = 7, people: int = 3) -> list[dict]:
+    rng = np.random.default_rng(3)
+    rows = planted_triplets(rng, rng.normal(size=(n, 2)) * [3.0, 1.0], size, 0.2).tolist()
+    who = [f"w{int(people * (at / size) ** 2)}" for at in range(size)]  # more of the first
+    return [dict(zip(("anchor", "near", "far"), map("o{}".format, row))) | {"worker": w} for row, w in zip(rows, who)]
+
+
+def test_no_fit_that_predicts_a_labelled_object_had_its_label():
+    ids, labels, trained = np.arange(0, 60, 2), np.arange(30) % 3, []
+
+    def score(setting, train, asked):
+        trained.append(({*ids[train].tolist()}, {*asked.tolist()}))
+        return np.eye(3)[asked % 3], np.zeros(len(asked), bool)
+
+    model = Model("one", (1.0,), score)
+    found = nested.choose([model], labels, 3, ids, np.arange(30), 100, 1000, lambda *_, **__: None)
+    trained.clear()
+    nested.delivered(found, labels, 3, ids, 60)
+    assert all(not train & asked for train, asked in trained)
+    assert sorted(each for _, asked in trained for each in asked) == list(range(60))
+    (rest,) = [train for train, asked in trained if not asked & {*ids.tolist()}]
+    assert rest == {*ids.tolist()}
+
+
+def test_the_usual_class_is_that_of_the_other_folds():
+    """Ten objects of one class and eleven of another: where that one is held out, both are as usual elsewhere."""
+    labels = np.array([0, 1] * 10 + [1])
+    flat = Model("flat", (1.0,), lambda _, train, asked: (np.zeros((len(asked), 2)), np.zeros(len(asked), bool)))
+    found = nested.choose([flat], labels, 2, np.arange(21), np.arange(21), 100, 1000, lambda *_, **__: None)
+    right = 0
+    for fold in range(5):
+        train, test = labels[found.fold != fold], labels[found.fold == fold]
+        right += (test == np.bincount(train).argmax()).sum()
+    assert found.majority == pytest.approx(right / 21)
+
+
+def test_shares_of_variance_are_of_squares():
+    made = embedding.refit(snapshot_of(answers()), embedding.Params(dimensions=2, kernel="ste", ridge=1.0), 0)
+    x = made.arrays["X"]
+    variance = ((x - x.mean(axis=0)) ** 2).mean(axis=0)
+    assert made.report["explained"] == pytest.approx((variance / variance.sum()).tolist(), rel=1e-3)
+    assert abs(np.sqrt(variance)[0] / np.sqrt(variance).sum() - made.report["explained"][0]) > 0.01
+
+
+def test_participants_agree_with_others_where_others_decide():
+    said = answers()
+    made = reliability.refit(snapshot_of(said), reliability.Params(), 0)
+    agreed = disagreed = 0
+    for event in said:
+        others = [e for e in said if e["worker"] != event["worker"] and e["anchor"] == event["anchor"]]
+        same = sum((e["near"], e["far"]) == (event["near"], event["far"]) for e in others)
+        opposite = sum((e["far"], e["near"]) == (event["near"], event["far"]) for e in others)
+        agreed, disagreed = agreed + (same > opposite), disagreed + (same < opposite)
+    assert made.report["agreement_with_others"] == pytest.approx(agreed / (agreed + disagreed))
+    assert agreed + disagreed < len(said)
+    accuracy = made.arrays["accuracy"]
+    assert made.report["accuracy_10_50_90"] == pytest.approx(np.percentile(accuracy, [10, 50, 90]), abs=6e-5)
+
+
+def test_the_share_of_the_bound_is_that_of_the_best_tree(monkeypatch):
+    monkeypatch.setattr(hierarchy, "METHODS", hierarchy.METHODS[::-1])  # average linkage, mostly the best, is not first
+    made = hierarchy.refit(snapshot_of(answers()), hierarchy.Params(), 0)
+    revenue = made.report["revenue"]
+    assert next(iter(revenue.values())) < max(revenue.values())
+    assert made.report["share_of_bound"] == pytest.approx(max(revenue.values()) / float(made.arrays["revenue_bound"]))
+    assert made.report["method"] == max(revenue, key=revenue.get)
+
+
+def test_partitions_without_somebody_are_compared_with_those_before():
+    now, then = np.array([0, 0, 0, 1, 1, 1]), np.array([0, 0, 1, 1, 1, 0])
+    one, other = (Artifact("clusters", "", 1, {}, 0, {"labels": labels}, {"k": 2}) for labels in (now, then))
+    made = noted(one, ("w1",), other).report["excluded"]["before"]
+    assert made["ari"] == pytest.approx(adjusted_rand_score(now, then)) != 1.0
+
+
+def test_the_names_of_the_smallest_set_are_those_that_are_listed():
+    large = [
+        dict(zip(("anchor", "near", "far"), f"a{at % 5} a{(at + 1) % 5} a{(at + 2) % 5}".split())) for at in range(9)
+    ]
+    small = [dict(zip(("anchor", "near", "far"), ("b1", "b2", "b3")))]
+    found = findings(Facts(Published(snapshot_of(large + small), {}), Commands("DIR"), None))
+    (said,) = [each for topic in found.values() for each in topic if each.what == "disconnected"]
+    assert said.figures == {"sets": 2, "sizes": [5, 3]}
+    assert all(name in said.text for name in ("b1", "b2", "b3"))
+    assert not any(f"a{at}" in said.text for at in range(5))
+
+
+def test_a_picture_of_several_sets_is_as_good_as_its_worst_part():
+    rng = np.random.default_rng(1)
+    points = np.concatenate([rng.normal(size=(30, 2)), 3 * rng.normal(size=(33, 6))[:, :2]])
+    points = np.hstack([points, np.concatenate([np.zeros((30, 4)), 3 * rng.normal(size=(33, 4))])])
+    rows = [start + planted_triplets(rng, points[start : start + m], 1500) for start, m in ((0, 30), (30, 33))]
+    made = picture.picture(points, of_rows(np.concatenate(rows)[:, [0, 1, 0, 2]], 63), 0.1)
+    each = [
+        trustworthiness(points[part], made.points[part], n_neighbors=min(10, (len(points[part]) - 1) // 2))
+        for part in (slice(30), slice(30, 63))
+    ]
+    assert made.trustworthiness == pytest.approx(min(each))
+    assert each[0] != pytest.approx(each[1])
+
+
+STEPS = {  # accuracies at more and more answers -> what is said: whether more of them would help
+    (0.60, 0.80, 0.801): False,
+    (0.80, 0.70, 0.78): True,
+    (0.60, 0.601, 0.70): True,
+}
+
+
+@pytest.mark.parametrize("accuracies, helps", STEPS.items())
+def test_whether_more_answers_help_is_read_off_the_last_two_steps(accuracies, helps, monkeypatch):
+    steps = [learning.Step(100 * 2**at, figures(share)) for at, share in enumerate(accuracies)]
+    monkeypatch.setattr(learning, "curve", lambda *_: (steps, np.full(60, 0.7), np.ones(60, bool)))
+    held = snapshot_of(answers())
+    made = Artifact("embedding", "", 1, {}, 0, {}, {})
+    published = Published(held, {"embedding": made})
+    of = SimpleNamespace(artifact=lambda kind: made, summary={"comparisons": 400}, published=published, progressive={})
+    says = learning.section(of).says
+    assert says.endswith("more answers would help.") is helps
+    assert [f"{100 * share:.1f} %" in says for share in accuracies] == [False, True, True]
+    assert [f"{number} comparisons" in says for number in (100, 200, 400)] == [False, True, True]
+
+
+def figures(share: float) -> Figures:
+    known = dict.fromkeys(Figures._fields)
+    return Figures(**known | {"accuracy": share, "standard_error": 0.001, "log_loss": 0.5})
+
+
+def test_a_table_of_models_has_each_figure_below_its_head():
+    row = {"model": "embedding", "accuracy": 0.71, "standard_error": 0.02, "log_loss": 0.533, "seconds": 4.2}
+    lines = inspect._models([row | {"accuracy_by_worker": 0.64}])
+    _, heads, cells, *_ = lines
+    ends = [heads.index(head) + len(head) for head in ("± 95 % CI", "log loss", "CPU s", "new participants")]
+    assert [cells[: ends[0]].split()[-2], *(cells[a:b].split()[0] for a, b in pairwise(ends))] == [
+        "3.9",
+        "0.533",
+        "4.2",
+        "64.0",
+    ]
+    assert "71.0" in cells
+
+
+def test_progressive_figures_stand_below_their_heads():
+    window = {"tested": 1200, "accuracy": 0.71, "log_loss": 0.61, "calibration_error": 0.05}
+    recent = {"tested": 300, "accuracy": 0.82, "log_loss": 0.42, "calibration_error": 0.09}
+    held = {"snapshot": 3, "sampled": 5, "seen": 9, "drift": {"accuracy": {"alarms": 2}}}
+    lines = inspect.predictions(held | {"predictors": {"adds3": {"all": {"total": window, "rolling": recent}}}})
+    assert lines[2].split() == ["adds3", "all", "1,200", "0.710", "0.820", "0.420", "0.090"]
+    assert lines[1].split()[:4] == ["predictor", "type", "tested", "accuracy"]
+
+
+def test_a_predicted_file_has_the_columns_of_every_row():
+    rows = [{"anchor": "a", "p": 0.5}, {"anchor": "b", "note": "x", "p": 0.25}]
+    found = list(csv.DictReader(io.StringIO(predict.written(rows, ".csv", True).decode())))
+    assert found == [{"anchor": "a", "note": "", "p": "0.5"}, {"anchor": "b", "note": "x", "p": "0.25"}]
+
+
+def test_the_middle_80_per_cent_are_from_the_10th_to_the_90th():
+    """Of accuracies of which no other two percentiles are as far apart."""
+    share = np.linspace(0, 1, 101) ** 2
+    low, high = (f"{100 * value:.0f} %" for value in np.percentile(share, [10, 90]))
+    report = {"sets": [], "chosen_by_model": 0, "predicts": {"sets": [{"set": "pixels"}]}}
+    made = SimpleNamespace(report=report, arrays={"participant_accuracy": share[:, None], "participant_answers": share})
+    (said,) = [text for text in alignment._notes(made) if "80 %" in text]
+    assert f"{low} to {high}" in said
+    assert "101" in said
+
+
+def test_those_who_answered_last_stand_first():
+    head = ("worker", "answers", "first", "latest")
+    rows = [("a", 3, 5.0, 20.0), ("b", 9, 1.0, 40.0), ("c", 1, 9.0, 30.0)]
+    answer = asyncio.run(Owner._latest(SimpleNamespace(_people_table=lambda: (head, rows)), None))
+    shown = json.loads(answer.body)
+    assert [row["worker"] for row in shown["shown"]] == ["b", "c", "a"]
+    assert shown["participants"] == 3
+
+
+def test_what_a_report_adds_up_is_that_of_its_participants():
+    """Five catch trials passed and two failed; contradictions with oneself are fewer than repeated questions."""
+    caught = [{"anchor": "o1", "near": "o2", "far": "o3", "worker": "w1", "catch": at < 5} for at in range(7)]
+    options = EventOptions(provenance=True, columns={"catch": ("catch",)})
+    said = answers()
+    report = reliability.refit(snapshot_of(said + caught, options=options), reliability.Params(), 0).report
+    assert (report["catch_trials"], report["catch_trials_failed"]) == (7, 2)
+    asked: dict[tuple, list[int]] = {}
+    for event in said:
+        low, high = sorted((event["near"], event["far"]))
+        asked.setdefault((event["worker"], event["anchor"], low, high), [0, 0])[event["near"] == low] += 1
+    repeats = sum(sum(votes) - 1 for votes in asked.values())
+    against = sum(min(votes) for votes in asked.values())
+    assert report["repeats"] == repeats
+    assert report["contradictions_with_self"] == against != repeats
