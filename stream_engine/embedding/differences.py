@@ -3,8 +3,9 @@
 1. *Score tests* at the fitted map (`score_test`) say whether anybody may differ. If nobody does, everybody has the
    group's map, and nothing else is fitted.
 2. Every participant's answers are dealt to five folds by response. For each fold, the group's map is fitted to all
-   other answers; if the axes' weights may differ, also with weights (`individual`), whose shrinkage is selected on the
-   first fold. Weights are used if they predict the held-out responses of all participants better (paired z-test, 1 %).
+   other answers; if the axes' weights may differ, also with weights (`individual`), in as many dimensions and with the
+   shrinkage that predict held-out answers best with weights: an axis that only a few use is noise in the map of all.
+   Weights are used if they predict the held-out responses of all participants better (paired z-test, 1 %).
 3. Whoever may differ gets a map of their own of their other answers (`own_maps`) for each fold, with the ridge that
    predicts their held-out answers best, and the two log odds are stacked (`stacking`): (1, 0) is the group's map,
    (0, 1) their own.
@@ -14,10 +15,10 @@
 
 Two groups who see things differently look like one that sees and one that guesses: one map with lapse rates of their
 own can fit the larger group only. So where a lapse rate is above `HIGH`, weights are also begun at
-`individual.pooled_map`.
+`individual.pooled_map`, if that predicts better.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,13 +32,13 @@ from stream_engine.embedding.individual import (
     SHRINKAGES,
     Individual,
     Weights,
+    begun,
     copies_of,
-    fit_weights,
     fit_with,
-    pooled_map,
     weighted_margins,
 )
 from stream_engine.embedding.own_maps import DIMENSIONS, OwnMaps, own_maps, selected_maps
+from stream_engine.embedding.questions import Questions
 from stream_engine.embedding.score_test import score_tests
 from stream_engine.embedding.stacking import GROUP, losses, stacked
 from stream_engine.evaluation.answer_probabilities import log_odds, margins, probability
@@ -48,6 +49,10 @@ SCREEN = 0.1, 0.5  # levels of a participant's score test, between which no map 
 CHANCE = 2  # 0.1 with many participants, and where so many would pass by chance, up to 0.5
 LEVEL, LEVEL_OF_WEIGHTS = 0.05, 0.01
 ENOUGH = 100  # held-out answers of a participant by which the setting of their map is selected
+NEGLIGIBLE = 0.05  # difference of coefficients from the group's: at most .0006 nats an answer, whatever its odds
+MIDDLE = SHRINKAGES[len(SHRINKAGES) // 2]  # that is tried first
+CHOOSING = 5_000  # held-out answers that select weights: a mean paired difference then has an error of some .003 nats
+SIZES = (2, 3, 4, 5, 8, 12, 18, 27)  # numbers of dimensions
 OBJECTS = 3  # that are named for each participant who differs
 HIGH = 0.3  # a lapse rate that may be that of somebody who sees things differently,
 FEW = 3  # dimensions: more have room for what either group sees
@@ -115,6 +120,7 @@ def differences(
         return Differences("fewer than two participants with enough answers", people)
     if copies_of(answers.questions()) * setting.d > LARGEST:
         return Differences(f"more than {LARGEST:,} coordinates of participants", people)
+    answers = _of_one_each(answers)
     of_map, of_axes = score_tests(one, answers)
     p_value = min(1.0, 2 * min(of_map.pooled, of_axes.pooled))
     smallest = np.where(count > 0, np.minimum(of_map.p_value, of_axes.p_value), np.nan)
@@ -129,7 +135,16 @@ def differences(
     if len(screened) and not only_weights:
         found = tested.stack(found, screened, 2 * smallest)
     significant = found.p_of_weights is not None and found.p_of_weights < LEVEL_OF_WEIGHTS
-    return found._replace(verdict=DIFFER if len(found.who) or significant else ALIKE)
+    if len(found.who) or significant:
+        return found._replace(verdict=DIFFER)
+    return found if found.weights or len(found.own) else Differences(ALIKE, people, p_value)
+
+
+def _of_one_each(answers: Answers) -> Answers:
+    """The same answers; where units are questions, which several participants may have answered, those of each are a
+    unit by themselves."""
+    pair = answers.unit * (1 + answers.n_workers) + answers.worker + 1
+    return answers._replace(unit=np.unique(pair, return_inverse=True)[1].reshape(-1))
 
 
 def fitted(made: Differences, answers: Answers, one: Embedding, **limits: Any) -> Fitted:
@@ -170,6 +185,8 @@ class _Folds:
         self.fold = self.unit_folds()[self.unit]
         self.delta, self.lapse = np.empty(len(self.known)), np.empty(len(self.known))
         self.maps = [self._one_map(fold) for fold in range(FOLDS)]
+        self.tried: dict[Weights, _Weighted] = {}
+        self.begins: dict[tuple[int, int, bool], tuple[Questions, Embedding]] = {}
         scale = _scale(self.delta, self.lapse, self.held.times)
         self.base = self.of_group = _odds(scale * self.delta, self.lapse)
 
@@ -200,53 +217,57 @@ class _Folds:
         return made
 
     def weights(self, found: Differences) -> Differences:
-        """Select a shrinkage on the first fold, and test weights on all."""
-        questions, out = self.outside(0).questions(), self.fold == 0
-        series = [self._series(questions, self.maps[0], out, False)]
-        d = self.setting.d if self.given_d else max(self.setting.d, 2)
-        if self.one.lapse.max() > HIGH and 1 < d <= FEW and d < questions.n_objects:
-            series.append(self._series(questions, pooled_map(questions, self.setting._replace(d=d)), out, True))
-        best = min(series, key=lambda each: each[0])[1]
-        if best is None:
+        """Select the number of dimensions and the shrinkage, and test weights on all folds."""
+        first = self.setting.d if self.given_d else max(self.setting.d, 2)
+        if not 1 < first < max(self.answers.n_objects, 3):
             return found
-        delta, anybody, lapse, worst = (np.empty(len(self.known)) for _ in range(4))
-        for fold in range(FOLDS):
-            questions, out = self.outside(fold).questions(), self.fold == fold
-            made = fit_with(questions, self.maps[fold], best, tolerance=ROUGH, **self.more)
-            points, alpha, who = made.embedding.points, made.embedding.alpha, self.held.worker[out] + 1
-            delta[out] = weighted_margins(points, made.weights, self.held.rows[out], who, alpha)
-            anybody[out] = margins(points, self.held.rows[out], alpha)
-            lapse[out] = known_lapses(made.embedding.lapse, questions)[who]
-            worst[out] = population_lapse(made.embedding.lapse, questions)
-            self.progress(fold + 1, FOLDS)
-        scale = _scale(delta, lapse, self.held.times)
-        weighted = _odds(scale * delta, lapse)
-        gain, error, p = _gain(*self._losses(self.of_group, weighted))
+        best = self._tried(Weights(MIDDLE, d=first))
+        if self.one.lapse.max() > HIGH and first <= FEW:
+            best = min(best, self._tried(best.used._replace(pooled=True)), key=lambda each: each.loss)
+        best = self._better(best, "shrinkage", SHRINKAGES)
+        if not self.given_d:
+            best = self._better(best, "d", [d for d in SIZES if d < self.answers.n_objects])
+            best = self._better(best, "shrinkage", SHRINKAGES)
+        best.predict(FOLDS)
+        weighted, scale = best.odds()
+        gain, _, p = _gain(*self._losses(self.of_group, weighted))
         found = found._replace(gain_of_weights=gain, p_of_weights=p)
         if p >= LEVEL_OF_WEIGHTS and not self.always:
             return found
         self.base = weighted
-        unknown = calibrate(anybody, self.held.times, float(worst.mean()))
-        return found._replace(weights=best._replace(scale=scale, calibration=unknown))
+        unknown = calibrate(best.anybody, self.held.times, float(np.mean(best.unknown)))
+        return found._replace(weights=best.used._replace(scale=scale, calibration=unknown))
 
-    def _series(self, questions: Any, begin: Embedding, out: np.ndarray, pooled: bool) -> tuple[float, Weights | None]:
-        """The shrinkage with the least loss on a fold, the points given, and that loss."""
-        d = begin.points.shape[1]
-        made, best, least = np.ones((questions.n_workers, d)), None, np.inf
-        if d < 2:
-            return least, best
-        held = self.held.of(out)
-        for shrinkage in SHRINKAGES:
-            used = fit_weights(questions, begin, shrinkage, weights=made, fixed_points=True, **self.more)
-            made = used.weights
-            delta = weighted_margins(begin.points, made, held.rows, held.worker + 1, begin.alpha)
-            lapse = known_lapses(used.embedding.lapse, questions)[held.worker + 1]
-            scale = _scale(delta, lapse, held.times)
-            loss = float(held.times @ losses(_odds(scale * delta, lapse)))
-            if loss >= least:
+    def _tried(self, used: Weights) -> "_Weighted":
+        if used not in self.tried:
+            self.tried[used] = _Weighted(self, used)
+        return self.tried[used]
+
+    def _better(self, best: "_Weighted", name: str, values: Sequence[float]) -> "_Weighted":
+        """The best of larger or else smaller values of one part of `Weights`, as long as each predicts better than the
+        one before."""
+        now = getattr(best.used, name)
+        larger = sorted(each for each in values if each > now)
+        smaller = sorted((each for each in values if each < now), reverse=True)
+        for way in (larger, smaller):
+            begin = best
+            for each in way:
+                changed: dict[str, Any] = {name: each}
+                tried = self._tried(best.used._replace(**changed))
+                if tried.loss >= best.loss:
+                    break
+                best = tried
+            if best is not begin:
                 break
-            least, best = loss, Weights(shrinkage, pooled=pooled, d=d)
-        return least, best
+        return best
+
+    def begun(self, fold: int, used: Weights) -> tuple[Questions, Embedding]:
+        """The answers of all other folds, and the map of them that a fit with weights begins at."""
+        key = fold, used.d, used.pooled
+        if key not in self.begins:
+            questions = self.outside(fold).questions()
+            self.begins[key] = questions, begun(questions, self.maps[fold], used, **self.more)
+        return self.begins[key]
 
     def _losses(self, one: np.ndarray, other: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """(u,) what the second log odds gain in a unit, and how many answers it has."""
@@ -265,14 +286,16 @@ class _Folds:
         base = self.base[mine]
         worth = times / _design_effect(base, own, times, self.unit[mine])
         stack = np.tile(GROUP, (people, 1))
-        stack[screened] = stacked(*_each(who, len(screened), base, own, worth))
+        each = stacked(*_each(who, len(screened), base, own, worth))
+        differing = np.maximum(np.abs(each[:, 0] - 1), each[:, 1]) >= NEGLIGIBLE  # below 0 is noise
+        stack[screened[differing]] = each[differing]
         predicted = np.empty(len(mine))
         for out in range(FOLDS):
             kept, left = fold != out, fold == out
             some = stacked(*_each(who[kept], len(screened), base[kept], own[kept], worth[kept]))[who[left]]
             predicted[left] = some[:, 0] * base[left] + some[:, 1] * own[left]
         setting = np.full(people, -1)
-        setting[screened] = np.where(np.abs(stack[screened, 1]) < NEGLIGIBLE, -1, chosen)
+        setting[screened[differing]] = chosen[differing]
         every = self.base.copy()
         every[mine] = predicted
         return self._measured(found._replace(stack=stack, setting=setting), every, p_score)
@@ -322,7 +345,36 @@ class _Folds:
         return found._replace(objects=tuple(objects))
 
 
-NEGLIGIBLE = 0.02  # coefficient of the own log odds, below which there is no map of their own
+class _Weighted:
+    """Predictions by a fit with weights, of as many folds as have `CHOOSING` answers; `loss` an answer."""
+
+    def __init__(self, folds: _Folds, used: Weights):
+        self.folds, self.used = folds, used
+        self.delta, self.anybody, self.lapse = (np.empty(len(folds.known)) for _ in range(3))
+        self.unknown: list[float] = []  # lapse rates of unknown participants, one a fold
+        self.predict(min(FOLDS, int(np.ceil(FOLDS * CHOOSING / max(float(folds.held.times.sum()), 1.0)))))
+        kept = folds.fold < len(self.unknown)
+        self.loss = float(folds.held.times[kept] @ losses(self.odds(kept)[0]))
+
+    def predict(self, folds: int) -> None:
+        """Predict so many folds, each by a fit to all others."""
+        held = self.folds.held
+        for fold in range(len(self.unknown), folds):
+            questions, begin = self.folds.begun(fold, self.used)
+            given = self.used._replace(pooled=False)
+            made, out = fit_with(questions, begin, given, tolerance=ROUGH, **self.folds.more), self.folds.fold == fold
+            points, alpha, who = made.embedding.points, made.embedding.alpha, held.worker[out] + 1
+            self.delta[out] = weighted_margins(points, made.weights, held.rows[out], who, alpha)
+            self.anybody[out] = margins(points, held.rows[out], alpha)
+            self.lapse[out] = known_lapses(made.embedding.lapse, questions)[who]
+            self.unknown.append(population_lapse(made.embedding.lapse, questions))
+            self.folds.progress(fold + 1, FOLDS)
+
+    def odds(self, kept: Any = slice(None)) -> tuple[np.ndarray, float]:
+        """Log odds of the answers kept, and the scale of the margins that is best for them."""
+        delta, lapse = self.delta[kept], self.lapse[kept]
+        scale = _scale(delta, lapse, self.folds.held.times[kept])
+        return _odds(scale * delta, lapse), scale
 
 
 def _groups(sorted_values: np.ndarray, order: np.ndarray) -> tuple[np.ndarray, list[np.ndarray]]:

@@ -20,7 +20,7 @@ import numpy as np
 
 from stream_engine.embedding.calibration import Calibration
 from stream_engine.embedding.descent import minimise
-from stream_engine.embedding.fit import LOOSE, Embedding, Setting, _objective, with_setting
+from stream_engine.embedding.fit import LOOSE, ROUGH, Embedding, Setting, _objective, fit, with_setting
 from stream_engine.embedding.gradient import Loss
 from stream_engine.embedding.lapse_prior import FIRST
 from stream_engine.embedding.principal_axes import on_own_axes
@@ -45,8 +45,8 @@ class Weights(NamedTuple):
     shrinkage: float
     scale: float = 1.0  # of the margins of participants with weights
     calibration: Calibration | None = None  # for unknown participants, by the group's weights
-    pooled: bool = False  # whether the fit begins at `pooled_map`,
-    d: int = 0  # in so many dimensions
+    pooled: bool = False  # whether the fit begins at `pooled_map`
+    d: int = 0  # dimensions; 0: those of the group's map
 
 
 class _Copies(NamedTuple):
@@ -152,18 +152,25 @@ def fit_weights(
 
 
 def fit_with(questions: Questions, one: Embedding, used: Weights, **limits: Any) -> Individual:
-    """Coordinates and weights as selected: weights at the given points first, by ever less shrinkage, then both.
-    `limits` (`fixed_lapse`, `tolerance`, `max_iterations`) as for `fit_weights`."""
-    begin, weights = one, None
-    if used.pooled:
-        kernel = "t-ste" if one.alpha else "ste"
-        begin = pooled_map(questions, Setting(kernel, used.d, one.ridge))
-    for each in SHRINKAGES:
-        if each >= used.shrinkage:
-            fixed = limits.get("fixed_lapse", False)
-            made = fit_weights(questions, begin, each, weights=weights, fixed_lapse=fixed, fixed_points=True)
-            weights = made.weights
+    """Coordinates and weights as selected: weights at the points that the fit begins at first, then both. `limits`
+    (`fixed_lapse`, `tolerance`, `max_iterations`) as for `fit_weights`."""
+    fixed = limits.get("fixed_lapse", False)
+    begin = begun(questions, one, used, fixed)
+    more: dict[str, Any] = {"fixed_lapse": fixed, "fixed_points": True, "tolerance": ROUGH}
+    weights = fit_weights(questions, begin, used.shrinkage, **more).weights
     return fit_weights(questions, begin, used.shrinkage, weights=weights, **limits)
+
+
+def begun(questions: Questions, one: Embedding, used: Weights, fixed_lapse: bool = False) -> Embedding:
+    """The map that a fit with weights begins at: the group's, or one in another number of dimensions, or a pooled one.
+    What this returned may be given as `one`."""
+    setting = Setting("t-ste" if one.alpha else "ste", used.d, one.ridge)
+    if used.pooled:
+        return pooled_map(questions, setting)
+    if used.d in (0, one.points.shape[1]):
+        return one
+    more: dict[str, Any] = {"lapse": one.lapse, "fixed_lapse": fixed_lapse, "tolerance": ROUGH}
+    return fit(questions, *setting[1:], kernel=setting.kernel, start=one.points, **more)
 
 
 def pooled_map(questions: Questions, setting: Setting) -> Embedding:

@@ -1,8 +1,9 @@
 """Does a participant's map differ from one map for everybody? A test on score statistics at the fitted map: no refit.
 
-The score of an answer is the slope of its log likelihood in the coordinates (or in the log weights of the axes, summed
-over objects). If a participant sees the map as everybody does, the scores s_u of their responses are independent with
-mean 0. If they see another one, scores of responses about the same objects point the same way, so that
+The score of an answer is the slope of its log likelihood in the coordinates, or in a symmetric matrix that stretches
+the map (one map may be rotated, so the axes that participants weigh otherwise need not be those of its coordinates). If
+a participant sees the map as everybody does, the scores s_u of their responses are independent with mean 0. If they see
+another one, scores of responses about the same objects point the same way, so that
 
     T_p = |S_p|^2,   S_p = sum_u s_u,
 
@@ -34,7 +35,7 @@ class ScoreTest(NamedTuple):
 
 
 def score_tests(found: Embedding, answers: Answers) -> tuple[ScoreTest, ScoreTest]:
-    """Tests against another map, and against other weights of its axes. `found` was fitted to the answers."""
+    """Tests against another map, and against one that is stretched. `found` was fitted to the answers."""
     each = scores(found, answers)
     unit = np.unique(answers.unit, return_inverse=True)[1].reshape(-1)
     units = int(unit.max(initial=-1)) + 1
@@ -43,15 +44,21 @@ def score_tests(found: Embedding, answers: Answers) -> tuple[ScoreTest, ScoreTes
     of_unit = csr_array((answers.times, (unit, np.arange(len(unit)))), shape=(units, len(unit)))
     sums, times = of_unit @ each, np.bincount(unit, answers.times, units)
     n, d = found.points.shape
-    # d Delta / d log w_k is half of x_k times the slope in x_k, summed over objects
-    on_axes = csr_array((found.points.ravel(), (np.arange(n * d), np.tile(np.arange(d), n))), shape=(n * d, d))
-    axes = (sums @ on_axes).toarray()
-    if n * d > MOST:
-        signs = np.random.default_rng(0).integers(0, 2, (n * d, MOST)) * 2.0 - 1.0
-        dense = sums @ signs
-    else:
-        dense = sums.toarray()
-    return _tested(dense, times, who, answers.n_workers), _tested(axes, times, who, answers.n_workers)
+    # d log p / d S_kl of x (I + S), S symmetric: x_l times the slope in x_k, summed over objects, and the same turned
+    row, column = np.triu_indices(d)
+    number = np.zeros((d, d), np.int64)
+    number[row, column] = number[column, row] = np.arange(len(row))
+    at, to = np.repeat(np.arange(n * d), d), np.tile(number, (n, 1)).ravel()
+    stretching = csr_array((np.repeat(found.points, d, axis=0).ravel(), (at, to)), shape=(n * d, len(row)))
+    of_map, of_axes = (_tested(each, times, who, answers.n_workers) for each in (_few(sums), _few(sums @ stretching)))
+    return of_map, of_axes
+
+
+def _few(scores: csr_array) -> np.ndarray:
+    """The same dense, projected at random where they are more than `MOST`."""
+    if scores.shape[1] <= MOST:
+        return scores.toarray()
+    return scores @ (np.random.default_rng(0).integers(0, 2, (scores.shape[1], MOST)) * 2.0 - 1.0)
 
 
 def _tested(scores: np.ndarray, times: np.ndarray, who: np.ndarray, people: int) -> ScoreTest:

@@ -167,6 +167,30 @@ def test_score_tests_have_their_level():
     assert 0.01 < np.mean(np.array(p) < 0.1) < 0.17 and np.mean(np.array(pooled) < 0.05) < 0.2
 
 
+def test_answers_of_several_participants_to_one_question_are_a_unit_each():
+    answers = world(0, people=6, each=60, spread=0.0).answers
+    one = fit(answers.questions(), 2, 0.3)
+    own, shared = (
+        differences(answers._replace(unit=unit), one, Setting("ste", 2, 0.3))
+        for unit in (np.arange(360), np.arange(360) % 60)
+    )
+    assert own.verdict == shared.verdict == ALIKE
+    assert own.p_value == pytest.approx(shared.p_value) and own.p_value < 1
+
+
+def test_weights_have_the_number_of_dimensions_that_predicts_best_with_them():
+    """Half of the participants hardly see the second axis, the others hardly see the first."""
+    made = world(5, people=6, each=250)
+    weights = np.where((np.arange(7) < 4)[:, None], [3.0, 0.2], [0.2, 3.0])
+    rows = made.answers.rows.copy()
+    p = probability(weighted_margins(made.points, weights, rows, made.answers.worker + 1, 0.0), 0.05)
+    turned = np.random.default_rng(0).random(len(rows)) > p
+    rows[turned] = rows[turned][:, [2, 3, 0, 1]]
+    found, _ = parts(made.answers._replace(rows=rows), d=4)
+    assert found.verdict == DIFFER
+    assert found.weights.d < 4
+
+
 def test_two_groups_who_see_things_the_other_way_round_are_not_taken_for_guessers():
     """To one map with lapse rates of their own, the smaller group guesses."""
     made = world(6, people=12, each=200)
