@@ -16,7 +16,7 @@ import numpy as np
 
 from stream_engine.counts import feature_space, gram_matrices
 from stream_engine.counts.gram_matrices import Features
-from stream_engine.data.compiled import njit
+from stream_engine.data.compiled import njit, read_only
 from stream_engine.data.triplet_columns import Columns
 
 if TYPE_CHECKING:  # an export of counts does without scipy
@@ -153,14 +153,37 @@ def mulk4(counts: Mapping[str, np.ndarray], n_objects: int) -> np.ndarray:
     )
 
 
+@njit(cache=True, nogil=True)
+def _votes(n_lo, n_hi):
+    """(K,) float64: (n_lo - n_hi) / (n_lo + n_hi)."""
+    votes = np.empty(len(n_lo), np.float64)
+    for e in range(len(n_lo)):
+        votes[e] = (n_lo[e] - n_hi[e]) / (n_lo[e] + n_hi[e])
+    return votes
+
+
 def votes(columns: Columns) -> np.ndarray:
     """(K,) float64: (n_lo - n_hi) / (n_lo + n_hi) of each key. O(keys)."""
-    n_lo, n_hi = columns.n_lo, columns.n_hi
-    return np.subtract(n_lo, n_hi, dtype=np.float64) / np.add(n_lo, n_hi, dtype=np.float64)
+    return _votes(read_only(columns.n_lo), read_only(columns.n_hi))
 
 
 def _raw1(columns: Columns) -> Features:
     return gram_matrices.features(columns.start, columns.anchor, votes(columns), columns.n_objects)
+
+
+@njit(cache=True, nogil=True)
+def _by_anchor(start, pair_lo, pair_hi, anchor, votes, first, pairs, value):
+    """Counting transpose: keys ordered by anchor, and by pair within an anchor. `first` holds n + 1 zeros."""
+    for a in anchor:
+        first[a + 1] += 1
+    for a in range(len(first) - 1):
+        first[a + 1] += first[a]
+    place = first[:-1].copy()
+    for p in range(len(pair_lo)):
+        for e in range(start[p], start[p + 1]):
+            at = place[anchor[e]]
+            place[anchor[e]] = at + 1
+            pairs[at, 0], pairs[at, 1], value[at] = pair_lo[p], pair_hi[p], votes[e]
 
 
 @njit(cache=True, nogil=True)
@@ -199,17 +222,15 @@ def _other_columns(first, pairs, votes, start, object, value):
 
 
 def _raw2(columns: Columns) -> Features:
-    from scipy.sparse import csr_array
-
     n, size = columns.n_objects, len(columns.anchor)
     gram_matrices.check_memory(72 * size, f"k2 - features of {size} keys")
-    of_pairs = csr_array((votes(columns), columns.anchor, columns.start), shape=(len(columns.lo), n))
-    by_anchor = of_pairs.tocsc()  # keys ordered by anchor, and by pair within an anchor
-    first, pair = by_anchor.indptr.astype(np.int64), by_anchor.indices
-    pairs = np.stack([columns.lo[pair], columns.hi[pair]], axis=1).astype(np.int32)
+    start, anchor = read_only(columns.start, np.int64), read_only(columns.anchor, np.int32)
+    lo, hi = read_only(columns.lo, np.int32), read_only(columns.hi, np.int32)
+    first, pairs, value = np.zeros(n + 1, np.int64), np.empty((size, 2), np.int32), np.empty(size)
+    _by_anchor(start, lo, hi, anchor, _raw1(columns).value, first, pairs, value)
     # At most 2 * size columns; only the pages of those that there are get touched.
     begins, objects, values = np.empty(2 * size + 1, np.int64), np.empty(2 * size, np.int32), np.empty(2 * size)
-    count = _other_columns(first, pairs, by_anchor.data, begins, objects, values)
+    count = _other_columns(first, pairs, value, begins, objects, values)
     return gram_matrices.features(begins[: count + 1], objects, values, n)
 
 

@@ -32,9 +32,12 @@ RUNS = 3
 MATLAB = "The paper's are of Matlab without sparse products on a laptop of 2016, ours CPU seconds of one thread. "
 DRAWN = "drawn, without numbers"
 EXPERIMENTS = ("counted", "crowd", "shapes", "usps", "size", "runtime", "embedding")
+FIT = (embedding_fit, descent, gradient, starts)
 RESTS_ON = dict.fromkeys(EXPERIMENTS, (kernels, spectral, partition, bench)) | {
     "counted": (),
-    "embedding": (embedding_fit, descent, gradient, starts, bench),
+    "usps": (kernels, spectral, partition, bench, *FIT),
+    "size": (kernels, spectral, partition, bench, *FIT),
+    "embedding": (bench, *FIT),
     "gnmds": (kernels, factored, problem, pair_lists, mkpoe, bench),
     "gnmds of food": (factored, problem, pair_lists, mkpoe),
     "far apart": (kernels,),
