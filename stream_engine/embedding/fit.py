@@ -13,10 +13,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from stream_engine.data.compiled import njit
-from stream_engine.embedding import descent, lapse_prior, minibatch, starts
+from stream_engine.embedding import descent, minibatch, starts
 from stream_engine.embedding.descent import ITERATIONS, RUNNING, STATUS, advance, minimise
 from stream_engine.embedding.gradient import Loss, add_answers
 from stream_engine.embedding.lapse_prior import FIRST, LEAST, MOST
+from stream_engine.embedding.lapse_prior import cost as prior_cost
 from stream_engine.embedding.principal_axes import on_principal_axes
 from stream_engine.embedding.questions import Questions
 from stream_engine.evaluation.answer_probabilities import STE
@@ -175,7 +176,7 @@ def _finish(x, slope, size, lapse, guessers, lapse_slope, ridge, fixed):
         slope[t] += 2.0 * ridge * x[t]
     total *= ridge
     if not fixed:
-        prior, prior_slope, share_slope = lapse_prior.cost(lapse, guessers)
+        prior, prior_slope, share_slope = prior_cost(lapse, guessers)
         total += prior
         for w in range(len(lapse)):
             slope[size + w] = lapse_slope[w] * lapse[w] * (1.0 - lapse[w]) + prior_slope[w]
