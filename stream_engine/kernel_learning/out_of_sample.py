@@ -109,7 +109,7 @@ def extend(
 ) -> ExtendedPoints:
     """Where the objects of `answers` are: `free` (n', r) are Y, `fixed` (n', s) G, `given` (q, s) their g.
 
-    >>> answers = Answers(np.array([0, 1]), np.array([0]), np.array([1]), np.array([2.0]), np.array([0.0]))
+    >>> answers = AnchorTriplets(np.array([0, 1]), np.array([0]), np.array([1]), np.array([2.0]), np.array([0.0]))
     >>> found = extend(np.array([[-1.0], [1.0]]), np.empty((2, 0)), np.empty((1, 0)), answers, 1.0, "hinge")
     >>> found.points.round(3).tolist()          # |y|^2 + 2 max(0, 1 + 4 y): as near to 0 as satisfies it
     [[-0.25]]
@@ -316,7 +316,7 @@ def net(answers: AnchorTriplets) -> AnchorTriplets:
     """Each question with its net vote, for the side that more answers are for; ties count for none.
 
     >>> one = np.ones(2)
-    >>> found = net(Answers(np.array([0, 2]), one, one, np.array([3.0, 1.0]), np.array([1.0, 1.0])))
+    >>> found = net(AnchorTriplets(np.array([0, 2]), one, one, np.array([3.0, 1.0]), np.array([1.0, 1.0])))
     >>> found.start.tolist(), found.n_lo.tolist(), found.n_hi.tolist()
     ([0, 1], [2.0], [0.0])
     """
@@ -329,7 +329,7 @@ def majority(answers: AnchorTriplets) -> AnchorTriplets:
     """One vote a question, for the side that more answers are for; ties count for none.
 
     >>> one = np.ones(2)
-    >>> found = majority(Answers(np.array([0, 2]), one, one, np.array([3.0, 1.0]), np.array([1.0, 1.0])))
+    >>> found = majority(AnchorTriplets(np.array([0, 2]), one, one, np.array([3.0, 1.0]), np.array([1.0, 1.0])))
     >>> found.start.tolist(), found.n_lo.tolist(), found.n_hi.tolist()
     ([0, 1], [1.0], [0.0])
     """

@@ -70,8 +70,8 @@ def test_of_a_sample_of_responses_their_comparisons_are_counted(monkeypatch):
 
 
 def test_partitions_beyond_those_that_are_listed_are_counted():
-    text = inspect._positions({f"t/{at}": 10 * at for at in range(inspect.MOST + 3)})
-    assert re.findall(r"message (\d+)", text) == [str(10 * at) for at in range(inspect.MOST)]
+    text = inspect._positions({f"t/{at}": 10 * at for at in range(inspect.MAX_PARTITIONS_LISTED + 3)})
+    assert re.findall(r"message (\d+)", text) == [str(10 * at) for at in range(inspect.MAX_PARTITIONS_LISTED)]
     assert re.findall(r"and (\d+) more", text) == ["3"]
 
 
