@@ -9,26 +9,19 @@ import pytest
 from stream_engine import exports
 from stream_engine.exports.declarations import declared
 from tests.support import told
-from tests.support.told import ABOUT, FOUR, KEYS, OF_ANSWER, PEOPLE, World, events, reached, said, same, told_of
+from tests.support.told import ABOUT, FOUR, KEYS, OF_ANSWER, PEOPLE, events, reached, said, same, told_of
 
 WHOLE = ("judgements", "summary", "models", "partial_order")  # below, all that they hold at once
 PARTS = [what for what in exports.EXPORTS if what not in WHOLE]
 
 
-@pytest.fixture(scope="module")
-def published():
-    return told.published()
-
-
-@pytest.fixture(scope="module")
-def world(published) -> World:
-    return World(published, events())
-
-
-def check(rows, definition, world) -> None:
-    for about, found in rows:
+def check(rows, definition, world) -> int:
+    """How many rows are as they are defined: all."""
+    compared = list(rows)
+    for about, found in compared:
         wanted = definition(world, *about)
         assert same(found, wanted), (about, found, wanted)
+    return len(compared)
 
 
 @pytest.mark.parametrize("what", PARTS)
@@ -75,7 +68,7 @@ def test_every_column_is_told_as_it_is_defined(what, published, world):
                     definition, numbered = told_of(head, f"{table} table", table)
                     number = (int(head.rpartition("_")[2]),) if numbered else ()
                     about = ((*(rows[i] if rows else (i,)), *number) for i in range(len(column)))
-                    check(zip(about, column), definition, world)
+                    assert check(zip(about, column), definition, world) == len(column)
 
 
 def test_judgements_are_the_answers_in_one_go(published):

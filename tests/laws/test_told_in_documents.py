@@ -11,27 +11,16 @@ from stream_engine.commands.inspect import as_page, inspect
 from stream_engine.exports.summary import summary
 from stream_engine.service.http.paths import ADMIN, READ, _is_json
 from stream_engine.state.store import Store
-from tests.support import told, told_documents
+from tests.support import told_documents
 from tests.support.served import served
-from tests.support.told import World, events
 from tests.support.told_documents import ANSWERED, LIVE, REPORTED, STATED, SUMMARY, alike, check, dangling, responses
 
 NUMBER = re.compile(r"(?<![\w.])\d[\d,]*(?:\.\d+)?")
 
 
-@pytest.fixture(scope="module")
-def published():
-    return told.published()
-
-
-@pytest.fixture(scope="module")
-def world(published) -> World:
-    return World(published, events())
-
-
 @pytest.mark.parametrize("kind", REPORTED)
 def test_every_report_is_as_it_is_defined(kind, published, world):
-    check(published.artifacts[kind].report, REPORTED[kind], world)
+    assert check(published.artifacts[kind].report, REPORTED[kind], world)
 
 
 def test_every_artifact_has_a_report_that_is_defined(published):
@@ -57,7 +46,7 @@ def inspected(tmp_path_factory, published, world):
 
 
 def test_what_inspect_states_is_as_it_is_defined(inspected, world):
-    check(inspected, STATED, world)
+    assert check(inspected, STATED, world)
 
 
 def rows_of(page: str, title: str) -> dict[str, list[float]]:
@@ -125,7 +114,7 @@ def run(tmp_path, published):
 def test_what_the_live_page_moves_is_as_it_is_defined(run, world):
     with run.http.stream("GET", "/live") as answer:
         lines = (line for line in answer.iter_lines() if line.startswith("data: "))
-        check(json.loads(next(lines).removeprefix("data: ")), LIVE, world)
+        assert check(json.loads(next(lines).removeprefix("data: ")), LIVE, world)
 
 
 @pytest.mark.parametrize("path", [path for path, each in READ.items() if _is_json(each.gives)])

@@ -124,7 +124,7 @@ def report(kind: str, *path: str):
 
 
 def against_others(w: World, who: str) -> float:
-    """The share of answers about three objects that AddS-3 of all other people's answers foretells, ties one half."""
+    """The share of answers about three objects that AddS-3 of all other people's answers predicts, ties one half."""
     own, right = w.own(who), 0.0
     mine = defaultdict(float)
     for (a, near, far), times in own.items():
@@ -415,7 +415,7 @@ def test_every_finding_is_as_it_is_defined(world):
 @pytest.mark.parametrize("kind", FITS)
 def test_every_report_of_a_fit_is_as_it_is_defined(kind, world):
     if kind != "dimensions":
-        check(world.fits[kind].report, REPORTED[kind], world)
+        assert check(world.fits[kind].report, REPORTED[kind], world)
 
 
 SAME = {  # what is alike by its meaning

@@ -160,7 +160,7 @@ class World:
         return sum(min(votes) for _, votes in self.about(name)) + sum(four)
 
     def right(self, name: str, margin) -> float:
-        """The share of the answers about an object that a margin for lo foretells, ties one half."""
+        """The share of the answers about an object that a margin for lo predicts, ties one half."""
         right = of = 0.0
         for key, (n_lo, n_hi) in self.about(name):
             if (m := margin(*key)) is None:
@@ -183,7 +183,7 @@ class World:
         return margin
 
     def satisfied(self, kind: str) -> float:
-        """The share of the answers about its objects that a kernel foretells."""
+        """The share of the answers about its objects that a kernel predicts."""
         margin, right = self.by_kernel(kind), Counter()
         for key, (n_lo, n_hi) in self.questions().items():
             if (m := margin(*key)) is not None:
