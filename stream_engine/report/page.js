@@ -316,7 +316,7 @@
     ["map-of", "map-x", "map-y"].forEach((id) => { const e = byId(id); if (e) e.addEventListener("change", place); });
     clusters();
     const drawn = data.maps && data.maps[0];
-    all("[data-regions]").forEach((e) => { e.disabled = !(drawn && drawn.covariance); });
+    all("[data-regions]").forEach((e) => { e.disabled = !!drawn && !drawn.covariance; });
     if (search.value) search.dispatchEvent(new Event("input"));
     if (chosen >= 0 && chosen < data.names.length) about(chosen);
   }

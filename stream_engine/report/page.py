@@ -26,6 +26,7 @@ import numpy as np
 from stream_engine.clustering.sentence import headline
 from stream_engine.data import installed_version
 from stream_engine.report import SECTIONS, Section, Table, maker
+from stream_engine.report.drawings import Ellipses
 from stream_engine.report.findings import Finding
 from stream_engine.report.findings.models import interval
 from stream_engine.report.findings.words import cell, count, percent, some
@@ -210,6 +211,7 @@ def _templates() -> jinja2.Environment:
         by_width=_by_width,
         colour_class=colour_class,
         shape=lambda group: PATHS[shape_of(group)],
+        has_regions=lambda drawing: any(isinstance(mark, Ellipses) for mark in drawing.marks),
     )
     return made
 

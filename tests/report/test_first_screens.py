@@ -5,8 +5,11 @@ import re
 import numpy as np
 import pytest
 
+from stream_engine.refits import embedding
 from stream_engine.report import page
+from stream_engine.report.drawings import Ellipses
 from stream_engine.report.findings import WARNING
+from stream_engine.report.material import material
 from stream_engine.report.page import tiles
 from tests.support import survey_cases
 
@@ -48,6 +51,21 @@ def test_sets_that_were_never_compared_have_frames_of_their_own():
     assert picture[first, 0].max() < picture[~first, 0].min(), "who draws all in one frame does not mix them"
     # each set by itself is drawn as well as it can be: triplets within it are those of its own objects
     assert found["picture"].figures["accuracy"] > 0.75
+
+
+def test_regions_can_be_shown_in_the_frame_of_each_set():
+    """Where there are ellipses, each frame has a button for them."""
+    with pytest.warns(UserWarning, match="2 sets"):
+        published = survey_cases.fitted(survey_cases.two_sets()).published
+    params = embedding.Params(dimensions=2, kernel="ste", ridge=1.0, lapse="none", participants="alike")
+    artifact = embedding.refit(published.snapshot, params, 0, evaluate=False)
+    without = artifact._replace(arrays={name: a for name, a in artifact.arrays.items() if name != "covariance"})
+    for each, shown in ((artifact, True), (without, False)):
+        of = material(published._replace(artifacts={**published.artifacts, "embedding": each}))
+        made = page.sections(of)
+        frames, text = made["map"].drawings, page.body(of, made, {})
+        assert [any(isinstance(mark, Ellipses) for mark in frame.marks) for frame in frames] == [shown] * 2
+        assert [f'data-regions="{frame.name}-svg"' in text for frame in frames] == [shown] * 2
 
 
 def test_a_continuum_is_told_from_clusters():
