@@ -33,7 +33,6 @@ from stream_engine.embedding.individual import (
     Individual,
     Weights,
     begun,
-    copies_of,
     fit_with,
     weighted_margins,
 )
@@ -118,7 +117,8 @@ def differences(
     people = int((count > 0).sum())
     if people < 2:
         return Differences("fewer than two participants with enough answers", people)
-    if copies_of(answers.questions()) * setting.d > LARGEST:
+    copies = np.unique(answers.worker.astype(np.int64)[:, None] * answers.n_objects + answers.rows)
+    if len(copies) * setting.d > LARGEST:
         return Differences(f"more than {LARGEST:,} coordinates of participants", people)
     answers = _of_one_each(answers)
     of_map, of_axes = score_tests(one, answers)
