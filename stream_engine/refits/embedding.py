@@ -172,7 +172,7 @@ def refit(
         begin = (*chosen.begin, *_earlier(previous, len(snapshot.objects)))
         limits: dict[str, Any] = {"tolerance": tolerance, "max_iterations": max_iterations}
         one = with_setting(questions, chosen.setting, begin, **more, **limits)
-        made = people.fitted(chosen, answers, one, **limits)
+        made = people.fitted(chosen, answers, one, max_iterations=max_iterations)
         fitted = made.embedding
         report = _report(snapshot, found, questions, chosen, figures, made) | {"settings": tested.settings}
         if not params.dimensions:
