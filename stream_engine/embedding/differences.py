@@ -6,8 +6,8 @@
    other answers; if the axes' weights may differ, also with weights (`individual`), in as many dimensions and with the
    shrinkage that predict held-out answers best with weights: an axis that only a few use is noise in the map of all.
    Weights are used if they predict the held-out responses of all participants better (paired z-test, 1 %).
-3. Whoever may differ gets a map of their own of their other answers (`own_maps`) for each fold, with the ridge that
-   predicts their held-out answers best, and the two log odds are stacked (`stacking`): (1, 0) is the group's map,
+3. Whoever may differ, and gave at least as many answers as they saw objects, gets a map of their own of their other
+   answers (`own_maps`) for each fold, with the ridge that predicts their held-out answers best, and the two log odds are stacked (`stacking`): (1, 0) is the group's map,
    (0, 1) their own.
 4. The gain of a participant over the group's map is measured fold by fold, with coefficients of the other folds.
    Participants are named for whom both are significant, the gain (one-sided z-test over responses) and the score test
@@ -119,14 +119,15 @@ def differences(
     people = int((count > 0).sum())
     if people < 2:
         return Differences("fewer than two participants with enough answers", people)
-    copies = np.unique(answers.worker.astype(np.int64)[:, None] * answers.n_objects + answers.rows)
-    if len(copies) * setting.d > LARGEST:
+    seen = np.unique(answers.worker.astype(np.int64)[:, None] * answers.n_objects + answers.rows) // answers.n_objects
+    if len(seen) * setting.d > LARGEST:
         return Differences(f"more than {LARGEST:,} coordinates of participants", people)
     answers = _of_one_each(answers)
     of_map, of_axes = score_tests(one, answers)
     p_value = min(1.0, 2 * min(of_map.pooled, of_axes.pooled))
     smallest = np.where(count > 0, np.minimum(of_map.p_value, of_axes.p_value), np.nan)
     screened = np.flatnonzero(smallest < np.clip(CHANCE / people, *SCREEN))
+    screened = screened[count[screened] >= np.bincount(seen[seen >= 0], minlength=len(count))[screened]]
     likely = p_value < LEVEL or bool(np.nanmin(holm(2 * smallest)) < LEVEL)
     if not likely and not len(screened) and not always:
         return Differences(ALIKE, people, p_value)
