@@ -7,8 +7,8 @@
    shrinkage that predict held-out answers best with weights: an axis that only a few use is noise in the map of all.
    Weights are used if they predict the held-out responses of all participants better (paired z-test, 1 %).
 3. Whoever may differ, and gave at least as many answers as they saw objects, gets a map of their own of their other
-   answers (`own_maps`) for each fold, with the ridge that predicts their held-out answers best, and the two log odds are stacked (`stacking`): (1, 0) is the group's map,
-   (0, 1) their own.
+   answers (`own_maps`) for each fold, with the ridge that predicts their held-out answers best, and the two log odds
+   are stacked (`stacking`): (1, 0) is the group's map, (0, 1) their own.
 4. The gain of a participant over the group's map is measured fold by fold, with coefficients of the other folds.
    Participants are named for whom both are significant, the gain (one-sided z-test over responses) and the score test
    (5 %, Holm's correction of the larger p-value).
@@ -325,7 +325,7 @@ class _Folds:
         some = block % FOLDS < folds[block // FOLDS]
         loss = []
         for d in DIMENSIONS:
-            for made in own_maps(rows[at[some]], times[at[some]], block[some], blocks, n, d, 0.0):
+            for made in own_maps(rows[at[some]], times[at[some]], block[some], blocks, n, d):
                 odds = np.nan_to_num(made.log_odds(rows[choosing], who[choosing] * FOLDS + fold[choosing]))
                 loss.append(np.bincount(who[choosing], times[choosing] * losses(odds), people))
             self.progress(d, max(DIMENSIONS))
