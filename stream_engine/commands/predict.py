@@ -21,7 +21,7 @@ from stream_engine.commands import raw_option, snapshot_option, state_option
 from stream_engine.commands.input_options import apply_exclusion, exclusion_options, reading_options, settings_of
 from stream_engine.data.spreadsheet_cells import shown_row
 from stream_engine.evaluation.questions import BadQuestion, Questions
-from stream_engine.service.question_files import read
+from stream_engine.input.question_files import read
 from stream_engine.state.published import Published
 from stream_engine.state.store import Store
 
