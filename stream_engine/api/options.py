@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict
 import numpy as np
 
 from stream_engine.api.frames import EXPECTED, BadFrame, columns_of, is_dicts
-from stream_engine.evaluation.questions import QuestionReader, Questions
+from stream_engine.evaluation.questions import QuestionReader, QuestionTable
 from stream_engine.formats.inference import understood
 from stream_engine.formats.options import EventOptions
 from stream_engine.formats.reading import Decision, Obstacle, Reading, excluding
@@ -197,7 +197,7 @@ def rows_of(questions: Any) -> list[dict[str, Any]]:
     return [dict(zip(columns, row)) for row in zip(*columns.values())]
 
 
-def questions_in(data: Any, options: EventOptions, layout: Mapping[str, Any]) -> Questions:
+def questions_in(data: Any, options: EventOptions, layout: Mapping[str, Any]) -> QuestionTable:
     """The questions of a table, of rows or of files, read by the options of events; a table's rows count from 0.
     Raises `BadFrame`, `BadQuestion`."""
     paths = paths_in(data)
