@@ -13,7 +13,6 @@ import pytest
 from scipy.optimize import minimize
 
 from stream_engine.alignment import transforms
-from stream_engine.alignment.transforms import Answers
 from stream_engine.clustering import position_fits
 from stream_engine.embedding import gradient
 from stream_engine.embedding.calibration import calibrate
@@ -25,6 +24,7 @@ from stream_engine.kernel_learning import factored, linear
 from tests.conftest import ROOT
 from tests.kernel_learning.test_factored import random_problem
 from tests.support.individual_worlds import world
+from tests.support.plain_answers import unnamed
 
 
 def one_map(alpha: float = 0.0):
@@ -62,7 +62,7 @@ def calibrated_margins():
 
 
 def transforms_of_features(learn):
-    answers = Answers(rows_of_four(), np.ones(60))
+    answers = unnamed(rows_of_four())
     next(learn(np.random.default_rng(0).normal(size=(6, 3)), answers, [3.0]))
 
 

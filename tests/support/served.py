@@ -9,12 +9,12 @@ from pathlib import Path
 import httpx
 from prometheus_client import CollectorRegistry
 
+from stream_engine.input.settings import HttpSettings
+from stream_engine.input.settings.loading import load
 from stream_engine.service.context import Heartbeat, HttpContext, Requests
 from stream_engine.service.http.routes import serve_run
 from stream_engine.service.metrics import Metrics
 from stream_engine.service.run import run
-from stream_engine.service.settings import HttpSettings
-from stream_engine.service.settings.loading import load
 from stream_engine.state.published import Published
 
 
