@@ -23,7 +23,7 @@ from stream_engine.embedding.lapse_prior import FIRST
 from stream_engine.embedding.principal_axes import on_own_axes
 from stream_engine.embedding.questions import NOBODY, Questions
 
-SHRINKAGES = (100.0, 30.0, 10.0, 3.0, 1.0)  # of a series of fits
+SHRINKAGES = (1000.0, 300.0, 100.0, 30.0, 10.0, 3.0, 1.0, 0.3, 0.1)  # of a series of fits, which ends in between
 WeightedLoss = Callable[[np.ndarray, np.ndarray, np.ndarray], tuple[float, np.ndarray, np.ndarray, np.ndarray]]
 
 
