@@ -19,9 +19,8 @@ from stream_engine.asking.known import known_from
 from stream_engine.report import SECTIONS, learning, maker, methods, object_map
 from stream_engine.report.drawings import Bars, Curve, Drawing, Ellipses, Points, Rules, Segments
 from stream_engine.report.material import Material, material
-from stream_engine.state.published import Published
 from tests.conftest import ROOT
-from tests.support.told import World, as_printed, numbers, same, studied
+from tests.support.told import TOLD, World, as_printed, numbers, same, studied
 
 DRIFT = {"drift": {"accuracy": {"alarms": 2}, "log_loss": {"alarms": 0}}}
 
@@ -109,7 +108,7 @@ def clusters(w: World) -> list[float]:
 def paper(w: World) -> list[float]:
     """The text for a paper, as far as the versions of what was used."""
     fit, told, groups = report(w, "embedding"), report(w, "alignment", "ceiling"), report(w, "clusters")
-    answers = sum(event.get("type") != "label" for event in w.events)
+    answers = sum(event.get("type") != "label" for event in w.events) - 6  # that gave no comparison
     return [
         *(answers, len(w.said), len(w.people), len(w.names), 1, 2012, fit["d"]),
         *(100 * fit["accuracy"], fit["held_out_comparisons"], 95, *interval(fit["accuracy"], fit["standard_error"])),
@@ -137,17 +136,19 @@ SAYS = {
     "workers": lambda w, tables: [4, 1],
     "contradictions": lambda w, tables: [],
     "read": lambda w, tables: [],
-    "learning": lambda w, tables: [
-        each
-        for at in (-2, -1)
-        for each in (
-            tables["learning_curve"]["comparisons fitted"][at],
-            100 * tables["learning_curve"]["accuracy"][at],
-        )
-    ]
-    + [100 * tables["learning_curve"]["standard error"][-1]]
-    + [100 * tables["calibration"][head][-1] for head in ("predicted", "observed")]
-    + [2],
+    "learning": lambda w, tables: (
+        [
+            each
+            for at in (-2, -1)
+            for each in (
+                tables["learning_curve"]["comparisons fitted"][at],
+                100 * tables["learning_curve"]["accuracy"][at],
+            )
+        ]
+        + [100 * tables["learning_curve"]["standard error"][-1]]
+        + [100 * tables["calibration"][head][-1] for head in ("predicted", "observed")]
+        + [2]
+    ),
     "next": lambda w, tables: [len(w.names), 10, 100],
     "methods": lambda w, tables: [*paper(w), 2],
 }
@@ -176,7 +177,7 @@ def test_every_section_says_each_number_as_it_is_defined(name, sections, of, stu
     text = " ".join([section.says, *section.notes])
     for finding in (each for topic in of.findings.values() for each in topic):
         text = text.replace(finding.text, "")
-    text = re.sub(r"AddS-\d|Analyses used .*\)\.|\(digest \w+\)|300 ms", "", text)
+    text = re.sub(r"AddS-\d|Analyses used .*?\)\.|\(digest \w+\)|300 ms", "", text)
     tables = {table.name: table.columns for table in section.tables}
     as_printed(numbers(text), SAYS[name](study, tables), text)
     for part in NAMED.get(name, lambda w: [])(study):
@@ -212,25 +213,6 @@ def who(w: World, row: int) -> dict:
     return sorted(report(w, "embedding", "individual_differences", "who"), key=lambda each: -each["gain"])[row]
 
 
-def beside(w: World, row: int) -> dict:
-    """A row of the table of sets: chance, the ceiling and the map stand last."""
-    rows = report(w, "alignment", "rows")
-    fit, ceiling = report(w, "embedding"), report(w, "alignment", "ceiling", "at_most")
-    low, high = interval(fit["accuracy"], fit["standard_error"])
-    last = {name: fit[name] for name in ("accuracy", "standard_error", "log_loss")} | {"transform": "map"}
-    last |= {"low": low / 100, "high": high / 100, "answers": fit["held_out_comparisons"]}
-    others = [{"transform": "chance", "accuracy": 0.5}, {"transform": "noise ceiling", "accuracy": ceiling}, last]
-    return [*rows, *others][row]
-
-
-def left(w: World, row: int) -> float | None:
-    """The share of the gap to the ceiling that the map closes."""
-    if "set" not in (of := beside(w, row)):
-        return None
-    own, ceiling = report(w, "embedding", "accuracy"), report(w, "alignment", "ceiling", "at_most")
-    return min(1.0, max(0.0, (own - of["accuracy"]) / (ceiling - of["accuracy"])))
-
-
 def failing(w: World, row: int) -> int:
     """The object in a row of those that were compared, the one with the least accuracy first."""
     fit = w.fits["alignment"]
@@ -238,11 +220,13 @@ def failing(w: World, row: int) -> int:
     return sorted(there, key=lambda i: fit.object_accuracy[i])[row]
 
 
-def known(share: float) -> float | None:
-    return share if share >= 0 else None
+def of_export(table: str, about=lambda w, row: row) -> dict:
+    """Columns that an export has, too, by what a row is about."""
+    return {
+        head.replace("_", " "): lambda w, row, told=told: told(w, about(w, row)) for head, told in TOLD[table].items()
+    }
 
 
-SETS = ("accuracy", "standard_error", "low", "high", "answers", "log_loss", "behind", "behind_standard_error", "weight")
 SHOWN = {
     "who-differs": {
         "participant": lambda w, row: who(w, row)["participant"],
@@ -275,42 +259,19 @@ SHOWN = {
         "slope": lambda w, row: people(w)[row][2].mean(),
         **{f"axis {at + 1}": lambda w, row, at=at: (own := people(w)[row][2])[at] / own.mean() for at in range(2)},
     },
-    "alignment": {
-        "set": lambda w, row: beside(w, row).get("set", ""),
-        "transform": lambda w, row: beside(w, row)["transform"],
-        **{
-            name.replace("_", " "): lambda w, row, name=name: beside(w, row).get(name)
-            for name in (*SETS, "adds", "adds_standard_error")
-        },
-        **{
-            f"by object{' ' + name.replace('_', ' ') if name else ''}": lambda w, row, name=name: (
-                beside(w, row).get("by_object", {}).get(name or "accuracy")
-            )
-            for name in ("", "standard_error", "log_loss")
-        },
-        "left": left,
-    },
+    "alignment": of_export("alignment"),
     "alignment_objects": {
         "object": lambda w, row: w.names[failing(w, row)],
-        "answers": lambda w, row: int(w.fits["alignment"].object_answers[failing(w, row)]),
-        "accuracy": lambda w, row: w.fits["alignment"].object_accuracy[failing(w, row)],
-        "agreement": lambda w, row: known(w.fits["alignment"].object_agreement[failing(w, row)]),
+        **of_export("alignment_objects", lambda w, row: w.names[failing(w, row)]),
     },
-    "alignment_questions": {
-        **{
-            head: lambda w, row, at=at: w.names[w.fits["alignment"].questions[row, at]]
-            for at, head in enumerate(("near i", "near j", "far i", "far j"))
-        },
-        **{
-            head: lambda w, row, at=at: int(w.fits["alignment"].question_votes[row, at])
-            for at, head in enumerate(("agree", "disagree"))
-        },
-        "log odds": lambda w, row: w.fits["alignment"].question_margin[row],
-    },
+    "alignment_questions": of_export("alignment_questions"),
     "alignment_participants": {
         "participant": lambda w, row: w.people[row],
         "answers": lambda w, row: int(w.fits["alignment"].participant_answers[row]),
-        **{name: lambda w, row, at=at: w.fits["alignment"].participant_accuracy[row, at] for at, name in enumerate("xy")},
+        **{
+            name: lambda w, row, at=at: w.fits["alignment"].participant_accuracy[row, at]
+            for at, name in enumerate("xy")
+        },
     },
     "SPUR": {
         "clusters": lambda w, row: (2, 3, 4)[row],
@@ -554,10 +515,15 @@ def test_only_bins_of_so_many_answers_are_told():
     assert drawing.marks[1].hollow.tolist() == [True, True, False]
 
 
-@pytest.mark.parametrize(
-    "p, said", [(0.0004, "were significant (score test, p < .001)"), (0.07, "were not significant (score test, p = .07)"),
-                (0.03, "were significant (score test, p = .03)"), (0.995, "were not significant (score test, p > .99)")]
-)  # fmt: skip
+SIGNIFICANT = {
+    0.0004: "were significant (score test, p < .001)",
+    0.03: "were significant (score test, p = .03)",
+    0.07: "were not significant (score test, p = .07)",
+    0.995: "were not significant (score test, p > .99)",
+}
+
+
+@pytest.mark.parametrize("p, said", SIGNIFICANT.items())
 def test_differences_are_significant_at_the_five_per_cent_level(p, said):
     (text,) = methods._differences({"individual_differences": {"p_value": p}})
     assert said in text

@@ -452,8 +452,11 @@ def studied() -> Published:
     program |= {"criterion_converged": np.array([True, True, False])}
     program |= {"labels": np.array([1, 0, 0, 1, 1, 0, 0, 0], np.int32)}
     filled("sdp_clustering", program, criterion=criterion, criterion_not_converged=[4], certified=False, gap=0.0123)
-    models = [("boosted", 40.0, 7, 0.714, 0.17, 0.61, 0.14, False), ("neighbours", 5.0, 7, 0.857, 0.13, 0.48, 0.0, True),
-              ("penalized", 0.1, 7, 0.429, 0.19, 0.83, 0.29, False)]  # fmt: skip
+    models = [
+        ("boosted", 40.0, 7, 0.714, 0.17, 0.61, 0.14, False),
+        ("neighbours", 5.0, 7, 0.857, 0.13, 0.48, 0.0, True),
+        ("penalized", 0.1, 7, 0.429, 0.19, 0.83, 0.29, False),
+    ]
     heads = ("model", "setting", "objects", "accuracy", "standard_error", "log_loss", "abstained", "best")
     usual = {"objects": 7, "accuracy": 0.643, "standard_error": 0.11, "log_loss": 0.57, "abstained": 0.07}
     label = {event["object"]: event["label"] for event in events() if event.get("type") == "label"}
@@ -487,8 +490,10 @@ def aligned(names) -> dict:
             found["by_object"] = {"accuracy": by, "standard_error": 0.02 + at / 500, "log_loss": 0.7 - at / 50}
             found["by_object"] |= {"low": by - 0.06 - at / 900, "high": by + 0.055 + at / 900}
         told.append(found)
-    sets = [{"name": "x", "constant_dimensions": 0, "joined_by": "name", "dimensions": 4, "objects": n},
-            {"name": "y", "constant_dimensions": 13, "joined_by": "stem", "dimensions": 29, "objects": n - 1}]  # fmt: skip
+    sets = [
+        {"name": "x", "constant_dimensions": 0, "joined_by": "name", "dimensions": 4, "objects": n},
+        {"name": "y", "constant_dimensions": 13, "joined_by": "stem", "dimensions": 29, "objects": n - 1},
+    ]
     predicts = {"set": "y", "sets": [{"set": "x", "measure": "euclidean"}, {"set": "y", "measure": "cosine"}]}
     ceiling = {"others": 0.7613, "answers": 411, "themselves": 0.8021, "own_answers": 131, "at_most": 0.7937}
     object_answers = np.array([31, 0, 37, 53, 41, 29, 43, 47.0])[:n]
@@ -551,7 +556,77 @@ KEYS = dict.fromkeys(("anchor", "lo", "hi", "near", "far"))  # what a row is abo
 ABOUT = ("object", "worker", "participant", "anchor", "near", "far")  # what a row of a table is about
 FOUR, OF_ANSWER = ("near_i", "near_j", "far_i", "far_j"), ("judgement", "times", "worker", "time", "sampler")
 HOWS = ("", "_window", "_decayed", "_weighted", "_trusted")
+
+
+# ---- feature sets
+
+
+def of_sets(w: World, row: int) -> dict:
+    """A row of the table of feature sets: chance, the ceiling where it is known, and the map stand last."""
+    told, fit = w.fits["alignment"].report, w.fits["embedding"].report
+    own, error, ceiling = fit["accuracy"], fit["standard_error"], told["ceiling"]["at_most"]
+    last = {name: fit[name] for name in ("accuracy", "standard_error", "log_loss")} | {"transform": "map"}
+    last |= {"low": own - 1.96 * error, "high": own + 1.96 * error, "answers": fit["held_out_comparisons"]}
+    ceilings = [] if ceiling is None else [{"transform": "noise ceiling", "accuracy": ceiling}]
+    return [*told["rows"], {"transform": "chance", "accuracy": 0.5}, *ceilings, last][row]
+
+
+def left(w: World, row: int) -> float | None:
+    """The share of the gap between a set and the ceiling that the map closes."""
+    of, ceiling = of_sets(w, row), w.fits["alignment"].report["ceiling"]["at_most"]
+    if "set" not in of or ceiling is None:
+        return None
+    own = w.fits["embedding"].report["accuracy"]
+    return min(1.0, max(0.0, (own - of["accuracy"]) / (ceiling - of["accuracy"])))
+
+
+def of_set(name: str, part: str):
+    """A cell of what was learned of a feature set."""
+    return lambda w, *at: getattr(w.fits["alignment"], f"{part}_{'xy'.index(name)}")[at]
+
+
+def cosine(w: World, name: str) -> bool:
+    return {"cosine"} == {
+        each["measure"] for each in w.fits["alignment"].report["predicts"]["sets"] if each["set"] == name
+    }
+
+
+SETS = ("transform", "accuracy", "standard_error", "low", "high", "answers", "log_loss", "behind",
+        "behind_standard_error", "weight", "adds", "adds_standard_error")  # fmt: skip
+ALIGNED = {
+    "alignment": {
+        "set": lambda w, row: of_sets(w, row).get("set", ""),
+        **{name: lambda w, row, name=name: of_sets(w, row).get(name) for name in SETS},
+        **{
+            f"by_object{'_' * bool(name)}{name}": lambda w, row, name=name: (
+                of_sets(w, row).get("by_object") or {}
+            ).get(name or "accuracy")
+            for name in ("", "standard_error", "log_loss")
+        },
+        "left": left,
+    },
+    "alignment_objects": {
+        "answers": lambda w, o: int(w.fits["alignment"].object_answers[w.row[o]]),
+        "accuracy": lambda w, o: w.fits["alignment"].object_accuracy[w.row[o]],
+        "agreement": lambda w, o: share if (share := w.fits["alignment"].object_agreement[w.row[o]]) >= 0 else None,
+    },
+    "alignment_questions": {
+        **{head: lambda w, row, at=at: w.names[w.fits["alignment"].questions[row, at]] for at, head in enumerate(FOUR)},
+        **{
+            head: lambda w, row, at=at: int(w.fits["alignment"].question_votes[row, at])
+            for at, head in enumerate(("agree", "disagree"))
+        },
+        "log_odds": lambda w, row: w.fits["alignment"].question_margin[row],
+    },
+    "transform": {
+        **{f"{name}.{part}": of_set(name, part) for name in "xy" for part in ("varies", "mean", "map")},
+        **{f"{name}.cosine": lambda w, name=name: cosine(w, name) for name in "xy"},
+    },
+}
+
+
 TOLD = {
+    **ALIGNED,
     **{f"adds3{how}": {"W": lambda w, a, b, how=how: w.similarity[how][a, b]} for how in HOWS},
     "adds4": {"W": lambda w, a, b: w.similarity4[a, b]},
     **{
