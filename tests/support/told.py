@@ -880,6 +880,47 @@ def reached(order: list[tuple], begin) -> set:
 
 
 @cache
+def _answers(w: World):
+    """Of each question: how often each answer was given by whom; nobody is somebody else each time."""
+    found: dict = defaultdict(Counter)
+    for number, ((i, j, k, l), event) in enumerate(w.said):
+        near, far = frozenset((i, j)), frozenset((k, l))
+        found[frozenset((near, far))][near, event.get("worker", number)] += 1
+    return [*found.values()]
+
+
+@cache
+def agreeing(w: World, own: bool) -> tuple[float, int]:
+    """How often an answer is that of most of the others, or of one's own others, and of how many; ties one half."""
+    right = of = 0.0
+    for given in _answers(w):
+        for (near, who), times in given.items():
+            if own and not isinstance(who, str):
+                continue
+            rest = {key: n for key, n in given.items() if (key[1] == who) == own}
+            net = sum(n if key[0] == near else -n for key, n in rest.items()) - own
+            if sum(rest.values()) - own > 0:
+                right, of = right + times * (1.0 if net > 0 else 0.5 if net == 0 else 0.0), of + times
+    return right / of, int(of)
+
+
+@cache
+def at_most(w: World) -> float | None:
+    """(1 + sqrt(2 a - 1)) / 2 for the share a of pairs of two people's answers to a question that agree, of questions
+    by their answers; unknown where its 95 % interval is wider than .1."""
+    agree, weight = [], []
+    for given in _answers(w):
+        pairs = [(n * m, one[0] == two[0]) for one, n in given.items() for two, m in given.items() if one[1] != two[1]]
+        if of := sum(n for n, _ in pairs):
+            agree.append(sum(n for n, alike in pairs if alike) / of)
+            weight.append(sum(given.values()))
+    a = np.average(agree, weights=weight)
+    error = 1.96 * np.sqrt(sum((w * (each - a)) ** 2 for each, w in zip(agree, weight))) / sum(weight)
+    low, best, high = ((1 + min(max(2 * each - 1, 0), 1) ** 0.5) / 2 for each in (a - error, a, a + error))
+    return best if high - low <= 0.1 else None
+
+
+@cache
 def guard(w: World) -> Counter:
     """What the order does with each comparison: kept, said before, the opposite of one that is kept, or a cycle."""
     verdicts, kept, after = Counter(), set(), defaultdict(set)
