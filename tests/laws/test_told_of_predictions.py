@@ -8,6 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 from prometheus_client import CollectorRegistry
+from stream_engine.service.settings import DriftSettings
 
 from stream_engine.commands.inspect import inspect, predictions
 from stream_engine.evaluation import observer
@@ -17,7 +18,6 @@ from stream_engine.service.context import HttpContext
 from stream_engine.service.http.live_page import LiveMetrics
 from stream_engine.service.metrics import Metrics
 from stream_engine.service.prediction_monitor import PredictionMonitor
-from stream_engine.service.settings import DriftSettings
 from stream_engine.state.artifact import Artifact
 from stream_engine.state.engine import Engine
 from stream_engine.state.published import Published
