@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from stream_engine.embedding.descent import minimise
-from stream_engine.embedding.fit import LOOSE, ROUGH, _objective
+from stream_engine.embedding.fit import ROUGH, _objective
 from stream_engine.embedding.gradient import Loss
 from stream_engine.embedding.lapse_prior import FIRST
 from stream_engine.embedding.questions import Questions, of_rows
@@ -19,7 +19,6 @@ from stream_engine.embedding.starts import SCALES, directions, widened
 from stream_engine.evaluation.answer_probabilities import STE, log_odds, margins, probability
 
 DIMENSIONS, RIDGES = (2, 3, 5), (3.0, 1.0, 0.3)
-MANY = 50_000  # questions of all blocks, above which a fit ends earlier
 SETTINGS = tuple((d, ridge) for d in DIMENSIONS for ridge in RIDGES)  # that are tried
 
 
@@ -60,8 +59,7 @@ def own_maps(
     made = []
     for ridge in (each for each in RIDGES if each >= least):
         objective, pack, unpack = _objective(loss, ridge, lapse, False, points.shape)
-        tolerance = LOOSE if len(questions.rows) <= MANY else ROUGH
-        found = minimise(objective, pack(points, lapse, FIRST), tolerance=tolerance, max_iterations=300)
+        found = minimise(objective, pack(points, lapse, FIRST), tolerance=ROUGH, max_iterations=300)
         points, lapse, _ = unpack(found.x)
         made.append(OwnMaps(points, owner, copied, lapse[1:]))
     return made
