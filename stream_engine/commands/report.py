@@ -183,12 +183,13 @@ def _run(
 ) -> None:
     """Read SOURCE... into a state of its own, with the refits of a default run. It keeps no partial order: nothing that
     the page shows is made of it, and half of what the first report compiles is for it."""
+    from stream_engine.commands import warm_up
     from stream_engine.service import run
 
     logs.configure(level="info" if verbose else None)
     settings = settings_of(given, state=str(folder), guard=False)
     lines: list[str] = []
-    with logs.Bars() as bars:
+    with warm_up.beside("map"), logs.Bars() as bars:
         run.run(settings, bars, say=lines.append, meanwhile=meanwhile, typed=typed)
     kept_in = f"; all in {folder / 'dead_letters'}"  # which is gone when this command ends
     for each in lines:  # how the first answers were read, warnings, and what was counted

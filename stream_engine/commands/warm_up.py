@@ -10,6 +10,7 @@ import json
 import multiprocessing
 import time
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from functools import cache, partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -32,6 +33,23 @@ def in_processes(parts: Iterable[str] | None = None) -> Iterator[tuple[str, floa
     """As `warm_up`, of all parts or some, by processes that take the next one when they are done with one."""
     with multiprocessing.get_context("spawn").Pool(PROCESSES) as pool:
         yield from pool.imap_unordered(_seconds_of, PARTS if parts is None else parts)
+
+
+@contextmanager
+def beside(what: str) -> Iterator[None]:
+    """A process of its own compiles a part meanwhile, where nothing is compiled yet."""
+    from stream_engine.data import kernel_cache
+
+    if not kernel_cache.is_empty():
+        yield
+        return
+    process = multiprocessing.get_context("spawn").Process(target=_seconds_of, args=(what,), daemon=True)
+    process.start()
+    try:
+        yield
+    finally:
+        process.terminate()
+        process.join()
 
 
 def warm_up() -> Iterator[tuple[str, float]]:
@@ -173,9 +191,20 @@ def _refit(*kinds: str) -> None:
         module.refit(_counted(), msgspec.convert(given, module.Params), 0)
 
 
+def _map() -> None:
+    """What the map of a survey and its clusters need."""
+    from stream_engine.clustering import borders
+    from stream_engine.embedding.fit import fit
+    from stream_engine.embedding.questions import of_rows
+
+    fit(of_rows(np.array([[0, 1, 0, 2]]), 3, worker=np.array([0])), 2, 1.0)
+    borders.cuts(np.arange(8.0).reshape(4, 2) ** 2, (2,))
+
+
 def _embed() -> None:
     """An embedding with groups and a picture, and the passes that many questions begin with."""
     from stream_engine.embedding import minibatch
+    from stream_engine.embedding.individual import weighted_loss
     from stream_engine.embedding.neighbour_layout import neighbour_layout
     from stream_engine.embedding.questions import of_rows
     from stream_engine.refits import clusters, embedding
@@ -183,6 +212,8 @@ def _embed() -> None:
     artifact = embedding.refit(_counted(), embedding.Params(), 0)
     clusters.refit(_counted(), clusters.Params(), 0, needed=artifact)
     neighbour_layout(np.eye(4), 2.0, np.zeros((4, 2)))
+    answer = of_rows(np.array([[0, 1, 0, 2]]), 3, worker=np.array([0]))
+    weighted_loss(answer, 0.0)(np.zeros((3, 2)), np.zeros((2, 2)), np.zeros(2))
     minibatch.descend(of_rows(np.array([[0, 1, 0, 2]]), 3), np.zeros((3, 2)), np.zeros(1), 1.0, 1.0)
 
 
@@ -233,6 +264,7 @@ PARTS: dict[str, Callable[[], object]] = {
     "predictions": _predict,
     "clustering": partial(_refit, "sdp_clustering"),
     "kernel learning": partial(_refit, "kernel_learning", "partial_order_embedding", "reliability", "dimensions"),
+    "map": _map,
     "embedding": _embed,
     "online embedding": _online,
 }
