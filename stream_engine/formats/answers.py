@@ -11,7 +11,8 @@ from typing import NamedTuple
 from stream_engine.formats.event_fields import place_of
 from stream_engine.formats.field_values import flag_of, number_of
 from stream_engine.formats.options import FIRST_OF
-from stream_engine.formats.record_columns import KIND, Column, Records, words_of
+from stream_engine.formats.record_columns import Column, Records
+from stream_engine.formats.trial_filters import RECORD_KIND_WORDS
 from stream_engine.formats.vocabulary import (
     ANCHOR,
     ANSWER,
@@ -28,6 +29,7 @@ from stream_engine.formats.vocabulary import (
     Places,
     place_in,
     sign_of,
+    words_of,
 )
 
 RATINGS = frozenset(("rating", "similarity", "dissimilarity", "score", "slider", "distance", "urteil", "bewertung"))
@@ -348,7 +350,7 @@ def code_columns(records: Records, group: Sequence[Column]) -> list[Column]:
         for each in records.columns.values()
         if 1 < len(each.distinct) <= max(size, 2) + 1
         and each not in group
-        and not (KIND | OTHER | TRUTH | MATERIAL | {"set", "sex", "gender"}) & set(each.words)
+        and not (RECORD_KIND_WORDS | OTHER | TRUTH | MATERIAL | {"set", "sex", "gender"}) & set(each.words)
         and sum(value is not None for value in each.values) > 0.5 * records.size
     ]
 

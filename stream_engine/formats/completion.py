@@ -10,16 +10,10 @@ from stream_engine.formats.event_fields import filter_of
 from stream_engine.formats.explanation import unexplained
 from stream_engine.formats.field_values import number_of
 from stream_engine.formats.reading import Decision, Obstacle, Proposal, Ranked, Reading
-from stream_engine.formats.record_columns import (
-    Column,
-    Filters,
-    Records,
-    catch_trials,
-    distinguishing_filters,
-    practice,
-    response_times,
-)
+from stream_engine.formats.record_columns import Column, Records
 from stream_engine.formats.record_filters import filters_as_text, matching
+from stream_engine.formats.response_times import response_times
+from stream_engine.formats.trial_filters import Filters, catch_trials, distinguishing_filters, practice
 from stream_engine.formats.vocabulary import PARTICIPANTS, words_of
 
 MOST_OTHERS = 0.6  # share of the answers that may be no answers, and are named

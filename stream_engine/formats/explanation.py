@@ -11,7 +11,8 @@ from typing import NamedTuple
 from stream_engine.formats.answers import LEAST_FIT, Answer, column_of, is_answer, is_flags, is_rating, is_textual
 from stream_engine.formats.event_fields import place_of
 from stream_engine.formats.field_values import flag_of, number_of
-from stream_engine.formats.record_columns import KIND, Column, Records
+from stream_engine.formats.record_columns import Column, Records
+from stream_engine.formats.trial_filters import RECORD_KIND_WORDS
 from stream_engine.formats.vocabulary import ANSWER, MATERIAL, OTHER, PLACES, ROUNDS, SIDES, SWAP, TRUTH, place_in
 
 FEW_CODES = 12  # different values of a column of codes
@@ -134,7 +135,7 @@ def _bearing(
         return ""
     if flags:
         sides = any(place_in(column.words, order) >= 0 for order in PLACES[:5])
-        return "says yes or no" if called or (sides and not KIND & words) else ""
+        return "says yes or no" if called or (sides and not RECORD_KIND_WORDS & words) else ""
     if len(values) <= FEW_CODES:
         return "" if _agrees(column, rows) else _of_codes(column, group, called)
     filled = sum(text is not None for text in column.texts)
@@ -163,12 +164,12 @@ def _of_codes(column: Column, group: Sequence[Column], called: bool) -> str:
     """A column of a few codes that do not agree with the answer."""
     words, values, names = set(column.words), column.distinct, tuple(each.name for each in group)
     by_name = all(column_of(text, names) >= 0 and not text.isdecimal() for text in values)
-    if by_name and (called or not KIND & words) and max(map(len, values)) > 1:
+    if by_name and (called or not RECORD_KIND_WORDS & words) and max(map(len, values)) > 1:
         return "names columns of objects"
     if called:
         return "is called like one"
     sides = all(any(place_in([text.casefold()], order) >= 0 for order in PLACES[:5]) for text in values)
-    return "names sides" if sides and not (KIND | MATERIAL) & words else ""
+    return "names sides" if sides and not (RECORD_KIND_WORDS | MATERIAL) & words else ""
 
 
 def _of_objects(column: Column, rows: Sequence[_Row], called: bool) -> str:

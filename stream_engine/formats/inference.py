@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from stream_engine.formats.answers import Answer
 from stream_engine.formats.completion import completed
+from stream_engine.formats.long_tables import asked_in_header, melted
 from stream_engine.formats.named_layouts import (
     named_fields,
     near_and_far,
@@ -18,9 +19,10 @@ from stream_engine.formats.named_layouts import (
     two_pairs,
 )
 from stream_engine.formats.reading import Decision, Obstacle, Proposal, Ranked, Reading
-from stream_engine.formats.record_columns import Column, Records, asked_in_header, header_rows, melted
+from stream_engine.formats.record_columns import Column, Records
 from stream_engine.formats.record_filters import filters_as_text, matching
 from stream_engine.formats.shown_layouts import shown_objects
+from stream_engine.formats.trial_filters import header_rows
 from stream_engine.formats.unnamed_layouts import candidates
 from stream_engine.formats.unreadable import best_and_worst
 from stream_engine.formats.vocabulary import sign_of

@@ -54,7 +54,7 @@ def scan_events(text, begins, ends, first, fields, cells, items, most_items, fre
     utf8, bounds, read, pass_over = fields
     kinds, cell_begin, cell_end, readable, used, item_begin, item_end = borrowed(cells)
     text, begins, ends, utf8, bounds = borrowed((text, begins, ends, utf8, bounds))
-    order, known = np.full(_ORDER, -1, np.int64), len(bounds) - 1
+    order = np.full(_ORDER, -1, np.int64)
     for e in range(first, len(begins)):
         at, end, before = begins[e], ends[e], (items, free)
         good = at < end and text[at] == 123
@@ -64,33 +64,15 @@ def scan_events(text, begins, ends, first, fields, cells, items, most_items, fre
             more = good = False
             if at >= end or text[at] != 34:
                 break
-            at += 1
-            field, close = -1, -1
-            if position < _ORDER and order[position] >= 0:
-                field = order[position]
-                close = at + bounds[field + 1] - bounds[field]
-                if not (close < end and text[close] == 34 and same_bytes(text, at, utf8, bounds[field], close - at)):
-                    field = -1
-            if field < 0:
-                begin, close = at, _odd_byte(text, at)
-                behind = close
-                if close >= end or text[close] != 34:
-                    begin = free
-                    after, behind = _written_out(text, at, end, free)
-                    if after < 0 or _odd_byte(text, begin) < behind:
-                        break
-                    close = after - 1
-                for each in range(known):
-                    if behind - begin == bounds[each + 1] - bounds[each] and same_bytes(
-                        text, begin, utf8, bounds[each], behind - begin
-                    ):
-                        field = each
-                        break
-                if field < 0 and not pass_over:
-                    kinds[:, e] = ABSENT
-                    return e, before[0], before[1]
-                if position < _ORDER:
-                    order[position] = field
+            expected = order[position] if position < _ORDER else -1
+            field, close = _field(text, at + 1, end, free, utf8, bounds, expected)
+            if close < 0:
+                break
+            if field < 0 and not pass_over:
+                kinds[:, e] = ABSENT
+                return e, before[0], before[1]
+            if position < _ORDER:
+                order[position] = field
             at = _space(text, close + 1, end)
             if at >= end or text[at] != 58:
                 break
@@ -128,6 +110,29 @@ def scan_events(text, begins, ends, first, fields, cells, items, most_items, fre
             items, free = before
             kinds[:, e] = ABSENT
     return len(begins), items, free
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _field(text, at, end, free, utf8, bounds, expected):
+    """(number, closing quote) of the name of a field whose first letter is at `at`; the number is -1 where it is none
+    of these, and the quote where this is no string. The number that is `expected`, unless -1, is tried first."""
+    field, close = expected, -1
+    if field >= 0:
+        close = at + bounds[field + 1] - bounds[field]
+        if not (close < end and text[close] == 34 and same_bytes(text, at, utf8, bounds[field], close - at)):
+            field = -1
+    if field < 0:
+        begin, close = at, _odd_byte(text, at)
+        behind = close
+        if close >= end or text[close] != 34:
+            begin = free
+            after, behind = _written_out(text, at, end, free)
+            close = -1 if after < 0 or _odd_byte(text, begin) < behind else after - 1
+        for k in range(len(bounds) - 1 if close >= 0 else 0):
+            if behind - begin == bounds[k + 1] - bounds[k] and same_bytes(text, begin, utf8, bounds[k], behind - begin):
+                field = k
+                break
+    return field, close
 
 
 @njit(cache=True, nogil=True, inline="always")

@@ -1,12 +1,7 @@
-"""The page: one HTML file that needs nothing else. Its script and style are its own, said by their hashes in a content
-security policy; it makes no request, except that of a running engine for what is new.
+"""The page: one HTML file that needs nothing else and makes no request, except that of a running engine for news.
 
-The four figures at the top of the page: answers, participants, accuracy, clusters.
-
-The page of a running engine before it is filled: head, script and style, and a box for what moves.
-
-It says nothing of the data, so it is there at once, and the same for everybody; the script fetches the sections. The
-owner of a study (`collect`) gets the same page with a part about the study.
+The page of a running engine is there before its sections (`shell`): it says nothing of the data, so it is the same for
+everybody. The owner of a study (`collect`) gets it with a part about the study.
 """
 
 import base64
@@ -18,72 +13,18 @@ from functools import cache
 from importlib.resources import files
 from pathlib import PurePath
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
 
 import jinja2
 import numpy as np
 
-from stream_engine.clustering.sentence import headline
 from stream_engine.data import installed_version
 from stream_engine.report import SECTIONS, Section, Table, maker
 from stream_engine.report.drawings import Ellipses
-from stream_engine.report.findings import Finding
-from stream_engine.report.findings.models import interval
-from stream_engine.report.findings.words import cell, count, percent, some
+from stream_engine.report.findings.words import cell, some
 from stream_engine.report.inline_svg import PATHS, colour_class, shape_of, svg
 from stream_engine.report.material import Material, ObjectCoordinates
-from stream_engine.state.artifact import figure
-
-
-class Tile(NamedTuple):
-    """A figure with what it is, and a line about it."""
-
-    head: str
-    value: str
-    note: str
-
-
-def tiles(material: Material) -> Iterator[Tile]:
-    """All four; where a figure is not known, the note says why."""
-    summary = material.summary
-    answers, comparisons, objects = material.facts.answers, summary["comparisons"], some(summary["objects"], "object")
-    made_of = "comparisons" if answers in (None, comparisons) else some(comparisons, "comparison")
-    yield Tile("Answers", count(comparisons if answers is None else answers), f"{made_of} of {objects}")
-    found = {each.what: each for topic in material.findings.values() for each in topic}
-    yield _participants(found)
-    yield _accuracy(found)
-    yield _clusters(material)
-
-
-def _participants(found: dict[str, Finding]) -> Tile:
-    known = next((each for name, each in found.items() if "participants" in each.figures), None)
-    if known is None:
-        return Tile("Participants", "unknown", "no participant column")
-    flagged = known.figures.get("flagged")
-    note = "not assessed" if flagged is None else "none flagged" if not flagged else f"{count(flagged)} flagged"
-    return Tile("Participants", count(known.figures["participants"]), note)
-
-
-def _accuracy(found: dict[str, Finding]) -> Tile:
-    head, known = "Predicted correctly", found.get("accuracy") or found.get("chance_level")
-    if known is None:
-        return Tile(head, "unknown", "too few answers, or no model was fitted")
-    share, error = known.figures["accuracy"], known.figures["standard_error"]
-    if known.what == "chance_level":
-        return Tile(head, percent(share), f"not significantly better than chance ({interval(share, error)})")
-    ceiling = found.get("noise_ceiling")
-    most = f"; noise ceiling at most {percent(ceiling.figures['at_most'])}" if ceiling else ""
-    differ = found.get("differences")
-    own = figure(differ.figures, "accuracy") if differ else None
-    most += f"; {percent(own)} with participants' own models" if own is not None else ""
-    return Tile(head, percent(share), f"{interval(share, error)}; chance 50 %{most}")
-
-
-def _clusters(material: Material) -> Tile:
-    if report := material.facts.cluster_answer:
-        return Tile("Clusters", *headline(report))
-    return Tile("Clusters", "not assessed", "see the section Clusters")
-
+from stream_engine.report.tiles import Tile, tiles
 
 ELLIPSES = 400  # objects, above which regions of 95 % are not drawn
 FIRST = ("map", "quality")  # sections of the first screen, side by side

@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 
 from connectors.disk import Disk, write_whole
 from stream_engine.report import CannotWrite, Section, object_files, page
-from stream_engine.report.figure_files import FORMATS, NO_PICTURES, ONE_COLUMN, FigureStyle, encoded
+from stream_engine.report.figure_files import FORMATS, NO_PICTURES, encoded
+from stream_engine.report.figure_style import ONE_COLUMN, FigureStyle
 from stream_engine.report.findings.facts import NOWHERE, Commands
 from stream_engine.report.material import material
 from stream_engine.state.published import Published

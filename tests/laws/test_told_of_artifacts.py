@@ -27,9 +27,9 @@ from stream_engine.evaluation.participants import checked
 from stream_engine.evaluation.worker_reliability import Records, Reliability
 from stream_engine.formats.options import EventOptions
 from stream_engine.refits import CannotRefit, classify, embedding, hierarchy, kernel_learning, reliability, spectral
-from stream_engine.report import alignment, learning
 from stream_engine.report.findings import findings
 from stream_engine.report.findings.facts import Commands, Facts
+from stream_engine.report.sections import alignment, learning
 from stream_engine.state.artifact import Artifact
 from stream_engine.state.exclusion import noted
 from stream_engine.state.forgetting import forget_object

@@ -22,10 +22,11 @@ from stream_engine.report.drawings import (
     Segments,
     ticks,
 )
-from stream_engine.report.figure_files import FORMATS, Markers, draw, encoded
+from stream_engine.report.figure_files import FORMATS, draw, encoded
+from stream_engine.report.figure_marks import Markers
 from stream_engine.report.inline_svg import svg
 from stream_engine.report.labels import placed
-from stream_engine.report.learning import wilson
+from stream_engine.report.sections.learning import wilson
 
 
 @given(st.floats(-1e6, 1e6), st.floats(1e-6, 1e6))

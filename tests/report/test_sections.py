@@ -8,10 +8,11 @@ import pytest
 from stream_engine import Engine, Triplet
 from stream_engine.exports.models import table
 from stream_engine.refits import hierarchy
-from stream_engine.report import SECTIONS, dendrogram, page
-from stream_engine.report.dendrogram import draw
+from stream_engine.report import SECTIONS, page
 from stream_engine.report.material import MOST, material
 from stream_engine.report.page import tiles
+from stream_engine.report.sections import dendrogram
+from stream_engine.report.sections.dendrogram import draw
 from stream_engine.state.published import Published
 from tests.support.facts import states
 from tests.support.reported import answers, held, names, published

@@ -14,7 +14,7 @@ from stream_engine.report.drawings import Axis, Bars, Drawing
 from stream_engine.report.findings.clusters import explained
 from stream_engine.report.findings.words import listed, some
 from stream_engine.report.material import Material
-from stream_engine.report.object_map import part_name
+from stream_engine.report.sections.object_map import part_name
 from stream_engine.state.artifact import Artifact, figure
 
 TITLE = "Clusters"

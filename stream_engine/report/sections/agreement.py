@@ -1,0 +1,31 @@
+"""Agreement of participants with others and with themselves."""
+
+from stream_engine.report import Section, Table
+from stream_engine.report.findings import GAP, sentences
+from stream_engine.report.material import Material
+from stream_engine.state.artifact import figure
+
+
+def section(material: Material) -> Section:
+    """Agreement in sentences, and its figures in a table."""
+    found = material.findings
+    both = (*found["agreement"], *found["participants"])
+    says = " ".join(filter(None, (sentences(found, "agreement"), sentences(found, "participants"))))
+    gaps = tuple(each.text for each in both if each.level == GAP)
+    notes = tuple(
+        f"To list them: {each.command}" for each in found["participants"] if each.command and each.level != GAP
+    )
+    ceiling = material.facts.ceiling
+    tables: tuple[Table, ...] = ()
+    if ceiling:
+        rows = {
+            "with": ["other participants", "themselves", "noise ceiling, at most"],
+            "share": [figure(ceiling, name) for name in ("others", "themselves", "at_most")],
+            "comparisons": [_whole(figure(ceiling, name)) for name in ("answers", "own_answers")] + [None],
+        }
+        tables = (Table("agreement", rows),)
+    return Section("Agreement", says or "No data yet.", (), tables, gaps + (() if material.workers else notes))
+
+
+def _whole(n: float | None) -> int | None:
+    return None if n is None else int(n)
