@@ -54,38 +54,40 @@ def _within(share: float, error: float, half: float, answers: int) -> Accuracy:
 def answers_of(snapshot: Snapshot, seed: int) -> AnswerUnits:
     """All answers in units: whole responses where the state keeps all; else the votes of participants, or the counts, a
     unit being the answers of one participant (or of all) about the same objects. O(m log m)."""
-    found = evidence(snapshot, seed)
-    if found.complete and found.by == "judgements":
-        return found
+    units = evidence(snapshot, seed)
+    if units.complete and units.by == "judgements":
+        return units
     votes, columns = snapshot.section("worker_votes"), triplet_columns(snapshot)
     hashes = name_hashes(snapshot.objects, seed)
     if not votes or snapshot.section("quadruplet_counts") or not _all_named(votes, columns.n_lo, columns.n_hi):
-        found = judgement_folds.of_comparisons(snapshot, seed)
-        return _by_objects(found, np.full(len(found.rows), -1), np.empty(0, np.uint64), hashes)
+        units = judgement_folds.of_comparisons(snapshot, seed)
+        return _by_objects(units, np.full(len(units.rows), -1), np.empty(0, np.uint64), hashes)
     anchor, lo, hi, worker = (np.asarray(votes[name], np.int32) for name in ("anchor", "lo", "hi", "worker"))
     one, other = np.stack([anchor, lo, anchor, hi], axis=1), np.stack([anchor, hi, anchor, lo], axis=1)
     times, who = np.concatenate([votes["n_lo"], votes["n_hi"]]).astype(np.float64), np.tile(worker, 2)
-    said = times > 0
-    made = found._replace(rows=np.concatenate([one, other])[said], times=times[said], fair=None, votes=None)
+    answered = times > 0
+    both_sides = units._replace(
+        rows=np.concatenate([one, other])[answered], times=times[answered], fair=None, votes=None
+    )
     workers = name_hashes(unpack_names(votes["utf8"], votes["offsets"]), seed)
-    return _by_objects(made, who[said], workers, hashes)
+    return _by_objects(both_sides, who[answered], workers, hashes)
 
 
 def _all_named(votes: dict[str, np.ndarray], n_lo: np.ndarray, n_hi: np.ndarray) -> bool:
     names = unpack_names(votes["utf8"], votes["offsets"])
-    given = int(np.sum(votes["n_lo"], dtype=np.int64) + np.sum(votes["n_hi"], dtype=np.int64))
-    return all(names) and given == int(np.sum(n_lo, dtype=np.int64) + np.sum(n_hi, dtype=np.int64))
+    n_named = int(np.sum(votes["n_lo"], dtype=np.int64) + np.sum(votes["n_hi"], dtype=np.int64))
+    return all(names) and n_named == int(np.sum(n_lo, dtype=np.int64) + np.sum(n_hi, dtype=np.int64))
 
 
-def _by_objects(found: AnswerUnits, who: np.ndarray, workers: np.ndarray, hashes: np.ndarray) -> AnswerUnits:
+def _by_objects(units: AnswerUnits, who: np.ndarray, workers: np.ndarray, hashes: np.ndarray) -> AnswerUnits:
     """Units are the answers of one participant about the same objects: of odd-one-out responses, both comparisons."""
     first = np.append(workers, np.uint64(0))[who]
-    content = mix64(mix64(hashes[found.rows[:, 0]] + hashes[found.rows[:, 1]] + hashes[found.rows[:, 3]]) + first)
+    content = mix64(mix64(hashes[units.rows[:, 0]] + hashes[units.rows[:, 1]] + hashes[units.rows[:, 3]]) + first)
     content, at, unit = np.unique(content, return_index=True, return_inverse=True)
     draw = (mix64(content) >> np.uint64(11)) / float(1 << 53)
     who = who[at].astype(np.int32)
     unit = unit.reshape(-1)
-    return found._replace(
+    return units._replace(
         unit=unit, draw=draw, worker=who, worker_hash=workers, complete=False, together=None, fair=None
     )
 
@@ -98,10 +100,12 @@ class Units(NamedTuple):
     question: np.ndarray
     participant: np.ndarray | None
 
-    def of(self, kept: np.ndarray) -> "Units":
+    def of(self, selected: np.ndarray) -> "Units":
         """Those of some answers, numbered anew."""
-        participant = None if self.participant is None else _numbered(self.participant[kept])
-        return Units(self.times[kept], _numbered(self.response[kept]), _numbered(self.question[kept]), participant)
+        participant = None if self.participant is None else _numbered(self.participant[selected])
+        return Units(
+            self.times[selected], _numbered(self.response[selected]), _numbered(self.question[selected]), participant
+        )
 
     def accuracy(self, right: np.ndarray) -> Accuracy:
         """Of (m,) shares right. O(m)."""
@@ -116,23 +120,23 @@ class Units(NamedTuple):
         by = [variance(self.response), variance(self.question)]
         clusters = min(int(self.response.max()) + 1, int(self.question.max()) + 1)
         if self.participant is not None and (people := int(self.participant.max()) + 1) >= CLUSTERS:
-            each = variance(self.participant)
-            by += [each, by[1] + each - by[0]]
+            error = variance(self.participant)
+            by += [error, by[1] + error - by[0]]
             clusters = min(clusters, people)
         if np.isnan(by).any():
             return Accuracy(share, None, None, None, int(total))
         return accuracy_of(share, float(np.sqrt(max(by))), clusters, total)
 
 
-def _numbered(each: np.ndarray) -> np.ndarray:
-    return np.unique(each, return_inverse=True)[1].reshape(-1)
+def _numbered(labels: np.ndarray) -> np.ndarray:
+    return np.unique(labels, return_inverse=True)[1].reshape(-1)
 
 
-def units_of(found: AnswerUnits) -> Units:
+def units_of(answers: AnswerUnits) -> Units:
     """The units of all answers. O(m log m)."""
-    worker = found.worker[found.unit]
+    worker = answers.worker[answers.unit]
     named = bool(len(worker)) and bool((worker >= 0).all())
-    return Units(found.times, found.unit, questions_of(found.rows), _numbered(worker) if named else None)
+    return Units(answers.times, answers.unit, questions_of(answers.rows), _numbered(worker) if named else None)
 
 
 class ObjectFold(NamedTuple):
@@ -155,22 +159,22 @@ def object_folds_of(names: list[str], rows: np.ndarray, seed: int, most: int = F
         return []
     fold = object_folds(name_hashes(names, seed), folds)[rows]
     shared = rows[:, 0] == rows[:, 2]
-    made = []
+    parts = []
     for number in range(min(folds, most)):
         inner = (number + 1) % folds
         inside, chosen = fold == number, fold == inner
         outside = ~inside.any(axis=1)
-        made.append(
+        parts.append(
             ObjectFold(outside & ~chosen.any(axis=1), outside & _apart(chosen, shared), outside, _apart(inside, shared))
         )
-    return made
+    return parts
 
 
 def _apart(of: np.ndarray, shared: np.ndarray) -> np.ndarray:
     return of[:, 1] & of[:, 3] & (shared | (of[:, 0] & of[:, 2]))
 
 
-def object_sums(rows: np.ndarray, each: np.ndarray, n: int) -> np.ndarray:
+def object_sums(rows: np.ndarray, values: np.ndarray, n: int) -> np.ndarray:
     """(n,) the sum of one value an answer over the answers about each object.
 
     >>> object_sums(np.array([[0, 1, 0, 2]]), np.array([5.0]), 4).tolist()
@@ -179,19 +183,19 @@ def object_sums(rows: np.ndarray, each: np.ndarray, n: int) -> np.ndarray:
     sums = np.zeros(n)
     for at in range(4):
         first = (rows[:, :at] != rows[:, at : at + 1]).all(axis=1)
-        sums += np.bincount(rows[first, at], each[first], n)
+        sums += np.bincount(rows[first, at], values[first], n)
     return sums
 
 
 def over_objects(right: np.ndarray, rows: np.ndarray, times: np.ndarray, n: int) -> Accuracy:
     """A share and its interval over objects: the jackknife that leaves out one object with all of its answers."""
     total, whole = float(times.sum()), float(times @ right)
-    each, sums = object_sums(rows, times, n), object_sums(rows, times * right, n)
-    left = (each > 0) & (each < total)
-    count = int(left.sum())
+    by_object, sums = object_sums(rows, times, n), object_sums(rows, times * right, n)
+    some_left_out = (by_object > 0) & (by_object < total)
+    count = int(some_left_out.sum())
     if count < CLUSTERS:
         return Accuracy(whole / total, None, None, None, int(total))
-    without = (whole - sums[left]) / (total - each[left])
+    without = (whole - sums[some_left_out]) / (total - by_object[some_left_out])
     spread = float(np.sqrt((count - 1) / count * ((without - without.mean()) ** 2).sum()))
     error = spread or standard_error(np.zeros(count), total) or 0.0  # all right: Wilson's
     return accuracy_of(whole / total, error, count, total)
@@ -204,6 +208,6 @@ def agreement(units: Units, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, n
     far = np.sort(rows[:, 2:], axis=1).astype(np.int64) @ np.array([1 << 31, 1])
     way = np.where(near < far, 1.0, -1.0)
     net, total = np.bincount(units.question, way * units.times), np.bincount(units.question, units.times)
-    mine, given = way * net[units.question], total[units.question]
-    others = np.where(given > 1, 0.5 + 0.5 * np.sign(mine - 1.0), np.nan)
-    return others, (given + mine) / 2, (given - mine) / 2
+    mine, n_answers = way * net[units.question], total[units.question]
+    others = np.where(n_answers > 1, 0.5 + 0.5 * np.sign(mine - 1.0), np.nan)
+    return others, (n_answers + mine) / 2, (n_answers - mine) / 2

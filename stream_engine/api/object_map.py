@@ -45,7 +45,7 @@ class Map:
     """
 
     def __init__(self, material: Material, frames: str, flat: bool = False):
-        places = material.drawn if flat else material.places
+        places = material.drawn_map if flat else material.places
         assert places is not None  # of an embedding that was fitted
         self._material, self._places, self._frames = material, places, frames
         self.names, self.points, self.covariance = list(material.names), places.points, places.covariance

@@ -89,7 +89,7 @@ def _forget(
     if worker in store.excluded():
         store.exclude((), (worker,))
     after = noted(after, _now(), "forget", **_details(result, name is not None, letters, drop, bool(unknown)))
-    return _said(store.replace(after), letters, before, result, drop, name is not None)
+    return _report(store.replace(after), letters, before, result, drop, name is not None)
 
 
 def _details(
@@ -105,7 +105,7 @@ def _details(
     }
 
 
-def _said(
+def _report(
     after: Snapshot, letters: int, before: Snapshot, result: ForgetResult, drop: Collection[str], of_object: bool
 ) -> str:
     n_left = "an unknown number of" if result.comparisons is None else f"{result.comparisons:,}"
@@ -120,8 +120,8 @@ def _said(
         )
     if before.settings["guard"] and not result.answers_stay:
         lines.append(
-            f"The partial order lost {result.kept:,} comparisons; comparisons that it dropped earlier because of these "
-            "stay dropped"
+            f"The partial order lost {result.order_lost:,} comparisons; comparisons that it dropped earlier because of "
+            "these stay dropped"
         )
     if drop:
         lines.append(

@@ -110,29 +110,29 @@ def _with(options: Sequence[Callable[[Command], Command]], command: Command) -> 
     return command
 
 
-def overrides_of(given: Mapping[str, Any]) -> dict[str, Any]:
+def overrides_of(options: Mapping[str, Any]) -> dict[str, Any]:
     """The keys of settings that options set (`input__type` is `input.type`), mappings and `--where` read. Raises
     `BadSettings`."""
-    overrides = {name.replace("__", "."): value for name, value in given.items() if name != "where"}
+    overrides = {name.replace("__", "."): value for name, value in options.items() if name != "where"}
     for key, option in _MAPPINGS.items():
         if overrides.get(key) is not None:
             overrides[key] = configuration.mapping(overrides[key], option)
     if overrides.get("input.codes") is not None:
         field, _, codes = overrides["input.codes"].partition(":")
         overrides["input.codes"] = {field: configuration.mapping(codes, "--codes")}
-    where = dict(map(where_of, given["where"]))
+    where = dict(map(where_of, options["where"]))
     return overrides | {"input.where": where or None}
 
 
-def settings_of(given: Mapping[str, Any], **more: Any) -> Settings:
+def settings_of(options: Mapping[str, Any], **more: Any) -> Settings:
     """The settings that the options of `input_options` ask for. Raises `BadSettings`."""
     chosen = {
         name: value
-        for name, value in given.items()
+        for name, value in options.items()
         if name.startswith(("input__", "schema_registry__")) or name == "where"
     }
-    sources = {"source": list(given["source"]) or None}
-    return configuration.load(given["config"], overrides_of(chosen) | sources | more)
+    sources = {"source": list(options["source"]) or None}
+    return configuration.load(options["config"], overrides_of(chosen) | sources | more)
 
 
 def no_answers(source: Sequence[str], excluded: int = 0) -> SourceFailed:

@@ -86,7 +86,7 @@ def command(
     exclude: tuple[str, ...],
     include: tuple[str, ...],
     verbose: bool,
-    **given: Any,
+    **options: Any,
 ) -> None:
     """Read events from SOURCE..., take snapshots, fit models, and serve results.
 
@@ -98,7 +98,7 @@ def command(
     from stream_engine.service import logs
     from stream_engine.service import run as service
 
-    overrides = overrides_of(given) | {
+    overrides = overrides_of(options) | {
         "source": list(source) or None,
         "refits.kinds": [kind for kind in refit if not kind.startswith("+")] or None,
         "refits.also": [kind[1:] for kind in refit if kind.startswith("+")] or None,

@@ -1,9 +1,7 @@
 """`stream-engine warm-up`: fill numba's cache by running a little of everything once.
 
-So the first batch of a real run does not wait for a compiler. Without a cache the compiler takes about a minute of a
-processor in all, here shared by two processes; with it, seconds. NUMBA_CACHE_DIR says where the cache is (default: in
-the package's `__pycache__`). After a change of the sources, only kernels that contain it are compiled again; other
-versions of numba, numpy or Python begin a new cache (see `data/kernel_cache.py`).
+Without a cache the compiler takes about a minute of CPU, here shared by two processes. NUMBA_CACHE_DIR is the folder of
+the cache (default: the package's `__pycache__`); after a change, only kernels that contain it are compiled again.
 """
 
 import json
@@ -70,9 +68,9 @@ def _learn(accumulators: Iterable[str], guard: bool):
     lines, decode = list(_events()), decoder("json", EventOptions(provenance=True))
     engine = Engine(accumulators, guard)
     part = Engine([name for name in accumulators if empty(name).mergeable], guard)
-    for each in (engine, part):
+    for learner in (engine, part):
         for start in range(0, len(lines), 100):
-            each.learn(decode(b"\n".join(lines[start : start + 100])), records=100)
+            learner.learn(decode(b"\n".join(lines[start : start + 100])), records=100)
     snapshot = engine.snapshot()
     Engine.restore(snapshot)
     merged = Engine.restore(part.snapshot())
@@ -169,8 +167,8 @@ def _refit(*kinds: str) -> None:
 
     for kind in kinds:
         module = refit_module(kind)
-        given = {"objects": OBJECTS - 2} if hasattr(module.Params(), "objects") else {}
-        module.refit(_counted(), msgspec.convert(given, module.Params), 0)
+        parameters = {"objects": OBJECTS - 2} if hasattr(module.Params(), "objects") else {}
+        module.refit(_counted(), msgspec.convert(parameters, module.Params), 0)
 
 
 def _embed() -> None:

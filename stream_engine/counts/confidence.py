@@ -112,7 +112,8 @@ def _counted(
     """Answers, questions and contradicted answers, by object."""
     n_lo, n_hi = n_lo.astype(np.int64), n_hi.astype(np.int64)
     answers, questions, contradicted = (
-        _sum(members, each, n).astype(np.int64) for each in (n_lo + n_hi, np.ones(len(n_lo)), np.minimum(n_lo, n_hi))
+        _sum(members, values, n).astype(np.int64)
+        for values in (n_lo + n_hi, np.ones(len(n_lo)), np.minimum(n_lo, n_hi))
     )
     return answers, questions, contradicted
 

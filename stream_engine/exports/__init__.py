@@ -1,12 +1,7 @@
 """From published files to export files: `WHAT` -> files. One module per family, registered here.
 
-An export module has `contents(published) -> {name: Content}`; which bytes a content becomes in npz, parquet or csv
-is decided once, in exports/files.py. Nothing here reads a live engine.
-
-A refit that no entry of `OF_REFITS` names may bring its export in its own file, under its own name:
-
-- `export(published) -> {name: Content}`;
-- `EXPORTED`: its arrays, and `COLUMNS`: those of its table, see `exports.declarations`.
+An export module has `contents(published) -> {name: Content}`; `exports/files.py` turns contents into npz, parquet or
+csv. Nothing here reads a live engine.
 """
 
 from collections.abc import Mapping
@@ -49,6 +44,8 @@ EXPORTS = {
     "questions": "stream_engine.exports.evidence:questions",
 }
 # export -> the kinds of artifacts that it is of; `kernel` has one file for each
+# A refit that is not listed may bring an export of its own name: `export(published) -> {name: Content}`, `EXPORTED`
+# (its arrays) and `COLUMNS` (those of its table), see `exports.declarations`.
 OF_REFITS = {
     "clusters": ("clusters", "sdp_clustering"),
     "hierarchy": ("hierarchy",),

@@ -11,30 +11,30 @@ def melted(records: Records) -> list[Records]:
 
     >>> from stream_engine.formats.record_columns import records_of
     >>> wide = records_of({"id": ["p"], "Q1_a": ["x"], "Q1_b": ["y"], "Q2_a": ["z"], "Q2_b": ["x"]})
-    >>> [(each.size, list(each.columns)) for each in melted(wide)]
+    >>> [(table.size, list(table.columns)) for table in melted(wide)]
     [(2, ['id', 'Q{n}_a', 'Q{n}_b'])]
     """
     groups: dict[str, dict[str, str]] = {}  # name without one of its numbers -> number -> name
     for name in records.columns:
-        for found in re.finditer(r"[0-9]+", name):
-            pattern = f"{name[: found.start()]}{{n}}{name[found.end() :]}"
-            groups.setdefault(pattern, {})[found[0]] = name
+        for number in re.finditer(r"[0-9]+", name):
+            pattern = f"{name[: number.start()]}{{n}}{name[number.end() :]}"
+            groups.setdefault(pattern, {})[number[0]] = name
     by_numbers: dict[tuple[str, ...], dict[str, dict[str, str]]] = {}
     for pattern, numbered in groups.items():
         if len(numbered) > 1:
             by_numbers.setdefault(tuple(numbered), {})[pattern] = numbered
     tables = []
-    for numbers, patterns in sorted(by_numbers.items(), key=lambda each: -len(each[1])):
+    for numbers, patterns in sorted(by_numbers.items(), key=lambda item: -len(item[1])):
         used = {name for numbered in patterns.values() for name in numbered.values()}
         columns = {
-            name: each._replace(values=[value for value in each.values for _ in numbers])
-            for name, each in records.columns.items()
+            name: column._replace(values=[value for value in column.values for _ in numbers])
+            for name, column in records.columns.items()
             if name not in used
         }
         for pattern, numbered in patterns.items():
             of_pattern = [records.columns[numbered[number]] for number in numbers]
-            cells = [each.values[row] for row in range(records.size) for each in of_pattern]
-            columns[pattern] = Column(pattern, cells, frozenset().union(*(each.empties for each in of_pattern)))
+            cells = [column.values[row] for row in range(records.size) for column in of_pattern]
+            columns[pattern] = Column(pattern, cells, frozenset().union(*(column.empties for column in of_pattern)))
         tables.append(Records(columns, records.size * len(numbers)))
     return tables
 
@@ -50,12 +50,12 @@ def asked_in_header(records: Records) -> tuple[Records, str] | None:
     """
     rests = []
     for name, column in records.columns.items():
-        inside = sorted((each for each in column.distinct if each in name), key=name.index)
-        if len(column.distinct) == 2 == len(inside) and all(name.count(each) == 1 for each in inside):
+        inside = sorted((value for value in column.distinct if value in name), key=name.index)
+        if len(column.distinct) == 2 == len(inside) and all(name.count(value) == 1 for value in inside):
             rests.append(re.sub("|".join(map(re.escape, sorted(inside, key=len, reverse=True))), "\0", name))
     if len(rests) < 2:
         return None
-    begin, end = _shared(rests), _shared([each[::-1] for each in rests])[::-1]
+    begin, end = _shared(rests), _shared([frame[::-1] for frame in rests])[::-1]
     if end.count("\0") != 2 or not all(begin + "{a}" + end for _ in rests):
         return None
     between = end.split("\0")
@@ -65,12 +65,12 @@ def asked_in_header(records: Records) -> tuple[Records, str] | None:
     fits = [name for name, (_, b, c) in asked.items() if records.columns[name].distinct <= {b, c}]
     if len(fits) < max(2, len(rests)) or len(fits) < len(asked):
         return None
-    options = {each for name in fits for each in asked[name][1:]}
+    options = {option for name in fits for option in asked[name][1:]}
     if 2 * sum(asked[name][0] in options for name in fits) < len(fits):
         return None  # what stands there is no object
     columns = {
-        name: each._replace(values=[value for value in each.values for _ in fits])
-        for name, each in records.columns.items()
+        name: column._replace(values=[value for value in column.values for _ in fits])
+        for name, column in records.columns.items()
         if name not in asked
     }
     for place, variable in enumerate(("{a}", "{b}", "{c}")):

@@ -56,7 +56,7 @@ class Records(NamedTuple):
         """The records of these numbers."""
         rows = list(rows)
         columns = {
-            name: each._replace(values=[each.values[row] for row in rows]) for name, each in self.columns.items()
+            name: column._replace(values=[column.values[row] for row in rows]) for name, column in self.columns.items()
         }
         return self._replace(columns=columns, size=len(rows))
 
@@ -75,17 +75,19 @@ def records_of(columns: Mapping[str, Sequence[Any]], decimal_commas: bool = Fals
     for name, cells in columns.items():
         inner = [inside(cell) for cell in cells]
         if 2 * sum(map(bool, inner)) > sum(cell not in (None, "") for cell in cells):
-            names = dict.fromkeys(f"{name}.{path}" for each in inner for path in each)
-            reached |= {path: [each.get(path[len(name) + 1 :]) for each in inner] for path in names}
+            names = dict.fromkeys(f"{name}.{path}" for paths in inner for path in paths)
+            reached |= {path: [paths.get(path[len(name) + 1 :]) for paths in inner] for path in names}
         else:
             reached[name] = cells
-    separators = {name: found for name, cells in reached.items() if (found := _separator(name, cells, reached))}
-    held = {
+    separators = {name: separator for name, cells in reached.items() if (separator := _separator(name, cells, reached))}
+    by_name = {
         name: Column(name, [_items(cell, separators.get(name)) for cell in cells]) for name, cells in reached.items()
     }
-    named = _names_of_nothing(held)
-    held = {name: _without_empty(each, named) for name, each in held.items()}
-    return Records(held, max((len(each.values) for each in held.values()), default=0), decimal_commas, separators)
+    named = _names_of_nothing(by_name)
+    by_name = {name: _without_empty(column, named) for name, column in by_name.items()}
+    return Records(
+        by_name, max((len(column.values) for column in by_name.values()), default=0), decimal_commas, separators
+    )
 
 
 def _items(cell: Any, separator: str | None) -> tuple[str, ...] | None:
@@ -97,7 +99,7 @@ def _items(cell: Any, separator: str | None) -> tuple[str, ...] | None:
 
 def _without_empty(column: Column, named: set[str]) -> Column:
     """The column without texts that stand for no value in it."""
-    empties = {each for each in column.distinct if each.casefold() in EMPTY and each not in named}
+    empties = {text for text in column.distinct if text.casefold() in EMPTY and text not in named}
     values = [
         None if value is not None and len(value) == 1 and value[0] in empties else value for value in column.values
     ]
@@ -110,11 +112,13 @@ MAX_COMPARED_COLUMNS = 8  # with such a text
 def _names_of_nothing(columns: Mapping[str, Column]) -> set[str]:
     """Texts such as NA that are names here: each of two columns with the same objects holds it where the other one
     holds an object, about as often as other objects; or a list has it among others."""
-    held = [each for each in columns.values() if len(each.distinct) > 2]
-    suspects = {text for each in held for text in each.distinct if text.casefold() in EMPTY}
-    named = suspects & {text for each in held for value in each.values if value and len(value) > 1 for text in value}
+    candidates = [column for column in columns.values() if len(column.distinct) > 2]
+    suspects = {text for column in candidates for text in column.distinct if text.casefold() in EMPTY}
+    named = suspects & {
+        text for column in candidates for value in column.values if value and len(value) > 1 for text in value
+    }
     for text in suspects - named:
-        having = [each for each in held if text in each.distinct]
+        having = [column for column in candidates if text in column.distinct]
         for one, other in combinations(having[:MAX_COMPARED_COLUMNS], 2):
             common = one.distinct & other.distinct
             counts = Counter(value[0] for value in one.values if value and len(value) == 1)
@@ -137,7 +141,7 @@ def _separator(name: str, cells: Sequence[Any], columns: Mapping[str, Sequence[A
         return None
     for separator in (";", ","):
         parts = [[item.strip() for item in text.split(separator)] for text in texts[:200]]
-        sizes, items = {len(each) for each in parts}, {item for each in parts for item in each}
+        sizes, items = {len(part) for part in parts}, {item for part in parts for item in part}
         if len(sizes) != 1 or min(sizes) < 2 or "" in items or 2 * len(items) > len(parts) * min(sizes):
             continue
         beside = any(

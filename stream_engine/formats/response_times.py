@@ -29,8 +29,8 @@ def response_times(records: Records) -> tuple[str, Column, str] | None:
         return None
     for name, column in records.columns.items():
         called = "".join(column.words)
-        said = "rt" in column.words or called == "latency" or any(each in called for each in NAMES)
-        if not said or set(name) & set(",|="):
+        is_called_so = "rt" in column.words or called == "latency" or any(part in called for part in NAMES)
+        if not is_called_so or set(name) & set(",|="):
             continue
         texts = [text for text in column.texts if text is not None]
         if records.decimal_commas:

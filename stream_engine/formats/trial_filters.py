@@ -31,8 +31,8 @@ class Filters(NamedTuple):
 
 def is_boolean(column: Column) -> bool:
     """Whether a column says yes or no."""
-    told = {text.casefold() for text in column.distinct}
-    return bool(told) and told <= _TRUE | _FALSE
+    values = {text.casefold() for text in column.distinct}
+    return bool(values) and values <= _TRUE | _FALSE
 
 
 def header_rows(records: Records) -> tuple[dict[str, str], list[int]] | None:
@@ -44,11 +44,11 @@ def header_rows(records: Records) -> tuple[dict[str, str], list[int]] | None:
     ({'Progress>=': '0'}, [2])
     """
     columns = list(records.columns.values())
-    tops = [row for row in range(min(3, records.size)) if any(_describes(each, row) for each in columns)]
+    tops = [row for row in range(min(3, records.size)) if any(_describes(column, row) for column in columns)]
     if not tops:
         return None
     first = max(tops) + 1
-    for column in sorted(columns, key=lambda each: not {"progress", "duration", "respondent"} & set(each.words)):
+    for column in sorted(columns, key=lambda column: not {"progress", "duration", "respondent"} & set(column.words)):
         texts = column.texts
         numbers = texts[first:] and all(text is not None and _is_number(text) for text in texts[first:])
         if numbers and not any(text and _is_number(text) for text in texts[:first]):
@@ -56,12 +56,12 @@ def header_rows(records: Records) -> tuple[dict[str, str], list[int]] | None:
             break
     else:
         return None
-    kept = list(range(first, records.size))
+    questions = list(range(first, records.size))
     for column in columns:
         if "Survey Preview" in column.distinct:
             filters[f"{column.name}!="] = "Survey Preview"
-            kept = [row for row in kept if column.texts[row] != "Survey Preview"]
-    return filters, kept
+            questions = [row for row in questions if column.texts[row] != "Survey Preview"]
+    return filters, questions
 
 
 def _describes(column: Column, row: int) -> bool:
@@ -75,7 +75,7 @@ def _is_number(text: str) -> bool:
 
 def distinguishing_filters(records: Records, good: Sequence[bool], other: Sequence[bool]) -> Filters | None:
     """The column whose values tell questions from what is none, the one that is called so first."""
-    found = []
+    candidates = []
     for name, column in records.columns.items():
         texts = column.texts
         of_good = {text for text, is_good in zip(texts, good) if is_good}
@@ -84,10 +84,10 @@ def distinguishing_filters(records: Records, good: Sequence[bool], other: Sequen
             continue
         called = bool(RECORD_KIND_WORDS & set(column.words))
         if called or len(of_good) == 1:
-            found.append((not called, len(of_good), name, sorted(text for text in of_good if text)))
-    if not found:
+            candidates.append((not called, len(of_good), name, sorted(text for text in of_good if text)))
+    if not candidates:
         return None
-    _, _, name, values = min(found, key=lambda each: each[:2])
+    _, _, name, values = min(candidates, key=lambda candidate: candidate[:2])
     why = f"{sum(other):,} records are something else"
     return Filters("questions", {name: LIST_SEPARATOR.join(values)}, why)
 
@@ -119,14 +119,18 @@ def practice(records: Records, objects: Sequence[str]) -> Filters | None:
             if called and true and len(column.distinct) > 1:
                 return Filters("practice", {f"{name}!=": LIST_SEPARATOR.join(true)}, f"{name} says so")
             continue
-        told = sorted(text for text in column.distinct if _PRACTICE.fullmatch(text))
+        practice_values = sorted(text for text in column.distinct if _PRACTICE.fullmatch(text))
         training = sorted(text for text in column.distinct if _TRAINING.fullmatch(text))
-        rest = column.distinct - set(told) - set(training)
-        if told and rest:
-            return Filters("practice", {f"{name}!=": LIST_SEPARATOR.join(told)}, f"{name} is {', '.join(told)}")
-        if training and rest:
+        others = column.distinct - set(practice_values) - set(training)
+        if practice_values and others:
+            return Filters(
+                "practice",
+                {f"{name}!=": LIST_SEPARATOR.join(practice_values)},
+                f"{name} is {', '.join(practice_values)}",
+            )
+        if training and others:
             filters = Filters("practice", {f"{name}!=": LIST_SEPARATOR.join(training)}, f"{name} is {training[0]}")
-            halves = any(_TEST_SET.fullmatch(text) for text in rest)
+            halves = any(_TEST_SET.fullmatch(text) for text in others)
             doubt = f"{name} may say what is practice, or which part of the data to train models on"
             return (
                 filters._replace(doubt=doubt)
@@ -146,21 +150,23 @@ def _practice_loops(records: Records) -> Filters | None:
     """
     loops: dict[str, list[Column]] = {}
     for name, column in records.columns.items():
-        if (found := _LOOP.fullmatch(name)) and column.distinct:
-            loops.setdefault(found[1], []).append(column)
+        if (loop := _LOOP.fullmatch(name)) and column.distinct:
+            loops.setdefault(loop[1], []).append(column)
     called = {loop for loop in loops if any(_PRACTICE.fullmatch(word) for word in (loop, *words_of(loop)))}
-    inside = [any(each.values[row] for loop in called for each in loops[loop]) for row in range(records.size)]
+    inside = [any(column.values[row] for loop in called for column in loops[loop]) for row in range(records.size)]
     if not any(inside) or all(inside):
         return None
     why = f"{sum(inside):,} of {records.size:,} trials are in the loop {', '.join(sorted(called))}"
-    others = [each for loop in loops if loop not in called for each in loops[loop]]
-    for column in sorted(others, key=lambda each: not each.name.endswith(".thisN")):
+    others = [column for loop in loops if loop not in called for column in loops[loop]]
+    for column in sorted(others, key=lambda column: not column.name.endswith(".thisN")):
         if [value is None for value in column.values] == inside:
             return Filters("practice", {f"{column.name}>=": "0"}, why)
-    fewest = [min(loops[loop], key=lambda each: len(each.distinct)) for loop in sorted(called)]
-    if any(len(each.distinct) > MAX_RECORD_KINDS for each in fewest):
+    fewest = [min(loops[loop], key=lambda column: len(column.distinct)) for loop in sorted(called)]
+    if any(len(column.distinct) > MAX_RECORD_KINDS for column in fewest):
         return None
-    return Filters("practice", {f"{each.name}!=": LIST_SEPARATOR.join(sorted(each.distinct)) for each in fewest}, why)
+    return Filters(
+        "practice", {f"{column.name}!=": LIST_SEPARATOR.join(sorted(column.distinct)) for column in fewest}, why
+    )
 
 
 def _disjoint(records: Records, objects: Sequence[str], column: Column, values: Sequence[str]) -> bool:
@@ -168,13 +174,13 @@ def _disjoint(records: Records, objects: Sequence[str], column: Column, values: 
     inside, outside = set[str](), set[str]()
     for row, text in enumerate(column.texts):
         into = inside if text in values else outside
-        into.update(each for name in objects for each in records.columns[name].values[row] or ())
+        into.update(text for name in objects for text in records.columns[name].values[row] or ())
     return not inside & outside
 
 
-def catch_trials(records: Records, fields: Mapping[str, tuple[str, ...]], own: bool = False) -> Filters | None:
+def catch_trials(records: Records, fields: Mapping[str, tuple[str, ...]], own_format: bool = False) -> Filters | None:
     """Trials in which an option is the target judge the participant; others that are called so are excluded. In the
-    engine's `own` format such a trial is an error, unless another column marks catch trials."""
+    engine's own format such a trial is an error, unless another column marks catch trials."""
     offered = fields.get("shown") or (*fields.get("near", ()), *fields.get("far", ()))
     targets = records.columns[fields["anchor"][0]].values if "anchor" in fields else [None] * records.size
     same = [
@@ -182,7 +188,9 @@ def catch_trials(records: Records, fields: Mapping[str, tuple[str, ...]], own: b
         for row, target in enumerate(targets)
     ]
     used = {name for names in fields.values() for name in names}
-    marks = {name: values for name, each in records.columns.items() if name not in used and (values := _marks(each))}
+    marks = {
+        name: values for name, column in records.columns.items() if name not in used and (values := _marks(column))
+    }
     marked = any(text in values for name, values in marks.items() for text in _at(records.columns[name], same))
     columns = {"catch": fields["anchor"]} if any(same) and marked else {}
     where, why = {}, f"in {sum(same):,} questions the target is an option"

@@ -1,17 +1,7 @@
 """Kernels that judge comparisons, each against all that are kept.
 
 Verdict of p -> q, in this order: duplicate if p -> q is kept; contradiction if q -> p is kept; cycle if it would close
-a longer cycle; else accepted. Nothing is ever taken away, so what is refused stays refused.
-
-Would u -> v close a cycle? If not, reorder the sequence so that u stands before v.
-
-Two-way compatible search (Bender, Fineman, Gilbert & Tarjan 2016, "A new approach to incremental cycle detection and
-related problems"; Haeupler, Kavitha, Mathew, Sen & Tarjan 2012): forward from v in increasing, backward from u in
-decreasing order, one arc each in turn, until the two fronts pass each other. O(sqrt(m) log n) amortised an accepted
-edge. A refused one would cost a search again and again; the supports' masks end most of those at once.
-
-Invariant used: the sequence is a topological order of the kept edges before and after.
-Rows of `work`: nodes met ahead, nodes met behind, heap of those ahead with arcs left, heap of those behind.
+a longer cycle; else accepted. Nothing is ever removed, so what is refused stays refused.
 """
 
 import numpy as np
@@ -26,7 +16,7 @@ from stream_engine.order.graph import (
     MARK,
     N_EDGES,
     OUT,
-    SOON,
+    PREFETCH_DISTANCE,
     STAMP,
     TO,
     WALKED,
@@ -46,7 +36,7 @@ AHEAD, BEHIND = np.int64(0), np.int64(1)  # rows of `work`: the nodes of a front
 HEAPS = np.int64(2)  # rows from here on: their heaps
 UP, DOWN = np.int64(1), np.int64(-1)  # smallest or largest label first
 NONE, NOBODY = np.int64(0), np.int64(-1)
-ASKED = 16  # neighbours that are asked for ahead
+PREFETCHED_NEIGHBOURS = 16  # neighbours that are asked for ahead
 
 
 @njit(cache=True, nogil=True)
@@ -84,7 +74,7 @@ def _heap_pop(node, work, row, n, sign):
 def _ask_for_neighbours(node, pool, x, side):
     """Ask for the first neighbours of x, which are looked at one after the other."""
     start = start_of(node[x, side])
-    for k in range(start, start + min(length_of(node[x, side]), ASKED)):
+    for k in range(start, start + min(length_of(node[x, side]), PREFETCHED_NEIGHBOURS)):
         prefetch(node, pool[k])
 
 
@@ -120,6 +110,11 @@ def _next(node, pool, work, row, n_heap, side, sign):
     return x
 
 
+# Two-way compatible search (Bender, Fineman, Gilbert & Tarjan 2016, "A new approach to incremental cycle detection and
+# related problems"; Haeupler, Kavitha, Mathew, Sen & Tarjan 2012): forward from v in increasing, backward from u in
+# decreasing order, one arc each in turn, until the two fronts pass each other. O(sqrt(m) log n) amortised per accepted
+# edge; the supports' masks spare most searches for refused ones. The sequence is a topological order of the kept edges
+# before and after.
 @njit(cache=True, nogil=True)
 def put_before(g, u, v):
     """True if v reaches u, hence u -> v would close a cycle; else the sequence now has u before v.
@@ -220,7 +215,7 @@ def _reorder(g, u, x, n_f, n_b):
 
 ACCEPTED, DUPLICATE, CONTRADICTION, CYCLE = range(4)
 MAX_SEARCHED_ARCS = 256  # arcs of searches that are not worth choosing supports
-AT_ONCE = 1024  # comparisons whose nodes are found before the first of them is judged
+MAX_NODES_AT_ONCE = 1024  # comparisons whose nodes are found before the first of them is judged
 
 
 @njit(cache=True, nogil=True)
@@ -255,21 +250,21 @@ def keep(g, u, v):
 def offer(graph, rows, codes, start):
     """Judge rows[start:] in order; returns the first row that might not fit, or their number."""
     g = borrowed(graph)
-    nodes = np.empty((min(AT_ONCE, len(rows) - start), 2), np.int64)
+    nodes = np.empty((min(MAX_NODES_AT_ONCE, len(rows) - start), 2), np.int64)
     while start < len(rows):
-        found = nodes_of(g, rows, start, nodes)
-        for i in range(found):
-            if i + 2 * SOON < found:
-                _ask_for_edge(g, nodes[i + 2 * SOON, 0], nodes[i + 2 * SOON, 1])
-            if i + SOON < found:
-                _ask_for_ends(g, nodes[i + SOON, 0], nodes[i + SOON, 1])
+        n_found = nodes_of(g, rows, start, nodes)
+        for i in range(n_found):
+            if i + 2 * PREFETCH_DISTANCE < n_found:
+                _ask_for_edge(g, nodes[i + 2 * PREFETCH_DISTANCE, 0], nodes[i + 2 * PREFETCH_DISTANCE, 1])
+            if i + PREFETCH_DISTANCE < n_found:
+                _ask_for_ends(g, nodes[i + PREFETCH_DISTANCE, 0], nodes[i + PREFETCH_DISTANCE, 1])
             verdict = _judge(g, nodes[i, 0], nodes[i, 1])
             if verdict < 0:
                 return start + i
             codes[start + i] = verdict
-        if found == 0:
+        if n_found == 0:
             return start
-        start += found
+        start += n_found
     return len(rows)
 
 

@@ -140,7 +140,7 @@ def aligned(
 
 
 def _artifact(snapshot: Snapshot, params: Params, seed: int, sets: Joined, made: Evaluated, answers: float) -> Artifact:
-    found, models = made.found, made.models
+    found, models = made.answers, made.models
     ceiling = held_out.ceiling(found._replace(votes=None) if len(sets.ids) < len(snapshot.objects) else found)
     rows = _rows(made)
     best, arrays = _transforms(snapshot, made, rows)
@@ -196,7 +196,7 @@ def _transforms(
     snapshot: Snapshot, made: Evaluated, rows: list[dict[str, Any]]
 ) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """Which set and transform predict, and the arrays of all sets."""
-    models, every = made.models, made.models.answers(np.ones(len(made.found.rows), bool))
+    models, every = made.models, made.models.answers(np.ones(len(made.answers.rows), bool))
     chosen: list[dict[str, str]] = []
     losses, arrays = [], dict[str, np.ndarray]()
     for at, (of, setting) in enumerate(zip(models.sets, made.settings)):
@@ -241,7 +241,7 @@ def _loss(row: Mapping[str, Any]) -> float:
 def _failures(snapshot: Snapshot, sets: Joined, made: Evaluated, rows: list[dict[str, Any]]) -> dict[str, np.ndarray]:
     """By object, how often the best row is right and how far people agree; and the questions with a clear majority
     against it, the most likely ones first."""
-    found, models, row = made.found, made.models, best_row(rows)
+    found, models, row = made.answers, made.models, best_row(rows)
     if row["transform"] in MEASURES:
         of = next(each for each in models.sets if each.name == row["set"])
         setting = made.settings[models.sets.index(of)]
@@ -279,7 +279,7 @@ def _failures(snapshot: Snapshot, sets: Joined, made: Evaluated, rows: list[dict
 
 def _participants(snapshot: Snapshot, made: Evaluated) -> dict[str, np.ndarray]:
     """The accuracy of each set as it is on the answers of each participant with enough of them."""
-    found, models = made.found, made.models
+    found, models = made.answers, made.models
     worker = found.worker[found.unit]
     named = (worker >= 0) & made.fair
     count = np.bincount(worker[named], found.times[named], len(found.worker_hash))

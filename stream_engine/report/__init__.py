@@ -4,10 +4,8 @@
                                                     │
                                                     └──▶ drawings ──▶ figure_files (matplotlib)
 
-A section says one plain sentence with the figures of this study filled in, also when the answer is "too few answers to
-say", and shows its numbers in a table beside each figure. A figure is described once, as a `Drawing`, and drawn twice:
-as inline SVG for the page, by matplotlib for files. Only aggregates are shown, never events, and workers only on
-request. One section, one file, registered here in the order of the page.
+A section states its result in one sentence and shows its numbers in a table beside each figure. Only aggregates are
+shown, never events, and participants only on request.
 """
 
 from collections.abc import Callable, Mapping

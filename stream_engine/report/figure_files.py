@@ -104,7 +104,7 @@ def draw(
 
 
 MAX_MAP_RATIO = 1.2  # height of a map, in terms of its width
-ROOM = 3.0  # times what all names of a map take that it has at least, so that few lines cross
+NAME_ROOM = 3.0  # times what all names of a map take that it has at least, so that few lines cross
 
 
 def _lowest(drawing: Drawing, style: FigureStyle, pictures: Mapping[str, bytes]) -> float:
@@ -113,8 +113,8 @@ def _lowest(drawing: Drawing, style: FigureStyle, pictures: Mapping[str, bytes])
     if len(names) > MAX_TIED_NAMES:
         return MIN_MAP_RATIO
     letters = sum(9 if name in pictures else min(len(name), MAX_NAME_LETTERS) + 1 for name in names)
-    taken = letters * 0.6 * 1.15 * style.size**2
-    return float(np.clip(ROOM * taken / (style.width / 25.4 * 72) ** 2, MIN_MAP_RATIO, MAX_MAP_RATIO))
+    area = letters * 0.6 * 1.15 * style.size**2
+    return float(np.clip(NAME_ROOM * area / (style.width / 25.4 * 72) ** 2, MIN_MAP_RATIO, MAX_MAP_RATIO))
 
 
 MIN_LIST_HEIGHT = 500  # pixels of a drawing, above which it has a line for each object
@@ -137,7 +137,7 @@ def _inches(drawing: Drawing, style: FigureStyle, pictures: Mapping[str, bytes])
 
 def _fit_texts(axes: Any, size: float) -> None:
     """Labels are not longer than their axes, nor texts of a list of lines taller than a line."""
-    wide, high = (each * 72 - 5 * size for each in axes.figure.get_size_inches())
+    wide, high = (inches * 72 - 5 * size for inches in axes.figure.get_size_inches())
     for room, text, set_label in (
         (wide, axes.get_xlabel(), axes.set_xlabel),
         (high, axes.get_ylabel(), axes.set_ylabel),

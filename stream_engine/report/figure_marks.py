@@ -47,15 +47,15 @@ def _points(mark: Points, axes: Any, drawing: Drawing, size: float, markers: Mar
     if markers.c is not None:
         axes.scatter(mark.x, mark.y, s=s, c=_by_id(markers.c, mark), **how)
         return
-    said = dict(drawing.groups)
+    labels = dict(drawing.groups)
     for group in np.unique(mark.group).tolist():
         of = mark.group == group
-        own = {"marker": SHAPES[shape_number(group)], "color": colour(group), "label": said.get(group), **how}
-        axes.scatter(mark.x[of], mark.y[of], s=s if np.ndim(s) == 0 else s[of], **own)
+        style = {"marker": SHAPES[shape_number(group)], "color": colour(group), "label": labels.get(group), **how}
+        axes.scatter(mark.x[of], mark.y[of], s=s if np.ndim(s) == 0 else s[of], **style)
 
 
-def _by_id(given: Any, mark: Points) -> Any:
-    return given[mark.ids] if isinstance(given, np.ndarray) else given
+def _by_id(value: Any, mark: Points) -> Any:
+    return value[mark.ids] if isinstance(value, np.ndarray) else value
 
 
 def _ellipses(mark: Ellipses, axes: Any, drawing: Drawing, size: float) -> None:
@@ -127,7 +127,10 @@ def draw_marks(
     axes.set_ylim(y0, y1)
     if drawing.equal:
         axes.set_aspect("equal", adjustable="box")
-    for axis, own, set_label in ((axes.xaxis, drawing.x, axes.set_xlabel), (axes.yaxis, drawing.y, axes.set_ylabel)):
-        set_label(own.label)
-        if own.ticks is not None or drawing.equal:  # the units of a map are arbitrary
-            axis.set_ticks([place for place, _ in own.ticks or ()], [text for _, text in own.ticks or ()])
+    for axis, axis_spec, set_label in (
+        (axes.xaxis, drawing.x, axes.set_xlabel),
+        (axes.yaxis, drawing.y, axes.set_ylabel),
+    ):
+        set_label(axis_spec.label)
+        if axis_spec.ticks is not None or drawing.equal:  # the units of a map are arbitrary
+            axis.set_ticks([place for place, _ in axis_spec.ticks or ()], [text for _, text in axis_spec.ticks or ()])

@@ -45,23 +45,23 @@ def draw_thumbnails(drawing: Drawing, axes: Any, size: float, pictures: Mapping[
     for mark in marks:
         x, y = _at(mark, axes)
         side = thumbnail_side(x, y, 1.6 * size, 5 * size)
-        taken, within = OccupiedBoxes(2 * side), (box.x0, box.x1, box.y0, box.y1)
-        left, ties = list[int](), list[tuple[float, float, float, float]]()
+        occupied, within = OccupiedBoxes(2 * side), (box.x0, box.x1, box.y0, box.y1)
+        tied, ties = list[int](), list[tuple[float, float, float, float]]()
         for i in (i for i, name in enumerate(mark.names) if name in pictures):
             at = (x[i] - side / 2, x[i] + side / 2, y[i] - side / 2, y[i] + side / 2)
             alone = (np.maximum(abs(x - x[i]), abs(y - y[i])) < side / 2).sum() == 1
-            if alone and holds(within, at) and taken.free(at):
-                taken.add(at)
+            if alone and holds(within, at) and occupied.free(at):
+                occupied.add(at)
                 shown.append(at)
                 _thumbnail(mark, i, (0.0, 0.0), axes, pictures, side)
             else:
-                left.append(i)
-        lines = len(left) <= MAX_TIED_NAMES
-        for each in placed(x[left], y[left], np.full(len(left), side), side, within, lines, shown):
-            i = left[each.number]
-            middle = each.x + each.side * side / 2
-            shown.append((middle - side / 2, middle + side / 2, each.y - side / 2, each.y + side / 2))
-            away = middle - float(x[i]), each.y - float(y[i])
+                tied.append(i)
+        lines = len(tied) <= MAX_TIED_NAMES
+        for spot in placed(x[tied], y[tied], np.full(len(tied), side), side, within, lines, shown):
+            i = tied[spot.number]
+            middle = spot.x + spot.side * side / 2
+            shown.append((middle - side / 2, middle + side / 2, spot.y - side / 2, spot.y + side / 2))
+            away = middle - float(x[i]), spot.y - float(y[i])
             ties.append((mark.x[i], mark.y[i], *away))
             _thumbnail(mark, i, away, axes, pictures, side)
         _tie(ties, axes, 3.4)
@@ -98,10 +98,10 @@ def _thumbnail(
 
     image = Image.open(io.BytesIO(pictures[mark.names[i]]), formats=("JPEG",))
     image.thumbnail((int(np.ceil(side * DPI / 72)),) * 2)  # as large as it is printed
-    made = OffsetImage(np.asarray(image), zoom=0.9 * side / max(image.size), dpi_cor=True)
+    picture = OffsetImage(np.asarray(image), zoom=0.9 * side / max(image.size), dpi_cor=True)
     frame = {"edgecolor": colour(int(mark.group[i])), "linewidth": 0.8, "facecolor": "white"}
     place: dict[str, Any] = {"xybox": away, "boxcoords": "offset points", "zorder": 3.5}
-    axes.add_artist(AnnotationBbox(made, (mark.x[i], mark.y[i]), pad=0.05, bboxprops=frame, **place))
+    axes.add_artist(AnnotationBbox(picture, (mark.x[i], mark.y[i]), pad=0.05, bboxprops=frame, **place))
 
 
 def thumbnail_side(x: np.ndarray, y: np.ndarray, least: float, most: float) -> float:
@@ -118,7 +118,7 @@ def draw_names(
     drawing: Drawing,
     axes: Any,
     size: float,
-    taken: list[Box],
+    boxes: list[Box],
     pictures: Mapping[str, bytes],
     texts: Sequence[str] | None = None,
 ) -> None:
@@ -128,11 +128,13 @@ def draw_names(
         bare = np.array([i for i, name in enumerate(mark.names) if name not in pictures], np.intp)
         box = _laid_out(axes)
         unit = size / LINE_OF_PAGE  # points of a pixel, in which `placed` has its distances
-        x, y = (each[bare] / unit for each in _at(mark, axes))
+        x, y = (coordinate[bare] / unit for coordinate in _at(mark, axes))
         whole = [mark.names[i] if texts is None else str(texts[mark.ids[i]]) for i in bare]
         names = [name if len(name) <= MAX_NAME_LETTERS else f"{name[: MAX_NAME_LETTERS - 1]}…" for name in whole]
         widths = np.array([_width(name, LINE_OF_PAGE) + 2 for name in names])
-        within, *occupied = (tuple(edge / unit for edge in each) for each in ((box.x0, box.x1, box.y0, box.y1), *taken))
+        within, *occupied = (
+            tuple(edge / unit for edge in box_edges) for box_edges in ((box.x0, box.x1, box.y0, box.y1), *boxes)
+        )
         ties = list[tuple[float, float, float, float]]()
         for name in placed(x, y, widths, 1.15 * LINE_OF_PAGE, within, len(names) <= MAX_TIED_NAMES, occupied):
             i = name.number

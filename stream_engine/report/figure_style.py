@@ -33,8 +33,8 @@ def style_of(width: str, font: str | None, size: str, regions: bool = False) -> 
     >>> style_of("252pt", None, "8").width
     88.9
     """
-    said, unit = _number(width, "|".join(MILLIMETRES))
-    millimetres = round(said * MILLIMETRES.get(unit, float("nan")), 9)
+    number, unit = _number(width, "|".join(MILLIMETRES))
+    millimetres = round(number * MILLIMETRES.get(unit, float("nan")), 9)
     if not MIN_WIDTH <= millimetres <= MAX_WIDTH:
         expected = "expected 30mm to 600mm, such as 85mm, 17.4cm, 3.3in or 240pt"
         raise BadStyle(f"--figure-width: got {width[:40]!r}, {expected}")
@@ -45,8 +45,8 @@ def style_of(width: str, font: str | None, size: str, regions: bool = False) -> 
 
 
 def _number(text: str, units: str) -> tuple[float, str]:
-    found = re.fullmatch(rf"\s*(\d{{1,6}}(?:\.\d{{1,6}})?)\s*({units})\s*", text)
-    return (float(found[1]), found[2]) if found else (float("nan"), "")
+    match = re.fullmatch(rf"\s*(\d{{1,6}}(?:\.\d{{1,6}})?)\s*({units})\s*", text)
+    return (float(match[1]), match[2]) if match else (float("nan"), "")
 
 
 def _installed(font: str) -> str:
@@ -54,12 +54,12 @@ def _installed(font: str) -> str:
     from matplotlib import font_manager
 
     generic = {"serif", "sans-serif", "monospace"}
-    families = {each.name for each in font_manager.fontManager.ttflist} | generic
-    known = {each.lower(): each for each in families}
-    if font.lower() not in known:
-        usual = [each for each in sorted(families) if not each.startswith(("cm", "STIX", "Last Resort"))]
+    families = {font.name for font in font_manager.fontManager.ttflist} | generic
+    by_lower_case = {family.lower(): family for family in families}
+    if font.lower() not in by_lower_case:
+        usual = [family for family in sorted(families) if not family.startswith(("cm", "STIX", "Last Resort"))]
         more = f" and {len(usual) - 12} more" if len(usual) > 12 else ""
         raise BadStyle(
             f"--font: got {font[:40]!r}, which is not installed; expected one of {', '.join(usual[:12])}{more}"
         )
-    return known[font.lower()]
+    return by_lower_case[font.lower()]

@@ -25,33 +25,33 @@ def tiles(material: Material) -> Iterator[Tile]:
     answers, comparisons, objects = material.facts.answers, summary["comparisons"], some(summary["objects"], "object")
     made_of = "comparisons" if answers in (None, comparisons) else some(comparisons, "comparison")
     yield Tile("Answers", count(comparisons if answers is None else answers), f"{made_of} of {objects}")
-    found = {each.what: each for topic in material.findings.values() for each in topic}
-    yield _participants(found)
-    yield _accuracy(found)
+    findings = {finding.what: finding for topic in material.findings.values() for finding in topic}
+    yield _participants(findings)
+    yield _accuracy(findings)
     yield _clusters(material)
 
 
-def _participants(found: dict[str, Finding]) -> Tile:
-    known = next((each for name, each in found.items() if "participants" in each.figures), None)
-    if known is None:
+def _participants(findings: dict[str, Finding]) -> Tile:
+    counted = next((finding for name, finding in findings.items() if "participants" in finding.figures), None)
+    if counted is None:
         return Tile("Participants", "unknown", "no participant column")
-    flagged = known.figures.get("flagged")
+    flagged = counted.figures.get("flagged")
     note = "not assessed" if flagged is None else "none flagged" if not flagged else f"{count(flagged)} flagged"
-    return Tile("Participants", count(known.figures["participants"]), note)
+    return Tile("Participants", count(counted.figures["participants"]), note)
 
 
-def _accuracy(found: dict[str, Finding]) -> Tile:
-    head, known = "Predicted correctly", found.get("accuracy") or found.get("chance_level")
-    if known is None:
+def _accuracy(findings: dict[str, Finding]) -> Tile:
+    head, accuracy = "Predicted correctly", findings.get("accuracy") or findings.get("chance_level")
+    if accuracy is None:
         return Tile(head, "unknown", "too few answers, or no model was fitted")
-    share, error = known.figures["accuracy"], known.figures["standard_error"]
-    if known.what == "chance_level":
+    share, error = accuracy.figures["accuracy"], accuracy.figures["standard_error"]
+    if accuracy.what == "chance_level":
         return Tile(head, percent(share), f"not significantly better than chance ({interval(share, error)})")
-    ceiling = found.get("noise_ceiling")
+    ceiling = findings.get("noise_ceiling")
     most = f"; noise ceiling at most {percent(ceiling.figures['at_most'])}" if ceiling else ""
-    differ = found.get("differences")
-    own = figure(differ.figures, "accuracy") if differ else None
-    most += f"; {percent(own)} with participants' own models" if own is not None else ""
+    differ = findings.get("differences")
+    own_accuracy = figure(differ.figures, "accuracy") if differ else None
+    most += f"; {percent(own_accuracy)} with participants' own models" if own_accuracy is not None else ""
     return Tile(head, percent(share), f"{interval(share, error)}; chance 50 %{most}")
 
 

@@ -66,7 +66,7 @@ def test_of_a_sample_of_responses_their_comparisons_are_counted(monkeypatch):
     monkeypatch.setattr(inspect, "judgements_of", lambda snapshot: kept)
     found = inspect._responses(SimpleNamespace(counters={"comparisons": 50}))
     assert found == {"kept": 6, "comparisons": 9, "of": 50, "complete": False}
-    assert re.findall(r"\d+", inspect._kept(found)) == ["6", "9", "50"]
+    assert re.findall(r"\d+", inspect._sample_size(found)) == ["6", "9", "50"]
 
 
 def test_partitions_beyond_those_that_are_listed_are_counted():

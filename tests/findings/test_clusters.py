@@ -13,11 +13,11 @@ from stream_engine.clustering.sentence import GRADES, headline, sentence
 from stream_engine.exports import contents
 from stream_engine.refits import clusters, embedding
 from stream_engine.report import maker, page
-from stream_engine.report.tiles import tiles
 from stream_engine.report.findings import findings
 from stream_engine.report.findings.clusters import explained
 from stream_engine.report.findings.facts import Commands, Facts
 from stream_engine.report.material import material
+from stream_engine.report.tiles import tiles
 from stream_engine.state.artifact import Artifact
 from stream_engine.state.published import Published
 from tests.support import survey_cases

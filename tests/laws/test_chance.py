@@ -171,7 +171,7 @@ def of_chance(rng):
     rows[0]["model"] = "embedding"
     for level in LEVELS:
         with pytest.MonkeyPatch.context() as patched:
-            patched.setattr(facts, "LEVEL", level)
+            patched.setattr(facts, "CHANCE_TEST_LEVEL", level)
             of = facts.Facts(SimpleNamespace(artifacts={}))
             of.__dict__["models"] = [each | {"comparisons": 1000, "log_loss": 0.7} for each in rows]
             if of.beats_chance:

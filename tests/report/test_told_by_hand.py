@@ -78,7 +78,7 @@ def test_refits_of_an_earlier_snapshot_are_named():
 
 
 def test_a_long_dendrogram_shows_the_last_merges():
-    m = dendrogram.LEAVES + 4
+    m = dendrogram.MAX_DRAWN + 4
     merges = np.array([[m + i - 1 if i else 0, i + 1, 0.5 + i, i + 2] for i in range(m - 1)], float)
     found = dendrogram.table(merges, [f"n{i}" for i in range(m)]).columns
     assert found["at"] == merges[4:, 2].tolist()

@@ -8,12 +8,14 @@ from stream_engine.state.artifact import figure
 
 def section(material: Material) -> Section:
     """Agreement in sentences, and its figures in a table."""
-    found = material.findings
-    both = (*found["agreement"], *found["participants"])
-    says = " ".join(filter(None, (sentences(found, "agreement"), sentences(found, "participants"))))
-    gaps = tuple(each.text for each in both if each.level == GAP)
+    findings = material.findings
+    both = (*findings["agreement"], *findings["participants"])
+    says = " ".join(filter(None, (sentences(findings, "agreement"), sentences(findings, "participants"))))
+    gaps = tuple(finding.text for finding in both if finding.level == GAP)
     notes = tuple(
-        f"To list them: {each.command}" for each in found["participants"] if each.command and each.level != GAP
+        f"To list them: {finding.command}"
+        for finding in findings["participants"]
+        if finding.command and finding.level != GAP
     )
     ceiling = material.facts.ceiling
     tables: tuple[Table, ...] = ()

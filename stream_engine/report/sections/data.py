@@ -31,6 +31,8 @@ def section(material: Material) -> Section:
         tables.append(Table("rejected", {"reason": list(reasons), "events": list(reasons.values())}))
     first = material.facts.commands.first
     notes = tuple(
-        f"To see the rejected events: {first}{each.command}" for each in material.findings["data"] if each.command
+        f"To see the rejected events: {first}{finding.command}"
+        for finding in material.findings["data"]
+        if finding.command
     )
     return Section("Data", says, (), tuple(tables), notes)

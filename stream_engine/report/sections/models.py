@@ -1,12 +1,12 @@
 """Prediction accuracy: the best model in a sentence, all models in a table."""
 
-from stream_engine.exports.models import PEOPLE
+from stream_engine.exports.models import MIN_NEW_PARTICIPANTS
 from stream_engine.report import Section, Table
 from stream_engine.report.findings import sentences
 from stream_engine.report.findings.models import explained
 from stream_engine.report.material import Material
 
-ACCURACY = "Prediction accuracy"
+TITLE = "Prediction accuracy"
 NEW_PEOPLE = "accuracy, new participants"
 MODEL_HEADS = {
     "model": "model",
@@ -30,7 +30,7 @@ def section(material: Material) -> Section:
     rows = material.facts.models
     if not rows:
         return Section(
-            ACCURACY,
+            TITLE,
             "No model has been fitted yet, or there are too few answers for a test set.",
             notes=(f"Fit one with: stream-engine refit --state {material.facts.commands.state} embedding",),
         )
@@ -38,6 +38,6 @@ def section(material: Material) -> Section:
     notes = [*ACCURACY_NOTES, f"{explained(str(row['model']) for row in rows)}."]
     if not any(value is not None for value in columns[NEW_PEOPLE]):
         del columns[NEW_PEOPLE]
-        notes.append(f"Accuracy for new participants needs at least {PEOPLE} held-out participants.")
+        notes.append(f"Accuracy for new participants needs at least {MIN_NEW_PARTICIPANTS} held-out participants.")
     says = sentences(material.findings, "accuracy") or material.findings["accuracy"][0].text
-    return Section(ACCURACY, says, (), (Table("models", columns),), tuple(notes))
+    return Section(TITLE, says, (), (Table("models", columns),), tuple(notes))

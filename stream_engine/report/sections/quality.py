@@ -13,13 +13,15 @@ def section(material: Material) -> Section:
     """Every warning in a line with the command that helps; then the checks that passed, and what is missing."""
     if not material.summary["comparisons"]:
         return Section("Data quality", "There is nothing to check yet.")
-    found, passed = warnings(material.findings), list(_passed(material.facts))
-    says = f"{some(len(found), 'problem')} found." if found else "No problem was found."
-    notes = [f"{each.text} {each.command}".strip() for each in found]
-    notes += [f"{each.text} {each.command}".strip() for each in material.findings["excluded"] if each.level != GAP]
+    problems, passed = warnings(material.findings), list(_passed(material.facts))
+    says = f"{some(len(problems), 'problem')} found." if problems else "No problem was found."
+    notes = [f"{finding.text} {finding.command}".strip() for finding in problems]
+    notes += [
+        f"{finding.text} {finding.command}".strip() for finding in material.findings["excluded"] if finding.level != GAP
+    ]
     if passed:
         notes.append(f"Passed: {listed(passed)}.")
-    missing = [each.text for topic in material.findings.values() for each in topic if each.level == GAP]
+    missing = [finding.text for topic in material.findings.values() for finding in topic if finding.level == GAP]
     return Section("Data quality", says, notes=(*notes, *missing))
 
 
