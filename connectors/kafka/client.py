@@ -120,7 +120,7 @@ def one_of(what: str, got: str, choices: tuple[str, ...]) -> str:
     return got
 
 
-def listed(partitions: Collection[int]) -> str:
+def commas(partitions: Collection[int]) -> str:
     """Partition numbers for people."""
     return ",".join(map(str, sorted(partitions)))
 

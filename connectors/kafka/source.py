@@ -19,7 +19,7 @@ from connectors.kafka.client import (
     Range,
     Refused,
     TopicMissing,
-    listed,
+    commas,
     one_of,
     parse_address,
     partition_name,
@@ -389,7 +389,7 @@ class KafkaSource(Source):
         if not added:
             return
         self._take_up(self._starting_points(reading.client, ranges, mark))
-        self._notices.append(f"{self.address}: reading added partitions {listed(added)} from their beginning")
+        self._notices.append(f"{self.address}: reading added partitions {commas(added)} from their beginning")
 
     def _check_for_gone(self, reading: Reading, numbers: Collection[int]) -> None:
         gone, now = self._selected.of(self._stored) - frozenset(numbers), time.monotonic()
@@ -399,7 +399,7 @@ class KafkaSource(Source):
             reading.gone_since = now
         elif now - reading.gone_since > self._topic_seconds:
             raise SourceFailed(
-                f"{self.address}: partitions {listed(gone)} are gone since {self._topic_seconds:g} s; "
+                f"{self.address}: partitions {commas(gone)} are gone since {self._topic_seconds:g} s; "
                 "was the topic deleted?"
             )
 
@@ -439,16 +439,16 @@ class KafkaSource(Source):
             raise TopicMissing
         if missing := self._selected.missing(numbers):
             raise UnusableSource(
-                f"{self.address}: partitions {listed(missing)} do not exist; the topic has {listed(numbers)}"
+                f"{self.address}: partitions {commas(missing)} do not exist; the topic has {commas(numbers)}"
             )
         if not self._stored and (absent := self._start.by_partition.keys() - numbers):
             raise UnusableSource(
-                f"{self.address}: start_partitions: {listed(absent)} do not exist; the topic has {listed(numbers)}"
+                f"{self.address}: start_partitions: {commas(absent)} do not exist; the topic has {commas(numbers)}"
             )
         if gone := self._selected.of(self._stored) - numbers:
             raise SourceFailed(
-                f"{self.address}: partitions {listed(gone)} of the stored positions do not exist; the "
-                f"topic has {listed(numbers)}. Was it recreated? Use a new state directory for it"
+                f"{self.address}: partitions {commas(gone)} of the stored positions do not exist; the "
+                f"topic has {commas(numbers)}. Was it recreated? Use a new state directory for it"
             )
         return self._selected.of(numbers)
 

@@ -69,7 +69,7 @@ def read(name: str, spec: FeatureSpec) -> FeatureTable:
             )
         _check_no_answers(path, suffix)
         table = read_table(
-            KernelSpec(spec.file, "linear", None, spec.key, spec.columns, _beside(path, spec), spec.array)
+            KernelSpec(spec.file, "linear", None, spec.key, spec.columns, _names_file(path, spec), spec.array)
         )
         if table.names is None:
             raise _nameless(path)
@@ -119,7 +119,7 @@ def _mapped_tensor(path: Path, wanted: str | None) -> np.ndarray:
         raise BadKernel(f"cannot be read as a safetensors file: {error}") from None
 
 
-def _beside(path: Path, spec: FeatureSpec) -> str | None:
+def _names_file(path: Path, spec: FeatureSpec) -> str | None:
     """The file of names; of an .npz only one that is named, as its own array comes first."""
     if spec.objects is not None or path.suffix.lower() not in (".npy", ".safetensors"):
         return spec.objects
@@ -128,7 +128,7 @@ def _beside(path: Path, spec: FeatureSpec) -> str | None:
 
 
 def _names(path: Path, spec: FeatureSpec) -> list[str]:
-    file = _beside(path, spec)
+    file = _names_file(path, spec)
     if file is None:
         raise _nameless(path)
     return read_names(Path(file))

@@ -98,7 +98,7 @@ def joined(tables: Mapping[str, FeatureTable], objects: Sequence[str]) -> Joined
         counts = ", ".join(f"{name} {int((row >= 0).sum()):,}" for name, row in rows.items())
         raise BadFeatures(
             f"features: got {len(ids)} of {len(objects):,} objects with features in every set ({counts}); expected at "
-            f"least {MIN_OBJECTS}, next: check the names, such as {_some(objects)}"
+            f"least {MIN_OBJECTS}, next: check the names, such as {_first(objects)}"
         )
     return Joined(ids, [_set(name, table, rows[name], how[name], ids) for name, table in tables.items()])
 
@@ -115,13 +115,13 @@ def _rows(name: str, table: FeatureTable, objects: Sequence[str]) -> tuple[np.nd
     numbers = np.array([stems.get(PurePath(name).stem, -1) for name in objects], np.int64)
     if len(stems) < len(table.names) or not (numbers >= 0).any():
         raise BadFeatures(
-            f"features {name!r}: none of its objects ({_some(table.names)}) occurs in the answers ({_some(objects)}); "
-            "expected names that match"
+            f"features {name!r}: none of its objects ({_first(table.names)}) occurs in the answers ({_first(objects)})"
+            "; expected names that match"
         )
     return numbers, "name without folder and suffix"
 
 
-def _some(names: Sequence[str]) -> str:
+def _first(names: Sequence[str]) -> str:
     return ", ".join(map(repr, list(names)[:3])) + (", ..." if len(names) > 3 else "")
 
 

@@ -95,7 +95,7 @@ def accept(answer: Any, sessions: Sessions, study: str, now: float) -> AcceptedA
         raise _unknown(key, sessions, study)
     if screen.worker != worker:
         raise Rejection("stranger", f"{key}: was sent to another participant")
-    chosen = _chosen(answer, screen)
+    chosen = _chosen_names(answer, screen)
     if screen.right:
         passed = chosen == [screen.right]
         sessions.take(screen, now, passed)
@@ -113,7 +113,7 @@ def _unknown(key: str, sessions: Sessions, study: str) -> Rejection:
     return Rejection("not_asked", f"{key[:40]}: was never sent")
 
 
-def _chosen(answer: Mapping[str, Any], screen: Screen) -> list[str]:
+def _chosen_names(answer: Mapping[str, Any], screen: Screen) -> list[str]:
     """What was chosen, in the order given."""
     field = _ANSWER_FIELDS[screen.type]
     choice = answer.get("chosen", answer.get(field))

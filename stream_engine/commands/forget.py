@@ -14,7 +14,7 @@ from stream_engine.state.forgetting import (
     UnknownName,
     forget_object,
     forget_worker,
-    noted,
+    with_history,
     without_aliases,
 )
 from stream_engine.state.names_in_letters import naming
@@ -88,7 +88,7 @@ def _forget(
         raise UnknownName(f"{store.directory}: {unknown}, nor in its dead letters; nothing to delete") from None
     if worker in store.excluded():
         store.exclude((), (worker,))
-    after = noted(after, _now(), "forget", **_details(result, name is not None, letters, drop, bool(unknown)))
+    after = with_history(after, _now(), "forget", **_details(result, name is not None, letters, drop, bool(unknown)))
     return _report(store.replace(after), letters, before, result, drop, name is not None)
 
 

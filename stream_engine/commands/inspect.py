@@ -106,7 +106,7 @@ def as_page(contents: Mapping[str, Any]) -> str:
     statements = contents["findings"]
     wrong = [finding for topic in statements.values() for finding in topic if finding["level"] == "warning"]
     sections: dict[str, list[str]] = {
-        f"State {contents['state']}, snapshot {contents['summary']['snapshot']}": _counted(contents),
+        f"State {contents['state']}, snapshot {contents['summary']['snapshot']}": _count_lines(contents),
         "Data quality": list(_lines(wrong)) or ["No problem was found."],
     }
     for topic, title in TITLES.items():
@@ -127,7 +127,7 @@ def _lines(statements: Iterable[Mapping[str, Any]]) -> Iterator[str]:
             yield f"    {finding['command']}"
 
 
-def _counted(contents: Mapping[str, Any]) -> list[str]:
+def _count_lines(contents: Mapping[str, Any]) -> list[str]:
     summary = contents["summary"]
     names = {kind.replace("_", "-"): n for kind, n in summary["kinds"].items()}
     kinds = ", ".join(f"{n:,} {name}" for name, n in names.items()) if len(names) > 1 else "".join(names)

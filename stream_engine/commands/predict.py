@@ -26,7 +26,7 @@ from stream_engine.state.store import Store
 OUT = (".jsonl", ".csv", ".parquet")
 
 
-def written(rows: list[dict[str, Any]], suffix: str, raw: bool) -> bytes:
+def as_file(rows: list[dict[str, Any]], suffix: str, raw: bool) -> bytes:
     """The questions with their answers as a file of that suffix; a missing value is null, in CSV empty. `raw`: texts in
     CSV are written as they are."""
     if suffix == ".jsonl":
@@ -102,7 +102,7 @@ def command(
         apply_exclusion(Store(state), exclude, include)
         fit_again(Store(state), snapshot)
     answered = answers(Store(state).published(snapshot), questions, model, participant)
-    content = written(answered.rows, suffix, raw)
+    content = as_file(answered.rows, suffix, raw)
     if out is None:
         click.echo(content.decode(), nl=False)
     else:

@@ -144,7 +144,7 @@ def refit(state: str, kind: str, which: str, params: dict[str, Any], seed: int, 
             if shown == "json":
                 print(json.dumps({"impossible": True}), flush=True)
             raise
-    published = store.publish_artifact(exclusion.noted(artifact, excluded, previous))
+    published = store.publish_artifact(exclusion.with_exclusions(artifact, excluded, previous))
     with contextlib.suppress(OSError):  # the artifact is there; this is only told
         store.note_seconds(published, time.process_time() - began)
         if "held_out" in published.report:

@@ -104,7 +104,7 @@ def _guard() -> None:
 
 
 @cache
-def _counted():
+def _full_snapshot():
     """A snapshot of every statistic there is."""
     from stream_engine.counts import ACCUMULATORS
 
@@ -130,11 +130,11 @@ def _ask() -> None:
     from stream_engine.asking.known import known_from
     from stream_engine.refits import embedding
 
-    artifact = embedding.refit(_counted(), embedding.Params(dimensions=2, kernel="t-ste", ridge=0.3), 0)
+    artifact = embedding.refit(_full_snapshot(), embedding.Params(dimensions=2, kernel="t-ste", ridge=0.3), 0)
     for arrays in (artifact.arrays, {name: array for name, array in artifact.arrays.items() if name != "covariance"}):
         learned = artifact._replace(arrays=arrays, report={**artifact.report, "accuracy": 1.0})
         for strategy in asking.STRATEGIES:
-            asking.questions(known_from(_counted(), learned), 20, strategy)
+            asking.questions(known_from(_full_snapshot(), learned), 20, strategy)
 
 
 def _online() -> None:
@@ -152,9 +152,9 @@ def _predict() -> None:
     from stream_engine.state.published import Published
 
     for name in PREDICTORS:  # a run makes them in a thread of its own, sooner or later
-        predictor(name, Published(_counted(), {}))
+        predictor(name, Published(_full_snapshot(), {}))
     observer = Observer()
-    observer.serve(_counted())
+    observer.serve(_full_snapshot())
     observer.observe(empty_batch(OBJECTS)._replace(triplets=np.array([[0, 1, 2]], np.int32)), {})
     observer.figures()
 
@@ -168,7 +168,7 @@ def _refit(*kinds: str) -> None:
     for kind in kinds:
         module = refit_module(kind)
         parameters = {"objects": OBJECTS - 2} if hasattr(module.Params(), "objects") else {}
-        module.refit(_counted(), msgspec.convert(parameters, module.Params), 0)
+        module.refit(_full_snapshot(), msgspec.convert(parameters, module.Params), 0)
 
 
 def _embed() -> None:
@@ -178,8 +178,8 @@ def _embed() -> None:
     from stream_engine.embedding.questions import of_rows
     from stream_engine.refits import clusters, embedding
 
-    artifact = embedding.refit(_counted(), embedding.Params(), 0)
-    clusters.refit(_counted(), clusters.Params(), 0, needed=artifact)
+    artifact = embedding.refit(_full_snapshot(), embedding.Params(), 0)
+    clusters.refit(_full_snapshot(), clusters.Params(), 0, needed=artifact)
     neighbour_layout(np.eye(4), 2.0, np.zeros((4, 2)))
     minibatch.descend(of_rows(np.array([[0, 1, 0, 2]]), 3), np.zeros((3, 2)), np.zeros(1), 1.0, 1.0)
 
@@ -224,7 +224,7 @@ OF_A_RUN = ("guard", "a run", "boosting", "embedding", "clustering")
 # what -> what runs it. Those that many kernels are for come first, and side by side such as share few.
 PARTS: dict[str, Callable[[], object]] = {
     "guard": _guard,
-    "counting": _counted,
+    "counting": _full_snapshot,
     "boosting": _boost,
     "asking": _ask,
     "a run": _run,

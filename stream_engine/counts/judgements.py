@@ -282,7 +282,7 @@ class Judgements(Accumulator):
         """The state after object i has the number new_id[i]. Hashes are of names, and stay."""
         some = response_columns(state)
         rows = np.asarray(new_id, np.int32)[some.rows].reshape(-1, 4)
-        return canonical(some._replace(rows=rows), begins(some.size), *_beside(state))
+        return canonical(some._replace(rows=rows), begins(some.size), *_names_and_limits(state))
 
     @classmethod
     def without(cls, state: Mapping[str, np.ndarray], leaving: Removal) -> dict[str, np.ndarray]:
@@ -295,13 +295,13 @@ class Judgements(Accumulator):
             workers = unpack_names(state["worker_utf8"], state["worker_offsets"])
             stays = some.worker != (workers.index(leaving.worker) if leaving.worker in workers else -2)
             some = selected_rows(some, stays)
-        return canonical(some, begins(some.size), *_beside(state))
+        return canonical(some, begins(some.size), *_names_and_limits(state))
 
     @classmethod
     def with_worker_called(cls, state: Mapping[str, np.ndarray], old: str, new: str) -> dict[str, np.ndarray]:
         """The same judgements by a worker of another name; their hashes stay. O(comparisons held)."""
         some = response_columns(state)
-        workers, samplers, *bounds = _beside(state)
+        workers, samplers, *bounds = _names_and_limits(state)
         workers = tuple(new if name == old else name for name in workers)
         return canonical(some, begins(some.size), workers, samplers, *bounds)
 
@@ -327,7 +327,7 @@ def origins_of(provenance: Provenance) -> np.ndarray:
     return origins
 
 
-def _beside(state: Mapping[str, np.ndarray]) -> tuple[tuple[str, ...], tuple[str, ...], int, int]:
+def _names_and_limits(state: Mapping[str, np.ndarray]) -> tuple[tuple[str, ...], tuple[str, ...], int, int]:
     """Workers, samplers, threshold, and how many were too large, as `canonical` takes them."""
     workers, samplers = (unpack_names(state[f"{who}_utf8"], state[f"{who}_offsets"]) for who in ("worker", "sampler"))
     return workers, samplers, int(state["below"]), int(state["larger"])

@@ -94,7 +94,7 @@ class NothingToExport(LookupError):
     """The state does not have the requested results; the message says how to compute them."""
 
 
-def every() -> dict[str, str]:
+def all_exports() -> dict[str, str]:
     """WHAT -> "module:function" of every export: those of `EXPORTS`, and those that refits bring."""
     return EXPORTS | {kind: f"{module}:export" for kind, module in with_own_export().items()}
 
@@ -107,7 +107,7 @@ def with_own_export() -> dict[str, str]:
 
 def contents(what: str, published: Published) -> dict[str, Content]:
     """The contents registered under `what`. Raises `NothingToExport`."""
-    module, _, function = every()[what].partition(":")
+    module, _, function = all_exports()[what].partition(":")
     make = getattr(import_module(module), function, None)
     if make is None:
         raise NothingToExport(f"the refit {what} has no export")
@@ -127,4 +127,4 @@ def export_of(file: str) -> tuple[str, str]:
     what = TABLES.get(stem, TABLES.get(first, first))
     if suffix == "json":
         suffix = "csv"
-    return (what, suffix) if what in every() else ("", "")
+    return (what, suffix) if what in all_exports() else ("", "")

@@ -123,14 +123,14 @@ def pairs_in(columns: Sequence[Column]) -> Iterator[tuple[list[list[Column]], Pl
     orders = [order for order in (*PLACES, *NUMBERED) if len(order) == 2]
     for pairs in slots.values():
         firsts, seconds = ([*dict.fromkeys(words)] for words in zip(*pairs))
-        for first, (a, b) in _placed(firsts, orders):
-            for second, (c, d) in _placed(seconds, orders):
+        for first, (a, b) in _pairs_in_order(firsts, orders):
+            for second, (c, d) in _pairs_in_order(seconds, orders):
                 if {(a, c), (a, d), (b, c), (b, d)} <= pairs.keys():
                     yield [[pairs[a, c], pairs[a, d]], [pairs[b, c], pairs[b, d]]], first
                     yield [[pairs[a, c], pairs[b, c]], [pairs[a, d], pairs[b, d]]], second
 
 
-def _placed(words: Sequence[str], orders: Sequence[Places]) -> Iterator[tuple[Places, tuple[str, str]]]:
+def _pairs_in_order(words: Sequence[str], orders: Sequence[Places]) -> Iterator[tuple[Places, tuple[str, str]]]:
     """The orders of two places that two of the words have, with these words."""
     for order in orders:
         matches = [[word for word in words if word in synonyms] for synonyms in order]

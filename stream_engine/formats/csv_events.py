@@ -105,7 +105,7 @@ def _lacking(header: bytes, names: list[str], lacking: list[str], options: Event
     if len(names) == 1 and likely in line:
         return (
             f"with the delimiter {delimiter!r}, the header is a single column: {_shortened(names)}; "
-            f"omit --delimiter, or use --delimiter {chr(likely)!r} ({_listed(lacking)} missing)"
+            f"omit --delimiter, or use --delimiter {chr(likely)!r} ({_columns_are(lacking)} missing)"
         )
     first = ", or skip lines before the header with --skip-rows" if len(names) == 1 else ""
     first += (
@@ -115,7 +115,7 @@ def _lacking(header: bytes, names: list[str], lacking: list[str], options: Event
     )
     meant = _shortened([near for name in lacking if (near := nearest_name(name, names))])
     asked = f" (did you mean {meant}?)" if meant else ""
-    return f"{_listed(lacking)} missing; the header has {_shortened(names)}; map them with --columns{asked}{first}"
+    return f"{_columns_are(lacking)} missing; the header has {_shortened(names)}; map them with --columns{asked}{first}"
 
 
 def nearest_name(name: str, names: list[str]) -> str | None:
@@ -151,7 +151,7 @@ def _asked_inputs(event_fields: EventFields) -> list[str]:
     return [*catch, *(filter.source for filter in event_fields.where), *event_fields.more]
 
 
-def _listed(names: list[str]) -> str:
+def _columns_are(names: list[str]) -> str:
     return f"column {names[0]} is" if len(names) == 1 else f"columns {', '.join(names)} are"
 
 

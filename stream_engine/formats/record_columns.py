@@ -123,13 +123,14 @@ def _names_of_nothing(columns: Mapping[str, Column]) -> set[str]:
             common = one.distinct & other.distinct
             counts = Counter(value[0] for value in one.values if value and len(value) == 1)
             usual = sorted(counts.values())[len(counts) // 2]
-            if len(common) > 2 and _alone(text, one, other) and _alone(text, other, one) and 5 * counts[text] > usual:
+            are_alone = _is_alone(text, one, other) and _is_alone(text, other, one)
+            if len(common) > 2 and are_alone and 5 * counts[text] > usual:
                 named.add(text)
                 break
     return named
 
 
-def _alone(text: str, one: Column, other: Column) -> bool:
+def _is_alone(text: str, one: Column, other: Column) -> bool:
     return any(a == (text,) and b is not None and b != a for a, b in zip(one.values, other.values))
 
 

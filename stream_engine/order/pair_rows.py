@@ -131,13 +131,13 @@ def in_canonical_order(edges: NumberedPairs, *beside: np.ndarray) -> tuple[np.nd
     """`(rows, *beside)`: the canonical rows of numbered edges, and the arrays beside them in the same order. Without
     any beside them, both numbers of an edge are one key: a sort of numbers takes a third of the time."""
     if not beside:
-        return (_sorted_rows(edges.key, _both(edges.near, edges.far)),)
+        return (_sorted_rows(edges.key, _edge_keys(edges.near, edges.far)),)
     n, m = len(edges.key), len(edges.near)
     order = by_column(edges.near, n, by_column(edges.far, n, np.arange(m)))
-    return _rows(edges.key, _both(edges.near[order], edges.far[order])), *(array[order] for array in beside)
+    return _rows(edges.key, _edge_keys(edges.near[order], edges.far[order])), *(array[order] for array in beside)
 
 
-def _both(near: np.ndarray, far: np.ndarray) -> np.ndarray:
+def _edge_keys(near: np.ndarray, far: np.ndarray) -> np.ndarray:
     """(m,) int64: both numbers of each edge, near << 32 | far."""
     both = near.astype(np.int64)
     both <<= 32
@@ -190,7 +190,7 @@ def sorted_edges(keys: np.ndarray, edges: np.ndarray, *beside: np.ndarray) -> tu
     rank[order] = np.arange(len(keys), dtype=np.int32)
     del order  # 40 MB where there are ten million pairs, and `rank` as much
     if not beside:
-        both = _both(rank[edges[:, 0]], rank[edges[:, 1]])
+        both = _edge_keys(rank[edges[:, 0]], rank[edges[:, 1]])
         del rank
         return (_sorted_rows(keys, both),)
     near, far = rank[edges[:, 0]], rank[edges[:, 1]]

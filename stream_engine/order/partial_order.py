@@ -74,7 +74,7 @@ class PartialOrder:
 
     def offer(self, batch: Batch) -> Verdicts:
         """Judge the comparisons of a batch in their order; keep what is accepted. Raises as `judge` does."""
-        return _counted(self.judge(batch))
+        return _verdict_counts(self.judge(batch))
 
     def judge(self, batch: Batch) -> np.ndarray:
         """Like `offer`, but (m + q,) int8 verdicts, one a comparison, as indices into `VERDICTS`.
@@ -85,7 +85,7 @@ class PartialOrder:
 
     def offer_rows(self, rows: np.ndarray) -> Verdicts:
         """Like `offer`, of (m, 4) rows near_i, near_j, far_i, far_j."""
-        return _counted(self.judge_rows(rows))
+        return _verdict_counts(self.judge_rows(rows))
 
     def judge_rows(self, rows: np.ndarray) -> np.ndarray:
         """Like `judge`, of (m, 4) rows."""
@@ -151,5 +151,5 @@ class PartialOrder:
         return self.offer_rows(state["kept"])
 
 
-def _counted(codes: np.ndarray) -> Verdicts:
+def _verdict_counts(codes: np.ndarray) -> Verdicts:
     return Verdicts(*np.bincount(codes, minlength=len(VERDICTS)).tolist())

@@ -8,7 +8,7 @@ import numpy as np
 
 from stream_engine.report.drawings import Drawing, Points
 from stream_engine.report.figure_marks import GREY, colour
-from stream_engine.report.labels import Box, OccupiedBoxes, holds, placed
+from stream_engine.report.labels import Box, OccupiedBoxes, holds, label_positions
 
 DPI = 300  # of PNG, and of pictures in the others
 LINE_OF_PAGE = 11.0  # pixels of the text of a line on the page
@@ -57,7 +57,7 @@ def draw_thumbnails(drawing: Drawing, axes: Any, size: float, pictures: Mapping[
             else:
                 tied.append(i)
         lines = len(tied) <= MAX_TIED_NAMES
-        for spot in placed(x[tied], y[tied], np.full(len(tied), side), side, within, lines, shown):
+        for spot in label_positions(x[tied], y[tied], np.full(len(tied), side), side, within, lines, shown):
             i = tied[spot.number]
             middle = spot.x + spot.side * side / 2
             shown.append((middle - side / 2, middle + side / 2, spot.y - side / 2, spot.y + side / 2))
@@ -127,7 +127,7 @@ def draw_names(
     for mark in (mark for mark in drawing.marks if isinstance(mark, Points)):
         bare = np.array([i for i, name in enumerate(mark.names) if name not in pictures], np.intp)
         box = _laid_out(axes)
-        unit = size / LINE_OF_PAGE  # points of a pixel, in which `placed` has its distances
+        unit = size / LINE_OF_PAGE  # points of a pixel, in which `label_positions` has its distances
         x, y = (coordinate[bare] / unit for coordinate in _at(mark, axes))
         whole = [mark.names[i] if texts is None else str(texts[mark.ids[i]]) for i in bare]
         names = [name if len(name) <= MAX_NAME_LETTERS else f"{name[: MAX_NAME_LETTERS - 1]}…" for name in whole]
@@ -136,7 +136,7 @@ def draw_names(
             tuple(edge / unit for edge in box_edges) for box_edges in ((box.x0, box.x1, box.y0, box.y1), *boxes)
         )
         ties = list[tuple[float, float, float, float]]()
-        for name in placed(x, y, widths, 1.15 * LINE_OF_PAGE, within, len(names) <= MAX_TIED_NAMES, occupied):
+        for name in label_positions(x, y, widths, 1.15 * LINE_OF_PAGE, within, len(names) <= MAX_TIED_NAMES, occupied):
             i = name.number
             place, away = (mark.x[bare[i]], mark.y[bare[i]]), (name.x - float(x[i]), name.y - float(y[i]))
             if name.far:  # the line ends at the name's edge

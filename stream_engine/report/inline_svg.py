@@ -27,7 +27,7 @@ from stream_engine.report.drawings import (
     shape_number,
     ticks,
 )
-from stream_engine.report.labels import placed
+from stream_engine.report.labels import label_positions
 
 LEFT, RIGHT, TOP, BOTTOM = 56, 14, 10, 44  # pixels about what is drawn; more at the left where texts there are long
 LETTER, LINE, LONGEST = 6.2, 12.0, 24  # pixels of a usual letter, and of a line; letters of a name
@@ -150,7 +150,7 @@ def _points(mark: Points, scale: _Scale) -> Iterator[str]:
     yield '</g><g class="names">'
     names = [text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…" for text in mark.names]
     within = scale.left, scale.left + scale.wide, -TOP - scale.high, -TOP
-    for spot in placed(x, -y, np.array([LETTER * len(text) + 2 for text in names]), LINE, within):
+    for spot in label_positions(x, -y, np.array([LETTER * len(text) + 2 for text in names]), LINE, within):
         where = f'x="{spot.x:.1f}" y="{4 - spot.y:.1f}"{ANCHOR[spot.side]} data-i="{mark.ids[spot.number]}"'
         yield f"<text {where}>{escape(names[spot.number])}</text>"
     yield "</g>"

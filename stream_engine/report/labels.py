@@ -32,7 +32,7 @@ class LabelPosition(NamedTuple):
     far: bool = False
 
 
-def placed(
+def label_positions(
     x: np.ndarray,
     y: np.ndarray,
     widths: np.ndarray,
@@ -46,7 +46,7 @@ def placed(
     farther, and the best of several orders is taken.
 
     >>> x, y = np.array([50.0, 50.0]), np.array([50.0, 54.0])
-    >>> [spot.side for spot in placed(x, y, np.full(2, 30.0), 10.0, (0.0, 99.0, 0.0, 99.0))]
+    >>> [spot.side for spot in label_positions(x, y, np.full(2, 30.0), 10.0, (0.0, 99.0, 0.0, 99.0))]
     [1, -1]
     """
     there = [*occupied, *((px - POINT, px + POINT, py - POINT, py + POINT) for px, py in zip(x.tolist(), y.tolist()))]
@@ -56,7 +56,7 @@ def placed(
     for box in there:
         occupied_boxes.add(box)
     for number, (px, py) in enumerate(zip(x.tolist(), y.tolist())):
-        for spot in _beside(number, px, py, height):
+        for spot in _positions_beside(number, px, py, height):
             box = _box(spot, float(widths[number]), height)
             if holds(within, box) and occupied_boxes.free(box):
                 occupied_boxes.add(box)
@@ -73,7 +73,7 @@ class _Candidates(NamedTuple):
     ends: np.ndarray  # (c, 2) of the line
     cost: np.ndarray  # (c,)
 
-    def beside(self, place: np.ndarray, others: np.ndarray, ends: np.ndarray, places: np.ndarray) -> np.ndarray:
+    def crowding(self, place: np.ndarray, others: np.ndarray, ends: np.ndarray, places: np.ndarray) -> np.ndarray:
         """(c,) what is bad about each beside `others` (k, 4), whose lines go from `places` to `ends` (k, 2)."""
         on = _overlap(self.boxes[:, None], others)
         along = place + (self.ends[:, None] - place) * PARTS[:, None]  # (c, parts, 2)
@@ -114,7 +114,7 @@ def _modes(candidates: list[_Candidates], places: np.ndarray, order: list[int]) 
         moved, total = False, 0.0
         for i in order:
             others = np.array([k for k in chosen if k != i], int)
-            cost = candidates[i].cost + candidates[i].beside(places[i], boxes[others], ends[others], places[others])
+            cost = candidates[i].cost + candidates[i].crowding(places[i], boxes[others], ends[others], places[others])
             at = int(cost.argmin())
             if i not in chosen or cost[at] < cost[chosen[i]]:
                 chosen[i], moved = at, True
@@ -127,7 +127,7 @@ def _modes(candidates: list[_Candidates], places: np.ndarray, order: list[int]) 
 
 def _candidates(i: int, places: np.ndarray, width: float, height: float, within: Box, there: np.ndarray) -> _Candidates:
     x, y = places[i].tolist()
-    positions = [*_beside(i, x, y, height), *_around(i, x, y, height)]
+    positions = [*_positions_beside(i, x, y, height), *_around(i, x, y, height)]
     boxes = np.array([_box(position, width, height) for position in positions])
     inside = (boxes[:, 0] >= within[0]) & (boxes[:, 1] <= within[1])
     inside &= (boxes[:, 2] >= within[2]) & (boxes[:, 3] <= within[3])
@@ -168,7 +168,7 @@ def _cross(a: np.ndarray, b: np.ndarray, c: np.ndarray, d: np.ndarray) -> np.nda
     return (side(a, b, c) * side(a, b, d) < 0) & (side(c, d, a) * side(c, d, b) < 0)
 
 
-def _beside(number: int, x: float, y: float, height: float) -> Iterator[LabelPosition]:
+def _positions_beside(number: int, x: float, y: float, height: float) -> Iterator[LabelPosition]:
     for side, up in SIDES:
         away = height / 2 + POINT + 1.0 if side == 0 else 0.6 * height
         yield LabelPosition(number, x + side * NAME_GAP, y + up * away, side)

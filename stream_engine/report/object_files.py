@@ -44,7 +44,7 @@ class ObjectListing(NamedTuple):
 
 def read(path: Path, wanted: Collection[str]) -> ObjectFiles:
     """What there is of the `wanted` objects. Raises `BadObjects`."""
-    listing = listed(path)
+    listing = read_listing(path)
     object_of = _joined(listing, wanted)
     picture_of = {object_of[name]: picture for name, picture in listing.pictures.items() if name in object_of}
     side = next((side for most, side in PICTURE_SIDES if len(picture_of) <= most), MIN_PICTURE_SIDE)
@@ -97,7 +97,7 @@ def labels_of(names: Sequence[str]) -> tuple[str, ...]:
     return labels if len(labels) == len(names) == len(set(labels)) and all(labels) else tuple(names)
 
 
-def listed(path: Path) -> ObjectListing:
+def read_listing(path: Path) -> ObjectListing:
     """What a folder of pictures or a table object,image,text names; no picture is opened. Raises `BadObjects`."""
     rows, folder = (_in_folder(path), path) if path.is_dir() else (_rows(path), path.parent)
     listing = ObjectListing({}, {})

@@ -86,7 +86,7 @@ def excluded_of(artifact: Artifact) -> tuple[str, ...]:
     return tuple(map(str, names)) if isinstance(names, list) else ()
 
 
-def noted(artifact: Artifact, names: Sequence[str], previous: Artifact | None) -> Artifact:
+def with_exclusions(artifact: Artifact, names: Sequence[str], previous: Artifact | None) -> Artifact:
     """The artifact, whose report says who was excluded, and what differs from the `previous` one with others."""
     if not names and (previous is None or not excluded_of(previous)):
         return artifact

@@ -125,7 +125,7 @@ def _quadruplets_of(snapshot: Snapshot, worker: str) -> dict[str, np.ndarray] | 
     return {name: keys[:, column] for column, name in enumerate(QUADRUPLET)} | counts
 
 
-def noted(snapshot: Snapshot, time: str, did: str, **details: Any) -> Snapshot:
+def with_history(snapshot: Snapshot, time: str, did: str, **details: Any) -> Snapshot:
     """The snapshot with one more entry in its history."""
     history = [*snapshot.counters.get("history", []), {"did": did, "time": time, **details}]
     return snapshot._replace(counters={**snapshot.counters, "history": history})

@@ -97,7 +97,7 @@ def test_a_row_of_objects_may_have_both_a_picture_and_a_text(tmp_path):
     (tmp_path / "objects.csv").write_text("object,image,text\na,a.png,first\nb,,second\nc,c.png,\n")
     for name in "ac":
         (tmp_path / f"{name}.png").write_bytes(b"x")
-    found = object_files.listed(tmp_path / "objects.csv")
+    found = object_files.read_listing(tmp_path / "objects.csv")
     assert sorted(found.pictures) == ["a", "c"]
     assert found.texts == {"a": "first", "b": "second"}
 

@@ -21,7 +21,7 @@ TOPICS = {
     "accuracy": "stream_engine.report.findings.models:accuracy",
     "agreement": "stream_engine.report.findings.agreement:agreement",
     "participants": "stream_engine.report.findings.agreement:participants",
-    "map": "stream_engine.report.findings.models:placed",
+    "map": "stream_engine.report.findings.models:object_map",
     "differences": "stream_engine.report.findings.agreement:differences",
     "clusters": "stream_engine.report.findings.clusters:clusters",
     "order": "stream_engine.report.findings.agreement:order",

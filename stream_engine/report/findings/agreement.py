@@ -37,10 +37,8 @@ def participants(facts: Facts) -> Iterator[Finding]:
         )
         return
     if again := int(checks.responding.duplicates.sum()):
-        text = (
-            f"{some(again, 'answer was', 'answers were')} recorded more than once, by the same participant at the same "
-        )
-        yield Finding("duplicates", f"{text}time.", {"answers": again}, level=WARNING)
+        text = f"{some(again, 'answer was', 'answers were')} recorded more than once, by the same participant at the "
+        yield Finding("duplicates", f"{text}same time.", {"answers": again}, level=WARNING)
     judged = int((np.minimum(checks.responses, np.isfinite(checks.accuracy) * checks.responses) >= LEAST).sum())
     if facts.beats_chance is False and not checks.flagged:
         text = "Individual participants cannot be assessed, because no model predicts the answers better than chance."

@@ -96,7 +96,7 @@ def _called(model: str) -> str:
     return "The embedding" if model == "embedding" else f"The best model ({model.replace('_', ' ')})"
 
 
-def placed(facts: Facts) -> Iterator[Finding]:
+def object_map(facts: Facts) -> Iterator[Finding]:
     """What the map shows and how many dimensions it has."""
     report = facts.report("embedding")
     d = figure(report, "d")

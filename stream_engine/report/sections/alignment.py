@@ -52,14 +52,14 @@ def section(material: Material) -> Section | None:
     if material.workers and len(artifact.arrays["participant_answers"]):
         tables.append(_participants(artifact))
     says, caution = _says(material, artifact, rows)
-    others = {row["transform"]: row["accuracy"] for row in _beside(material)}
+    others = {row["transform"]: row["accuracy"] for row in _reference_rows(material)}
     drawing = _drawing(rows, [feature_set["name"] for feature_set in artifact.report["sets"]], others)
     drawings = (drawing, failing_objects(failing["alignment_objects"], number, best_row(rows)))
     notes = (*_notes(artifact), *_of_groups(material, artifact))
     return Section(TITLE, says, tuple(filter(None, drawings)), tuple(tables), notes, caution)
 
 
-def _beside(material: Material) -> list[dict[str, Any]]:
+def _reference_rows(material: Material) -> list[dict[str, Any]]:
     """Chance, the noise ceiling and the map."""
     columns = table(material.published)
     return [

@@ -12,7 +12,7 @@ from stream_engine.exports.object_places import by_size, numbers
 from stream_engine.report import Section, Table
 from stream_engine.report.drawings import Axis, Bars, Drawing
 from stream_engine.report.findings.clusters import explained
-from stream_engine.report.findings.words import listed, some
+from stream_engine.report.findings.words import listing, some
 from stream_engine.report.material import Material
 from stream_engine.report.sections.object_map import part_name
 from stream_engine.state.artifact import Artifact, figure
@@ -50,7 +50,7 @@ def section(material: Material) -> Section:
         return Section(TITLE, says, (), beside[1], tuple(filter(None, notes)))
     word = part_name(material)
     says += f" The partition assigns {some(int(sizes.sum()), 'object')} to {some(len(sizes), word)}."
-    members = [listed([material.names[i] for i in np.flatnonzero(labels == k).tolist()], 8) for k in range(len(sizes))]
+    members = [listing([material.names[i] for i in np.flatnonzero(labels == k).tolist()], 8) for k in range(len(sizes))]
     columns = {word: list(range(1, len(sizes) + 1)), "objects": sizes.tolist(), "among them": members}
     tables, drawings = [Table("clusters", columns)], list[Drawing]()
     if artifact.kind == ANSWER:
@@ -103,7 +103,7 @@ def _subgroups(names: Sequence[str], artifact: Artifact) -> Iterator[Table]:
             "group": [group for group, _ in rows],
             "subgroup": [part + 1 for _, part in rows],
             "objects": [len(member) for member in members],
-            "among them": [listed([names[i] for i in member.tolist()], 8) for member in members],
+            "among them": [listing([names[i] for i in member.tolist()], 8) for member in members],
         }
         yield Table("subgroups", columns, about="Groups that split again.")
 

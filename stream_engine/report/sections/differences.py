@@ -8,7 +8,7 @@ from stream_engine.data.packed_names import unpack_names
 from stream_engine.report import Section, Table
 from stream_engine.report.findings import GAP, sentences
 from stream_engine.report.findings.agreement import MIN_PARTICIPANTS
-from stream_engine.report.findings.words import listed
+from stream_engine.report.findings.words import listing
 from stream_engine.report.material import Material
 from stream_engine.state.artifact import Artifact
 
@@ -59,7 +59,7 @@ def _who(rows: list[dict[str, Any]]) -> Table:
         "from": [row["gain"] - 1.96 * row["standard_error"] for row in rows],
         "to": [row["gain"] + 1.96 * row["standard_error"] for row in rows],
         "p": [row["p_value"] for row in rows],
-        "objects": [listed(row["objects"]) for row in rows],
+        "objects": [listing(row["objects"]) for row in rows],
     }
     return Table("who-differs", columns, about=WHO)
 
@@ -75,8 +75,8 @@ def _axes(material: Material, artifact: Artifact, shares: np.ndarray) -> Table:
         "share, group": (size / max(float(size.sum()), 1e-300)).tolist(),
         "from": low.tolist(),
         "to": high.tolist(),
-        "one end": [listed([material.names[i] for i in objects[:OBJECTS_AT_END]]) for objects in order],
-        "other end": [listed([material.names[i] for i in objects[::-1][:OBJECTS_AT_END]]) for objects in order],
+        "one end": [listing([material.names[i] for i in objects[:OBJECTS_AT_END]]) for objects in order],
+        "other end": [listing([material.names[i] for i in objects[::-1][:OBJECTS_AT_END]]) for objects in order],
     }
     return Table("axes", columns, about=AXES)
 

@@ -4,7 +4,7 @@ import numpy as np
 
 from stream_engine.embedding.sparse_fit import REPRODUCIBLE
 from stream_engine.report import Section, Table
-from stream_engine.report.findings.words import listed, percent, some
+from stream_engine.report.findings.words import listing, percent, some
 from stream_engine.report.material import Material
 from stream_engine.state.artifact import Artifact, figure
 
@@ -33,7 +33,7 @@ def section(material: Material) -> Section | None:
         "reproducibility": artifact.arrays["reproducibility"].tolist(),
         "importance": (1000 * artifact.arrays["importance"]).tolist(),
         "standard error": (1000 * artifact.arrays["importance_error"]).tolist(),
-        "objects": [listed([material.names[i] for i in objects.tolist()], TOP_OBJECTS) for objects in top],
+        "objects": [listing([material.names[i] for i in objects.tolist()], TOP_OBJECTS) for objects in top],
     }
     quality = Table("dimension-quality", columns, about=QUALITY)
     return Section(TITLE, _says(artifact), (), (quality, _objects(material, artifact, top)))

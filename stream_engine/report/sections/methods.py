@@ -12,7 +12,7 @@ from stream_engine.report import Section, Table
 from stream_engine.report.findings.data import KINDS
 from stream_engine.report.findings.facts import Facts
 from stream_engine.report.findings.models import bounds
-from stream_engine.report.findings.words import count, listed, p_value, some
+from stream_engine.report.findings.words import count, listing, p_value, some
 from stream_engine.report.material import Material
 from stream_engine.state.artifact import Artifact, figure
 
@@ -122,7 +122,7 @@ def _data(facts: Facts) -> str:
     """Whose answers, about what, and who was excluded."""
     summary, people = facts.summary, facts.participants
     comparisons = some(summary["comparisons"], "comparison")
-    kinds = listed([KINDS.get(kind, kind) for kind in summary["kinds"] if kind != "label"])
+    kinds = listing([KINDS.get(kind, kind) for kind in summary["kinds"] if kind != "label"])
     answers = comparisons if facts.answers is None else f"{count(facts.answers)} {kinds} answers ({comparisons})"
     who = f" by {some(len(people.names), 'participant')}" if people is not None else ""
     text = f"We analyzed {answers}{who} about {some(summary['objects'], 'object')}."

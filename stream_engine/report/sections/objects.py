@@ -6,7 +6,7 @@ import numpy as np
 
 from stream_engine.exports import object_table
 from stream_engine.report import Section, Table
-from stream_engine.report.findings.words import listed, some
+from stream_engine.report.findings.words import listing, some
 from stream_engine.report.material import Material
 
 MIN_COMPARISONS = 10  # answers, below which little is known of an object
@@ -26,7 +26,7 @@ def section(material: Material) -> Section:
         least = few[np.argsort(answers[few], kind="stable")]
         says += (
             f" {some(len(few), 'object has', 'objects have')} fewer than {MIN_COMPARISONS} comparisons: "
-            f"{listed([material.names[i] for i in least.tolist()])}."
+            f"{listing([material.names[i] for i in least.tolist()])}."
         )
     elif material.by_object:
         says += f" {material.names[int(answers.argmin())]} has the fewest comparisons: {answers.min():,}."

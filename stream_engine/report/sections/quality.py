@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from stream_engine.report import Section
 from stream_engine.report.findings import GAP, warnings
 from stream_engine.report.findings.facts import Facts
-from stream_engine.report.findings.words import listed, some
+from stream_engine.report.findings.words import listing, some
 from stream_engine.report.material import Material
 
 
@@ -20,7 +20,7 @@ def section(material: Material) -> Section:
         f"{finding.text} {finding.command}".strip() for finding in material.findings["excluded"] if finding.level != GAP
     ]
     if passed:
-        notes.append(f"Passed: {listed(passed)}.")
+        notes.append(f"Passed: {listing(passed)}.")
     missing = [finding.text for topic in material.findings.values() for finding in topic if finding.level == GAP]
     return Section("Data quality", says, notes=(*notes, *missing))
 

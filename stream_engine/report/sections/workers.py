@@ -8,7 +8,7 @@ from stream_engine.exports import NothingToExport
 from stream_engine.exports.workers import workers
 from stream_engine.report import Section, Table
 from stream_engine.report.drawings import Axis, Bars, Drawing
-from stream_engine.report.findings.words import listed, some
+from stream_engine.report.findings.words import listing, some
 from stream_engine.report.material import Material
 
 TITLE = "Participants"
@@ -58,7 +58,7 @@ def section(material: Material) -> Section | None:
     columns |= _reliability(material, columns["worker"])
     flagged = [columns["worker"][i] for i in range(checks.flagged)]
     says = f"{some(len(checks.names), 'participant')} answered. "
-    flags = f"{some(len(flagged), 'is', 'are')} flagged: {listed(flagged)}."
+    flags = f"{some(len(flagged), 'is', 'are')} flagged: {listing(flagged)}."
     unknown = "No model predicts the answers better than chance, so that guessing cannot be assessed."
     says += flags if flagged else unknown if material.facts.beats_chance is False else "No participant is flagged."
     lapse_rates = np.sort(checks.lapse[np.isfinite(checks.lapse)])[::-1]
