@@ -16,10 +16,10 @@ from stream_engine.alignment import transforms
 from stream_engine.alignment.answers import Accuracy, Units
 from stream_engine.alignment.feature_sets import MEASURES, METRIC, FeatureSet, Points
 from stream_engine.alignment.feature_sets import RESERVED as ALL
-from stream_engine.alignment.transforms import Answers
+from stream_engine.data.answers import Answers
 from stream_engine.evaluation import cross_fit, held_out
 from stream_engine.evaluation.cross_fit import CLEAR, FOLDS
-from stream_engine.evaluation.judgement_folds import CHOOSE, FIT, AnswerUnits, asked_fairly, draws_again
+from stream_engine.evaluation.responses import CHOOSE, FIT, Responses, asked_fairly, draws_again
 from stream_engine.evaluation.similarities import differences
 
 RIDGES = (10.0, 1.0, 0.1, 0.01, 0.001)  # in units of what all answers tell about a parameter, on average
@@ -57,9 +57,10 @@ Progress = Callable[..., Any]
 class Models:
     """Everything that is fitted to answers (m, 4) about the objects of the sets."""
 
-    def __init__(self, sets: Sequence[FeatureSet], answers: AnswerUnits, linear: bool):
-        self.sets, self.rows, self.times, self.linear = sets, answers.rows, answers.times, linear
-        self._draw = draws_again(answers._replace(draw=draws_again(answers)))[answers.unit]
+    def __init__(self, sets: Sequence[FeatureSet], responses: Responses, linear: bool):
+        self.sets, self.every, self.linear = sets, responses.answers, linear
+        self.rows, self.times = self.every.rows, self.every.times
+        self._draw = draws_again(responses._replace(draw=draws_again(responses)))[self.every.response]
         with ThreadPoolExecutor(THREADS, "features") as pool:
             by_set = pool.map(self._right, sets)
             self.right = {(of.name, measure): right for of, row in zip(sets, by_set) for measure, right in row.items()}
@@ -97,7 +98,7 @@ class Models:
         at = np.flatnonzero(selected)
         if len(at) > most:
             at = at[self._draw[at] < most / len(at)]
-        return Answers(np.ascontiguousarray(self.rows[at]), self.times[at])
+        return self.every.of(at)
 
     def penalty(self, of: FeatureSet, measure: str, linear: bool) -> float:
         """The ridge of 1 in units of `RIDGES`: a constant of the data, for fits to more and to fewer of the answers."""
@@ -193,18 +194,18 @@ def moved(x: np.ndarray, by: np.ndarray) -> np.ndarray:
 class Evaluated:
     """All predictions, and their figures."""
 
-    def __init__(self, models: Models, answers: AnswerUnits, names: list[str], seed: int, progress: Progress):
-        self.models, self.answers, self.n = models, answers, len(names)
-        planned = cross_fit.plan(answers).responses
-        most = max(1, cross_fit.MAX_FITTED_COMPARISONS // max(len(answers.rows), 1))
-        folds = tested_answers.object_folds_of(names, answers.rows, seed, most)
+    def __init__(self, models: Models, responses: Responses, names: list[str], seed: int, progress: Progress):
+        self.models, self.responses, self.answers, self.n = models, responses, responses.answers, len(names)
+        planned, rows, response = cross_fit.plan(responses).responses, self.answers.rows, self.answers.response
+        most = max(1, cross_fit.MAX_FITTED_COMPARISONS // max(len(rows), 1))
+        folds = tested_answers.object_folds_of(names, rows, seed, most)
         total = len(planned) + len(folds) + 1
         tested_margins: list[tuple[np.ndarray, dict]] = []
         for number, group in enumerate(planned):
-            part = group.part[answers.unit]
+            part = group.part[response]
             settings = models.choose(part == FIT, part == CHOOSE)
             for out in group.folds:
-                if (tested := out[answers.unit]).any() and not tested.all():
+                if (tested := out[response]).any() and not tested.all():
                     tested_margins.append((tested, models.fit(~tested, settings, tested)))
             progress(number + 1, total)
         self.by_response = _together(tested_margins)
@@ -216,7 +217,7 @@ class Evaluated:
                 tested_margins.append((fold.tested, models.fit(fold.outside, settings, fold.tested)))
             progress(len(planned) + number + 1, total)
         self.by_object = _together(tested_margins)
-        first = planned[0].part[answers.unit]
+        first = planned[0].part[response]
         chosen = chosen or models.choose(first == FIT, first == CHOOSE)
         self.settings = [choice._replace(measure=models.best_measure(of)) for of, choice in zip(models.sets, chosen)]
 
@@ -228,7 +229,7 @@ class Evaluated:
     @cached_property
     def fair(self) -> np.ndarray:
         """(m,) bool: answers to questions that no model chose, as far as is known."""
-        return asked_fairly(self.answers)[self.answers.unit]
+        return asked_fairly(self.responses)[self.answers.response]
 
     @cached_property
     def fair_units(self) -> Units:
@@ -242,9 +243,7 @@ class Evaluated:
     @cached_property
     def best(self) -> np.ndarray:
         """(m,) of the set and the measure that are right most often."""
-        return max(
-            self.models.right.values(), key=lambda right: float(self.answers.times[self.fair] @ right[self.fair])
-        )
+        return max(self.models.right.values(), key=lambda hits: float(self.answers.times[self.fair] @ hits[self.fair]))
 
     def behind(self, name: str, measure: str) -> Accuracy:
         """How much less accurate than the best one, paired."""

@@ -10,12 +10,12 @@ Minimised is the log loss plus the penalty, which shrinks to the features as the
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import minimize
 from scipy.special import expit
 
+from stream_engine.data.answers import Answers
 from stream_engine.evaluation.held_out import slope_of
 from stream_engine.kernel_learning import factored, rckl
 from stream_engine.kernel_learning.pair_lists import adjoint, excess
@@ -27,13 +27,6 @@ SLOPE = 0.1  # least slope to start from
 MAX_STEPS = 150  # of L-BFGS
 MIN_GAIN, ROUGH_GAIN = 1e-6, 1e-5  # relative, at which it ends; the latter while settings are chosen
 MU_PENALTY, RELATIVE_GAP = 1e-4, 1e-4  # of the combination: on the sum of mu, in units of the largest; duality gap
-
-
-class Answers(NamedTuple):
-    """Comparisons to learn from."""
-
-    rows: np.ndarray  # (m, 4) int32: d(i, j) < d(k, l)
-    times: np.ndarray  # (m,) float64
 
 
 def margins(points: np.ndarray, rows: np.ndarray) -> np.ndarray:

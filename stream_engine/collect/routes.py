@@ -149,19 +149,16 @@ class Routes:
         except Rejection as error:
             self._people.refuse(error.reason, body)
             return refusal(error)
-        status, content = await self._people.answers(many, lambda answer: self._may_answer(request, answer))
-        workers = {
-            answer.get("worker")
-            for answer in many
-            if isinstance(answer, dict) and isinstance(answer.get("worker"), str)
-        }
+        workers: set[str] = set()
+
+        def may_answer(answer: Any) -> None:
+            if isinstance(answer, dict):
+                workers.add(self._worker(request, answer.get("worker")))
+
+        status, content = await self._people.answers(many, may_answer)
         if len(workers) == 1 and (worker := workers.pop()) in self._people.sessions.people:
             content |= self._people.progress(worker, self._people.sessions.people[worker])
         return _json(content, status)
-
-    def _may_answer(self, request: Request, answer: Any) -> None:
-        if isinstance(answer, dict):
-            self._worker(request, answer.get("worker"))
 
     async def _consent(self, request: Request) -> Response:
         answer = answers_in(await self._keeper.body(request))[0]

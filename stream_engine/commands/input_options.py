@@ -10,8 +10,8 @@ from msgspec import structs
 
 from connectors import SourceFailed
 from stream_engine.formats.event_fields import where_of
-from stream_engine.service.settings import Settings
-from stream_engine.service.settings import loading as configuration
+from stream_engine.input.settings import Settings
+from stream_engine.input.settings import loading as configuration
 from stream_engine.state.exclusion import BadExclusion, check_known, participants_in, without
 from stream_engine.state.forgetting import CannotForget
 from stream_engine.state.store import Store

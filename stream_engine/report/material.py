@@ -13,7 +13,7 @@ from stream_engine.counts.confidence import ObjectAnswers, answers_by_object
 from stream_engine.data.symmetric_matrices import dense_matrix
 from stream_engine.evaluation.coordinates import kernel_pca
 from stream_engine.evaluation.hash_split import name_hashes
-from stream_engine.evaluation.judgement_folds import judgements_of
+from stream_engine.evaluation.responses import kept_responses
 from stream_engine.exports.clusters import grouping
 from stream_engine.exports.object_places import (
     EMBEDDING,
@@ -150,10 +150,10 @@ def _answers(snapshot: Snapshot) -> tuple[ObjectAnswers, bool]:
     answers = answers_by_object(triplet_columns(snapshot), of_four)
     if of_four or not snapshot.counters["quadruplets"]:
         return answers, True
-    judgements = judgements_of(snapshot)
-    if judgements is None or not judgements.complete:
+    responses = kept_responses(snapshot)
+    if responses is None or not responses.complete:
         return answers, False
-    four = judgements.rows[:, 0] != judgements.rows[:, 2]
-    rows, times = judgements.rows[four], judgements.times[judgements.judgement[four]]
+    four = responses.rows[:, 0] != responses.rows[:, 2]
+    rows, times = responses.rows[four], responses.times[responses.judgement[four]]
     named = np.bincount(rows.ravel(), np.repeat(times, 4), len(answers.answers)).astype(np.int64)
     return answers._replace(answers=answers.answers + named), True

@@ -15,7 +15,7 @@ from connectors import Position, Record, SinkUnavailable
 from connectors.files.dead_letters import DeadLetterFile
 from stream_engine.data.container import Corrupt
 from stream_engine.formats.options import EventOptions
-from stream_engine.service import ingest
+from stream_engine.input import decoding
 from stream_engine.state.engine import Engine
 from stream_engine.state.snapshot import encode
 from stream_engine.state.store import Store
@@ -36,7 +36,7 @@ def consume(disk, promises: list, events: int = len(EVENTS), directory: str = "/
     latest = store.latest().snapshot
     engine = Engine.restore(latest) if latest else Engine()
     sink = DeadLetterFile(f"{directory}/dead_letters", engine.sinks.get("file", 0), disk=disk)
-    reader = ingest.Ingest(EventOptions())
+    reader = decoding.RecordDecoder(EventOptions())
     start = engine.positions.get("m", Position(0)).offset
     for offset in range(start, events):
         record = Record(EVENTS[offset], "m", offset, offset + 1, unit="message")
@@ -114,7 +114,8 @@ def three(tmp_path):
     engine, store = Engine(), Store(tmp_path)
     for offset, value in enumerate(EVENTS[:3]):
         engine.learn(
-            ingest.Ingest(EventOptions()).read(Record(value, "m", offset, offset + 1))[0], {"m": Position(offset + 1)}
+            decoding.RecordDecoder(EventOptions()).read(Record(value, "m", offset, offset + 1))[0],
+            {"m": Position(offset + 1)},
         )
         store.publish(engine.snapshot())
     return store

@@ -10,11 +10,11 @@ import pytest
 from kafka import KafkaConsumer, TopicPartition
 from kafka.admin import ConfigResource, ConfigResourceType
 
+from stream_engine.input.settings.loading import load
 from stream_engine.service.context import Context, Requests
 from stream_engine.service.metrics import Metrics
 from stream_engine.service.open_run import open_run
 from stream_engine.service.run import consume
-from stream_engine.service.settings.loading import load
 from stream_engine.state.store import Store
 from tests.support.facts import states
 from tests.support.process import engine, summary, until

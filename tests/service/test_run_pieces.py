@@ -12,17 +12,17 @@ from connectors import DeadLetter, Record, SinkUnavailable
 from connectors.disk import Disk
 from connectors.files.dead_letters import DeadLetterFile, segment_name
 from stream_engine import Engine, Triplet
+from stream_engine.data.logs import Bars
 from stream_engine.formats.options import EventOptions
+from stream_engine.input.decoding import RecordDecoder
+from stream_engine.input.settings import DriftSettings, SnapshotSettings
 from stream_engine.service import source_health
 from stream_engine.service.context import Context, Requests, RunFailed
 from stream_engine.service.dead_letters import DeadLetters
-from stream_engine.service.ingest import Ingest
-from stream_engine.service.logs import Bars
 from stream_engine.service.metrics import Metrics
 from stream_engine.service.prediction_monitor import PredictionMonitor
 from stream_engine.service.publishing import SnapshotPublisher
 from stream_engine.service.repair import recount
-from stream_engine.service.settings import DriftSettings, SnapshotSettings
 from stream_engine.service.source_health import SourceHealth
 from stream_engine.state.store import Store
 from tests.support.served import Lines
@@ -71,7 +71,7 @@ class World:
 
 def block_of(lines: list[bytes]):
     """Lines of one file as a block."""
-    (block,) = Ingest(EventOptions()).blocks([Record(b"\n".join(lines), "file", 0, 100)])
+    (block,) = RecordDecoder(EventOptions()).blocks([Record(b"\n".join(lines), "file", 0, 100)])
     return block
 
 

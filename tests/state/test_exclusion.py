@@ -18,7 +18,7 @@ from stream_engine.state.exclusion import (
 )
 from stream_engine.state.snapshot import encode
 from stream_engine.state.store import Store
-from tests.evaluation.test_judgement_folds import counts
+from tests.evaluation.test_responses import counts
 from tests.support import learned
 
 N, WORKERS = 9, 6

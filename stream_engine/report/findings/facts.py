@@ -11,8 +11,8 @@ import numpy as np
 
 from stream_engine.clustering.sentence import CANNOT_TELL, CHANCE, UNCONNECTED
 from stream_engine.evaluation.connection import components
-from stream_engine.evaluation.judgement_folds import judgements_of
 from stream_engine.evaluation.participants import ParticipantChecks, checked
+from stream_engine.evaluation.responses import kept_responses
 from stream_engine.exports.models import fits, left_out, table
 from stream_engine.exports.summary import summary_of
 from stream_engine.state.artifact import figure
@@ -75,8 +75,8 @@ class Facts:
         summary = self.summary
         if not summary.get("forgotten"):
             return int(summary["events"] - summary["empty"] - summary["kinds"].get("label", 0))
-        judgements = judgements_of(self.published.snapshot)
-        return int(judgements.times.sum()) if judgements is not None and judgements.complete else None
+        responses = kept_responses(self.published.snapshot)
+        return int(responses.times.sum()) if responses is not None and responses.complete else None
 
     def report(self, kind: str) -> Mapping[str, Any]:
         """What the refit of that kind reported; empty where there is none."""

@@ -90,7 +90,7 @@ def curve(material: Material, artifact: Artifact) -> tuple[list[Step], np.ndarra
     chosen = report.get("settings") or [report]
     groups = cross_fit.plan(answers.units).responses[: len(chosen)]
     out = [fold for group in groups for fold in group.folds]
-    if answers.units.of(np.any(out, axis=0)).times.sum() < MIN_HELD_OUT if out else True:
+    if answers.units.answers.of_responses(np.any(out, axis=0)).times.sum() < MIN_HELD_OUT if out else True:
         return [], np.empty(0), np.empty(0)
     steps, part = [], _Part(answers, params["lapse"] == "none", {}, 0.0, [], [])
     for share in SHARES:
@@ -125,7 +125,11 @@ class _Part(NamedTuple):
         self.fitted[out.tobytes()] = embedding
         self.sizes.append(float(answers.times.sum()))
         p = probabilities(
-            embedding.points, units.of(out).rows, setting["lapse"], embedding.alpha, scale=setting["scale"]
+            embedding.points,
+            units.answers.of_responses(out).rows,
+            setting["lapse"],
+            embedding.alpha,
+            scale=setting["scale"],
         )
         self.margins.append(log_odds(p))
         return {"": self.margins[-1]}
