@@ -100,7 +100,7 @@ def test_what_is_kept_grows_and_what_was_there_stays(tmp_path):
     stimuli = Stimuli(folder)
     keep(stimuli, place)
     (folder / "t.txt").write_text("a text")
-    stimuli._seen = ()
+    stimuli._stamps = ()
     assert stimuli.look() == ["t"]
     keep(stimuli, place)
     again = Stimuli(stored_objects(place))

@@ -12,7 +12,7 @@ import fastavro
 import pytest
 
 from connectors import Position, SourceFailed, open_source, records_of
-from connectors.avro import CODECS, META, MOST_UNPACKED, BadAvro, Schema
+from connectors.avro import CODECS, MAX_UNPACKED_BYTES, META, BadAvro, Schema
 from tests.support.read_sources import drain
 
 EVENT = {
@@ -170,7 +170,7 @@ BLOCK = encoded(ROWS[:5])
         (container([(10**15, BLOCK)]), "1,000,000,000,000,000 rows"),
         (container([(5, BLOCK)])[:-20] + b"\xff" * 20, "end where it says"),
         (container([])[:-1] + b"\0" + b"\xff" * 12, "more than ten bytes"),
-        (container([(1, bytes(MOST_UNPACKED + 1))], "bytes", codec="deflate"), "smaller blocks"),
+        (container([(1, bytes(MAX_UNPACKED_BYTES + 1))], "bytes", codec="deflate"), "smaller blocks"),
         (container([(1, b"x")], "string", codec="zstandard")[:-19] + b"???" + SYNC, "damaged"),
     ],
     ids=range(10),

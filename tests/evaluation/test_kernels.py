@@ -134,16 +134,16 @@ def landmark_world(rng, n: int, of: int, size: int, which: int) -> tuple[np.ndar
 @both
 def test_landmark_design_takes_blas_blocks_and_agrees(kernel, features, which, monkeypatch):
     """More rows than a block, both roads in one product for k2, whole against factor and against rows."""
-    monkeypatch.setattr(gram_matrices, "BLOCK", 512)
-    n = 2 * gram_matrices.BLOCK + 150
+    monkeypatch.setattr(gram_matrices, "BLOCK_ROWS", 512)
+    n = 2 * gram_matrices.BLOCK_ROWS + 150
     triplets, marks = landmark_world(np.random.default_rng(which), n, 8, 60_000, which)
     columns = columns_of(triplets, n)
     assert kernels.landmarks(columns).tolist() == (marks.tolist() if which == 1 else [])
     raw = {1: kernels._raw1, 2: kernels._raw2}[which](columns)
     filled = np.diff(raw.start) > gram_matrices.DENSE_FILL * n
-    assert filled.sum() >= gram_matrices.FEWEST_DENSE and filled.all() == (which == 1)
+    assert filled.sum() >= gram_matrices.MIN_DENSE_COLUMNS and filled.all() == (which == 1)
     found, phi = kernel(columns), features(columns)
-    some = np.array(sorted({n - 1, 0, gram_matrices.BLOCK, 7, *marks.tolist()}))[::-1]
+    some = np.array(sorted({n - 1, 0, gram_matrices.BLOCK_ROWS, 7, *marks.tolist()}))[::-1]
     np.testing.assert_allclose(found[some], (phi[some] @ phi.T).toarray(), atol=1e-12)
     np.testing.assert_allclose(kernel(columns, rows=some), found[some], atol=1e-12)
     general = gram_matrices.gram(raw, unit=True, dense_fill=np.inf)

@@ -17,6 +17,7 @@ from stream_engine.report.findings import findings
 from stream_engine.report.findings.clusters import explained
 from stream_engine.report.findings.facts import Commands, Facts
 from stream_engine.report.material import material
+from stream_engine.report.tiles import tiles
 from stream_engine.state.artifact import Artifact
 from stream_engine.state.published import Published
 from tests.support import survey_cases
@@ -86,7 +87,7 @@ def test_the_same_sentence_everywhere(good):
         assert said in text
     assert contents("clusters", published)["clusters"].tables["cluster_answer"]["sentence"] == [said]
     assert contents("summary", published)["summary"].value["clusters"]["sentence"] == said
-    answer = next(tile for tile in page.tiles(of) if tile.head == "Clusters")
+    answer = next(tile for tile in tiles(of) if tile.head == "Clusters")
     assert answer.value.split()[0] == str(good.details("clusters")["k"]) and answer.note
 
 

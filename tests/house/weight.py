@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 
 from stream_engine.commands import VERBS
-from stream_engine.exports import every
+from stream_engine.exports import all_exports
 from stream_engine.input.settings import Settings
 from stream_engine.refits import REFITS, refit_module
 from stream_engine.service.metrics import Metrics
@@ -55,7 +55,7 @@ def weight() -> dict[str, int]:
         "settings": keys_of(Settings),
         "refit parameters": sum(parameters),
         "metrics": len(own),
-        "exports": len(every()),
+        "exports": len(all_exports()),
     }
 
 

@@ -78,10 +78,10 @@ STATISTICS = {  # file:function -> in which tables below it is, or what else it 
     "report/findings/models.py:bounds": "those of `interval`, as numbers",
     "report/findings/models.py:interval": "INTERVALS",
     "report/findings/words.py:p_value": "no test: words",
-    "report/differences.py:_who": DRAWN,
-    "report/learning.py:_curve": DRAWN,
-    "report/learning.py:section": CUT,
-    "report/object_map.py:scale": DRAWN,
+    "report/sections/differences.py:_who": DRAWN,
+    "report/sections/learning.py:_curve": DRAWN,
+    "report/sections/learning.py:section": CUT,
+    "report/sections/object_map.py:scale": DRAWN,
 }
 
 
@@ -171,7 +171,7 @@ def of_chance(rng):
     rows[0]["model"] = "embedding"
     for level in LEVELS:
         with pytest.MonkeyPatch.context() as patched:
-            patched.setattr(facts, "LEVEL", level)
+            patched.setattr(facts, "CHANCE_TEST_LEVEL", level)
             of = facts.Facts(SimpleNamespace(artifacts={}))
             of.__dict__["models"] = [each | {"comparisons": 1000, "log_loss": 0.7} for each in rows]
             if of.beats_chance:

@@ -40,7 +40,7 @@ def files(what, published, format):
 
 
 @pytest.mark.parametrize("format", FORMATS)
-@pytest.mark.parametrize("what", exports.every())
+@pytest.mark.parametrize("what", exports.all_exports())
 def test_equal_inputs_give_equal_bytes_of_a_known_kind(what, format, published):
     made = files(what, published, format)
     assert made and made == files(what, crafted(), format)

@@ -34,8 +34,8 @@ from stream_engine.evaluation.worker_reliability import REPORTED
 from stream_engine.formats import decoder
 from stream_engine.formats.options import EventOptions
 from stream_engine.refits import REFITS, beta_choice, refit_module
-from stream_engine.report import learning
 from stream_engine.report.material import material
+from stream_engine.report.sections import learning
 from stream_engine.state.engine import Engine
 from stream_engine.state.published import Published
 from stream_engine.state.snapshot import Snapshot

@@ -75,8 +75,8 @@ def test_objects_nobody_compared_and_orders_without_comparisons():
 
 def test_a_search_where_no_support_answers(monkeypatch):
     """With one word of supports and more nodes than that, paths past them are searched."""
-    monkeypatch.setattr("stream_engine.order.reachability_masks.MOST_WORDS", 1)
-    monkeypatch.setattr("stream_engine.order.reachability_masks.FEWEST_WORDS", 1)
+    monkeypatch.setattr("stream_engine.order.reachability_masks.MAX_WORDS", 1)
+    monkeypatch.setattr("stream_engine.order.reachability_masks.MIN_WORDS", 1)
     rng = np.random.default_rng(0)
     guard, n = PartialOrder(), 16
     guard.offer(dense_batch(rng, n, 250))

@@ -193,7 +193,7 @@ def test_what_is_wrong_with_deltas_is_said_in_one_line(tmp_path, monkeypatch):
     with pytest.raises(SourceFailed, match=r"batch=1 is missing.*batch=2"):
         source.poll(0)
     (tmp_path / "away").rename(some / "delta" / "batch=1")
-    monkeypatch.setattr(spark_deltas, "_LOOK", 0.0)
+    monkeypatch.setattr(spark_deltas, "_LOOK_SECONDS", 0.0)
     assert source.lag() == {partition: 2}
     next((some / "delta" / "batch=1").glob("*/*.parquet")).write_bytes(b"torn")
     with pytest.raises(SourceFailed, match="batch=1"):
