@@ -11,8 +11,8 @@ from stream_engine.state.artifact import Artifact
 from stream_engine.state.exclusion import BadExclusion, check_known, excluded_of, noted, participants_in, without
 from stream_engine.state.snapshot import encode
 from stream_engine.state.store import Store
-from tests.evaluation.test_judgement_folds import counts
 from tests.support import learned
+from tests.support.judged_worlds import counts
 
 N, WORKERS = 9, 6
 
