@@ -11,8 +11,8 @@ from msgspec import inspect as types
 from deploy.manual.markdown import MADE, code, item, paragraph
 from stream_engine.alignment.feature_files import FeatureSpec
 from stream_engine.commands import verb
+from stream_engine.input import settings
 from stream_engine.kernel_learning.auxiliary_files import KernelSpec
-from stream_engine.service import settings
 
 INTRODUCTION = f"""# Settings
 

@@ -7,18 +7,18 @@ and questions (Cameron, Gelbach & Miller 2011), and at least that over each of t
 Student's.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import stdtrit
 
+from stream_engine.data.answers import Answers
 from stream_engine.data.hashing import mix64
 from stream_engine.data.packed_names import unpack_names
-from stream_engine.evaluation import judgement_folds
 from stream_engine.evaluation.cross_fit import questions_of
 from stream_engine.evaluation.hash_split import name_hashes, object_folds
 from stream_engine.evaluation.held_out import CLUSTERS, standard_error
-from stream_engine.evaluation.judgement_folds import AnswerUnits, evidence
+from stream_engine.evaluation.responses import Responses, of_comparisons, responses_of
 from stream_engine.state.snapshot import Snapshot, triplet_columns
 
 FOLDS, IN_FOLD = 5, 3  # of objects; objects of a fold, at least
@@ -51,24 +51,25 @@ def _within(share: float, error: float, half: float, answers: int) -> Accuracy:
     return Accuracy(share, error, max(share - half, 0.0), min(share + half, 1.0), answers)
 
 
-def answers_of(snapshot: Snapshot, seed: int) -> AnswerUnits:
+def tested_responses(snapshot: Snapshot, seed: int) -> Responses:
     """All answers in units: whole responses where the state keeps all; else the votes of participants, or the counts, a
     unit being the answers of one participant (or of all) about the same objects. O(m log m)."""
-    found = evidence(snapshot, seed)
-    if found.complete and found.by == "judgements":
-        return found
+    responses = responses_of(snapshot, seed)
+    if responses.complete and responses.by == "judgements":
+        return responses
     votes, columns = snapshot.section("worker_votes"), triplet_columns(snapshot)
     hashes = name_hashes(snapshot.objects, seed)
     if not votes or snapshot.section("quadruplet_counts") or not _all_named(votes, columns.n_lo, columns.n_hi):
-        found = judgement_folds.of_comparisons(snapshot, seed)
-        return _by_objects(found, np.full(len(found.rows), -1), np.empty(0, np.uint64), hashes)
+        counted = of_comparisons(snapshot, seed)
+        return _by_objects(counted.by, counted.answers, np.empty(0, np.uint64), hashes, counted.votes)
     anchor, lo, hi, worker = (np.asarray(votes[name], np.int32) for name in ("anchor", "lo", "hi", "worker"))
     one, other = np.stack([anchor, lo, anchor, hi], axis=1), np.stack([anchor, hi, anchor, lo], axis=1)
     times, who = np.concatenate([votes["n_lo"], votes["n_hi"]]).astype(np.float64), np.tile(worker, 2)
     said = times > 0
-    made = found._replace(rows=np.concatenate([one, other])[said], times=times[said], fair=None, votes=None)
-    workers = name_hashes(unpack_names(votes["utf8"], votes["offsets"]), seed)
-    return _by_objects(made, who[said], workers, hashes)
+    names = unpack_names(votes["utf8"], votes["offsets"])
+    rows = np.concatenate([one, other])[said]
+    answers = Answers(rows, times[said], who[said], np.zeros(len(rows), np.int64), len(hashes), names)
+    return _by_objects(responses.by, answers, name_hashes(names, seed), hashes, None)
 
 
 def _all_named(votes: dict[str, np.ndarray], n_lo: np.ndarray, n_hi: np.ndarray) -> bool:
@@ -77,17 +78,14 @@ def _all_named(votes: dict[str, np.ndarray], n_lo: np.ndarray, n_hi: np.ndarray)
     return all(names) and given == int(np.sum(n_lo, dtype=np.int64) + np.sum(n_hi, dtype=np.int64))
 
 
-def _by_objects(found: AnswerUnits, who: np.ndarray, workers: np.ndarray, hashes: np.ndarray) -> AnswerUnits:
+def _by_objects(by: str, answers: Answers, workers: np.ndarray, hashes: np.ndarray, votes: Any) -> Responses:
     """Units are the answers of one participant about the same objects: of odd-one-out responses, both comparisons."""
-    first = np.append(workers, np.uint64(0))[who]
-    content = mix64(mix64(hashes[found.rows[:, 0]] + hashes[found.rows[:, 1]] + hashes[found.rows[:, 3]]) + first)
+    rows, first = answers.rows, np.append(workers, np.uint64(0))[answers.participant]
+    content = mix64(mix64(hashes[rows[:, 0]] + hashes[rows[:, 1]] + hashes[rows[:, 3]]) + first)
     content, at, unit = np.unique(content, return_index=True, return_inverse=True)
     draw = (mix64(content) >> np.uint64(11)) / float(1 << 53)
-    who = who[at].astype(np.int32)
-    unit = unit.reshape(-1)
-    return found._replace(
-        unit=unit, draw=draw, worker=who, worker_hash=workers, complete=False, together=None, fair=None
-    )
+    who = answers.participant[at].astype(np.int32)
+    return Responses(by, answers._replace(response=unit.reshape(-1)), draw, who, workers, complete=False, votes=votes)
 
 
 class Units(NamedTuple):
@@ -128,11 +126,11 @@ def _numbered(each: np.ndarray) -> np.ndarray:
     return np.unique(each, return_inverse=True)[1].reshape(-1)
 
 
-def units_of(found: AnswerUnits) -> Units:
+def units_of(answers: Answers) -> Units:
     """The units of all answers. O(m log m)."""
-    worker = found.worker[found.unit]
-    named = bool(len(worker)) and bool((worker >= 0).all())
-    return Units(found.times, found.unit, questions_of(found.rows), _numbered(worker) if named else None)
+    who = answers.participant
+    named = bool(len(who)) and bool((who >= 0).all())
+    return Units(answers.times, answers.response, questions_of(answers.rows), _numbered(who) if named else None)
 
 
 class ObjectFold(NamedTuple):

@@ -18,10 +18,10 @@ from stream_engine.alignment import transforms
 from stream_engine.alignment.answers import Accuracy, Units
 from stream_engine.alignment.feature_sets import MEASURES, METRIC, FeatureSet, Points
 from stream_engine.alignment.feature_sets import RESERVED as ALL
-from stream_engine.alignment.transforms import Answers
+from stream_engine.data.answers import Answers
 from stream_engine.evaluation import cross_fit, held_out
 from stream_engine.evaluation.cross_fit import CLEAR, FOLDS
-from stream_engine.evaluation.judgement_folds import CHOOSE, FIT, AnswerUnits, asked_fairly, draws_again
+from stream_engine.evaluation.responses import CHOOSE, FIT, Responses, asked_fairly, draws_again
 from stream_engine.evaluation.similarities import differences
 
 RIDGES = (10.0, 1.0, 0.1, 0.01, 0.001)  # in units of what all answers tell about a parameter, on average
@@ -59,9 +59,10 @@ Progress = Callable[..., Any]
 class Models:
     """Everything that is fitted to answers (m, 4) about the objects of the sets."""
 
-    def __init__(self, sets: Sequence[FeatureSet], found: AnswerUnits, linear: bool):
-        self.sets, self.rows, self.times, self.linear = sets, found.rows, found.times, linear
-        self._draw = draws_again(found._replace(draw=draws_again(found)))[found.unit]
+    def __init__(self, sets: Sequence[FeatureSet], responses: Responses, linear: bool):
+        self.sets, self.every, self.linear = sets, responses.answers, linear
+        self.rows, self.times = self.every.rows, self.every.times
+        self._draw = draws_again(responses._replace(draw=draws_again(responses)))[self.every.response]
         with ThreadPoolExecutor(THREADS, "features") as pool:
             told = pool.map(self._right, sets)
             self.right = {(of.name, measure): right for of, each in zip(sets, told) for measure, right in each.items()}
@@ -99,7 +100,7 @@ class Models:
         at = np.flatnonzero(kept)
         if len(at) > most:
             at = at[self._draw[at] < most / len(at)]
-        return Answers(np.ascontiguousarray(self.rows[at]), self.times[at])
+        return self.every.of(at)
 
     def penalty(self, of: FeatureSet, measure: str, linear: bool) -> float:
         """The ridge of 1 in units of `RIDGES`: a constant of the data, for fits to more and to fewer of the answers."""
@@ -195,18 +196,18 @@ def moved(x: np.ndarray, by: np.ndarray) -> np.ndarray:
 class Evaluated:
     """All predictions, and their figures."""
 
-    def __init__(self, models: Models, found: AnswerUnits, names: list[str], seed: int, progress: Progress):
-        self.models, self.found, self.n = models, found, len(names)
-        planned = cross_fit.plan(found).responses
-        most = max(1, cross_fit.MAX_FITTED_COMPARISONS // max(len(found.rows), 1))
-        folds = tested_answers.object_folds_of(names, found.rows, seed, most)
+    def __init__(self, models: Models, responses: Responses, names: list[str], seed: int, progress: Progress):
+        self.models, self.responses, self.answers, self.n = models, responses, responses.answers, len(names)
+        planned, rows, response = cross_fit.plan(responses).responses, self.answers.rows, self.answers.response
+        most = max(1, cross_fit.MAX_FITTED_COMPARISONS // max(len(rows), 1))
+        folds = tested_answers.object_folds_of(names, rows, seed, most)
         total = len(planned) + len(folds) + 1
         told: list[tuple[np.ndarray, dict]] = []
         for number, group in enumerate(planned):
-            part = group.part[found.unit]
+            part = group.part[response]
             settings = models.choose(part == FIT, part == CHOOSE)
             for out in group.folds:
-                if (tested := out[found.unit]).any() and not tested.all():
+                if (tested := out[response]).any() and not tested.all():
                     told.append((tested, models.fit(~tested, settings, tested)))
             progress(number + 1, total)
         self.by_response = _together(told)
@@ -218,19 +219,19 @@ class Evaluated:
                 told.append((fold.tested, models.fit(fold.outside, settings, fold.tested)))
             progress(len(planned) + number + 1, total)
         self.by_object = _together(told)
-        first = planned[0].part[found.unit]
+        first = planned[0].part[response]
         chosen = chosen or models.choose(first == FIT, first == CHOOSE)
         self.settings = [each._replace(measure=models.best_measure(of)) for of, each in zip(models.sets, chosen)]
 
     @cached_property
     def units(self) -> Units:
         """Of all answers."""
-        return tested_answers.units_of(self.found)
+        return tested_answers.units_of(self.answers)
 
     @cached_property
     def fair(self) -> np.ndarray:
         """(m,) bool: answers to questions that no model chose, as far as is known."""
-        return asked_fairly(self.found)[self.found.unit]
+        return asked_fairly(self.responses)[self.answers.response]
 
     @cached_property
     def fair_units(self) -> Units:
@@ -244,7 +245,7 @@ class Evaluated:
     @cached_property
     def best(self) -> np.ndarray:
         """(m,) of the set and the measure that are right most often."""
-        return max(self.models.right.values(), key=lambda each: float(self.found.times[self.fair] @ each[self.fair]))
+        return max(self.models.right.values(), key=lambda each: float(self.answers.times[self.fair] @ each[self.fair]))
 
     def behind(self, name: str, measure: str) -> Accuracy:
         """How much less accurate than the best one, paired."""
@@ -272,7 +273,7 @@ class Evaluated:
         prediction = self.by_object.get(key)
         if prediction is None:
             return None
-        rows, times = self.found.rows[prediction.at], self.found.times[prediction.at]
+        rows, times = self.answers.rows[prediction.at], self.answers.times[prediction.at]
         told = tested_answers.over_objects(prediction.right, rows, times, self.n)
         return told._asdict() | {"log_loss": float(times @ held_out.losses(prediction.margin, 1.0) / times.sum())}
 

@@ -12,12 +12,12 @@ learned on the leading principal components. An iteration is O(n^2 d + m): dista
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import minimize
 from scipy.special import expit
 
+from stream_engine.data.answers import Answers
 from stream_engine.evaluation.held_out import slope_of
 from stream_engine.kernel_learning import factored, rckl
 from stream_engine.kernel_learning.pair_lists import adjoint, excess
@@ -28,13 +28,6 @@ SAMPLE = 2000  # answers that scale the penalty and the variables
 SLOPE = 0.1  # least slope to start from
 STEPS, GAIN, ROUGH = 150, 1e-6, 1e-5  # of L-BFGS: most steps; the relative gain at which it ends, also while choosing
 SMALL, GAP = 1e-4, 1e-4  # of the combination: weight of the sum of mu, in units of the largest, and relative gap
-
-
-class Answers(NamedTuple):
-    """Comparisons to learn from."""
-
-    rows: np.ndarray  # (m, 4) int32: d(i, j) < d(k, l)
-    times: np.ndarray  # (m,) float64
 
 
 def margins(points: np.ndarray, rows: np.ndarray) -> np.ndarray:

@@ -11,13 +11,14 @@ Objects are names (text) or whole numbers, any of them; `objects_` lists those t
 
 import warnings
 from numbers import Integral, Real
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_array, validate_data
 
+from stream_engine.data.answers import Answers
 from stream_engine.data.comparisons import DecodedEvents, InvalidEvent, Kinds, Provenance, canonical_quadruplet
 from stream_engine.state.engine import Engine
 from stream_engine.state.snapshot import Snapshot
@@ -29,22 +30,6 @@ COLUMNS = (
     ("anchor", "left", "right"),
     ("near_i", "near_j", "far_i", "far_j"),
 )  # that are taken of a frame with others beside them
-
-
-class Answers(NamedTuple):
-    """Comparisons with the nearer pair first, by places in `objects`; a quadruplet whose pairs share an object is a
-    triplet here. `of_triplet`, `of_quadruplet`: the row of X that each comes from."""
-
-    triplets: np.ndarray  # (m, 3) int32
-    quadruplets: np.ndarray  # (q, 4) int32
-    objects: np.ndarray  # (n,) int64 or text, sorted
-    of_triplet: np.ndarray  # (m,) int64
-    of_quadruplet: np.ndarray  # (q,) int64
-
-    @property
-    def n_objects(self) -> int:
-        """How many objects there are."""
-        return len(self.objects)
 
 
 def rows_of(estimator: Any, X: Any, y: Any = None, reset: bool = False) -> np.ndarray:
@@ -119,30 +104,22 @@ def _no_object(row: int, X: np.ndarray) -> ValueError:
     return ValueError(f"X row {row}: got {X[row].tolist()}, expected objects: names (text) or integers")
 
 
-def answers_of(rows: np.ndarray, n_objects: int | None, weight: np.ndarray | None = None) -> Answers:
-    """Comparisons from checked rows, each as often as its weight says. Raises ValueError for a row of objects that are
-    not distinct, or no number below n_objects."""
-    times = np.ones(len(rows), np.int64) if weight is None else weight
+def answers_of(rows: np.ndarray, n_objects: int | None, weight: np.ndarray | None = None) -> tuple[Answers, np.ndarray]:
+    """Answers from checked rows, each as often as its weight says; and the objects (n,), sorted, whose places their ids
+    are. A response is a row of X; a quadruplet whose pairs share an object is a triplet. Raises ValueError for a row of
+    objects that are not distinct, or no number below n_objects."""
+    times = np.ones(len(rows)) if weight is None else weight.astype(np.float64)
     counted = np.flatnonzero(times)
     objects, places = _numbered(rows[counted], n_objects)
-    triplets: list[tuple[int, ...]] = []
-    quadruplets: list[tuple[int, ...]] = []
-    of: tuple[list[int], list[int]] = ([], [])
+    comparisons: list[tuple[int, ...]] = []
     for number, row in zip(counted.tolist(), places.tolist()):
         try:
             comparison = _canonical(row)
         except InvalidEvent:
             raise ValueError(f"X row {number}: {_why_not(rows[number].tolist())}") from None
-        (triplets if len(comparison) == 3 else quadruplets).append(comparison)
-        of[len(comparison) - 3].append(number)
-    of_triplet, of_quadruplet = (np.array(each, np.int64) for each in of)
-    return Answers(
-        np.repeat(np.array(triplets, np.int32).reshape(-1, 3), times[of_triplet], axis=0),
-        np.repeat(np.array(quadruplets, np.int32).reshape(-1, 4), times[of_quadruplet], axis=0),
-        objects,
-        np.repeat(of_triplet, times[of_triplet]),
-        np.repeat(of_quadruplet, times[of_quadruplet]),
-    )
+        comparisons.append(comparison if len(comparison) == 4 else (*comparison[:2], comparison[0], comparison[2]))
+    made = np.array(comparisons, np.int32).reshape(-1, 4)
+    return Answers(made, times[counted], np.full(len(made), -1, np.int32), counted, len(objects)), objects
 
 
 def _canonical(row: list[Any]) -> tuple[Any, ...]:
@@ -231,41 +208,41 @@ def groups_of(groups: Any, m: int) -> np.ndarray | None:
     return participants.astype(np.str_)
 
 
-def snapshot_of(answers: Answers, accumulators: tuple[str, ...], groups: np.ndarray | None = None) -> Snapshot:
+def snapshot_of(
+    answers: Answers, objects: np.ndarray, accumulators: tuple[str, ...], groups: np.ndarray | None = None
+) -> Snapshot:
     """What an engine knows after these comparisons; object i has the name str(objects[i]) and the id i. `groups`: who
     gave the answer of each row of X (`groups_of`)."""
+    each = answers.of(np.repeat(np.arange(len(answers.rows)), answers.times.astype(np.int64)))
+    three, four = each.triplets(), each.quadruplets()
+    provenance = kinds = None
+    if groups is not None:  # the row of X that an answer comes from is its event
+        names, worker = np.unique(groups, return_inverse=True)
+        e, of = len(groups), (three.response.astype(np.int32), four.response.astype(np.int32))
+        kind, unset = np.zeros(e, np.int8), np.full(e, np.nan)
+        provenance = Provenance(*of, kind, worker.astype(np.int32), names.tolist(), np.ones(e), unset)
+        kinds = Kinds(*of, kind)
     engine = Engine(accumulators if groups is None else (*accumulators, "worker_votes"), guard=False)
     engine.learn(
         DecodedEvents(
-            [str(each) for each in answers.objects.tolist()],
-            answers.triplets,
-            answers.quadruplets,
-            np.zeros(len(answers.quadruplets), np.int64),
+            [str(each) for each in objects.tolist()],
+            three.rows.take((0, 1, 3), axis=1),
+            four.rows,
+            np.zeros(len(four.rows), np.int64),
             [],
             {},
             [],
-            **({} if groups is None else _who(answers, groups)),
+            provenance=provenance,
+            kinds=kinds,
         )
     )
     return engine.snapshot()
 
 
-def _who(answers: Answers, groups: np.ndarray) -> dict[str, Any]:
-    """Provenance of each answer: the row of X it comes from is its event."""
-    names, worker = np.unique(groups, return_inverse=True)
-    e, kind = len(groups), np.zeros(len(groups), np.int8)
-    of = answers.of_triplet.astype(np.int32), answers.of_quadruplet.astype(np.int32)
-    provenance = Provenance(*of, kind, worker.astype(np.int32), names.tolist(), np.ones(e), np.full(e, np.nan))
-    return {"provenance": provenance, "kinds": Kinds(*of, kind)}
-
-
 def only_triplets(answers: Answers, what: str) -> None:
     """Raises ValueError where there are quadruplets of four objects."""
-    if len(answers.quadruplets):
-        raise ValueError(
-            f"X: got {len(answers.quadruplets)} comparisons of four objects, expected triplets: {what} uses only "
-            "triplets"
-        )
+    if four := len(answers.quadruplets().rows):
+        raise ValueError(f"X: got {four} comparisons of four objects, expected triplets: {what} uses only triplets")
 
 
 def with_names(tags: Any) -> Any:

@@ -130,12 +130,11 @@ class TripletBoostClassifier(ClassifierMixin, BaseEstimator):
         if X.shape[1] != 1 or len(np.unique(named)) < len(named):
             raise ValueError(f"X: got shape {X.shape}, expected one column of distinct objects, names or integers")
         rows = rows_of(None, self.triplets)
-        answers = answers_of(_alike(rows, named), None)
+        answers, known = answers_of(_alike(rows, named), None)
         only_triplets(answers, "TripletBoost")
-        self.objects_, objects = _with(answers.objects, _alike(named, rows)[:, 0])
-        answers = answers._replace(triplets=np.searchsorted(self.objects_, answers.objects)[answers.triplets])
-        n = len(self.objects_)
-        self.columns_ = columns_from_triplets(answers.triplets.astype(np.int32), n)
+        self.objects_, objects = _with(known, _alike(named, rows)[:, 0])
+        n, triplets = len(self.objects_), answers.rows[:, [0, 1, 3]]
+        self.columns_ = columns_from_triplets(np.searchsorted(self.objects_, known)[triplets], n)
         self.classes_, of_sample = np.unique(y, return_inverse=True)
         labels = np.full(n, -1)
         labels[objects] = of_sample

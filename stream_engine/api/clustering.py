@@ -115,8 +115,8 @@ class ComparisonClustering(ClusterMixin, BaseEstimator):
         """
         self._validate_params()
         rows = rows_of(self, X, y, reset=True)
-        answers = answers_of(rows, self.n_objects, weights_of(sample_weight, len(rows)))
-        auto = "adds4" if len(answers.quadruplets) else "adds3"
+        answers, self.objects_ = answers_of(rows, self.n_objects, weights_of(sample_weight, len(rows)))
+        auto = "adds4" if len(answers.quadruplets().rows) else "adds3"
         similarity = auto if self.similarity == "auto" else self.similarity
         params = sdp_clustering.Params(
             similarity=similarity,
@@ -124,9 +124,8 @@ class ComparisonClustering(ClusterMixin, BaseEstimator):
             tol=self.tol,
             max_iterations=self.max_iterations,
         )
-        snapshot = snapshot_of(answers, ("adds3", "adds4", "triplet_counts", "quadruplet_counts"))
+        snapshot = snapshot_of(answers, self.objects_, ("adds3", "adds4", "triplet_counts", "quadruplet_counts"))
         artifact = sdp_clustering.refit(snapshot, params, seed_of(self.random_state))
-        self.objects_ = answers.objects
         self.labels_ = artifact.arrays["labels"].copy()
         self.n_clusters_ = int(artifact.arrays["k"])
         self.report_ = dict(artifact.report)

@@ -152,7 +152,7 @@ class OrdinalEmbedding(LearnedObjects):
         """
         self._validate_params()
         rows = rows_of(self, X, y, reset=True)
-        answers = answers_of(rows, self.n_objects, weights_of(sample_weight, len(rows)))
+        answers, self.objects_ = answers_of(rows, self.n_objects, weights_of(sample_weight, len(rows)))
         participant_of_row = groups_of(groups, len(rows))
         by_lapse: Literal["worker", "all", "none"] = "none" if not self.lapse else "all" if groups is None else "worker"
         params = embedding.Params(
@@ -162,7 +162,7 @@ class OrdinalEmbedding(LearnedObjects):
             lapse=by_lapse,
             participants=self.participants if by_lapse == "worker" else "alike",
         )
-        snapshot = snapshot_of(answers, ("triplet_counts", "quadruplet_counts"), participant_of_row)
+        snapshot = snapshot_of(answers, self.objects_, ("triplet_counts", "quadruplet_counts"), participant_of_row)
         artifact = embedding.refit(
             snapshot,
             params,
@@ -172,7 +172,7 @@ class OrdinalEmbedding(LearnedObjects):
             tolerance=self.tolerance,
             max_iterations=self.max_iterations,
         )
-        self.objects_, self.classes_ = answers.objects, np.array([-1, 1])
+        self.classes_ = np.array([-1, 1])
         self.embedding_ = artifact.arrays["X"]
         self.report_ = dict(artifact.report)
         self.lapse_, self.alpha_ = float(artifact.arrays["lapse"]), self.report_["alpha"]

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from connectors import Position
-from stream_engine.api.frames import BadFrame, Columns, missing
+from stream_engine.api.frames import BadFrame, FrameColumns, missing
 from stream_engine.data.comparisons import Batch, DecodedEvents, Rejected
 from stream_engine.data.json_floats import writable
 from stream_engine.data.suspicious_names import suspicious_names
@@ -114,7 +114,7 @@ class RejectedRow(NamedTuple):
 
 
 def learn_table(
-    engine: Learning, columns: Columns, options: EventOptions, repeats: Repeats | None = None
+    engine: Learning, columns: FrameColumns, options: EventOptions, repeats: Repeats | None = None
 ) -> list[RejectedRow]:
     """Decode a table and learn it; the first `SHOWN_REJECTED` rows that were rejected. Raises `BadFrame` if a column is
     missing. O(rows)."""
@@ -218,7 +218,7 @@ def check_sets(engine: Learning) -> None:
         )
 
 
-def _fields(columns: Columns, options: EventOptions) -> EventFields:
+def _fields(columns: FrameColumns, options: EventOptions) -> EventFields:
     """Quadruplets stand in near_i ... far_j where there are such columns, else in two lists."""
     return fields_of(options, pairs=any(name in columns.names for names in PAIR_COLUMNS.values() for name in names))
 

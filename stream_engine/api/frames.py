@@ -33,7 +33,7 @@ class BadFrame(UnusableOptions):
     """A table that cannot be read; the message is one line: which row (counted from 0) and column, got, expected."""
 
 
-class Columns(NamedTuple):
+class FrameColumns(NamedTuple):
     """A table of `rows` rows: `take` gives a column by its name. Raises `BadFrame`."""
 
     names: list[str]
@@ -42,7 +42,7 @@ class Columns(NamedTuple):
     library: str  # what the table is of, "" where it is plain Python's
 
 
-def columns_of(data: Any) -> Columns:
+def columns_of(data: Any) -> FrameColumns:
     """The columns of any of these (see the module). Raises `BadFrame`. O(1) but for rows of Python objects."""
     library = library_of(data)
     if library == "pandas":
@@ -68,7 +68,7 @@ def library_of(data: Any) -> str:
     return "" if name in ("builtins", "numpy", "collections", "stream_engine") else name
 
 
-def first_columns(data: Any, table: Columns) -> dict[str, list[Any]]:
+def first_columns(data: Any, table: FrameColumns) -> dict[str, list[Any]]:
     """The first `FIRST_ROWS` rows of a table as columns of cells, without columns that Arrow cannot hold. O(1)."""
     if hasattr(data, "iloc"):
         table = columns_of(data.iloc[:FIRST_ROWS])
@@ -92,36 +92,36 @@ def is_dicts(data: Any) -> bool:
     return isinstance(data, (list, tuple)) and len(data) > 0 and all(isinstance(row, Mapping) for row in data)
 
 
-def _of_pandas(data: Any) -> Columns:
+def _of_pandas(data: Any) -> FrameColumns:
     if not hasattr(data, "columns"):
         raise BadFrame(f"read: got a pandas {type(data).__name__}, expected a DataFrame")
     if named := [name for name in data.index.names if name is not None and name not in data.columns]:
         data = data.reset_index(named)
     places = {name: place for place, name in enumerate(_distinct([str(name) for name in data.columns]))}
-    return Columns(list(places), len(data), lambda name: array_of(name, data.iloc[:, places[name]]), "pandas")
+    return FrameColumns(list(places), len(data), lambda name: array_of(name, data.iloc[:, places[name]]), "pandas")
 
 
-def _of_arrow(table: pa.Table, library: str) -> Columns:
-    return Columns(_distinct(table.column_names), table.num_rows, table.column, library)
+def _of_arrow(table: pa.Table, library: str) -> FrameColumns:
+    return FrameColumns(_distinct(table.column_names), table.num_rows, table.column, library)
 
 
-def _of_mapping(data: Mapping[Any, Any]) -> Columns:
+def _of_mapping(data: Mapping[Any, Any]) -> FrameColumns:
     columns = {str(name): values for name, values in data.items()}
     lengths = {name: len(values) for name, values in columns.items() if hasattr(values, "__len__")}
     if len(lengths) < len(columns) or len(set(lengths.values())) > 1:
         got = ", ".join(f"{name}: {lengths.get(name, 'none')}" for name in columns)
         raise BadFrame(f"read: got columns of lengths {got}, expected lists of equal length")
-    return Columns(list(columns), next(iter(lengths.values()), 0), lambda name: array_of(name, columns[name]), "")
+    return FrameColumns(list(columns), next(iter(lengths.values()), 0), lambda name: array_of(name, columns[name]), "")
 
 
-def _of_array(data: np.ndarray) -> Columns:
+def _of_array(data: np.ndarray) -> FrameColumns:
     if data.ndim != 2 or data.shape[1] not in WIDTHS:
         raise BadFrame(f"read: got an array of shape {data.shape}, expected (m, 3) or (m, 4)")
     names = WIDTHS[data.shape[1]]
-    return Columns(list(names), len(data), lambda name: array_of(name, data[:, names.index(name)]), "")
+    return FrameColumns(list(names), len(data), lambda name: array_of(name, data[:, names.index(name)]), "")
 
 
-def _of_rows(data: Sequence[Any]) -> Columns:
+def _of_rows(data: Sequence[Any]) -> FrameColumns:
     """Triplets and quadruplets, cblearn's pair of triplets and answers, or dicts, whose columns are all fields of
     any."""
     if isinstance(data, tuple) and len(data) == 2 and all(isinstance(each, np.ndarray) for each in data):
@@ -133,13 +133,13 @@ def _of_rows(data: Sequence[Any]) -> Columns:
             raise BadFrame(f"read: got a pair of arrays, expected cblearn's triplets and answers: {error}") from None
     if is_dicts(data):
         names = list(dict.fromkeys(str(name) for row in data for name in row))
-        return Columns(names, len(data), lambda name: array_of(name, [row.get(name) for row in data]), "")
+        return FrameColumns(names, len(data), lambda name: array_of(name, [row.get(name) for row in data]), "")
     flat = [_flat(number, row) for number, row in enumerate(data)]
     width = len(flat[0]) if flat else 3
     if (odd := next((number for number, row in enumerate(flat) if len(row) != width), None)) is not None:
         raise BadFrame(f"row {odd}: got {len(flat[odd])} objects, expected {width}, as in row 0")
     names = list(WIDTHS[width])
-    return Columns(names, len(flat), lambda name: array_of(name, [row[names.index(name)] for row in flat]), "")
+    return FrameColumns(names, len(flat), lambda name: array_of(name, [row[names.index(name)] for row in flat]), "")
 
 
 def _flat(number: int, row: Any) -> tuple[Any, ...]:

@@ -13,7 +13,7 @@ from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import check_is_fitted
 
 from stream_engine.api.answers import places_of, rows_of, with_names
-from stream_engine.evaluation.judgement_folds import anchored
+from stream_engine.data.answers import anchored
 
 
 class LearnedObjects(ClassifierMixin, TransformerMixin, BaseEstimator, ABC, auto_wrap_output_keys=None):  # type: ignore[call-arg]

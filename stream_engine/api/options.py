@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict
 import numpy as np
 
 from stream_engine.api.frames import EXPECTED, BadFrame, columns_of, is_dicts
-from stream_engine.evaluation.questions import QuestionReader, Questions
+from stream_engine.evaluation.questions import QuestionReader, QuestionTable
 from stream_engine.formats.inference import understood
 from stream_engine.formats.options import EventOptions
 from stream_engine.formats.reading import Decision, Obstacle, Reading, excluding
@@ -21,7 +21,7 @@ from stream_engine.formats.record_filters import matching
 from stream_engine.formats.unreadable import fact_of
 
 if TYPE_CHECKING:
-    from stream_engine.service.settings import Settings
+    from stream_engine.input.settings import Settings
 
 ARGUMENTS = ("type", "columns", "where", "answers_by", "answer_is")  # that `read` and `predict` have
 # the words of options, for editors and type checkers; those of the registries, which tests compare
@@ -87,7 +87,7 @@ def check_layout(layout: Mapping[str, Any], paths: Sequence[str] | None, *more: 
     arguments that may be meant."""
     names = Layout.__annotations__
     if unknown := [name for name in layout if name not in names]:
-        from stream_engine.service.settings.loading import nearest
+        from stream_engine.input.settings.loading import nearest
 
         raise BadFrame(f"{unknown[0]}: unknown argument{nearest(unknown[0], (*ARGUMENTS, *more, *names))}")
     if layout and paths is None:
@@ -170,7 +170,7 @@ def _as_arguments(options: EventOptions, defaults: EventOptions) -> str:
 
 def settings_of(paths: list[str], options: EventOptions, layout: Mapping[str, Any]) -> "Settings":
     """The settings of a run that reads these files so. Raises `BadSettings`."""
-    from stream_engine.service.settings import loading as settings
+    from stream_engine.input.settings import loading as settings
 
     columns = {field: "|".join(names) for field, names in options.columns.items()}
     inputs: dict[str, Any] = {"type": options.type, "columns": columns, "where": dict(options.where), **layout}
@@ -197,13 +197,13 @@ def rows_of(questions: Any) -> list[dict[str, Any]]:
     return [dict(zip(columns, row)) for row in zip(*columns.values())]
 
 
-def questions_in(data: Any, options: EventOptions, layout: Mapping[str, Any]) -> Questions:
+def questions_in(data: Any, options: EventOptions, layout: Mapping[str, Any]) -> QuestionTable:
     """The questions of a table, of rows or of files, read by the options of events; a table's rows count from 0.
     Raises `BadFrame`, `BadQuestion`."""
     paths = paths_in(data)
     check_layout(layout, paths, "model", "participant")
     if paths is not None:
-        from stream_engine.service.question_files import read
+        from stream_engine.input.question_files import read
 
         return read(settings_of(paths, options, layout))
     rows = rows_of(data)

@@ -216,9 +216,9 @@ def _read_dicts(rows: Sequence[Mapping[str, Any]], options: EventOptions) -> Cou
 def _read_files(paths: list[str], options: EventOptions, layout: Mapping[str, Any]) -> Counted:
     """Files as a run reads them."""
     from connectors.files.readers import LineNumbers, place
-    from stream_engine.service.inferred import examples, prepared
-    from stream_engine.service.ingest import Ingest
-    from stream_engine.service.sources import event_options, source, text_layout_of
+    from stream_engine.input.decoding import RecordDecoder
+    from stream_engine.input.layout_inference import examples, prepared
+    from stream_engine.input.sources import event_options, source, text_layout_of
 
     settings = settings_of(paths, options, layout)
     inferred = prepared(settings).decided()
@@ -226,7 +226,7 @@ def _read_files(paths: list[str], options: EventOptions, layout: Mapping[str, An
     read_as = "; ".join([inferred.said, *examples(settings)]) if inferred.said else ""
     options = event_options(settings)
     engine, options = _engine(options)
-    ingest = Ingest(options, settings.input.format)
+    ingest = RecordDecoder(options, settings.input.format)
     lines = LineNumbers(settings.input.format, text_layout_of(settings))
     rejected: list[RejectedRow] = []
     for uri in settings.source:
@@ -248,7 +248,7 @@ def _read_files(paths: list[str], options: EventOptions, layout: Mapping[str, An
 def _learn_labels(engine: Learning, labels: Any) -> None:
     """Classes of objects, by name. Raises `BadFrame`, and for files what reading them raises."""
     if isinstance(labels, (str, Path)):
-        from stream_engine.service.ingest import read_labels
+        from stream_engine.input.decoding import read_labels
 
         blocks, _ = read_labels(str(labels), {})
         for block in blocks:

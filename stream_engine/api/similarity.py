@@ -122,18 +122,18 @@ class ComparisonKernel(_OfKernel):
         """
         self._validate_params()
         rows = rows_of(self, X, y, reset=True)
-        answers = answers_of(rows, self.n_objects, weights_of(sample_weight, len(rows)))
+        answers, self.objects_ = answers_of(rows, self.n_objects, weights_of(sample_weight, len(rows)))
         participants = groups_of(groups, len(rows))
-        self.objects_, self.classes_ = answers.objects, np.array([-1, 1])
+        self.classes_ = np.array([-1, 1])
         seed = seed_of(self.random_state)
         if self.kernel == "embedding":
-            snapshot = snapshot_of(answers, ("triplet_counts", "quadruplet_counts"), participants)
+            snapshot = snapshot_of(answers, self.objects_, ("triplet_counts", "quadruplet_counts"), participants)
             artifact = embedding_refit.refit(snapshot, embedding_refit.Params(), seed, evaluate=False)
             self.kernel_ = artifact.arrays["X"] @ artifact.arrays["X"].T
             self._model: Artifact | Calibration = artifact
             return self
         only_triplets(answers, self.kernel)
-        snapshot = snapshot_of(answers, ("triplet_counts",))
+        snapshot = snapshot_of(answers, self.objects_, ("triplet_counts",))
         self.kernel_ = {"k1": kernels.k1, "k2": kernels.k2}[self.kernel](triplet_columns(snapshot))
         self._model = calibration_of(snapshot, self.kernel, seed)[0]
         return self
@@ -264,7 +264,7 @@ class ComparisonEmbedding(_OfKernel):
         """
         self._validate_params()
         rows = rows_of(self, X, y, reset=True)
-        answers = answers_of(rows, self.n_objects, weights_of(sample_weight, len(rows)))
+        answers, self.objects_ = answers_of(rows, self.n_objects, weights_of(sample_weight, len(rows)))
         only_triplets(answers, "the embedding")
         params = kernel_learning.Params(
             form="t",
@@ -274,10 +274,11 @@ class ComparisonEmbedding(_OfKernel):
             max_iterations=self.max_iterations,
             dimensions=1 if self.n_components is None else self.n_components,
         )
-        artifact = kernel_learning.refit(snapshot_of(answers, ("triplet_counts",)), params, seed_of(self.random_state))
+        artifact = kernel_learning.refit(
+            snapshot_of(answers, self.objects_, ("triplet_counts",)), params, seed_of(self.random_state)
+        )
         self.kernel_, self.embedding_ = artifact.arrays["K"], artifact.arrays["coordinates"]
         self.report_, self.classes_ = dict(artifact.report), np.array([-1, 1])
-        self.objects_ = answers.objects
         return self
 
     def _probability(self, rows: np.ndarray) -> np.ndarray:

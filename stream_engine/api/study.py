@@ -201,9 +201,9 @@ class Study(Tables):
             If a set cannot be used; one line.
         """
         from stream_engine.api.features import tables_of
+        from stream_engine.data.logs import Bars
         from stream_engine.exports.alignment import table
         from stream_engine.refits import alignment
-        from stream_engine.service.logs import Bars
 
         tables, began = tables_of(features, names), time.process_time()
         self._artifact("embedding")

@@ -16,7 +16,7 @@ from stream_engine.state.snapshot import Snapshot, encode
 
 if TYPE_CHECKING:
     from stream_engine.api.options import RefitKind
-    from stream_engine.service.logs import Bars
+    from stream_engine.data.logs import Bars
 
 LONG = 2.0  # seconds of a fit, after which a progress bar is shown
 
@@ -233,8 +233,8 @@ class Fits:
     def _fit(self, kind: str, params: Mapping[str, Any]) -> tuple[Artifact, float]:
         from threadpoolctl import threadpool_limits
 
-        from stream_engine.service.logs import Bars
-        from stream_engine.service.settings.loading import refit_params
+        from stream_engine.data.logs import Bars
+        from stream_engine.input.settings.loading import refit_params
 
         _check_kind("fit", kind)
         checked, began = refit_params(kind, params), time.process_time()

@@ -20,7 +20,7 @@ import numpy as np
 
 from stream_engine.asking.known import CannotAsk, Knowledge, check_room, questions_left, waiting
 from stream_engine.asking.model import delivered
-from stream_engine.asking.sharing import BY_MODEL, RANDOM_SHARE, Questions, joined, mixed
+from stream_engine.asking.sharing import BY_MODEL, RANDOM_SHARE, ChosenQuestions, joined, mixed
 
 STRATEGIES = {
     "random": "stream_engine.asking.at_random",
@@ -39,9 +39,9 @@ __all__ = [
     "RANDOM_SHARE",
     "STRATEGIES",
     "CannotAsk",
+    "ChosenQuestions",
     "Knowledge",
     "PreparedQuestions",
-    "Questions",
     "prepare",
     "questions",
     "take",
@@ -52,7 +52,7 @@ class PreparedQuestions(NamedTuple):
     """What questions are taken from: `known` with the model, what was chosen and not yet taken, and the settings."""
 
     known: Knowledge
-    queue: Questions
+    queue: ChosenQuestions
     strategy: str
     random_share: float
     seed: Sequence[int]  # of the next block
@@ -73,7 +73,7 @@ def prepare(
     return _filled(PreparedQuestions(known, joined(()), strategy, random_share, (seed, 0)), first)
 
 
-def take(ready: PreparedQuestions, k: int) -> tuple[Questions, PreparedQuestions]:
+def take(ready: PreparedQuestions, k: int) -> tuple[ChosenQuestions, PreparedQuestions]:
     """The next k questions, and what is ready after them. Raises `CannotAsk` where so many are not left. O(k); once in
     BLOCK questions what a new block costs."""
     if k > len(ready.queue.rows):
@@ -88,7 +88,7 @@ def take(ready: PreparedQuestions, k: int) -> tuple[Questions, PreparedQuestions
 
 def questions(
     known: Knowledge, n: int, strategy: str = DEFAULT, seed: int = 0, random_share: float = RANDOM_SHARE
-) -> Questions:
+) -> ChosenQuestions:
     """n questions, most wanted first; b and c in random order, so that sides say nothing.
 
     Raises `CannotAsk`: as `prepare`, and for more questions than are left.

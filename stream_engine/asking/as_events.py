@@ -21,14 +21,16 @@ def check_type(kind: str) -> None:
         raise CannotAsk(f"ask: got type {kind!r}, expected one of {', '.join(TYPES)}")
 
 
-def chosen_for(kind: str, known: Knowledge, n: int, strategy: str, seed: int, random_share: float) -> asking.Questions:
+def chosen_for(
+    kind: str, known: Knowledge, n: int, strategy: str, seed: int, random_share: float
+) -> asking.ChosenQuestions:
     """n questions that an event of this type answers. Raises `CannotAsk`. Costs what the strategy does."""
     check_type(kind)
     choose = _odd_one_outs if kind == "odd_one_out" else asking.questions
     return choose(known, n, strategy, seed, random_share)
 
 
-def events(chosen: asking.Questions, known: Knowledge, kind: str) -> Iterator[dict[str, Any]]:
+def events(chosen: asking.ChosenQuestions, known: Knowledge, kind: str) -> Iterator[dict[str, Any]]:
     """The questions in their order, each as its event. `id` is a hash of the snapshot and the question. O(1) each."""
     encode, names = msgspec.json.Encoder().encode, known.names
     for row, sampler, propensity in zip(*(column.tolist() for column in chosen), strict=True):
@@ -40,7 +42,7 @@ def events(chosen: asking.Questions, known: Knowledge, kind: str) -> Iterator[di
         yield {"id": digest, **body, "sampler": sampler, **said}
 
 
-def instead(chosen: asking.Questions, known: Knowledge, strategy: str, random_share: float) -> str:
+def instead(chosen: asking.ChosenQuestions, known: Knowledge, strategy: str, random_share: float) -> str:
     """What to say where random questions stand in for a model's; nothing where they do not."""
     at_random = np.count_nonzero(chosen.sampler == "random")
     if strategy not in asking.BY_MODEL or at_random <= math.ceil(random_share * len(chosen.rows)):
@@ -56,7 +58,7 @@ def instead(chosen: asking.Questions, known: Knowledge, strategy: str, random_sh
     return f"ask: {why}: {at_random:,} of {len(chosen.rows):,} questions are random instead of by {strategy}"
 
 
-def _odd_one_outs(known: Knowledge, n: int, strategy: str, seed: int, random_share: float) -> asking.Questions:
+def _odd_one_outs(known: Knowledge, n: int, strategy: str, seed: int, random_share: float) -> asking.ChosenQuestions:
     """The first n distinct sets of three objects among the questions of the strategy, in its order."""
     check_room(known, 1)
     left = questions_left(known)

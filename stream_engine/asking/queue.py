@@ -11,7 +11,7 @@ import numpy as np
 
 from stream_engine import asking
 from stream_engine.asking.known import CannotAsk, Knowledge, codes, nothing_known, questions_left
-from stream_engine.asking.sharing import Questions, joined
+from stream_engine.asking.sharing import ChosenQuestions, joined
 
 GIVEN_UP = 1800.0  # seconds after which a question that was asked may be asked of another
 MOST_WAITING = 100_000  # questions that wait for an answer; of more, the oldest may be asked again
@@ -83,10 +83,10 @@ class QuestionQueue:
             asked = np.union1d(known.asked, code)
             self._ready = self._ready._replace(queue=queue.of(left), known=known._replace(asked=asked))
 
-    def take(self, n: int) -> Questions:
+    def take(self, n: int) -> ChosenQuestions:
         """The next n questions, ids as in `known`; fewer where fewer are left. O(n); once in `asking.BLOCK` questions
         what a new block costs."""
-        parts: list[Questions] = []
+        parts: list[ChosenQuestions] = []
         while n > 0 and self._ready is not None:
             try:
                 some, self._ready = asking.take(self._ready, min(n, max(len(self._ready.queue.rows), 1)))
@@ -96,7 +96,7 @@ class QuestionQueue:
             n -= len(some.rows)
         return joined(parts)
 
-    def others(self, participant: str, answered: np.ndarray, n: int) -> Questions:
+    def others(self, participant: str, answered: np.ndarray, n: int) -> ChosenQuestions:
         """Up to n random questions that a participant has neither answered (codes) nor waits to answer, whoever else
         has: for when all have been asked once. As `asking.known.unanswered`."""
         mine = [each for each in list(self._waiting) if each.participant == participant]

@@ -1,7 +1,7 @@
 """Who chooses which question: the model as many as it is believed, but for a share that is always random.
 
 A random share is asked whatever the model thinks: answers to questions that a model chose say nothing fair about that
-model, since it chooses what it is uncertain about; only the random ones evaluate it (`evaluation.judgement_folds`). A
+model, since it chooses what it is uncertain about; only the random ones evaluate it (`evaluation.responses`). A
 question carries its `sampler` and its `propensity`, the probability with which this question was asked at its place,
 given those before: r / L for a random one of L that are left, r being the part of the questions that is random, and
 1 - r for one that a model chose; not said of coverage and landmark designs, which depend on no answer's content.
@@ -21,31 +21,31 @@ BY_MODEL = ("uncertainty", "information-gain")
 Ask = Callable[[Knowledge, int, np.random.Generator], np.ndarray]
 
 
-class Questions(NamedTuple):
+class ChosenQuestions(NamedTuple):
     """Questions in the order in which they should be asked."""
 
     rows: np.ndarray  # (m, 3) int32: anchor, b, c
     sampler: np.ndarray  # (m,) text: which strategy chose it
     propensity: np.ndarray  # (m,) float64, NaN where not said
 
-    def of(self, which: slice | np.ndarray) -> "Questions":
+    def of(self, which: slice | np.ndarray) -> "ChosenQuestions":
         """Some of them."""
-        return Questions(self.rows[which], self.sampler[which], self.propensity[which])
+        return ChosenQuestions(self.rows[which], self.sampler[which], self.propensity[which])
 
 
-def joined(parts: Sequence[Questions]) -> Questions:
+def joined(parts: Sequence[ChosenQuestions]) -> ChosenQuestions:
     """All of them, in this order.
 
     >>> joined(()).rows.shape
     (0, 3)
     """
-    empty = Questions(np.empty((0, 3), np.int32), np.empty(0, "U16"), np.empty(0))
-    return Questions(*(np.concatenate(column) for column in zip(empty, *parts, strict=True)))
+    empty = ChosenQuestions(np.empty((0, 3), np.int32), np.empty(0, "U16"), np.empty(0))
+    return ChosenQuestions(*(np.concatenate(column) for column in zip(empty, *parts, strict=True)))
 
 
 def mixed(
     known: Knowledge, n: int, strategy: str, ask: Mapping[str, Ask], random_share: float, rng: np.random.Generator
-) -> Questions:
+) -> ChosenQuestions:
     """n questions (fewer where the strategy is a design that is complete). b and c are in random order. `ask` holds the
     strategy, and for one by a model `random` too."""
     if strategy not in BY_MODEL:
@@ -74,19 +74,19 @@ def places(n: int, count: float, rng: np.random.Generator) -> np.ndarray:
 
 def _chosen(
     known: Knowledge, n: int, strategy: str, ask: Ask, propensity: float, rng: np.random.Generator
-) -> Questions:
+) -> ChosenQuestions:
     made = _questions(ask(known, n, rng) if n else np.empty((0, 3), np.int32), strategy, known, 1.0)
     return made._replace(propensity=np.full(len(made.rows), propensity))
 
 
-def _questions(rows: np.ndarray, sampler: str, known: Knowledge, share: float) -> Questions:
+def _questions(rows: np.ndarray, sampler: str, known: Knowledge, share: float) -> ChosenQuestions:
     """Rows of one sampler; random ones are as likely as any that were left."""
     left = questions_left(known) - np.arange(len(rows))
     propensity = share / left if sampler == RANDOM else np.full(len(rows), np.nan)
-    return Questions(np.asarray(rows, np.int32), np.full(len(rows), sampler, "U16"), propensity)
+    return ChosenQuestions(np.asarray(rows, np.int32), np.full(len(rows), sampler, "U16"), propensity)
 
 
-def _sides(made: Questions, rng: np.random.Generator) -> Questions:
+def _sides(made: ChosenQuestions, rng: np.random.Generator) -> ChosenQuestions:
     rows = made.rows.copy()
     swap = rng.random(len(rows)) < 0.5
     rows[swap, 1:] = rows[swap, 2:0:-1]

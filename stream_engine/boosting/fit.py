@@ -172,7 +172,7 @@ def _numbered(classifiers: Classifiers, groups: Groups) -> Classifiers:
     return classifiers._replace(j=number[classifiers.j], k=number[classifiers.k])
 
 
-def votes_of(booster: Booster, columns: Columns, objects: np.ndarray) -> votes.Votes:
+def votes_of(booster: Booster, columns: Columns, objects: np.ndarray) -> votes.LabelVotes:
     """Eq. (5) before the argmax: every label's weight for every asked object. O(K + C log C)."""
     codes = codes_from_columns(columns, booster.groups, objects)
     blank = votes.no_votes(len(objects), booster.groups.truth.shape[1])

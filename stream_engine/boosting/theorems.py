@@ -21,7 +21,7 @@ SHARES = (0.5, 0.1, 0.01)  # of new objects that are abstained on
 
 def figures(booster: Booster, columns: Columns, confidence: np.ndarray) -> dict[str, Any]:
     """`theorem_3` and `theorem_4` of an artifact's report, from what the booster says of every object, (n_objects, Y)
-    as `votes.Votes.confidence`."""
+    as `votes.LabelVotes.confidence`."""
     positive = np.repeat(booster.groups.truth, np.diff(booster.groups.start), axis=0)
     own = confidence[booster.groups.example]
     return {

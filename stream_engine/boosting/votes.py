@@ -15,7 +15,7 @@ from stream_engine.boosting.rounds import Classifiers, find
 from stream_engine.data.compiled import njit
 
 
-class Votes(NamedTuple):
+class LabelVotes(NamedTuple):
     """What the classifiers said about m objects; changed in place by `add`."""
 
     for_label: np.ndarray  # (m, Y) float64: sum of alpha over classifiers that do not abstain and say the label
@@ -36,11 +36,11 @@ class Predictions(NamedTuple):
     abstained: np.ndarray  # (m,) bool: no classifier applied, the label is a guess
 
 
-def shares(votes: Votes) -> tuple[np.ndarray, np.ndarray]:
+def shares(votes: LabelVotes) -> tuple[np.ndarray, np.ndarray]:
     """((m, Y) confidence in [-1, 1] as a share of the weight of all classifiers that do not abstain, (m,) whether all
     do, with shares of 0).
 
-    >>> made, abstained = shares(Votes(np.array([[0.5, 2.0], [0.0, 0.0]]), np.array([2.5, 0.0])))
+    >>> made, abstained = shares(LabelVotes(np.array([[0.5, 2.0], [0.0, 0.0]]), np.array([2.5, 0.0])))
     >>> made.round(3).tolist(), abstained.tolist()
     ([[-0.6, 0.6], [0.0, 0.0]], [False, True])
     """
@@ -48,12 +48,12 @@ def shares(votes: Votes) -> tuple[np.ndarray, np.ndarray]:
     return votes.confidence / np.where(abstained, 1.0, votes.applied)[:, None], abstained
 
 
-def no_votes(m: int, n_labels: int) -> Votes:
+def no_votes(m: int, n_labels: int) -> LabelVotes:
     """Votes before any classifier."""
-    return Votes(np.zeros((m, n_labels)), np.zeros(m))
+    return LabelVotes(np.zeros((m, n_labels)), np.zeros(m))
 
 
-def add(votes: Votes, classifiers: Classifiers, codes: Codes) -> Votes:
+def add(votes: LabelVotes, classifiers: Classifiers, codes: Codes) -> LabelVotes:
     """Let classifiers, whose j and k are example numbers, vote on the anchors of `codes`; returns `votes`."""
     j, k = classifiers.j.astype(np.int64), classifiers.k.astype(np.int64)
     key = np.minimum(j, k) * len(codes.first) + np.maximum(j, k)
@@ -97,10 +97,10 @@ def _tally(classifiers, c, say):
         say[1, y] += classifiers.alpha[c] * (on_j if turned else on_k)
 
 
-def decide(votes: Votes, ids: np.ndarray, seed: int) -> Predictions:
+def decide(votes: LabelVotes, ids: np.ndarray, seed: int) -> Predictions:
     """The label of most weight for every object; ties are broken at random by the seed and the object's id.
 
-    >>> p = decide(Votes(np.array([[0.5, 2.0], [0.0, 0.0]]), np.array([2.5, 0.0])), np.array([0, 1]), seed=0)
+    >>> p = decide(LabelVotes(np.array([[0.5, 2.0], [0.0, 0.0]]), np.array([2.5, 0.0])), np.array([0, 1]), seed=0)
     >>> int(p.label[0]), p.score.tolist(), p.margin.tolist(), p.abstained.tolist()
     (1, [2.0, 0.0], [0.6, 0.0], [False, True])
     """

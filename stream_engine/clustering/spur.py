@@ -10,12 +10,12 @@ X = 1 1'/n is optimal there. Certify first: a partition that is proven optimal f
 between lambda_min and lambda_max, has a k in that range and criterion 1, the maximum, so nothing is solved at all.
 
 Three departures from the paper. Look first: where the leading eigenvalue of W does not stand above those of random
-answers (`evidence`), nor clearly above lambda_min, k is 1 and nothing is solved; the paper's search always ends with
-two clusters at least. And of more than `SEARCH_UP_TO` objects, whose SDPs take long, not all k are searched but those
-from the spectral one downwards (one more than the eigenvalues that stand out: so many clusters the answers can show)
-while the criterion rises. And the search ends at the first k whose criterion exceeds .99: no other can be better by
-more than .01. Each k says whether it was solved to `SEARCH_TOL`, for so many objects `COMPARED_TOL`; then the chosen
-one is solved on to `LARGE_TOL`.
+answers (`parallel_analysis`), nor clearly above lambda_min, k is 1 and nothing is solved; the paper's search always
+ends with two clusters at least. And of more than `SEARCH_UP_TO` objects, whose SDPs take long, not all k are searched
+but those from the spectral one downwards (one more than the eigenvalues that stand out: so many clusters the answers
+can show) while the criterion rises. And the search ends at the first k whose criterion exceeds .99: no other can be
+better by more than .01. Each k says whether it was solved to `SEARCH_TOL`, for so many objects `COMPARED_TOL`; then the
+chosen one is solved on to `LARGE_TOL`.
 """
 
 from collections.abc import Callable, Mapping
@@ -27,7 +27,7 @@ from threadpoolctl import threadpool_limits
 
 from stream_engine.clustering.admm import State
 from stream_engine.clustering.cascade import Solution, proven, solve
-from stream_engine.clustering.evidence import LEAST, Evidence, evidence
+from stream_engine.clustering.parallel_analysis import LEAST, ParallelAnalysis, parallel_analysis
 from stream_engine.clustering.partition import MOST
 from stream_engine.clustering.similarity_matrix import checked
 from stream_engine.counts.spectral import top_eigenpairs
@@ -51,12 +51,14 @@ class Choice(NamedTuple):
     at_lam: Solution | None  # of SDP-lambda there; None when a partition was proven optimal before it was needed
     k_range: tuple[int, int]  # what was searched
     iterations: int  # ADMM iterations in all
-    evidence: Evidence | None = None  # what was seen before anything was solved; None where there was no need to look
+    analysis: ParallelAnalysis | None = (
+        None  # what was seen before anything was solved; None where there was no need to look
+    )
 
     @property
     def nothing_seen(self) -> bool:
         """Whether k is 1 because the comparisons show no more than random answers would."""
-        return self.evidence is not None and self.k == 1
+        return self.analysis is not None and self.k == 1
 
 
 def spur(
@@ -130,7 +132,7 @@ def spur(
         if proof:
             k = int(proof.trace)
             return Choice(k, proof, np.array([k]), np.array([1.0]), np.ones(1, bool), None, lam, None, (k, k), 0)
-        seen = evidence(W, MOST, seed) if n >= LEAST else None
+        seen = parallel_analysis(W, MOST, seed) if n >= LEAST else None
         if seen and seen.k == 1 and seen.eigenvalues[0] <= CLEAR * lam:
             return Choice(
                 1, solve_sdp(k=1), np.array([1]), np.array([1.0]), np.ones(1, bool), None, lam, None, (1, 1), 0, seen
@@ -169,7 +171,7 @@ def spur(
 
 def _downwards(
     solve_sdp: Callable[..., Solution],
-    seen: Evidence,
+    seen: ParallelAnalysis,
     lam: float,
     early_exit: float,
     tol: float,

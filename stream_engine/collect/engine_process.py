@@ -21,8 +21,9 @@ def main() -> int:
 def _run() -> int:
     import msgspec
 
-    from stream_engine.service import logs, run
-    from stream_engine.service.settings import loading as configuration
+    from stream_engine.data import logs
+    from stream_engine.input.settings import loading as configuration
+    from stream_engine.service import run
 
     class EngineSettings(msgspec.Struct):
         """`overrides` are settings by their dotted keys."""

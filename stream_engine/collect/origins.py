@@ -9,7 +9,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from stream_engine.service.settings import BadSettings
+from stream_engine.input.settings import BadSettings
 
 OPEN = {"/questions": "GET", "/answers": "POST", "/consent": "POST"}
 MEDIA = "/media/"

@@ -38,14 +38,14 @@ from stream_engine.collect.sessions import restored
 from stream_engine.collect.stimuli import Stimuli, keep, stored_objects
 from stream_engine.collect.study import Study, check_objects
 from stream_engine.data.container import Corrupt
+from stream_engine.data.logs import OUTPUT
+from stream_engine.input.settings import loading as configuration
+from stream_engine.input.settings.loading import hidden, hidden_secret
 from stream_engine.service.context import Heartbeat, Requests
 from stream_engine.service.http.access import Refusals
 from stream_engine.service.http.listener import listen_on
-from stream_engine.service.logs import OUTPUT
 from stream_engine.service.memory import raised_limit
 from stream_engine.service.metrics import Metrics
-from stream_engine.service.settings import loading as configuration
-from stream_engine.service.settings.loading import hidden, hidden_secret
 from stream_engine.service.systemd import ServiceManager
 from stream_engine.state.store import NoSuchSnapshot, StateInUse, Store
 

@@ -70,7 +70,8 @@ def command(
 
 def _read(folder: str, answers: tuple[str, ...], given: dict[str, Any], kinds: list[str]) -> None:
     """Read files of answers into a state; `kinds` is the map that features are compared with."""
-    from stream_engine.service import logs, run
+    from stream_engine.data import logs
+    from stream_engine.service import run
 
     logs.configure(level="warning")
     given = {**given, "source": answers, "config": None}

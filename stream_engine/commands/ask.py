@@ -20,7 +20,7 @@ from stream_engine.asking.as_events import TYPES, check_type, chosen_for, events
 from stream_engine.asking.known import CannotAsk, known_from, nothing_known, with_objects
 from stream_engine.commands import snapshot_option, state_option
 from stream_engine.data.comparisons import MAX_NAME_BYTES
-from stream_engine.service.settings import loading as configuration
+from stream_engine.input.settings import loading as configuration
 from stream_engine.state.store import Store
 
 

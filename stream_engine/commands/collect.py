@@ -61,8 +61,8 @@ def command(
     from stream_engine.collect import serve
     from stream_engine.collect.origins import checked_origin
     from stream_engine.collect.study import load
-    from stream_engine.service import logs
-    from stream_engine.service.settings import loading as configuration
+    from stream_engine.data import logs
+    from stream_engine.input.settings import loading as configuration
 
     if prefix and (not prefix.startswith("/") or prefix.endswith("/")):
         raise click.UsageError(f"--prefix: got {prefix!r}, expected /PATH without a trailing /")

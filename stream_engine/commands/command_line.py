@@ -62,8 +62,8 @@ def exit_status(error: Exception) -> int | None:
     from stream_engine.evaluation import NoModel
     from stream_engine.exports import NothingToExport
     from stream_engine.formats.options import UnusableOptions
+    from stream_engine.input.settings import BadSettings
     from stream_engine.refits import CannotRefit, SolverFailed
-    from stream_engine.service.settings import BadSettings
     from stream_engine.state.engine import OverlappingStates
     from stream_engine.state.forgetting import UnknownName
     from stream_engine.state.store import NoSnapshotName, NoSuchSnapshot, StateInUse

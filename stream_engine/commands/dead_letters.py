@@ -18,11 +18,11 @@ from connectors import DeadLetter
 from connectors.files.dead_letters import StoredLine
 from connectors.files.readers import LineNumbers
 from stream_engine.data.comparisons import REASONS
+from stream_engine.input.record_units import SHOWN
+from stream_engine.input.settings import Settings
+from stream_engine.input.sources import text_layout_of
+from stream_engine.input.stored_options import with_options_of
 from stream_engine.service.dead_letters import letters_of
-from stream_engine.service.record_units import SHOWN
-from stream_engine.service.settings import Settings
-from stream_engine.service.sources import text_layout_of
-from stream_engine.service.stored_options import with_options_of
 from stream_engine.state.snapshot import Snapshot
 from stream_engine.state.store import Store
 

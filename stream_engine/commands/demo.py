@@ -15,8 +15,8 @@ import click
 import numpy as np
 
 from stream_engine.commands import warm_up
-from stream_engine.service import logs
-from stream_engine.service.settings import loading as configuration
+from stream_engine.data import logs
+from stream_engine.input.settings import loading as configuration
 from stream_engine.state.published import Published
 from stream_engine.state.store import Store
 

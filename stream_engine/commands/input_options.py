@@ -16,8 +16,8 @@ from stream_engine.data.comparisons import READABLE_TYPES
 from stream_engine.formats import INPUT_FORMATS
 from stream_engine.formats.event_fields import where_of
 from stream_engine.formats.options import ANSWER_IS, FIRST_OF, PARTICIPANT_FROM
-from stream_engine.service.settings import Settings
-from stream_engine.service.settings import loading as configuration
+from stream_engine.input.settings import Settings
+from stream_engine.input.settings import loading as configuration
 from stream_engine.state.exclusion import BadExclusion, check_known, participants_in, without
 from stream_engine.state.forgetting import CannotForget
 from stream_engine.state.store import Store

@@ -15,7 +15,7 @@ from connectors.files.readers import KINDS
 from connectors.files.streams import CODECS
 from stream_engine.commands import state_option
 from stream_engine.data.packed_names import unpack_names
-from stream_engine.evaluation.judgement_folds import judgements_of
+from stream_engine.evaluation.responses import kept_responses
 from stream_engine.exports.models import COUNTS_TOLD
 from stream_engine.report.findings import Finding, findings, warnings
 from stream_engine.report.findings.facts import Commands, Facts
@@ -90,7 +90,7 @@ def _participants(snapshot: Snapshot) -> int | None:
 
 def _responses(snapshot: Snapshot) -> dict[str, Any]:
     """How many whole responses are kept, the same one as often as it was given, and of how many comparisons."""
-    responses = judgements_of(snapshot)
+    responses = kept_responses(snapshot)
     if responses is None:
         return {}
     return {

@@ -20,8 +20,8 @@ from connectors.files.readers import KINDS
 from stream_engine.commands import raw_option, snapshot_option, state_option
 from stream_engine.commands.input_options import apply_exclusion, exclusion_options, reading_options, settings_of
 from stream_engine.data.spreadsheet_cells import shown_row
-from stream_engine.evaluation.questions import BadQuestion, Questions
-from stream_engine.service.question_files import read
+from stream_engine.evaluation.questions import BadQuestion, QuestionTable
+from stream_engine.input.question_files import read
 from stream_engine.state.published import Published
 from stream_engine.state.store import Store
 
@@ -121,7 +121,7 @@ class Predictions(NamedTuple):
 
 
 def answers(
-    published: Published, questions: Questions, name: str | None = None, participant: str | None = None
+    published: Published, questions: QuestionTable, name: str | None = None, participant: str | None = None
 ) -> Predictions:
     """Questions with `p`, the probability of the answer d(i, j) < d(k, l), by the model of that name or the best, or of
     one participant. Raises `evaluation.probability.NoModel`."""

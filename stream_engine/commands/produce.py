@@ -4,10 +4,10 @@ import click
 
 from connectors import records_of
 from connectors.kafka.produce import send
+from stream_engine.data import logs
 from stream_engine.formats import INPUT_FORMATS
 from stream_engine.formats.event_messages import ENCODINGS, EventMessages
-from stream_engine.service import logs
-from stream_engine.service.settings import loading as configuration
+from stream_engine.input.settings import loading as configuration
 
 
 @click.command("produce")

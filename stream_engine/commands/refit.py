@@ -23,11 +23,11 @@ from stream_engine.commands import snapshot_option, state_option
 from stream_engine.commands.input_options import apply_exclusion, exclusion_options
 from stream_engine.commands.inspect import aligned, short
 from stream_engine.data import available_memory
+from stream_engine.data.logs import Bars
+from stream_engine.input.settings import BadSettings
+from stream_engine.input.settings import loading as configuration
+from stream_engine.input.settings.loading import put, refit_params, toml_value
 from stream_engine.refits import ENDS_EARLY, NEEDED, REFITS, CannotRefit, former, refit_module
-from stream_engine.service.logs import Bars
-from stream_engine.service.settings import BadSettings
-from stream_engine.service.settings import loading as configuration
-from stream_engine.service.settings.loading import put, refit_params, toml_value
 from stream_engine.state import exclusion
 from stream_engine.state.artifact import Artifact
 from stream_engine.state.snapshot import Snapshot

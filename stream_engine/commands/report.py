@@ -24,10 +24,10 @@ from stream_engine.commands.input_options import (
     settings_of,
 )
 from stream_engine.commands.refit import fit_again, note_counts
+from stream_engine.data import logs
 from stream_engine.report.figure_files import ONE_COLUMN, BadStyle, FigureStyle, style_of
 from stream_engine.report.findings.facts import Commands
 from stream_engine.report.object_files import BadObjects
-from stream_engine.service import logs
 from stream_engine.service.dead_letters import letters_of
 from stream_engine.state.store import Store
 

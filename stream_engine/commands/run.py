@@ -13,9 +13,9 @@ from stream_engine.commands.input_options import (
     overrides_of,
     reading_options,
 )
+from stream_engine.data import logs
+from stream_engine.input.settings import loading as configuration
 from stream_engine.refits import REFITS
-from stream_engine.service import logs
-from stream_engine.service.settings import loading as configuration
 from stream_engine.state.store import Store
 
 
@@ -130,7 +130,7 @@ def command(
     # these bring the HTTP server and the predictors, which --help does without
     import structlog
 
-    from stream_engine.service import logs
+    from stream_engine.data import logs
     from stream_engine.service import run as service
 
     overrides = overrides_of(given) | {

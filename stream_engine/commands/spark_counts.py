@@ -16,7 +16,7 @@ import click
 from connectors import UnusableSource, split_uri
 from connectors.files import expand
 from connectors.files.readers import kind_of
-from stream_engine.service.settings import BadSettings
+from stream_engine.input.settings import BadSettings
 from stream_engine.spark.job_arguments import SCRIPT, Job, job_of
 
 KAFKA_PACKAGE = "org.apache.spark:spark-sql-kafka-0-10_2.13"

@@ -6,9 +6,9 @@ import click
 
 from stream_engine.commands import state_option
 from stream_engine.commands.input_options import input_options, settings_of
+from stream_engine.input.stored_options import with_options_of
 from stream_engine.service.repair.check_state import NOTE, OK, WRONG, Finding, check_state
 from stream_engine.service.repair.recount import Recount, recount
-from stream_engine.service.stored_options import with_options_of
 from stream_engine.state.store import Store
 
 

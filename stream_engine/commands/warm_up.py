@@ -192,8 +192,8 @@ def _run() -> None:
     import pyarrow as pa
     import structlog
 
+    from stream_engine.input.settings.loading import load
     from stream_engine.service.run import run
-    from stream_engine.service.settings.loading import load
 
     rows = [event for event in map(json.loads, _events()) if {"anchor", "worker"} <= event.keys()]
     with TemporaryDirectory() as folder:

@@ -1,6 +1,6 @@
 """Answers of a snapshot as an embedding takes them: by worker where that is known, each with its unit.
 
-Judgements are the units where the snapshot keeps them (`evaluation.judgement_folds`), with their workers; what a
+Judgements are the units where the snapshot keeps them (`evaluation.responses`), with their workers; what a
 bounded sample of them does not hold is fitted to all the same, by nobody in particular. Else the units are questions,
 both answers and all repeats of each, and workers are known where `worker_votes` is kept. O(m log m).
 """
@@ -9,11 +9,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from stream_engine.data import answers as data_answers
 from stream_engine.data.hashing import mix64
 from stream_engine.data.triplet_columns import pair_of_entry
 from stream_engine.embedding.held_out import Answers
-from stream_engine.evaluation import hash_split, judgement_folds
-from stream_engine.evaluation.judgement_folds import FIT, judgements_of
+from stream_engine.evaluation import hash_split
+from stream_engine.evaluation.counts_without import without
+from stream_engine.evaluation.responses import FIT, Responses, responses_of
 from stream_engine.evaluation.worker_reliability import votes_of
 from stream_engine.state.snapshot import Snapshot, triplet_columns
 
@@ -21,9 +23,9 @@ Sides = tuple[np.ndarray, np.ndarray, np.ndarray]  # (q, 4) rows; (2, q) how oft
 
 
 class Evidence(NamedTuple):
-    """All answers. A (U,) part says what each unit is for: see `judgement_folds.parts`."""
+    """All answers. A (U,) part says what each unit is for: see `responses.parts`."""
 
-    units: judgement_folds.AnswerUnits  # what can be held out
+    units: Responses  # what can be held out
     answers: Answers  # these and all others
     workers: tuple[str, ...]
 
@@ -49,25 +51,26 @@ class Evidence(NamedTuple):
         alone = answers.unit == units
         return answers._replace(unit=np.where(alone, units + np.cumsum(alone), answers.unit))
 
-    def workers_of(self, asked: judgement_folds.AnswerUnits) -> np.ndarray:
+    def workers_of(self, asked: data_answers.Answers) -> np.ndarray:
         """(m,) the worker of each answer; -1: nobody, or not known by name."""
-        return asked.worker[asked.unit] if len(self.workers) else np.full(len(asked.rows), -1, np.int32)
+        return asked.participant if len(self.workers) else np.full(len(asked.rows), -1, np.int32)
 
 
 def evidence(snapshot: Snapshot, seed: int, by_worker: bool) -> Evidence:
     """What a snapshot holds."""
-    units = judgement_folds.evidence(snapshot, seed)
+    units = responses_of(snapshot, seed)
+    kept = units.answers
     n = len(snapshot.objects)
     if units.by == "comparisons":
         sides, names = _counted(snapshot, by_worker)
         draw = hash_split.comparison_draws(sides[0], hash_split.name_hashes(snapshot.objects, seed))
         return Evidence(units, _answers(sides, _found(units.draw, draw), n, len(names)), names)
-    names = judgements_of(snapshot).worker_names if by_worker else ()  # type: ignore[union-attr]  # units are of them
-    worker = units.worker[units.unit] if by_worker else np.full(len(units.rows), -1, np.int32)
-    answers = Answers(units.rows, units.times, worker, units.unit, n, len(names))
+    names = kept.participants if by_worker else ()
+    worker = kept.participant if by_worker else np.full(len(kept.rows), -1, np.int32)
+    answers = Answers(kept.rows, kept.times, worker, kept.response, n, len(names))
     if units.complete:
         return Evidence(units, answers, names)
-    sides, _ = _counted(judgement_folds.without(snapshot, units), by_worker=False)
+    sides, _ = _counted(without(snapshot, kept), by_worker=False)
     rest = _answers(sides, np.full(len(sides[0]), len(units.draw)), n, 0)
     rows, times, worker, unit = (np.concatenate(pair) for pair in zip(answers[:4], rest[:4]))
     return Evidence(units, Answers(rows, times, worker, unit, n, len(names)), names)

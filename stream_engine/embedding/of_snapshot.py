@@ -13,7 +13,7 @@ from stream_engine.embedding import choice
 from stream_engine.embedding.evidence import evidence
 from stream_engine.embedding.fit import with_setting
 from stream_engine.embedding.questions import asked_about
-from stream_engine.evaluation.judgement_folds import CHOOSE, FIT, parts
+from stream_engine.evaluation.responses import CHOOSE, FIT, parts
 from stream_engine.state.snapshot import Snapshot
 
 CHOOSING = 0.2  # share of the judgements that chooses the setting

@@ -9,22 +9,27 @@ another one, scores of responses about the same objects point the same way, so t
 
 is larger than sum_u |s_u|^2: the locally most powerful test against deviations in any direction (variance components;
 Lin 1997). Its distribution is a weighted sum of chi-squares, with the eigenvalues of M = sum_u s_u s_u' as weights,
-which Satterthwaite's chi-square with tr(M)^2 / tr(M^2) degrees of freedom replaces. The ridge leaves all scores
-together with a sum that is not 0; everybody's share of it is taken off. The pooled test is the same of sum_p T_p.
-O(m d) and one (n d)^2 matrix a participant; above `MOST` coordinates the scores are projected at random.
+which Satterthwaite's chi-square with tr(M)^2 / tr(M^2) degrees of freedom replaces. tr(M^2) is estimated by |M z|^2 of
+`PROBES` random signs z (Hutchinson 1990), or exact where there are no more coordinates than that. The ridge leaves all
+scores together with a sum that is not 0; everybody's share of it is taken off. The pooled test is the same of
+sum_p T_p. O(m d (PROBES + d)).
+
+The slope in S_kl of points x (I + S), S symmetric, is that in x_k times x_l, summed over objects, and the same turned:
+of an answer, of the two gaps between its points.
 """
 
 import itertools
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_array
 
-from stream_engine.embedding.ellipses import scores
+from stream_engine.embedding.ellipses import score_gaps, sparse_scores
 from stream_engine.embedding.fit import Embedding
 from stream_engine.embedding.held_out import Answers
 
-MOST = 256  # numbers that the score of a response has at most
+PROBES = 32  # random signs: the degrees of freedom are wrong by about a quarter, divided by their root
 
 
 class ScoreTest(NamedTuple):
@@ -36,49 +41,54 @@ class ScoreTest(NamedTuple):
 
 def score_tests(found: Embedding, answers: Answers) -> tuple[ScoreTest, ScoreTest]:
     """Tests against another map, and against one that is stretched. `found` was fitted to the answers."""
-    each = scores(found, answers)
-    unit = np.unique(answers.unit, return_inverse=True)[1].reshape(-1)
-    units = int(unit.max(initial=-1)) + 1
-    who = np.full(units, -1)
-    who[unit] = answers.worker
-    of_unit = csr_array((answers.times, (unit, np.arange(len(unit)))), shape=(units, len(unit)))
-    sums, times = of_unit @ each, np.bincount(unit, answers.times, units)
-    n, d = found.points.shape
-    # d log p / d S_kl of x (I + S), S symmetric: x_l times the slope in x_k, summed over objects, and the same turned
-    row, column = np.triu_indices(d)
-    number = np.zeros((d, d), np.int64)
-    number[row, column] = number[column, row] = np.arange(len(row))
-    at, to = np.repeat(np.arange(n * d), d), np.tile(number, (n, 1)).ravel()
-    stretching = csr_array((np.repeat(found.points, d, axis=0).ravel(), (at, to)), shape=(n * d, len(row)))
-    of_map, of_axes = (_tested(each, times, who, answers.n_workers) for each in (_few(sums), _few(sums @ stretching)))
-    return of_map, of_axes
+    answers = answers.of(np.lexsort((answers.unit, answers.worker)))
+    first = np.flatnonzero(np.diff(answers.unit, prepend=-1) | np.diff(answers.worker, prepend=-2))
+    times, who = np.add.reduceat(answers.times, first), answers.worker[first]
+    blocks = list(itertools.pairwise(np.searchsorted(who, np.arange(answers.n_workers + 1)).tolist()))
+    near, far = (gap * answers.times[:, None] for gap in score_gaps(found, answers))
+    scores = sparse_scores(answers.rows, near, far, len(found.points))
+    if len(first) < len(answers.rows):
+        units = csr_array((np.ones(len(answers.rows)), np.arange(len(answers.rows)), [*first, len(answers.rows)]))
+        scores = csr_array(units @ scores)
+    (i, j, k, l), (row, column) = answers.rows.T, np.triu_indices(found.points.shape[1])
+    from_near, from_far = found.points[i] - found.points[j], found.points[k] - found.points[l]
+    turned = np.where(row == column, 1.0, 2.0)
+    ends = np.append(first, len(answers.rows))
+
+    def stretching(begin: int, end: int) -> np.ndarray:
+        at = slice(ends[begin], ends[end])
+        each = far[at, row] * from_far[at, column] - near[at, row] * from_near[at, column]
+        return turned * np.add.reduceat(each, first[begin:end] - first[begin])
+
+    total = turned * (far.T @ from_far - near.T @ from_near)[row, column]
+    return (
+        _tested(lambda begin, end: scores[begin:end], scores.sum(axis=0), times, blocks),
+        _tested(stretching, total, times, blocks),
+    )
 
 
-def _few(scores: csr_array) -> np.ndarray:
-    """The same dense, projected at random where they are more than `MOST`."""
-    if scores.shape[1] <= MOST:
-        return scores.toarray()
-    return scores @ (np.random.default_rng(0).integers(0, 2, (scores.shape[1], MOST)) * 2.0 - 1.0)
-
-
-def _tested(scores: np.ndarray, times: np.ndarray, who: np.ndarray, people: int) -> ScoreTest:
-    """Of (u, f) scores of responses with so many answers (u,), by participants (u,), -1: nobody."""
+def _tested(
+    of: Callable[[int, int], Any], total: np.ndarray, times: np.ndarray, blocks: list[tuple[int, int]]
+) -> ScoreTest:
+    """Of the scores (u, f) `of` responses from begin to end, their `total` over all, and how many answers each
+    response (u,) has; a participant's responses are a block."""
     from scipy.special import chdtrc
 
-    scores = scores - times[:, None] * (scores.sum(axis=0) / max(float(times.sum()), 1.0))
-    order = np.argsort(who, kind="stable")
-    begins = np.searchsorted(who[order], np.arange(people + 1))
-    total, mean, square = np.zeros(people), np.zeros(people), np.zeros(people)
-    for number, (begin, end) in enumerate(itertools.pairwise(begins)):
-        own = scores[order[begin:end]]
-        if len(own) > 1:
-            product = own.T @ own if own.shape[1] < len(own) else own @ own.T
-            total[number] = float((own.sum(axis=0) ** 2).sum())
-            mean[number], square[number] = float(np.trace(product)), float((product**2).sum())
+    mean = total / max(float(times.sum()), 1.0)
+    exact = len(mean) <= PROBES
+    probes = np.eye(len(mean)) if exact else np.random.default_rng(0).choice((-1.0, 1.0), (len(mean), PROBES))
+    size, trace, square = np.zeros((3, len(blocks)))
+    for number, (begin, end) in enumerate(blocks):
+        if end - begin > 1:
+            own, t = of(begin, end), times[begin:end]
+            size[number] = float(((own.sum(axis=0) - t.sum() * mean) ** 2).sum())
+            trace[number] = (own**2).sum() - 2 * (t @ own) @ mean + (t @ t) * (mean @ mean)
+            along = own @ probes - np.outer(t, mean @ probes)
+            square[number] = ((own.T @ along - np.outer(mean, t @ along)) ** 2).sum() / (1 if exact else PROBES)
 
-    def p_value(total: np.ndarray, mean: np.ndarray, square: np.ndarray) -> np.ndarray:
+    def p_value(size: np.ndarray, trace: np.ndarray, square: np.ndarray) -> np.ndarray:
         with np.errstate(invalid="ignore", divide="ignore"):
-            p = chdtrc(mean**2 / square, total * mean / square)
+            p = chdtrc(trace**2 / square, size * trace / square)
         return np.where(square > 0, p, 1.0)
 
-    return ScoreTest(p_value(total, mean, square), float(p_value(total.sum(), mean.sum(), square.sum())))
+    return ScoreTest(p_value(size, trace, square), float(p_value(size.sum(), trace.sum(), square.sum())))

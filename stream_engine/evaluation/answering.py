@@ -5,17 +5,17 @@ from typing import NamedTuple
 
 import numpy as np
 
+from stream_engine.data.answers import anchored
 from stream_engine.evaluation import NoModel
-from stream_engine.evaluation.judgement_folds import anchored
 from stream_engine.evaluation.probability import Model, by_features, model, of_participant
-from stream_engine.evaluation.questions import Four
+from stream_engine.evaluation.questions import NOTHING, Four
 from stream_engine.state.artifact import figure
 from stream_engine.state.published import Published
 
 Rows = Callable[[Sequence[Four]], np.ndarray]
 
 
-class Answers(NamedTuple):
+class PredictedAnswers(NamedTuple):
     """`p` (m,) is NaN where no model knows; `by` (m,) names of models; `about` says in a line what answered them.
     `as_group`: a participant was given of whom the model knows nothing, so `p` is the group's."""
 
@@ -44,7 +44,7 @@ class Answering:
         """The name of the model."""
         return self._model.name
 
-    def answers(self, names: Sequence[Four]) -> Answers:
+    def answers(self, names: Sequence[Four]) -> PredictedAnswers:
         """P(d(i, j) < d(k, l) is said) of each question; by features where the chosen model does not know an object.
         O(m)."""
         chosen, rows = self._model, self._rows(names)
@@ -54,19 +54,20 @@ class Answering:
             p[more] = self._features.probability(rows[more])
             more = more[~np.isnan(p[more])]
             by[more] = self._features.name
-        unknown, loss = int(np.isnan(p).sum()), chosen.log_loss
+        asked, loss = [four != NOTHING for four in names], chosen.log_loss
+        unknown = int(np.isnan(p[asked]).sum())
         told = "" if loss is None else f" (held-out log loss {loss:.3f})"
-        about = f"{len(names):,} questions predicted by {chosen.name}{told}{self._as_whom}"
+        about = f"{sum(asked):,} questions predicted by {chosen.name}{told}{self._as_whom}"
         if len(more):
             about += f"; {len(more):,} of them by alignment: {chosen.name} does not know an object"
         if unknown:
             about += f"; {unknown:,} without p: an object is unknown, or the model does not predict this kind"
-        return Answers(p, by, about, not self._known)
+        return PredictedAnswers(p, by, about, not self._known)
 
 
 def answered(
     published: Published, names: Sequence[Four], name: str | None = None, participant: str | None = None
-) -> Answers:
+) -> PredictedAnswers:
     """As `Answering(published, name, participant).answers(names)`. O(m + n)."""
     return Answering(published, name, participant).answers(names)
 

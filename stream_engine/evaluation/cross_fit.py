@@ -22,7 +22,7 @@ import numpy as np
 
 from stream_engine.evaluation import held_out
 from stream_engine.evaluation.held_out import Figures, HeldOut
-from stream_engine.evaluation.judgement_folds import VALIDATION_SHARE, AnswerUnits, asked_fairly, parts
+from stream_engine.evaluation.responses import VALIDATION_SHARE, Responses, asked_fairly, parts
 
 FOLDS, IN_GROUP = 10, 2
 HALF_WIDTH = 0.02  # of a 95 % interval of the accuracy, at which no further fold is predicted
@@ -33,7 +33,7 @@ NEVER = -1  # the fold of what is not held out
 CLEAR = 3.0  # corrected standard errors from one half: up to there the corrected one is reported, and gates claims
 
 Setting = TypeVar("Setting")
-Choose = Callable[[np.ndarray], Setting]  # from the (U,) part of each unit: see `judgement_folds.parts`
+Choose = Callable[[np.ndarray], Setting]  # from the (U,) part of each unit: see `responses.parts`
 Predict = Callable[[Setting, np.ndarray], Mapping[str, np.ndarray]]  # from (U,) bool, what is out, to log odds by name
 
 
@@ -51,18 +51,18 @@ class Plan(NamedTuple):
     participants: list[Group]
 
 
-def plan(found: AnswerUnits, choose: float = VALIDATION_SHARE, evaluate: bool = True) -> Plan:
+def plan(responses: Responses, choose: float = VALIDATION_SHARE, evaluate: bool = True) -> Plan:
     """Who is held out. `choose` is the share of the units outside a group that chooses; without `evaluate` nothing is
     held out. O(U log U)."""
-    nothing = [Group(parts(found, np.zeros(len(found.draw), bool), choose), ())]
+    nothing = [Group(parts(responses, np.zeros(len(responses.draw), bool), choose), ())]
     if not evaluate:
         return Plan(nothing, [])
-    size = np.bincount(found.unit, found.times, len(found.draw))
-    fold = np.where(asked_fairly(found) & (size > 0), (found.draw * FOLDS).astype(int), NEVER)
-    responses = _groups(found, fold, lambda out: _half_width(size[out]) <= HALF_WIDTH, choose)
-    people = _folds_of_participants(found)
-    each = _groups(found, people, lambda out: len(np.unique(found.worker[out])) >= ENOUGH, choose)
-    return Plan(responses or nothing, each)
+    size = np.bincount(responses.answers.response, responses.answers.times, len(responses.draw))
+    fold = np.where(asked_fairly(responses) & (size > 0), (responses.draw * FOLDS).astype(int), NEVER)
+    groups = _groups(responses, fold, lambda out: _half_width(size[out]) <= HALF_WIDTH, choose)
+    people = _folds_of_participants(responses)
+    each = _groups(responses, people, lambda out: len(np.unique(responses.participant[out])) >= ENOUGH, choose)
+    return Plan(groups or nothing, each)
 
 
 def _half_width(size: np.ndarray) -> float:
@@ -70,31 +70,32 @@ def _half_width(size: np.ndarray) -> float:
     return 1.96 * 0.5 * float(np.sqrt(size @ size) / size.sum())
 
 
-def _folds_of_participants(found: AnswerUnits) -> np.ndarray:
+def _folds_of_participants(responses: Responses) -> np.ndarray:
     """(U,) fold of the unit's participant, dealt in the order of their hashes."""
-    named = found.worker >= 0
-    units = np.bincount(found.worker[named], minlength=len(found.worker_hash))
-    names = np.flatnonzero((units > 0) & (units <= MAX_PARTICIPANT_SHARE * len(found.worker)))
-    if not found.complete or len(names) < PARTICIPANTS:
-        return np.full(len(found.worker), NEVER)
+    named = responses.participant >= 0
+    units = np.bincount(responses.participant[named], minlength=len(responses.participant_hash))
+    names = np.flatnonzero((units > 0) & (units <= MAX_PARTICIPANT_SHARE * len(responses.participant)))
+    if not responses.complete or len(names) < PARTICIPANTS:
+        return np.full(len(responses.participant), NEVER)
     fold = np.full(len(units) + 1, NEVER)  # the last is nobody
-    fold[names[np.argsort(found.worker_hash[names], kind="stable")]] = np.arange(len(names)) % FOLDS
-    return fold[found.worker]
+    fold[names[np.argsort(responses.participant_hash[names], kind="stable")]] = np.arange(len(names)) % FOLDS
+    return fold[responses.participant]
 
 
-def _groups(found: AnswerUnits, fold: np.ndarray, enough: Callable[[np.ndarray], bool], choose: float) -> list[Group]:
-    folds, fits = np.unique(fold[fold != NEVER]).tolist(), max(1, MAX_FITTED_COMPARISONS // max(len(found.rows), 1))
+def _groups(responses: Responses, fold: np.ndarray, enough: Callable[[np.ndarray], bool], choose: float) -> list[Group]:
+    folds = np.unique(fold[fold != NEVER]).tolist()
+    fits = max(1, MAX_FITTED_COMPARISONS // max(len(responses.answers.rows), 1))
     used = next((at for at, last in enumerate(folds, 1) if at == fits or enough((fold >= 0) & (fold <= last))), None)
     groups = []
     for first in range(0, len(folds[:used]), IN_GROUP):
         mine = folds[:used][first : first + IN_GROUP]
-        part = parts(found, np.isin(fold, folds[first : first + IN_GROUP]), choose)
+        part = parts(responses, np.isin(fold, folds[first : first + IN_GROUP]), choose)
         groups.append(Group(part, tuple(fold == each for each in mine)))
     return groups
 
 
 def crossed(
-    found: AnswerUnits,
+    responses: Responses,
     groups: list[Group],
     settings: Iterable[Setting],
     predict: Predict,
@@ -110,11 +111,11 @@ def crossed(
             (asked, beside.submit(predict, setting, out))
             for group, setting in zip(groups, settings)
             for out in group.folds
-            if len((asked := found.of(out)).rows)
+            if len((asked := responses.answers.of_responses(out)).rows)
         ]
     for asked, ahead in predicted:
         for name, margin in ahead.result().items():
-            told.setdefault(name, []).append((margin, asked.times, cluster[asked.unit], asked.rows))
+            told.setdefault(name, []).append((margin, asked.times, cluster[asked.response], asked.rows))
     made = {name: [np.concatenate(column) for column in zip(*each)] for name, each in told.items()}
     return {
         name: _figures(margin, times, units, rows, len(told[name]) if fitted else 0)
@@ -153,7 +154,7 @@ def questions_of(rows: np.ndarray) -> np.ndarray:
 
 
 def evaluated(
-    found: AnswerUnits,
+    responses: Responses,
     planned: Plan,
     first: Setting,
     choose: Choose,
@@ -165,12 +166,13 @@ def evaluated(
     """What reports say of each model. `first`: the setting of the first group of responses, chosen already; `fitted`:
     whether models are fitted to answers, or count them; `stopped`: no further group is predicted once it is true."""
     later = (choose(group.part) for group in takewhile(lambda _: not stopped(), planned.responses[1:]))
-    by_response = crossed(found, planned.responses, chain([first], later), predict, np.arange(len(found.draw)), fitted)
+    number = np.arange(len(responses.draw))
+    by_response = crossed(responses, planned.responses, chain([first], later), predict, number, fitted)
     settings = (choose(group.part) for group in takewhile(lambda _: not stopped(), planned.participants))
     by_participant = crossed(
-        found, planned.participants, settings, predict_of_participants or predict, found.worker, fitted
+        responses, planned.participants, settings, predict_of_participants or predict, responses.participant, fitted
     )
-    ceiling = held_out.ceiling(found)
+    ceiling = held_out.ceiling(responses)
     return {
-        name: HeldOut(found.by, figures, by_participant.get(name), ceiling) for name, figures in by_response.items()
+        name: HeldOut(responses.by, figures, by_participant.get(name), ceiling) for name, figures in by_response.items()
     }

@@ -11,7 +11,7 @@ import numpy as np
 from scipy.special import expit
 
 from stream_engine.data.triplet_columns import first_of_equal
-from stream_engine.evaluation.judgement_folds import AnswerUnits
+from stream_engine.evaluation.responses import Responses
 
 BINS = 10  # of calibration, of equal width from 1/2 to 1
 MIN_CEILING_ANSWERS = 100  # answers to questions that somebody else answered, below which no ceiling is said
@@ -140,37 +140,38 @@ def slope_of(margin: np.ndarray, times: np.ndarray) -> float:
     return float(s / size)
 
 
-def ceiling(found: AnswerUnits) -> Ceiling | None:
+def ceiling(responses: Responses) -> Ceiling | None:
     """How far the answers agree with each other. O(m log m), O(questions) where nobody is ever named: then every answer
     counts, as somebody else's."""
-    if not len(found.rows):
+    answers = responses.answers
+    if not len(answers.rows):
         return None
-    if found.votes is not None:
-        n_lo, n_hi = (each.astype(np.float64) for each in found.votes)
+    if responses.votes is not None:
+        n_lo, n_hi = (each.astype(np.float64) for each in responses.votes)
         given = n_lo + n_hi  # each is somebody's only one
         others = _agreement(np.stack([n_lo - n_hi, given]), n_lo, n_hi)
         return Ceiling(*others, None, 0, _at_most(n_lo, n_hi, given, given))
-    if found.together is not None:
-        found = found.of(~found.together)
-    near, far = np.sort(found.rows[:, :2], axis=1), np.sort(found.rows[:, 2:], axis=1)
+    if responses.together is not None:
+        answers = answers.without(responses.together)
+    near, far = np.sort(answers.rows[:, :2], axis=1), np.sort(answers.rows[:, 2:], axis=1)
     first = (near[:, 0] < far[:, 0]) | ((near[:, 0] == far[:, 0]) & (near[:, 1] < far[:, 1]))
     lo, hi = np.where(first[:, None], near, far), np.where(first[:, None], far, near)
-    worker = found.worker[found.unit].astype(np.int64)
-    who = np.where(worker >= 0, worker, len(found.worker_hash) + found.unit)
+    participant = answers.participant.astype(np.int64)
+    who = np.where(participant >= 0, participant, len(responses.participant_hash) + answers.response)
     order = np.lexsort((who, hi[:, 1], hi[:, 0], lo[:, 1], lo[:, 0]))
     begins = first_of_equal(*(column[order] for column in (*lo.T, *hi.T)))
     key, mine = np.cumsum(begins) - 1, np.cumsum(begins | first_of_equal(who[order])) - 1
-    n_lo, n_hi = np.where(first, found.times, 0.0)[order], np.where(first, 0.0, found.times)[order]
-    net, answers, named = n_lo - n_hi, n_lo + n_hi, worker[order] >= 0
-    all_net, all_answers = np.bincount(key, net)[key], np.bincount(key, answers)[key]
+    n_lo, n_hi = np.where(first, answers.times, 0.0)[order], np.where(first, 0.0, answers.times)[order]
+    net, given, named = n_lo - n_hi, n_lo + n_hi, participant[order] >= 0
+    all_net, all_answers = np.bincount(key, net)[key], np.bincount(key, given)[key]
     # what nobody's name stands on is an answer of somebody who gave no other, however often the same was given
-    own_net, own_answers = np.bincount(mine, net)[mine], np.bincount(mine, answers)[mine]
+    own_net, own_answers = np.bincount(mine, net)[mine], np.bincount(mine, given)[mine]
     apart = all_answers > np.where(named, own_answers, 1.0)
     right = sum(
         counts * _majority(way * (all_net - np.where(named, own_net, way)))
         for counts, way in ((n_lo, 1.0), (n_hi, -1.0))
     )
-    total = float(answers[apart].sum())
+    total = float(given[apart].sum())
     others = (float(np.sum(right, where=apart) / total) if total >= MIN_CEILING_ANSWERS else None, int(total))
     own = np.stack([own_net, own_answers])[:, named]
     own_lo, own_hi, first_row = np.bincount(mine, n_lo), np.bincount(mine, n_hi), np.flatnonzero(_begins(mine))

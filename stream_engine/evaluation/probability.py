@@ -28,12 +28,12 @@ import numpy as np
 from scipy.special import expit, logit
 
 from stream_engine.counts import kernels
+from stream_engine.data.answers import Answers
 from stream_engine.data.packed_names import unpack_names
 from stream_engine.data.symmetric_matrices import DENSE_LIMIT
-from stream_engine.evaluation import FEATURES, LEARNED, NoModel, Predictor, cross_fit, judgement_folds
+from stream_engine.evaluation import FEATURES, LEARNED, NoModel, Predictor, counts_without, cross_fit
 from stream_engine.evaluation.answer_probabilities import STE, Calibration, calibrated, log_odds
 from stream_engine.evaluation.held_out import Figures, HeldOut
-from stream_engine.evaluation.judgement_folds import HELD, AnswerUnits, asked_fairly, draws_again
 from stream_engine.evaluation.learned import (
     Probability,
     kernel_learning,
@@ -44,6 +44,7 @@ from stream_engine.evaluation.learned import (
     of_points,
     partial_order_embedding,
 )
+from stream_engine.evaluation.responses import HELD, asked_fairly, draws_again, of_comparisons, responses_of
 from stream_engine.evaluation.similarities import by_similarity, matrix, only, repeats
 from stream_engine.state.artifact import Artifact, figure
 from stream_engine.state.published import Published
@@ -231,16 +232,16 @@ def counted(snapshot: Snapshot, name: str, seed: int = 0) -> tuple[Model | None,
 
 def calibration_of(snapshot: Snapshot, name: str, seed: int = 0) -> tuple[Calibration, HeldOut | None]:
     """Of margins of AddS-3, k1 or k2, in units of the predictor's scale: on judgements that its counts did not have."""
-    counts = CountedAnswers(snapshot, seed)
+    counts = CountModels(snapshot, seed)
     part = cross_fit.plan(counts.every, evaluate=False).responses[0].part
     return counts.calibrations((name,), part)[name] or Calibration(), counts.evaluated((name,)).get(name)
 
 
-class CountedAnswers:
+class CountModels:
     """Models that are nothing but counts, on answers that these do not have. O(m log m + keys) for each fold."""
 
     def __init__(self, snapshot: Snapshot, seed: int):
-        self.every = judgement_folds.evidence(snapshot, seed)
+        self.every = responses_of(snapshot, seed)
         self.plan = cross_fit.plan(self.every)
         counts = {key: array for key, array in snapshot.arrays.items() if not key.startswith("partial_order/")}
         self._snapshot = snapshot._replace(arrays=counts)
@@ -250,13 +251,14 @@ class CountedAnswers:
         hundred alone, a weak similarity would seem to know nothing by chance. None where nothing is known of them."""
         said: dict[str, list[tuple[np.ndarray, np.ndarray]]] = {name: [] for name in names}
         free, asked_of = asked_fairly(self.every) & (part != HELD), 0.0
+        answers = self.every.answers
         inner = (draws_again(self.every) * INNER).astype(int)
         for number in range(INNER):
             chooses = free & (inner == number)
-            out = self.every.of((part == HELD) | chooses)
-            fitting = judgement_folds.without(self._snapshot, out)
+            out = answers.of_responses((part == HELD) | chooses)
+            fitting = counts_without.without(self._snapshot, out)
             for name in names:
-                asked = _of_kind(self.every, name).of(chooses)
+                asked = _of_kind(answers, name).of_responses(chooses)
                 known = similarity_of(fitting, name, out) if len(asked.rows) else None
                 if known is not None:
                     said[name].append((known.margins(asked.rows) / known.scale, asked.times))
@@ -270,11 +272,12 @@ class CountedAnswers:
 
     def evaluated(self, names: Sequence[str]) -> dict[str, HeldOut]:
         """The figures of each model that knows something, all of comparisons of three objects or all of four."""
-        found = _of_kind(self.every, names[0])
+        responses = self.every._replace(answers=_of_kind(self.every.answers, names[0]))
 
         def predict(calibrations: dict[str, Calibration | None], out: np.ndarray) -> dict[str, np.ndarray]:
-            held, rows, told = self.every.of(out), found.of(out).rows, {}
-            outside = judgement_folds.without(self._snapshot, held)
+            held, told = self.every.answers.of_responses(out), {}
+            rows = responses.answers.of_responses(out).rows
+            outside = counts_without.without(self._snapshot, held)
             for name, calibration in calibrations.items():
                 known = similarity_of(outside, name, held) if calibration else None
                 p = np.full(len(rows), 0.5) if known is None else platt(known, calibration or Calibration())(rows)
@@ -287,14 +290,14 @@ class CountedAnswers:
         first = choose(self.plan.responses[0].part)
         if not any(first.values()):
             return {}
-        return cross_fit.evaluated(found, self.plan, first, choose, predict, fitted=False)
+        return cross_fit.evaluated(responses, self.plan, first, choose, predict, fitted=False)
 
 
-def _of_kind(found: AnswerUnits, name: str) -> AnswerUnits:
-    return found.of_quadruplets() if name == "adds4" else found.of_triplets()
+def _of_kind(answers: Answers, name: str) -> Answers:
+    return answers.quadruplets() if name == "adds4" else answers.triplets()
 
 
-def similarity_of(snapshot: Snapshot, name: str, less: AnswerUnits | None = None) -> Predictor | None:
+def similarity_of(snapshot: Snapshot, name: str, less: Answers | None = None) -> Predictor | None:
     """The predictor that counts alone make: AddS-3, k1, k2, "majority" (of the answers to the very question), or AddS-4
     of comparisons of four objects, from the accumulated sums, which `less` is taken out of (it is out of counts
     already). None where they decide nothing, or an (n, n) matrix is too large."""
@@ -310,16 +313,17 @@ def similarity_of(snapshot: Snapshot, name: str, less: AnswerUnits | None = None
     if name == "majority":
         return repeats(Published(snapshot, {}))
     if name == "adds3":
-        similarity = _adds(judgement_folds.of_comparisons(snapshot, 0).of_triplets(), n)
+        similarity = _adds(of_comparisons(snapshot, 0).answers.triplets(), n)
     else:
         similarity = {"k1": kernels.k1, "k2": kernels.k2}[name](columns)
     return only(by_similarity(similarity), triplets=True)
 
 
-def _adds(said: AnswerUnits, n: int) -> np.ndarray:
+def _adds(answers: Answers, n: int) -> np.ndarray:
     """(n, n) AddS of answers: how often a pair was the near one less how often the far one. O(m + n^2)."""
-    near, far = (np.sort(said.rows[:, pair].astype(np.int64), axis=1) @ np.array([n, 1]) for pair in ([0, 1], [2, 3]))
-    sums = np.bincount(near, said.times, n * n) - np.bincount(far, said.times, n * n)
+    pairs = answers.rows[:, :2], answers.rows[:, 2:]
+    near, far = (np.sort(pair.astype(np.int64), axis=1) @ np.array([n, 1]) for pair in pairs)
+    sums = np.bincount(near, answers.times, n * n) - np.bincount(far, answers.times, n * n)
     upper = sums.reshape(n, n)
     return upper + upper.T
 
@@ -356,7 +360,7 @@ _remembered: dict[tuple[str, int, int], dict[str, HeldOut]] = {}
 
 
 def _of_counts(snapshot: Snapshot, seed: int) -> dict[str, HeldOut]:
-    counts = CountedAnswers(snapshot, seed)
+    counts = CountModels(snapshot, seed)
     made = counts.evaluated(OF_THREE)
     if "majority" in made:
         made[CHANCE] = _chance(made["majority"])

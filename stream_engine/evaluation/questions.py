@@ -31,7 +31,7 @@ class BadQuestion(UnusableOptions):
     """A question that cannot be asked; the message is one line: where, what, got, expected."""
 
 
-class Questions(NamedTuple):
+class QuestionTable(NamedTuple):
     """What is asked, in the order of the input; `rows` and `names` go together."""
 
     rows: list[dict[str, Any]]  # the fields as they were given; a row that asks several stands there as often
@@ -86,12 +86,12 @@ class QuestionReader:
         self._bad += 1
         self._first_bad = self._first_bad or f"{where}: {message}"
 
-    def questions(self) -> Questions:
+    def questions(self) -> QuestionTable:
         """All of them. Raises `BadQuestion` where half of the rows or more ask nothing, with the first of these."""
         if self._bad and self._bad >= self._asked:
             raise BadQuestion(self._first_bad)
         note = f"{self._bad:,} of {self._bad + self._asked:,} rows are not questions; the first, {self._first_bad}"
-        return Questions(self._rows, self._names, note if self._bad else "")
+        return QuestionTable(self._rows, self._names, note if self._bad else "")
 
     def _questions_of(self, row: Mapping[str, Any]) -> list[Four]:
         """Is d(i, j) < d(k, l)? Raises `BadQuestion`."""

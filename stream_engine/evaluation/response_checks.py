@@ -21,7 +21,7 @@ import numpy as np
 
 from stream_engine.counts.response_patterns import BOUNDS
 from stream_engine.data.packed_names import unpack_names
-from stream_engine.evaluation.judgement_folds import judgements_of
+from stream_engine.evaluation.responses import kept_responses
 from stream_engine.state.snapshot import Snapshot
 
 LEVEL = 0.01  # of each check, over all participants together
@@ -217,7 +217,7 @@ def _intervals(snapshot: Snapshot, place: dict[str, int]) -> tuple[np.ndarray, n
     Answers of one time came together, and say nothing of pace; times in whole seconds cannot say it. O(J log J)."""
     people = len(place)
     fast, n_fast, median = np.zeros(people), np.zeros(people), np.full(people, np.nan)
-    kept = judgements_of(snapshot)
+    kept = kept_responses(snapshot)
     if kept is None:
         return fast, n_fast, median, np.zeros(people, np.int64)
     timed = np.flatnonzero((kept.worker >= 0) & np.isfinite(kept.time))

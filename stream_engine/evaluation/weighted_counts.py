@@ -14,7 +14,7 @@ from stream_engine.data.triplet_columns import Columns, columns_from_triplets, c
 from stream_engine.state.snapshot import Snapshot, triplet_columns
 
 if TYPE_CHECKING:  # it brings scipy, which an export of counts does without
-    from stream_engine.evaluation.worker_reliability import Votes
+    from stream_engine.evaluation.worker_reliability import ParticipantVotes
 
 HOWS = {
     "window": "of the triplets in the sliding window",
@@ -76,7 +76,7 @@ def counts(snapshot: Snapshot, how: str) -> Columns:
     return worker_reliability.counts(*_votes_and_weights(snapshot))
 
 
-def _votes_and_weights(snapshot: Snapshot) -> tuple["Votes", np.ndarray]:
+def _votes_and_weights(snapshot: Snapshot) -> tuple["ParticipantVotes", np.ndarray]:
     """The votes of all workers, and the weight of each by its worker's reliability."""
     from stream_engine.evaluation import worker_reliability
 

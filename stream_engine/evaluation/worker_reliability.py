@@ -37,7 +37,7 @@ REPORTED = 5  # a fifth of the workers is reported on
 LIMIT = 0.99  # no worker is believed to be better, or worse, than that
 
 
-class Votes(NamedTuple):
+class ParticipantVotes(NamedTuple):
     """Rows (key, worker) with how often the worker answered lo and hi; keys (lo, hi, anchor) in order."""
 
     keys: np.ndarray  # (K, 3) int32
@@ -70,13 +70,15 @@ class Reliability(NamedTuple):
     iterations: int
 
 
-def votes_of(snapshot: Snapshot) -> Votes:
+def votes_of(snapshot: Snapshot) -> ParticipantVotes:
     """The votes of a snapshot that keeps `worker_votes`, those of nobody in particular among them, by the name "";
     empty when it has none. Raises `Corrupt` where they hold more answers than were counted. O(keys log keys)."""
     kept = snapshot.section("worker_votes")
     if not kept:
         none = np.empty(0, np.int64)
-        return Votes(np.empty((0, 3), np.int32), none, none.astype(np.int32), none, none, (), len(snapshot.objects))
+        return ParticipantVotes(
+            np.empty((0, 3), np.int32), none, none.astype(np.int32), none, none, (), len(snapshot.objects)
+        )
     names = names_of(kept)
     lo, hi, anchor, worker, n_lo, n_hi = (kept[name] for name in (*TRIPLET, "worker", *COUNTS))
     if names and names[0] == "" and (counts := snapshot.section("triplet_counts")):
@@ -92,10 +94,12 @@ def votes_of(snapshot: Snapshot) -> Votes:
     rows = np.stack([lo, hi, anchor], axis=1)
     first = first_of_equal(*rows.T)
     key = np.cumsum(first) - 1
-    return Votes(rows[first], key, worker, n_lo.astype(np.int64), n_hi.astype(np.int64), names, len(snapshot.objects))
+    return ParticipantVotes(
+        rows[first], key, worker, n_lo.astype(np.int64), n_hi.astype(np.int64), names, len(snapshot.objects)
+    )
 
 
-def records(votes: Votes) -> Records:
+def records(votes: ParticipantVotes) -> Records:
     """Leave-one-out agreement and self-contradiction. Exact integers, O(votes).
 
     A worker who answered lo n_lo times agrees n_lo times when the others' net vote is for lo; own votes never count.
@@ -109,12 +113,12 @@ def records(votes: Votes) -> Records:
     return Records(*(np.bincount(votes.worker, column, workers).astype(np.int64) for column in count))
 
 
-def _by_key(votes: Votes, values: np.ndarray) -> np.ndarray:
+def _by_key(votes: ParticipantVotes, values: np.ndarray) -> np.ndarray:
     return np.bincount(votes.key, values, len(votes.keys))
 
 
 def estimate(
-    votes: Votes,
+    votes: ParticipantVotes,
     prior: tuple[float, float] = (8.0, 4.0),
     rank: int | None = None,
     folds: int = 5,
@@ -150,7 +154,7 @@ def estimate(
     return Reliability(accuracy, posterior, slope, predicted, best, iterations)
 
 
-def of_unheard(votes: Votes, seed: int = 0, **options: Any) -> Figures | None:
+def of_unheard(votes: ParticipantVotes, seed: int = 0, **options: Any) -> Figures | None:
     """How often the predictor agrees with the votes of workers whom it never heard, over these workers; ties one half.
 
     A fifth of the workers, by a hash of their names, is excluded. All others' votes alone choose the rank and their
@@ -170,14 +174,14 @@ def of_unheard(votes: Votes, seed: int = 0, **options: Any) -> Figures | None:
     )
 
 
-def _of(votes: Votes, rows: np.ndarray) -> Votes:
+def _of(votes: ParticipantVotes, rows: np.ndarray) -> ParticipantVotes:
     """The votes of a (V,) bool mask; keys and workers keep their numbers."""
     key, worker, n_lo, n_hi = (column[rows] for column in (votes.key, votes.worker, votes.n_lo, votes.n_hi))
     return votes._replace(key=key, worker=worker, n_lo=n_lo, n_hi=n_hi)
 
 
 def _em(
-    votes: Votes,
+    votes: ParticipantVotes,
     margin: np.ndarray,
     accuracy: np.ndarray,
     slope: float,
@@ -208,13 +212,15 @@ def _sigmoid(x: np.ndarray) -> np.ndarray:
     return 0.5 * (1 + np.tanh(0.5 * x))
 
 
-def _agreement(votes: Votes, margin: np.ndarray) -> float:
+def _agreement(votes: ParticipantVotes, margin: np.ndarray) -> float:
     """The fraction of answers that go with the margin's sign, a zero counting one half."""
     right = np.where(margin > 0, votes.n_lo, np.where(margin < 0, votes.n_hi, (votes.n_lo + votes.n_hi) / 2))
     return float(right.sum() / (votes.n_lo + votes.n_hi).sum())
 
 
-def _margins(votes: Votes, fold: np.ndarray, accuracy: np.ndarray, ranks: Sequence[int]) -> dict[int, np.ndarray]:
+def _margins(
+    votes: ParticipantVotes, fold: np.ndarray, accuracy: np.ndarray, ranks: Sequence[int]
+) -> dict[int, np.ndarray]:
     """By rank: the margin of each vote's key in the low-rank AddS-3 of the other folds."""
     of_vote, weight = fold[votes.worker], vote_weight(accuracy)[votes.worker]
     margins = {rank: np.zeros(len(votes.key)) for rank in ranks}
@@ -225,7 +231,9 @@ def _margins(votes: Votes, fold: np.ndarray, accuracy: np.ndarray, ranks: Sequen
     return margins
 
 
-def _margin_of(votes: Votes, mine: np.ndarray, weight: np.ndarray, ranks: Sequence[int]) -> dict[int, np.ndarray]:
+def _margin_of(
+    votes: ParticipantVotes, mine: np.ndarray, weight: np.ndarray, ranks: Sequence[int]
+) -> dict[int, np.ndarray]:
     """By rank: (v,) the margins of the keys of the votes `mine` (V,) bool, in the low-rank AddS-3 of all others."""
     lo, hi, anchor = votes.keys[votes.key[mine]].T
     most = min(max(ranks), votes.n_objects - 1)
@@ -243,19 +251,19 @@ def vote_weight(accuracy: np.ndarray) -> np.ndarray:
     return np.maximum(2 * accuracy - 1, 0.0)
 
 
-def adds_matrix(votes: Votes, weight: np.ndarray) -> sp.csr_array:
+def adds_matrix(votes: ParticipantVotes, weight: np.ndarray) -> sp.csr_array:
     """AddS-3 with a weight a vote row, as a symmetric scipy CSR array."""
     return sparse_matrix(*adds(votes, weight), votes.n_objects)
 
 
-def adds(votes: Votes, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def adds(votes: ParticipantVotes, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """i, j (i < j, in order) and w, nonzero, of AddS-3 with a weight a vote row (V,)."""
     net = _by_key(votes, net_vote(votes.n_lo, votes.n_hi) * weight)
     lo, hi, anchor = votes.keys.T
     return adds3(anchor, lo, hi, net, votes.n_objects)
 
 
-def counts(votes: Votes, weight: np.ndarray) -> Columns:
+def counts(votes: ParticipantVotes, weight: np.ndarray) -> Columns:
     """Triplet counts with a weight a vote row (V,), float64, as columns; keys that nobody counts for are excluded."""
     n_lo, n_hi = _by_key(votes, votes.n_lo * weight), _by_key(votes, votes.n_hi * weight)
     keep = n_lo + n_hi > 0

@@ -8,7 +8,7 @@ import numpy as np
 from stream_engine.counts.confidence import answers_by_object, left_one_out, majority, predicted
 from stream_engine.data.packed_names import pack_names
 from stream_engine.data.triplet_columns import by_anchor, pair_of_entry
-from stream_engine.evaluation.judgement_folds import judgements_of
+from stream_engine.evaluation.responses import kept_responses
 from stream_engine.exports import Content, NothingToExport
 from stream_engine.exports.clusters import grouping
 from stream_engine.exports.files import NameColumn, names_array
@@ -68,7 +68,7 @@ def judgements(published: Published) -> dict[str, Content]:
     """One row a comparison, d(near_i, near_j) < d(far_i, far_j), a triplet with its anchor as near_i and far_i; beside
     it its judgement, how often that was given, by whom, when, and by what sampler it was asked. The table has names
     (none: empty); the arrays have ids, and `complete`, whether all judgements of the stream are here."""
-    responses = judgements_of(published.snapshot)
+    responses = kept_responses(published.snapshot)
     if responses is None:
         raise NothingToExport(
             "this state has no responses; add `judgements` to `accumulators` and read the sources into a new state"

@@ -145,16 +145,18 @@ def _at_random(snapshot: Snapshot, keep: Chooser | None, seed: int) -> np.ndarra
     return guard.kept()
 
 
-class Split(NamedTuple):
+class ObjectFold(NamedTuple):
     """Train on `train` (ids within `inside`), test on `test` (all ids)."""
 
     inside: np.ndarray  # (n,) bool
     train: Constraints
     test: Constraints
-    unit: np.ndarray  # (t,) int64: which test comparisons hang together
+    unit: np.ndarray  # (t,) int64: the held-out object, or the response, of each test comparison
 
 
-def by_objects_out(snapshot: Snapshot, which: str, voted, folds: int, seed: int, weights: str = "votes") -> list[Split]:
+def by_objects_out(
+    snapshot: Snapshot, which: str, voted, folds: int, seed: int, weights: str = "votes"
+) -> list[ObjectFold]:
     """Folds of objects; tests are majority triplets (i, j, k) with i held out, j and k not. `voted` is `net_triplets`.
 
     Folds that leave nothing to train or to test on are excluded.
@@ -170,7 +172,7 @@ def by_objects_out(snapshot: Snapshot, which: str, voted, folds: int, seed: int,
             new_id = np.cumsum(inside) - 1
             test = Constraints(triplet_rows(triplets[ask]), votes[ask].astype(np.float64))
             inner = train._replace(rows=new_id[train.rows].astype(np.int32))
-            splits.append(Split(inside, inner, test, triplets[ask, 0].astype(np.int64)))
+            splits.append(ObjectFold(inside, inner, test, triplets[ask, 0].astype(np.int64)))
     return splits
 
 

@@ -18,12 +18,10 @@ from stream_engine.alignment import transforms
 from stream_engine.alignment.evaluation import ALL, AS_IS, Evaluated, Models, Prediction, moved
 from stream_engine.alignment.feature_files import FeatureSpec, FeatureTable, read
 from stream_engine.alignment.feature_sets import MEASURES, METRIC, FeatureSet, Joined, joined
-from stream_engine.data.packed_names import pack_names, unpack_names
+from stream_engine.data.packed_names import pack_names
 from stream_engine.evaluation import held_out
 from stream_engine.evaluation.held_out import HeldOut
-from stream_engine.evaluation.judgement_folds import AnswerUnits, judgements_of
 from stream_engine.evaluation.participants import wilson
-from stream_engine.evaluation.subset import renumbering
 from stream_engine.exports.alignment import COLUMNS as COLUMNS
 from stream_engine.exports.alignment import EXPORTED as EXPORTED
 from stream_engine.exports.alignment import best_row
@@ -126,37 +124,39 @@ def aligned(
     _require_answers(snapshot)
     with threadpool_limits(1):
         sets = joined(tables, snapshot.objects)
-        whole = tested_answers.answers_of(snapshot, seed)
-        found = whole.among(renumbering(sets.ids, len(snapshot.objects)))
-        if not len(found.rows):
+        whole = tested_answers.tested_responses(snapshot, seed)
+        responses = whole._replace(answers=whole.answers.among(sets.ids))
+        if not len(responses.answers.rows):
             raise CannotRefit(
                 f"{KIND}: got 0 comparisons among the {len(sets.ids):,} objects with features; expected at least one, "
                 "next: " + next_step(snapshot.counters["comparisons"], "triplet_counts and judgements")
             )
         names = [snapshot.objects[i] for i in sets.ids.tolist()]
-        models = Models(sets.sets, found, params.linear)
-        made = Evaluated(models, found, names, seed, progress)
-        return _artifact(snapshot, params, seed, sets, made, float(whole.times.sum()))
+        models = Models(sets.sets, responses, params.linear)
+        made = Evaluated(models, responses, names, seed, progress)
+        return _artifact(snapshot, params, seed, sets, made, float(whole.answers.times.sum()))
 
 
-def _artifact(snapshot: Snapshot, params: Params, seed: int, sets: Joined, made: Evaluated, answers: float) -> Artifact:
-    found, models = made.found, made.models
-    ceiling = held_out.ceiling(found._replace(votes=None) if len(sets.ids) < len(snapshot.objects) else found)
+def _artifact(snapshot: Snapshot, params: Params, seed: int, sets: Joined, made: Evaluated, total: float) -> Artifact:
+    answers, models, responses = made.answers, made.models, made.responses
+    whole = len(sets.ids) == len(snapshot.objects)
+    ceiling = held_out.ceiling(responses if whole else responses._replace(votes=None))
     rows = _rows(made)
     best, arrays = _transforms(snapshot, made, rows)
-    arrays |= _failures(snapshot, sets, made, rows) | _participants(snapshot, made)
+    arrays |= _failures(snapshot, sets, made, rows) | _participants(made)
     predicted = made.by_response.get((best["set"], best["transform"]))
-    figures = predicted and held_out.figures(predicted.margin, 1.0, found.times[predicted.at], found.unit[predicted.at])
+    times, given = answers.times, float(answers.times.sum())
+    figures = predicted and held_out.figures(predicted.margin, 1.0, times[predicted.at], answers.response[predicted.at])
     report = {
         "objects": len(snapshot.objects),
         "with_features": len(sets.ids),
-        "answers": float(found.times.sum()),
-        "without_features": answers - float(found.times.sum()),
-        "chosen_by_model": int(found.times[~made.fair].sum()),
+        "answers": given,
+        "without_features": total - given,
+        "chosen_by_model": int(times[~made.fair].sum()),
         "sets": [each.report for each in models.sets],
         "rows": rows,
         "predicts": best,
-        **HeldOut(found.by, figures, None, ceiling).report(),
+        **HeldOut(responses.by, figures, None, ceiling).report(),
     }
     return Artifact(KIND, snapshot.digest, snapshot.sequence, plain_params(params), seed, arrays, report)
 
@@ -196,7 +196,7 @@ def _transforms(
     snapshot: Snapshot, made: Evaluated, rows: list[dict[str, Any]]
 ) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """Which set and transform predict, and the arrays of all sets."""
-    models, every = made.models, made.models.answers(np.ones(len(made.found.rows), bool))
+    models, every = made.models, made.models.answers(np.ones(len(made.answers.rows), bool))
     chosen: list[dict[str, str]] = []
     losses, arrays = [], dict[str, np.ndarray]()
     for at, (of, setting) in enumerate(zip(models.sets, made.settings)):
@@ -241,20 +241,20 @@ def _loss(row: Mapping[str, Any]) -> float:
 def _failures(snapshot: Snapshot, sets: Joined, made: Evaluated, rows: list[dict[str, Any]]) -> dict[str, np.ndarray]:
     """By object, how often the best row is right and how far people agree; and the questions with a clear majority
     against it, the most likely ones first."""
-    found, models, row = made.found, made.models, best_row(rows)
+    answers, models, row = made.answers, made.models, best_row(rows)
     if row["transform"] in MEASURES:
         of = next(each for each in models.sets if each.name == row["set"])
         setting = made.settings[models.sets.index(of)]
         measure = row["transform"] if row["transform"] in METRIC else setting.measure
-        margin = transforms.margins(models.points(of, measure).x, found.rows)
+        margin = transforms.margins(models.points(of, measure).x, answers.rows)
         right = 0.5 * models.right[row["set"], row["transform"]]
-        prediction = Prediction(np.arange(len(found.rows)), margin, 0)
+        prediction = Prediction(np.arange(len(answers.rows)), margin, 0)
     else:
         prediction = made.by_response[row["set"], row["transform"]]
         right = prediction.right
-    at, times = prediction.at, found.times[prediction.at]
-    others, one_way, other_way = (each[at] for each in tested_answers.agreement(made.units, found.rows))
-    asked, n = found.rows[at], made.n
+    at, times = prediction.at, answers.times[prediction.at]
+    others, one_way, other_way = (each[at] for each in tested_answers.agreement(made.units, answers.rows))
+    asked, n = answers.rows[at], made.n
 
     def by_object(values: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         sums, counts = (tested_answers.object_sums(asked, each, n) for each in (values * weight, weight))
@@ -277,31 +277,20 @@ def _failures(snapshot: Snapshot, sets: Joined, made: Evaluated, rows: list[dict
     }
 
 
-def _participants(snapshot: Snapshot, made: Evaluated) -> dict[str, np.ndarray]:
+def _participants(made: Evaluated) -> dict[str, np.ndarray]:
     """The accuracy of each set as it is on the answers of each participant with enough of them."""
-    found, models = made.found, made.models
-    worker = found.worker[found.unit]
-    named = (worker >= 0) & made.fair
-    count = np.bincount(worker[named], found.times[named], len(found.worker_hash))
+    answers, models = made.answers, made.models
+    who, times, people = answers.participant, answers.times, len(answers.participants)
+    named = (who >= 0) & made.fair
+    count = np.bincount(who[named], times[named], people)
     enough = np.flatnonzero(count >= LEAST)
     shares = [
-        np.bincount(worker[named], (0.5 * found.times * models.right[of.name, each.measure])[named], len(count))
+        np.bincount(who[named], (0.5 * times * models.right[of.name, each.measure])[named], people)
         for of, each in zip(models.sets, made.settings)
     ]
-    names = _names(snapshot, found)
-    told = [names[i] for i in enough.tolist()]
+    names = [answers.participants[i] for i in enough.tolist()]
     return {
         "participant_accuracy": np.stack(shares, axis=1)[enough] / count[enough, None],
         "participant_answers": count[enough].astype(np.float64),
-        **{f"participant_{key}": each for key, each in pack_names(told).items()},
+        **{f"participant_{key}": each for key, each in pack_names(names).items()},
     }
-
-
-def _names(snapshot: Snapshot, found: AnswerUnits) -> tuple[str, ...]:
-    """Names of participants by their numbers."""
-    if not len(found.worker_hash):
-        return ()
-    if found.complete and (kept := judgements_of(snapshot)) is not None:
-        return kept.worker_names
-    votes = snapshot.section("worker_votes")
-    return unpack_names(votes["utf8"], votes["offsets"])

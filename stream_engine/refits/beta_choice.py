@@ -14,11 +14,10 @@ from stream_engine.data.triplet_columns import net_triplets
 from stream_engine.evaluation import held_out
 from stream_engine.evaluation.held_out import slope_of
 from stream_engine.kernel_learning import mkpoe
-from stream_engine.kernel_learning.constraints import Constraints, by_objects_out, constraints
-from stream_engine.kernel_learning.constraints import Split as Fold
+from stream_engine.kernel_learning.constraints import Constraints, ObjectFold, by_objects_out, constraints
 from stream_engine.kernel_learning.rckl import Losses
 from stream_engine.refits import CannotRefit, Progress, kernel_refits
-from stream_engine.refits.kernel_refits import Split, Task
+from stream_engine.refits.kernel_refits import Task, TrainingSplit
 from stream_engine.state.snapshot import Snapshot, triplet_columns
 
 ROUGH = 1e-2  # relative gap of solves that only rank betas
@@ -72,7 +71,7 @@ def fit(params: Any, inputs: Inputs, beta: float, **limits: Any) -> mkpoe.Embedd
     return mkpoe.fit(rows, inputs.kernels, beta, **said)
 
 
-def choose(task: Task, inputs: Inputs, split: Split | None, *, progress: Progress) -> Choice:
+def choose(task: Task, inputs: Inputs, split: TrainingSplit | None, *, progress: Progress) -> Choice:
     """beta as given, or the one with the least log loss on what is held out; of equal ones the smallest. Raises
     `CannotRefit` where no beta learns anything."""
     params = task.params
@@ -105,7 +104,7 @@ def choose(task: Task, inputs: Inputs, split: Split | None, *, progress: Progres
     return Choice(beta, smallest, how, tried, best.slope, scale)
 
 
-def _slope_of_given(task: Task, inputs: Inputs, split: Split | None) -> float | None:
+def _slope_of_given(task: Task, inputs: Inputs, split: TrainingSplit | None) -> float | None:
     """The slope of the probabilities of a beta that is not chosen."""
     if split is None or not split.can_choose:
         return None
@@ -147,7 +146,7 @@ def _grown(attempt, best: Attempt, further, most: int) -> Attempt:
     return best
 
 
-def _folds(task: Task, inputs: Inputs, split: Split | None) -> tuple[list[Fold], str]:
+def _folds(task: Task, inputs: Inputs, split: TrainingSplit | None) -> tuple[list[ObjectFold], str]:
     """What to train and to test on, and in words how it was held out; judgements where objects leave nothing."""
     params = task.params
     outside = task.restricted if split is None else split.outside
@@ -161,10 +160,10 @@ def _folds(task: Task, inputs: Inputs, split: Split | None) -> tuple[list[Fold],
     train = held_to(task, split.fitting)
     asked, everyone = split.choosing, np.ones(len(outside.objects), bool)
     test = Constraints(asked.rows, asked.times)
-    return [Fold(everyone, train, test, asked.unit)] if len(train.rows) else [], f"held-out {asked.by}"
+    return [ObjectFold(everyone, train, test, asked.response)] if len(train.rows) else [], f"held-out {split.by}"
 
 
-def _attempt(params: Any, inputs: Inputs, beta: float, folds: list[Fold]) -> tuple[Attempt, float]:
+def _attempt(params: Any, inputs: Inputs, beta: float, folds: list[ObjectFold]) -> tuple[Attempt, float]:
     """The losses of a beta over all folds, with the one slope that fits them, and the mean GAUC."""
     margins = [kernel_refits.margins(gram_of_test(params, inputs, beta, fold), fold.test.rows) for fold in folds]
     margin, times = np.concatenate(margins), np.concatenate([fold.test.weight for fold in folds])
@@ -176,7 +175,7 @@ def _attempt(params: Any, inputs: Inputs, beta: float, folds: list[Fold]) -> tup
     return Attempt(beta, Losses(sums, np.bincount(number, times)), slope), float(gauc)
 
 
-def gram_of_test(params: Any, inputs: Inputs, beta: float, fold: Fold) -> np.ndarray:
+def gram_of_test(params: Any, inputs: Inputs, beta: float, fold: ObjectFold) -> np.ndarray:
     """(n, n) kernel learned from the fold's training comparisons, held-out objects embedded by g(x) = N K_x."""
     inside = fold.inside
     training = inputs._replace(

@@ -30,8 +30,8 @@ from stream_engine.embedding.questions import Questions, asked_about
 from stream_engine.evaluation import cross_fit, held_out
 from stream_engine.evaluation.answer_probabilities import log_odds, probabilities, probability
 from stream_engine.evaluation.held_out import HeldOut
-from stream_engine.evaluation.judgement_folds import CHOOSE, FIT, HELD, VALIDATION_SHARE
 from stream_engine.evaluation.probability import of_draws
+from stream_engine.evaluation.responses import CHOOSE, FIT, HELD, VALIDATION_SHARE
 from stream_engine.refits import CannotRefit, Progress, next_step, no_progress
 from stream_engine.state.artifact import Artifact, plain_params
 from stream_engine.state.artifact_schemas import EMBEDDING
@@ -172,7 +172,7 @@ def refit(
         begin = (*chosen.begin, *_earlier(previous, len(snapshot.objects)))
         limits: dict[str, Any] = {"tolerance": tolerance, "max_iterations": max_iterations}
         one = with_setting(questions, chosen.setting, begin, **more, **limits)
-        made = people.fitted(chosen, answers, one, **limits)
+        made = people.fitted(chosen, answers, one, max_iterations=max_iterations)
         fitted = made.embedding
         report = _report(snapshot, found, questions, chosen, figures, made) | {"settings": tested.settings}
         if not params.dimensions:
@@ -275,7 +275,7 @@ class _Tested:
     def response(self, chosen: choice.Choice, out: np.ndarray) -> dict[str, np.ndarray]:
         """Log odds, whoever gave an answer, as `predict` does; beside it those of who gave it, as the fit knows them,
         those by their lapse rate and one map, and the margins of a picture of the fit."""
-        found, asked = self.found, self.found.units.of(out)
+        found, asked = self.found, self.found.units.answers.of_responses(out)
         answers = found.apart(without_rare_participants(found.outside(out)))
         questions = answers.questions()
         if not len(questions.rows):
@@ -304,7 +304,7 @@ class _Tested:
         one = with_setting(questions, chosen.setting, chosen.begin, **self.more)
         made = self.people.predicting(chosen, answers, one, only_weights=True)
         calibration, drawn = _calibration(chosen, made, questions), _drawn(questions, made, self.params, self.seed)
-        asked = self.found.units.of(out)
+        asked = self.found.units.answers.of_responses(out)
         odds = _log_odds(made.embedding, calibration, drawn, asked.rows)
         if len(self.found.workers):
             who, times, certain = self.found.workers_of(asked), asked.times, np.abs(odds)
@@ -342,7 +342,7 @@ def _knowing(
     drawn: Posterior | None,
 ) -> dict[str, np.ndarray]:
     """Log odds of answers that are out by who gave them: by one map, and by their own model where they have one."""
-    asked, one = found.units.of(out), made.one
+    asked, one = found.units.answers.of_responses(out), made.one
     who, calibration = (
         found.workers_of(asked),
         chosen.calibration or Calibration(1.0, population_lapse(one.lapse, questions)),
@@ -377,8 +377,7 @@ def _participants(made: Fitted, questions: Questions, seed: int) -> tuple[dict[s
         group, found = np.where(known, 0, -1), participant_groups(weights[known], seed)
         group[known] = found.group
         arrays |= {"worker_weights": weights, "worker_group": group}
-        groups = {"verdict": found.verdict, "count": found.groups}
-        groups |= {"p_value": found.p_value, "silhouette": found.silhouette}
+        groups = {"verdict": found.verdict, "count": found.groups, "p_value": found.p_value}
     if made.maps is not None and made.differences.stack is not None:
         maps = made.maps
         arrays |= {"own_X": maps.points, "own_worker": maps.block, "own_object": maps.object, "own_lapse": maps.lapse}

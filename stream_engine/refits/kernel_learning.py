@@ -21,7 +21,7 @@ from threadpoolctl import threadpool_limits
 from stream_engine.data.triplet_columns import net_triplets
 from stream_engine.evaluation import held_out
 from stream_engine.evaluation.held_out import slope_of
-from stream_engine.evaluation.judgement_folds import VALIDATION_SHARE
+from stream_engine.evaluation.responses import VALIDATION_SHARE
 from stream_engine.evaluation.subset import common, learned_ids
 from stream_engine.kernel_learning import auxiliary_kernels, mkpoe, out_of_sample, rckl
 from stream_engine.kernel_learning.auxiliary_kernels import AuxiliaryKernels, KernelSpec
@@ -37,7 +37,7 @@ from stream_engine.refits import (
     no_progress,
     second_solver,
 )
-from stream_engine.refits.kernel_refits import Count, KernelParams, Positive, Split, Task, TaskAnswers
+from stream_engine.refits.kernel_refits import Count, KernelEvaluation, KernelParams, Positive, Task, TrainingSplit
 from stream_engine.state.artifact import Artifact
 from stream_engine.state.artifact_schemas import KERNEL_LEARNING
 from stream_engine.state.snapshot import Snapshot, triplet_columns
@@ -156,11 +156,11 @@ def refit(
     with threadpool_limits(1):
         task = kernel_refits.task(KIND, snapshot, params, seed, previous)
         inputs = _inputs(task)
-        answers = TaskAnswers(task, VALIDATION_SHARE, evaluate=evaluate)
+        evaluation = KernelEvaluation(task, VALIDATION_SHARE, evaluate=evaluate)
         choose = partial(_choose, task, inputs, progress=progress)
-        choice = choose(answers.split())
+        choice = choose(evaluation.split())
         outside = _Outside(params, inputs)
-        figures = answers.evaluated(choice, choose, outside.learned)
+        figures = evaluation.evaluated(choice, choose, outside.learned)
         near = (outside.first or choice.start) if choice.tried else None
         start = _warm_start(previous, inputs, task.subset.ids, params.loss) or near
         solves = len(choice.tried) + 2
@@ -181,7 +181,7 @@ def refit(
             )
         extension = _extension(task, inputs.helpers, choice.lambdas.lambda1, learned)
         progress(solves, solves, gap=learned.gap)
-        told = answers.report(figures, choice.slope, learned.gram)
+        told = evaluation.report(figures, choice.slope, learned.gram)
         return _artifact(task, inputs, choice, learned, extension, told | {"solver": solver})
 
 
@@ -273,7 +273,7 @@ def _extension(
     )
 
 
-def _choose(task: Task, inputs: Inputs, split: Split | None, *, progress: Progress) -> Choice:
+def _choose(task: Task, inputs: Inputs, split: TrainingSplit | None, *, progress: Progress) -> Choice:
     """lambda1 and lambda2: as given, or with the least held-out log loss; ties go to the larger, simpler, ones. E is a
     sum: against fewer answers the same lambdas are made smaller by as much."""
     params, whole = task.params, float(inputs.weight.sum())
@@ -291,6 +291,7 @@ def _choose(task: Task, inputs: Inputs, split: Split | None, *, progress: Progre
         slope = kernel_refits.calibrated_slope(learned.gram, asked)
         return Choice(middle, [], rckl.Start(learned.k0, learned.mu), slope)
     tried: list[dict[str, float]] = []
+    response = np.unique(asked.response, return_inverse=True)[1].reshape(-1)
 
     def attempt(lambdas: Lambdas, start: rckl.Start | None) -> Attempt:
         """A rough fit with these two, begun at `start`: its log loss on the answers that choose, and where it ended."""
@@ -298,7 +299,8 @@ def _choose(task: Task, inputs: Inputs, split: Split | None, *, progress: Progre
         margin = -excess(learned.gram, asked.rows)
         slope = 1.0 if params.loss == "ste" else slope_of(margin, asked.times)
         calibrated = kernel_refits.calibrated_slope(learned.gram, asked)
-        losses = Losses(asked.by_unit(asked.times * held_out.losses(margin, slope)), asked.by_unit(asked.times))
+        sums = np.bincount(response, asked.times * held_out.losses(margin, slope))
+        losses = Losses(sums, np.bincount(response, asked.times))
         error = 1.0 - share_satisfied(learned.gram, asked.rows, asked.times)
         told = {"log_loss": losses.mean, "error": error, "rank": learned.rank, "gap": learned.gap}
         tried.append(lambdas._asdict() | told)

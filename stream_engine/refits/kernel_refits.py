@@ -19,11 +19,13 @@ import msgspec
 import numpy as np
 
 from stream_engine.data import available_memory, interior_point
-from stream_engine.evaluation import coordinates, cross_fit, held_out, judgement_folds, subset
+from stream_engine.data.answers import Answers
+from stream_engine.evaluation import coordinates, cross_fit, held_out, subset
 from stream_engine.evaluation.coordinates import margin_scale
+from stream_engine.evaluation.counts_without import without
 from stream_engine.evaluation.cross_fit import Setting
 from stream_engine.evaluation.held_out import HeldOut
-from stream_engine.evaluation.judgement_folds import CHOOSE, FIT, HELD, AnswerUnits
+from stream_engine.evaluation.responses import CHOOSE, FIT, HELD, Responses, responses_of
 from stream_engine.evaluation.subset import Subset, renumbering
 from stream_engine.kernel_learning import programs
 from stream_engine.kernel_learning.auxiliary_kernels import CrossKernel
@@ -192,26 +194,26 @@ def _coordinates(task: Task, gram: np.ndarray, extension: Extension | None) -> d
     return made if factor is None else made | {"factor": factor}
 
 
-class Split:
-    """The answers of a task over its subset, and which part each judgement is of; every field is made when asked."""
+class TrainingSplit:
+    """What the setting of one group of folds is chosen by; every field is made when asked."""
 
-    def __init__(self, restricted: Snapshot, found: AnswerUnits, part: np.ndarray):
-        self._restricted, self.found, self._part = restricted, found, part
+    def __init__(self, restricted: Snapshot, responses: Responses, part: np.ndarray):
+        self._restricted, self._answers, self._part, self.by = restricted, responses.answers, part, responses.by
 
     @cached_property
-    def choosing(self) -> AnswerUnits:
+    def choosing(self) -> Answers:
         """Answers that choose."""
-        return self.found.of(self._part == CHOOSE)
+        return self._answers.of_responses(self._part == CHOOSE)
 
     @cached_property
     def outside(self) -> Snapshot:
         """The snapshot of the subset without what is held out."""
-        return judgement_folds.without(self._restricted, self.found.of(self._part == HELD))
+        return without(self._restricted, self._answers.of_responses(self._part == HELD))
 
     @cached_property
     def fitting(self) -> Snapshot:
         """The snapshot of the subset without what is held out and what chooses."""
-        return judgement_folds.without(self._restricted, self.found.of(self._part != FIT))
+        return without(self._restricted, self._answers.of_responses(self._part != FIT))
 
     @property
     def can_choose(self) -> bool:
@@ -219,46 +221,47 @@ class Split:
         return bool(len(self.choosing.rows)) and _says_something(self.fitting)
 
 
-class TaskAnswers:
-    """The answers of a task over its subset, and who of them is held out; triplets alone unless `quadruplets` are
+class KernelEvaluation:
+    """The figures of a task on answers over its subset that are held out; of triplets alone unless `quadruplets` are
     learned from too. `choose`: the share of the others that chooses; without `evaluate` nothing is held out."""
 
     def __init__(self, task: Task, choose: float, quadruplets: bool = False, evaluate: bool = True):
-        whole = judgement_folds.evidence(task.snapshot, task.seed)
-        found = whole
+        responses = responses_of(task.snapshot, task.seed)
+        answers = responses.answers
         if task.params.objects is not None:
-            found = whole.among(renumbering(task.subset.ids, len(task.snapshot.objects)))
-        self._restricted, self.found = task.restricted, found if quadruplets else found.of_triplets()
-        self._plan = cross_fit.plan(self.found, choose, evaluate)
+            answers = answers.among(task.subset.ids)
+        self._responses = responses._replace(answers=answers if quadruplets else answers.triplets())
+        self._restricted, self._plan = task.restricted, cross_fit.plan(self._responses, choose, evaluate)
 
-    def split(self, part: np.ndarray | None = None) -> Split | None:
+    def split(self, part: np.ndarray | None = None) -> TrainingSplit | None:
         """Of a part; without one that of the first group. None where holding it out leaves nothing to learn from."""
-        made = Split(self._restricted, self.found, self._plan.responses[0].part if part is None else part)
+        made = TrainingSplit(self._restricted, self._responses, self._plan.responses[0].part if part is None else part)
         return made if _says_something(made.outside) else None
 
     def evaluated(
         self,
         first: Setting,
-        choose: Callable[[Split | None], Setting],
+        choose: Callable[[TrainingSplit | None], Setting],
         fit: Callable[[Setting, Snapshot], tuple[np.ndarray, float] | None],
     ) -> HeldOut | None:
         """The figures of kernels that `fit` gives, each with the slope of its margins; `first` is the setting of the
         first group."""
 
         def predict(setting: Setting, out: np.ndarray) -> dict[str, np.ndarray]:
-            asked = self.found.of(out)
-            training = judgement_folds.without(self._restricted, asked)
+            asked = self._responses.answers.of_responses(out)
+            training = without(self._restricted, asked)
             made = fit(setting, training) if _says_something(training) else None
             return {} if made is None else {"": made[1] * margins(made[0], asked.rows)}
 
-        return cross_fit.evaluated(self.found, self._plan, first, lambda part: choose(self.split(part)), predict).get(
-            ""
-        )
+        def choose_outside(part: np.ndarray) -> Setting:
+            return choose(self.split(part))
+
+        return cross_fit.evaluated(self._responses, self._plan, first, choose_outside, predict).get("")
 
     def report(self, figures: HeldOut | None, slope: float | None, gram: np.ndarray) -> dict[str, Any]:
         """The fields of an artifact's report, also where there was too little to hold any out; `probability_slope` is
         that of the bare margins of the published kernel."""
-        figures = figures or HeldOut(self.found.by, None, None, held_out.ceiling(self.found))
+        figures = figures or HeldOut(self._responses.by, None, None, held_out.ceiling(self._responses))
         return figures._replace(slope=None if slope is None else slope / margin_scale(gram)).report()
 
 
@@ -273,6 +276,6 @@ def margins(gram: np.ndarray, rows: np.ndarray) -> np.ndarray:
     return -excess(gram, rows) / margin_scale(gram)
 
 
-def calibrated_slope(gram: np.ndarray, asked: AnswerUnits) -> float:
+def calibrated_slope(gram: np.ndarray, asked: Answers) -> float:
     """The slope of margins in their units that suits these answers, which the kernel did not have."""
     return held_out.slope_of(margins(gram, asked.rows), asked.times)

@@ -5,6 +5,7 @@ nothing to weigh, so it is the proof that the order can be embedded rather than 
 held-out answers is reported like that of the other forms.
 """
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from stream_engine.kernel_learning import constant_shift
 from stream_engine.kernel_learning.constraints import Constraints, raw
 from stream_engine.kernel_learning.pair_lists import excess
 from stream_engine.refits import CannotRefit, Progress, beta_choice, kernel_refits
-from stream_engine.refits.kernel_refits import Split, Task, TaskAnswers
+from stream_engine.refits.kernel_refits import KernelEvaluation, Task, TrainingSplit
 from stream_engine.state.artifact import Artifact
 from stream_engine.state.snapshot import Snapshot
 
@@ -38,11 +39,11 @@ def check(task: Task) -> None:
         )
 
 
-def artifact(task: Task, comparisons: Constraints, answers: TaskAnswers, progress: Progress) -> Artifact:
+def artifact(task: Task, comparisons: Constraints, evaluation: KernelEvaluation, progress: Progress) -> Artifact:
     """The embedding, and how it predicts held-out answers."""
     progress(0, 2)
-    slope = _slope(task, answers.split())
-    figures = answers.evaluated(slope, lambda split: _slope(task, split), lambda slope, some: _part(task, slope, some))
+    slope = _slope(task, evaluation.split())
+    figures = evaluation.evaluated(slope, partial(_slope, task), partial(_part, task))
     progress(1, 2)
     found = constant_shift.embed_order(comparisons.rows, len(task.subset.ids))
     violated = int((excess(found.gram, comparisons.rows) >= 0).sum())
@@ -53,7 +54,7 @@ def artifact(task: Task, comparisons: Constraints, answers: TaskAnswers, progres
         "weights": task.params.weights,
         "size": len(comparisons.rows),
         "raw_size": len(raw(task.restricted).rows),
-        **answers.report(figures, slope, found.gram),
+        **evaluation.report(figures, slope, found.gram),
         "levels": int(found.delta.max(initial=0)),
         "shift": found.shift,
         "violated": violated,
@@ -76,7 +77,7 @@ def _gram(task: Task, snapshot: Snapshot) -> np.ndarray | None:
     return constant_shift.embed_order(rows, len(task.subset.ids)).gram if len(rows) else None
 
 
-def _slope(task: Task, split: Split | None) -> float | None:
+def _slope(task: Task, split: TrainingSplit | None) -> float | None:
     """The slope that makes probabilities of distances, from answers that the embedding did not have."""
     if split is None or not split.can_choose:
         return None

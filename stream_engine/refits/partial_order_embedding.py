@@ -35,7 +35,7 @@ from stream_engine.refits import (
     second_solver,
 )
 from stream_engine.refits.beta_choice import Choice, Inputs
-from stream_engine.refits.kernel_refits import Count, KernelParams, Positive, Task, TaskAnswers
+from stream_engine.refits.kernel_refits import Count, KernelEvaluation, KernelParams, Positive, Task
 from stream_engine.state.artifact import Artifact
 from stream_engine.state.artifact_schemas import PARTIAL_ORDER_EMBEDDING
 from stream_engine.state.snapshot import Snapshot, triplet_columns
@@ -138,15 +138,15 @@ def refit(
         _check(task, comparisons, len(net_triplets(triplet_columns(task.restricted))[0]))
         if params.solver == "cvxpy":
             kernel_refits.require_few(task, len(comparisons.rows))
-        answers = TaskAnswers(task, VALIDATION_SHARE, quadruplets=True)
+        evaluation = KernelEvaluation(task, VALIDATION_SHARE, quadruplets=True)
         if params.form == "order":
-            return order_embedding.artifact(task, comparisons, answers, progress)
+            return order_embedding.artifact(task, comparisons, evaluation, progress)
         inputs = _inputs(task, comparisons)
         choose = partial(beta_choice.choose, task, inputs, progress=progress)
-        choice = choose(answers.split())
+        choice = choose(evaluation.split())
         solves = len(choice.tried) + 2
         progress(solves - 1, solves)
-        figures = answers.evaluated(choice, choose, partial(beta_choice.learned_from, task, inputs))
+        figures = evaluation.evaluated(choice, choose, partial(beta_choice.learned_from, task, inputs))
         last = partial(beta_choice.fit, params, inputs, choice.beta, tolerance=params.tolerance)
         solved, solver = second_solver.solved(
             KIND,
@@ -158,7 +158,7 @@ def refit(
         )
         extension = _extension(task, inputs, choice.beta, solved)
         progress(solves, solves, gap=solved.gap)
-        told = answers.report(figures, choice.slope, solved.gram)
+        told = evaluation.report(figures, choice.slope, solved.gram)
         return _artifact(task, inputs, choice, solved, extension, told | {"solver": solver})
 
 

@@ -149,9 +149,9 @@ def _report(
 
 def _evidence(task: Task, choice: Choice | None) -> dict[str, Any]:
     """What was seen before anything was solved, and a line about it where that was no clusters."""
-    if choice is None or choice.evidence is None:
+    if choice is None or choice.analysis is None:
         return {}
-    seen = choice.evidence
+    seen = choice.analysis
     figures = {"eigenvalues": [round(float(value), 4) for value in seen.eigenvalues[:8]], "edge": round(seen.edge, 4)}
     if not choice.nothing_seen:
         return {"evidence": {**figures, "most_clusters": seen.k}}

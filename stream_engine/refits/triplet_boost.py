@@ -189,7 +189,7 @@ def _asked(booster: Booster, world: TrainingData) -> tuple[Predictions, np.ndarr
     return every, confidence
 
 
-class TestAnswers(NamedTuple):
+class TestOutcomes(NamedTuple):
     """Of objects that were not trained on."""
 
     right: np.ndarray  # (q,) bool
@@ -197,10 +197,10 @@ class TestAnswers(NamedTuple):
     abstained: np.ndarray  # (q,) bool
 
 
-def _answered(decided: Predictions, world: TrainingData, part: int) -> TestAnswers:
+def _answered(decided: Predictions, world: TrainingData, part: int) -> TestOutcomes:
     test = world.parts == part
     usual = int(world.sets[world.parts == labels.TRAIN].sum(axis=0).argmax())
-    return TestAnswers(world.sets[test, decided.label[test]], world.sets[test, usual], decided.abstained[test])
+    return TestOutcomes(world.sets[test, decided.label[test]], world.sets[test, usual], decided.abstained[test])
 
 
 def _right(decided: Predictions, world: TrainingData, part: int) -> dict[str, Any]:
@@ -208,9 +208,9 @@ def _right(decided: Predictions, world: TrainingData, part: int) -> dict[str, An
     return _figures([_answered(decided, world, part)])
 
 
-def _figures(fits: list[TestAnswers]) -> dict[str, Any]:
+def _figures(fits: list[TestOutcomes]) -> dict[str, Any]:
     """Over all objects of these fits; the standard error as of as many coins, unknown for fewer than five objects."""
-    each = TestAnswers(*(np.concatenate(column) for column in zip(*fits)))
+    each = TestOutcomes(*(np.concatenate(column) for column in zip(*fits)))
     objects = len(each.right)
     if not objects:
         return {"objects": 0, "error": None, "accuracy": None, "majority_class_accuracy": None, "abstained": None}

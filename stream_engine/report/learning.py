@@ -90,7 +90,7 @@ def curve(material: Material, artifact: Artifact) -> tuple[list[Step], np.ndarra
     chosen = report.get("settings") or [report]
     groups = cross_fit.plan(found.units).responses[: len(chosen)]
     out = [fold for group in groups for fold in group.folds]
-    if found.units.of(np.any(out, axis=0)).times.sum() < LEAST if out else True:
+    if found.units.answers.of_responses(np.any(out, axis=0)).times.sum() < LEAST if out else True:
         return [], np.empty(0), np.empty(0)
     steps, part = [], _Part(found, params["lapse"] == "none", {}, 0.0, [], [])
     for share in SHARES:
@@ -124,7 +124,9 @@ class _Part(NamedTuple):
         made = _fit(answers.questions(), setting, before, fixed_lapse=self.fixed_lapse, tolerance=LOOSE)
         self.fitted[out.tobytes()] = made
         self.sizes.append(float(answers.times.sum()))
-        p = probabilities(made.points, units.of(out).rows, setting["lapse"], made.alpha, scale=setting["scale"])
+        p = probabilities(
+            made.points, units.answers.of_responses(out).rows, setting["lapse"], made.alpha, scale=setting["scale"]
+        )
         self.told.append(log_odds(p))
         return {"": self.told[-1]}
 

@@ -13,7 +13,7 @@ from stream_engine.counts.confidence import ObjectAnswers, answers_by_object
 from stream_engine.data.symmetric_matrices import dense_matrix
 from stream_engine.evaluation.coordinates import kernel_pca
 from stream_engine.evaluation.hash_split import name_hashes
-from stream_engine.evaluation.judgement_folds import judgements_of
+from stream_engine.evaluation.responses import kept_responses
 from stream_engine.exports.clusters import grouping
 from stream_engine.exports.object_places import (
     EMBEDDING,
@@ -150,7 +150,7 @@ def _answers(snapshot: Snapshot) -> tuple[ObjectAnswers, bool]:
     found = answers_by_object(triplet_columns(snapshot), of_four)
     if of_four or not snapshot.counters["quadruplets"]:
         return found, True
-    kept = judgements_of(snapshot)
+    kept = kept_responses(snapshot)
     if kept is None or not kept.complete:
         return found, False
     four = kept.rows[:, 0] != kept.rows[:, 2]

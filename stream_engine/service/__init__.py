@@ -1,1 +1,1 @@
-"""The long-running process: main loop, settings, snapshot triggers, refit workers, metrics, HTTP, logs."""
+"""The long-running process: main loop, snapshot triggers, refit workers, metrics, HTTP, repair."""

@@ -32,11 +32,11 @@ from connectors.files.dead_letters import (
 from connectors.files.readers import LineNumbers, place
 from connectors.files.readers import partition_of as partition_of_file
 from connectors.kafka.client import parse_address, partition_of
+from stream_engine.data.logs import RateLimit
+from stream_engine.input.decoding import Block
+from stream_engine.input.record_units import unit_of
+from stream_engine.input.settings import Settings
 from stream_engine.service.context import Context, RunFailed
-from stream_engine.service.ingest import Block
-from stream_engine.service.logs import RateLimit
-from stream_engine.service.record_units import unit_of
-from stream_engine.service.settings import Settings
 from stream_engine.service.source_health import POLL_SECONDS, SourceHealth
 from stream_engine.state.engine import Engine
 

@@ -27,16 +27,16 @@ from threading import Semaphore
 from connectors import LostRecords, Record
 from connectors.files.readers import LineNumbers
 from stream_engine.data.comparisons import Batch
+from stream_engine.input import decoding
+from stream_engine.input.decoding import Block
+from stream_engine.input.in_flight import InFlight
+from stream_engine.input.settings import Settings
+from stream_engine.input.sources import text_layout_of
 from stream_engine.order.partial_order import Verdicts
-from stream_engine.service import ingest
 from stream_engine.service.context import Context
 from stream_engine.service.dead_letters import DeadLetters, opened_file, proven_inputs
-from stream_engine.service.in_flight import InFlight
-from stream_engine.service.ingest import Block
 from stream_engine.service.prediction_monitor import PredictionMonitor
-from stream_engine.service.settings import Settings
 from stream_engine.service.source_health import SourceHealth
-from stream_engine.service.sources import text_layout_of
 from stream_engine.state.engine import Engine
 
 POLLS = 2  # polls that may wait to be decoded or learned while another is read
@@ -227,7 +227,7 @@ class Learning:
             return
         columns = {field: tuple(names.split("|")) for field, names in settings.input.labels_columns.items()}
         partition = f"labels:{os.path.abspath(path)}"
-        blocks, position = ingest.read_labels(path, columns)
+        blocks, position = decoding.read_labels(path, columns)
         read_before = engine.positions.get(partition)
         if read_before == position:
             return

@@ -14,20 +14,20 @@ from connectors import Position, Source, split_uri
 from stream_engine.data import available_memory
 from stream_engine.data.comparisons import Quadruplet, Triplet
 from stream_engine.data.signatures import in_environment, signing_of_environment, signing_with
+from stream_engine.input.decoding import RecordDecoder
+from stream_engine.input.in_flight import InFlight
+from stream_engine.input.layout_inference import PreparedSettings
+from stream_engine.input.settings import Settings
+from stream_engine.input.sources import event_options, source
 from stream_engine.service.context import Context, HttpContext, PublishedState
 from stream_engine.service.dead_letters import folder_of
-from stream_engine.service.in_flight import InFlight
-from stream_engine.service.inferred import PreparedSettings
-from stream_engine.service.ingest import Ingest
 from stream_engine.service.learning import DecodeStage, Learning, cpus, open_learning
 from stream_engine.service.memory import raised_limit
 from stream_engine.service.partition_share import partition_numbers
 from stream_engine.service.prediction_monitor import PredictionMonitor
 from stream_engine.service.publishing import Publisher, open_publishing
 from stream_engine.service.resumed import restored, resumed
-from stream_engine.service.settings import Settings
 from stream_engine.service.source_health import SourceHealth
-from stream_engine.service.sources import event_options, source
 from stream_engine.service.systemd import ServiceManager
 from stream_engine.state.engine import Engine
 from stream_engine.state.snapshot import Snapshot
@@ -40,7 +40,7 @@ class InputStage:
     read in turn."""
 
     sources: list[Source]
-    ingest: Ingest
+    ingest: RecordDecoder
     ahead: DecodeStage
     following: bool
 
@@ -59,7 +59,7 @@ def open_reading(
         stack.callback(opened.close)
         health.add(uri, opened)
         sources.append(opened)
-    ingest = Ingest(event_options(settings), settings.input.format, in_flight)
+    ingest = RecordDecoder(event_options(settings), settings.input.format, in_flight)
     # one by one until it is known which record crashes the process
     ahead = DecodeStage(ingest.blocks, beside=cpus() > 1 and not in_flight.suspected)
     stack.callback(ahead.close)

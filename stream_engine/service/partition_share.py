@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping
 
 from connectors import Position, split_uri
 from connectors.kafka.client import parse_address, partition_of
-from stream_engine.service.settings import BadSettings, Settings
-from stream_engine.service.settings.loading import shard
+from stream_engine.input.settings import BadSettings, Settings
+from stream_engine.input.settings.loading import shard
 
 
 def asked_share(settings: Settings) -> str | None:

@@ -19,8 +19,8 @@ from stream_engine.alignment.feature_files import BadFeatures, FeatureSpec
 from stream_engine.data.comparisons import Batch
 from stream_engine.evaluation import AT_ONCE, COSTLY, PREDICTORS, Predictor, predictor
 from stream_engine.evaluation.observer import Observer
+from stream_engine.input.settings import DriftSettings
 from stream_engine.service.metrics import Metrics
-from stream_engine.service.settings import DriftSettings
 from stream_engine.state.artifact import Artifact
 from stream_engine.state.published import Published
 from stream_engine.state.snapshot import Snapshot

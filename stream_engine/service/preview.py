@@ -17,18 +17,20 @@ from msgspec import structs
 
 from connectors import STORES, split_uri
 from connectors.files.readers import LineNumbers, place
+from stream_engine.data.comparisons import EVENT_TYPES
 from stream_engine.data.suspicious_names import suspicious_names
 from stream_engine.formats.options import NOT_UTF8
 from stream_engine.formats.reading import excluding
-from stream_engine.service.answers_in_words import answers, in_words
+from stream_engine.input.answers_in_words import answers, in_words
+from stream_engine.input.decoding import Block, RecordDecoder
+from stream_engine.input.first_records import first_columns, first_records
+from stream_engine.input.layout_inference import PreparedSettings, command_of, examples, prepared
+from stream_engine.input.settings import Settings
+from stream_engine.input.sources import event_options, source, text_layout_of
 from stream_engine.service.dead_letters import ENCODING, ENOUGH
-from stream_engine.service.first_records import first_columns, first_records
-from stream_engine.service.inferred import PreparedSettings, command_of, examples, prepared
-from stream_engine.service.ingest import Block, Ingest
-from stream_engine.service.settings import Settings
-from stream_engine.service.sources import event_options, source, text_layout_of
 
 FIRST = 5  # events that are shown
+LABEL = EVENT_TYPES.index("label")
 MOST_MESSAGES = 1000  # different reasons of which the first place is noted
 
 
@@ -83,7 +85,7 @@ def preview(settings: Settings, most: int) -> Preview:
         return _undecided(settings, prepared_settings)
     settings = prepared_settings.decided().settings
     settings = structs.replace(settings, follow=False)
-    ingest = Ingest(event_options(settings)._replace(provenance=True), settings.input.format)
+    ingest = RecordDecoder(event_options(settings)._replace(provenance=True), settings.input.format)
     shown = Preview(prepared_settings.said, first_columns(settings))
     shown.evidence, shown.command = [list(each) for each in prepared_settings.evidence], command_of(settings)
     lines = LineNumbers(settings.input.format, text_layout_of(settings))
@@ -107,8 +109,8 @@ def preview(settings: Settings, most: int) -> Preview:
             shown.comparisons += len(piece.triplets) + len(piece.quadruplets)
             names |= dict.fromkeys(piece.names)
             if piece.provenance is not None and not piece.provenance.continues:
-                worker_names = piece.provenance.workers
-                workers.update(worker_names[number] for number in piece.provenance.worker.tolist() if number >= 0)
+                asked, names_of = piece.provenance.kind != LABEL, piece.provenance.workers
+                workers.update(names_of[number] for number in piece.provenance.worker[asked].tolist() if number >= 0)
             for worker, answer in answers(piece):
                 if len(shown.first) < FIRST:
                     shown.first.append(in_words(worker, answer))
@@ -157,7 +159,7 @@ def _undecided(settings: Settings, prepared_settings: PreparedSettings) -> Previ
     return shown
 
 
-def _blocks(settings: Settings, ingest: Ingest, shown: Preview, most: int) -> Iterator[Block]:
+def _blocks(settings: Settings, ingest: RecordDecoder, shown: Preview, most: int) -> Iterator[Block]:
     """Blocks of the files until `most` events were read."""
     for uri in settings.source:
         if split_uri(uri)[0] not in ("file", *STORES):

@@ -22,6 +22,9 @@ from structlog.typing import FilteringBoundLogger
 from connectors import Position, SinkUnavailable, Source
 from stream_engine.data import available_memory
 from stream_engine.data.signatures import in_environment
+from stream_engine.input.settings import Settings, SnapshotSettings
+from stream_engine.input.settings.loading import params_of
+from stream_engine.input.sources import ends
 from stream_engine.service.context import Context, PublishedState, RunFailed
 from stream_engine.service.dead_letters import DeadLetters
 from stream_engine.service.learning import Learning
@@ -31,10 +34,7 @@ from stream_engine.service.prediction_monitor import PredictionMonitor
 from stream_engine.service.refit_schedule import RefitSchedule
 from stream_engine.service.refit_workers import RefitProcesses
 from stream_engine.service.result_sender import ResultSender
-from stream_engine.service.settings import Settings, SnapshotSettings
-from stream_engine.service.settings.loading import params_of
 from stream_engine.service.source_health import POLL_SECONDS, SourceHealth
-from stream_engine.service.sources import ends
 from stream_engine.state.engine import Engine
 from stream_engine.state.snapshot import Snapshot
 from stream_engine.state.store import Store

@@ -11,12 +11,12 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from stream_engine.data.logs import Bars
+from stream_engine.input.settings import RefitSettings
 from stream_engine.refits import NEEDED, REFITS
 from stream_engine.service.context import Context, PublishedState
-from stream_engine.service.logs import Bars
 from stream_engine.service.memory import LEAST_REFIT, Memory
 from stream_engine.service.refit_workers import Outcome, RefitProcesses
-from stream_engine.service.settings import RefitSettings
 from stream_engine.state.artifact import figure
 from stream_engine.state.exclusion import excluded_of
 from stream_engine.state.snapshot import Snapshot

@@ -22,8 +22,8 @@ from typing import Any
 from connectors import TABLES, SinkUnavailable, UnusableSource, resolve, split_uri
 from stream_engine.exports import NothingToExport
 from stream_engine.exports.table_rows import NoSuchTable, check_table, rows
+from stream_engine.input.settings import BadSettings
 from stream_engine.service.context import Context, PublishedState
-from stream_engine.service.settings import BadSettings
 from stream_engine.state.published import Published
 from stream_engine.state.store import NoSuchSnapshot, Store
 

@@ -14,21 +14,19 @@ from typing import Any, NamedTuple
 from msgspec import structs
 from structlog.typing import FilteringBoundLogger
 
-from connectors import split_uri
-from stream_engine.counts import DEFAULT_ACCUMULATORS, Forgetting
+from stream_engine.counts import Forgetting
 from stream_engine.data import mapped_arrays
 from stream_engine.data.mapped_arrays import IN_MEMORY, Allocation
+from stream_engine.input.settings import BadSettings, Settings
+from stream_engine.input.sources import LATER, accumulators_in_use
+from stream_engine.input.stored_options import PreparedSettings, agreed_options, merge_stored_options
 from stream_engine.order.stored_states import FORMER, POLICY
 from stream_engine.service.context import RunFailed
 from stream_engine.service.partition_share import agreed_share
-from stream_engine.service.settings import BadSettings, Settings
-from stream_engine.service.stored_options import PreparedSettings, agreed_options, merge_stored_options
 from stream_engine.state.engine import Engine
 from stream_engine.state.event_time import newest_time
 from stream_engine.state.snapshot import Snapshot
 from stream_engine.state.store import Store
-
-LATER = {"worker_votes", "response_patterns", "judgements"}  # defaults that older states and deltas do not have
 
 
 class ResumedState(NamedTuple):
@@ -150,14 +148,3 @@ def _as_settings(made: Mapping[str, Any]) -> dict[str, str]:
     forgetting = {f"forgetting.{key}": value for key, value in made.get("forgetting", {}).items()}
     plain = {**made, "guard": made["guard"] is not None} | forgetting
     return {key: json.dumps(value) for key, value in plain.items() if key != "forgetting"}
-
-
-def accumulators_in_use(settings: Settings, snapshot: Snapshot | None) -> tuple[str, ...]:
-    """The accumulators of the settings. If these are the defaults: only counts for deltas, which hold nothing else. A
-    state that was created with fewer defaults keeps these."""
-    if settings.accumulators != DEFAULT_ACCUMULATORS:
-        return settings.accumulators
-    of_deltas = any(split_uri(uri)[0] == "deltas" for uri in settings.source)
-    names = tuple(name for name in DEFAULT_ACCUMULATORS if not (of_deltas and name in LATER))
-    accumulators = names if snapshot is None else tuple(snapshot.settings["accumulators"])
-    return accumulators if {*names} - LATER <= {*accumulators} <= {*names} else names

@@ -31,21 +31,21 @@ from connectors import Source, SourceFailed
 from stream_engine.data import installed_version
 from stream_engine.data.available_memory import available
 from stream_engine.data.compiled import import_numba
+from stream_engine.data.logs import OUTPUT, Bars
+from stream_engine.formats.options import UnusableOptions
 from stream_engine.formats.reading import excluding
-from stream_engine.service.context import Context, Requests
-from stream_engine.service.inferred import examples, prepared
-from stream_engine.service.ingest import FAILURES
+from stream_engine.input.layout_inference import examples, prepared
+from stream_engine.input.settings import BadSettings, Settings
+from stream_engine.input.settings.loading import plain_settings
+from stream_engine.input.sources import block_bytes
+from stream_engine.service.context import Context, Requests, RunFailed
 from stream_engine.service.learning import take_loss
-from stream_engine.service.logs import OUTPUT, Bars
 from stream_engine.service.memory import one_heap
 from stream_engine.service.metrics import Metrics
 from stream_engine.service.open_run import OpenRun, open_run
 from stream_engine.service.result_line import before, cautions, findings_of, result_line
 from stream_engine.service.result_sender import check_publish
-from stream_engine.service.settings import BadSettings, Settings
-from stream_engine.service.settings.loading import plain_settings
 from stream_engine.service.source_health import POLL_SECONDS
-from stream_engine.service.sources import block_bytes
 from stream_engine.state.object_index import waiting
 
 
@@ -63,7 +63,7 @@ def consume(run: OpenRun, progress: Bars | None = None) -> None:
         run.publishing.take_final()
     except BaseException as error:
         run.reading.ahead.close()  # or it would note what it is at work on
-        if isinstance(error, FAILURES):
+        if isinstance(error, (MemoryError, OSError, UnusableOptions, SourceFailed, RunFailed)):
             learning.in_flight.clear()
         raise
     if without_comparison := waiting(learning.engine.labels, learning.engine.objects):
@@ -201,6 +201,10 @@ def run(
     if not settings.source and not settings.input.labels:
         raise BadSettings("source: not given; name a file, a glob, - or kafka://HOST:PORT/TOPIC")
     check_publish(settings.publish, settings.kafka)
+    if settings.http.tls_certificate is not None:  # before anything is read
+        from stream_engine.service.http.listener import Certificate
+
+        Certificate(settings.http.tls_certificate, settings.http.tls_key)
     directory = Path(settings.state)
     one_heap()
     compiles = _nothing_is_compiled()  # before the first line is read, by a kernel

@@ -24,7 +24,7 @@ from connectors.disk import Disk, FolderInUse, FolderLock, write_whole
 from connectors.kafka.client import Address
 from connectors.spark_deltas import FORMAT
 from stream_engine.formats.options import UnusableOptions
-from stream_engine.service.settings import BadSettings
+from stream_engine.input.settings import BadSettings
 from stream_engine.spark.job_arguments import SCRIPT, Job, job_of, topics
 from stream_engine.spark.task_counts import Reader, files, messages, partition_counter
 from stream_engine.state.spark_deltas import KEY, SCHEMA, SUMMED

@@ -13,8 +13,8 @@ from stream_engine.data.comparisons import READABLE_TYPES
 from stream_engine.formats import FORMATS
 from stream_engine.formats.event_fields import fields_of, where_of
 from stream_engine.formats.options import EventOptions
-from stream_engine.service.settings import BadSettings
-from stream_engine.service.settings.loading import mapping
+from stream_engine.input.settings import BadSettings
+from stream_engine.input.settings.loading import mapping
 
 SCRIPT = Path(__file__).with_name("counts.py")  # what is submitted
 

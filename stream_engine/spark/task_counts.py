@@ -10,7 +10,7 @@ from typing import Any
 
 from connectors import Record, UnusableSource, records_of
 from connectors.kafka.client import partition_name, sniff
-from stream_engine.service.ingest import Ingest
+from stream_engine.input.decoding import RecordDecoder
 from stream_engine.spark.job_arguments import Job
 from stream_engine.state.engine import Engine
 from stream_engine.state.spark_deltas import COUNTS, objects_of, sums_of, table_of
@@ -23,7 +23,7 @@ class Share:
     """What one task has counted: an engine's accumulators and counters, and labels and refusals with their places."""
 
     def __init__(self, job: Job):
-        self._ingest = Ingest(job.events, job.format)
+        self._ingest = RecordDecoder(job.events, job.format)
         self._engine = Engine(COUNTS, guard=False)
         self._labels: dict[str, tuple] = {}
         self._rejected: list[tuple] = []

@@ -16,7 +16,7 @@ from tests.support.feature_worlds import world
 def evaluated(made, tables, linear=True, seed=0):
     snapshot = made.snapshot()
     sets = joined(tables, snapshot.objects)
-    found = tested.answers_of(snapshot, seed)
+    found = tested.tested_responses(snapshot, seed)
     with threadpool_limits(1):
         return Evaluated(
             Models(sets.sets, found, linear), found, list(snapshot.objects), seed, lambda done, total: None
@@ -75,16 +75,16 @@ def test_learning_helps_where_it_can_and_combinations_prefer_what_predicts(figur
 
 def test_nothing_that_is_tested_was_learned_from(made):
     """Answers that are held out are turned round: what is fitted to the others stays."""
-    found = tested.answers_of(made.snapshot(), 0)
+    rows = tested.tested_responses(made.snapshot(), 0).answers.rows
     names = [f"o{i}" for i in range(40)]
-    for fold in object_folds_of(names, found.rows, 0):
-        apart = {part: set(found.rows[getattr(fold, part)][:, [1, 3]].ravel()) for part in ("validation", "tested")}
+    for fold in object_folds_of(names, rows, 0):
+        apart = {part: set(rows[getattr(fold, part)][:, [1, 3]].ravel()) for part in ("validation", "tested")}
         for of, part in ((fold.training, "validation"), (fold.training, "tested"), (fold.outside, "tested")):
-            assert of.any() and not set(found.rows[of].ravel()) & apart[part]
+            assert of.any() and not set(rows[of].ravel()) & apart[part]
         assert not (fold.tested & fold.outside).any() and not (fold.training & ~fold.outside).any()
-    covered = np.sum([fold.tested for fold in object_folds_of(names, found.rows, 0)], axis=0)
+    covered = np.sum([fold.tested for fold in object_folds_of(names, rows, 0)], axis=0)
     assert set(covered.tolist()) == {0, 1}
-    assert object_folds_of(names[:8], found.rows[:0], 0) == []
+    assert object_folds_of(names[:8], rows[:0], 0) == []
 
 
 @pytest.mark.parametrize("by", ["response", "object"])
@@ -175,18 +175,18 @@ def test_of_many_answers_the_counts_are_tested_by_participant(made, monkeypatch)
     """A state that keeps a sample of the responses: all answers all the same, in the same shares."""
     whole = made.snapshot()
     kept = {key: each for key, each in whole.arrays.items() if not key.startswith("judgements/")}
-    one, other = (tested.answers_of(each, 0) for each in (whole, whole._replace(arrays=kept)))
+    one, other = (tested.tested_responses(each, 0) for each in (whole, whole._replace(arrays=kept)))
     assert one.by == "judgements"
-    assert other.times.sum() == one.times.sum() == 2000
+    assert other.answers.times.sum() == one.answers.times.sum() == 2000
     assert not other.complete
-    by = [np.bincount(found.worker[found.unit], found.times).tolist() for found in (one, other)]
+    by = [np.bincount(found.answers.participant, found.answers.times).tolist() for found in (one, other)]
     assert by[0] == by[1]
     nobody = {key: each for key, each in kept.items() if not key.startswith("worker_votes/")}
-    counted = tested.answers_of(whole._replace(arrays=nobody), 0)
-    assert counted.times.sum() == 2000 and (counted.worker == -1).all()
-    told = units_of(counted)
+    counted = tested.tested_responses(whole._replace(arrays=nobody), 0)
+    assert counted.answers.times.sum() == 2000 and (counted.participant == -1).all()
+    told = units_of(counted.answers)
     assert told.participant is None
-    objects = np.sort(counted.rows[:, [0, 1, 3]], axis=1)
+    objects = np.sort(counted.answers.rows[:, [0, 1, 3]], axis=1)
     assert len(np.unique(objects, axis=0)) == told.response.max() + 1
 
 
@@ -194,7 +194,7 @@ def test_weights_and_the_map_have_a_ridge_each(monkeypatch):
     """That with the least loss: here the second one of weights, and the first one of the map."""
     made = world(1, n=12, m=300)
     sets = joined({"true": made.table}, made.snapshot().objects)
-    found = tested.answers_of(made.snapshot(), 0)
+    found = tested.tested_responses(made.snapshot(), 0)
     models = Models(sets.sets, found, True)
 
     def path(thetas):
@@ -204,6 +204,6 @@ def test_weights_and_the_map_have_a_ridge_each(monkeypatch):
     monkeypatch.setattr(
         evaluation.transforms, "linear_maps", lambda x, *_, **__: [np.eye(x.shape[1]), 0 * np.eye(x.shape[1])]
     )
-    units = np.arange(int(found.unit.max()) + 1) % 2 == 0
+    units = np.arange(int(found.answers.response.max()) + 1) % 2 == 0
     (setting,) = models.choose(units, ~units)
     assert (setting.weights, setting.linear) == (evaluation.RIDGES[1], evaluation.RIDGES[0])

@@ -6,14 +6,14 @@ from scipy.optimize import check_grad, minimize
 from sklearn.linear_model import LogisticRegression
 
 from stream_engine.alignment import transforms
-from stream_engine.alignment.transforms import Answers
 from stream_engine.kernel_learning import rckl
 from tests.support.feature_worlds import world
+from tests.support.plain_answers import unnamed
 
 WORLD = world(0, n=25, m=1500, weights=(2.0, 1.0, 0.5))
 X = WORLD.features - WORLD.features.mean(axis=0)
 TIMES = np.random.default_rng(1).integers(1, 3, len(WORLD.rows)).astype(float)
-ANSWERS = Answers(WORLD.rows, TIMES)
+ANSWERS = unnamed(WORLD.rows, TIMES)
 
 
 def differences(x, rows):
@@ -57,7 +57,7 @@ def test_a_large_penalty_leaves_features_as_they_are_times_one_factor():
 
 def test_a_weight_is_never_negative_and_a_dimension_that_tells_nothing_gets_little():
     made = world(3, n=25, m=3000, weights=(2.0, 1.0, 0.0, 0.0))
-    w = next(transforms.weights(made.features, Answers(made.rows, np.ones(3000)), [1e-3]))
+    w = next(transforms.weights(made.features, unnamed(made.rows), [1e-3]))
     assert (w >= 0).all() and w[2:].max() < 0.1 * w[:2].min()
 
 
@@ -65,7 +65,7 @@ def test_a_linear_map_minimises_its_objective_and_finds_a_rotated_world():
     made = world(4, n=25, m=4000, weights=(3.0, 1.0, 0.0))
     turn = np.linalg.qr(np.random.default_rng(5).normal(size=(3, 3)))[0]
     z, ridge = made.features @ turn, 0.1
-    answers = Answers(made.rows, np.ones(len(made.rows)))
+    answers = unnamed(made.rows)
     found = next(transforms.linear_maps(z, answers, [ridge], gain=1e-14))
 
     def objective(v):

@@ -27,7 +27,7 @@ from stream_engine.commands import ask
 from stream_engine.counts import kernels, landmark_designs
 from stream_engine.data.comparisons import Triplet
 from stream_engine.data.triplet_columns import columns_from_triplets
-from stream_engine.evaluation.judgement_folds import judgements_of
+from stream_engine.evaluation.responses import kept_responses
 from stream_engine.refits.embedding import Params, refit
 from stream_engine.state.engine import Engine
 from stream_engine.state.store import Store
@@ -225,7 +225,7 @@ def test_a_question_says_how_it_was_chosen_and_its_answer_keeps_it(state, capfd)
     assert {q["sampler"] for q in design} == {"coverage"} and not any("propensity" in q for q in design)
     (state / "answers.jsonl").write_text("".join(json.dumps(q | {"chosen": [q["shown"][0]]}) + "\n" for q in found))
     assert main(["run", str(state / "answers.jsonl"), "--state", str(state / "state"), "--no-refits"]) == 0
-    kept = judgements_of(Store(state / "state").latest().snapshot)
+    kept = kept_responses(Store(state / "state").latest().snapshot)
     assert [kept.sampler_names[number] for number in kept.sampler if number >= 0] == ["random"] * 20
 
 

@@ -15,7 +15,7 @@ from tests.support.facts import stating
 BY_MODEL = list(asking.BY_MODEL)
 
 
-def counts(made: asking.Questions) -> dict[str, int]:
+def counts(made: asking.ChosenQuestions) -> dict[str, int]:
     return dict(zip(*(column.tolist() for column in np.unique(made.sampler, return_counts=True))))
 
 

@@ -152,10 +152,10 @@ def floor(kind: str) -> Callable[[list[bytes]], None]:
 def learned(source, messages: int) -> None:
     """Source, decoding, all accumulators and the guard: what a run does, without its clock, sinks and metrics."""
     from stream_engine.formats.options import EventOptions
-    from stream_engine.service.ingest import Ingest
+    from stream_engine.input.decoding import RecordDecoder
     from stream_engine.state.engine import Engine
 
-    engine, ingest = Engine(), Ingest(EventOptions())
+    engine, ingest = Engine(), RecordDecoder(EventOptions())
     while messages > 0:
         for block in ingest.blocks(source.poll(1.0)):
             engine.learn(block.decoded, block.positions(), block.counts().total())

@@ -279,8 +279,8 @@ def test_ties_and_abstentions_fall_uniformly_and_by_the_seed():
     n, ids = 9000, np.arange(9000)
     weight = np.tile([0.0, 1.0, 1.0, 1.0], (n, 1))
     weight[::2] = 0.0
-    one = votes.decide(votes.Votes(weight, weight.max(axis=1)), ids, seed=1)
-    two = votes.decide(votes.Votes(weight, weight.max(axis=1)), ids, seed=2)
+    one = votes.decide(votes.LabelVotes(weight, weight.max(axis=1)), ids, seed=1)
+    two = votes.decide(votes.LabelVotes(weight, weight.max(axis=1)), ids, seed=2)
     guessed, tied = np.bincount(one.label[::2], minlength=4), np.bincount(one.label[1::2], minlength=4)
     assert one.abstained[::2].all() and not one.abstained[1::2].any()
     assert (abs(guessed - 1125) < 150).all()

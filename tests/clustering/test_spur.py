@@ -8,7 +8,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from stream_engine.clustering import admm, partition, similarity_of_snapshot, stability
 from stream_engine.clustering.admm import State
-from stream_engine.clustering.evidence import evidence, flipped
+from stream_engine.clustering.parallel_analysis import flipped, parallel_analysis
 from stream_engine.clustering.spur import LARGE_TOL
 from stream_engine.counts.spectral import centred
 from stream_engine.data import available_memory
@@ -85,7 +85,7 @@ def test_the_edge_is_that_of_random_signs_by_full_decompositions():
         assert all(np.allclose(abs(copy)[off], abs(centred(W))[off]) for copy in copies)
         assert len(copies) == 19 and all((copy == copy.T).all() for copy in copies)
         assert len({copy.tobytes() for copy in copies}) == 19
-        seen = evidence(given, 6, 5)
+        seen = parallel_analysis(given, 6, 5)
         slow = [np.linalg.eigvalsh(P @ copy @ P)[-1] for copy in copies]
         assert seen.edge == pytest.approx(max(slow), rel=2e-3)
         values = np.linalg.eigvalsh(P @ W @ P)[::-1]
@@ -95,7 +95,7 @@ def test_the_edge_is_that_of_random_signs_by_full_decompositions():
 
 def test_evidence_counts_planted_clusters():
     W, _, _ = planted_adds3(300, 4, 3.0)
-    assert evidence(W, 10, 0).k == 4 and evidence(W, 3, 0).k == 3
+    assert parallel_analysis(W, 10, 0).k == 4 and parallel_analysis(W, 3, 0).k == 3
 
 
 def test_many_objects_are_searched_downwards_from_the_spectral_k(monkeypatch):
@@ -103,7 +103,7 @@ def test_many_objects_are_searched_downwards_from_the_spectral_k(monkeypatch):
     monkeypatch.setattr("stream_engine.clustering.spur.SEARCH_UP_TO", 100)
     W, labels, c = planted_adds3(150, 3, 3.0)
     choice = spur(W, c, tol=1e-3, early_exit=1.0)
-    assert choice.evidence.k == 3
+    assert choice.analysis.k == 3
     assert choice.k_range[1] == 3
     assert choice.at_lam is None
     assert choice.k == choice.tried[np.argmax(choice.criterion)] and choice.solution.gap <= LARGE_TOL

@@ -63,7 +63,7 @@ def test_a_state_of_hardly_anything_says_what_is_missing(tmp_path):
 def test_of_a_sample_of_responses_their_comparisons_are_counted(monkeypatch):
     """A response that was given three times counts three times."""
     kept = SimpleNamespace(times=np.array([1, 3, 2]), judgement=np.array([0, 1, 1, 2]), complete=False)
-    monkeypatch.setattr(inspect, "judgements_of", lambda snapshot: kept)
+    monkeypatch.setattr(inspect, "kept_responses", lambda snapshot: kept)
     found = inspect._responses(SimpleNamespace(counters={"comparisons": 50}))
     assert found == {"kept": 6, "comparisons": 9, "of": 50, "complete": False}
     assert re.findall(r"\d+", inspect._kept(found)) == ["6", "9", "50"]

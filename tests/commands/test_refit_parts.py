@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from stream_engine.commands import refit
-from stream_engine.service.settings import BadSettings
+from stream_engine.input.settings import BadSettings
 from stream_engine.state.artifact import Artifact
 
 

@@ -11,7 +11,7 @@ import json, sys
 from numba.core.registry import CPUDispatcher
 from stream_engine.commands import warm_up
 from stream_engine.service.run import run
-from stream_engine.service.settings.loading import load
+from stream_engine.input.settings.loading import load
 
 def compiled():
     found = {}

@@ -14,7 +14,7 @@ from stream_engine.counts.judgement_kernels import ALL
 from stream_engine.counts.judgements import Judgements
 from stream_engine.data.comparisons import Batch
 from stream_engine.data.container import Corrupt
-from stream_engine.evaluation.judgement_folds import judgements_of
+from stream_engine.evaluation.responses import kept_responses
 from stream_engine.formats import expand_in_pieces
 from stream_engine.formats.json_events import Decoder as JsonDecoder
 from stream_engine.formats.options import EventOptions
@@ -55,7 +55,7 @@ def batch_of(events) -> Batch:
 
 def contents(state, objects) -> list[tuple]:
     """(comparisons by name, worker, time, sampler, times) of each judgement, sorted."""
-    kept = judgements_of(Engine().snapshot()._replace(arrays={f"judgements/{k}": a for k, a in state.items()}))
+    kept = kept_responses(Engine().snapshot()._replace(arrays={f"judgements/{k}": a for k, a in state.items()}))
     found = []
     for number, times in enumerate(kept.times.tolist()):
         rows = tuple(tuple(objects[i] for i in row) for row in kept.rows[kept.judgement == number].tolist())
@@ -84,17 +84,17 @@ def test_a_judgement_is_an_event_with_all_its_comparisons():
         ],
         key=repr,
     )
-    kept = judgements_of(engine.snapshot())
+    kept = kept_responses(engine.snapshot())
     assert kept.complete and kept.judgement.tolist() == sorted(kept.judgement.tolist())
     assert kept.worker_names == ("v", "w") and kept.sampler_names == ("random",)
-    assert judgements_of(Engine(("adds3",)).snapshot()) is None
+    assert kept_responses(Engine(("adds3",)).snapshot()) is None
 
 
 @pytest.mark.parametrize("told", [{"worker": "w"}, {"time": 5}, {"sampler": "random"}])
 def test_what_all_events_say_and_nothing_else_tells_judgements_apart(told):
     said, other = PLAIN | told, PLAIN | {key: f"{value}1" if key != "time" else 6 for key, value in told.items()}
     engine = engine_of(decoded([said, said]), decoded([other, other]), decoded([PLAIN]))
-    assert sorted(judgements_of(engine.snapshot()).times.tolist()) == [1, 2, 2]
+    assert sorted(kept_responses(engine.snapshot()).times.tolist()) == [1, 2, 2]
 
 
 @pytest.mark.parametrize("kind", [Judgements, SomeJudgements, FewJudgements])
@@ -148,7 +148,7 @@ def test_the_threshold_falls_and_what_lies_below_it_is_whole():
     assert len(state["rows"]) == 7 and state["below"] == whole["hash"][7]
     assert state["hash"].tolist() == whole["hash"][:7].tolist()
     assert len(few._workers.number) <= 20, "names of workers that are gone are not held"
-    assert not judgements_of(engine_of().snapshot()._replace(arrays={f"judgements/{k}": a for k, a in state.items()})
+    assert not kept_responses(engine_of().snapshot()._replace(arrays={f"judgements/{k}": a for k, a in state.items()})
                              ).complete  # fmt: skip
 
 
@@ -179,11 +179,11 @@ def test_forgetting_leaves_the_hash():
     assert set(after.section("judgements")["hash"].tolist()) < set(section["hash"].tolist())
     Judgements.check_state(after.section("judgements"), len(after.objects))
     nameless = forget_worker(before, "w").snapshot  # no worker_votes: the answer stays, the name goes
-    assert judgements_of(nameless).worker_names == ("forgotten-1", "v")
+    assert kept_responses(nameless).worker_names == ("forgotten-1", "v")
     assert np.array_equal(nameless.section("judgements")["hash"], section["hash"])
     again = Engine.restore(before)
     again.learn(decoded([PICK]))
-    assert 2 in judgements_of(again.snapshot()).times
+    assert 2 in kept_responses(again.snapshot()).times
 
 
 def test_a_row_is_a_triplet_or_has_four_objects():

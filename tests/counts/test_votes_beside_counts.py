@@ -11,10 +11,11 @@ from stream_engine.counts.removal import COUNTS, TRIPLET
 from stream_engine.counts.worker_votes import WorkerVotes, holds_nobody, names_of
 from stream_engine.data.comparisons import Batch, DecodedEvents, Triplet
 from stream_engine.evaluation.worker_reliability import votes_of
+from stream_engine.input.settings.loading import load
+from stream_engine.input.sources import accumulators_in_use
 from stream_engine.refits import reliability
 from stream_engine.service.repair.recount import empty_like
-from stream_engine.service.resumed import accumulators_in_use, restored
-from stream_engine.service.settings.loading import load
+from stream_engine.service.resumed import restored
 from stream_engine.state.engine import Engine
 from tests.support.generators import dense_batch, with_provenance
 

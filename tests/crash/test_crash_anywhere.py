@@ -14,7 +14,7 @@ import pytest
 from connectors import Position, Record, SinkUnavailable
 from stream_engine.data.container import Corrupt
 from stream_engine.formats.options import EventOptions
-from stream_engine.service import ingest
+from stream_engine.input import decoding
 from stream_engine.state.engine import Engine
 from stream_engine.state.store import Store
 from tests.support.crashing_runs import EVENTS, consume, dead, final
@@ -72,7 +72,8 @@ def three(tmp_path):
     engine, store = Engine(), Store(tmp_path)
     for offset, value in enumerate(EVENTS[:3]):
         engine.learn(
-            ingest.Ingest(EventOptions()).read(Record(value, "m", offset, offset + 1))[0], {"m": Position(offset + 1)}
+            decoding.RecordDecoder(EventOptions()).read(Record(value, "m", offset, offset + 1))[0],
+            {"m": Position(offset + 1)},
         )
         store.publish(engine.snapshot())
     return store

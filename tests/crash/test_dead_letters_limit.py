@@ -3,8 +3,8 @@
 from connectors import Position, Record
 from connectors.files.dead_letters import DeadLetterFile, letters_before
 from stream_engine.formats.options import EventOptions
+from stream_engine.input.decoding import RecordDecoder
 from stream_engine.service.dead_letters import limit_folder, remove_segments
-from stream_engine.service.ingest import Ingest
 from stream_engine.state.engine import Engine
 from stream_engine.state.snapshot import encode
 from stream_engine.state.store import Store
@@ -21,7 +21,7 @@ def consume(disk: SimDisk, promises: list) -> Engine:
     engine = Engine.restore(latest) if latest else Engine()
     sink = DeadLetterFile(FOLDER, engine.sinks.get("file", 0), disk=disk, segment_bytes=SEGMENT)
     remove_segments(sink, engine.sinks)
-    reading = Ingest(EventOptions())
+    reading = RecordDecoder(EventOptions())
     for offset in range(engine.positions.get("m", Position(0)).offset, 7):
         record = Record(b'{"anchor": "%d"}' % offset, "m", offset, offset + 1, unit="message")
         (block,) = reading.blocks([record])

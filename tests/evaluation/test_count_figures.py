@@ -5,8 +5,9 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from stream_engine.evaluation import judgement_folds, predictor
-from stream_engine.evaluation.probability import CountedAnswers, of_counts, similarity_of
+from stream_engine.evaluation import predictor
+from stream_engine.evaluation.counts_without import without
+from stream_engine.evaluation.probability import CountModels, of_counts, similarity_of
 from stream_engine.evaluation.similarities import matrix
 from stream_engine.exports.models import table
 from stream_engine.refits import embedding
@@ -57,9 +58,9 @@ def test_adds_of_counts_is_that_of_the_accumulators(whole, name):
 @pytest.mark.parametrize("name", ["adds3", "adds4"])
 def test_sums_without_held_out_answers_are_those_of_a_stream_without_them(whole, name):
     """Every line is a judgement of its own: an engine that hears those that are not reported alone."""
-    counts = CountedAnswers(whole, 2)
+    counts = CountModels(whole, 2)
     held = counts.plan.responses[0].folds[0]
-    out, rest = counts.every.of(held), counts.every.of(~held)
+    out, rest = counts.every.answers.of_responses(held), counts.every.answers.without(held)
     lines = [
         {"type": "quadruplet", "near": [f"o{i}", f"o{j}"], "far": [f"o{k}", f"o{l}"]}
         for (i, j, k, l), times in zip(rest.rows.tolist(), rest.times.tolist())
@@ -67,20 +68,18 @@ def test_sums_without_held_out_answers_are_those_of_a_stream_without_them(whole,
     ]
     place = np.array([int(each[1:]) for each in snapshot_of(lines).objects])  # names are ids of `whole`
     w = matrix(snapshot_of(lines), name)
-    rows = (out.of_triplets() if name == "adds3" else out.of_quadruplets()).rows
+    rows = (out.triplets() if name == "adds3" else out.quadruplets()).rows
     i, j, k, l = np.argsort(place)[rows].T
-    np.testing.assert_array_equal(
-        similarity_of(judgement_folds.without(whole, out), name, out).margins(rows), w[i, j] - w[k, l]
-    )
+    np.testing.assert_array_equal(similarity_of(without(whole, out), name, out).margins(rows), w[i, j] - w[k, l])
 
 
 def test_the_majority_is_of_the_answers_that_were_not_held_out(whole):
     """Each answer held out is foretold by who says the same among the rest; a coin where nobody was asked."""
     got = of_counts(whole, 3)["majority"]
-    counts, right, margins = CountedAnswers(whole, 3), 0.0, []
-    every = counts.every.of_triplets()
+    counts, right, margins = CountModels(whole, 3), 0.0, []
+    every = counts.every.answers.triplets()
     for held in (each for group in counts.plan.responses for each in group.folds):
-        out, votes = every.of(held), Counter()
+        out, votes = every.of_responses(held), Counter()
         for part, sign in ((every, 1), (out, -1)):
             for (a, b, _, c), times in zip(part.rows.tolist(), part.times.tolist()):
                 votes[a, b, c] += sign * times

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from stream_engine.evaluation import cross_fit, held_out
-from stream_engine.evaluation import judgement_folds as folds
+from stream_engine.evaluation import responses as folds
 from stream_engine.evaluation.hash_split import name_hashes
 from tests.support.judged_worlds import world
 
 
-def evidence(seed: int = 0, **more) -> folds.AnswerUnits:
+def evidence(seed: int = 0, **more) -> folds.Responses:
     made = world(seed, **more)
     return folds.of_judgements(made.judgements, name_hashes(made.names, 0), 0)
 
@@ -24,7 +24,7 @@ def test_a_small_study_is_predicted_whole():
     found = evidence(screens=300, workers=14)
     plan = cross_fit.plan(found)
     assert (held(plan.responses).sum(axis=0) == 1).all() and len(held(plan.responses)) == cross_fit.FOLDS
-    assert np.array_equal(held(plan.participants).sum(axis=0), found.worker >= 0)
+    assert np.array_equal(held(plan.participants).sum(axis=0), found.participant >= 0)
     for group in plan.responses + plan.participants:
         chooses = group.part == folds.CHOOSE
         assert 0.1 < chooses.mean() < 0.25 and not any((out & chooses).any() for out in group.folds)
@@ -35,7 +35,7 @@ def test_a_large_study_is_predicted_until_the_interval_is_narrow():
     """At worst two points wide at either side: 2,401 independent answers, all of which every model is tested on."""
     found = evidence(screens=30_000, shown=2, near=1, workers=0, repeats=0.0)
     out = held(cross_fit.plan(found).responses)
-    assert len(out) == 1 and 2401 <= found.times[out[0][found.unit]].sum() < 4000
+    assert len(out) == 1 and 2401 <= found.answers.times[out[0][found.answers.response]].sum() < 4000
     fewer = evidence(screens=9_000, shown=2, near=1, workers=0, repeats=0.0)
     assert len(held(cross_fit.plan(fewer).responses)) == 3
 
@@ -48,7 +48,7 @@ def test_comparisons_of_one_response_count_as_one():
 def test_participants_are_predicted_until_there_are_enough(monkeypatch):
     found = evidence(screens=3_000, shown=2, near=1, workers=400)
     out = held(cross_fit.plan(found).participants)
-    people = [len(np.unique(found.worker[each])) for each in out]
+    people = [len(np.unique(found.participant[each])) for each in out]
     assert sum(people) >= cross_fit.ENOUGH > sum(people[:-1])
     monkeypatch.setattr(cross_fit, "MAX_FITTED_COMPARISONS", 1)
     assert len(held(cross_fit.plan(found).participants)) == 1, "the first fold whatever it costs"
@@ -64,8 +64,8 @@ def test_nothing_is_held_out_where_no_figures_are_wanted():
 def test_the_figures_are_those_of_all_predictions_together():
     """Each group with a setting of its own, each fold with what was fitted outside it."""
     found, rng = evidence(screens=200), np.random.default_rng(1)
-    plan, said = cross_fit.plan(found), rng.normal(0.4, 1.0, len(found.rows))
-    guess = rng.normal(size=len(found.rows))
+    plan, said = cross_fit.plan(found), rng.normal(0.4, 1.0, len(found.answers.rows))
+    guess = rng.normal(size=len(found.answers.rows))
     groups = iter(range(100))
 
     def choose(part: np.ndarray) -> int:
@@ -75,28 +75,29 @@ def test_the_figures_are_those_of_all_predictions_together():
 
     def predict(setting: int, out: np.ndarray) -> dict[str, np.ndarray]:
         asked.append((setting, out))
-        mine = out[found.unit]
+        mine = out[found.answers.response]
         return {"one": said[mine], "guess": guess[mine], "coin": np.zeros(np.count_nonzero(mine))}
 
     got = cross_fit.evaluated(found, plan, -1, choose, predict)
-    whole = held_out.figures(said, 1.0, found.times, found.unit)
+    whole = held_out.figures(said, 1.0, found.answers.times, found.answers.response)
     asked_again: dict[frozenset, int] = {}
     question = [
         asked_again.setdefault(frozenset((frozenset((i, j)), frozenset((k, l)))), len(asked_again))
-        for i, j, k, l in found.rows.tolist()
+        for i, j, k, l in found.answers.rows.tolist()
     ]
-    by_question = held_out.figures(said, 1.0, found.times, np.array(question)).standard_error
+    by_question = held_out.figures(said, 1.0, found.answers.times, np.array(question)).standard_error
     assert got["one"].judgement.accuracy == pytest.approx(whole.accuracy)
     assert got["one"].judgement.standard_error == pytest.approx(max(whole.standard_error, by_question))
-    assert got["one"].judgement.comparisons == found.times.sum() and got["coin"].judgement.accuracy == 0.5
+    assert got["one"].judgement.comparisons == found.answers.times.sum() and got["coin"].judgement.accuracy == 0.5
     guessed = max(
-        held_out.figures(guess, 1.0, found.times, by).standard_error for by in (found.unit, np.array(question))
+        held_out.figures(guess, 1.0, found.answers.times, by).standard_error
+        for by in (found.answers.response, np.array(question))
     )
     for fitted, wider in ((True, np.sqrt(1 + 10 / 9)), (False, 1.0)):  # counts are not fitted to each other's answers
         again = cross_fit.evaluated(found, plan, -1, choose, predict, fitted=fitted)["guess"].judgement
         assert again.standard_error == pytest.approx(guessed * wider)
-    named = (found.worker >= 0)[found.unit]
-    by = held_out.figures(said[named], 1.0, found.times[named], found.worker[found.unit][named])
-    again = held_out.figures(said[named], 1.0, found.times[named], np.array(question)[named])
+    named = found.answers.participant >= 0
+    by = held_out.figures(said[named], 1.0, found.answers.times[named], found.answers.participant[named])
+    again = held_out.figures(said[named], 1.0, found.answers.times[named], np.array(question)[named])
     assert got["one"].worker.standard_error == pytest.approx(max(by.standard_error, again.standard_error))
     assert [setting for setting, _ in asked[:4]] == [-1, -1, 0, 0]

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 
 from stream_engine import Engine, Triplet
-from stream_engine.evaluation import held_out, judgement_folds, participants
+from stream_engine.evaluation import held_out, participants, responses
 from stream_engine.evaluation.hash_split import name_hashes
 from tests.support.judged_worlds import world
 
@@ -90,7 +90,7 @@ def test_the_slope_has_the_least_log_loss(seed):
 
 def told(made, **changed):
     kept = made.judgements._replace(**changed)
-    return held_out.ceiling(judgement_folds.of_judgements(kept, name_hashes(made.names, 0), 0))
+    return held_out.ceiling(responses.of_judgements(kept, name_hashes(made.names, 0), 0))
 
 
 @given(st.integers(0, 10_000))
@@ -135,13 +135,13 @@ def test_answers_that_name_nobody_and_no_time_agree_as_far_as_people_do():
     lines = [(f"a{i}", f"b{i}", f"c{i}") for i in range(30)]
     engine = Engine()
     engine.learn_many([Triplet(a, *((b, c) if place % 4 else (c, b))) for a, b, c in lines for place in range(12)])
-    got = held_out.ceiling(judgement_folds.evidence(engine.snapshot(), 0))
+    got = held_out.ceiling(responses.responses_of(engine.snapshot(), 0))
     assert (got.answers, got.own_answers, got.themselves) == (360, 0, None) and got.others == pytest.approx(0.75)
     two = (9 * 8 + 3 * 2) / (12 * 11)
     assert got.at_most == pytest.approx((1 + np.sqrt(2 * two - 1)) / 2)
-    found = judgement_folds.evidence(engine.snapshot(), 0)
+    found = responses.responses_of(engine.snapshot(), 0)
     assert held_out.ceiling(found._replace(votes=None)) == got, "judgement by judgement it is the same"
-    sampled = found.of(found.draw < 0.3)
+    sampled = found._replace(answers=found.answers.of_responses(found.draw < 0.3))
     assert held_out.ceiling(sampled) == got, "equal answers are in a sample together; so agreement is of all answers"
 
 
@@ -169,7 +169,7 @@ def test_where_hardly_anything_is_asked_twice_there_is_no_ceiling():
     assert got.others is None and got.answers < held_out.MIN_CEILING_ANSWERS
     assert (
         held_out.ceiling(
-            judgement_folds.of_judgements(
+            responses.of_judgements(
                 made.judgements._replace(rows=made.judgements.rows[:0], judgement=made.judgements.judgement[:0]),
                 name_hashes(made.names, 0),
                 0,

@@ -6,10 +6,10 @@ import json
 import numpy as np
 
 from stream_engine.embedding.online_predictor import MARKS, Online
+from stream_engine.input.settings import DriftSettings
 from stream_engine.refits import embedding
 from stream_engine.service.metrics import Metrics
 from stream_engine.service.prediction_monitor import PredictionMonitor
-from stream_engine.service.settings import DriftSettings
 from stream_engine.state.engine import Engine
 from stream_engine.state.published import Published
 from stream_engine.state.store import Store

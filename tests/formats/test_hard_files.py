@@ -13,12 +13,12 @@ import pandas
 import pytest
 
 import stream_engine as se
-from stream_engine.service.answers_in_words import answers
-from stream_engine.service.inferred import prepared
-from stream_engine.service.ingest import Ingest
-from stream_engine.service.settings import BadSettings
-from stream_engine.service.settings.loading import load
-from stream_engine.service.sources import event_options, source
+from stream_engine.input.answers_in_words import answers
+from stream_engine.input.decoding import RecordDecoder
+from stream_engine.input.layout_inference import prepared
+from stream_engine.input.settings import BadSettings
+from stream_engine.input.settings.loading import load
+from stream_engine.input.sources import event_options, source
 from tests.support.process import engine, summary
 
 OBJECTS = ["otter", "weasel", "heron", "magpie", "gecko", "newt", "bison", "tapir", "lynx", "vole"]
@@ -44,7 +44,7 @@ def table(rows, delimiter=","):
 def comparisons(path, **options):
     """What is read of a file without further options."""
     settings = prepared(load(None, {"source": (str(path),), **options}, {})).decided().settings
-    ingest, found = Ingest(event_options(settings)._replace(provenance=True), settings.input.format), Counter()
+    ingest, found = RecordDecoder(event_options(settings)._replace(provenance=True), settings.input.format), Counter()
     opened = source(settings, str(path), {})
     while not opened.finished():
         for block in ingest.blocks(opened.poll(1.0)):

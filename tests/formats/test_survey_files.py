@@ -8,18 +8,18 @@ import pytest
 from stream_engine.formats.inference import readings
 from stream_engine.formats.options import UnreadableHeader
 from stream_engine.formats.record_columns import records_of
-from stream_engine.service.answers_in_words import answers
-from stream_engine.service.inferred import prepared
-from stream_engine.service.ingest import Ingest
-from stream_engine.service.settings import BadSettings
-from stream_engine.service.settings.loading import load
-from stream_engine.service.sources import event_options, source
+from stream_engine.input.answers_in_words import answers
+from stream_engine.input.decoding import RecordDecoder
+from stream_engine.input.layout_inference import prepared
+from stream_engine.input.settings import BadSettings
+from stream_engine.input.settings.loading import load
+from stream_engine.input.sources import event_options, source
 from tests.support.survey_files import FILES
 
 
 def read(settings):
     """What the comparisons of a file say, how many trials were catch trials, and how many events were refused."""
-    ingest, found, catch, refused = Ingest(event_options(settings)._replace(provenance=True)), [], 0, []
+    ingest, found, catch, refused = RecordDecoder(event_options(settings)._replace(provenance=True)), [], 0, []
     for uri in settings.source:
         opened = source(settings, uri, {})
         while not opened.finished():

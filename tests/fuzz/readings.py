@@ -10,12 +10,12 @@ from collections import Counter
 from pathlib import Path
 
 from stream_engine.formats.options import UnusableOptions
-from stream_engine.service.answers_in_words import answers
-from stream_engine.service.inferred import prepared
-from stream_engine.service.ingest import Ingest
-from stream_engine.service.settings import BadSettings
-from stream_engine.service.settings.loading import load
-from stream_engine.service.sources import event_options, source
+from stream_engine.input.answers_in_words import answers
+from stream_engine.input.decoding import RecordDecoder
+from stream_engine.input.layout_inference import prepared
+from stream_engine.input.settings import BadSettings
+from stream_engine.input.settings.loading import load
+from stream_engine.input.sources import event_options, source
 from tests.support.generated_files import Generated, generated
 
 RIGHT, REFUSED, ALOUD, WRONG = "right", "refused", "rejected aloud", "WRONG"
@@ -29,7 +29,7 @@ def outcome(file: Generated, folder: Path) -> tuple[str, str]:
         inferred = prepared(load(None, {"source": (str(path),)}, {})).decided()
         settings = inferred.settings
         ingest, found, rejected = (
-            Ingest(event_options(settings)._replace(provenance=True), settings.input.format),
+            RecordDecoder(event_options(settings)._replace(provenance=True), settings.input.format),
             Counter(),
             0,
         )

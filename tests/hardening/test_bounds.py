@@ -19,7 +19,7 @@ from connectors.arrow_headers import size_of_stream
 from connectors.kafka.client import sniff
 from stream_engine.formats import expand_in_pieces
 from stream_engine.formats.options import Bounds, EventOptions
-from stream_engine.service.ingest import Ingest
+from stream_engine.input.decoding import RecordDecoder
 from stream_engine.state.engine import Engine
 from tests.conftest import ROOT
 from tests.support import oversized
@@ -45,9 +45,9 @@ from pathlib import Path
 from connectors import Record
 from connectors.kafka.client import sniff
 from stream_engine.formats.options import EventOptions
-from stream_engine.service.ingest import Ingest
+from stream_engine.input.decoding import RecordDecoder
 
-def blocks(value, ingest=Ingest(EventOptions())):
+def blocks(value, ingest=RecordDecoder(EventOptions())):
     return list(ingest.blocks([Record(value, "t/0", 7, 8, unit="message", format=sniff(value))]))
 
 def held():
@@ -74,7 +74,7 @@ def message(value: bytes, offset: int = 0) -> Record:
 
 def refusals(records: list[Record], bounds: Bounds = SMALL) -> tuple[list[tuple[int, str]], int]:
     """(offset, reason) of the dead letters of these records, and how many events were accepted."""
-    blocks = list(Ingest(EventOptions(bounds=bounds)).blocks(records))
+    blocks = list(RecordDecoder(EventOptions(bounds=bounds)).blocks(records))
     letters = [(letter.offset, letter.reason) for block in blocks for letter in block.dead_letters]
     assert [record.offset for block in blocks for record in block.records] == [each.offset for each in records]
     return letters, sum(sum(block.decoded.events.values()) for block in blocks)
@@ -202,7 +202,7 @@ def test_what_a_dictionary_stands_for_is_counted_in_every_row():
 
 def test_messages_that_are_each_within_the_bounds_are_not_unpacked_all_at_once():
     records = [message(oversized.dictionary_rows(20), offset) for offset in range(50)]
-    blocks = list(Ingest(EventOptions(bounds=SMALL)).blocks(records))
+    blocks = list(RecordDecoder(EventOptions(bounds=SMALL)).blocks(records))
     assert sum(len(block.records) for block in blocks) == 50 and len(blocks) > 5
     assert sum(block.decoded.events["triplet"] for block in blocks) == 1000
 
@@ -306,7 +306,7 @@ def test_comparisons_in_pieces_are_the_same_as_at_once(monkeypatch, at_once, mes
 
     def learned() -> tuple[Engine, int]:
         state, batches = Engine(counts), 0
-        for block in Ingest(EventOptions(provenance=True)).blocks(given):
+        for block in RecordDecoder(EventOptions(provenance=True)).blocks(given):
             for _ in state.learn_in_pieces(block.decoded, block.positions(), len(block.records)):
                 batches += 1
         return state, batches
@@ -332,4 +332,4 @@ def test_whatever_says_that_memory_is_over_is_a_failure_of_the_run(monkeypatch, 
     monkeypatch.setattr(pa.ipc, "open_stream", no_room)
     for take in (lambda ingest, record: ingest.read(record), lambda ingest, record: list(ingest.blocks([record]))):
         with pytest.raises(MemoryError):
-            take(Ingest(EventOptions()), message(oversized.dictionary_rows(3)))
+            take(RecordDecoder(EventOptions()), message(oversized.dictionary_rows(3)))

@@ -12,8 +12,9 @@ FLOORS = [
     ["stream_engine.clustering"],
     ["stream_engine.exports", "stream_engine.alignment"],
     ["stream_engine.refits", "stream_engine.report"],
-    ["stream_engine.service"],
-    ["stream_engine.collect", "stream_engine.spark", "stream_engine.api"],
+    ["stream_engine.input"],
+    ["stream_engine.service", "stream_engine.spark", "stream_engine.api"],
+    ["stream_engine.collect"],
     ["stream_engine.commands", "stream_engine.testing"],
     ["stream_engine"],  # its loose modules: the command line and the public names
 ]

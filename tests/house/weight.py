@@ -12,9 +12,9 @@ import msgspec
 
 from stream_engine.commands import VERBS
 from stream_engine.exports import every
+from stream_engine.input.settings import Settings
 from stream_engine.refits import REFITS, refit_module
 from stream_engine.service.metrics import Metrics
-from stream_engine.service.settings import Settings
 from tests.conftest import ROOT
 from tests.house.floors import FLOORS, modules, room_of
 

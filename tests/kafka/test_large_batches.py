@@ -6,7 +6,7 @@ from kafka.record.default_records import DefaultRecordBatch, DefaultRecordBatchB
 from connectors import Record, open_source
 from connectors.kafka.kafka_python_internals import LARGE_BATCHES
 from stream_engine.formats.options import EventOptions
-from stream_engine.service.ingest import Ingest
+from stream_engine.input.decoding import RecordDecoder
 from tests.support.facts import states
 from tests.support.process import until
 
@@ -65,6 +65,6 @@ def test_the_stream_goes_on_behind_a_batch_that_is_too_large(broker, new_topic, 
     finally:
         source.close()
     assert [(each.offset, each.too_large) for each in records] == [(0, False), (1, True), (2, False)]
-    blocks = list(Ingest(EventOptions()).blocks(records))
+    blocks = list(RecordDecoder(EventOptions()).blocks(records))
     assert [letter.reason for block in blocks for letter in block.dead_letters] == ["too_large"]
     assert sum(block.decoded.events.get("triplet", 0) for block in blocks) == 2

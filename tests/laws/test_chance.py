@@ -22,8 +22,8 @@ from stream_engine.embedding import choice, differences, dimensions
 from stream_engine.embedding.ellipses import radius
 from stream_engine.embedding.odd_one_out import Responses
 from stream_engine.embedding.participant_groups import participant_groups
-from stream_engine.evaluation import cross_fit, held_out, judgement_folds, participants, response_checks
-from stream_engine.evaluation.probability import CountedAnswers
+from stream_engine.evaluation import cross_fit, held_out, participants, response_checks, responses
+from stream_engine.evaluation.probability import CountModels
 from stream_engine.exports import object_places, object_table
 from stream_engine.refits import dimensions as interpretable
 from stream_engine.refits import triplet_boost
@@ -234,9 +234,8 @@ def of_responses(rng):
 
 
 def evidence(rng, size):
-    return judgement_folds.evidence(
-        snapshot_of_rows(coins(rng, 8, size), np.arange(size) % 20, np.arange(size) / 7 + 0.1), 0
-    )
+    snapshot = snapshot_of_rows(coins(rng, 8, size), np.arange(size) % 20, np.arange(size) / 7 + 0.1)
+    return responses.responses_of(snapshot, 0)
 
 
 def of_fits(rng):
@@ -244,10 +243,10 @@ def of_fits(rng):
     found = evidence(rng, 200)
     apart = np.zeros((200, 8))
     for column, sign in ((3, 1.0), (1, -1.0)):
-        apart[np.arange(200), found.rows[:, column]] += sign
+        apart[np.arange(200), found.answers.rows[:, column]] += sign
 
     def predict(setting, out):
-        held = out[found.unit]
+        held = out[found.answers.response]
         x = apart[~held]
         return {"": apart[held] @ np.linalg.solve(x.T @ x + np.eye(8), x.sum(axis=0))}
 
@@ -258,7 +257,7 @@ def of_fits(rng):
 
 def of_counts(rng):
     snapshot = snapshot_of_rows(coins(rng, 8, 150), np.arange(150) % 10, np.zeros(150))
-    made = CountedAnswers(snapshot, 0).evaluated(("adds3",))["adds3"].judgement
+    made = CountModels(snapshot, 0).evaluated(("adds3",))["adds3"].judgement
     return made.accuracy - 1.96 * made.standard_error, 0.5, made.accuracy + 1.96 * made.standard_error
 
 
@@ -277,7 +276,7 @@ def by_classify(right):
 
 
 def by_boosting(right):
-    found = triplet_boost._figures([triplet_boost.TestAnswers(right, right, right)])
+    found = triplet_boost._figures([triplet_boost.TestOutcomes(right, right, right)])
     return found["accuracy"], found["standard_error"]
 
 

@@ -13,9 +13,8 @@ import pytest
 from scipy.optimize import minimize
 
 from stream_engine.alignment import transforms
-from stream_engine.alignment.transforms import Answers
 from stream_engine.clustering import position_fits
-from stream_engine.embedding import gradient, own_maps
+from stream_engine.embedding import gradient
 from stream_engine.embedding.calibration import calibrate
 from stream_engine.embedding.descent import minimise
 from stream_engine.embedding.fit import Setting, with_setting
@@ -25,6 +24,7 @@ from stream_engine.kernel_learning import factored, linear
 from tests.conftest import ROOT
 from tests.support.individual_worlds import world
 from tests.support.kernel_reference import random_problem
+from tests.support.plain_answers import unnamed
 
 
 def one_map(alpha: float = 0.0):
@@ -57,16 +57,12 @@ def given_positions():
     position_fits.given(questions, np.random.default_rng(0).normal(size=(6, 2)))
 
 
-def maps_of_participants():
-    own_maps.own_maps(rows_of_four(), np.ones(60), np.arange(60) % 3, 3, 6, 2, 0.1)
-
-
 def calibrated_margins():
     calibrate(np.random.default_rng(0).normal(size=40), np.arange(1.0, 41.0), 0.1)
 
 
 def transforms_of_features(learn):
-    answers = Answers(rows_of_four(), np.ones(60))
+    answers = unnamed(rows_of_four())
     next(learn(np.random.default_rng(0).normal(size=(6, 3)), answers, [3.0]))
 
 
@@ -76,7 +72,6 @@ FITS = {
         lambda: transforms_of_features(transforms.linear_maps),
     ),
     "stream_engine.clustering.position_fits": (given_positions,),
-    "stream_engine.embedding.own_maps": (maps_of_participants,),
     "stream_engine.embedding.calibration": (calibrated_margins,),
     "stream_engine.embedding.fit": (one_map, lambda: one_map(1.0)),
     "stream_engine.embedding.individual": (lambda: weights("ste"), lambda: weights("t-ste")),

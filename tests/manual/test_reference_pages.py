@@ -18,12 +18,12 @@ from stream_engine import estimators
 from stream_engine.commands import VERBS, verb
 from stream_engine.data.comparisons import EVENT_TYPES, REASONS
 from stream_engine.formats.event_fields import OPTIONAL, PAIR_COLUMNS, SHAPES, VOTES
+from stream_engine.input.settings import Settings
 from stream_engine.refits import REFITS, refit_module
 from stream_engine.service.context import HttpContext
 from stream_engine.service.http.paths import ADMIN, READ
 from stream_engine.service.http.routes import admin_routes
 from stream_engine.service.metrics import Metrics
-from stream_engine.service.settings import Settings
 from tests.conftest import ROOT
 
 ROUTE = re.compile(r'(?:Route|Mount)\(f?"(/[^"]*)"')

@@ -15,12 +15,12 @@ from stream_engine.data.comparisons import empty_batch
 from stream_engine.data.packed_names import pack_names
 from stream_engine.evaluation.answering import answered
 from stream_engine.exports import alignment as exported
+from stream_engine.input.settings import DriftSettings, loading
 from stream_engine.refits import CannotRefit, alignment
 from stream_engine.report import maker
 from stream_engine.report.material import material
 from stream_engine.service.metrics import Metrics
 from stream_engine.service.prediction_monitor import PredictionMonitor
-from stream_engine.service.settings import DriftSettings, loading
 from stream_engine.state.artifact_schemas import check_artifact
 from stream_engine.state.published import Published
 from stream_engine.state.store import Store

@@ -9,8 +9,8 @@ from stream_engine.data.packed_names import unpack_names
 from stream_engine.embedding.evidence import evidence
 from stream_engine.evaluation import cross_fit
 from stream_engine.evaluation.answer_probabilities import margins, probability
-from stream_engine.evaluation.judgement_folds import CHOOSE, FIT, HELD
 from stream_engine.evaluation.probability import of_embedding, of_participant
+from stream_engine.evaluation.responses import CHOOSE, FIT, HELD
 from stream_engine.exports.object_places import has_regions
 from stream_engine.refits import embedding
 from stream_engine.state.published import Published
@@ -64,7 +64,7 @@ def test_every_answer_is_of_one_part(accumulators):
     assert sum(part.times.sum() for part in parts) == 900 and parts[FIT].times.sum() > parts[CHOOSE].times.sum() > 0
     units = [set(part.unit.tolist()) for part in parts]
     assert sum(len(each) for each in units) == len(set().union(*units))
-    held = found.units.of(group.part == HELD)
+    held = found.units.answers.of_responses(group.part == HELD)
     assert held.times.sum() == parts[HELD].times.sum() > 0
     assert found.outside(group.part == HELD).times.sum() == 900 - held.times.sum()
     assert found.units.by == ("judgements" if "judgements" in accumulators else "comparisons")

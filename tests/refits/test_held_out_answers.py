@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from stream_engine.evaluation.judgement_folds import judgements_of
+from stream_engine.evaluation.responses import kept_responses
 from stream_engine.evaluation.subset import renumbering
-from stream_engine.refits import kernel_learning, partial_order_embedding
+from stream_engine.refits import kernel_learning, kernel_refits, partial_order_embedding
 from tests.support.learned import snapshot_of
 
 N = 16
@@ -45,7 +45,7 @@ LEARN = {
 @pytest.mark.parametrize("how", LEARN)
 def test_what_is_reported_neither_chose_nor_was_fitted(how, monkeypatch):
     """Answers of one fold are turned round: nothing that was chosen moves, only the figures and the last fit."""
-    from stream_engine.evaluation import cross_fit, judgement_folds
+    from stream_engine.evaluation import cross_fit, responses
 
     lines, planned = events(3, 80), cross_fit.plan
     whole = snapshot_of(lines)
@@ -57,14 +57,15 @@ def test_what_is_reported_neither_chose_nor_was_fitted(how, monkeypatch):
     monkeypatch.setattr(cross_fit, "plan", first_fold)
     one = LEARN[how](whole)
     told = {"tried": one.report["tried"], "error": one.report["error"]}
-    reported = np.flatnonzero(first_fold(judgement_folds.evidence(whole, 0)).responses[0].folds[0])
-    kept = judgements_of(whole)
+    reported = np.flatnonzero(first_fold(responses.responses_of(whole, 0)).responses[0].folds[0])
+    kept = kept_responses(whole)
     out = np.isin(kept.judgement, reported)
     turned = kept._replace(rows=np.where(out[:, None], kept.rows[:, [2, 3, 0, 1]], kept.rows))
     rows = np.repeat(turned.rows, turned.times[turned.judgement], axis=0)[:, [0, 1, 3]]
     other = counted_again(whole, rows)
-    found = judgement_folds.evidence(whole, 0)  # where judgements go does not depend on what was turned round
-    monkeypatch.setattr(judgement_folds, "evidence", lambda snapshot, seed: found._replace(rows=turned.rows))
+    found = responses.responses_of(whole, 0)  # where judgements go does not depend on what was turned round
+    answers = found.answers._replace(rows=turned.rows)
+    monkeypatch.setattr(kernel_refits, "responses_of", lambda snapshot, seed: found._replace(answers=answers))
     two = LEARN[how](other)
     assert two.report["tried"] == told["tried"] and two.report["error"] == pytest.approx(1 - told["error"], abs=1e-9)
     assert not np.array_equal(two.arrays["K"], one.arrays["K"])
@@ -112,6 +113,6 @@ def test_a_subset_reports_on_answers_among_itself():
     whole = snapshot_of(events(7, 300))
     made = LEARN["ste"](whole, objects=10)
     inside = renumbering(made.arrays["ids"], N) >= 0
-    kept = judgements_of(whole)
+    kept = kept_responses(whole)
     assert 0 < made.report["error"] < 0.5 and made.report["held_out"] == "judgements"
     assert made.report["held_out_comparisons"] == inside[kept.rows].all(axis=1).sum() < len(kept.rows)

@@ -21,17 +21,17 @@ import httpx
 from connectors.files.follow import FollowedFiles
 from stream_engine.data import installed_version
 from stream_engine.data.comparisons import EVENT_TYPES, REASONS
+from stream_engine.data.logs import OUTPUT
 from stream_engine.formats import json_events
 from stream_engine.formats.options import EventOptions
+from stream_engine.input import sources as settings_of_sources
+from stream_engine.input.settings import loading as configuration
 from stream_engine.refits import NEEDED, REFITS
 from stream_engine.service import prediction_monitor, source_health
-from stream_engine.service import sources as settings_of_sources
 from stream_engine.service.http import built_files, listener, live_page
 from stream_engine.service.http.access import REASONS as REFUSALS
-from stream_engine.service.logs import OUTPUT
 from stream_engine.service.metrics import Metrics
 from stream_engine.service.run import run
-from stream_engine.service.settings import loading as configuration
 from stream_engine.state.engine import Engine
 from stream_engine.state.store import Store
 from tests.formats.json_examples import REJECTS

@@ -7,8 +7,8 @@ from pathlib import Path
 import httpx
 import pytest
 
+from stream_engine.input.settings import BadSettings
 from stream_engine.service.http import listener
-from stream_engine.service.settings import BadSettings
 from tests.support.crafted_worlds import published as state
 from tests.support.facts import states
 from tests.support.process import until

@@ -10,9 +10,9 @@ from http.client import HTTPResponse
 
 import httpx
 
-from stream_engine.service import logs
+from stream_engine.data import logs
+from stream_engine.data.logs import RateLimit, RateLimitFilter
 from stream_engine.service.http import listener
-from stream_engine.service.logs import RateLimit, RateLimitFilter
 from stream_engine.service.memory import connections_allowed, raised_limit
 from tests.support.process import until
 from tests.support.served import Lines, closed_by_server, served, stored

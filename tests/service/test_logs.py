@@ -6,7 +6,7 @@ import logging
 import pytest
 import structlog
 
-from stream_engine.service import logs
+from stream_engine.data import logs
 
 
 @pytest.fixture

@@ -8,9 +8,9 @@ import numpy as np
 from prometheus_client import CollectorRegistry
 
 from stream_engine.commands.inspect import as_page, inspect
+from stream_engine.input.settings import DriftSettings
 from stream_engine.service import prediction_monitor
 from stream_engine.service.metrics import Metrics
-from stream_engine.service.settings import DriftSettings
 from stream_engine.state.engine import Engine
 from stream_engine.state.published import Published
 from tests.support.drifting_events import events

@@ -14,10 +14,10 @@ from stream_engine.formats import json_events
 from stream_engine.formats.arrow_events import Decoder as ArrowDecoder
 from stream_engine.formats.csv_events import Decoder as CsvDecoder
 from stream_engine.formats.options import EventOptions, UnreadableHeader
-from stream_engine.service import ingest
-from stream_engine.service.in_flight import InFlight, Note
-from stream_engine.service.ingest import Ingest
-from stream_engine.service.record_units import unit_of
+from stream_engine.input import decoding
+from stream_engine.input.decoding import RecordDecoder
+from stream_engine.input.in_flight import InFlight, Note
+from stream_engine.input.record_units import unit_of
 from stream_engine.state.engine import Engine
 from tests.support.killed_runs import KILLED, killed
 from tests.support.process import engine, jsonl, summary
@@ -79,7 +79,7 @@ def records_with(events, kind: str) -> list[Record]:
 
 def learned(events, kind: str, decoder=None, in_flight: InFlight | None = None):
     """An engine that has learned the events, and the dead letters."""
-    reading, letters, state = Ingest(EventOptions(provenance=True), None, in_flight), [], Engine()
+    reading, letters, state = RecordDecoder(EventOptions(provenance=True), None, in_flight), [], Engine()
     for record in (records := records_with(events, kind)):
         if decoder:
             reading._decoders[record.format] = decoder
@@ -129,7 +129,7 @@ def test_what_is_no_verdict_about_an_event_ends_the_run(error, kind):
 
 
 def test_a_decoder_that_always_fails_is_not_asked_for_every_line(monkeypatch):
-    monkeypatch.setattr(ingest, "LOCATED", 4)
+    monkeypatch.setattr(decoding, "LOCATED", 4)
     failing = Failing(json_events.Decoder(EventOptions()), ValueError("x"), b"anchor")
     state, letters = learned(EVENTS, "json", failing)
     assert b"".join(letter.value for letter in letters) == lines(EVENTS) and failing.calls < 30

@@ -4,15 +4,15 @@ from types import SimpleNamespace
 
 import pytest
 
+from stream_engine.input.settings import RefitSettings
+from stream_engine.input.settings.loading import load
+from stream_engine.input.sources import ends
 from stream_engine.refits import ENDS_EARLY, REFITS
 from stream_engine.service.context import Context, Requests
 from stream_engine.service.memory import Memory
 from stream_engine.service.metrics import Metrics
 from stream_engine.service.refit_schedule import RefitSchedule
 from stream_engine.service.refit_workers import Outcome
-from stream_engine.service.settings import RefitSettings
-from stream_engine.service.settings.loading import load
-from stream_engine.service.sources import ends
 from tests.support.served import Lines
 
 GB = 10**9

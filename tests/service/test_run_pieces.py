@@ -11,14 +11,14 @@ from prometheus_client import CollectorRegistry
 from connectors.disk import Disk
 from connectors.files.dead_letters import DeadLetterFile, segment_name
 from stream_engine import Engine, Triplet
+from stream_engine.data.logs import Bars
+from stream_engine.input.settings import DriftSettings, SnapshotSettings
 from stream_engine.service import source_health
 from stream_engine.service.context import Context, RunFailed
-from stream_engine.service.logs import Bars
 from stream_engine.service.metrics import Metrics
 from stream_engine.service.prediction_monitor import PredictionMonitor
 from stream_engine.service.publishing import SnapshotPublisher
 from stream_engine.service.repair import recount
-from stream_engine.service.settings import DriftSettings, SnapshotSettings
 from stream_engine.service.source_health import SourceHealth
 from stream_engine.state.store import Store
 from tests.support.run_pieces import BusyFile, World, block_of

@@ -7,9 +7,9 @@ import pytest
 from msgspec.structs import fields
 
 from stream_engine.data.comparisons import Triplet
+from stream_engine.input.settings import BadSettings, Settings, SnapshotSettings
+from stream_engine.input.settings.loading import load, mapping, plain_settings, shard
 from stream_engine.refits import CannotRefit, refit_module
-from stream_engine.service.settings import BadSettings, Settings, SnapshotSettings
-from stream_engine.service.settings.loading import load, mapping, plain_settings, shard
 from stream_engine.state.engine import Engine
 from tests.support.facts import states
 

@@ -3,10 +3,10 @@
 import pytest
 
 from connectors import Position
+from stream_engine.input.settings import BadSettings
+from stream_engine.input.settings.loading import load
 from stream_engine.service.partition_share import agreed_share, asked_share
 from stream_engine.service.resumed import restored
-from stream_engine.service.settings import BadSettings
-from stream_engine.service.settings.loading import load
 from stream_engine.state.engine import Engine
 
 ALL = {f"votes/{number}": Position(5) for number in range(4)}

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from stream_engine.service import logs
-from stream_engine.service.logs import OUTPUT
+from stream_engine.data import logs
+from stream_engine.data.logs import OUTPUT
 from tests.support.process import ENVIRONMENT, jsonl, started, until
 
 NAMES = "\n".join("abcdef")

@@ -16,14 +16,14 @@ from prometheus_client import CollectorRegistry
 from connectors import Record
 from stream_engine import Engine
 from stream_engine.formats.options import EventOptions
+from stream_engine.input.decoding import Block, RecordDecoder
+from stream_engine.input.record_units import unit_of
+from stream_engine.input.settings.loading import load
 from stream_engine.service.context import Context, Heartbeat, Requests
-from stream_engine.service.ingest import Block, Ingest
 from stream_engine.service.learning import BLOCKS, DecodeStage, GuardStage
 from stream_engine.service.metrics import Metrics
 from stream_engine.service.open_run import OpenRun, open_run
-from stream_engine.service.record_units import unit_of
 from stream_engine.service.run import consume
-from stream_engine.service.settings.loading import load
 from stream_engine.state.store import Store
 from tests.support.event_worlds import stream
 from tests.support.process import dead, jsonl, until
@@ -224,7 +224,7 @@ def test_what_waits_between_the_stages_is_bounded():
 
     def blocks(records):
         nonlocal made
-        for block in Ingest(EventOptions()).blocks(records):
+        for block in RecordDecoder(EventOptions()).blocks(records):
             made += 1
             yield block
 

@@ -7,9 +7,9 @@ import signal
 import pytest
 
 from connectors import SourceFailed
+from stream_engine.input.settings.loading import load
 from stream_engine.service.context import Requests
 from stream_engine.service.run import run
-from stream_engine.service.settings.loading import load
 from tests.support.process import jsonl
 from tests.support.served import Lines
 

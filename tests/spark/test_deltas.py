@@ -21,8 +21,8 @@ from stream_engine.commands.by_name import by_name
 from stream_engine.exports.files import encode
 from stream_engine.exports.summary import summary_of
 from stream_engine.formats.options import EventOptions, UnusableOptions
+from stream_engine.input.decoding import RecordDecoder
 from stream_engine.order.partial_order import PartialOrder
-from stream_engine.service.ingest import Ingest
 from stream_engine.spark.driver import OutInUse, owned
 from stream_engine.spark.job_arguments import job_of
 from stream_engine.state.engine import Engine
@@ -40,7 +40,7 @@ EXACT = ("adds3", "adds4", "triplet_counts", "k1", "k2")
 
 def one_process(records: list[Record], accumulators=COUNTS, guard: str | None = None) -> tuple[Engine, list]:
     made, letters = Engine(accumulators, guard), []
-    for block in Ingest(EventOptions()).blocks(records):
+    for block in RecordDecoder(EventOptions()).blocks(records):
         made.learn(block.decoded, block.positions(), block.counts().total())
         letters += block.dead_letters
     return made, letters
@@ -49,7 +49,7 @@ def one_process(records: list[Record], accumulators=COUNTS, guard: str | None = 
 def through_deltas(folder: Path, batches, accumulators=COUNTS, guard: str | None = None) -> tuple[Engine, list]:
     made, letters = Engine(accumulators, guard), []
     source = open_source(spark_written.source_of(spark_written.deltas(folder, batches)), {})
-    ingest = Ingest(EventOptions())
+    ingest = RecordDecoder(EventOptions())
     while not source.finished():
         for block in ingest.blocks(source.poll(0)):
             made.learn(block.decoded, block.positions(), block.counts().total())
@@ -114,7 +114,7 @@ def test_the_guard_is_offered_net_votes_in_the_order_of_names(tmp_path):
         votes: dict[tuple, int] = {}
         seen, _ = one_process(part)
         for record in part:
-            block = next(Ingest(EventOptions()).blocks([record]))
+            block = next(RecordDecoder(EventOptions()).blocks([record]))
             names = block.decoded.names
             for a, near, far in block.decoded.triplets.tolist():
                 lo, hi = sorted((names[near], names[far]))
@@ -259,7 +259,7 @@ def test_a_delta_that_is_not_whole_is_not_counted(how, expected, two, tmp_path):
     """Rows that got lost, came twice or changed on the way: the batch is refused, what was before it stays."""
     some = shutil.copytree(two, tmp_path / "d")
     how(some / "delta" / "batch=1")
-    source, ingest = open_source(spark_written.source_of(some), {}), Ingest(EventOptions())
+    source, ingest = open_source(spark_written.source_of(some), {}), RecordDecoder(EventOptions())
     (block,) = ingest.blocks(source.poll(0))
     with pytest.raises(SourceFailed, match=stating(expected)) as error:
         list(ingest.blocks(source.poll(0)))
@@ -365,7 +365,7 @@ def test_events_that_are_left_out_and_unused_columns_are_counted(tmp_path):
         Engine(COUNTS, None),
     )
     source = open_source(spark_written.source_of(folder), {})
-    for block in Ingest(EventOptions()).blocks(source.poll(0)):
+    for block in RecordDecoder(EventOptions()).blocks(source.poll(0)):
         made.learn(block.decoded, block.positions(), block.counts().total())
     found = summary_of(made.snapshot())
     assert (found["events"], found["filtered"], found["empty"], found["unknown_fields"]) == (1, 1, 0, ["colour"])

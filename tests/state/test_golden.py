@@ -11,7 +11,7 @@ from stream_engine.data.container import NotTrusted
 from stream_engine.data.signatures import signing_with
 from stream_engine.exports.summary import summary_of
 from stream_engine.formats.options import EventOptions
-from stream_engine.service import ingest
+from stream_engine.input import decoding
 from stream_engine.state.engine import Engine
 from stream_engine.state.snapshot import encode, read_snapshot
 from tests.conftest import ROOT
@@ -26,7 +26,7 @@ def folded(path: Path) -> Engine:
     """The engine after a file, read as the run loop reads it; positions by file name alone."""
     engine, reader, source = (
         Engine(("adds3", "adds4", "triplet_counts", "quadruplet_counts")),
-        ingest.Ingest(EventOptions()),
+        decoding.RecordDecoder(EventOptions()),
         open_source(str(path), {}),
     )
     while not source.finished():

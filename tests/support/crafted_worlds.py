@@ -10,8 +10,8 @@ from connectors import Position, Record
 from stream_engine.counts import ACCUMULATORS, Forgetting
 from stream_engine.embedding.online_predictor import Online
 from stream_engine.formats.options import EventOptions
+from stream_engine.input.decoding import RecordDecoder
 from stream_engine.refits import NEEDED, REFITS, refit_module
-from stream_engine.service.ingest import Ingest
 from stream_engine.state import artifact as artifacts
 from stream_engine.state import snapshot as snapshots
 from stream_engine.state.engine import Engine
@@ -55,7 +55,7 @@ def learned(engine: Engine, seed: int = 0, partition: str = "t/0", data: bytes =
     """The engine after these events, or after those in `data`."""
     at = engine.positions.get(partition, Position(0)).offset
     record = Record(data or events(seed), partition, at, at + 1, 7, unit="message", format="json")
-    for block in Ingest(EventOptions(provenance=True), "json").blocks([record]):
+    for block in RecordDecoder(EventOptions(provenance=True), "json").blocks([record]):
         engine.learn(block.decoded, block.positions(), block.counts().total())
     return engine
 

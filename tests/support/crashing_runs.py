@@ -6,7 +6,7 @@ from pathlib import Path
 from connectors import Position, Record
 from connectors.files.dead_letters import DeadLetterFile
 from stream_engine.formats.options import EventOptions
-from stream_engine.service import ingest
+from stream_engine.input import decoding
 from stream_engine.state.backup import MANIFEST, backup
 from stream_engine.state.engine import Engine
 from stream_engine.state.snapshot import encode
@@ -28,7 +28,7 @@ def consume(disk, promises: list, events: int = len(EVENTS), directory: str = "/
     latest = store.latest().snapshot
     engine = Engine.restore(latest) if latest else Engine()
     sink = DeadLetterFile(f"{directory}/dead_letters", engine.sinks.get("file", 0), disk=disk)
-    reader = ingest.Ingest(EventOptions())
+    reader = decoding.RecordDecoder(EventOptions())
     start = engine.positions.get("m", Position(0)).offset
     for offset in range(start, events):
         record = Record(EVENTS[offset], "m", offset, offset + 1, unit="message")

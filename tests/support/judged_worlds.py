@@ -1,4 +1,4 @@
-"""Judgements as people give them: pick k of n and odd-one-outs about few objects, by workers who err a whole screen
+"""Responses as people give them: pick k of n and odd-one-outs about few objects, by workers who err a whole screen
 long, so that comparisons of one judgement tell each other's answers."""
 
 from typing import NamedTuple
@@ -6,15 +6,15 @@ from typing import NamedTuple
 import numpy as np
 
 from stream_engine.data.triplet_columns import pair_of_entry
-from stream_engine.evaluation.judgement_folds import Judgements
+from stream_engine.evaluation.responses import KeptResponses
 from stream_engine.state.snapshot import Snapshot, triplet_columns
 
 
 class World(NamedTuple):
-    """Judgements and the points they are about."""
+    """Responses and the points they are about."""
 
     points: np.ndarray  # (n, d)
-    judgements: Judgements
+    judgements: KeptResponses
     names: tuple[str, ...]  # of the objects
 
     def rows(self) -> np.ndarray:
@@ -62,7 +62,7 @@ def world(
     if not workers:
         worker[:] = -1
     time = np.where(rng.random(screens) < 0.2, np.nan, rng.integers(0, 10**6, screens).astype(float))
-    kept = Judgements(
+    kept = KeptResponses(
         np.concatenate(rows),
         judgement,
         times,

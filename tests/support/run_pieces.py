@@ -6,9 +6,9 @@ from connectors import DeadLetter, Record, SinkUnavailable
 from connectors.files.dead_letters import DeadLetterFile
 from stream_engine import Engine
 from stream_engine.formats.options import EventOptions
+from stream_engine.input.decoding import RecordDecoder
 from stream_engine.service.context import Context, Requests
 from stream_engine.service.dead_letters import DeadLetters
-from stream_engine.service.ingest import Ingest
 from stream_engine.service.metrics import Metrics
 from stream_engine.service.source_health import SourceHealth
 from tests.support.served import Lines
@@ -45,5 +45,5 @@ class World:
 
 def block_of(lines: list[bytes]):
     """Lines of one file as a block."""
-    (block,) = Ingest(EventOptions()).blocks([Record(b"\n".join(lines), "file", 0, 100)])
+    (block,) = RecordDecoder(EventOptions()).blocks([Record(b"\n".join(lines), "file", 0, 100)])
     return block

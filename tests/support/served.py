@@ -11,12 +11,12 @@ from prometheus_client import CollectorRegistry
 
 from stream_engine.data.comparisons import Triplet
 from stream_engine.data.signatures import UNSIGNED, Signing
+from stream_engine.input.settings import HttpSettings
+from stream_engine.input.settings.loading import load
 from stream_engine.service.context import Heartbeat, HttpContext, Requests
 from stream_engine.service.http.routes import serve_run
 from stream_engine.service.metrics import Metrics
 from stream_engine.service.run import run
-from stream_engine.service.settings import HttpSettings
-from stream_engine.service.settings.loading import load
 from stream_engine.state.engine import Engine
 from stream_engine.state.published import Published
 from stream_engine.state.store import Store
@@ -51,6 +51,7 @@ class Served:
         self.why, self.published = "", None
         self.published: Published | None = None
         self.metrics, self.requests, self.heartbeat = Metrics(CollectorRegistry()), Requests(), Heartbeat()
+        self.progressive: dict = {}  # how its predictions went
         self.running: tuple[str, ...] = ()
         self.failed: dict[str, str] = {}  # refits whose last attempt failed, and why
         self.memory: int | None = None  # bytes that exports may take
@@ -60,6 +61,7 @@ class Served:
             metrics=self.metrics,
             published=lambda: self.published,
             ready=lambda: self.why,
+            progressive=lambda: self.progressive,
             heartbeat=self.heartbeat,
             requests=self.requests,
             running_refits=lambda: self.running,

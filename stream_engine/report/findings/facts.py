@@ -11,8 +11,8 @@ import numpy as np
 
 from stream_engine.clustering.sentence import CANNOT_TELL, CHANCE, UNCONNECTED
 from stream_engine.evaluation.connection import components
-from stream_engine.evaluation.judgement_folds import judgements_of
 from stream_engine.evaluation.participants import ParticipantChecks, checked
+from stream_engine.evaluation.responses import kept_responses
 from stream_engine.exports.models import fits, left_out, table
 from stream_engine.exports.summary import summary_of
 from stream_engine.state.artifact import figure
@@ -75,7 +75,7 @@ class Facts:
         summary = self.summary
         if not summary.get("forgotten"):
             return int(summary["events"] - summary["empty"] - summary["kinds"].get("label", 0))
-        kept = judgements_of(self.published.snapshot)
+        kept = kept_responses(self.published.snapshot)
         return int(kept.times.sum()) if kept is not None and kept.complete else None
 
     def report(self, kind: str) -> Mapping[str, Any]:

@@ -23,7 +23,7 @@ from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from structlog.typing import FilteringBoundLogger
 
-from stream_engine.service.logs import RateLimit
+from stream_engine.data.logs import RateLimit
 from stream_engine.service.metrics import Metrics
 
 PROBES = frozenset({"/healthz", "/readyz"})

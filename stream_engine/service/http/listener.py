@@ -31,9 +31,9 @@ from structlog.typing import FilteringBoundLogger
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
+from stream_engine.input.settings import BadSettings, HttpSettings
 from stream_engine.service.http.access import HEAD_BYTES, Hosts, MayChange, Refusals, RequestMiddleware
 from stream_engine.service.memory import connections_allowed, raised_limit
-from stream_engine.service.settings import BadSettings, HttpSettings
 
 MOST_CONNECTIONS = 512  # beyond it the longest silent one gives way
 MOST_HANDSHAKES, HANDSHAKE_TIMEOUT = 128, 5.0  # connections that negotiate TLS; seconds for the whole of it

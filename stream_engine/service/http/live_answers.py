@@ -72,7 +72,7 @@ class LiveQuestions:
         self._queue.clear()
         return True
 
-    def _noted(self, chosen: asking.Questions, participant: str) -> list[dict[str, Any]]:
+    def _noted(self, chosen: asking.ChosenQuestions, participant: str) -> list[dict[str, Any]]:
         known, now = self._queue.known, time.time()
         for row in chosen.rows.tolist():
             self._queue.asked(now, tuple(known.names[i] for i in row), participant)

@@ -20,12 +20,12 @@ from starlette.responses import HTMLResponse, JSONResponse, Response, StreamingR
 from starlette.routing import Route
 
 from stream_engine.exports import NothingToExport
+from stream_engine.input.settings import HttpSettings
 from stream_engine.report import page
 from stream_engine.service.context import HttpContext
 from stream_engine.service.http.access import Refusals
 from stream_engine.service.http.built_files import BuiltFiles, NotNow, fingerprint, later, send_file
 from stream_engine.service.http.make_export import FIGURES, FORMATS_OF_PAGES, PAGE
-from stream_engine.service.settings import HttpSettings
 from stream_engine.state.artifact import figure
 from stream_engine.state.published import Published
 

@@ -8,11 +8,10 @@ from typing import Annotated, Any, Literal, NamedTuple
 import msgspec
 from msgspec import Meta, Struct
 
-from stream_engine.data import installed_version
+from stream_engine.data import installed_version, logs
 from stream_engine.data.comparisons import MAX_NAME_BYTES
 from stream_engine.evaluation import LEARNED
 from stream_engine.refits import REFITS
-from stream_engine.service import logs
 
 MOST_QUESTIONS = 1000  # of one request to predict
 MOST_ASKED = 100  # questions that one request gets

@@ -28,11 +28,12 @@ from starlette.types import Receive, Scope, Send
 from structlog.typing import FilteringBoundLogger
 
 from stream_engine import exports
+from stream_engine.data import logs
 from stream_engine.exports.files import FORMATS
 from stream_engine.exports.models import table
+from stream_engine.input.settings import BadSettings, HttpSettings
 from stream_engine.refits import REFITS
 from stream_engine.report.object_files import BadObjects, ObjectListing, listed, small_jpeg
-from stream_engine.service import logs
 from stream_engine.service.context import HttpContext
 from stream_engine.service.http import manual_pages
 from stream_engine.service.http.access import Refusals, TokenMiddleware, is_raw
@@ -42,7 +43,6 @@ from stream_engine.service.http.live_answers import LiveAnswers
 from stream_engine.service.http.live_page import History, LiveMetrics, LivePage
 from stream_engine.service.http.make_export import RAW
 from stream_engine.service.http.paths import document
-from stream_engine.service.settings import BadSettings, HttpSettings
 
 ASKED = 202  # it will be done
 

@@ -26,12 +26,12 @@ from connectors.stores.objects import address_of
 from stream_engine.counts import Forgetting, accumulator
 from stream_engine.counts.removal import COUNTS, TRIPLET, triplet_rows
 from stream_engine.counts.worker_votes import WorkerVotes, holds_nobody
+from stream_engine.input import decoding
+from stream_engine.input.decoding import Block
+from stream_engine.input.record_units import part_inside
+from stream_engine.input.settings import Settings
+from stream_engine.input.sources import event_options, object_names, registry_of, source
 from stream_engine.order.stored_states import always_first
-from stream_engine.service import ingest
-from stream_engine.service.ingest import Block
-from stream_engine.service.record_units import part_inside
-from stream_engine.service.settings import Settings
-from stream_engine.service.sources import event_options, object_names, registry_of, source
 from stream_engine.state.engine import Engine
 from stream_engine.state.object_index import ObjectIndex
 from stream_engine.state.snapshot import Snapshot, encode
@@ -129,7 +129,7 @@ class _ReadAgain:
         self, settings: Settings, snapshot: Snapshot, history: list[dict[str, Any]], starts: Mapping[str, int]
     ):
         self._settings, self._until, self._history, self._starts = settings, snapshot.positions, history, starts
-        self._ingest = ingest.Ingest(event_options(settings), settings.input.format)
+        self._ingest = decoding.RecordDecoder(event_options(settings), settings.input.format)
         self._begun: set[str] = set()  # partitions
         self.problems: list[str] = []
         self.missing: dict[str, int] = {}  # topic -> offsets without a message: control records, or compacted away
@@ -153,7 +153,7 @@ class _ReadAgain:
         if not self._wanted(name):
             return
         columns = {field: tuple(names.split("|")) for field, names in self._settings.input.labels_columns.items()}
-        blocks, position = ingest.read_labels(path, columns)
+        blocks, position = decoding.read_labels(path, columns)
         if position != self._until[name]:
             self.problems.append(f"{path}: the file of labels is not the one that was read last")
         for block in blocks:

@@ -7,7 +7,7 @@ that was reached does nothing.
 from typing import NamedTuple
 
 from connectors.kafka.client import partition_of
-from stream_engine.service.settings import BadSettings
+from stream_engine.input.settings import BadSettings
 from stream_engine.state.engine import Engine
 from stream_engine.state.store import Store
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from stream_engine.service.settings import BadSettings
+from stream_engine.input.settings import BadSettings
 
 ENGLISH = "en"
 _PLACES = re.compile(r"\{\w*\}")

@@ -8,7 +8,7 @@ import msgspec
 from msgspec import structs
 
 from stream_engine.formats.reading import Decision
-from stream_engine.service.settings import BadSettings, Input, Settings
+from stream_engine.input.settings import BadSettings, Input, Settings
 
 KEYS = (
     *("type", "columns", "where", "format", "delimiter", "encoding", "header", "skip_rows", "answers_by", "codes"),

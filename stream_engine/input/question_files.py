@@ -8,15 +8,15 @@ from msgspec import structs
 
 from connectors import Record, SourceFailed, UnusableSource, split_uri
 from connectors.files.readers import LineNumbers, place
-from stream_engine.evaluation.questions import BadQuestion, QuestionReader, Questions
+from stream_engine.evaluation.questions import BadQuestion, QuestionReader, QuestionTable
 from stream_engine.formats.options import UnreadableHeader
-from stream_engine.service.inferred import prepared
-from stream_engine.service.record_units import rows_of_record
-from stream_engine.service.settings import Settings
-from stream_engine.service.sources import event_options, source, text_layout_of
+from stream_engine.input.layout_inference import prepared
+from stream_engine.input.record_units import rows_of_record
+from stream_engine.input.settings import Settings
+from stream_engine.input.sources import event_options, source, text_layout_of
 
 
-def read(settings: Settings) -> Questions:
+def read(settings: Settings) -> QuestionTable:
     """The questions in the sources of these settings. Raises `BadQuestion` (no file, or hardly any row is a
     question), and what a run with these settings would raise before it reads."""
     settings = structs.replace(settings, follow=False)

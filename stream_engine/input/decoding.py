@@ -22,12 +22,10 @@ from stream_engine.formats import Decoder, decoder
 from stream_engine.formats.event_block import nothing
 from stream_engine.formats.options import EventOptions, UnreadableHeader, UnusableOptions, raise_if_out_of_memory
 from stream_engine.formats.repeats import Repeats
-from stream_engine.service.context import RunFailed
-from stream_engine.service.in_flight import DEATHS, InFlight
-from stream_engine.service.record_units import unit_of
-from stream_engine.service.sources import MOST_BLOCK
+from stream_engine.input.in_flight import DEATHS, InFlight
+from stream_engine.input.record_units import unit_of
+from stream_engine.input.sources import MOST_BLOCK
 
-FAILURES = MemoryError, OSError, UnusableOptions, SourceFailed, RunFailed  # told in one line: no record's fault
 LOCATED = 1024
 STRETCH = 4096
 _SHOWN = 500  # characters of an exception's text
@@ -57,7 +55,7 @@ class Block(NamedTuple):
         return unit_of(self.records[0]).counts(self.records, self.decoded)
 
 
-class Ingest:
+class RecordDecoder:
     """Records to blocks of columns, with one decoder per format and the same options for all. `in_flight` tracks the
     records being processed, and knows which to process item by item and which to reject."""
 
@@ -220,7 +218,7 @@ def read_labels(path: str, columns: Mapping[str, tuple[str, ...]]) -> tuple[list
         ingest = None
         while not source.finished():
             for record in source.poll(0.1):
-                ingest = ingest or Ingest(EventOptions("label", label_columns(record.header, columns)))
+                ingest = ingest or RecordDecoder(EventOptions("label", label_columns(record.header, columns)))
                 blocks += ingest.blocks([record])
                 size, check = record.next_offset, zlib.crc32(_bytes(record), check)
     finally:

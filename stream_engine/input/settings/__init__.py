@@ -11,12 +11,12 @@ from msgspec import Meta, Struct, field
 from connectors.kafka.start_offsets import ON_OFFSET_LOSS, start_of
 from stream_engine.alignment.feature_files import FeatureSpec
 from stream_engine.counts import ACCUMULATORS, DEFAULT_ACCUMULATORS, Forgetting
+from stream_engine.data import logs
 from stream_engine.data.comparisons import READABLE_TYPES
 from stream_engine.formats import INPUT_FORMATS
 from stream_engine.formats.options import ANSWER_IS, FIRST_OF, MAX_TIME_AHEAD, PARTICIPANT_FROM, Bounds
 from stream_engine.kernel_learning.auxiliary_files import KernelSpec
 from stream_engine.refits import REFITS
-from stream_engine.service import logs
 
 # closed sets of words, read from the rooms that know them; a type checker cannot see into registries and reads `str`
 if TYPE_CHECKING:

@@ -23,9 +23,9 @@ from msgspec import Struct
 from stream_engine.alignment.feature_files import SUFFIXES as FEATURE_SUFFIXES
 from stream_engine.alignment.feature_files import FeatureSpec
 from stream_engine.evaluation import FEATURES
+from stream_engine.input.settings import BadSettings, Settings
 from stream_engine.kernel_learning.auxiliary_files import NO_FILE, SUFFIXES, KernelSpec
 from stream_engine.refits import REFITS, former, refit_module
-from stream_engine.service.settings import BadSettings, Settings
 
 MAX_INTEGER = 2**63 - 1
 
@@ -53,7 +53,7 @@ def _got(error: msgspec.ValidationError, given: Any) -> str:
 def in_one_line(error: msgspec.ValidationError, struct: type[Struct], at: str = "") -> str:
     """What is wrong with something that is no `struct`; no value is repeated but a word that was to be one of a few.
 
-    >>> from stream_engine.service.settings import BadSettings, Settings
+    >>> from stream_engine.input.settings import BadSettings, Settings
     >>> def told(given):
     ...     try:
     ...         msgspec.convert(given, Settings, strict=False)

@@ -18,7 +18,7 @@ from threading import Lock
 import msgspec
 
 from connectors import Position, Record
-from stream_engine.service.record_units import unit_of
+from stream_engine.input.record_units import unit_of
 
 DEATHS = 3
 _NOTHING = b"\n"

@@ -11,9 +11,9 @@ from connectors.files.readers import Sizes, kind_of, open_reader
 from stream_engine.data.csv_grammar import delimiter_of
 from stream_engine.formats.options import UnusableOptions
 from stream_engine.formats.record_columns import Records, records_of
-from stream_engine.service.record_units import rows_of_record
-from stream_engine.service.settings import Settings
-from stream_engine.service.sources import source, text_layout_of
+from stream_engine.input.record_units import rows_of_record
+from stream_engine.input.settings import Settings
+from stream_engine.input.sources import source, text_layout_of
 
 ROWS = 2000  # that are looked at
 FILES = 50  # whose rows these are

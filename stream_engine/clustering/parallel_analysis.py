@@ -21,7 +21,7 @@ NEAR = 1e-3  # relative error of the copies' eigenvalues
 SPARSE = 0.1  # share of entries up to which sparse products are quicker
 
 
-class Evidence(NamedTuple):
+class ParallelAnalysis(NamedTuple):
     """`edge`: the largest eigenvalue that random answers gave; `k`: one more than the eigenvalues above it, at most
     one more than were computed. No evidence of clusters: k = 1."""
 
@@ -30,19 +30,20 @@ class Evidence(NamedTuple):
     k: int
 
 
-def evidence(W, most: int, seed: int) -> Evidence:
+def parallel_analysis(W, most: int, seed: int) -> ParallelAnalysis:
     """What W (n, n), symmetric with a zero diagonal, n >= 2, shows of up to `most` clusters.
 
     >>> rng = np.random.default_rng(0)
     >>> noise = np.triu(rng.choice([-1.0, 1.0], (90, 90)), 1)
-    >>> evidence(noise + noise.T, 5, 0).k, evidence(noise + noise.T + np.kron(np.eye(3), np.ones((30, 30))), 5, 0).k
+    >>> planted = noise + noise.T + np.kron(np.eye(3), np.ones((30, 30)))
+    >>> parallel_analysis(noise + noise.T, 5, 0).k, parallel_analysis(planted, 5, 0).k
     (1, 3)
     """
     n = W.shape[0]
     count = max(1, min(n - 1, most - 1))
     values = top_eigenpairs(W, count, tol=1e-4)[0]
     edge = max(leading(each) for each in flipped(centred(dense(W)), seed))
-    return Evidence(values, edge, 1 + int((values > edge).sum()))
+    return ParallelAnalysis(values, edge, 1 + int((values > edge).sum()))
 
 
 def flipped(W, seed: int):

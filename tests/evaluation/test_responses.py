@@ -10,17 +10,18 @@ from hypothesis import strategies as st
 from stream_engine import Engine, Triplet
 from stream_engine.data.triplet_columns import columns_from_triplets, state_of_columns
 from stream_engine.evaluation import cross_fit
-from stream_engine.evaluation import judgement_folds as folds
+from stream_engine.evaluation import responses as folds
+from stream_engine.evaluation.counts_without import without
 from stream_engine.evaluation.hash_split import name_hashes
 from stream_engine.state.snapshot import Snapshot
 from tests.support.judged_worlds import World, counts, world
 
 
-def evidence(made: World, seed: int = 0, **changed) -> folds.AnswerUnits:
+def evidence(made: World, seed: int = 0, **changed) -> folds.Responses:
     return folds.of_judgements(made.judgements._replace(**changed), name_hashes(made.names, seed), seed)
 
 
-def part_of(found: folds.AnswerUnits) -> np.ndarray:
+def part_of(found: folds.Responses) -> np.ndarray:
     """The part of each unit in the first group of folds."""
     return cross_fit.plan(found).responses[0].part
 
@@ -53,8 +54,9 @@ def test_counts_without_some_judgements_are_a_recount_of_the_others(seed, quadru
     found, rng = evidence(made), np.random.default_rng(seed)
     out = rng.random(len(found.draw)) < rng.choice([0.2, 0.8, 1.0])
     whole = counted(made.rows(), made.names)
-    after = folds.without(whole, found.of(out))
-    again = counted(np.repeat(found.rows, found.times.astype(int) * ~out[found.unit], axis=0), made.names)
+    after = without(whole, found.answers.of_responses(out))
+    kept = found.answers.without(out)
+    again = counted(np.repeat(kept.rows, kept.times.astype(int), axis=0), made.names)
     for name, array in again.arrays.items():
         assert np.array_equal(after.arrays[name], array), name
 
@@ -73,7 +75,7 @@ def test_no_judgement_or_worker_is_on_both_sides(seed):
         assert group.part.shape == copied.shape
         assert {folds.FIT, folds.CHOOSE, folds.HELD} == set(group.part.tolist())
         for held in (group.part > folds.FIT, group.part > folds.CHOOSE, *group.folds):
-            training = counts(folds.without(whole, found.of(held)))
+            training = counts(without(whole, found.answers.of_responses(held)))
             others = Counter()
             for unit, number in enumerate(copied.tolist()):
                 for row in kept.rows[kept.judgement == number].tolist():
@@ -94,15 +96,15 @@ def test_equal_answers_of_people_without_a_name_are_held_out_one_by_one(monkeypa
     engine = Engine()
     engine.learn_many([Triplet(a, *((b, c) if place < 9 else (c, b))) for a, b, c in lines for place in range(12)])
     snapshot = engine.snapshot()
-    found = folds.evidence(snapshot, 0)
-    assert len(found.draw) == 60 * (folds.COPIES + 3) and sorted(set(found.times)) == [1, 2]
-    training = counts(folds.without(snapshot, found.of(found.draw < 0.3)))
+    found = folds.responses_of(snapshot, 0)
+    assert len(found.draw) == 60 * (folds.COPIES + 3) and sorted(set(found.answers.times)) == [1, 2]
+    training = counts(without(snapshot, found.answers.of_responses(found.draw < 0.3)))
     kept = {way: [n for (_, i, _, j), n in training.items() if (i < j) == way] for way in (True, False)}
     for each, all_of_them in ((kept[True], 540), (kept[False], 180)):
         assert abs(sum(each) - 0.7 * all_of_them) < 0.1 * all_of_them
     monkeypatch.setattr(folds, "COPIED_ROWS", 10)
-    few = folds.evidence(snapshot, 0)
-    assert len(few.draw) == 60 * (2 + 2) and few.times.sum() == found.times.sum() == 720
+    few = folds.responses_of(snapshot, 0)
+    assert len(few.draw) == 60 * (2 + 2) and few.answers.times.sum() == found.answers.times.sum() == 720
 
 
 @given(st.integers(0, 10_000))
@@ -150,19 +152,19 @@ def test_a_worker_who_gave_half_of_the_answers_is_not_held_out():
     for seed in range(20):
         found = evidence(made, seed=seed, worker=worker)
         out = np.any([held for group in cross_fit.plan(found).participants for held in group.folds], axis=0)
-        assert 0 < out.mean() <= 0.5 and 0 not in found.worker[out]
+        assert 0 < out.mean() <= 0.5 and 0 not in found.participant[out]
 
 
 def test_comparisons_alone_are_held_out_with_their_reverses():
     made = world(2, n=6, screens=40, quadruplets=0.3, shown=4)
     snapshot = counted(made.rows(), made.names)
-    found = folds.evidence(snapshot, 0)
+    found = folds.responses_of(snapshot, 0)
     assert found.by == "comparisons"
-    said = {tuple(row): times for row, times in zip(found.rows.tolist(), found.times.tolist())}
+    said = {tuple(row): times for row, times in zip(found.answers.rows.tolist(), found.answers.times.tolist())}
     assert said == counts(snapshot)
-    held = part_of(found)[found.unit] > folds.FIT
+    held = part_of(found)[found.answers.response] > folds.FIT
     where = {}
-    for row, out in zip(found.rows.tolist(), held.tolist()):
+    for row, out in zip(found.answers.rows.tolist(), held.tolist()):
         pairs = frozenset({(*sorted(row[:2]),), (*sorted(row[2:]),)})
         assert where.setdefault(pairs, out) == out
     assert set(where.values()) == {True, False}
@@ -171,11 +173,11 @@ def test_comparisons_alone_are_held_out_with_their_reverses():
 @pytest.mark.parametrize("n", [0, 3])
 def test_nothing_to_hold_out(n):
     snapshot = counted(np.empty((0, 4), np.int32), tuple("abc"[:n]))
-    found = folds.evidence(snapshot, 0)
-    assert len(found.rows) == 0
+    found = folds.responses_of(snapshot, 0)
+    assert len(found.answers.rows) == 0
     assert len(part_of(found)) == 0
     assert cross_fit.plan(found).responses[0].folds == ()
-    assert counts(folds.without(snapshot, found)) == {}
+    assert counts(without(snapshot, found.answers)) == {}
 
 
 @pytest.mark.parametrize("asked_so", [0.15, 0.6])

@@ -18,12 +18,12 @@ from stream_engine.formats.reading import Obstacle, Reading
 from stream_engine.formats.record_columns import Records, header_rows
 from stream_engine.formats.record_filters import matching
 from stream_engine.formats.unreadable import fact_of, header_again
-from stream_engine.service.answers_in_words import answers, in_words
-from stream_engine.service.first_records import FILES, first_of_files, first_records
-from stream_engine.service.ingest import Ingest
-from stream_engine.service.settings import Input, Settings
-from stream_engine.service.sources import check_runnable, event_options
-from stream_engine.service.stored_options import PreparedSettings, as_arguments, asked_options
+from stream_engine.input.answers_in_words import answers, in_words
+from stream_engine.input.decoding import RecordDecoder
+from stream_engine.input.first_records import FILES, first_of_files, first_records
+from stream_engine.input.settings import Input, Settings
+from stream_engine.input.sources import check_runnable, event_options
+from stream_engine.input.stored_options import PreparedSettings, as_arguments, asked_options
 
 EXAMPLES = 3
 MOST_SKIPPED = 3  # lines before the header
@@ -107,7 +107,7 @@ def _rivals(settings: Settings, first: Reading, trials: list[Settings], typed: s
 
 def _reads_most(settings: Settings) -> bool:
     """Whether these settings read nearly all of the first rows that they do not filter."""
-    ingest = Ingest(event_options(settings)._replace(provenance=True), settings.input.format)
+    ingest = RecordDecoder(event_options(settings)._replace(provenance=True), settings.input.format)
     n_read = rejected = 0
     try:
         for record in islice(first_of_files(settings), FILES):
@@ -167,7 +167,7 @@ def command_of(settings: Settings, typed: str = "") -> str:
 
 def examples(settings: Settings, most: int = EXAMPLES) -> list[str]:
     """The first answers in words, as these settings read them: what a person can check."""
-    ingest = Ingest(event_options(settings)._replace(provenance=True), settings.input.format)
+    ingest = RecordDecoder(event_options(settings)._replace(provenance=True), settings.input.format)
     lines: list[str] = []
     try:
         for record in first_of_files(settings):

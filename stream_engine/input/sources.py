@@ -15,20 +15,20 @@ from msgspec import structs
 from connectors import SOURCES, STORES, Position, Source, UnusableSource, open_source, resolve, split_uri
 from connectors.files import check_readable, expand, named_twice
 from connectors.files.line_blocks import TextLayout, text_layout
-from connectors.files.readers import Sizes, kind_of
+from connectors.files.readers import kind_of
 from connectors.kafka.client import parse_address, partition_of
 from connectors.kafka.schema_registry import check_schemas
 from connectors.kafka.start_offsets import selected_partitions
-from stream_engine.counts import accumulator
+from stream_engine.counts import DEFAULT_ACCUMULATORS, accumulator
 from stream_engine.formats.options import Bounds, EventOptions
-from stream_engine.service.resumed import accumulators_in_use
-from stream_engine.service.settings import BadSettings, Settings
-from stream_engine.service.settings.loading import shard
+from stream_engine.input.settings import BadSettings, Settings
+from stream_engine.input.settings.loading import shard
 from stream_engine.state import spark_deltas
+from stream_engine.state.snapshot import Snapshot
 
 BYTES_EACH = 4  # per comparison; as few as in a long ranking
 LEAST_BLOCK, MOST_BLOCK = 4096, 8 << 20  # bytes to decode at once
-_SMALL = Sizes(1 << 16)
+LATER = {"worker_votes", "response_patterns", "judgements"}  # defaults that older states and deltas do not have
 _WITHOUT = "read it without following"
 
 
@@ -77,6 +77,17 @@ def source(settings: Settings, uri: str, positions: Mapping[str, Position]) -> S
         parameters = signature(resolve(scheme, SOURCES)).parameters
         options = {name: value for name, value in options.items() if name in parameters}
     return open_source(uri, positions, **options)
+
+
+def accumulators_in_use(settings: Settings, snapshot: Snapshot | None) -> tuple[str, ...]:
+    """The accumulators of the settings. If these are the defaults: only counts for deltas, which hold nothing else. A
+    state that was created with fewer defaults keeps these."""
+    if settings.accumulators != DEFAULT_ACCUMULATORS:
+        return settings.accumulators
+    of_deltas = any(split_uri(uri)[0] == "deltas" for uri in settings.source)
+    names = tuple(name for name in DEFAULT_ACCUMULATORS if not (of_deltas and name in LATER))
+    accumulators = names if snapshot is None else tuple(snapshot.settings["accumulators"])
+    return accumulators if {*names} - LATER <= {*accumulators} <= {*names} else names
 
 
 def registry_of(settings: Settings) -> dict[str, str | None] | None:
@@ -130,10 +141,6 @@ def check_runnable(settings: Settings) -> None:
         if not topics:
             raise BadSettings("input.schema, schema_registry.url: no effect without a topic among the sources")
         check_schemas(registry_of(settings), settings.input.schema)
-    if settings.http.tls_certificate is not None:
-        from stream_engine.service.http.listener import Certificate
-
-        Certificate(settings.http.tls_certificate, settings.http.tls_key)
     if settings.input.labels:
         check_readable(settings.input.labels)
         kind_of(settings.input.labels, None)

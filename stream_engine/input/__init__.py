@@ -1,0 +1,1 @@
+"""Input: settings, sources, decoding of records, and how files without options are read."""
