@@ -9,14 +9,14 @@ import pytest
 
 from stream_engine.commands import inspect
 from tests.support.process import engine, jsonl
-from tests.support.reported import answers, state
+from tests.support.reported import QUICK, answers, state
 
 
 @pytest.fixture(scope="module")
 def fitted(tmp_path_factory):
     folder = tmp_path_factory.mktemp("inspect")
     refits = ("--refit", "embedding", "--refit", "clusters")
-    return state(folder, [*answers(12, 600), {"anchor": "object 0", "near": "x", "far": "x"}], *refits)
+    return state(folder, [*answers(12, 600), {"anchor": "object 0", "near": "x", "far": "x"}], *refits, config=QUICK)
 
 
 @pytest.fixture(scope="module")

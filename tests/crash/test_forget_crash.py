@@ -10,7 +10,7 @@ from stream_engine.state.forgetting import forget_object, with_history
 from stream_engine.state.names_in_letters import naming
 from stream_engine.state.snapshot import Snapshot, encode
 from stream_engine.state.store import Store
-from tests.crash.test_crash_anywhere import EVENTS, consume, dead
+from tests.support.crashing_runs import EVENTS, consume, dead
 from tests.support.simulated_disk import SimDisk, crash_images
 
 NAME = "d"  # of the last of the objects

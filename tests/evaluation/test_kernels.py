@@ -8,24 +8,12 @@ from scipy import sparse as sp
 
 from stream_engine.counts import feature_space, gram_matrices, kernels
 from stream_engine.counts.quadruplet_counts import QuadrupletCounts
-from stream_engine.counts.triplet_counts import TripletCounts
 from stream_engine.data import available_memory
-from stream_engine.data.comparisons import empty_batch
-from stream_engine.data.triplet_columns import Columns, columns_from_rows, columns_from_triplets
+from stream_engine.data.triplet_columns import columns_from_rows, columns_from_triplets
 from stream_engine.state.snapshot import frozen
 from tests.support.facts import stating
 from tests.support.generators import dense_batch
-
-
-def counted(triplets: np.ndarray) -> dict[tuple, int]:
-    seen: dict[tuple, int] = {}
-    for row in triplets.tolist():
-        seen[tuple(row)] = seen.get(tuple(row), 0) + 1
-    return seen
-
-
-def share(plus: int, minus: int) -> float:
-    return (plus - minus) / (plus + minus) if plus + minus else 0.0
+from tests.support.landmark_worlds import columns_of, counted, landmark_world, share
 
 
 def by_formula(triplets: np.ndarray, n: int, which: int) -> np.ndarray:
@@ -41,12 +29,6 @@ def by_formula(triplets: np.ndarray, n: int, which: int) -> np.ndarray:
     length = np.sqrt((phi * phi).sum(axis=1, keepdims=True))
     phi = np.divide(phi, length, out=np.zeros_like(phi), where=length > 0)
     return phi @ phi.T
-
-
-def columns_of(triplets: np.ndarray, n: int) -> Columns:
-    counts = TripletCounts()
-    counts.update(empty_batch(n)._replace(triplets=triplets))
-    return Columns(**frozen(counts.state()), n_objects=n)
 
 
 @st.composite
@@ -116,19 +98,6 @@ def test_mulk4_is_the_formula(seed, size):
 
     expected = [[sum(s(i, r, p) * s(j, r, p) for r in range(n) for p in pairs) for j in range(n)] for i in range(n)]
     assert kernels.mulk4(frozen(counts.state()), n).tolist() == np.array(expected, float).tolist()
-
-
-def landmark_world(rng, n: int, of: int, size: int, which: int) -> tuple[np.ndarray, np.ndarray]:
-    """Triplets of the design of sec. 2.3, for k1 or k2, answers at random."""
-    marks = rng.choice(n, of, replace=False)
-    p = rng.integers(of, size=size)
-    q = (p + rng.integers(1, of, size=size)) % of
-    other = rng.integers(n, size=size)
-    rows = np.stack([other, marks[p], marks[q]] if which == 1 else [marks[p], other, marks[q]], axis=1)
-    rows = rows[(rows[:, 0] != rows[:, 1]) & (rows[:, 0] != rows[:, 2]) & (rows[:, 1] != rows[:, 2])]
-    swap = rng.random(len(rows)) < 0.5
-    rows[swap] = rows[swap][:, [0, 2, 1]]
-    return rows.astype(np.int32), np.sort(marks)
 
 
 @both

@@ -121,17 +121,17 @@ def alike():
 @pytest.mark.parametrize(
     "events, reason",
     [
-        (survey_cases.study(np.random.default_rng(3).normal(size=(6, 2)), 400), "few objects"),
-        (survey_cases.all_guess(), "chance"),
-        (survey_cases.two_sets()[:1500], "unconnected"),
-        (points_on_a_line(), "one dimension"),
-        (alike(), "no positions"),
+        (lambda: survey_cases.study(np.random.default_rng(3).normal(size=(6, 2)), 400), "few objects"),
+        (survey_cases.all_guess, "chance"),
+        (lambda: survey_cases.two_sets()[:1500], "unconnected"),
+        (points_on_a_line, "one dimension"),
+        (alike, "no positions"),
     ],
     ids=["few objects", "guesses", "two sets", "a line", "all alike"],
 )
 def test_poor_inputs_say_what_is_wrong_with_them(events, reason):
     with pytest.warns(UserWarning, match="2 sets") if reason == "unconnected" else nullcontext():
-        made = study(events)
+        made = study(events())
     assert re.fullmatch(reason, made.details("clusters")["reason"])
     of = material(made.published)
     assert maker("clusters")(of).says and sentence(of.facts.cluster_answer)

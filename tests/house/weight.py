@@ -16,7 +16,7 @@ from stream_engine.input.settings import Settings
 from stream_engine.refits import REFITS, refit_module
 from stream_engine.service.metrics import Metrics
 from tests.conftest import ROOT
-from tests.house.test_layers import FLOORS, modules, room_of
+from tests.house.floors import FLOORS, modules, room_of
 
 
 def lines_of(path: Path) -> int:

@@ -23,8 +23,8 @@ from stream_engine.refits import REFITS
 from stream_engine.state import artifact as artifacts
 from stream_engine.state.artifact_schemas import OBJECTS, SUBSET, schema_of
 from stream_engine.state.published import Published
-from tests.laws.test_exports import ADDED, read
 from tests.support.crafted_worlds import artifacts_of, state
+from tests.support.export_files import ADDED, read
 
 DOCUMENTS = {"objects", "summary"}
 WITH_ARRAYS = [what for what in exports.all_exports() if what not in DOCUMENTS]

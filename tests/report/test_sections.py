@@ -15,7 +15,7 @@ from stream_engine.report.sections import dendrogram
 from stream_engine.report.sections.dendrogram import draw
 from stream_engine.state.published import Published
 from tests.support.facts import states
-from tests.support.reported import answers, held, names, published
+from tests.support.reported import QUICK, answers, held, names, published
 
 ALWAYS = set(SECTIONS) - {"workers", "dendrogram", "differences", "dimensions", "alignment"}
 
@@ -180,12 +180,11 @@ FEW = {
 }
 
 
-@pytest.mark.parametrize("events", FEW.values(), ids=FEW)
-def test_states_with_little_in_them(tmp_path, events):
-    if events:
-        state = published(tmp_path, events)
-    else:
-        state = published(tmp_path, [{"type": "label", "object": "a", "label": "fruit"}])
+@pytest.mark.parametrize("what", FEW)
+def test_states_with_little_in_them(tmp_path, what):
+    events = FEW[what] or [{"type": "label", "object": "a", "label": "fruit"}]
+    config = QUICK.replace("dimensions = 2", "dimensions = 1") if what == "one dimension" else ""
+    state = published(tmp_path, events, config=config)
     made = sections(state, workers=True)
     assert set(made) >= ALWAYS
     html = page.html(material(state, workers=True), made)

@@ -18,8 +18,8 @@ from stream_engine.state.exclusion import (
 )
 from stream_engine.state.snapshot import encode
 from stream_engine.state.store import Store
-from tests.evaluation.test_responses import counts
 from tests.support import learned
+from tests.support.judged_worlds import counts
 
 N, WORKERS = 9, 6
 
