@@ -72,7 +72,7 @@ class Child:
             except OSError:
                 pass
 
-    def heard(self) -> bytes | None:
+    def read_line(self) -> bytes | None:
         """A whole line that it has said, or None; waits for nothing."""
         out: IO[bytes] | None = self._process.stdout if self._process else None
         while out is not None and b"\n" not in self._read and select.select([out], [], [], 0)[0]:
@@ -147,7 +147,7 @@ class QuestionRequests:
 
     def reply(self) -> bytes | None:
         """What it has answered, or None."""
-        line = self._child.heard()
+        line = self._child.read_line()
         if line is not None:
             self._waiting = False
         return line

@@ -111,7 +111,7 @@ class Owner:
         that it was sent again."""
         people, quota = self._people, self._people.study.quota
         everybody = people.sessions.participants().values()
-        ended = [people.ended(person) for person in everybody]
+        ended = [people.end_of(person) for person in everybody]
         content = {
             "study": self._access.study,
             "title": people.study.texts.title or self._state.resolve().name,
@@ -169,7 +169,7 @@ class Owner:
                 person.repeats,
                 round(person.first, 3),
                 round(person.latest, 3),
-                people.ended(person),
+                people.end_of(person),
                 people.progress(worker, person).get("code", ""),
             )
             for worker, person in people.sessions.participants().items()

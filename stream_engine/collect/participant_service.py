@@ -74,7 +74,7 @@ class ParticipantService:
             return "ellipse"
         return ""
 
-    def ended(self, person: ParticipantSession) -> str:
+    def end_of(self, person: ParticipantSession) -> str:
         """Why this person is asked no more: "done", "excluded", or ""."""
         failing = self.study.catching.most_failed
         if failing and person.failed > failing:
@@ -89,7 +89,7 @@ class ParticipantService:
         Raises `Rejection`."""
         now, person = self._clock(), self.sessions.person(worker)
         self.sessions.late(now, self.study.quota.answer_within)
-        ended = self.ended(person)
+        ended = self.end_of(person)
         if self.study.texts.consent and not person.consented:
             return {"questions": [], "consent": "needed", **self.progress(worker, person, ended)}
         if self.paused and not ended:
@@ -109,7 +109,7 @@ class ParticipantService:
             except NothingLeft:
                 ended = "" if person.open else "done"
                 break
-            self.sessions.asked(screen)
+            self.sessions.add_question(screen)
             screens.append(screen)
             room, limit = room - (not screen.right), limit - 1
             written.append(self._logs.sessions.append(_encode(screen), synced=False))
@@ -124,7 +124,7 @@ class ParticipantService:
     def progress(self, worker: str, person: ParticipantSession, ended: str = "") -> dict[str, Any]:
         """How far a participant is, with their completion code when they have done all. Catch trials count like other
         screens, so that nothing tells them apart."""
-        ended = ended or self.ended(person)
+        ended = ended or self.end_of(person)
         quota, catching = self.study.quota.person, self.study.catching.every if self.study.catch else 0
         screens = quota + (quota - 1) // catching if quota and catching else quota
         content: dict[str, Any] = {
@@ -173,10 +173,10 @@ class ParticipantService:
         future = log.append(_encode(line)) if line else self._logs.sessions.append(_encode(counted.caught))
         key, loop = counted.screen.id, asyncio.get_running_loop()
         self._being_written[key] = future
-        future.add_done_callback(lambda done: loop.call_soon_threadsafe(self._written, counted, done))
+        future.add_done_callback(lambda done: loop.call_soon_threadsafe(self._note_written, counted, done))
         return future
 
-    def _written(self, counted: AcceptedAnswer, done: Future) -> None:
+    def _note_written(self, counted: AcceptedAnswer, done: Future) -> None:
         """It is durable, or was not written: then it waits for an answer again."""
         self._being_written.pop(counted.screen.id, None)
         if done.exception() is None:

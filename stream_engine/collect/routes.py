@@ -124,9 +124,9 @@ class Routes:
         if n is None or not 1 <= n <= MAX_QUESTIONS:
             raise Rejection("not_an_answer", f"n: got {asked['n'][:20]!r}, expected 1 to {MAX_QUESTIONS}")
         content = await self._people.questions(worker, n, asked.get("again") == "1")
-        return _json(content | {"show": self._shown(content["questions"])})
+        return _json(content | {"show": self._stimuli_of(content["questions"])})
 
-    def _shown(self, questions: list[dict[str, Any]]) -> dict[str, dict[str, str]]:
+    def _stimuli_of(self, questions: list[dict[str, Any]]) -> dict[str, dict[str, str]]:
         """What is shown of each object in these questions."""
         names = {
             name

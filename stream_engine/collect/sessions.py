@@ -59,7 +59,7 @@ class Sessions:
             session = self.people[worker] = ParticipantSession()
         return session
 
-    def asked(self, screen: Screen) -> None:
+    def add_question(self, screen: Screen) -> None:
         """It was sent to its worker."""
         person = self.person(screen.worker)
         self.open[screen.id] = person.open[screen.id] = screen
@@ -132,7 +132,7 @@ def restored(answers: Iterable[bytes], sessions: Iterable[bytes]) -> Sessions:
     for text in sessions:
         entry = line.decode(text) if text else None
         if isinstance(entry, Screen):
-            result.asked(entry)
+            result.add_question(entry)
         elif isinstance(entry, CatchResult):
             caught.append(entry)
         elif isinstance(entry, Consent):

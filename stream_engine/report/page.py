@@ -43,22 +43,22 @@ def html(
     sections: Mapping[str, Section],
     pictures: Mapping[str, bytes] | None = None,
     texts: Mapping[str, str] | None = None,
-    papers: Mapping[str, str] | None = None,
+    pdf_links: Mapping[str, str] | None = None,
     running: Sequence[str] = (),
 ) -> str:
-    """The whole page. `pictures` (JPEGs) and `texts` of objects, by name; `papers`: where the PDF of a figure is,
+    """The whole page. `pictures` (JPEGs) and `texts` of objects, by name; `pdf_links`: where the PDF of a figure is,
     by the figure's name; `running`: refits after which it is written again."""
     script_data = data(material, pictures or {}, texts or {})
     top = tuple(tiles(material))
     below = subtitle(material)
     return render(
-        sections, script_data, title(material), papers or {}, _maps(material), top, subtitle=below, running=running
+        sections, script_data, title(material), pdf_links or {}, _maps(material), top, subtitle=below, running=running
     )
 
 
-def body(material: Material, sections: Mapping[str, Section], papers: Mapping[str, str]) -> str:
+def body(material: Material, sections: Mapping[str, Section], pdf_links: Mapping[str, str]) -> str:
     """What changes when there is a newer snapshot: all sections, and the figures that the script works on."""
-    filled = _filled(sections, data(material, {}, {}), papers, _maps(material), tuple(tiles(material)))
+    filled = _filled(sections, data(material, {}, {}), pdf_links, _maps(material), tuple(tiles(material)))
     return _templates().get_template("sections.html").render(**filled)
 
 
@@ -85,7 +85,7 @@ def render(
     sections: Mapping[str, Section],
     script_data: str,
     heading: str,
-    papers: Mapping[str, str] = MappingProxyType({}),
+    pdf_links: Mapping[str, str] = MappingProxyType({}),
     maps: tuple[ObjectCoordinates, ...] = (),
     top: tuple[Tile, ...] = (),
     live: bool = False,
@@ -100,7 +100,7 @@ def render(
         _templates()
         .get_template("page.html")
         .render(
-            **_filled(sections, script_data, papers, maps, top),
+            **_filled(sections, script_data, pdf_links, maps, top),
             subtitle=subtitle,
             running=running,
             policy=policy(live, study),
@@ -162,7 +162,7 @@ def _templates() -> jinja2.Environment:
 def _filled(
     sections: Mapping[str, Section],
     script_data: str,
-    papers: Mapping[str, str],
+    pdf_links: Mapping[str, str],
     maps: tuple[ObjectCoordinates, ...],
     top: tuple[Tile, ...],
 ) -> dict[str, Any]:
@@ -171,7 +171,7 @@ def _filled(
         "sections": sections,
         "tiles": top,
         "first": [name for name in FIRST_SECTIONS if name in sections] if top else [],
-        "papers": papers,
+        "pdf_links": pdf_links,
         "maps": [coordinates.name for coordinates in maps],
         "regions": any(
             coordinates.covariance is not None and len(coordinates.points) <= MAX_REGIONS for coordinates in maps

@@ -47,8 +47,8 @@ def write(
     sections = page.sections(read)
     formats = FORMATS if figures else ("pdf",) if len(read.names) <= MAX_OBJECTS_WITH_PDF and not running else ()
     figure_files = files_of(sections, formats, style, files.pictures)
-    papers = _carried(figure_files) if len(read.names) <= MAX_OBJECTS_WITH_PDF else {}
-    written = page.html(read, sections, files.pictures, files.texts, papers, running).encode()
+    pdf_links = _data_links(figure_files) if len(read.names) <= MAX_OBJECTS_WITH_PDF else {}
+    written = page.html(read, sections, files.pictures, files.texts, pdf_links, running).encode()
     _write(out, written)
     beside = [] if figures is None else _write_into(figures, figure_files)
     notes = []
@@ -67,10 +67,10 @@ def write_body(
     """Write `page.html`, what a page that is there already is filled with; figures are links to figures/NAME.pdf."""
     read = material(published, progressive, workers, commands)
     sections = page.sections(read)
-    papers = {
+    pdf_links = {
         drawing.name: f"figures/{drawing.name}.pdf" for section in sections.values() for drawing in section.drawings
     }
-    (folder / "page.html").write_text(page.body(read, sections, papers), encoding="utf-8")
+    (folder / "page.html").write_text(page.body(read, sections, pdf_links), encoding="utf-8")
 
 
 def write_figures(published: Published, folder: Path, progressive: dict[str, Any], workers: bool) -> None:
@@ -111,7 +111,7 @@ def _write_into(folder: Path, contents: Mapping[str, bytes]) -> list[Path]:
     return [folder / name for name in contents]
 
 
-def _carried(files: Mapping[str, bytes]) -> dict[str, str]:
+def _data_links(files: Mapping[str, bytes]) -> dict[str, str]:
     """The PDFs in data: URLs, by figure, so that a page that stands alone has them to take along."""
     pdfs = {name.removesuffix(".pdf"): content for name, content in files.items() if name.endswith(".pdf")}
     return {name: f"data:application/pdf;base64,{base64.b64encode(content).decode()}" for name, content in pdfs.items()}
