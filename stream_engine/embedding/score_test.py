@@ -20,9 +20,9 @@ from typing import NamedTuple
 import numpy as np
 from scipy.sparse import csr_array
 
+from stream_engine.data.answers import Answers
 from stream_engine.embedding.ellipses import scores
 from stream_engine.embedding.fit import Embedding
-from stream_engine.embedding.held_out import Answers
 
 MOST = 256  # numbers that the score of a response has at most
 
@@ -37,10 +37,10 @@ class ScoreTest(NamedTuple):
 def score_tests(found: Embedding, answers: Answers) -> tuple[ScoreTest, ScoreTest]:
     """Tests against another map, and against one that is stretched. `found` was fitted to the answers."""
     each = scores(found, answers)
-    unit = np.unique(answers.unit, return_inverse=True)[1].reshape(-1)
+    unit = np.unique(answers.response, return_inverse=True)[1].reshape(-1)
     units = int(unit.max(initial=-1)) + 1
     who = np.full(units, -1)
-    who[unit] = answers.worker
+    who[unit] = answers.participant
     of_unit = csr_array((answers.times, (unit, np.arange(len(unit)))), shape=(units, len(unit)))
     sums, times = of_unit @ each, np.bincount(unit, answers.times, units)
     n, d = found.points.shape
@@ -50,7 +50,8 @@ def score_tests(found: Embedding, answers: Answers) -> tuple[ScoreTest, ScoreTes
     number[row, column] = number[column, row] = np.arange(len(row))
     at, to = np.repeat(np.arange(n * d), d), np.tile(number, (n, 1)).ravel()
     stretching = csr_array((np.repeat(found.points, d, axis=0).ravel(), (at, to)), shape=(n * d, len(row)))
-    of_map, of_axes = (_tested(each, times, who, answers.n_workers) for each in (_few(sums), _few(sums @ stretching)))
+    both, people = (_few(sums), _few(sums @ stretching)), len(answers.participants)
+    of_map, of_axes = (_tested(each, times, who, people) for each in both)
     return of_map, of_axes
 
 
