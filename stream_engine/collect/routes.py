@@ -147,17 +147,16 @@ class Routes:
         except Rejection as error:
             self._people.refuse(error.reason, body)
             return refusal(error)
-        status, said = await self._people.answers(given, lambda each: self._may_answer(request, each))
-        workers = {
-            each.get("worker") for each in given if isinstance(each, dict) and isinstance(each.get("worker"), str)
-        }
+        workers: set[str] = set()
+
+        def may_answer(each: Any) -> None:
+            if isinstance(each, dict):
+                workers.add(self._worker(request, each.get("worker")))
+
+        status, said = await self._people.answers(given, may_answer)
         if len(workers) == 1 and (worker := workers.pop()) in self._people.sessions.people:
             said |= self._people.progress(worker, self._people.sessions.people[worker])
         return _json(said, status)
-
-    def _may_answer(self, request: Request, given: Any) -> None:
-        if isinstance(given, dict):
-            self._worker(request, given.get("worker"))
 
     async def _consent(self, request: Request) -> Response:
         given = answers_in(await self._keeper.body(request))[0]

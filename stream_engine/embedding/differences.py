@@ -6,9 +6,9 @@
    other answers; if the axes' weights may differ, also with weights (`individual`), in as many dimensions and with the
    shrinkage that predict held-out answers best with weights: an axis that only a few use is noise in the map of all.
    Weights are used if they predict the held-out responses of all participants better (paired z-test, 1 %).
-3. Whoever may differ gets a map of their own of their other answers (`own_maps`) for each fold, with the ridge that
-   predicts their held-out answers best, and the two log odds are stacked (`stacking`): (1, 0) is the group's map,
-   (0, 1) their own.
+3. Whoever may differ, and gave at least as many answers as they saw objects, gets a map of their own of their other
+   answers (`own_maps`) for each fold, with the ridge that predicts their held-out answers best, and the two log odds
+   are stacked (`stacking`): (1, 0) is the group's map, (0, 1) their own.
 4. The gain of a participant over the group's map is measured fold by fold, with coefficients of the other folds.
    Participants are named for whom both are significant, the gain (one-sided z-test over responses) and the score test
    (5 %, Holm's correction of the larger p-value).
@@ -34,7 +34,7 @@ from stream_engine.embedding.individual import (
     Individual,
     Weights,
     begun,
-    copies_of,
+    fit_weights,
     fit_with,
     weighted_margins,
 )
@@ -53,6 +53,7 @@ ENOUGH = 100  # held-out answers of a participant by which the setting of their 
 NEGLIGIBLE = 0.05  # difference of coefficients from the group's: at most .0006 nats an answer, whatever its odds
 MIDDLE = SHRINKAGES[len(SHRINKAGES) // 2]  # that is tried first
 CHOOSING = 5_000  # held-out answers that select weights: a mean paired difference then has an error of some .003 nats
+TESTING = 4 * CHOOSING  # that test them, where nothing else is predicted: half that error
 SIZES = (2, 3, 4, 5, 8, 12, 18, 27)  # numbers of dimensions
 OBJECTS = 3  # that are named for each participant who differs
 HIGH = 0.3  # a lapse rate that may be that of somebody who sees things differently,
@@ -119,17 +120,21 @@ def differences(
     people = int((count > 0).sum())
     if people < 2:
         return Differences("fewer than two participants with enough answers", people)
-    if copies_of(of_answers(answers)) * setting.d > LARGEST:
+    seen = (
+        np.unique(answers.participant.astype(np.int64)[:, None] * answers.n_objects + answers.rows) // answers.n_objects
+    )
+    if len(seen) * setting.d > LARGEST:
         return Differences(f"more than {LARGEST:,} coordinates of participants", people)
     answers = _of_one_each(answers)
     of_map, of_axes = score_tests(one, answers)
     p_value = min(1.0, 2 * min(of_map.pooled, of_axes.pooled))
     smallest = np.where(count > 0, np.minimum(of_map.p_value, of_axes.p_value), np.nan)
     screened = np.flatnonzero(smallest < np.clip(CHANCE / people, *SCREEN))
+    screened = screened[count[screened] >= np.bincount(seen[seen >= 0], minlength=len(count))[screened]]
     likely = p_value < LEVEL or bool(np.nanmin(holm(2 * smallest)) < LEVEL)
     if not likely and not len(screened) and not always:
         return Differences(ALIKE, people, p_value)
-    tested = _Folds(answers, one, setting, given_d, fixed_lapse, always, progress)
+    tested = _Folds(answers, one, setting, given_d, fixed_lapse, always, only_weights, progress)
     found = Differences(ALIKE, people, p_value)
     if likely or always:
         found = tested.weights(found)
@@ -175,6 +180,7 @@ class _Folds:
         given_d: bool,
         fixed: bool,
         always: bool,
+        only_weights: bool,
         progress: Progress,
     ):
         self.answers, self.one, self.setting = answers, one, setting
@@ -184,10 +190,18 @@ class _Folds:
         self.held = answers.of(answers.participant >= 0)
         self.unit = np.unique(self.held.response, return_inverse=True)[1].reshape(-1)
         self.fold = self.unit_folds()[self.unit]
+        self.choosing, self.folds = (_folds_with(each, self.held.times) for each in (CHOOSING, TESTING))
+        if only_weights:
+            kept = self.fold < self.folds
+            self.known, self.held, self.fold = self.known[kept], self.held.of(kept), self.fold[kept]
+            self.unit = np.unique(self.held.response, return_inverse=True)[1].reshape(-1)
+        else:
+            self.folds = FOLDS
         self.delta, self.lapse = np.empty(len(self.known)), np.empty(len(self.known))
-        self.maps = [self._one_map(fold) for fold in range(FOLDS)]
+        self.maps = [self._one_map(fold) for fold in range(self.folds)]
         self.tried: dict[Weights, _Weighted] = {}
         self.begins: dict[tuple[int, int, bool], tuple[Questions, Embedding]] = {}
+        self.fitted: dict[tuple[int, int, bool], Individual] = {}  # the last fit of a fold, with any shrinkage
         scale = _scale(self.delta, self.lapse, self.held.times)
         self.base = self.of_group = _odds(scale * self.delta, self.lapse)
 
@@ -214,7 +228,7 @@ class _Folds:
         out = self.fold == fold
         self.delta[out] = margins(made.points, self.held.rows[out], made.alpha)
         self.lapse[out] = known_lapses(made.lapse, questions)[self.held.participant[out] + 1]
-        self.progress(fold + 1, FOLDS)
+        self.progress(fold + 1, self.folds)
         return made
 
     def weights(self, found: Differences) -> Differences:
@@ -229,7 +243,7 @@ class _Folds:
         if not self.given_d:
             best = self._better(best, "d", [d for d in SIZES if d < self.answers.n_objects])
             best = self._better(best, "shrinkage", SHRINKAGES)
-        best.predict(FOLDS)
+        best.predict(self.folds)
         weighted, scale = best.odds()
         gain, _, p = _gain(*self._losses(self.of_group, weighted))
         found = found._replace(gain_of_weights=gain, p_of_weights=p)
@@ -314,7 +328,7 @@ class _Folds:
         some = block % FOLDS < folds[block // FOLDS]
         loss = []
         for d in DIMENSIONS:
-            for made in own_maps(rows[at[some]], times[at[some]], block[some], blocks, n, d, 0.0):
+            for made in own_maps(rows[at[some]], times[at[some]], block[some], blocks, n, d):
                 odds = np.nan_to_num(made.log_odds(rows[choosing], who[choosing] * FOLDS + fold[choosing]))
                 loss.append(np.bincount(who[choosing], times[choosing] * losses(odds), people))
             self.progress(d, max(DIMENSIONS))
@@ -353,7 +367,7 @@ class _Weighted:
         self.folds, self.used = folds, used
         self.delta, self.anybody, self.lapse = (np.empty(len(folds.known)) for _ in range(3))
         self.unknown: list[float] = []  # lapse rates of unknown participants, one a fold
-        self.predict(min(FOLDS, int(np.ceil(FOLDS * CHOOSING / max(float(folds.held.times.sum()), 1.0)))))
+        self.predict(folds.choosing)
         kept = folds.fold < len(self.unknown)
         self.loss = float(folds.held.times[kept] @ losses(self.odds(kept)[0]))
 
@@ -362,8 +376,14 @@ class _Weighted:
         held = self.folds.held
         for fold in range(len(self.unknown), folds):
             questions, begin = self.folds.begun(fold, self.used)
-            given = self.used._replace(pooled=False)
-            made, out = fit_with(questions, begin, given, tolerance=ROUGH, **self.folds.more), self.folds.fold == fold
+            near = self.folds.fitted.get((fold, self.used.d, self.used.pooled))
+            more = {"tolerance": ROUGH} | self.folds.more
+            if near is None:
+                made = fit_with(questions, begin, self.used._replace(pooled=False), **more)
+            else:
+                made = fit_weights(questions, near.embedding, self.used.shrinkage, weights=near.weights, **more)
+            self.folds.fitted[fold, self.used.d, self.used.pooled] = made
+            out = self.folds.fold == fold
             points, alpha, who = made.embedding.points, made.embedding.alpha, held.participant[out] + 1
             self.delta[out] = weighted_margins(points, made.weights, held.rows[out], who, alpha)
             self.anybody[out] = margins(points, held.rows[out], alpha)
@@ -376,6 +396,11 @@ class _Weighted:
         delta, lapse = self.delta[kept], self.lapse[kept]
         scale = _scale(delta, lapse, self.folds.held.times[kept])
         return _odds(scale * delta, lapse), scale
+
+
+def _folds_with(answers: float, times: np.ndarray) -> int:
+    """How many folds have so many answers, or all."""
+    return min(FOLDS, int(np.ceil(FOLDS * answers / max(float(times.sum()), 1.0))))
 
 
 def _groups(sorted_values: np.ndarray, order: np.ndarray) -> tuple[np.ndarray, list[np.ndarray]]:

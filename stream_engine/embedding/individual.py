@@ -6,11 +6,8 @@
 The mean of a participant's weights is their slope: how sharply they distinguish. The group's weights are 1; the penalty
 is a normal prior of the log weights around them, with the variance 1 / (2 shrinkage). Rotating X changes the weights,
 so the axes are identified, unlike those of one map. After the fit, each axis is scaled such that the geometric mean of
-the weights is 1, and axes are sorted by their variance.
-
-w_pk (x_ik - x_jk)^2 is the squared difference of sqrt(w_pk) x_ik and sqrt(w_pk) x_jk. So participant p sees a *copy* of
-each object, and `gradient` computes the likelihood of the copies. By the chain rule the slopes of the copies add to
-those of X and u. O(q d + copies d) an iteration; at most 4 q copies.
+the weights is 1, and axes are sorted by their variance. O(pairs d + q) an
+iteration, where pairs are those of each participant.
 """
 
 from collections.abc import Callable
@@ -25,9 +22,8 @@ from stream_engine.embedding.gradient import Loss
 from stream_engine.embedding.lapse_prior import FIRST
 from stream_engine.embedding.principal_axes import on_own_axes
 from stream_engine.embedding.questions import NOBODY, Questions
-from stream_engine.evaluation.answer_probabilities import margins
 
-SHRINKAGES = (100.0, 30.0, 10.0, 3.0, 1.0)  # of a series of fits
+SHRINKAGES = (1000.0, 300.0, 100.0, 30.0, 10.0, 3.0, 1.0, 0.3, 0.1)  # of a series of fits, which ends in between
 WeightedLoss = Callable[[np.ndarray, np.ndarray, np.ndarray], tuple[float, np.ndarray, np.ndarray, np.ndarray]]
 
 
@@ -49,25 +45,6 @@ class Weights(NamedTuple):
     d: int = 0  # dimensions; 0: those of the group's map
 
 
-class _Copies(NamedTuple):
-    """Objects as participants see them, each pair once."""
-
-    rows: np.ndarray  # (m, 4) int32: rows of questions, by the numbers of the copies
-    who: np.ndarray  # (c,) int64: the participant
-    object: np.ndarray  # (c,) int64
-
-
-def _copies(rows: np.ndarray, who: np.ndarray, n_objects: int) -> _Copies:
-    pairs = np.asarray(who, np.int64)[:, None] * n_objects + rows
-    found, number = np.unique(pairs, return_inverse=True)
-    return _Copies(number.reshape(-1, 4).astype(np.int32), found // n_objects, found % n_objects)
-
-
-def copies_of(questions: Questions) -> int:
-    """How many pairs of a participant and an object the questions have."""
-    return len(_copies(questions.rows, questions.worker, questions.n_objects).who)
-
-
 def weighted_loss(questions: Questions, alpha: float) -> WeightedLoss:
     """A function of points (n, d), log weights (n_workers, d) and lapses (n_workers,): L and its gradient with respect
     to each. Log weights of `NOBODY` are 0, and so is their gradient.
@@ -78,25 +55,16 @@ def weighted_loss(questions: Questions, alpha: float) -> WeightedLoss:
     >>> round(value, 4), log_slope.round(4).tolist()  # the object that is far is seen as far: more weight, less loss
     (0.3133, [[0.0], [-0.2689]])
     """
-    n, workers = questions.n_objects, questions.n_workers
-    made = _copies(questions.rows, questions.worker, n)
-    of_copies = Loss(questions._replace(rows=made.rows, n_objects=len(made.who)), alpha)
+    loss = Loss(questions, alpha, weighted=True)
 
     def value_and_slopes(points: np.ndarray, logs: np.ndarray, lapse: np.ndarray):
-        roots = np.exp(logs / 2)[made.who]
-        seen = points[made.object] * roots
-        value, slope, lapse_slope = of_copies(seen, lapse)
-        own = _sums(slope * roots, made.object, n)
-        log_slope = _sums(slope * seen / 2, made.who, workers)
+        weights = np.exp(logs)
+        value, slope, weight_slope, lapse_slope = loss.weighted(points, weights, lapse)
+        log_slope = weight_slope * weights
         log_slope[NOBODY] = 0.0
-        return value, own, log_slope, lapse_slope
+        return value, slope, log_slope, lapse_slope
 
     return value_and_slopes
-
-
-def _sums(values: np.ndarray, number: np.ndarray, count: int) -> np.ndarray:
-    """(count, d) sums of the rows of `values` (c, d) that have the same number."""
-    return np.stack([np.bincount(number, column, count) for column in values.T], axis=1)
 
 
 def fit_weights(
@@ -198,5 +166,11 @@ def weighted_margins(
     >>> weighted_margins(place, weights, np.array([[0, 1, 0, 2]] * 2), np.array([0, 1]), 0.0).round(6).tolist()
     [3.0, -4.0]
     """
-    made = _copies(rows, who, len(points))
-    return margins(points[made.object] * np.sqrt(weights)[made.who], made.rows, alpha)
+    points, rows = np.asarray(points), np.asarray(rows)
+    near, far = (
+        (weights[who] * (points[rows[:, one]] - points[rows[:, other]]) ** 2).sum(axis=1)
+        for one, other in ((0, 1), (2, 3))
+    )
+    if alpha:
+        near, far = (0.5 * (alpha + 1) * np.log1p(size / alpha) for size in (near, far))
+    return far - near

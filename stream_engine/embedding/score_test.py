@@ -9,13 +9,16 @@ another one, scores of responses about the same objects point the same way, so t
 
 is larger than sum_u |s_u|^2: the locally most powerful test against deviations in any direction (variance components;
 Lin 1997). Its distribution is a weighted sum of chi-squares, with the eigenvalues of M = sum_u s_u s_u' as weights,
-which Satterthwaite's chi-square with tr(M)^2 / tr(M^2) degrees of freedom replaces. The ridge leaves all scores
-together with a sum that is not 0; everybody's share of it is taken off. The pooled test is the same of sum_p T_p.
-O(m d) and one (n d)^2 matrix a participant; above `MOST` coordinates the scores are projected at random.
+which Satterthwaite's chi-square with tr(M)^2 / tr(M^2) degrees of freedom replaces. tr(M^2) is estimated by |M z|^2 of
+`PROBES` random signs z (Hutchinson 1990), or exact where there are no more coordinates than that. The ridge leaves all
+scores together with a sum that is not 0; everybody's share of it is taken off. The pooled test is the same of
+sum_p T_p. O(m d (PROBES + d)).
 """
 
 import itertools
-from typing import NamedTuple
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -24,7 +27,7 @@ from stream_engine.data.answers import Answers
 from stream_engine.embedding.ellipses import scores
 from stream_engine.embedding.fit import Embedding
 
-MOST = 256  # numbers that the score of a response has at most
+PROBES = 64  # random signs: the degrees of freedom are wrong by about 1 in 8, divided by their root
 
 
 class ScoreTest(NamedTuple):
@@ -42,44 +45,51 @@ def score_tests(found: Embedding, answers: Answers) -> tuple[ScoreTest, ScoreTes
     who = np.full(units, -1)
     who[unit] = answers.participant
     of_unit = csr_array((answers.times, (unit, np.arange(len(unit)))), shape=(units, len(unit)))
-    sums, times = of_unit @ each, np.bincount(unit, answers.times, units)
-    n, d = found.points.shape
-    # d log p / d S_kl of x (I + S), S symmetric: x_l times the slope in x_k, summed over objects, and the same turned
+    sums, times = csr_array(of_unit @ each), np.bincount(unit, answers.times, units)
+    order = np.argsort(who, kind="stable")
+    blocks = list(itertools.pairwise(np.searchsorted(who[order], np.arange(len(answers.participants) + 1)).tolist()))
+    sums, times = sums[order], times[order]
+    stretched = partial(_stretched, found.points)
+    return _tested(sums, times, blocks), _tested(sums, times, blocks, stretched)
+
+
+def _stretched(points: np.ndarray, scores: csr_array) -> np.ndarray:
+    """(u, d (d + 1) / 2) slopes in S_kl of points x (I + S), S symmetric, of (u, n d) slopes in the points: the slope
+    in x_k times x_l, summed over objects, and the same turned."""
+    (units, _), (n, d) = scores.shape, points.shape
+    each = scores.tocoo()
+    at, axis = each.coords[0] * d + each.coords[1] % d, each.coords[1] // d
+    slopes = (csr_array((each.data, (at, axis)), shape=(units * d, n)) @ points).reshape(units, d, d)
     row, column = np.triu_indices(d)
-    number = np.zeros((d, d), np.int64)
-    number[row, column] = number[column, row] = np.arange(len(row))
-    at, to = np.repeat(np.arange(n * d), d), np.tile(number, (n, 1)).ravel()
-    stretching = csr_array((np.repeat(found.points, d, axis=0).ravel(), (at, to)), shape=(n * d, len(row)))
-    both, people = (_few(sums), _few(sums @ stretching)), len(answers.participants)
-    of_map, of_axes = (_tested(each, times, who, people) for each in both)
-    return of_map, of_axes
+    turned = slopes + slopes.transpose(0, 2, 1)
+    turned[:, np.arange(d), np.arange(d)] /= 2
+    return turned[:, row, column]
 
 
-def _few(scores: csr_array) -> np.ndarray:
-    """The same dense, projected at random where they are more than `MOST`."""
-    if scores.shape[1] <= MOST:
-        return scores.toarray()
-    return scores @ (np.random.default_rng(0).integers(0, 2, (scores.shape[1], MOST)) * 2.0 - 1.0)
-
-
-def _tested(scores: np.ndarray, times: np.ndarray, who: np.ndarray, people: int) -> ScoreTest:
-    """Of (u, f) scores of responses with so many answers (u,), by participants (u,), -1: nobody."""
+def _tested(
+    scores: csr_array,
+    times: np.ndarray,
+    blocks: list[tuple[int, int]],
+    of: Callable[[csr_array], Any] = lambda scores: scores,
+) -> ScoreTest:
+    """Of scores (u, f) of responses with so many answers (u,); a participant's are a block, from begin to end."""
     from scipy.special import chdtrc
 
-    scores = scores - times[:, None] * (scores.sum(axis=0) / max(float(times.sum()), 1.0))
-    order = np.argsort(who, kind="stable")
-    begins = np.searchsorted(who[order], np.arange(people + 1))
-    total, mean, square = np.zeros(people), np.zeros(people), np.zeros(people)
-    for number, (begin, end) in enumerate(itertools.pairwise(begins)):
-        own = scores[order[begin:end]]
-        if len(own) > 1:
-            product = own.T @ own if own.shape[1] < len(own) else own @ own.T
-            total[number] = float((own.sum(axis=0) ** 2).sum())
-            mean[number], square[number] = float(np.trace(product)), float((product**2).sum())
+    mean = of(csr_array(scores.sum(axis=0)[None])).sum(axis=0) / max(float(times.sum()), 1.0)
+    exact = len(mean) <= PROBES
+    probes = np.eye(len(mean)) if exact else np.random.default_rng(0).choice((-1.0, 1.0), (len(mean), PROBES))
+    total, trace, square = np.zeros((3, len(blocks)))
+    for number, (begin, end) in enumerate(blocks):
+        if end - begin > 1:
+            own, t = of(scores[begin:end]), times[begin:end]
+            total[number] = float(((own.sum(axis=0) - t.sum() * mean) ** 2).sum())
+            trace[number] = (own**2).sum() - 2 * (t @ own) @ mean + (t @ t) * (mean @ mean)
+            along = own @ probes - np.outer(t, mean @ probes)
+            square[number] = ((own.T @ along - np.outer(mean, t @ along)) ** 2).sum() / (1 if exact else PROBES)
 
-    def p_value(total: np.ndarray, mean: np.ndarray, square: np.ndarray) -> np.ndarray:
+    def p_value(total: np.ndarray, trace: np.ndarray, square: np.ndarray) -> np.ndarray:
         with np.errstate(invalid="ignore", divide="ignore"):
-            p = chdtrc(mean**2 / square, total * mean / square)
+            p = chdtrc(trace**2 / square, total * trace / square)
         return np.where(square > 0, p, 1.0)
 
-    return ScoreTest(p_value(total, mean, square), float(p_value(total.sum(), mean.sum(), square.sum())))
+    return ScoreTest(p_value(total, trace, square), float(p_value(total.sum(), trace.sum(), square.sum())))

@@ -8,7 +8,7 @@ import numpy as np
 from stream_engine.data.answers import anchored
 from stream_engine.evaluation import NoModel
 from stream_engine.evaluation.probability import Model, by_features, model, of_participant
-from stream_engine.evaluation.questions import Four
+from stream_engine.evaluation.questions import NOTHING, Four
 from stream_engine.state.artifact import figure
 from stream_engine.state.published import Published
 
@@ -54,9 +54,10 @@ class Answering:
             p[more] = self._features.probability(rows[more])
             more = more[~np.isnan(p[more])]
             by[more] = self._features.name
-        unknown, loss = int(np.isnan(p).sum()), chosen.log_loss
+        asked, loss = [four != NOTHING for four in names], chosen.log_loss
+        unknown = int(np.isnan(p[asked]).sum())
         told = "" if loss is None else f" (held-out log loss {loss:.3f})"
-        about = f"{len(names):,} questions predicted by {chosen.name}{told}{self._as_whom}"
+        about = f"{sum(asked):,} questions predicted by {chosen.name}{told}{self._as_whom}"
         if len(more):
             about += f"; {len(more):,} of them by alignment: {chosen.name} does not know an object"
         if unknown:

@@ -170,7 +170,7 @@ def refit(
         begin = (*chosen.begin, *_earlier(previous, len(snapshot.objects)))
         limits: dict[str, Any] = {"tolerance": tolerance, "max_iterations": max_iterations}
         one = with_setting(questions, chosen.setting, begin, **more, **limits)
-        made = people.fitted(chosen, known, one, **limits)
+        made = people.fitted(chosen, known, one, max_iterations=max_iterations)
         fitted = made.embedding
         people_named = answers.participants
         report = _report(snapshot, responses, len(people_named), questions, chosen, figures, made)
@@ -369,8 +369,7 @@ def _participants(made: Fitted, questions: Questions, seed: int) -> tuple[dict[s
         group, found = np.where(known, 0, -1), participant_groups(weights[known], seed)
         group[known] = found.group
         arrays |= {"worker_weights": weights, "worker_group": group}
-        groups = {"verdict": found.verdict, "count": found.groups}
-        groups |= {"p_value": found.p_value, "silhouette": found.silhouette}
+        groups = {"verdict": found.verdict, "count": found.groups, "p_value": found.p_value}
     if made.maps is not None and made.differences.stack is not None:
         maps = made.maps
         arrays |= {"own_X": maps.points, "own_worker": maps.block, "own_object": maps.object, "own_lapse": maps.lapse}

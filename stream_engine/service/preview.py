@@ -17,6 +17,7 @@ from msgspec import structs
 
 from connectors import STORES, split_uri
 from connectors.files.readers import LineNumbers, place
+from stream_engine.data.comparisons import EVENT_TYPES
 from stream_engine.data.suspicious_names import suspicious_names
 from stream_engine.formats.options import NOT_UTF8
 from stream_engine.formats.reading import excluding
@@ -29,6 +30,7 @@ from stream_engine.input.sources import event_options, source, text_layout_of
 from stream_engine.service.dead_letters import ENCODING, ENOUGH
 
 FIRST = 5  # events that are shown
+LABEL = EVENT_TYPES.index("label")
 MOST_MESSAGES = 1000  # different reasons of which the first place is noted
 
 
@@ -107,8 +109,8 @@ def preview(settings: Settings, most: int) -> Preview:
             shown.comparisons += len(piece.triplets) + len(piece.quadruplets)
             names |= dict.fromkeys(piece.names)
             if piece.provenance is not None and not piece.provenance.continues:
-                worker_names = piece.provenance.workers
-                workers.update(worker_names[number] for number in piece.provenance.worker.tolist() if number >= 0)
+                asked, names_of = piece.provenance.kind != LABEL, piece.provenance.workers
+                workers.update(names_of[number] for number in piece.provenance.worker[asked].tolist() if number >= 0)
             for worker, answer in answers(piece):
                 if len(shown.first) < FIRST:
                     shown.first.append(in_words(worker, answer))

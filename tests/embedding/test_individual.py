@@ -3,7 +3,8 @@ who are alike get one map, and people who differ are predicted better."""
 
 import numpy as np
 import pytest
-from sklearn.metrics import silhouette_score
+import scipy.optimize
+import scipy.stats
 
 from stream_engine.data.answers import Answers
 from stream_engine.embedding.differences import ALIKE, DIFFER, combined, differences, fitted
@@ -12,7 +13,7 @@ from stream_engine.embedding.fit import Setting, fit, fit_carefully
 from stream_engine.embedding.gradient import Loss
 from stream_engine.embedding.individual import Weights, fit_weights, fit_with, weighted_loss, weighted_margins
 from stream_engine.embedding.own_maps import own_maps, selected_maps
-from stream_engine.embedding.participant_groups import participant_groups
+from stream_engine.embedding.participant_groups import dip, participant_groups
 from stream_engine.embedding.questions import of_answers
 from stream_engine.embedding.score_test import score_tests
 from stream_engine.embedding.stacking import stacked
@@ -125,12 +126,12 @@ def test_a_map_of_their_own_is_stacked_for_who_sees_other_things():
 
 
 def test_maps_of_blocks_are_those_of_each_alone():
-    """Fitted together or one by one; a block without an object cannot predict answers about it."""
+    """Whichever others there are; a block without an object cannot predict answers about it."""
     answers = one_of_another_mind(300, others=400)
-    together = own_maps(answers.rows, answers.times, answers.participant, 3, 20, 2, 1.0)[-1]
+    together = own_maps(answers.rows, answers.times, answers.participant, 3, 20, 2)[1]
     for person in range(2):
         some = answers.of(answers.participant == person)
-        alone = own_maps(some.rows, some.times, np.zeros(len(some.rows), int), 1, 20, 2, 1.0)[-1]
+        alone = own_maps(some.rows, some.times, np.zeros(len(some.rows), int), 1, 20, 2)[1]
         one, other = (
             each.log_odds(some.rows, np.full(len(some.rows), block)) for each, block in ((together, person), (alone, 0))
         )
@@ -234,10 +235,36 @@ def test_groups_of_participants_are_found():
     logs[~planted, 1] += 1.5
     found = participant_groups(np.exp(logs))
     assert found.groups == 2 and found.p_value <= 0.05
-    shares = logs - logs.mean(axis=1, keepdims=True)
-    assert found.silhouette == pytest.approx(silhouette_score(shares, found.group))
     assert (found.group == planted).sum() >= 28  # the larger group is the first
     assert "not tested" in participant_groups(np.exp(logs[:5])).verdict
+
+
+def test_a_few_participants_far_from_all_others_are_no_group():
+    rng = np.random.default_rng(0)
+    logs = 0.2 * rng.normal(size=(60, 3)) * np.sqrt(2 / rng.chisquare(2, 60))[:, None]
+    assert scipy.stats.kurtosis(logs).max() > 5
+    assert participant_groups(np.exp(logs)).groups == 1
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_the_dip_is_the_distance_from_the_nearest_distribution_with_one_mode(seed):
+    """A distribution function that rises ever faster up to a mode and ever slower beyond, by linear programming."""
+    x = np.sort(np.random.default_rng(seed).normal(size=9) + 3 * (np.arange(9) % 2))
+    ranks, best = np.arange(9) / 9, 1.0
+    for mode in range(9):
+        rows, room = [], []
+        for at in range(7):
+            steps = np.diff(x[at : at + 3])
+            bend = np.zeros(10)
+            bend[at : at + 3] = np.array([-1 / steps[0], 1 / steps[0] + 1 / steps[1], -1 / steps[1]])
+            if at + 1 != mode:
+                rows.append(bend if at + 1 < mode else -bend)
+                room.append(0.0)
+        for sign in (1, -1):
+            rows += [np.append(sign * one, -1.0) for one in np.eye(9)]
+            room += (sign * ranks).tolist()
+        best = min(best, scipy.optimize.linprog(np.eye(10)[9], rows, room, bounds=[(None, None)] * 10).fun)
+    assert dip(x) == pytest.approx(best, abs=1e-9)
 
 
 def test_ellipses_cover_planted_points_of_people_who_differ():

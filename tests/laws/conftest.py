@@ -13,3 +13,9 @@ def published():
 @pytest.fixture(scope="session")
 def world(published) -> told.World:
     return told.World(published, told.events())
+
+
+@pytest.fixture(scope="session")
+def study(published) -> told.World:
+    """The state with a figure wherever a report can have one."""
+    return told.World(told.studied(), told.events())

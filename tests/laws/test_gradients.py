@@ -14,7 +14,7 @@ from scipy.optimize import minimize
 
 from stream_engine.alignment import transforms
 from stream_engine.clustering import position_fits
-from stream_engine.embedding import gradient, own_maps
+from stream_engine.embedding import gradient
 from stream_engine.embedding.calibration import calibrate
 from stream_engine.embedding.descent import minimise
 from stream_engine.embedding.fit import Setting, with_setting
@@ -57,10 +57,6 @@ def given_positions():
     position_fits.given(questions, np.random.default_rng(0).normal(size=(6, 2)))
 
 
-def maps_of_participants():
-    own_maps.own_maps(rows_of_four(), np.ones(60), np.arange(60) % 3, 3, 6, 2, 0.1)
-
-
 def calibrated_margins():
     calibrate(np.random.default_rng(0).normal(size=40), np.arange(1.0, 41.0), 0.1)
 
@@ -76,7 +72,6 @@ FITS = {
         lambda: transforms_of_features(transforms.linear_maps),
     ),
     "stream_engine.clustering.position_fits": (given_positions,),
-    "stream_engine.embedding.own_maps": (maps_of_participants,),
     "stream_engine.embedding.calibration": (calibrated_margins,),
     "stream_engine.embedding.fit": (one_map, lambda: one_map(1.0)),
     "stream_engine.embedding.individual": (lambda: weights("ste"), lambda: weights("t-ste")),

@@ -12,7 +12,8 @@ from tests.support import told
 from tests.support.told import ABOUT, FOUR, KEYS, OF_ANSWER, PEOPLE, events, reached, said, same, told_of
 
 WHOLE = ("judgements", "summary", "models", "partial_order")  # below, all that they hold at once
-PARTS = [what for what in exports.EXPORTS if what not in WHOLE]
+PARTS = [what for what in exports.every() if what not in WHOLE]
+STUDIED = ("alignment", "classify", "clusters")  # whose figures are only there where there are enough answers
 
 
 def check(rows, definition, world) -> int:
@@ -24,8 +25,15 @@ def check(rows, definition, world) -> int:
     return len(compared)
 
 
-@pytest.mark.parametrize("what", PARTS)
-def test_every_array_is_told_as_it_is_defined(what, published, world):
+@pytest.fixture(params=[*PARTS, *(f"{what} of a study" for what in STUDIED)])
+def exported(request, published, world, study):
+    """An export, a state, and its events."""
+    what, _, larger = request.param.partition(" ")
+    return (what, told.studied(), study) if larger else (what, published, world)
+
+
+def test_every_array_is_told_as_it_is_defined(exported):
+    what, published, world = exported
     for stem, content in exports.contents(what, published).items():
         heads = [name for name in KEYS if name in content.arrays]
         keys = list(zip(*([world.names[i] for i in content.arrays[name].tolist()] for name in heads)))
@@ -57,8 +65,8 @@ def test_every_array_is_told_as_it_is_defined(what, published, world):
                 check(((sum(key, ()), array[i]) for i, key in zip(at, keys_of)), definition, world)
 
 
-@pytest.mark.parametrize("what", PARTS)
-def test_every_column_is_told_as_it_is_defined(what, published, world):
+def test_every_column_is_told_as_it_is_defined(exported):
+    what, published, world = exported
     for content in exports.contents(what, published).values():
         for table, columns in content.tables.items():
             heads = [head for head in ABOUT if head in columns]

@@ -24,11 +24,19 @@ from stream_engine.report.page import data
 from stream_engine.state.published import Published
 from tests.conftest import ROOT
 from tests.support.crafted_worlds import QUICK, state
-from tests.support.told import TOLD, World, events, guard, same
+from tests.support.told import (
+    NUMBER,
+    TOLD,
+    World,
+    agreeing,
+    as_printed,
+    at_most,
+    events,
+    guard,
+    numbers,
+    same,
+)
 from tests.support.told_documents import REPORTED, alike, check
-
-NUMBER = re.compile(r"(?<![\w.])-?(?:\d[\d,]*(?:\.\d+)?|\.\d+)")
-
 
 FITS = ("reliability", "embedding", "clusters", "sdp_clustering", "dimensions", "hierarchy")
 WRONG = [{"anchor": "o1", "near": "o1", "far": "o3"}] * 200 + [{"anchor": "o1", "near": "o2"}] * 30
@@ -70,47 +78,6 @@ def kinds(w: World) -> list[int]:
 def both(w: World) -> list[tuple[float, float]]:
     """The votes each way of questions about three objects that were answered both ways."""
     return [votes for votes in w.questions().values() if min(votes)]
-
-
-@cache
-def answers(w: World):
-    """Of each question: how often each answer was given by whom; nobody is somebody else each time."""
-    found: dict = defaultdict(Counter)
-    for number, ((i, j, k, l), event) in enumerate(w.said):
-        near, far = frozenset((i, j)), frozenset((k, l))
-        found[frozenset((near, far))][near, event.get("worker", number)] += 1
-    return [*found.values()]
-
-
-@cache
-def agreeing(w: World, own: bool) -> tuple[float, int]:
-    """How often an answer is that of most of the others, or of one's own others, and of how many; ties one half."""
-    right = of = 0.0
-    for said in answers(w):
-        for (near, who), times in said.items():
-            if own and not isinstance(who, str):
-                continue
-            rest = {key: n for key, n in said.items() if (key[1] == who) == own}
-            net = sum(n if key[0] == near else -n for key, n in rest.items()) - own
-            if sum(rest.values()) - own > 0:
-                right, of = right + times * (1.0 if net > 0 else 0.5 if net == 0 else 0.0), of + times
-    return right / of, int(of)
-
-
-@cache
-def at_most(w: World) -> float | None:
-    """(1 + sqrt(2 a - 1)) / 2 for the share a of pairs of two people's answers to a question that agree, of questions
-    by their answers; unknown where its 95 % interval is wider than .1."""
-    agree, weight = [], []
-    for said in answers(w):
-        pairs = [(n * m, one[0] == two[0]) for one, n in said.items() for two, m in said.items() if one[1] != two[1]]
-        if of := sum(n for n, _ in pairs):
-            agree.append(sum(n for n, alike in pairs if alike) / of)
-            weight.append(sum(said.values()))
-    a = np.average(agree, weights=weight)
-    error = 1.96 * np.sqrt(sum((w * (each - a)) ** 2 for each, w in zip(agree, weight))) / sum(weight)
-    low, best, high = ((1 + min(max(2 * each - 1, 0), 1) ** 0.5) / 2 for each in (a - error, a, a + error))
-    return best if high - low <= 0.1 else None
 
 
 def report(kind: str, *path: str):
@@ -394,22 +361,13 @@ ROW = {"objects": ("object",), "workers": ("worker",), "both_ways": ("anchor", "
 def test_every_finding_is_as_it_is_defined(world):
     """Its figures, and each number of its sentence to the digits that are shown."""
     for finding in (each for topic in world.material.findings.values() for each in topic):
-        figures, numbers = SAID[finding.what]
+        figures, _ = SAID[finding.what]
         known = {name: value for name in figures if (value := figures[name](world)) is not None}
         assert finding.figures.keys() == known.keys(), finding
         for name, told in finding.figures.items():
             assert same(told, known[name]), (finding.what, name, told, known[name])
-        told = [
-            text.replace(",", "").rstrip(".") for text in NUMBER.findall(re.sub(r"AddS-\d|300 ms", "", finding.text))
-        ]
-        wanted = numbers(world)
-        assert len(told) == len(wanted), (finding.text, wanted)
-        for text, value in zip(told, wanted):
-            unit = 10.0 ** -len(text.partition(".")[2])
-            assert abs(float(text) - value) <= 0.51 * unit or float(text) == float(f"{value:.2g}"), (
-                finding.text,
-                wanted,
-            )
+        text = re.sub(r"AddS-\d|300 ms", "", finding.text)
+        as_printed(numbers(text), SAID[finding.what][1](world), text)
 
 
 @pytest.mark.parametrize("kind", FITS)

@@ -22,7 +22,7 @@ from stream_engine.embedding import picture
 from stream_engine.embedding.differences import Differences, Fitted
 from stream_engine.embedding.questions import of_rows
 from stream_engine.evaluation import probability
-from stream_engine.evaluation.held_out import Figures, HeldOut
+from stream_engine.evaluation.held_out import Ceiling, Figures, HeldOut
 from stream_engine.evaluation.participants import checked
 from stream_engine.evaluation.worker_reliability import Records, Reliability
 from stream_engine.formats.options import EventOptions
@@ -239,6 +239,21 @@ def test_what_a_predictor_of_answers_tells_stands_by_its_name():
     assert (made["predictor_rank"], made["slope"], made["iterations"]) == (4, 2.5, 17)
     assert (made["predictor_agreement"], made["predictor_agreement_error"]) == (0.58, 0.03)
     assert (made["predictor_tested_on"], made["predictor_agreement_that_chose"]) == (7, 0.61)
+
+
+def test_what_was_held_out_stands_by_its_name():
+    of_answers, of_people = Figures(0.71, 0.02, 0.53, 0.04, 390, 290), Figures(0.68, 0.03, 0.57, 0.05, 210, 17)
+    made = HeldOut("judgements", of_answers, of_people, Ceiling(0.81, 120, 0.86, 60, 0.84), 1.9).report()
+    assert made == {
+        "held_out": "judgements", "accuracy": 0.71, "error": pytest.approx(0.29), "standard_error": 0.02,
+        "log_loss": 0.53, "calibration_error": 0.04, "held_out_comparisons": 390, "held_out_clusters": 290,
+        "by_worker": {"accuracy": 0.68, "standard_error": 0.03, "log_loss": 0.57, "calibration_error": 0.05,
+                      "comparisons": 210, "clusters": 17},
+        "ceiling": {"others": 0.81, "answers": 120, "themselves": 0.86, "own_answers": 60, "at_most": 0.84},
+        "probability_slope": 1.9,
+    }  # fmt: skip
+    nothing = HeldOut("judgements", None, None, None).report()
+    assert (nothing["accuracy"], nothing["error"], nothing["by_worker"], nothing["ceiling"]) == (None,) * 4
 
 
 def test_the_model_of_classes_is_the_one_with_the_least_loss():

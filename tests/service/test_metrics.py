@@ -75,6 +75,62 @@ def test_counters_of_closed_sets_are_there_at_zero():
         assert metrics.registry.get_sample_value(f"stream_engine_{name}_total", {label: value}) == 0, name
 
 
+def counted(more: int) -> dict:
+    """Counters of a state, no two of them alike, or so much more of each."""
+    numbers = iter(range(100, 10_000, 7))
+
+    def each(*names: str) -> dict[str, int]:
+        return {name: next(numbers) + more for name in names}
+
+    made = each("events", "comparisons", "triplets", "quadruplets", "empty")
+    made |= {"kinds": each("triplet", "pick", "label"), "rejected": each("bad_time", "not_distinct")}
+    made |= {"guard": each("accepted", "duplicate", "contradiction", "cycle"), "lost": each("votes/0", "votes/1")}
+    made |= {"dead_letters": each("lost", "removed")}
+    return made | {"history": [{"did": did} for did in ("seek", "forget", "forget", "seek", "seek") * (1 + (more > 0))]}
+
+
+def series(counters: dict) -> dict[tuple, int]:
+    """What /metrics has of counters: instrument and label -> number."""
+    did = [each["did"] for each in counters["history"]]
+    of = {"events": "kinds", "rejected": "rejected", "guard_verdicts": "guard", "records_lost": "lost"}
+    found = {(name, label): n for name, what in of.items() for label, n in counters[what].items()}
+    found |= {("comparisons", kind): counters[f"{kind}s"] for kind in ("triplet", "quadruplet")}
+    found |= {("history", name): did.count(name) for name in did} | {("empty_values", ""): counters["empty"]}
+    return found | {(f"dead_letters_{what}", ""): counters["dead_letters"][what] for what in ("lost", "removed")}
+
+
+def scraped(metrics: Metrics) -> dict[tuple, float]:
+    """The counters that are not 0, but of the process."""
+    samples = [sample for family in metrics.registry.collect() if family.type == "counter" for sample in family.samples]
+    return {
+        (name, "".join(sample.labels.values())): sample.value
+        for sample in samples
+        if sample.value and (name := sample.name.removeprefix("stream_engine_").removesuffix("_total")) in NAMES
+    }
+
+
+NAMES = {name for name, _ in series(counted(0))}
+
+
+def test_every_counter_of_a_state_has_its_series():
+    metrics = Metrics()
+    metrics.follow(counted(0))
+    assert scraped(metrics) == series(counted(0))
+    metrics.follow(counted(5))
+    assert scraped(metrics) == series(counted(5))
+
+
+def test_a_restored_state_counts_what_came_since_and_all_losses_and_deeds():
+    metrics = Metrics()
+    metrics.start_from(counted(0))
+    whole = {each: n for each, n in series(counted(0)).items() if each[0] in ("records_lost", "history")}
+    assert scraped(metrics) == whole
+    assert metrics.restored == {"events": 100, "comparisons": 107, "rejected": sum(counted(0)["rejected"].values())}
+    metrics.follow(counted(5))
+    later = {each: n for each, n in series(counted(5)).items() if each in whole}
+    assert scraped(metrics) == dict.fromkeys(series(counted(0)), 5) | later
+
+
 def test_a_run_begins_with_the_gauges_of_its_state(tmp_path):
     """Nothing is published by a run that reads nothing new; objects and the newest snapshot are those of the state."""
     source = jsonl(

@@ -22,10 +22,11 @@ def by_the_model(seed: int, n: int, d: int, m: int, lapse: float = 0.1, copies: 
 
 
 def aligned(points: np.ndarray, to: np.ndarray) -> np.ndarray:
-    """The points moved, turned and scaled onto others about 0 (Procrustes)."""
+    """The points moved, turned and scaled onto others about 0 (Procrustes), in as many dimensions as those have."""
     middle = points - points.mean(axis=0)
-    u, sizes, v = np.linalg.svd(middle.T @ to)
-    return middle @ (u @ v) * sizes.sum() / (middle**2).sum()
+    u, sizes, v = np.linalg.svd(middle.T @ to, full_matrices=False)
+    turned = middle @ (u @ v)
+    return turned * sizes.sum() / (turned**2).sum()
 
 
 def covered(points: np.ndarray, found: np.ndarray, covariance: np.ndarray, radius: float) -> np.ndarray:

@@ -47,6 +47,7 @@ class Served:
         self.why, self.published = "", None
         self.published: Published | None = None
         self.metrics, self.requests, self.heartbeat = Metrics(CollectorRegistry()), Requests(), Heartbeat()
+        self.progressive: dict = {}  # how its predictions went
         self.running: tuple[str, ...] = ()
         self.failed: dict[str, str] = {}  # refits whose last attempt failed, and why
         self.memory: int | None = None  # bytes that exports may take
@@ -56,6 +57,7 @@ class Served:
             metrics=self.metrics,
             published=lambda: self.published,
             ready=lambda: self.why,
+            progressive=lambda: self.progressive,
             heartbeat=self.heartbeat,
             requests=self.requests,
             running_refits=lambda: self.running,

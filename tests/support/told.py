@@ -5,6 +5,7 @@ about, by name. What only a fit can know is recomputed from the other arrays of 
 """
 
 import json
+import re
 from collections import Counter, defaultdict
 from fnmatch import fnmatchcase
 from functools import cache
@@ -15,6 +16,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from stream_engine.data.packed_names import pack_names
 from stream_engine.state import artifact as artifacts
 from stream_engine.state.published import Published
 from tests.support.crafted_worlds import artifacts_of, state
@@ -401,6 +403,117 @@ def published() -> Published:
     return Published(snapshot._replace(counters={**snapshot.counters, **counted}), made)
 
 
+@cache
+def studied() -> Published:
+    """The same with figures in the reports wherever a larger study has some: no two are printed alike, the best is
+    neither the first nor the last, and seven people have weights of their own."""
+    held = published()
+    made = dict(held.artifacts)
+
+    def filled(kind: str, arrays: dict, **report) -> None:
+        of = made[kind]
+        made[kind] = of._replace(arrays={**of.arrays, **arrays}, report={**of.report, **report})
+
+    rng = np.random.default_rng(1)
+    people = [*PEOPLE, "v0", "v1", "v2"]
+    weights = {f"worker_{name}": rng.random((len(people), size)) + 0.5 for name, size in (("weights", 2), ("stack", 2))}
+    weights |= {"worker_gain": rng.random((len(people), 3)), "worker_lapse": np.array([0.1, 0.2, 0.3, 0.6, 0.5, 0, 1])}
+    weights |= {"worker_group": np.array([0, 1, -1, 0, 1, 0, 0]), **pack_names(people)}
+    who = [("w1", 0.012, 0.005, 0.034, ["b", "a"]), ("v0", 0.031, 0.009, 0.0021, ["f", "d", "c"])]
+    differ = {
+        **made["embedding"].report["individual_differences"],
+        "own": {"accuracy": 0.741},
+        "one_map": {"accuracy": 0.7083},
+        "groups": {"count": 2, "p_value": 0.043},
+        "participants": 7,
+        "p_value": 0.0037,
+        "shrinkage": 3.1,
+        "who": [dict(zip(("participant", "gain", "standard_error", "p_value", "objects"), each)) for each in who],
+        "verdict": "participants differ",
+    }
+    ceiling = {"others": 0.8613, "answers": 417, "themselves": 0.9021, "own_answers": 133, "at_most": 0.8937}
+    filled("embedding", weights, individual_differences=differ, ceiling=ceiling)
+    made["embedding"] = made["embedding"]._replace(
+        arrays={name: each for name, each in made["embedding"].arrays.items() if name != "picture"}
+    )
+    right = {"odd_one_out": (0.6134, 0.0211), "triplet": (0.7172, 0.0342)}
+    right = {f"{of}_{name}": v for of, each in right.items() for name, v in zip(("accuracy", "standard_error"), each)}
+    filled("dimensions", {}, dimensions=2, reproducible=1, **right)
+    tested = {"tested_k": np.array([2, 3, 4]), "tested_clearness": np.array([0.5, 2.5, -1.0])}
+    answer = {"clearer_than": 0.9641, "detection_limit": 2.34, "gain": 0.0131, "gain_se": 0.0042}
+    again = {"ari": 0.912, "low": 0.843, "high": 0.957}
+    tested |= {"replication": np.array([*again.values()]), "gain": np.array([answer["gain"], answer["gain_se"]])}
+    tested |= {name: np.array(answer[name]) for name in ("clearer_than", "detection_limit")}
+    note = "Three groups, separated (clearer than 96.4 % of continua); the same partition is expected in a replication "
+    note += "(ARI .91, 95 % CI .84 to .96); positions within the groups still carry information (.013 ± .004 nats an "
+    filled("clusters", tested, replication=again, **answer, note=f"{note}answer).")
+    criterion = {"2": 0.4123, "3": 0.5234, "4": 0.4712}
+    program = {"criterion": np.array([*criterion.values()]), "criterion_k": np.array([2, 3, 4])}
+    program |= {"criterion_converged": np.array([True, True, False])}
+    program |= {"labels": np.array([1, 0, 0, 1, 1, 0, 0, 0], np.int32)}
+    filled("sdp_clustering", program, criterion=criterion, criterion_not_converged=[4], certified=False, gap=0.0123)
+    models = [
+        ("boosted", 40.0, 7, 0.714, 0.17, 0.61, 0.14, False),
+        ("neighbours", 5.0, 7, 0.857, 0.13, 0.48, 0.0, True),
+        ("penalized", 0.1, 7, 0.429, 0.19, 0.83, 0.29, False),
+    ]
+    heads = ("model", "setting", "objects", "accuracy", "standard_error", "log_loss", "abstained", "best")
+    usual = {"objects": 7, "accuracy": 0.643, "standard_error": 0.11, "log_loss": 0.57, "abstained": 0.07}
+    label = {event["object"]: event["label"] for event in events() if event.get("type") == "label"}
+    labels, reported = [*label.values()], np.array([name in label for name in held.snapshot.objects])
+    usual["majority_class_accuracy"] = max(map(labels.count, labels)) / len(labels)
+    rows = [dict(zip(heads, row)) for row in models]
+    filled("classify", {"reported": reported}, models=rows, held_out=usual, model="neighbours", setting=5.0)
+    filled("alignment", **aligned(held.snapshot.objects))
+    return held._replace(artifacts=made, seconds={"embedding": 12.5, "alignment": 3.25})
+
+
+def aligned(names) -> dict:
+    """Arrays and a report of two feature sets, the second of which is the better one once its weights are learned."""
+    rng, n = np.random.default_rng(2), len(names)
+    of = ("set", "transform", "accuracy", "standard_error", "answers", "log_loss", "behind", "behind_standard_error",
+          "weight", "adds", "adds_standard_error")  # fmt: skip
+    rows = [
+        ("x", "cosine", 0.5023, 0.0201, 288, None, 0.0216, 0.0112, 0.31, 0.0041, 0.0023),
+        ("x", "euclidean", 0.5239, 0.0191, 288, 0.6512, 0.0, 0.0031, 0.31, 0.0041, 0.0023),
+        ("x", "weights", 0.5572, 0.0183, 271, 0.6134, None, None, None, None, None),
+        ("x", "linear map", 0.5911, 0.0172, 271, 0.5877, None, None, None, None, None),
+        ("y", "cosine", 0.4724, 0.0212, 288, 0.6731, 0.0515, 0.0143, 0.69, 0.0278, 0.0081),
+        ("y", "weights", 0.6146, 0.0165, 271, 0.5641, None, None, None, None, None),
+    ]
+    told = []
+    for at, row in enumerate(rows):
+        found = {name: value for name, value in zip(of, row) if value is not None}
+        found |= {"low": found["accuracy"] - 0.05 - at / 1000, "high": found["accuracy"] + 0.04 + at / 1000}
+        if found["transform"] in ("weights", "linear map"):
+            by = found["accuracy"] - 0.03 + 0.05 * (at == 2)
+            found["by_object"] = {"accuracy": by, "standard_error": 0.02 + at / 500, "log_loss": 0.7 - at / 50}
+            found["by_object"] |= {"low": by - 0.06 - at / 900, "high": by + 0.055 + at / 900}
+        told.append(found)
+    sets = [
+        {"name": "x", "constant_dimensions": 0, "joined_by": "name", "dimensions": 4, "objects": n},
+        {"name": "y", "constant_dimensions": 13, "joined_by": "stem", "dimensions": 29, "objects": n - 1},
+    ]
+    predicts = {"set": "y", "sets": [{"set": "x", "measure": "euclidean"}, {"set": "y", "measure": "cosine"}]}
+    ceiling = {"others": 0.7613, "answers": 411, "themselves": 0.8021, "own_answers": 131, "at_most": 0.7937}
+    object_answers = np.array([31, 0, 37, 53, 41, 29, 43, 47.0])[:n]
+    arrays = {
+        "object_answers": object_answers,
+        "object_accuracy": np.array([0.61, 0.0, 0.47, 0.82, 0.55, 0.71, 0.66, 0.39])[:n],
+        "object_agreement": np.array([0.91, -1.0, 0.58, 0.84, -1.0, 0.97, 0.83, 0.63])[:n],
+        "participant_accuracy": np.array([[0.41, 0.62], [0.58, 0.71], [0.66, 0.43], [0.49, 0.87]]),
+        "participant_answers": np.array([56.0, 70.0, 64.0, 58.0]),
+        "questions": np.array([[0, 2, 0, 3], [4, 1, 4, 6], [5, 7, 2, 3]], np.int32),
+        "question_votes": np.array([[5.0, 1.0], [7.0, 2.0], [6.0, 0.0]]),
+        "question_margin": np.array([-2.5, -1.4, -0.6]),
+    }
+    for at, (r, v, d) in enumerate(((3, 3, 4), (1, 5, 6))):
+        arrays |= {f"varies_{at}": np.arange(d) < v, f"mean_{at}": rng.random(v)}
+        arrays[f"map_{at}"] = rng.random((v, r)) if r > 1 else rng.random(v)
+    report = {"rows": told, "sets": sets, "predicts": predicts, "ceiling": ceiling, "chosen_by_model": 17}
+    return {"arrays": arrays, **report, "without_features": 23, "with_features": n - 1}
+
+
 def of_fit(kind: str, name: str):
     """The cell of an array of an artifact, an object's by its row; of a kernel over some objects by its row in it."""
 
@@ -443,7 +556,77 @@ KEYS = dict.fromkeys(("anchor", "lo", "hi", "near", "far"))  # what a row is abo
 ABOUT = ("object", "worker", "participant", "anchor", "near", "far")  # what a row of a table is about
 FOUR, OF_ANSWER = ("near_i", "near_j", "far_i", "far_j"), ("judgement", "times", "worker", "time", "sampler")
 HOWS = ("", "_window", "_decayed", "_weighted", "_trusted")
+
+
+# ---- feature sets
+
+
+def of_sets(w: World, row: int) -> dict:
+    """A row of the table of feature sets: chance, the ceiling where it is known, and the map stand last."""
+    told, fit = w.fits["alignment"].report, w.fits["embedding"].report
+    own, error, ceiling = fit["accuracy"], fit["standard_error"], told["ceiling"]["at_most"]
+    last = {name: fit[name] for name in ("accuracy", "standard_error", "log_loss")} | {"transform": "map"}
+    last |= {"low": own - 1.96 * error, "high": own + 1.96 * error, "answers": fit["held_out_comparisons"]}
+    ceilings = [] if ceiling is None else [{"transform": "noise ceiling", "accuracy": ceiling}]
+    return [*told["rows"], {"transform": "chance", "accuracy": 0.5}, *ceilings, last][row]
+
+
+def left(w: World, row: int) -> float | None:
+    """The share of the gap between a set and the ceiling that the map closes."""
+    of, ceiling = of_sets(w, row), w.fits["alignment"].report["ceiling"]["at_most"]
+    if "set" not in of or ceiling is None:
+        return None
+    own = w.fits["embedding"].report["accuracy"]
+    return min(1.0, max(0.0, (own - of["accuracy"]) / (ceiling - of["accuracy"])))
+
+
+def of_set(name: str, part: str):
+    """A cell of what was learned of a feature set."""
+    return lambda w, *at: getattr(w.fits["alignment"], f"{part}_{'xy'.index(name)}")[at]
+
+
+def cosine(w: World, name: str) -> bool:
+    return {"cosine"} == {
+        each["measure"] for each in w.fits["alignment"].report["predicts"]["sets"] if each["set"] == name
+    }
+
+
+SETS = ("transform", "accuracy", "standard_error", "low", "high", "answers", "log_loss", "behind",
+        "behind_standard_error", "weight", "adds", "adds_standard_error")  # fmt: skip
+ALIGNED = {
+    "alignment": {
+        "set": lambda w, row: of_sets(w, row).get("set", ""),
+        **{name: lambda w, row, name=name: of_sets(w, row).get(name) for name in SETS},
+        **{
+            f"by_object{'_' * bool(name)}{name}": lambda w, row, name=name: (
+                of_sets(w, row).get("by_object") or {}
+            ).get(name or "accuracy")
+            for name in ("", "standard_error", "log_loss")
+        },
+        "left": left,
+    },
+    "alignment_objects": {
+        "answers": lambda w, o: int(w.fits["alignment"].object_answers[w.row[o]]),
+        "accuracy": lambda w, o: w.fits["alignment"].object_accuracy[w.row[o]],
+        "agreement": lambda w, o: share if (share := w.fits["alignment"].object_agreement[w.row[o]]) >= 0 else None,
+    },
+    "alignment_questions": {
+        **{head: lambda w, row, at=at: w.names[w.fits["alignment"].questions[row, at]] for at, head in enumerate(FOUR)},
+        **{
+            head: lambda w, row, at=at: int(w.fits["alignment"].question_votes[row, at])
+            for at, head in enumerate(("agree", "disagree"))
+        },
+        "log_odds": lambda w, row: w.fits["alignment"].question_margin[row],
+    },
+    "transform": {
+        **{f"{name}.{part}": of_set(name, part) for name in "xy" for part in ("varies", "mean", "map")},
+        **{f"{name}.cosine": lambda w, name=name: cosine(w, name) for name in "xy"},
+    },
+}
+
+
 TOLD = {
+    **ALIGNED,
     **{f"adds3{how}": {"W": lambda w, a, b, how=how: w.similarity[how][a, b]} for how in HOWS},
     "adds4": {"W": lambda w, a, b: w.similarity4[a, b]},
     **{
@@ -669,6 +852,22 @@ def same(found, wanted) -> bool:
     return found == (pytest.approx(wanted, rel=1e-5, abs=1e-6) if isinstance(wanted, float) else wanted)
 
 
+NUMBER = re.compile(r"(?<![\w.])-?(?:\d[\d,]*(?:\.\d+)?|\.\d+)")
+
+
+def numbers(text: str) -> list[str]:
+    """The numbers of a sentence, as they are written."""
+    return [each.replace(",", "").rstrip(".") for each in NUMBER.findall(text)]
+
+
+def as_printed(found: list[str], wanted: list[float], text: str) -> None:
+    """Whether so many numbers are written, each to the digits that are shown, or to two digits."""
+    assert len(found) == len(wanted), (text, found, wanted)
+    for each, value in zip(found, wanted):
+        unit = 10.0 ** -len(each.partition(".")[2])
+        assert abs(float(each) - value) <= 0.51 * unit or float(each) == float(f"{value:.2g}"), (text, each, value)
+
+
 def reached(order: list[tuple], begin) -> set:
     """Whatever pair is farther than one, by the comparisons of an order."""
     found, ahead = {begin}, [begin]
@@ -678,6 +877,47 @@ def reached(order: list[tuple], begin) -> set:
         found |= new
         ahead += new
     return found
+
+
+@cache
+def _answers(w: World):
+    """Of each question: how often each answer was given by whom; nobody is somebody else each time."""
+    found: dict = defaultdict(Counter)
+    for number, ((i, j, k, l), event) in enumerate(w.said):
+        near, far = frozenset((i, j)), frozenset((k, l))
+        found[frozenset((near, far))][near, event.get("worker", number)] += 1
+    return [*found.values()]
+
+
+@cache
+def agreeing(w: World, own: bool) -> tuple[float, int]:
+    """How often an answer is that of most of the others, or of one's own others, and of how many; ties one half."""
+    right = of = 0.0
+    for given in _answers(w):
+        for (near, who), times in given.items():
+            if own and not isinstance(who, str):
+                continue
+            rest = {key: n for key, n in given.items() if (key[1] == who) == own}
+            net = sum(n if key[0] == near else -n for key, n in rest.items()) - own
+            if sum(rest.values()) - own > 0:
+                right, of = right + times * (1.0 if net > 0 else 0.5 if net == 0 else 0.0), of + times
+    return right / of, int(of)
+
+
+@cache
+def at_most(w: World) -> float | None:
+    """(1 + sqrt(2 a - 1)) / 2 for the share a of pairs of two people's answers to a question that agree, of questions
+    by their answers; unknown where its 95 % interval is wider than .1."""
+    agree, weight = [], []
+    for given in _answers(w):
+        pairs = [(n * m, one[0] == two[0]) for one, n in given.items() for two, m in given.items() if one[1] != two[1]]
+        if of := sum(n for n, _ in pairs):
+            agree.append(sum(n for n, alike in pairs if alike) / of)
+            weight.append(sum(given.values()))
+    a = np.average(agree, weights=weight)
+    error = 1.96 * np.sqrt(sum((w * (each - a)) ** 2 for each, w in zip(agree, weight))) / sum(weight)
+    low, best, high = ((1 + min(max(2 * each - 1, 0), 1) ** 0.5) / 2 for each in (a - error, a, a + error))
+    return best if high - low <= 0.1 else None
 
 
 @cache
