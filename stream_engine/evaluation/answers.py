@@ -15,8 +15,6 @@ from stream_engine.evaluation.responses import Responses, responses_of
 from stream_engine.evaluation.worker_reliability import votes_of
 from stream_engine.state.snapshot import Snapshot, triplet_columns
 
-Sides = tuple[np.ndarray, np.ndarray, np.ndarray]  # (q, 4) rows; (2, q) how often each side was nearer; participant
-
 
 def answers_of(snapshot: Snapshot, seed: int, by_participant: bool = True) -> tuple[Responses, Answers]:
     """What can be held out of a snapshot, and all of its answers; those without a response, which are never held out,
@@ -24,16 +22,18 @@ def answers_of(snapshot: Snapshot, seed: int, by_participant: bool = True) -> tu
     responses, n = responses_of(snapshot, seed), len(snapshot.objects)
     u = len(responses.draw)
     if responses.by == "comparisons":
-        sides, names = _counted(snapshot, by_participant)
-        draw = comparison_draws(sides[0], name_hashes(snapshot.objects, seed))
-        return responses, _answers(sides, _responses_by_draw(responses.draw, draw), u, n, names)
+        answers = counted_answers(snapshot, by_participant)
+        draw = comparison_draws(answers.rows, name_hashes(snapshot.objects, seed))
+        response = _responses_by_draw(responses.draw, draw)
+        alone = response == u
+        return responses, answers._replace(response=np.where(alone, u + np.cumsum(alone), response))
     answers = responses.answers
     if not by_participant:
         answers = answers._replace(participant=np.full(len(answers.rows), -1, np.int32), participants=())
     if responses.complete:
         return responses, answers
-    sides, _ = _counted(without(snapshot, answers), by_participant=False)
-    others = _answers(sides, np.full(len(sides[0]), u), u, n, ())
+    others = counted_answers(without(snapshot, answers), by_participant=False)
+    others = others._replace(response=u + 1 + others.response)
     rows, times, participant, response = (np.concatenate(pair) for pair in zip(answers[:4], others[:4]))
     return responses, Answers(rows, times, participant, response, n, answers.participants)
 
@@ -47,19 +47,9 @@ def _responses_by_draw(draws: np.ndarray, wanted: np.ndarray) -> np.ndarray:
     return np.where(draws[place] == wanted, place, len(draws))
 
 
-def _answers(sides: Sides, response: np.ndarray, n_responses: int, n: int, names: tuple[str, ...]) -> Answers:
-    """Answers from questions with two counts each; those of no response get numbers of their own."""
-    rows, counts, participant = sides
-    given, response = counts.ravel() > 0, np.tile(response, 2)
-    both, response = np.concatenate([rows, rows[:, [2, 3, 0, 1]]]), response[given]
-    alone = response == n_responses
-    response = np.where(alone, n_responses + np.cumsum(alone), response)
-    return Answers(both[given], counts.ravel()[given], np.tile(participant, 2)[given], response, n, names)
-
-
-def _counted(snapshot: Snapshot, by_participant: bool) -> tuple[Sides, tuple[str, ...]]:
-    """Triplets, by participant where that is asked for and kept, and comparisons of four objects; the participants'
-    names."""
+def counted_answers(snapshot: Snapshot, by_participant: bool = True) -> Answers:
+    """The answers that were counted, each row a response by itself: triplets, by participant where that is asked for and
+    kept, and comparisons of four objects."""
     names: tuple[str, ...] = ()
     if by_participant and snapshot.section("worker_votes"):
         votes = votes_of(snapshot)
@@ -78,4 +68,7 @@ def _counted(snapshot: Snapshot, by_participant: bool) -> tuple[Sides, tuple[str
         rows = np.concatenate([rows, np.stack([four[name] for name in "ijkl"], axis=1)])
         counts = np.concatenate([counts, np.stack([four["n_lo"], four["n_hi"]])], axis=1)
         participant = np.concatenate([participant, np.full(len(four["i"]), -1, np.int32)])
-    return (rows.astype(np.int32), counts.astype(np.float64), participant), names
+    times = counts.ravel().astype(np.float64)
+    given, n = times > 0, len(snapshot.objects)
+    both = np.concatenate([rows, rows[:, [2, 3, 0, 1]]]).astype(np.int32)[given]
+    return Answers(both, times[given], np.tile(participant, 2)[given], np.arange(len(both)), n, names)

@@ -1,5 +1,6 @@
 """Answers of participants who weigh the axes of common coordinates differently, or alike."""
 
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -37,3 +38,9 @@ def world(
     rows[turned] = rows[turned][:, [2, 3, 0, 1]]
     names = tuple(f"w{w}" for w in range(people))
     return World(points, weights, Answers(rows, np.ones(len(rows)), who, np.arange(len(rows)), n, names))
+
+
+def split(answers: Answers, seed: int = 0, shares: tuple[float, float] = (0.6, 0.8)) -> list[Answers]:
+    """Training, validation and test answers."""
+    draw = np.random.default_rng(seed).random(len(answers.rows))
+    return [answers.of((low <= draw) & (draw < high)) for low, high in pairwise((0.0, *shares, 1.0))]
