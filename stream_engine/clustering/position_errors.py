@@ -71,7 +71,7 @@ def design_effect(points: np.ndarray, answers: Answers, lapse: np.ndarray, varia
     >>> rows = np.array([[0, 1, 0, 2], [0, 1, 0, 2], [1, 0, 1, 2]], np.int32)
     >>> answers = Answers(rows, np.ones(3), np.full(3, -1), np.array([0, 0, 1]), 3)
     >>> points = np.array([[0.0], [0.5], [2.0]])
-    >>> alone = answers._replace(unit=np.arange(3))
+    >>> alone = answers._replace(response=np.arange(3))
     >>> [round(design_effect(points, each, np.zeros(1), np.ones((3, 1, 1))), 2) for each in (alone, answers)]
     [1.0, 1.07]
     """

@@ -98,19 +98,29 @@ def _parts(found: Embedding, rows: np.ndarray, times: np.ndarray, lapse: np.ndar
     n, d = found.points.shape
     share = _shares(found, rows, weight)
     p = np.clip(lapse / 2 + (1 - lapse) * share, 1e-12, 1 - 1e-12)
+    near, far = _gaps(found, rows, weight)
+    return sparse_scores(rows, near, far, n), times / (p * (1 - p)), (1 - lapse) * share * (1 - share), 0.5 - share
+
+
+def _gaps(found: Embedding, rows: np.ndarray, weight: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+    """(m, d) -dDelta/dx_i and dDelta/dx_k of each answer; those in x_j and x_l are the opposite."""
     i, j, k, l = rows.T
-    near, far = found.points[i] - found.points[j], found.points[k] - found.points[l]
+    near, far = 2 * (found.points[i] - found.points[j]), 2 * (found.points[k] - found.points[l])
     for gap in (near, far):
-        size = (gap**2 if weight is None else weight * gap**2).sum(axis=1, keepdims=True)
+        size = (gap**2 if weight is None else weight * gap**2).sum(axis=1, keepdims=True) / 4
         if weight is not None:
             gap *= weight
         if found.alpha:
             gap *= 0.5 * (found.alpha + 1) / (found.alpha + size)
-    values = np.stack([-2 * near, 2 * near, 2 * far, -2 * far], axis=1)
+    return near, far
+
+
+def sparse_scores(rows: np.ndarray, near: np.ndarray, far: np.ndarray, n: int) -> csr_array:
+    """(m, n d) slopes of answers in the coordinates, of `_gaps` or `score_gaps`."""
+    m, d = near.shape
+    values = np.stack([-near, near, far, -far], axis=1)
     columns = rows[:, :, None] * d + np.arange(d)
-    at = np.repeat(np.arange(len(rows)), 4 * d)
-    slopes = csr_array((values.ravel(), (at, columns.ravel())), shape=(len(rows), n * d))
-    return slopes, times / (p * (1 - p)), (1 - lapse) * share * (1 - share), 0.5 - share
+    return csr_array((values.ravel(), columns.ravel(), np.arange(m + 1) * 4 * d), shape=(m, n * d))
 
 
 def _weighted(slopes: csr_array, weight: np.ndarray) -> np.ndarray:
@@ -137,12 +147,19 @@ def _shares(found: Embedding, rows: np.ndarray, weight: np.ndarray | None) -> np
     return 1.0 / (1.0 + np.exp(-np.clip(delta, -500, 500)))
 
 
+def score_gaps(found: Embedding, answers: Answers, weights: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
+    """(m, d) each: minus the slope of log p of each answer in x_i, and that in x_k; those in x_j and x_l are the
+    opposite."""
+    lapse, weight = found.lapse[answers.participant + 1], None if weights is None else weights[answers.participant + 1]
+    share = _shares(found, answers.rows, weight)
+    slope = (1 - lapse) * share * (1 - share) / (lapse / 2 + (1 - lapse) * share)
+    near, far = _gaps(found, answers.rows, weight)
+    return near * slope[:, None], far * slope[:, None]
+
+
 def scores(found: Embedding, answers: Answers, weights: np.ndarray | None = None) -> csr_array:
     """(m, n d) sparse: the slope of log p of each answer in the coordinates."""
-    lapse, weight = found.lapse[answers.participant + 1], None if weights is None else weights[answers.participant + 1]
-    slopes, _, u, _ = _parts(found, answers.rows, answers.times, lapse, weight)
-    share = _shares(found, answers.rows, weight)
-    return csr_array(slopes * (u / (lapse / 2 + (1 - lapse) * share))[:, None])
+    return sparse_scores(answers.rows, *score_gaps(found, answers, weights), len(found.points))
 
 
 def _design_effect(

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from stream_engine.embedding.fit import LOOSE, Embedding, fit
+from stream_engine.embedding.fit import ROUGH, Embedding, fit
 from stream_engine.embedding.questions import of_rows
 from stream_engine.evaluation.answer_probabilities import STE, log_odds, margins, probability
 
@@ -80,7 +80,7 @@ def _paths(
 def _path(rows: np.ndarray, n: int, times: np.ndarray, d: int) -> Iterator[Embedding]:
     questions, points, lapse = of_rows(rows, n, times), None, None
     for ridge in RIDGES:
-        fitted = fit(questions, d, ridge, start=points, lapse=lapse, tolerance=LOOSE, max_iterations=300)
+        fitted = fit(questions, d, ridge, start=points, lapse=lapse, tolerance=ROUGH, max_iterations=300)
         points, lapse = fitted.points, fitted.lapse
         yield fitted
 

@@ -13,21 +13,23 @@ which Satterthwaite's chi-square with tr(M)^2 / tr(M^2) degrees of freedom repla
 `PROBES` random signs z (Hutchinson 1990), or exact where there are no more coordinates than that. The ridge leaves all
 scores together with a sum that is not 0; everybody's share of it is taken off. The pooled test is the same of
 sum_p T_p. O(m d (PROBES + d)).
+
+The slope in S_kl of points x (I + S), S symmetric, is that in x_k times x_l, summed over objects, and the same turned:
+of an answer, of the two gaps between its points.
 """
 
 import itertools
 from collections.abc import Callable
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_array
 
 from stream_engine.data.answers import Answers
-from stream_engine.embedding.ellipses import scores
+from stream_engine.embedding.ellipses import score_gaps, sparse_scores
 from stream_engine.embedding.fit import Embedding
 
-PROBES = 64  # random signs: the degrees of freedom are wrong by about 1 in 8, divided by their root
+PROBES = 32  # random signs: the degrees of freedom are wrong by about a quarter, divided by their root
 
 
 class ScoreTest(NamedTuple):
@@ -39,57 +41,54 @@ class ScoreTest(NamedTuple):
 
 def score_tests(found: Embedding, answers: Answers) -> tuple[ScoreTest, ScoreTest]:
     """Tests against another map, and against one that is stretched. `found` was fitted to the answers."""
-    each = scores(found, answers)
-    unit = np.unique(answers.response, return_inverse=True)[1].reshape(-1)
-    units = int(unit.max(initial=-1)) + 1
-    who = np.full(units, -1)
-    who[unit] = answers.participant
-    of_unit = csr_array((answers.times, (unit, np.arange(len(unit)))), shape=(units, len(unit)))
-    sums, times = csr_array(of_unit @ each), np.bincount(unit, answers.times, units)
-    order = np.argsort(who, kind="stable")
-    blocks = list(itertools.pairwise(np.searchsorted(who[order], np.arange(len(answers.participants) + 1)).tolist()))
-    sums, times = sums[order], times[order]
-    stretched = partial(_stretched, found.points)
-    return _tested(sums, times, blocks), _tested(sums, times, blocks, stretched)
+    answers = answers.of(np.lexsort((answers.response, answers.participant)))
+    first = np.flatnonzero(np.diff(answers.response, prepend=-1) | np.diff(answers.participant, prepend=-2))
+    times, who = np.add.reduceat(answers.times, first), answers.participant[first]
+    blocks = list(itertools.pairwise(np.searchsorted(who, np.arange(len(answers.participants) + 1)).tolist()))
+    near, far = (gap * answers.times[:, None] for gap in score_gaps(found, answers))
+    scores = sparse_scores(answers.rows, near, far, len(found.points))
+    if len(first) < len(answers.rows):
+        units = csr_array((np.ones(len(answers.rows)), np.arange(len(answers.rows)), [*first, len(answers.rows)]))
+        scores = csr_array(units @ scores)
+    (i, j, k, l), (row, column) = answers.rows.T, np.triu_indices(found.points.shape[1])
+    from_near, from_far = found.points[i] - found.points[j], found.points[k] - found.points[l]
+    turned = np.where(row == column, 1.0, 2.0)
+    ends = np.append(first, len(answers.rows))
 
+    def stretching(begin: int, end: int) -> np.ndarray:
+        at = slice(ends[begin], ends[end])
+        each = far[at, row] * from_far[at, column] - near[at, row] * from_near[at, column]
+        return turned * np.add.reduceat(each, first[begin:end] - first[begin])
 
-def _stretched(points: np.ndarray, scores: csr_array) -> np.ndarray:
-    """(u, d (d + 1) / 2) slopes in S_kl of points x (I + S), S symmetric, of (u, n d) slopes in the points: the slope
-    in x_k times x_l, summed over objects, and the same turned."""
-    (units, _), (n, d) = scores.shape, points.shape
-    each = scores.tocoo()
-    at, axis = each.coords[0] * d + each.coords[1] % d, each.coords[1] // d
-    slopes = (csr_array((each.data, (at, axis)), shape=(units * d, n)) @ points).reshape(units, d, d)
-    row, column = np.triu_indices(d)
-    turned = slopes + slopes.transpose(0, 2, 1)
-    turned[:, np.arange(d), np.arange(d)] /= 2
-    return turned[:, row, column]
+    total = turned * (far.T @ from_far - near.T @ from_near)[row, column]
+    return (
+        _tested(lambda begin, end: scores[begin:end], scores.sum(axis=0), times, blocks),
+        _tested(stretching, total, times, blocks),
+    )
 
 
 def _tested(
-    scores: csr_array,
-    times: np.ndarray,
-    blocks: list[tuple[int, int]],
-    of: Callable[[csr_array], Any] = lambda scores: scores,
+    of: Callable[[int, int], Any], total: np.ndarray, times: np.ndarray, blocks: list[tuple[int, int]]
 ) -> ScoreTest:
-    """Of scores (u, f) of responses with so many answers (u,); a participant's are a block, from begin to end."""
+    """Of the scores (u, f) `of` responses from begin to end, their `total` over all, and how many answers each
+    response (u,) has; a participant's responses are a block."""
     from scipy.special import chdtrc
 
-    mean = of(csr_array(scores.sum(axis=0)[None])).sum(axis=0) / max(float(times.sum()), 1.0)
+    mean = total / max(float(times.sum()), 1.0)
     exact = len(mean) <= PROBES
     probes = np.eye(len(mean)) if exact else np.random.default_rng(0).choice((-1.0, 1.0), (len(mean), PROBES))
-    total, trace, square = np.zeros((3, len(blocks)))
+    size, trace, square = np.zeros((3, len(blocks)))
     for number, (begin, end) in enumerate(blocks):
         if end - begin > 1:
-            own, t = of(scores[begin:end]), times[begin:end]
-            total[number] = float(((own.sum(axis=0) - t.sum() * mean) ** 2).sum())
+            own, t = of(begin, end), times[begin:end]
+            size[number] = float(((own.sum(axis=0) - t.sum() * mean) ** 2).sum())
             trace[number] = (own**2).sum() - 2 * (t @ own) @ mean + (t @ t) * (mean @ mean)
             along = own @ probes - np.outer(t, mean @ probes)
             square[number] = ((own.T @ along - np.outer(mean, t @ along)) ** 2).sum() / (1 if exact else PROBES)
 
-    def p_value(total: np.ndarray, trace: np.ndarray, square: np.ndarray) -> np.ndarray:
+    def p_value(size: np.ndarray, trace: np.ndarray, square: np.ndarray) -> np.ndarray:
         with np.errstate(invalid="ignore", divide="ignore"):
-            p = chdtrc(trace**2 / square, total * trace / square)
+            p = chdtrc(trace**2 / square, size * trace / square)
         return np.where(square > 0, p, 1.0)
 
-    return ScoreTest(p_value(total, trace, square), float(p_value(total.sum(), trace.sum(), square.sum())))
+    return ScoreTest(p_value(size, trace, square), float(p_value(size.sum(), trace.sum(), square.sum())))

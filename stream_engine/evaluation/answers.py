@@ -48,7 +48,7 @@ def _responses_by_draw(draws: np.ndarray, wanted: np.ndarray) -> np.ndarray:
 
 
 def counted_answers(snapshot: Snapshot, by_participant: bool = True) -> Answers:
-    """The answers that were counted, each row a response by itself: triplets, by participant where that is asked for and
+    """The answers that were counted, each a response by itself: triplets, by participant where that is asked for and
     kept, and comparisons of four objects."""
     names: tuple[str, ...] = ()
     if by_participant and snapshot.section("worker_votes"):

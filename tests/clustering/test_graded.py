@@ -108,7 +108,7 @@ def test_the_design_effect_compares_sums_over_responses_with_answers():
     assert design_effect(points, answers.of(order), lapse, variance) == pytest.approx(
         max(1, together / alone), rel=1e-4
     )
-    twice = answers._replace(unit=np.arange(m), times=np.full(m, 2.0))
+    twice = answers._replace(response=np.arange(m), times=np.full(m, 2.0))
     assert design_effect(points, twice, lapse, variance) == 1.0
 
 

@@ -64,7 +64,7 @@ def test_answers_that_are_copies_of_each_other_count_once():
     _, answers = by_the_model(0, 10, 2, 600, copies=9)
     found = with_setting(of_answers(answers), Setting("ste", 2, 0.5))
     together = covariances(found, answers)
-    apart = covariances(found, answers._replace(unit=np.arange(len(answers.rows))))
+    apart = covariances(found, answers._replace(response=np.arange(len(answers.rows))))
     np.testing.assert_allclose(together, 9 * apart, rtol=1e-6)
 
 

@@ -173,7 +173,7 @@ def test_answers_of_several_participants_to_one_question_are_a_unit_each():
     answers = world(0, people=6, each=60, spread=0.0).answers
     one = fit(of_answers(answers), 2, 0.3)
     own, shared = (
-        differences(answers._replace(unit=unit), one, Setting("ste", 2, 0.3))
+        differences(answers._replace(response=unit), one, Setting("ste", 2, 0.3))
         for unit in (np.arange(360), np.arange(360) % 60)
     )
     assert own.verdict == shared.verdict == ALIKE

@@ -1,12 +1,12 @@
 """Every small change of one Python file that this tool knows, and the planted bugs of `planted.toml`.
 
 Mutants: comparisons (boundary and negation), signs and operators, `and`/`or`, `not`, conditions turned round, small
-integers plus one, 0 and 1 as floats, bounds of slices, `range` and its last element, the first two arguments exchanged,
-min for max, any for all, left for right, and statements left out; and what makes a figure another one: neighbouring
-values of a dictionary exchanged, an entry left out, a denominator that is one more, the other end of a sequence. Left
-alone: annotations, decorators, assertions, f-strings, docstrings, floats that are tolerances, integers over 255, which
-are sizes and times, and what only asks for memory ahead (`prefetch`): it changes how long a kernel takes, and nothing
-else.
+integers plus one, 0 and 1 as floats, bounds of slices, `range` and its last element, neighbouring arguments exchanged,
+min for max, any for all, left for right, and statements left out; and what makes a figure another one: a median for a
+mean, neighbouring values of a dictionary exchanged, an entry left out, a denominator that is one more, the other end of
+a sequence. Left alone: annotations, decorators, assertions, f-strings, docstrings, floats that are tolerances, integers
+over 255, which are sizes and times, and what only asks for memory ahead (`prefetch`): it changes how long a kernel
+takes, and nothing else.
 
 A planted bug names a function and what is put in place of what. `old` and `new` are Python as `ast.unparse` writes it,
 so an entry survives another layout of the code, and moves within its file. An entry whose function or code is gone is
@@ -19,6 +19,7 @@ import tomllib
 from collections import Counter
 from collections.abc import Iterator
 from hashlib import blake2b
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -29,7 +30,7 @@ OPERATORS = (
 )
 CHANGED = {old: new.split(", ") for old, new in (each.split(": ") for each in OPERATORS.split("; "))}
 PAIRS = [("min", "max"), ("any", "all"), ("minimum", "maximum"), ("argmin", "argmax"), ("floor", "ceil")]
-PAIRS += [("zeros", "ones"), ("cumsum", "cumprod"), ("left", "right")]
+PAIRS += [("zeros", "ones"), ("cumsum", "cumprod"), ("left", "right"), ("mean", "median")]
 SWAPPED = {one: other for pair in PAIRS for one, other in (pair, pair[::-1])}
 SYMMETRIC = {"isinstance", "min", "max", "minimum", "maximum", "array_equal", "gcd", "hypot", "print"}
 LARGEST = 255
@@ -244,8 +245,14 @@ def _of_call(node: ast.Call, text) -> Iterator[tuple[ast.AST, str, str, ast.AST]
     if name == "range" and node.args:
         last = node.args[min(len(node.args), 2) - 1]
         yield last, text(last), f"({text(last)}) - 1", ast.BinOp(last, ast.Sub(), ast.Constant(1))
-    if len(node.args) > 1 and name not in SYMMETRIC and not any(isinstance(a, ast.Starred) for a in node.args[:2]):
-        one, other, *rest = node.args
-        if text(one) != text(other):
-            changed = _with(node, args=[other, one, *rest])
+    if name in SYMMETRIC:
+        return
+    for at, (one, other) in enumerate(pairwise(node.args)):
+        if text(one) != text(other) and not any(isinstance(each, ast.Starred) for each in (one, other)):
+            changed = _with(node, args=[*node.args[:at], other, one, *node.args[at + 2 :]])
             yield node, f"{text(one)}, {text(other)}", f"{text(other)}, {text(one)}", changed
+    for at, (one, other) in enumerate(pairwise(node.keywords)):
+        if one.arg and other.arg and text(one.value) != text(other.value):
+            exchanged = [_with(one, value=other.value), _with(other, value=one.value)]
+            changed = _with(node, keywords=[*node.keywords[:at], *exchanged, *node.keywords[at + 2 :]])
+            yield node, f"{one.arg}, {other.arg}", f"{other.arg}, {one.arg}", changed
