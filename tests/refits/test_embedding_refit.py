@@ -165,7 +165,7 @@ def people_who_differ(spread):
     made = world(1, people=12, each=250, n=N, spread=spread)
     lines = [
         {"type": "triplet", "anchor": f"o{i}", "near": f"o{j}", "far": f"o{l}", "worker": f"w{who:02}"}
-        for (i, j, _, l), who in zip(made.answers.rows.tolist(), made.answers.worker.tolist(), strict=True)
+        for (i, j, _, l), who in zip(made.answers.rows.tolist(), made.answers.participant.tolist(), strict=True)
     ]
     return learned.snapshot_of(lines, ("triplet_counts", "judgements"), guard=False), made
 
