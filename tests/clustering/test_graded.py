@@ -80,9 +80,9 @@ def test_held_out_losses_are_those_of_fits_without_the_answer():
     best, d = fits.best, fits.best.points.shape[1]
     inside, by_step, without = [], [], []
     for t in range(0, len(answers.rows), 14):
-        rest = answers.of(np.arange(len(answers.rows)) != t).questions()
+        rest = of_answers(answers.of(np.arange(len(answers.rows)) != t))
         other = position_fits.fit(rest, d, position_fits.RIDGE, start=best.points, tolerance=1e-9)
-        one = answers.of(np.arange(len(answers.rows)) == t).questions()
+        one = of_answers(answers.of(np.arange(len(answers.rows)) == t))
         near = one.near[0] > 0
         at = np.flatnonzero((fits.questions.rows == one.rows[0]).all(axis=1))[0]
         by_step.append((best.errors.near if near else best.errors.far)[at])
