@@ -18,7 +18,7 @@ import numpy as np
 
 from stream_engine.data.answers import Answers
 from stream_engine.embedding.calibration import Calibration, calibrate
-from stream_engine.embedding.fit import CAREFUL, KERNELS, LOOSE, Embedding, Setting, fit, fit_carefully
+from stream_engine.embedding.fit import CAREFUL, KERNELS, ROUGH, Embedding, Setting, fit, fit_carefully
 from stream_engine.embedding.held_out import known_lapses, population_lapse, unit_losses
 from stream_engine.embedding.questions import NOBODY, Questions
 from stream_engine.embedding.starts import directions
@@ -152,7 +152,7 @@ class _Search:
         self, questions: Questions, held: Answers, fixed: bool, progress: Callable[..., bool | None], given_ridge: bool
     ) -> None:
         self.questions, self.held, self.progress, self.given_ridge = questions, held, progress, given_ridge
-        self.more: dict[str, Any] = {"fixed_lapse": fixed, "tolerance": LOOSE}
+        self.more: dict[str, Any] = {"fixed_lapse": fixed, "tolerance": ROUGH}
         self.most = ENOUGH if len(questions.rows) > MANY else 1000
         self.tried: list[Trial] = []
         self.stopped = False  # by whoever listens to the progress

@@ -58,7 +58,7 @@ def weighted_loss(questions: Questions, alpha: float) -> WeightedLoss:
     loss = Loss(questions, alpha, weighted=True)
 
     def value_and_slopes(points: np.ndarray, logs: np.ndarray, lapse: np.ndarray):
-        weights = np.exp(logs)
+        weights = np.ascontiguousarray(np.exp(logs))
         value, slope, weight_slope, lapse_slope = loss.weighted(points, weights, lapse)
         log_slope = weight_slope * weights
         log_slope[NOBODY] = 0.0

@@ -128,11 +128,11 @@ def test_nobody_is_asked_the_same_twice_until_nothing_is_left():
         "information-gain",
         0.85,
     )
-    person.seen.add(first.key())
+    person.screen_keys.add(first.key())
     for _ in range(29):
         made = pool.screen("w", person, 0.0)
-        assert made.key() not in person.seen and made.sampler == "random"
-        person.seen.add(made.key())
+        assert made.key() not in person.screen_keys and made.sampler == "random"
+        person.screen_keys.add(made.key())
     with pytest.raises(NothingLeft):
         pool.screen("w", person, 0.0)
     assert len(pool.ready) == 2  # for others

@@ -22,8 +22,8 @@ from stream_engine.embedding.individual import fit_weights
 from stream_engine.embedding.questions import of_answers, of_rows
 from stream_engine.kernel_learning import factored, linear
 from tests.conftest import ROOT
-from tests.kernel_learning.test_factored import random_problem
 from tests.support.individual_worlds import world
+from tests.support.kernel_reference import random_problem
 from tests.support.plain_answers import unnamed
 
 

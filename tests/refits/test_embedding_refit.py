@@ -120,7 +120,7 @@ def test_regions_are_only_offered_where_they_cover():
     assert not has_regions(made) and embedding.refit(few, QUICK, 1, evaluate=False).report["no_regions"] is None
     table = exports.contents("embedding", Published(few, {"embedding": made}))["embedding"].tables["embedding"]
     assert not any(name.startswith("sd_") for name in table)
-    many, _ = snapshot((*ALL, "judgements"), m=1500, guessers=0)
+    many, _ = snapshot((*ALL, "judgements"), m=1620, guessers=0)
     many = embedding.refit(many, embedding.Params(), 1, evaluate=False)
     low, high = many.report["dimensions_interval"]
     assert low < high == many.report["d"]
