@@ -15,6 +15,7 @@ from scipy.special import stdtrit
 from stream_engine.data.answers import Answers
 from stream_engine.data.hashing import mix64
 from stream_engine.data.packed_names import unpack_names
+from stream_engine.evaluation.answers import counted_answers
 from stream_engine.evaluation.cross_fit import questions_of
 from stream_engine.evaluation.hash_split import name_hashes, object_folds
 from stream_engine.evaluation.held_out import CLUSTERS, standard_error
@@ -62,14 +63,8 @@ def tested_responses(snapshot: Snapshot, seed: int) -> Responses:
     if not votes or snapshot.section("quadruplet_counts") or not _all_named(votes, columns.n_lo, columns.n_hi):
         counted = of_comparisons(snapshot, seed)
         return _by_objects(counted.by, counted.answers, np.empty(0, np.uint64), hashes, counted.votes)
-    anchor, lo, hi, worker = (np.asarray(votes[name], np.int32) for name in ("anchor", "lo", "hi", "worker"))
-    one, other = np.stack([anchor, lo, anchor, hi], axis=1), np.stack([anchor, hi, anchor, lo], axis=1)
-    times, who = np.concatenate([votes["n_lo"], votes["n_hi"]]).astype(np.float64), np.tile(worker, 2)
-    answered = times > 0
-    names = unpack_names(votes["utf8"], votes["offsets"])
-    rows = np.concatenate([one, other])[answered]
-    answers = Answers(rows, times[answered], who[answered], np.zeros(len(rows), np.int64), len(hashes), names)
-    return _by_objects(responses.by, answers, name_hashes(names, seed), hashes, None)
+    answers = counted_answers(snapshot)
+    return _by_objects(responses.by, answers, name_hashes(answers.participants, seed), hashes, None)
 
 
 def _all_named(votes: dict[str, np.ndarray], n_lo: np.ndarray, n_hi: np.ndarray) -> bool:

@@ -10,13 +10,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import expit
 
-from stream_engine.embedding.evidence import Evidence, evidence
+from stream_engine.data.answers import Answers
 from stream_engine.embedding.fit import LOOSE, Embedding, Setting, fit, fit_carefully
-from stream_engine.embedding.questions import Questions
+from stream_engine.embedding.questions import Questions, of_answers
 from stream_engine.evaluation import cross_fit
 from stream_engine.evaluation.answer_probabilities import log_odds, probabilities
+from stream_engine.evaluation.answers import answers_of
 from stream_engine.evaluation.held_out import BINS, Figures
 from stream_engine.evaluation.participants import wilson
+from stream_engine.evaluation.responses import Responses
 from stream_engine.report import Section, Table
 from stream_engine.report.drawings import Axis, Curve, Drawing, Rules
 from stream_engine.report.findings.words import count, percent, some
@@ -86,16 +88,16 @@ def section(material: Material) -> Section:
 def curve(material: Material, artifact: Artifact) -> tuple[list[Step], np.ndarray, np.ndarray]:
     """The steps, and of the last one each held-out answer's probability of what was expected, and whether it came."""
     params, report = artifact.params, artifact.report
-    answers = evidence(material.snapshot, artifact.seed, params["lapse"] == "worker")
+    responses, answers = answers_of(material.snapshot, artifact.seed, params["lapse"] == "worker")
     chosen = report.get("settings") or [report]
-    groups = cross_fit.plan(answers.units).responses[: len(chosen)]
+    groups = cross_fit.plan(responses).responses[: len(chosen)]
     out = [fold for group in groups for fold in group.folds]
-    if answers.units.answers.of_responses(np.any(out, axis=0)).times.sum() < MIN_HELD_OUT if out else True:
+    if responses.answers.of_responses(np.any(out, axis=0)).times.sum() < MIN_HELD_OUT if out else True:
         return [], np.empty(0), np.empty(0)
-    steps, part = [], _Part(answers, params["lapse"] == "none", {}, 0.0, [], [])
+    steps, part = [], _Part(responses, answers, params["lapse"] == "none", {}, 0.0, [], [])
     for share in SHARES:
         part = part._replace(share=share, sizes=[], margins=[])
-        figures = cross_fit.crossed(answers.units, groups, chosen, part.predict, np.arange(len(answers.units.draw)))
+        figures = cross_fit.crossed(responses, groups, chosen, part.predict, np.arange(len(responses.draw)))
         if figures:
             steps.append(Step(int(np.mean(part.sizes)), figures[""]))
     margin = np.concatenate([np.empty(0), *part.margins])
@@ -105,7 +107,8 @@ def curve(material: Material, artifact: Artifact) -> tuple[list[Step], np.ndarra
 class _Part(NamedTuple):
     """Fits to a share of the answers outside each fold; `fitted` to the share before, by the fold."""
 
-    answers: Evidence
+    responses: Responses
+    answers: Answers
     fixed_lapse: bool
     fitted: dict[bytes, Embedding]
     share: float
@@ -114,23 +117,18 @@ class _Part(NamedTuple):
 
     def predict(self, setting: Mapping[str, Any], out: np.ndarray) -> dict[str, np.ndarray]:
         """Log odds of the answers that are out."""
-        units, answers = self.answers.units, self.answers.answers
-        share = self.share * min(1.0, MAX_CURVE_ANSWERS / max(len(answers.rows), 1))
-        fitted_units = ~out & (units.draw <= np.quantile(units.draw[~out], share)) if not out.all() else ~out
-        answers = answers.of(np.append(fitted_units, False)[answers.unit])
+        draw = self.responses.draw
+        share = self.share * min(1.0, MAX_CURVE_ANSWERS / max(len(self.answers.rows), 1))
+        kept = ~out & (draw <= np.quantile(draw[~out], share)) if not out.all() else ~out
+        answers = self.answers.of_responses(kept)
         if not len(answers.rows):
             return {}
         before = self.fitted.get(out.tobytes())
-        embedding = _fit(answers.questions(), setting, before, fixed_lapse=self.fixed_lapse, tolerance=LOOSE)
+        embedding = _fit(of_answers(answers), setting, before, fixed_lapse=self.fixed_lapse, tolerance=LOOSE)
         self.fitted[out.tobytes()] = embedding
         self.sizes.append(float(answers.times.sum()))
-        p = probabilities(
-            embedding.points,
-            units.answers.of_responses(out).rows,
-            setting["lapse"],
-            embedding.alpha,
-            scale=setting["scale"],
-        )
+        rows = self.responses.answers.of_responses(out).rows
+        p = probabilities(embedding.points, rows, setting["lapse"], embedding.alpha, scale=setting["scale"])
         self.margins.append(log_odds(p))
         return {"": self.margins[-1]}
 
