@@ -1,8 +1,7 @@
-"""Bytes and positions in, bytes out. Connectors know nothing about the content, except where a CSV record ends.
+"""Bytes and positions in, bytes out: sources know nothing of the content, except where a CSV record ends.
 
-A *source* returns records in order, each with the position after it. An engine that stores this position together with
-the effect of the record, and reopens the source there, neither misses nor repeats anything. One file per connector,
-registered here by URI scheme.
+A source returns records in order, each with the position after it; whoever stores the position together with the
+effect of the record, and reopens the source there, neither misses nor repeats anything.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -290,14 +289,14 @@ def split_uri(uri: str) -> tuple[str, str]:
     """
     if uri == "-":
         return "stdin", uri
-    scheme, separator, rest = uri.partition("://")
-    return (scheme, rest) if separator else ("file", uri)
+    scheme, separator, location = uri.partition("://")
+    return (scheme, location) if separator else ("file", uri)
 
 
 def open_source(uri: str, positions: Mapping[str, Position], **options: Any) -> Source:
     """Open `uri` at `positions` (other partitions start at their beginning)."""
-    scheme, rest = split_uri(uri)
-    return resolve(scheme, SOURCES)(rest, positions, **options)
+    scheme, location = split_uri(uri)
+    return resolve(scheme, SOURCES)(location, positions, **options)
 
 
 def records_of(uris: Iterable[str], format: str | None = None) -> Iterator[Record]:

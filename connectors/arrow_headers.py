@@ -119,7 +119,7 @@ def _size_of_batch(batch: _Flat, body: memoryview) -> int:
             (_I64.unpack_from(body, start)[0], size) if size else (0, 0)
             for start, size in zip(buffers[::2], sizes, strict=True)
         ]
-        if min((each for each, _ in claimed), default=0) < -1:
+        if min((size_of_buffer for size_of_buffer, _ in claimed), default=0) < -1:
             raise ValueError("a buffer of negative size")
-        sizes = tuple(size if each == -1 else each for each, size in claimed)
+        sizes = tuple(size if claim == -1 else claim for claim, size in claimed)
     return max(sum(sizes), ENTRY * sum(nodes[::2]))

@@ -21,8 +21,8 @@ from connectors import UnusableSource
 from connectors.files.streams import ByteStream
 from stream_engine.data.json_floats import writable
 
-MOST_VALUES = 10_000  # that one record may hold, lists apart
-MOST_UNPACKED = 1 << 28  # bytes of a block of a file
+MAX_VALUES = 10_000  # that one record may hold, lists apart
+MAX_UNPACKED_BYTES = 1 << 28  # bytes of a block of a file
 MAGIC, SYNC_BYTES = b"Obj\x01", 16
 META = {"type": "map", "values": "bytes"}  # the header of a file
 _ENCODE = msgspec.json.Encoder(decimal_format="number", enc_hook=str).encode
@@ -82,8 +82,8 @@ class Schema:
         """
         file = io.BytesIO(value)
         text = self.next_as_json(file, reader)
-        if left := len(value) - file.tell():
-            raise BadAvro(f"{left:,} bytes are left behind the value; was it written with another schema?")
+        if surplus := len(value) - file.tell():
+            raise BadAvro(f"{surplus:,} bytes are left behind the value; was it written with another schema?")
         return text
 
     def next_as_json(self, file: io.BytesIO, reader: "Schema | None" = None) -> bytes:
@@ -103,35 +103,35 @@ def in_a_line(error: Exception) -> str:
     return f"{type(error).__name__}: {' '.join(str(error).split())}"[:300].removesuffix(": ")
 
 
-def _values(schema: Any, named: Mapping[str, Any], known: dict[str, tuple[int, bool]]) -> tuple[int, bool]:
+def _values(schema: Any, named: Mapping[str, Any], counts: dict[str, tuple[int, bool]]) -> tuple[int, bool]:
     """How many values one value of a schema holds, lists apart, and whether it takes bytes. Raises `BadAvro`."""
     if isinstance(schema, list):
-        return max((_values(each, named, known)[0] for each in schema), default=1), True
+        return max((_values(branch, named, counts)[0] for branch in schema), default=1), True
     if isinstance(schema, str):
-        return (1, schema != "null") if schema in _PRIMITIVES else _values(named[schema], named, known)
+        return (1, schema != "null") if schema in _PRIMITIVES else _values(named[schema], named, counts)
     kind = schema["type"]
     if kind in ("record", "error"):
         name = schema["name"]
-        if name in known:
-            if not known[name][0]:
+        if name in counts:
+            if not counts[name][0]:
                 raise BadAvro(f"its type {name} contains itself")
-            return known[name]
-        known[name] = 0, True  # as long as its fields are looked at
-        fields = [_values(field["type"], named, known) for field in schema["fields"]]
-        known[name] = 1 + sum(number for number, _ in fields), any(takes for _, takes in fields)
-        if known[name][0] > MOST_VALUES:
-            raise BadAvro(f"its type {name} has more than {MOST_VALUES:,} fields, those inside it included")
-        return known[name]
+            return counts[name]
+        counts[name] = 0, True  # as long as its fields are looked at
+        fields = [_values(field["type"], named, counts) for field in schema["fields"]]
+        counts[name] = 1 + sum(number for number, _ in fields), any(takes for _, takes in fields)
+        if counts[name][0] > MAX_VALUES:
+            raise BadAvro(f"its type {name} has more than {MAX_VALUES:,} fields, those inside it included")
+        return counts[name]
     if kind == "array":
-        number, takes_bytes = _values(schema["items"], named, known)
+        number, takes_bytes = _values(schema["items"], named, counts)
         if not takes_bytes:
             raise BadAvro("it has an array of items without bytes")
         return number, True
     if kind == "map":
-        return _values(schema["values"], named, known)[0], True
+        return _values(schema["values"], named, counts)[0], True
     if kind in ("enum", "fixed"):
         return 1, kind == "enum" or schema["size"] > 0
-    return _values(kind, named, known)
+    return _values(kind, named, counts)
 
 
 # ---- object container files
@@ -220,12 +220,12 @@ class Container(ByteStream):
 
 
 def _bounded(decompress: Callable[[bytes, int], bytes]) -> Callable[[bytes], bytes]:
-    """What makes at most `MOST_UNPACKED` bytes of a block."""
+    """What makes at most `MAX_UNPACKED_BYTES` bytes of a block."""
 
     def unpack(packed: bytes) -> bytes:
-        unpacked = decompress(packed, MOST_UNPACKED + 1)
-        if len(unpacked) > MOST_UNPACKED:
-            raise BadAvro(f"it holds more than {MOST_UNPACKED:,} bytes: write the file in smaller blocks")
+        unpacked = decompress(packed, MAX_UNPACKED_BYTES + 1)
+        if len(unpacked) > MAX_UNPACKED_BYTES:
+            raise BadAvro(f"it holds more than {MAX_UNPACKED_BYTES:,} bytes: write the file in smaller blocks")
         return unpacked
 
     return unpack

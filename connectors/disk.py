@@ -1,10 +1,7 @@
-"""The disk operations that durability depends on, one method each.
+"""The disk operations that durability depends on, one method each, so that tests can simulate a disk that crashes.
 
-Everything that must survive a crash (dead letters, snapshots, artifacts) uses a `Disk`, so that a test can substitute a
-simulated disk that loses unsynced data and crashes before every operation. Invariant: content is durable after
-`fsync(path)` returned, a *name* (created, renamed or removed) is durable after `fsync_dir` of its directory returned,
-and nothing else is guaranteed. `write_whole` is the only way to publish a file, `FolderLock` the only way to own a
-folder.
+Content is durable after `fsync(path)`, a name (created, renamed, removed) after `fsync_dir` of its folder; nothing else
+is guaranteed. `write_whole` is the only way to publish a file, `FolderLock` the only way to own a folder.
 """
 
 import contextlib
@@ -143,8 +140,8 @@ def unfinished(name: str) -> tuple[str, int] | None:
     >>> unfinished(".000000000001.snapshot.4711"), unfinished(".DS_Store"), unfinished("a.1")
     (('000000000001.snapshot', 4711), None, None)
     """
-    found = _UNFINISHED.fullmatch(name)
-    return (found[1], int(found[2])) if found else None
+    match = _UNFINISHED.fullmatch(name)
+    return (match[1], int(match[2])) if match else None
 
 
 def make_folders(disk: Disk, folder: Path) -> None:
@@ -189,7 +186,7 @@ class FolderLock:
 
     def __init__(self, folder: Path):
         """Lock the folder, which is created if missing. Raises `FolderInUse`, `OSError`."""
-        self._made = None if os.path.isdir(folder) else folder
+        self._new_folder = None if os.path.isdir(folder) else folder
         os.makedirs(folder, exist_ok=True)
         self._file = os.open(os.path.join(folder, "lock"), os.O_RDWR | os.O_CREAT, 0o644)
         try:
@@ -203,11 +200,11 @@ class FolderLock:
 
     def release(self) -> None:
         """Release the folder."""
-        if self._made is not None:
+        if self._new_folder is not None:
             with contextlib.suppress(OSError):
-                if os.listdir(self._made) == ["lock"]:
-                    os.unlink(os.path.join(self._made, "lock"))
-                    os.rmdir(self._made)
+                if os.listdir(self._new_folder) == ["lock"]:
+                    os.unlink(os.path.join(self._new_folder, "lock"))
+                    os.rmdir(self._new_folder)
         os.close(self._file)
 
 

@@ -1,8 +1,7 @@
 """The batches of a Spark counting job as a source: `deltas://DIR`, where DIR is the job's --out.
 
-A record is one batch (its tables by name), in the order of batch numbers; offsets count batches. Invariant: a position
-is the number of batches applied; a batch is returned only after the previous one, and a missing one stops the source.
-The mark is a check value of the job, so that deltas of another job in the same folder are detected. O(bytes).
+A record is one batch (its tables by name), and offsets count batches; a missing batch stops the source. The mark is a
+check value of the job, so that deltas of another job in the same folder are detected.
 """
 
 import json
@@ -16,15 +15,15 @@ from zlib import crc32
 from connectors import Position, Record, Source, SourceFailed, UnusableSource
 
 FORMAT = 1  # of the deltas, as the job writes it
-_MOST_DIGITS = 18
-_LOOK = 0.2  # seconds between looks for the next batch
+_MAX_DIGITS = 18
+_LOOK_SECONDS = 0.2  # seconds between looks for the next batch
 
 
 class DeltaSource(Source):
-    """The batches below `rest`; without `follow`, the source is finished when the existing ones are read."""
+    """The batches below `location`; without `follow`, the source is finished when the existing ones are read."""
 
-    def __init__(self, rest: str, positions: Mapping[str, Position], *, follow: bool = False):
-        self.directory = Path(os.path.abspath(rest))
+    def __init__(self, location: str, positions: Mapping[str, Position], *, follow: bool = False):
+        self.directory = Path(os.path.abspath(location))
         self.partition = f"deltas://{self.directory}"
         self._folder, self._follow = self.directory / "delta", follow
         self._next, self._mark = positions.get(self.partition, Position(0))
@@ -43,9 +42,9 @@ class DeltaSource(Source):
             if not self._follow:
                 self._ended = True
                 return []
-            if (rest := until - time.monotonic()) <= 0:
+            if (remaining := until - time.monotonic()) <= 0:
                 return []
-            time.sleep(min(rest, _LOOK))
+            time.sleep(min(remaining, _LOOK_SECONDS))
         number, self._next = self._next, self._next + 1
         return [Record(self._read(number), self.partition, number, number + 1, self._mark, "delta", "batch")]
 
@@ -121,7 +120,7 @@ class DeltaSource(Source):
 
     def lag(self) -> dict[str, int]:
         """Existing unread batches."""
-        if time.monotonic() - self._looked > _LOOK:
+        if time.monotonic() - self._looked > _LOOK_SECONDS:
             self._looked = time.monotonic()
             self._look()
         return {self.partition: sum(number >= self._next for number in self._numbers)}
@@ -130,4 +129,4 @@ class DeltaSource(Source):
 
 
 def _is_number(text: str) -> bool:
-    return text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS
+    return text.isascii() and text.isdigit() and len(text) <= _MAX_DIGITS

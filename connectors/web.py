@@ -1,8 +1,7 @@
-"""Requests to web servers that may be slow, endless or hostile: a deadline for the whole answer, redirects that stay.
+"""Requests to web servers that may be slow, endless or hostile: a deadline for the whole answer, safe redirects.
 
-A socket's timeout begins anew with every byte, so a server that sends one every few seconds is never too slow for it.
-Here a timer ends the connection, in whatever it is doing. A redirect is followed only to the same host, and never from
-https to http: what was asked for encrypted, of a host that was named, comes from there or not at all.
+A socket's timeout starts again with every byte, so a timer ends the connection instead. A redirect is followed to the
+same host only, and never from https to http.
 """
 
 import socket
@@ -86,15 +85,15 @@ def open_address(
     """
 
     def connect(*address: Any) -> socket.socket:
-        made = socket.create_connection(*address)
-        deadline.watch(made)
-        return made
+        connected = socket.create_connection(*address)
+        deadline.watch(connected)
+        return connected
 
     def guarded(kind: type[HTTPConnection]) -> Any:
         def connection(host: str, **more: Any) -> HTTPConnection:
-            made = kind(host, **more)
-            made._create_connection = connect  # type: ignore[attr-defined]
-            return made
+            made_connection = kind(host, **more)
+            made_connection._create_connection = connect  # type: ignore[attr-defined]
+            return made_connection
 
         return connection
 

@@ -1,5 +1,6 @@
 """Shared fixtures, and the last lines of every run: what ran, what was left out and why."""
 
+import gc
 import json
 import os
 import tempfile
@@ -8,11 +9,20 @@ from pathlib import Path
 
 import pytest
 
+from tests.support import session_store
 from tests.support.fetched_programs import Missing, program
 
 ROOT = Path(__file__).resolve().parent.parent
 if "PYTEST_XDIST_WORKER" in os.environ:  # several processes share the cores: threads of linear algebra would wait in
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # loops for each other, and double what the suite costs
+    gc.disable()  # what is imported stays: no need to look through it again and again
+
+
+def pytest_configure(config):
+    if getattr(config.option, "numprocesses", None):  # this one starts the others, which share what takes long to make
+        folder = tempfile.TemporaryDirectory(prefix="stream-engine-tests-")
+        os.environ[session_store.FOLDER] = folder.name
+        config.add_cleanup(folder.cleanup)
 
 
 def human_judgements() -> Path | None:
@@ -29,13 +39,27 @@ def judgements() -> Path:
     return folder
 
 
-# The files with the most tests are begun first; these have few, but take minutes: they go with one that is begun early.
-SLOW_AND_FEW = {
-    "tests/laws/test_bounds_checks.py": "tests/laws/test_formats.py",
-    "tests/data/test_compiled.py": "tests/api/test_estimators.py",
-    "tests/end_to_end/test_demo.py": "tests/laws/test_refits.py",
-    "tests/commands/test_warm_up.py": "tests/laws/test_accumulators.py",
-}
+# What takes a minute or more is begun first, the longest before the others; then the files with the most tests.
+BEGUN_FIRST = (
+    "tests/kafka",
+    "tests/spark",
+    "tests/manual/test_pages.py",
+    "tests/laws/test_bounds_checks.py",
+    "tests/laws/test_held_out.py",
+    "tests/laws/test_refits.py",
+    "tests/house/test_readme.py",
+    "tests/api/test_study.py",
+    "tests/report/test_first_screens.py",
+    "tests/report/test_in_browser.py",
+    "tests/report/test_sections.py",
+    "tests/report/test_report_verb.py",
+    "tests/data/test_compiled.py",
+    "tests/api/test_estimators.py",
+    "tests/house/test_wheel.py",
+    "tests/end_to_end/test_demo.py",
+    "tests/commands/test_warm_up.py",
+    "tests/collect/test_dashboard.py",
+)
 _LEFT_OUT = pytest.StashKey[set[str]]()
 
 
@@ -72,6 +96,12 @@ def pytest_collection_modifyitems(config, items):
         leave_out(config, items, left, "tests on human judgements (no folder at STREAM_ENGINE_DATA)")
 
 
+def pytest_collection_finish():
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        gc.enable()
+        gc.freeze()  # nor ever
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config, log):
     """When several processes share the work (pytest -n), the tests of a file stay together, and those of a room that
@@ -82,9 +112,13 @@ def pytest_xdist_make_scheduler(config, log):
         def _split_scope(self, nodeid: str) -> str:
             path = nodeid.partition("::")[0]
             room = path.rpartition("/")[0]
-            if path in SLOW_AND_FEW:
-                return SLOW_AND_FEW[path]
             return room if room in ("tests/kafka", "tests/prometheus", "tests/spark") else path
+
+        def _assign_work_unit(self, node) -> None:
+            place = {scope: number for number, scope in enumerate(BEGUN_FIRST)}
+            first = min(self.workqueue, key=lambda scope: (place.get(scope, len(place)), -len(self.workqueue[scope])))
+            self.workqueue.move_to_end(first, last=False)
+            super()._assign_work_unit(node)
 
     return Together(config, log)
 

@@ -11,23 +11,25 @@ from collections.abc import Collection, Iterable
 from connectors import UnusableSource
 
 
-def expand(rest: str, known: Collection[str] = ()) -> list[str]:
+def expand(pattern: str, known_paths: Collection[str] = ()) -> list[str]:
     """The files that a path or glob names, sorted. A path that exists is taken as it is, whatever it contains.
 
-    Paths in `known` are files, as far as the caller cares."""
-    if os.path.lexists(rest) or not glob.has_magic(rest):
-        return [rest]
-    return sorted(path for path in glob.iglob(rest, recursive=True) if path in known or not os.path.isdir(path))
+    Paths in `known_paths` are files, as far as the caller cares."""
+    if os.path.lexists(pattern) or not glob.has_magic(pattern):
+        return [pattern]
+    return sorted(
+        path for path in glob.iglob(pattern, recursive=True) if path in known_paths or not os.path.isdir(path)
+    )
 
 
 def named_twice(sources: Iterable[str]) -> str:
     """A file that two of these paths or globs name; "" if there is none."""
-    seen: set[str] = set()
-    for rest in sources:
-        files = {os.path.realpath(path) for path in expand(rest)}
-        if both := seen & files:
+    all_files: set[str] = set()
+    for pattern in sources:
+        files = {os.path.realpath(path) for path in expand(pattern)}
+        if both := all_files & files:
             return min(both)
-        seen |= files
+        all_files |= files
     return ""
 
 

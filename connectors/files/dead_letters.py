@@ -1,12 +1,7 @@
 """Dead letters in a folder: one JSON object per line, in segments 000001.jsonl, 000002.jsonl, ...
 
-Invariant: the dead letters before a position that `flush` returned survive a crash, and opening the folder at that
-position finds exactly those: anything written later is truncated, so that records that are read again repeat no dead
-letter. Position = (segment - 1) * 2^40 + length of that segment; 0 is an empty folder. Old segments may be moved away.
-
-Keys of a line: partition, offset, index, reason, message, value (value_base64 unless it is UTF-8), key (key_base64) if
-the record had one, and crc: CRC-32 of the bytes of the line before it, which lines of version 0.1.0 lack. A line of
-spaces is a deleted dead letter (`overwrite`).
+The dead letters before a position that `flush` returned survive a crash, and opening the folder at that position finds
+exactly those: what was written later is truncated, so that records read again repeat no dead letter.
 """
 
 import json
@@ -182,8 +177,8 @@ def segments_in(directory: Path, disk: Disk) -> list[int]:
     if not disk.exists(directory):
         return []
     matches = (re.fullmatch(r"(\d{6,})\.jsonl", name) for name in disk.listdir(directory))
-    found = (match for match in matches if match and disk.is_file(os.path.join(os.fspath(directory), match[0])))
-    return sorted(int(match[1]) for match in found)
+    segments = (match for match in matches if match and disk.is_file(os.path.join(os.fspath(directory), match[0])))
+    return sorted(int(match[1]) for match in segments)
 
 
 class Part(NamedTuple):
@@ -205,9 +200,9 @@ def parts_before(folder: Path, position: int, disk: Disk) -> list[Part]:
             size = disk.size(os.path.join(os.fspath(folder), segment_name(segment)))
             parts.append(Part(segment_name(segment), min(size, length) if segment == last else size))
     if length and (not parts or parts[-1] != (segment_name(last), length)):
-        held = parts[-1].size if parts and parts[-1].name == segment_name(last) else 0
+        n_bytes = parts[-1].size if parts and parts[-1].name == segment_name(last) else 0
         raise FileNotFoundError(
-            f"{os.path.join(os.fspath(folder), segment_name(last))} holds {held:,} bytes, the snapshot relies on "
+            f"{os.path.join(os.fspath(folder), segment_name(last))} holds {n_bytes:,} bytes, the snapshot relies on "
             f"{length:,}; name the folder of its dead letters with --dead-letters"
         )
     return parts
@@ -216,6 +211,9 @@ def parts_before(folder: Path, position: int, disk: Disk) -> list[Part]:
 # ---- reading
 
 
+# A position is (segment - 1) * 2^40 + the length of that segment; 0 is an empty folder. Old segments may be moved away.
+# Keys of a line: partition, offset, index, reason, message, value (value_base64 unless it is UTF-8), key (key_base64)
+# if the record had one, and crc: CRC-32 of the bytes of the line before it. A line of spaces is a deleted dead letter.
 class StoredLine(NamedTuple):
     """A line and the position at which it begins; `letter` is None where it is damaged. `size` is in bytes."""
 
@@ -239,9 +237,9 @@ def letters_before(folder: Path, position: int, disk: Disk | None = None) -> Ite
 
 def _lines(disk: Disk, path: str, end: int) -> Iterator[tuple[int, bytes]]:
     """The whole lines of a file's first `end` bytes, each with its place."""
-    at, rest = 0, b""
+    at, partial_line = 0, b""
     for offset in range(0, end, _PIECE):
-        *lines, rest = (rest + disk.read(path, offset, min(_PIECE, end - offset))).split(b"\n")
+        *lines, partial_line = (partial_line + disk.read(path, offset, min(_PIECE, end - offset))).split(b"\n")
         for line in lines:
             yield at, line + b"\n"
             at += len(line) + 1

@@ -1,8 +1,7 @@
-"""A file that is one JSON document, as lines of JSON: one record a line, what is nested in it under names with dots.
+"""A file that is one JSON document, as lines of JSON: one record per line, nested values under names with dots.
 
 `{"data": {"left": "a"}, "annotations": [{"choice": 1}, {"choice": 2}]}` becomes two lines, each with `data.left` and
-`annotations.choice`. An object of objects is one of participants by name, who become the field `participation`. A
-document of flat records in one line stays as it is, and so does a file of lines. O(bytes); the document is held.
+`annotations.choice`. An object of objects holds participants by name, which becomes the field `participation`.
 """
 
 from collections.abc import Iterator
@@ -13,8 +12,8 @@ import msgspec
 
 from connectors.files.streams import PIECE, ByteStream
 
-MOST_BYTES = 1 << 28  # of a document that is taken apart; longer ones are read line by line
-MOST_LINES_BYTES = 1 << 30  # what it may become
+MAX_DOCUMENT_BYTES = 1 << 28  # of a document that is taken apart; longer ones are read line by line
+MAX_LINES_BYTES = 1 << 30  # what it may become
 BY_NAME = "participation"
 
 
@@ -45,10 +44,10 @@ class Document(ByteStream):
 
     def _taken_apart(self) -> Iterator[bytes]:
         pieces, size = [], 0
-        while size <= MOST_BYTES and (piece := self._stream.read()):
+        while size <= MAX_DOCUMENT_BYTES and (piece := self._stream.read()):
             pieces.append(piece)
             size += len(piece)
-        records = None if size > MOST_BYTES or self._stream.damage else records_of_document(b"".join(pieces))
+        records = None if size > MAX_DOCUMENT_BYTES or self._stream.damage else records_of_document(b"".join(pieces))
         if records is None:
             yield from pieces
             while piece := self._stream.read():
@@ -56,10 +55,10 @@ class Document(ByteStream):
             return
         encode, written = msgspec.json.Encoder().encode, 0
         while some := list(islice(records, 1000)):
-            lines = b"".join(encode(each) + b"\n" for each in some)
+            lines = b"".join(encode(record) + b"\n" for record in some)
             written += len(lines)
-            if written > MOST_LINES_BYTES:
-                self._stream.damage = f"a document that holds more than {MOST_LINES_BYTES:,} bytes once taken apart"
+            if written > MAX_LINES_BYTES:
+                self._stream.damage = f"a document that holds more than {MAX_LINES_BYTES:,} bytes once taken apart"
                 return
             for begin in range(0, len(lines), PIECE):
                 yield lines[begin : begin + PIECE]
@@ -86,11 +85,11 @@ def records_of_document(text: bytes) -> Iterator[dict[str, Any]] | None:
             document = [{BY_NAME: name, **value} for name, value in document.items()]
         else:
             document = [document]
-    if not isinstance(document, list) or not all(isinstance(each, dict) for each in document):
+    if not isinstance(document, list) or not all(isinstance(record, dict) for record in document):
         return None
-    nested = sum(any(_is_nested(value) for value in each.values()) for each in document)
+    nested = sum(any(_is_nested(value) for value in record.values()) for record in document)
     if 2 * nested > len(document):
-        return (record for each in document for record in flattened(each))
+        return (record for item in document for record in flattened(item))
     return iter(document) if b"\n" in text.strip() else None
 
 
@@ -110,19 +109,19 @@ def _of_table(document: Any) -> list[dict[str, Any]] | None:
         if "schema" in document and isinstance(data, list) and all(isinstance(row, dict) for row in data):
             return data
         values = list(document.values())
-        if not values or not all(isinstance(each, dict) and each.keys() == values[0].keys() for each in values):
+        if not values or not all(isinstance(item, dict) and item.keys() == values[0].keys() for item in values):
             return None
-        if any(isinstance(cell, (dict, list)) for each in values for cell in each.values()):
+        if any(isinstance(cell, (dict, list)) for row_object in values for cell in row_object.values()):
             return None
         if all(str(name).isdecimal() for name in values[0]):
-            return [{name: each[row] for name, each in document.items()} for row in values[0]]
+            return [{name: column[row] for name, column in document.items()} for row in values[0]]
         return values if all(str(name).isdecimal() for name in document) else None
-    if not isinstance(document, list) or not document or not all(isinstance(each, list) for each in document):
+    if not isinstance(document, list) or not document or not all(isinstance(row_list, list) for row_list in document):
         return None
-    inner = [item for each in document for item in each]
+    inner = [item for row_list in document for item in row_list]
     if all(isinstance(item, dict) for item in inner):
         return inner
-    if any(isinstance(item, (dict, list)) for item in inner) or len({len(each) for each in document}) > 1:
+    if any(isinstance(item, (dict, list)) for item in inner) or len({len(row_list) for row_list in document}) > 1:
         return None
     first, below = document[0], document[1:]
     named = all(isinstance(name, str) for name in first) and len(set(first)) == len(first)
@@ -134,12 +133,12 @@ def _of_table(document: Any) -> list[dict[str, Any]] | None:
 def flattened(record: dict[str, Any], prefix: str = "", base: dict[str, Any] | None = None) -> Iterator[dict[str, Any]]:
     """A nested record as flat ones: one for each of the objects in its lists."""
     values, lists = dict(base or {}), list[tuple[str, list[Any]]]()
-    left = [(prefix, record)]
-    while left:
-        under, held = left.pop()
-        for name, value in held.items():
+    waiting = [(prefix, record)]
+    while waiting:
+        under, fields = waiting.pop()
+        for name, value in fields.items():
             if isinstance(value, dict):
-                left.append((f"{under}{name}.", value))
+                waiting.append((f"{under}{name}.", value))
             elif _is_nested(value):
                 lists.append((f"{under}{name}.", value))
             elif value != []:
@@ -152,4 +151,4 @@ def flattened(record: dict[str, Any], prefix: str = "", base: dict[str, Any] | N
 
 
 def _is_nested(value: Any) -> bool:
-    return isinstance(value, dict) or (isinstance(value, list) and any(isinstance(each, dict) for each in value))
+    return isinstance(value, dict) or (isinstance(value, list) and any(isinstance(item, dict) for item in value))

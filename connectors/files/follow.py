@@ -1,12 +1,7 @@
-"""Plain text files that grow: tailing, rotation, truncation, files that appear. Each such event is a notice.
+"""Text files that grow: tailing, rotation, truncation, and files that appear, each with a notice.
 
-Invariant: a line is read once its newline is there, or once its file has been given up by its writer; then the next
-file of that name is read from its first byte. A file that is renamed and made anew is drained first, until the new one
-has a first byte, which is when its writer has moved on. Every file stays open while it is read, so it is known by its
-descriptor whatever its name is. Where more files are followed than half the descriptors of this process, each is open
-only while it is looked at: one that was renamed meanwhile is found by its inode, if it is in the same folder, and a
-notice says if it is not. A look at a file without news is one `stat`, and files without news together get no more than
-`LOOKS` looks per second.
+A line is read once its newline is there, or once its writer has given up the file; then the next file of that name is
+read from its first byte.
 """
 
 import errno
@@ -23,11 +18,11 @@ from connectors.files.line_blocks import FRAMINGS, PLAIN_TEXT, Blocks, Replaced,
 from connectors.files.readers import Kind, Sizes, failures_of, kind_of, partition_of, text_record
 from connectors.files.streams import Plain
 
-PAUSE = 0.05  # seconds between two looks at files that had nothing new
-LOOK = 0.5  # seconds between two looks for new files, of few
-LOOKS = 1500  # looks per second at files without news: one per cent of a core
-SETTLED = 1.0  # seconds: two writes within one tick of a file system's clock are not told apart by the time of a file
-STEPS = 4  # of getting to a position, within one look
+PAUSE_SECONDS = 0.05  # seconds between two looks at files that had nothing new
+LOOK_SECONDS = 0.5  # seconds between two looks for new files, of few
+LOOKS_PER_SECOND = 1500  # looks per second at files without news: one per cent of a core
+CLOCK_TICK_SECONDS = 1.0  # of a file system: two writes within one tick leave the same time
+MAX_STEPS_PER_LOOK = 4  # of getting to a position, within one look
 
 Identity = tuple[int, int]  # device and inode
 _Status = tuple[int, int, int, int]  # identity, size, time of the last change
@@ -108,7 +103,7 @@ class FollowedPath:
         blocks = file.blocks
         try:
             block = blocks.take(final=moved)
-            for _ in range(STEPS):
+            for _ in range(MAX_STEPS_PER_LOOK):
                 if block or blocks.starved:
                     break
                 block = blocks.take(final=moved)
@@ -124,7 +119,7 @@ class FollowedPath:
             )
             self._former.append(file)
             self._give_up()
-        elif current is not None and at_path and blocks.starved and time() - current.st_mtime > SETTLED:
+        elif current is not None and at_path and blocks.starved and time() - current.st_mtime > CLOCK_TICK_SECONDS:
             self._still = _status(current)
         return None
 
@@ -234,6 +229,10 @@ def _status(status: os.stat_result) -> _Status:
     return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
 
 
+# A renamed file is drained until the new file of its name has a first byte: then its writer has moved on. Files stay
+# open while they are read, so each is known by its descriptor. If more files are followed than half the descriptors of
+# this process, each is open only while it is read; one renamed meanwhile is found by its inode in the same folder, or a
+# notice says that it is not. Looking at a file without news is one `stat`; all of them share `LOOKS_PER_SECOND`.
 class FollowedFiles(Source):
     """The followed files of a path or glob, in turns; files that come to match are taken up from their beginning.
 
@@ -243,13 +242,13 @@ class FollowedFiles(Source):
 
     def __init__(
         self,
-        rest: str,
+        pattern: str,
         positions: Mapping[str, Position],
         format: str | None,
         sizes: Sizes,
         layout: TextLayout = PLAIN_TEXT,
     ):
-        self._rest, self._positions, self._sizes = rest, positions, sizes
+        self._pattern, self._positions, self._sizes = pattern, positions, sizes
         self._format, self._layout = format, layout
         self._tails: dict[str, FollowedPath] = {}
         self._turns: deque[FollowedPath] = deque()  # to be looked at now
@@ -259,13 +258,13 @@ class FollowedFiles(Source):
         self._losses: list[LostRecords] = []
         self._ignored: set[str] = set()
         self._most_open = files_allowed()
-        for path in expand(rest):
+        for path in expand(pattern):
             kind = _followable(path, format, layout)
             if os.path.lexists(path):
                 check_readable(path)
             self._add(path, kind)
         if not self._tails:
-            self._notices.append(f"{rest}: no file matches; waiting for one to appear")
+            self._notices.append(f"{pattern}: no file matches; waiting for one to appear")
         self._looked = monotonic()
 
     def _position(self, path: str) -> Position:
@@ -286,7 +285,7 @@ class FollowedFiles(Source):
             now = monotonic()
             if now >= until:
                 return []
-            sleep(min(until - now, max(PAUSE, self._sweep_at - now)))
+            sleep(min(until - now, max(PAUSE_SECONDS, self._sweep_at - now)))
 
     def _round(self) -> list[Record]:
         records: list[Record] = []
@@ -310,18 +309,18 @@ class FollowedFiles(Source):
 
     def _interval(self) -> float:
         """Seconds between two looks at each file without news, beyond the pause that they have anyway."""
-        seconds = len(self._tails) / LOOKS
-        return seconds if seconds > PAUSE else 0.0
+        seconds = len(self._tails) / LOOKS_PER_SECOND
+        return seconds if seconds > PAUSE_SECONDS else 0.0
 
     # -- new files -----------------------------------------------------------------------------------------------
 
     def _look(self) -> None:
         """Take up files that have come to match the glob."""
-        if monotonic() - self._looked < max(LOOK, self._interval()):
+        if monotonic() - self._looked < max(LOOK_SECONDS, self._interval()):
             return
         self._looked = monotonic()
-        known = self._tails.keys() | self._ignored
-        if new := [path for path in expand(self._rest, known) if path not in known]:
+        known_paths = self._tails.keys() | self._ignored
+        if new := [path for path in expand(self._pattern, known_paths) if path not in known_paths]:
             ours: set[Identity] = set().union(*(tail.identities() for tail in self._tails.values()))
             for path in new:
                 self._take_up(path, ours)

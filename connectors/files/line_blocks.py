@@ -1,11 +1,7 @@
-"""Split a byte stream of lines into blocks of whole items, with the position after each.
+"""Split a byte stream of lines (JSON) or CSV records into blocks of whole items, with the position after each.
 
-An item is a line (JSON) or a CSV record, whose quoted fields may contain newlines (see `csv_grammar`). Invariant: the
-blocks from an offset depend only on the bytes from there on, neither on how they arrived nor on where reading began;
-concatenated with the items that were too long, they are the stream. O(bytes); memory is limited by `max_item_bytes` and
-one piece of the stream.
-
-`TextLayout` says what the first line does not: delimiter, encoding, lines before the header, no header at all.
+The blocks from an offset depend only on the bytes from there on, not on how they arrived or where reading began.
+Memory is limited by `max_item_bytes` and one piece of the stream.
 """
 
 import codecs
@@ -73,21 +69,21 @@ def text_layout(
             )
     if encoding is not None:
         try:
-            found = codecs.lookup(encoding)
+            codec = codecs.lookup(encoding)
         except (LookupError, ValueError):
-            found = None
-        if found is None or not getattr(found, "_is_text_encoding", True):
+            codec = None
+        if codec is None or not getattr(codec, "_is_text_encoding", True):
             raise UnusableSource(f"encoding: got {encoding!r}, expected one such as utf-8, latin-1, cp1252 or utf-16")
-        encoding = found.name
+        encoding = codec.name
     if skip_rows < 0:
         raise UnusableSource(f"skip_rows: got {skip_rows}, expected a number of lines, 0 or more")
     return TextLayout(delimiter, encoding, header, skip_rows)
 
 
-HEAD = 4096  # the mark of a position in a file that is followed is the CRC-32 of up to this many first bytes
-SHOWN = 1 << 20  # of an item that is too long
-COUNTED = 1 << 16  # bytes that are looked at for line ends at a time
-MOST_LINES = 1 << 18  # of a block: what is held of one that is refused may be a kilobyte
+MARK_BYTES = 4096  # the mark of a position in a file that is followed is the CRC-32 of up to this many first bytes
+MAX_SHOWN_BYTES = 1 << 20  # of an item that is too long
+PIECE_BYTES = 1 << 16  # bytes that are looked at for line ends at a time
+MAX_BLOCK_LINES = 1 << 18  # of a block: what is held of one that is refused may be a kilobyte
 
 
 def _last_line(buffer: bytearray, size: int, width: int = 0) -> int:
@@ -101,8 +97,8 @@ def _first_line(buffer: bytearray, size: int, width: int = 0) -> int:
 def _lines_in(buffer: bytearray, size: int) -> int:
     """How many lines end in the first `size` bytes; a piece at a time, which stays in the processor's cache."""
     return sum(
-        int(np.count_nonzero(np.frombuffer(buffer, np.uint8, min(COUNTED, size - at), at) == 10))
-        for at in range(0, size, COUNTED)
+        int(np.count_nonzero(np.frombuffer(buffer, np.uint8, min(PIECE_BYTES, size - at), at) == 10))
+        for at in range(0, size, PIECE_BYTES)
     )
 
 
@@ -172,7 +168,7 @@ class Blocks:
         """The check value that belongs to a position at `offset`: of whole marks, the end of the last block."""
         if self._whole_marks and offset == self.at:
             return self._crc
-        return crc32(self.head[: min(HEAD, offset)])
+        return crc32(self.head[: min(MARK_BYTES, offset)])
 
     def take(self, final: bool) -> Block | None:
         """The next block, or None: nothing yet. `final`: the stream's end is the file's, so that an unterminated last
@@ -204,8 +200,8 @@ class Blocks:
     def _fill(self, size: int) -> None:
         while len(self._buffer) < size and (piece := self.stream.read()):
             self._buffer += piece
-            if len(self.head) < HEAD:
-                self.head += piece[: HEAD - len(self.head)]
+            if len(self.head) < MARK_BYTES:
+                self.head += piece[: MARK_BYTES - len(self.head)]
         self.starved = len(self._buffer) < size
         if self.starved and self.stream.damage:
             del self._buffer[max(0, self.stream.trusted - self.at) :]
@@ -215,7 +211,7 @@ class Blocks:
 
     def _cut(self, end: int, problem: str = "") -> Block:
         with memoryview(self._buffer) as view:
-            block = Block(bytes(view[: min(end, SHOWN) if problem else end]), self.at, self.at + end, problem)
+            block = Block(bytes(view[: min(end, MAX_SHOWN_BYTES) if problem else end]), self.at, self.at + end, problem)
         self._drop(end)
         return block
 
@@ -237,14 +233,14 @@ class Blocks:
 
     def _begin(self) -> Iterator[None]:
         """The first bytes: are they the ones the position was taken after? Then the byte order mark."""
-        known = min(HEAD, self._position.offset)
+        checked = min(MARK_BYTES, self._position.offset)
         while True:
-            self._fill(HEAD)
+            self._fill(MARK_BYTES)
             if self._buffer or self._ended():
-                if len(self._buffer) < known and not self.stream.damage:
+                if len(self._buffer) < checked and not self.stream.damage:
                     raise Replaced(len(self._buffer))
-                if known and len(self._buffer) >= known and crc32(self.head[:known]) != self._position.mark:
-                    if known == self._position.offset:
+                if checked and len(self._buffer) >= checked and crc32(self.head[:checked]) != self._position.mark:
+                    if checked == self._position.offset:
                         raise Replaced(None)
                     self._doubtful = True  # the mark may be that of all bytes
                 if len(self._buffer) >= 3 or self._ended() or not BOM_UTF8.startswith(bytes(self._buffer)):
@@ -255,11 +251,11 @@ class Blocks:
 
     def _skip_rows(self) -> Iterator[None]:
         """Pass over the lines before the header, if there are such."""
-        left = self._layout.skip_rows
-        while left:
-            self._fill(HEAD)
+        to_skip = self._layout.skip_rows
+        while to_skip:
+            self._fill(MARK_BYTES)
             end = self._buffer.find(b"\n") + 1
-            left -= bool(end)
+            to_skip -= bool(end)
             self._drop(end or len(self._buffer))
             if not end and self.starved:
                 if self._ended():
@@ -268,7 +264,7 @@ class Blocks:
 
     def _read_header(self) -> Iterator[None]:
         """The first record of a CSV file: its names."""
-        size, most, marked_by = HEAD, min(self._limit, SHOWN), 0
+        size, most, marked_by = MARK_BYTES, min(self._limit, MAX_SHOWN_BYTES), 0
         while True:
             self._fill(size)
             while self._buffer.startswith((b"\n", b"\r")):
@@ -277,8 +273,10 @@ class Blocks:
                 marked_by = delimiter_of(bytes(self._buffer[:end]))
                 self._drop(end)
                 continue
-            told = self._layout.delimiter  # or what the mark said, or what the header looks like
-            delimiter = ord(told) if told is not None else marked_by or likely_delimiter(self._buffer)
+            asked_delimiter = self._layout.delimiter  # or what the mark said, or what the header looks like
+            delimiter = (
+                ord(asked_delimiter) if asked_delimiter is not None else marked_by or likely_delimiter(self._buffer)
+            )
             end = header_end(self._buffer, delimiter)
             if end or len(self._buffer) > most or self._ended():
                 break
@@ -290,10 +288,12 @@ class Blocks:
             end = end or len(self._buffer)
             if not end:
                 return
-        line = bytes(self._buffer[: min(end or SHOWN, SHOWN)]).rstrip(b"\r\n")
-        if end > SHOWN or (not end and len(self._buffer) > SHOWN and line.count(b'"') % 2 == 0):
-            held = f"{end:,}" if end else f"more than {SHOWN:,}"
-            raise Unreadable(f"the header line holds {held} bytes, expected {SHOWN:,} at most; it begins {line[:60]!r}")
+        line = bytes(self._buffer[: min(end or MAX_SHOWN_BYTES, MAX_SHOWN_BYTES)]).rstrip(b"\r\n")
+        if end > MAX_SHOWN_BYTES or (not end and len(self._buffer) > MAX_SHOWN_BYTES and line.count(b'"') % 2 == 0):
+            n_bytes = f"{end:,}" if end else f"more than {MAX_SHOWN_BYTES:,}"
+            raise Unreadable(
+                f"the header line holds {n_bytes} bytes, expected {MAX_SHOWN_BYTES:,} at most; it begins {line[:60]!r}"
+            )
         if re.search(rb"\r(?!\n)", line):
             raise Unreadable("its lines end with CR alone; convert it first: tr '\\r' '\\n'")
         if not end or end > self._limit or not is_header(line, delimiter):
@@ -343,13 +343,13 @@ class Blocks:
         """Block by block; a window that holds no whole item is widened until it holds just one. No item is looked at
         beyond the limit, however much has arrived."""
         if self._within_item:
-            yield from self._rest()
+            yield from self._remaining_blocks()
         while True:
             self._fill(self._window)
             end, size = self.framing.last(self._buffer, min(self._window, len(self._buffer)), self.width), self._window
-            if end > MOST_LINES and _lines_in(self._buffer, end) > MOST_LINES:
+            if end > MAX_BLOCK_LINES and _lines_in(self._buffer, end) > MAX_BLOCK_LINES:
                 feeds = np.flatnonzero(np.frombuffer(bytes(self._buffer), np.uint8) == 10)
-                end = self.framing.last(self._buffer, int(feeds[MOST_LINES - 1]) + 1, self.width) or end
+                end = self.framing.last(self._buffer, int(feeds[MAX_BLOCK_LINES - 1]) + 1, self.width) or end
             while not end and not self.starved and size <= self._limit:
                 size = min(2 * size, self._limit + 1)
                 self._fill(size)
@@ -363,7 +363,7 @@ class Blocks:
             else:
                 yield from self._pass_over("")
 
-    def _rest(self) -> Iterator[Block | None]:
+    def _remaining_blocks(self) -> Iterator[Block | None]:
         """An unterminated last line was read as it was, and has grown since: what was added is no item of its own."""
         problem = (
             f"the rest of a line whose beginning, before byte {self.at:,}, was read when the file "
@@ -392,11 +392,11 @@ class Blocks:
         while True:
             self._fill(self._window)
             end = _first_line(self._buffer, len(self._buffer))
-            shown += self._buffer[: min(end or len(self._buffer), SHOWN - len(shown))]
+            shown += self._buffer[: min(end or len(self._buffer), MAX_SHOWN_BYTES - len(shown))]
             self._drop(end or len(self._buffer))
             if end or self._ended():
                 break
             yield None
         size = self.at - start
-        told = problem or f"an item of {size:,} bytes; the limit is {self._limit:,}"
-        yield Block(bytes(shown), start, self.at, told, too_large=not problem)
+        shown_problem = problem or f"an item of {size:,} bytes; the limit is {self._limit:,}"
+        yield Block(bytes(shown), start, self.at, shown_problem, too_large=not problem)

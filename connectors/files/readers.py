@@ -1,10 +1,7 @@
 """One file, opened at a position and read to its end: lines and CSV records in blocks, tables in batches of rows.
 
-Invariant: reading from a position gives exactly the rest of the file in which the position was taken; a different or
-damaged file under the same name raises `SourceFailed` with one line. O(bytes).
-
-`LineNumbers` gives the line number of an offset in a text file, as shown in an editor. One pass over a file serves all
-offsets in ascending order. O(bytes up to the offset).
+Reading from a position gives exactly the rest of the file in which the position was taken; a different or damaged file
+under the same name raises `SourceFailed`.
 """
 
 import os

@@ -1,8 +1,7 @@
-"""Files as a source: lines, CSV, Parquet, Arrow, plain or compressed, one or a glob, to their ends or followed.
+"""Files as a source: text, Parquet, Arrow, plain or compressed, one or a glob, read to their ends or followed.
 
-Invariant: reading to any record's `next_offset` and opening again there gives exactly the rest. A partition is a
-file's absolute path; text offsets are decompressed bytes from the file's start, table offsets are rows. Files are read
-one after the other in the order of their names, or, followed, in turns (connectors/files/follow.py). O(bytes).
+A partition is the absolute path of a file; offsets are decompressed bytes in text and rows in tables. Files are read in
+the order of their names or, if followed, in turns.
 """
 
 import os
@@ -20,7 +19,7 @@ GZIP_SAYS = struct.Struct("<II")  # the last bytes: CRC-32 and size of what the 
 
 
 def FileSource(
-    rest: str,
+    pattern: str,
     positions: Mapping[str, Position],
     *,
     format: str | None = None,
@@ -46,10 +45,10 @@ def FileSource(
     if follow:
         from connectors.files.follow import FollowedFiles
 
-        return FollowedFiles(rest, positions, format, sizes, layout)
-    paths = expand(rest)
+        return FollowedFiles(pattern, positions, format, sizes, layout)
+    paths = expand(pattern)
     if not paths:
-        raise UnusableSource(f"{rest}: no file matches")
+        raise UnusableSource(f"{pattern}: no file matches")
     for path in paths:
         check_readable(path)
         if not count_copies and (read := copied_from(path, positions)):
@@ -150,8 +149,8 @@ class Files(Source):
             if kind.is_text and os.path.exists(path):
                 size = os.path.getsize(path)
                 unread[partition_of(path)] = size if kind.compression else max(0, size - position.offset)
-        if self._reader is not None and (rest := self._reader.lag()) is not None:
-            unread[partition_of(self._waiting[0][0])] = rest
+        if self._reader is not None and (unread_bytes := self._reader.lag()) is not None:
+            unread[partition_of(self._waiting[0][0])] = unread_bytes
         return unread
 
     def notices(self) -> list[str]:

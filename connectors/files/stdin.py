@@ -1,8 +1,7 @@
-"""Standard input as a source: lines or CSV, whatever comes until its end.
+"""Standard input as a source: each run's bytes are new data, whose offsets continue those of the stored position.
 
-A pipe cannot be sought: each run's bytes are new data, and their offsets go on from the stored position.
-What a stopped run had taken from the pipe but not published is gone with the pipe; write a file for anything that must
-survive. Invariant: `poll` returns within its timeout, however long the writer is silent.
+What a stopped run had read but not published is lost with the pipe; use a file for data that must survive. `poll`
+returns within its timeout, however long the writer is silent.
 """
 
 import os
@@ -51,7 +50,7 @@ class StdinSource(Source):
 
     def __init__(
         self,
-        rest: str,
+        location: str,
         positions: Mapping[str, Position],
         *,
         format: str | None = None,

@@ -1,10 +1,7 @@
 """Byte streams over files, plain, compressed or in another encoding, read forward in pieces and in bounded memory.
 
-A stream hands out pieces until `b""`, which means: nothing more now. `damage` then says why, if the reason is not the
-end of the file. Invariant: the concatenated pieces are a prefix of the (decompressed) file, and its first `trusted`
-bytes are vouched for. Data that are cut short are trusted to their last byte; where the decoder or a checksum objects,
-the damage lies anywhere in the failed gzip member or zstd frame, so trust ends where that one begins. Text in another
-encoding comes out as UTF-8; bytes that are none are damage. O(bytes).
+A stream returns pieces until `b""`: no more data for now, with the reason in `damage` if it is not the end of the file.
+The pieces are a prefix of the decompressed file, of which the first `trusted` bytes are certain.
 """
 
 import codecs
@@ -16,9 +13,15 @@ PIECE = 1 << 20
 LAST = 1 << 12  # bytes that are remembered of what was read last
 FIRST_PIECE = 1 << 12  # tells whether a file is the one that was read before, without reading much of it
 _UTF16_MARKS = codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE
-RAW_LEAST, RAW_MOST = 64, 4096  # compressed bytes a step: 64 can become 2 MiB (zstd blocks of one repeated byte)
+MIN_STEP_BYTES, MAX_STEP_BYTES = (
+    64,
+    4096,
+)  # compressed bytes a step: 64 can become 2 MiB (zstd blocks of one repeated byte)
 
 
+# Data that are cut short are trusted to their last byte. Where the decoder or a checksum objects, the damage is
+# anywhere in the failed gzip member or zstd frame, so trust ends where that begins. Text in another encoding becomes
+# UTF-8; bytes that are not valid in it are damage.
 class ByteStream:
     """What is read forward in pieces; see the module for `damage` and `trusted`."""
 
@@ -105,9 +108,9 @@ class Compressed(ByteStream):
         self._size = os.fstat(file.fileno()).st_size
         self._decoder: Any = None  # None between parts
         self._input = b""
-        self._step_bytes = RAW_LEAST
-        self._taken = 0  # compressed bytes behind us
-        self._made = 0  # decompressed bytes
+        self._step_bytes = MIN_STEP_BYTES
+        self._position = 0  # compressed bytes behind us
+        self._unpacked = 0  # decompressed bytes
         self._ended = False
 
     def read(self) -> bytes:
@@ -115,9 +118,9 @@ class Compressed(ByteStream):
         piece = b""
         while not (piece or self._ended):
             piece = self._step()
-        self._made += len(piece)
+        self._unpacked += len(piece)
         if not self.damage and (self._decoder is None or self._ended):
-            self.trusted = self._made
+            self.trusted = self._unpacked
         return piece
 
     def _step(self) -> bytes:
@@ -126,8 +129,8 @@ class Compressed(ByteStream):
             self._end()
             return b""
         if self._decoder is None:
-            if self._codec.padded and self._taken and not data.strip(b"\0"):
-                self._taken += len(data)
+            if self._codec.padded and self._position and not data.strip(b"\0"):
+                self._position += len(data)
                 return b""
             self._decoder = self._codec.open()
         try:
@@ -135,27 +138,27 @@ class Compressed(ByteStream):
         except self._codec.errors as error:
             self.damage = (
                 f"the {self._codec.part} of {self._codec.name} data that begins at decompressed byte "
-                f"{self.trusted:,} is damaged before compressed byte {self._taken + len(data):,} ({error})"
+                f"{self.trusted:,} is damaged before compressed byte {self._position + len(data):,} ({error})"
             )
             self._ended = True
             return b""
-        self._step_bytes = max(RAW_LEAST, min(RAW_MOST, self._step_bytes * (2 if len(piece) < PIECE else 0)))
-        self._taken += len(data)
+        self._step_bytes = max(MIN_STEP_BYTES, min(MAX_STEP_BYTES, self._step_bytes * (2 if len(piece) < PIECE else 0)))
+        self._position += len(data)
         if self._decoder.eof:
             self._input = self._decoder.unused_data
-            self._taken -= len(self._input)
+            self._position -= len(self._input)
             self._decoder = None
         return piece
 
     def _end(self) -> None:
         self._ended = True
-        if self._decoder is not None or not self._taken:
-            self.trusted = self._made
-            self.damage = f"the {self._codec.name} data is truncated after {self._taken:,} compressed bytes"
+        if self._decoder is not None or not self._position:
+            self.trusted = self._unpacked
+            self.damage = f"the {self._codec.name} data is truncated after {self._position:,} compressed bytes"
 
     def unread(self) -> int:
         """Compressed bytes: how much they hold is not known."""
-        return self._size - self._taken
+        return self._size - self._position
 
     def close(self) -> None:
         """Close the file."""
@@ -168,7 +171,7 @@ class Transcoded(ByteStream):
     def __init__(self, stream: ByteStream, encoding: str):
         self._stream, self._encoding = stream, encoding
         self._decoder = codecs.getincrementaldecoder(encoding)()
-        self._taken, self._ended = 0, False  # bytes of the stream below
+        self._position, self._ended = 0, False  # bytes of the stream below
 
     def read(self) -> bytes:
         """The next bytes, as UTF-8."""
@@ -178,11 +181,11 @@ class Transcoded(ByteStream):
             try:
                 text = self._decoder.decode(piece, final=not piece and not self._stream.damage).encode()
             except UnicodeError as error:
-                place = self._taken + getattr(error, "start", 0)
+                place = self._position + getattr(error, "start", 0)
                 self.damage = f"invalid {self._encoding} near byte {place:,}; use another --encoding"
                 self._ended = True
                 return b""
-            self._taken += len(piece)
+            self._position += len(piece)
             if not piece:
                 self.damage = self._stream.damage
             if text:

@@ -12,8 +12,8 @@ from connectors.disk import Disk, write_whole
 class TableFile:
     """The table kept in the file `rest`. `options` are those of other tables, and not used."""
 
-    def __init__(self, rest: str, options: Mapping[str, Any] | None = None):
-        self._path = Path(rest)
+    def __init__(self, location: str, options: Mapping[str, Any] | None = None):
+        self._path = Path(location)
 
     def open(self) -> None:
         """Nothing: the file is replaced by a rename."""

@@ -1,9 +1,7 @@
-"""Reading tables: Parquet row groups and Arrow IPC record batches, with the row after each.
+"""Tables read in batches: Parquet row groups and Arrow IPC record batches, with the row after each.
 
-Invariant: the batches from a row on hold exactly the rows from there on, in order; none is empty or longer than
-`MAX_ROWS`. Columns are not looked at. An IPC file is read as the stream that it contains (Arrow columnar format, "IPC
-File Format": magic, stream, footer), so that one cut in the middle gives every whole batch before the cut. O(bytes);
-memory: one row group's slice or one batch.
+The batches from a row on hold exactly the rows from there on, in order; none is empty or longer than `MAX_ROWS`. An IPC
+file is read as the stream that it contains, so that a truncated one gives every whole batch.
 """
 
 import os
@@ -15,7 +13,7 @@ from zlib import crc32
 
 from connectors import Position
 from connectors.arrow_headers import batches_of
-from connectors.files.line_blocks import HEAD, Replaced, Unreadable
+from connectors.files.line_blocks import MARK_BYTES, Replaced, Unreadable
 from connectors.files.streams import PIECE
 
 MAX_ROWS = 1 << 20
@@ -184,7 +182,7 @@ def _arrow(file: BinaryIO, start: int, notices: list[str]) -> tuple[int, None, N
         raise Unreadable(_line(error)) from error
     end = file.tell()
     file.seek(0)
-    mark = crc32(file.read(min(HEAD, end)))  # no more than a file that was cut after its first batch holds
+    mark = crc32(file.read(min(MARK_BYTES, end)))  # no more than a file that was cut after its first batch holds
     file.seek(end)
     return mark, None, None, chain([first] if first else [], pieces)
 

@@ -1,9 +1,7 @@
-"""The first sheet of an Excel workbook (.xlsx) as the bytes of a CSV file, read forward: one row, one line.
+"""The first sheet of an Excel workbook (.xlsx) as the bytes of a CSV file: one row per line. Needs openpyxl.
 
-Cells become the text that a person sees in plain form: whole numbers without decimals, dates as 2024-05-01 12:00:00,
-true and false. A line has as many fields as the header, which is the first row that is not empty, or more where a row
-has more; empty rows are empty lines, so that a line has the number of its row. Needs openpyxl (the extra [excel]).
-O(cells); memory: one row and what openpyxl holds of shared texts.
+Cells are text as a person would see it: integers without decimals, dates as 2024-05-01 12:00:00, true and false. Rows
+have the fields of the header, the first row that is not empty; empty rows stay, so line numbers are row numbers.
 """
 
 import csv
@@ -20,7 +18,7 @@ class Sheet(ByteStream):
     """The rows of a sheet as bytes of CSV."""
 
     def __init__(self, path: str, skip_rows: int = 0):
-        self._size, self._rest = os.path.getsize(path), True
+        self._size, self._unread = os.path.getsize(path), True
         self._file = open(path, "rb")  # noqa: SIM115 -- closed with the stream
         try:
             self._book = _workbook(self._file, path)
@@ -38,13 +36,13 @@ class Sheet(ByteStream):
             if size >= PIECE:
                 break
         else:
-            self._rest = False
+            self._unread = False
         self.trusted += size
         return b"".join(out)
 
     def unread(self) -> int:
         """Bytes of the workbook until its end is reached: how many rows they hold is not known."""
-        return self._size if self._rest else 0
+        return self._size if self._unread else 0
 
     def close(self) -> None:
         """Close the workbook."""

@@ -6,11 +6,11 @@ from typing import Any
 from connectors.kafka.client import parse_address
 from connectors.kafka.source import CLIENTS
 
-_SECONDS = 10
+_TIMEOUT_SECONDS = 10
 _KEY = "cleanup.policy"
 
 
-def cleanup_policy(rest: str, options: Mapping[str, Any]) -> str:
+def cleanup_policy(location: str, options: Mapping[str, Any]) -> str:
     """The setting `cleanup.policy` of the topic of an address; "" if the broker does not tell it.
 
     Parameters
@@ -26,7 +26,7 @@ def cleanup_policy(rest: str, options: Mapping[str, Any]) -> str:
         "delete", "compact", both with a comma, or "".
     """
     ask = _confluent if options.get("client", next(iter(CLIENTS))) == "confluent" else _of_kafka_python
-    address = parse_address(rest)
+    address = parse_address(location)
     try:
         return ask(list(address.servers), address.topic, options)
     except Exception:  # no permission, a broker that is away, a version without the question
@@ -46,5 +46,5 @@ def _confluent(servers: list[str], topic: str, options: Mapping[str, Any]) -> st
 
     admin = AdminClient({**librdkafka_options(options), "bootstrap.servers": ",".join(servers)})
     resource = ConfigResource(ConfigResource.Type.TOPIC, topic)
-    (future,) = admin.describe_configs([resource], request_timeout=_SECONDS).values()
-    return str(future.result(_SECONDS)[_KEY].value)
+    (future,) = admin.describe_configs([resource], request_timeout=_TIMEOUT_SECONDS).values()
+    return str(future.result(_TIMEOUT_SECONDS)[_KEY].value)

@@ -30,7 +30,7 @@ class Address(NamedTuple):
         return f"kafka://{','.join(self.servers)}/{self.topic}"
 
 
-def parse_address(rest: str) -> Address:
+def parse_address(location: str) -> Address:
     """The address behind `kafka://`. Raises `UnusableSource`.
 
     >>> parse_address("a:9092,b:9092/votes?partitions=2,0")
@@ -39,21 +39,21 @@ def parse_address(rest: str) -> Address:
     Traceback (most recent call last):
     connectors.UnusableSource: kafka://votes: got no topic, expected kafka://host:port[,host:port]/topic
     """
-    place, _, query = rest.partition("?")
+    place, _, query = location.partition("?")
     hosts, slash, topic = place.partition("/")
     servers = tuple(server.strip() for server in hosts.split(","))
     if not slash or not topic:
-        raise UnusableSource(f"kafka://{rest}: got no topic, expected kafka://host:port[,host:port]/topic")
+        raise UnusableSource(f"kafka://{location}: got no topic, expected kafka://host:port[,host:port]/topic")
     for server in servers:
         if not _SERVER.fullmatch(server):
-            raise UnusableSource(f"kafka://{rest}: got server {server!r}, expected host:port")
+            raise UnusableSource(f"kafka://{location}: got server {server!r}, expected host:port")
     if not _TOPIC.fullmatch(topic) or topic in (".", ".."):
-        raise UnusableSource(f"kafka://{rest}: got topic {topic!r}, expected up to 249 of A-Z a-z 0-9 . _ -")
+        raise UnusableSource(f"kafka://{location}: got topic {topic!r}, expected up to 249 of A-Z a-z 0-9 . _ -")
     partitions = None
     for key, value in parse_qsl(query, keep_blank_values=True):
         if key != "partitions":
-            raise UnusableSource(f"kafka://{rest}: unknown parameter {key!r}; known: partitions")
-        partitions = partition_numbers(value.split(","), f"kafka://{rest}")
+            raise UnusableSource(f"kafka://{location}: unknown parameter {key!r}; known: partitions")
+        partitions = partition_numbers(value.split(","), f"kafka://{location}")
     return Address(servers, topic, partitions)
 
 
@@ -106,10 +106,10 @@ def known_to(defaults: Mapping[str, Any], others: Mapping[str, Any], options: Ma
     """
     theirs = {"client", *(key for key in options if "." in key and options.get("client") == "confluent")}
     if unknown := [key for key in options if key not in defaults and key not in others and key not in theirs]:
-        told = ", ".join(f"kafka.{key}" for key in sorted(unknown))
+        names = ", ".join(f"kafka.{key}" for key in sorted(unknown))
         near = [name for key in unknown for name in get_close_matches(key.replace(".", "_"), {*defaults, *others}, 1)]
         meant = f"; did you mean {', '.join(near)}?" if near else ""
-        raise UnusableSource(f"{told}: unknown option{meant}; expected kafka-python's names")
+        raise UnusableSource(f"{names}: unknown option{meant}; expected kafka-python's names")
     return {key: value for key, value in options.items() if key in defaults}
 
 
@@ -120,7 +120,7 @@ def one_of(what: str, got: str, choices: tuple[str, ...]) -> str:
     return got
 
 
-def listed(partitions: Collection[int]) -> str:
+def commas(partitions: Collection[int]) -> str:
     """Partition numbers for people."""
     return ",".join(map(str, sorted(partitions)))
 

@@ -48,7 +48,7 @@ DEFAULTS: dict[str, Any] = {
     "log_level": 2,  # a broker that is away is told by a notice, once, not by a line for every attempt
     "logger": logging.getLogger("librdkafka"),
 }
-OWN = {"client", "max_batch_bytes", "max_poll_records"}  # options that are not a library's
+OWN_OPTIONS = {"client", "max_batch_bytes", "max_poll_records"}  # options that are not a library's
 ANSWER_SECONDS = 5.0  # how long a question is asked
 SLICE_SECONDS = 0.5  # in slices, so that a refusal is noticed
 STALE_SECONDS = 3.0
@@ -87,7 +87,7 @@ def librdkafka_options(options: Mapping[str, Any]) -> dict[str, Any]:
     {'ssl.ca.location': 'ca.pem'}
     """
     named = {key: value for key, value in options.items() if "." in key or key == "debug"}
-    if not named and (others := options.keys() - OWN):
+    if not named and (others := options.keys() - OWN_OPTIONS):
         raise UnusableSource(
             f"kafka options: got {', '.join(sorted(others))} with the client confluent, expected librdkafka's names, "
             "such as security.protocol (quoted in TOML)"
@@ -102,9 +102,9 @@ class Confluent:
 
     def __init__(self, address: Address, options: Mapping[str, Any], format: str | None):
         self._topic, self._format = address.topic, format
-        given = librdkafka_options(options)
-        self._options = {**DEFAULTS, **given, "bootstrap.servers": ",".join(address.servers)}
-        self._has_group = "group.id" in given
+        mapped = librdkafka_options(options)
+        self._options = {**DEFAULTS, **mapped, "bootstrap.servers": ",".join(address.servers)}
+        self._has_group = "group.id" in mapped
         self._mark, self._was_gone = 0, False
         self._names: dict[int, str] = {}
         self._following: dict[int, int] = {}  # behind the last delivered message
@@ -144,7 +144,7 @@ class Confluent:
         self._up = any(broker["state"] == "UP" for broker in statistics["brokers"].values() if broker["nodeid"] >= 0)
 
     def _on_commit(self, error: KafkaError | None, places: Sequence[TopicPartition]) -> None:
-        errors = [each for each in (error, *(place.error for place in places)) if each is not None]
+        errors = [problem for problem in (error, *(place.error for place in places)) if problem is not None]
         self._committed(errors[0].str() if errors else "")
 
     def _on_error(self, error: KafkaError) -> None:
@@ -196,7 +196,9 @@ class Confluent:
         """Those that the topic has, as last heard of."""
         # -1 is where librdkafka keeps what has no partition yet; "unknown" ones were asked for, but do not exist.
         each_of = self._reported.values()
-        numbers = frozenset(each["partition"] for each in each_of if each["partition"] >= 0 and not each["unknown"])
+        numbers = frozenset(
+            partition["partition"] for partition in each_of if partition["partition"] >= 0 and not partition["unknown"]
+        )
         self._was_gone |= bool(each_of) and not numbers >= set(self._names)
         return numbers
 
@@ -211,11 +213,11 @@ class Confluent:
     def offsets_at(self, times: Mapping[int, int]) -> dict[int, int]:
         """The first offset of each partition at a time or later."""
         wanted = self._places(times)
-        found = self._ask(lambda seconds: self._consumer.offsets_for_times(wanted, timeout=seconds)) if wanted else []
-        for place in found:
+        offsets = self._ask(lambda seconds: self._consumer.offsets_for_times(wanted, timeout=seconds)) if wanted else []
+        for place in offsets:
             if place.error is not None:
                 raise BrokerUnavailable(_text(place.error))
-        return {place.partition: place.offset for place in found if place.offset >= 0}
+        return {place.partition: place.offset for place in offsets if place.offset >= 0}
 
     def _places(self, offsets: Mapping[int, int]) -> list[TopicPartition]:
         return [TopicPartition(self._topic, partition, offset) for partition, offset in offsets.items()]
@@ -280,7 +282,7 @@ class Confluent:
         if codes & _FATAL:
             raise Refused(text)
         if codes == {KafkaError._AUTO_OFFSET_RESET}:
-            raise OffsetsLost(errors, {each: -1 for each in errors if "truncat" in errors[each].str().lower()})
+            raise OffsetsLost(errors, {number: -1 for number in errors if "truncat" in errors[number].str().lower()})
         raise ClientFailed(text)
 
     def progress(self) -> dict[int, Progress]:

@@ -108,8 +108,8 @@ class KafkaPython:
         """The first offset of each partition with a message of that time (milliseconds since 1970) or later; nothing
         for a partition without one. Raises as `open`."""
         places = {TopicPartition(self._address.topic, partition): moment for partition, moment in times.items()}
-        found = _ask(lambda: self.consumer.offsets_for_times(places, ANSWER_MS)) if places else {}
-        return {place.partition: at.offset for place, at in found.items() if at is not None}
+        offsets = _ask(lambda: self.consumer.offsets_for_times(places, ANSWER_MS)) if places else {}
+        return {place.partition: at.offset for place, at in offsets.items() if at is not None}
 
     def assign(self, offsets: Mapping[int, int]) -> None:
         """Read these partitions from these offsets on, besides those assigned before."""
@@ -125,7 +125,7 @@ class KafkaPython:
     def poll(self, timeout: float, limit: int) -> dict[int, list[Record]]:
         """Records by partition that came within `timeout` seconds, at most `limit`. Raises `OffsetsLost`,
         `ClientFailed`, `Refused`."""
-        return {number: self._records(number, found) for number, found in self._messages(timeout, limit).items()}
+        return {number: self._records(number, messages) for number, messages in self._messages(timeout, limit).items()}
 
     def _messages(self, timeout: float, limit: int) -> dict[int, list[Any]]:
         """The same as the library has them."""
@@ -150,32 +150,33 @@ class KafkaPython:
     def messages_to(self, ends: Mapping[int, int], start: Mapping[int, int], patience: float) -> Iterator[Any]:
         """Messages as the library has them, of each partition from its `start` to its end; control records are passed
         over. Raises `BrokerUnavailable` when none comes for `patience` seconds, and what `poll` raises."""
-        left = {partition: end for partition, end in ends.items() if start[partition] < end}
-        self.assign({partition: start[partition] for partition in left})
+        unread = {partition: end for partition, end in ends.items() if start[partition] < end}
+        self.assign({partition: start[partition] for partition in unread})
         deadline = time.monotonic() + patience
-        while left:
+        while unread:
             for messages in self._messages(0.5, 5000).values():
                 yield from messages
                 deadline = time.monotonic() + patience
             for partition, (following, _) in self.progress().items():
-                if following >= left.get(partition, following + 1):
-                    del left[partition]
-            if left and time.monotonic() > deadline:
-                raise BrokerUnavailable(f"{self._address}: reading it stopped at partitions {sorted(left)}")
+                if following >= unread.get(partition, following + 1):
+                    del unread[partition]
+            if unread and time.monotonic() > deadline:
+                raise BrokerUnavailable(f"{self._address}: reading it stopped at partitions {sorted(unread)}")
 
     def _records(self, partition: int, messages: list) -> list[Record]:
         name, mark, format = self._names[partition], self._mark, self._format
         records = []
-        for each in messages:
-            value, offset, stamp = each.value or b"", each.offset, each.timestamp
+        for message in messages:
+            value, offset, stamp = message.value or b"", message.offset, message.timestamp
             moment = stamp / 1000 if stamp >= 0 else None
             kind = format or sniff(value)
             records.append(
                 new_record(
-                    Record, (value, name, offset, offset + 1, mark, kind, "message", b"", each.key, moment, "", False)
+                    Record,
+                    (value, name, offset, offset + 1, mark, kind, "message", b"", message.key, moment, "", False),
                 )
             )
-        return [self._large_or_not(each) for each in records] if LARGE_BATCHES.met else records
+        return [self._large_or_not(record) for record in records] if LARGE_BATCHES.met else records
 
     def _large_or_not(self, record: Record) -> Record:
         """A record; one that stands for a batch that was not unpacked gets its problem."""

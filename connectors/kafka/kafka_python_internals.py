@@ -49,8 +49,8 @@ def producer_options(options: Mapping[str, Any]) -> dict[str, Any]:
 
 def topic_setting(servers: list[str], topic: str, options: Mapping[str, Any], key: str) -> str:
     """A setting of a topic, by its name at the broker."""
-    known = {name: value for name, value in options.items() if name in KafkaAdminClient.DEFAULT_CONFIG}
-    admin = KafkaAdminClient(**known, bootstrap_servers=servers)
+    admin_options = {name: value for name, value in options.items() if name in KafkaAdminClient.DEFAULT_CONFIG}
+    admin = KafkaAdminClient(**admin_options, bootstrap_servers=servers)
     try:
         resource = ConfigResource(ConfigResourceType.TOPIC, topic)
         (settings,) = next(iter(admin.describe_configs([resource], config_filter="all").values())).values()
@@ -108,32 +108,34 @@ class Network:
     """
 
     def __init__(self) -> None:
-        self._made: list[tuple[KafkaNetClient, _Manager]] = []  # one, once the consumer has asked for it
+        self._clients: list[tuple[KafkaNetClient, _Manager]] = []  # one, once the consumer has asked for it
 
     def __call__(self, **config: Any) -> KafkaNetClient:
         loop = NetworkSelector(**config)
         manager = _Manager(loop, **config)
         client = KafkaNetClient(net=loop, manager=manager, **config)
-        self._made.append((client, manager))
+        self._clients.append((client, manager))
         return client
 
     def refused(self) -> Exception | None:
         """Why the broker refuses this client for good; None while it does not."""
-        return next((manager.refused for _, manager in self._made if manager.refused is not None), None)
+        return next((manager.refused for _, manager in self._clients if manager.refused is not None), None)
 
     def topic_id(self, topic: str) -> UUID | None:
         """The topic's id where the broker gives one."""
-        return next((client.cluster.topic_id(topic) for client, _ in self._made), None)
+        return next((client.cluster.topic_id(topic) for client, _ in self._clients), None)
 
     def partitions(self, topic: str) -> frozenset[int]:
         """The topic's partitions in the metadata at hand."""
         return frozenset(
-            number for client, _ in self._made for number in client.cluster.partitions_for_topic(topic) or ()
+            number for client, _ in self._clients for number in client.cluster.partitions_for_topic(topic) or ()
         )
 
     def connected(self) -> bool:
         """Whether any broker is."""
-        return any(client.connected(broker.node_id) for client, _ in self._made for broker in client.cluster.brokers())
+        return any(
+            client.connected(broker.node_id) for client, _ in self._clients for broker in client.cluster.brokers()
+        )
 
     def close(self) -> None:
         """End the thread; what waits for an answer fails.
@@ -141,7 +143,7 @@ class Network:
         A thread that is just being started cannot be ended by the library: it ends by itself when its time to find a
         broker is over.
         """
-        for client, _ in self._made:
+        for client, _ in self._clients:
             with suppress(RuntimeError):
                 client.close()
 
@@ -236,10 +238,10 @@ def _varint(number: int) -> bytes:
     >>> _varint(0), _varint(-1), _varint(150)
     (b'\\x00', b'\\x01', b'\\xac\\x02')
     """
-    rest = number << 1 if number >= 0 else ((-number) << 1) - 1
+    unencoded = number << 1 if number >= 0 else ((-number) << 1) - 1
     digits = bytearray()
-    while rest > 127:
-        digits.append(rest & 127 | 128)
-        rest >>= 7
-    digits.append(rest)
+    while unencoded > 127:
+        digits.append(unencoded & 127 | 128)
+        unencoded >>= 7
+    digits.append(unencoded)
     return bytes(digits)

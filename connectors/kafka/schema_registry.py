@@ -1,9 +1,7 @@
-"""Messages with a schema: the wire format of Confluent's schema registry, or Avro of one schema that is known.
+"""Kafka messages with a schema: the wire format of Confluent's schema registry, or Avro of one known schema.
 
-A message of the wire format is a zero byte, the id of its schema in four bytes, and the value (Avro, or JSON of a JSON
-Schema). `DecodedTopic` hands out such messages as JSON, at their positions; other messages stay as they are. Ids never
-change their meaning, so each is asked for once. Invariant: a registry that is away, or does not know an id (yet), is
-like a broker that is away: nothing is handed out, nothing is skipped, nothing is rejected, and `ready` is False.
+`DecodedTopic` returns such messages as JSON, at their positions; others stay as they are. A registry that is down, or
+does not know an id yet, is like a broker that is down: nothing is returned, skipped or rejected until it answers.
 """
 
 import base64
@@ -24,13 +22,13 @@ from connectors.avro import BadAvro, Schema
 from connectors.kafka.source import KafkaSource
 from connectors.web import Deadline, open_address
 
-HEAD = 5  # bytes before the value
-SECONDS = 10.0  # that one answer may take
+PREFIX_BYTES = 5  # bytes before the value
+REQUEST_SECONDS = 10.0  # that one answer may take
 SCHEMA_SECONDS = 30.0  # that all answers for one schema may take, those to its references included
-SLOW = 5.0  # from which on the registry counts as away, while it is asked
-MOST_REFERENCES, DEEPEST = 100, 10  # of a schema, references of references included
+AWAY_SECONDS = 5.0  # from which on the registry counts as away, while it is asked
+MAX_REFERENCES, MAX_REFERENCE_DEPTH = 100, 10  # of a schema, references of references included
 PAUSE = (0.5, 10.0)  # seconds between attempts, doubling
-MOST_BYTES = 1 << 24  # of all answers for one schema
+MAX_SCHEMA_BYTES = 1 << 24  # of all answers for one schema
 
 
 class RegistryAway(RuntimeError):
@@ -73,7 +71,9 @@ class Registry:
         except OSError as error:
             raise UnusableSource(f"schema registry: {ca}: {error.strerror or error}") from None
 
-    def ask(self, path: str, seconds: float = SECONDS, most: int = MOST_BYTES) -> tuple[dict[str, Any], int]:
+    def ask(
+        self, path: str, seconds: float = REQUEST_SECONDS, most: int = MAX_SCHEMA_BYTES
+    ) -> tuple[dict[str, Any], int]:
         """The answer to `GET path`, and its size. Raises `RegistryAway`, `SourceFailed`; `BadAvro` if it is larger than
         `most` bytes."""
         request = Request(self.url + path, headers=self._headers)
@@ -84,7 +84,7 @@ class Registry:
             ):
                 text = answer.read(most + 1)
             if len(text) > most:
-                raise BadAvro(f"the registry answers more than {MOST_BYTES:,} bytes")
+                raise BadAvro(f"the registry answers more than {MAX_SCHEMA_BYTES:,} bytes")
             content = json.loads(text)
         except HTTPError as error:
             error.close()
@@ -101,18 +101,18 @@ class Registry:
             raise RegistryAway(f"what it answers to {path} is no schema; is this its address?")
         return content, len(text)
 
-    def schema(self, number: int) -> "Known":
+    def schema(self, number: int) -> "RegisteredSchema":
         """The schema of an id. Raises `RegistryAway`, `SourceFailed`."""
         asking = _References(self)
         try:
-            found = asking.answer(f"/schemas/ids/{number}")
-            kind = found.get("schemaType", "AVRO")
+            response = asking.answer(f"/schemas/ids/{number}")
+            kind = response.get("schemaType", "AVRO")
             if kind != "AVRO":
-                return Known(kind)
-            asking.add(found)
-            return Known(kind, Schema(found["schema"], asking.named))
+                return RegisteredSchema(kind)
+            asking.add(response)
+            return RegisteredSchema(kind, Schema(response["schema"], asking.named))
         except (KeyError, TypeError, ValueError) as error:  # BadAvro, or references that are none
-            return Known("AVRO", problem=str(error))
+            return RegisteredSchema("AVRO", problem=str(error))
 
 
 class _References:
@@ -126,23 +126,25 @@ class _References:
 
     def answer(self, path: str) -> dict[str, Any]:
         """The answer to one question. Raises `RegistryAway`, `SourceFailed`, `BadAvro`."""
-        left = self._until - time.monotonic()
-        if left <= 0:
+        seconds = self._until - time.monotonic()
+        if seconds <= 0:
             raise RegistryAway(f"it took more than {SCHEMA_SECONDS:g} s for the references of one schema")
-        content, size = self._registry.ask(path, min(SECONDS, left), MOST_BYTES - self._bytes)
+        content, size = self._registry.ask(path, min(REQUEST_SECONDS, seconds), MAX_SCHEMA_BYTES - self._bytes)
         self._bytes += size
         return content
 
-    def add(self, found: Mapping[str, Any], depth: int = 0) -> None:
+    def add(self, response: Mapping[str, Any], depth: int = 0) -> None:
         """Add the types that a schema refers to. Raises as `answer`."""
-        for reference in found.get("references") or ():
+        for reference in response.get("references") or ():
             path = f"/subjects/{quote(str(reference['subject']), safe='')}/versions/{int(reference['version'])}"
             if self._added.get(path):
                 continue
             if path in self._added:
                 raise BadAvro(f"it refers to itself, by {path}")
-            if depth >= DEEPEST or len(self._added) >= MOST_REFERENCES:
-                raise BadAvro(f"it has more than {MOST_REFERENCES} references, or nested more than {DEEPEST} deep")
+            if depth >= MAX_REFERENCE_DEPTH or len(self._added) >= MAX_REFERENCES:
+                raise BadAvro(
+                    f"it has more than {MAX_REFERENCES} references, or nested more than {MAX_REFERENCE_DEPTH} deep"
+                )
             self._added[path] = False
             other = self.answer(path)
             self.add(other, depth + 1)
@@ -150,7 +152,7 @@ class _References:
             self._added[path] = True
 
 
-class Known(NamedTuple):
+class RegisteredSchema(NamedTuple):
     """What an id stands for: "AVRO", "JSON" or another kind, and how values are read."""
 
     kind: str
@@ -173,17 +175,17 @@ class Schemas:
 
     def __init__(self, registry: Registry | None, reader: Schema | None = None, always: bool = False):
         self.registry, self._reader, self._always = registry, reader, always
-        self.known: dict[int, Known] = {}
+        self.schemas: dict[int, RegisteredSchema] = {}
 
     def missing(self, record: Record) -> int | None:
         """The id that has to be looked up before a message can be read."""
         number = self._id(record)
-        return None if number is None or number in self.known else number
+        return None if number is None or number in self.schemas else number
 
     def _id(self, record: Record) -> int | None:
         value = record.value
-        framed = self.registry is not None and len(value) >= HEAD and value[0] == 0 and not record.problem
-        return int.from_bytes(value[1:HEAD], "big") if framed else None
+        framed = self.registry is not None and len(value) >= PREFIX_BYTES and value[0] == 0 and not record.problem
+        return int.from_bytes(value[1:PREFIX_BYTES], "big") if framed else None
 
     def decoded(self, record: Record) -> Record:
         """A message as JSON; one that cannot be read gets its problem."""
@@ -192,7 +194,7 @@ class Schemas:
         try:
             number = self._id(record)
             if number is not None:
-                value = self._value(self.known[number], number, record.value[HEAD:])
+                value = self._value(self.schemas[number], number, record.value[PREFIX_BYTES:])
             elif self.registry is None and self._reader is not None:
                 value = self._reader.as_json(record.value)
             elif self._always:
@@ -203,12 +205,14 @@ class Schemas:
             return record._replace(problem=f"the message cannot be read: {error}")
         return record._replace(value=value, format="json")
 
-    def _value(self, known: Known, number: int, value: bytes) -> bytes:
-        if known.kind == "JSON":
+    def _value(self, registered: RegisteredSchema, number: int, value: bytes) -> bytes:
+        if registered.kind == "JSON":
             return value
-        if known.schema is None:
-            raise BadAvro(f"schema {number}: {known.problem or f'{known.kind} is not read, only AVRO and JSON'}")
-        return known.schema.as_json(value, self._reader)
+        if registered.schema is None:
+            raise BadAvro(
+                f"schema {number}: {registered.problem or f'{registered.kind} is not read, only AVRO and JSON'}"
+            )
+        return registered.schema.as_json(value, self._reader)
 
 
 class DecodedTopic(Source):
@@ -216,8 +220,8 @@ class DecodedTopic(Source):
 
     def __init__(self, topic: Source, schemas: Schemas):
         self._topic, self._schemas = topic, schemas
-        self._held: deque[Record] = deque()
-        self._asking: tuple[int, threading.Thread, list[Known | Exception], float] | None = None
+        self._waiting: deque[Record] = deque()
+        self._asking: tuple[int, threading.Thread, list[RegisteredSchema | Exception], float] | None = None
         self._next, self._pause = 0.0, PAUSE[0]
         self._away_since: float | None = None
         self._why = ""  # it is away
@@ -229,14 +233,14 @@ class DecodedTopic(Source):
         """Messages as JSON; none while a schema is not known. Raises what the topic raises, and `SourceFailed` where
         the registry refuses the credentials."""
         deadline = time.monotonic() + timeout
-        if not self._held:
-            self._held.extend(self._topic.poll(timeout))
+        if not self._waiting:
+            self._waiting.extend(self._topic.poll(timeout))
         done: list[Record] = []
-        while self._held:
-            number = self._schemas.missing(self._held[0])
+        while self._waiting:
+            number = self._schemas.missing(self._waiting[0])
             if number is not None and not self._look_up(number, deadline if not done else 0.0):
                 break
-            done.append(self._schemas.decoded(self._held.popleft()))
+            done.append(self._schemas.decoded(self._waiting.popleft()))
         return done
 
     def _look_up(self, number: int, deadline: float) -> bool:
@@ -245,7 +249,7 @@ class DecodedTopic(Source):
         if self._asking is None and now < self._next:
             time.sleep(max(0.0, min(self._next, deadline) - now))
         if self._asking is None and time.monotonic() >= self._next:
-            answers: list[Known | Exception] = []
+            answers: list[RegisteredSchema | Exception] = []
             thread = threading.Thread(target=self._ask, args=(number, answers), name="schema-registry", daemon=True)
             thread.start()
             self._asking = number, thread, answers, time.monotonic()
@@ -254,7 +258,7 @@ class DecodedTopic(Source):
         number, thread, answers, began = self._asking
         thread.join(max(0.0, deadline - time.monotonic()))
         if thread.is_alive():
-            if (seconds := time.monotonic() - began) > SLOW:
+            if (seconds := time.monotonic() - began) > AWAY_SECONDS:
                 self._tell_away(number, f"no answer for {seconds:.0f} s")
             return False
         self._asking = None
@@ -264,11 +268,11 @@ class DecodedTopic(Source):
         elif isinstance(answer, Exception):
             raise answer
         else:
-            self._schemas.known[number] = answer
+            self._schemas.schemas[number] = answer
             self._tell_back()
-        return isinstance(answer, Known)
+        return isinstance(answer, RegisteredSchema)
 
-    def _ask(self, number: int, answers: list[Known | Exception]) -> None:
+    def _ask(self, number: int, answers: list[RegisteredSchema | Exception]) -> None:
         try:
             assert self._schemas.registry is not None
             answers.append(self._schemas.registry.schema(number))
@@ -283,7 +287,7 @@ class DecodedTopic(Source):
     def _tell_away(self, number: int, why: str) -> None:
         self._why = why
         if self._away_since is None:
-            self._away_since, first = time.monotonic(), self._held[0]
+            self._away_since, first = time.monotonic(), self._waiting[0]
             self._notices.append(
                 f"schema registry {self._url}: no schema {number} for {first.partition}@{first.offset} ({why}); "
                 "trying again, nothing is read until it is there"
@@ -301,7 +305,7 @@ class DecodedTopic(Source):
         return self._schemas.registry.url if self._schemas.registry else ""
 
     def finished(self) -> bool:
-        return not self._held and self._topic.finished()
+        return not self._waiting and self._topic.finished()
 
     def ready(self) -> bool:
         """Whether broker and registry answer."""
@@ -315,13 +319,13 @@ class DecodedTopic(Source):
 
     def lag(self) -> Mapping[str, int]:
         """Messages that are not handed out yet."""
-        held = Counter(record.partition for record in self._held)
-        return {name: lag + held[name] for name, lag in self._topic.lag().items()}
+        waiting = Counter(record.partition for record in self._waiting)
+        return {name: lag + waiting[name] for name, lag in self._topic.lag().items()}
 
     def lag_seconds(self) -> Mapping[str, float]:
         """Age of the last message, or of the first one that waits for its schema."""
         seconds = dict(self._topic.lag_seconds())
-        for record in reversed(self._held):
+        for record in reversed(self._waiting):
             if record.time is not None:
                 seconds[record.partition] = max(0.0, time.time() - record.time)
         return seconds
@@ -331,7 +335,7 @@ class DecodedTopic(Source):
         self._opened |= self._topic.opened()
         before = {
             record.partition
-            for record in self._held
+            for record in self._waiting
             if (start := self._opened.get(record.partition))
             and (start.offset > record.offset or start.mark != record.mark)
         }
@@ -354,7 +358,7 @@ class DecodedTopic(Source):
         return notices
 
     def close(self) -> None:
-        self._held.clear()
+        self._waiting.clear()
         self._topic.close()
 
 
@@ -362,7 +366,7 @@ def read_schema(path: str) -> Schema:
     """The Avro schema in a file (.avsc). Raises `UnusableSource`."""
     try:
         with open(path, "rb") as file:
-            return Schema(file.read(MOST_BYTES))
+            return Schema(file.read(MAX_SCHEMA_BYTES))
     except OSError as error:
         raise UnusableSource(f"{path}: {error.strerror}") from None
     except BadAvro as error:
@@ -370,7 +374,7 @@ def read_schema(path: str) -> Schema:
 
 
 def open_topic(
-    rest: str,
+    location: str,
     positions: Mapping[str, Position],
     *,
     registry: Mapping[str, Any] | None = None,
@@ -386,9 +390,9 @@ def open_topic(
     if registry is None and schema is None:
         if avro:
             raise UnusableSource("format avro: a topic needs a schema registry (--schema-registry) or --schema")
-        return KafkaSource(rest, positions, **options)
+        return KafkaSource(location, positions, **options)
     schemas = Schemas(*check_schemas(registry, schema), avro)
-    return DecodedTopic(KafkaSource(rest, positions, **options), schemas)
+    return DecodedTopic(KafkaSource(location, positions, **options), schemas)
 
 
 def check_schemas(registry: Mapping[str, Any] | None, schema: str | None) -> tuple[Registry | None, Schema | None]:

@@ -32,9 +32,9 @@ class Sender:
             "request_timeout_ms": int(500 * patience),
             "max_block_ms": int(1000 * patience),
         }
-        given = producer_options(options)
+        mapped = producer_options(options)
         try:
-            self._producer = KafkaProducer(**{**defaults, **given, "bootstrap_servers": list(address.servers)})
+            self._producer = KafkaProducer(**{**defaults, **mapped, "bootstrap_servers": list(address.servers)})
         except errors.RetriableError as error:
             raise SinkUnavailable(self._line(error)) from error
         except (errors.KafkaError, ValueError, AssertionError, OSError) as error:  # an option's value, a missing file
@@ -65,8 +65,8 @@ class Sender:
         try:
             future = self._producer.send(self._address.topic, value=value)
         except errors.KafkaError as error:
-            told = NO_TOPIC.format(self._patience) if "metadata" in str(error) else error  # nobody leads the topic
-            raise SinkUnavailable(self._line(told)) from error
+            problem = NO_TOPIC.format(self._patience) if "metadata" in str(error) else error  # nobody leads the topic
+            raise SinkUnavailable(self._line(problem)) from error
         future.add_callback(self._acknowledged)
         future.add_errback(self._failed)
         self._check()

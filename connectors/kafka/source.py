@@ -1,27 +1,7 @@
 """A topic as a source: `kafka://host:port[,host:port]/topic[?partitions=0,1,2]`.
 
-Partitions are assigned by hand and sought to the positions inside the snapshot; the consumer group is only told
-afterwards. Invariant: every message is delivered once and in order within its partition, or the source stops with a
-line that says what is missing; positions never jump unless `on_offset_loss` says so, and then a notice says how far.
-
-Partitions are named "topic/number"; offsets count messages; a record's `mark` is a check value of the topic's id, by
-which a topic that was deleted and made anew under the same name is recognised (0 on brokers before 2.8: not checked).
-
-A source is in one of these states (connectors/kafka/source_states.py):
-
-| from | when | to |
-|---|---|---|
-| Connecting | the client is open, its partitions are assigned | Reading |
-| Connecting | no broker answers; the topic is missing, for `topic_seconds` at most | Waiting, each time twice as long |
-| Connecting | refused; the topic stays missing, or a partition is; stored offsets are lost | Failed |
-| Waiting | its time is over | Connecting |
-| Reading | the client failed, brings nothing although there is something, or cannot say where to go on | Waiting |
-| Reading | offsets are lost; the topic is gone; refused; several clients in a row failed | Failed |
-| any | `close` | Closed |
-
-It begins with Connecting. A client is opened by a thread, so that `poll` keeps its timeout while a broker is down, and
-only `poll` moves a source on. The broker's absence is no error: `poll` returns nothing, `ready` is False, and a notice
-says so once. A missing topic is told at once.
+Partitions are assigned and sought to the positions in the snapshot. Every message is delivered once and in order within
+its partition, or the source stops and says what is missing; only `on_offset_loss` lets positions jump, with a notice.
 """
 
 import time
@@ -39,7 +19,7 @@ from connectors.kafka.client import (
     Range,
     Refused,
     TopicMissing,
-    listed,
+    commas,
     one_of,
     parse_address,
     partition_name,
@@ -73,12 +53,26 @@ CLIENTS = {
 }
 MAX_POLL_RECORDS = 20_000
 POLL_BYTES = 32 << 20  # what one poll may bring, roughly: the next limit follows the size of the last records
-PATIENCE = 5  # fresh clients in a row without a single record before their failures stop the source
+MAX_FRESH_CLIENTS = 5  # fresh clients in a row without a single record before their failures stop the source
 BACK_OFF = (0.05, 5.0)  # seconds between attempts to open, doubling
 LAG_SECONDS = 0.25  # end offsets are looked up at most so often; what was delivered counts at once
-_LOOK = 1.0  # seconds between looks at connection and partitions
+_LOOK_SECONDS = 1.0  # seconds between looks at connection and partitions
 
 
+# Partitions are named "topic/number"; offsets count messages; a record's `mark` is a check value of the topic's id,
+# which reveals a topic that was deleted and created again (0 on brokers before 2.8: not checked). The states:
+#
+# | from | when | to |
+# |---|---|---|
+# | Connecting | the client is open, its partitions are assigned | Reading |
+# | Connecting | no broker answers; the topic is missing, `topic_seconds` at most | Waiting, each time twice as long |
+# | Connecting | refused; the topic stays missing, or a partition is; stored offsets are lost | Failed |
+# | Waiting | its time is over | Connecting |
+# | Reading | the client failed, returns nothing although there is something, or has no position | Waiting |
+# | Reading | offsets are lost; the topic is gone; refused; several clients in a row failed | Failed |
+# | any | `close` | Closed |
+#
+# A thread opens the client, so that `poll` keeps its timeout while a broker is down; only `poll` changes the state.
 class KafkaSource(Source):
     """A `Source` of messages. See the module for what it promises.
 
@@ -93,7 +87,7 @@ class KafkaSource(Source):
 
     def __init__(
         self,
-        rest: str,
+        location: str,
         positions: Mapping[str, Position],
         *,
         options: Mapping[str, Any] | None = None,
@@ -106,7 +100,7 @@ class KafkaSource(Source):
         topic_seconds: float = 30.0,
         stall_seconds: float = 120.0,
     ):
-        self.address = parse_address(rest)
+        self.address = parse_address(location)
         self._options = dict(options or {})
         self._refused_commits, self._commit_problem = 0, ""
         self._most = _most(self._options.pop("max_poll_records", MAX_POLL_RECORDS))
@@ -251,11 +245,11 @@ class KafkaSource(Source):
     def _move_on(self, state: Connecting | Waiting | Failed | Closed, seconds: float) -> bool:
         """Wait up to `seconds` for another state; whether it was reached. Raises the failure of a failed source."""
         if isinstance(state, Waiting):
-            left = state.until - time.monotonic()
-            time.sleep(max(0.0, min(left, seconds)))
-            if left <= seconds:
+            remaining = state.until - time.monotonic()
+            time.sleep(max(0.0, min(remaining, seconds)))
+            if remaining <= seconds:
                 self._state = self._connecting(state.pause)
-            return left <= seconds
+            return remaining <= seconds
         if isinstance(state, Connecting):
             return self._connected(state, seconds)
         if isinstance(state, Failed):
@@ -355,7 +349,7 @@ class KafkaSource(Source):
     def _look_after(self, reading: Reading) -> None:
         """About once a second: is the broker there, are there more partitions, does reading make progress?"""
         now = time.monotonic()
-        if now - reading.looked < _LOOK:
+        if now - reading.looked < _LOOK_SECONDS:
             return
         reading.looked = now
         connected = reading.client.connected()
@@ -395,7 +389,7 @@ class KafkaSource(Source):
         if not added:
             return
         self._take_up(self._starting_points(reading.client, ranges, mark))
-        self._notices.append(f"{self.address}: reading added partitions {listed(added)} from their beginning")
+        self._notices.append(f"{self.address}: reading added partitions {commas(added)} from their beginning")
 
     def _check_for_gone(self, reading: Reading, numbers: Collection[int]) -> None:
         gone, now = self._selected.of(self._stored) - frozenset(numbers), time.monotonic()
@@ -405,7 +399,7 @@ class KafkaSource(Source):
             reading.gone_since = now
         elif now - reading.gone_since > self._topic_seconds:
             raise SourceFailed(
-                f"{self.address}: partitions {listed(gone)} are gone since {self._topic_seconds:g} s; "
+                f"{self.address}: partitions {commas(gone)} are gone since {self._topic_seconds:g} s; "
                 "was the topic deleted?"
             )
 
@@ -421,10 +415,10 @@ class KafkaSource(Source):
     def _on_client_failure(self, reading: Reading, failed: ClientFailed) -> None:
         """A fresh client, unless several in a row brought nothing. Raises `SourceFailed`."""
         self._failed_clients += 1
-        if self._failed_clients > PATIENCE:
+        if self._failed_clients > MAX_FRESH_CLIENTS:
             places = ", ".join(f"{self._name(p)}@{position.offset}" for p, position in sorted(self._stored.items()))
             raise SourceFailed(
-                f"{self.address}: {PATIENCE} new clients in a row could not resume at {places}: "
+                f"{self.address}: {MAX_FRESH_CLIENTS} new clients in a row could not resume at {places}: "
                 f"{self._scrubbed(failed)}. "
                 "Delete the records that cannot be read (kafka-delete-records) and start with "
                 "--on-offset-loss earliest"
@@ -445,16 +439,16 @@ class KafkaSource(Source):
             raise TopicMissing
         if missing := self._selected.missing(numbers):
             raise UnusableSource(
-                f"{self.address}: partitions {listed(missing)} do not exist; the topic has {listed(numbers)}"
+                f"{self.address}: partitions {commas(missing)} do not exist; the topic has {commas(numbers)}"
             )
         if not self._stored and (absent := self._start.by_partition.keys() - numbers):
             raise UnusableSource(
-                f"{self.address}: start_partitions: {listed(absent)} do not exist; the topic has {listed(numbers)}"
+                f"{self.address}: start_partitions: {commas(absent)} do not exist; the topic has {commas(numbers)}"
             )
         if gone := self._selected.of(self._stored) - numbers:
             raise SourceFailed(
-                f"{self.address}: partitions {listed(gone)} of the stored positions do not exist; the "
-                f"topic has {listed(numbers)}. Was it recreated? Use a new state directory for it"
+                f"{self.address}: partitions {commas(gone)} of the stored positions do not exist; the "
+                f"topic has {commas(numbers)}. Was it recreated? Use a new state directory for it"
             )
         return self._selected.of(numbers)
 
@@ -510,10 +504,10 @@ def _client(address: Address, options: Mapping[str, Any], format: str | None) ->
 def _client_class(options: Mapping[str, Any]) -> type[Client]:
     name = one_of("client", options.get("client", "kafka-python"), tuple(CLIENTS))
     try:
-        found: type[Client] = resolve(name, CLIENTS)
+        client: type[Client] = resolve(name, CLIENTS)
     except ImportError as error:
         raise UnusableSource(f"kafka client {name}: {error}; pip install confluent-kafka") from error
-    return found
+    return client
 
 
 def _most(records: Any) -> int:

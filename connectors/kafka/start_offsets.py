@@ -164,8 +164,8 @@ def starting_points(
 
 def _accepted(loss: OffsetLoss, where: str, position: Position, span: Range, on_loss: str) -> str:
     """The notice about a loss that is gone on from. Raises `SourceFailed` for one that is not."""
-    left = f"offsets {span.first} to {span.end - 1} are left" if span.end > span.first else "nothing is left"
-    problem = f"{where}: wanted offset {position.offset}, but {loss.why}; {left}"
+    available = f"offsets {span.first} to {span.end - 1} are left" if span.end > span.first else "nothing is left"
+    problem = f"{where}: wanted offset {position.offset}, but {loss.why}; {available}"
     if on_loss == "fail":
         raise SourceFailed(f"{problem}. To continue with the remaining records: --on-offset-loss earliest")
     gone = f"{loss.go_on_at - position.offset} offsets are lost, " if loss.go_on_at > position.offset else ""

@@ -1,12 +1,7 @@
-"""A compacted topic as a table: one message per row, its key the row's name, an empty value where a row is gone.
+"""A compacted topic as a table: one message per row, whose key is the row's name; an empty value deletes the row.
 
-A call of `change` is one transaction, acknowledged by all in-sync replicas. Invariant: who reads the topic from the
-start, committed messages only, holds the rows of one whole call of `change` after the other, never a part of one,
-whatever is killed and whatever is retried. Where the outcome of a transaction is not known (`SinkUnavailable`), `open`
-decides it: a producer of the same transactional id ends what the one before it has begun and shuts that one out, also
-one of a process that was killed and whose last request is still under way; then reading tells what was committed. One
-process at a time: a second one that opens the table shuts the first one out, whose next transaction raises
-`SinkUnavailable`.
+Each call of `change` is one transaction, so a reader of committed messages sees whole changes only. The transactional
+id admits one writer: opening the table ends a transaction of the one before and shuts that one out.
 """
 
 from collections.abc import Iterator, Mapping
@@ -87,10 +82,10 @@ class TableTopic:
     def rows(self) -> dict[bytes, bytes]:
         """The rows that the topic holds now. O(messages)."""
         with self._telling(), self._reading() as (reader, ranges):
-            start, ends = ({p: getattr(each, name) for p, each in ranges.items()} for name in ("first", "end"))
+            start, ends = ({p: getattr(span, name) for p, span in ranges.items()} for name in ("first", "end"))
             messages = reader.messages_to(ends, start, self._patience)
-            found = {message.key or b"": message.value or b"" for message in messages}
-        return {key: value for key, value in found.items() if value}
+            latest = {message.key or b"": message.value or b"" for message in messages}
+        return {key: value for key, value in latest.items() if value}
 
     def change(self, rows: Mapping[bytes, bytes | None], headers: Mapping[str, str]) -> None:
         """Write rows, None for one that is gone: all of them or, if this raises, none or (the broker knows) all."""
@@ -104,8 +99,8 @@ class TableTopic:
                 for key, value in rows.items()
             ]
             self._producer.commit_transaction()
-            for each in sent:
-                each.get(0)
+            for future in sent:
+                future.get(0)
 
     @contextmanager
     def _reading(self) -> Iterator[tuple[KafkaPython, dict[int, Range]]]:

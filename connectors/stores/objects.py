@@ -1,9 +1,7 @@
-"""What an address of an object store or a web server names, and copies of it on the local disk.
+"""The objects that an address of a store or web server names (s3://, gs://, https://), and local copies of them.
 
-`s3://BUCKET/KEY`, `gs://BUCKET/KEY` (through `pyarrow.fs`), `https://HOST/PATH`. A key may be an object, a prefix, or a
-glob whose `*` stays within a folder, as that of local files; a web server lists nothing. What follows a `?` are options
-of the store, as pyarrow has them: `region`, `endpoint_override`, `scheme`. Invariant: no message holds credentials.
-They are not taken from an address, and a signed one is refused.
+A key is an object, a prefix, or a glob whose `*` stays within a folder; options of pyarrow's store follow a `?`. No
+message holds credentials: they are not taken from an address, and signed addresses are refused.
 """
 
 import os
@@ -26,8 +24,8 @@ from connectors import UnusableSource
 from connectors.files.streams import PIECE
 from connectors.web import Deadline, RedirectRefused, open_address
 
-SECONDS = 60.0  # that a web server may be silent, and until it has begun to answer
-SLOWEST = 1000  # bytes a second, on average after `SECONDS`
+TIMEOUT_SECONDS = 60.0  # that a web server may be silent, and until it has begun to answer
+MIN_BYTES_PER_SECOND = 1000  # bytes a second, on average after `TIMEOUT_SECONDS`
 _MAGIC = re.compile(r"[*\[]")
 _SIGNED = re.compile(r"sig|token|secret|key|password|credential|auth", re.IGNORECASE)
 _MEANINGS = (
@@ -61,8 +59,8 @@ class Object(NamedTuple):
 
     def copy(self) -> IO[bytes]:
         """A copy in a file without a name, which is gone when the process is. Raises `StoreFailed`."""
-        if (kept := _KEPT.pop((self.name, self.version), None)) is not None:
-            return os.fdopen(kept, "rb")
+        if (descriptor := _COPIES.pop((self.name, self.version), None)) is not None:
+            return os.fdopen(descriptor, "rb")
         file = tempfile.TemporaryFile()  # noqa: SIM115 -- returned open
         try:
             self.write(file)
@@ -79,14 +77,14 @@ class Object(NamedTuple):
 
     def keep(self, file: IO[bytes]) -> None:
         """Keep this copy, of which only the beginning was looked at, for the next who asks for it; only the last."""
-        for number in _KEPT.values():
+        for number in _COPIES.values():
             os.close(number)
-        _KEPT.clear()
+        _COPIES.clear()
         if self.version:
-            _KEPT[self.name, self.version] = os.dup(file.fileno())
+            _COPIES[self.name, self.version] = os.dup(file.fileno())
 
 
-_KEPT: dict[tuple[str, int], int] = {}  # name and version of an object -> descriptor of its copy
+_COPIES: dict[tuple[str, int], int] = {}  # name and version of an object -> descriptor of its copy
 
 
 def address_of(name: str, uri: str) -> str:
@@ -95,36 +93,38 @@ def address_of(name: str, uri: str) -> str:
     return uri if uri.startswith("http") else name + (f"?{query}" if query else "")
 
 
-def objects_at(scheme: str, rest: str) -> list[Object]:
+def objects_at(scheme: str, location: str) -> list[Object]:
     """What an address names now, sorted by name. Raises `StoreFailed`, `UnusableSource`."""
-    return [_on_web(scheme, rest)] if scheme.startswith("http") else _in_store(scheme, rest)
+    return [_on_web(scheme, location)] if scheme.startswith("http") else _in_store(scheme, location)
 
 
-def _version(*told: object) -> int:
+def _version(*identity: object) -> int:
     """28 bits of a check value, never 0."""
-    return crc32(repr(told).encode()) >> 4 or 1
+    return crc32(repr(identity).encode()) >> 4 or 1
 
 
 # ---- object stores
 
 
-def _in_store(scheme: str, rest: str) -> list[Object]:
+def _in_store(scheme: str, location: str) -> list[Object]:
     from pyarrow import fs
 
-    place, _, query = rest.partition("?")
+    place, _, query = location.partition("?")
     bucket, _, key = place.partition("/")
     shown = f"{scheme}://{place.rpartition('@')[2]}"
     if not bucket or ("@" in bucket and bucket.partition("@")[0] != "anonymous"):
         raise UnusableSource(
             f"{shown}: expected {scheme}://BUCKET/KEY without credentials, which come from the environment"
         )
-    store = _told(shown, lambda: fs.FileSystem.from_uri(f"{scheme}://{bucket}" + (f"?{query}" if query else ""))[0])
+    store = _translated(
+        shown, lambda: fs.FileSystem.from_uri(f"{scheme}://{bucket}" + (f"?{query}" if query else ""))[0]
+    )
     bucket = bucket.rpartition("@")[2]
-    found = _told(shown, lambda: _found(fs, store, f"{bucket}/{key}"))
-    return [_stored(scheme, store, info) for info in sorted(found, key=lambda info: info.path)]
+    infos = _translated(shown, lambda: _matching(fs, store, f"{bucket}/{key}"))
+    return [_stored(scheme, store, info) for info in sorted(infos, key=lambda info: info.path)]
 
 
-def _found(fs: Any, store: Any, path: str) -> list[Any]:
+def _matching(fs: Any, store: Any, path: str) -> list[Any]:
     magic = _MAGIC.search(path)
     if not path.endswith("/"):
         info = store.get_file_info(path)
@@ -158,8 +158,8 @@ def _stored(scheme: str, store: Any, info: Any) -> Object:
     name = f"{scheme}://{info.path}"
 
     def write(file: IO[bytes]) -> None:
-        with _told(name, lambda: store.open_input_stream(info.path)) as stream:
-            while piece := _told(name, lambda: stream.read(PIECE)):
+        with _translated(name, lambda: store.open_input_stream(info.path)) as stream:
+            while piece := _translated(name, lambda: stream.read(PIECE)):
                 file.write(piece)
         if file.tell() != info.size:
             raise StoreFailed(f"{name}: got {file.tell():,} bytes, expected {info.size:,}; it was changed meanwhile")
@@ -167,7 +167,7 @@ def _stored(scheme: str, store: Any, info: Any) -> Object:
     return Object(name, info.size, _version(info.size, info.mtime_ns), write)
 
 
-def _told(what: str, ask: Callable[[], Any]) -> Any:
+def _translated(what: str, ask: Callable[[], Any]) -> Any:
     """The answer of a store. Raises `StoreFailed` for its errors."""
     try:
         return ask()
@@ -183,8 +183,8 @@ def _told(what: str, ask: Callable[[], Any]) -> Any:
 # ---- web servers
 
 
-def _on_web(scheme: str, rest: str) -> Object:
-    place, _, query = rest.partition("?")
+def _on_web(scheme: str, location: str) -> Object:
+    place, _, query = location.partition("?")
     host, _, path = place.partition("/")
     signed = any(_SIGNED.search(name) for name, _ in parse_qsl(query, keep_blank_values=True))
     name = f"{scheme}://{place.rpartition('@')[2]}"
@@ -196,20 +196,20 @@ def _on_web(scheme: str, rest: str) -> Object:
             "credentials, or s3:// or gs:// with those of the environment"
         )
     name += f"?{query}" if query else ""
-    address = f"{scheme}://{rest}"
+    address = f"{scheme}://{location}"
     try:
         headers = _answer(name, address, "HEAD").headers
     except StoreFailed as failure:
         if failure.code not in (HTTPStatus.METHOD_NOT_ALLOWED, HTTPStatus.NOT_IMPLEMENTED):
             raise
         headers = Message()  # a server that only gives whole files
-    size, told = headers.get("Content-Length"), headers.get("ETag") or headers.get("Last-Modified")
+    size, version = headers.get("Content-Length"), headers.get("ETag") or headers.get("Last-Modified")
 
     def write(file: IO[bytes]) -> None:
         with _answer(name, address, "GET") as answer:
             _copy_body(name, answer, file)
 
-    return Object(name, int(size or 0), _version(size, told) if told else 0, write)
+    return Object(name, int(size or 0), _version(size, version) if version else 0, write)
 
 
 def _copy_body(name: str, answer: Any, file: IO[bytes]) -> None:
@@ -227,7 +227,7 @@ def _copy_body(name: str, answer: Any, file: IO[bytes]) -> None:
             seconds = time.monotonic() - began
             if copied > room:
                 raise StoreFailed(_no_room(name, "an answer that says no size, of more", room), final=True)
-            if seconds > SECONDS and copied < SLOWEST * seconds:
+            if seconds > TIMEOUT_SECONDS and copied < MIN_BYTES_PER_SECOND * seconds:
                 raise StoreFailed(f"{name}: the server sent {copied:,} bytes in {seconds:.0f} s, which is too slow")
     except (OSError, HTTPException) as error:
         if isinstance(error, StoreFailed):
@@ -245,11 +245,11 @@ def _no_room(name: str, what: str, room: int) -> str:
 
 
 def _answer(name: str, address: str, method: str) -> Any:
-    """The head of an answer, which has to come within `SECONDS`. Raises `StoreFailed`."""
+    """The head of an answer, which has to come within `TIMEOUT_SECONDS`. Raises `StoreFailed`."""
     request = Request(address, method=method, headers={"Accept-Encoding": "identity"})
     try:
-        with Deadline(SECONDS) as deadline:
-            return open_address(request, deadline, SECONDS)
+        with Deadline(TIMEOUT_SECONDS) as deadline:
+            return open_address(request, deadline, TIMEOUT_SECONDS)
     except HTTPError as error:
         error.close()
         answer = f"{name}: the server answers {error.code} {error.reason}"

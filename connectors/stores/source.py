@@ -1,9 +1,7 @@
-"""Objects as a source: each is copied to the local disk and read there as a local file is, one after the other.
+"""Objects of a store as a source: each is copied to the local disk and read there like a local file.
 
-So positions, check values and what is told of damage are those of local files; a partition is the address of an object
-without its options. The upper bits of a mark hold a check value of the object's version (size and time, or ETag), and
-whether it was read to its end: an object that was, and is the same, is not fetched again. One whose version is another
-one is fetched, and its bytes decide. Hive's folders (`year=2026/`) are columns of Parquet files.
+A partition is the address without options. The upper bits of a mark are a check value of the object's version and
+whether it was read to its end: such an object is not fetched again.
 """
 
 import re
@@ -22,7 +20,7 @@ from connectors.files.readers import Reader, Sizes, kind_of, open_reader
 from connectors.stores.objects import Object, StoreFailed, objects_at
 
 LOOK_SECONDS = 30.0  # between looks for new objects, when following
-MOST_SECONDS = 1e6  # that a copy may take
+MAX_COPY_SECONDS = 1e6  # that a copy may take
 PAUSE = (1.0, 60.0)  # seconds between attempts of one that follows, doubling
 LOCAL_BITS = 32  # of a mark: the check value of a local file
 VERSION_BITS = 28
@@ -55,7 +53,7 @@ class StoreSource(Source):
     def __init__(
         self,
         scheme: str,
-        rest: str,
+        location: str,
         positions: Mapping[str, Position],
         *,
         format: str | None = None,
@@ -64,37 +62,39 @@ class StoreSource(Source):
         max_item_bytes: int = Sizes().max_item_bytes,
         layout: TextLayout = PLAIN_TEXT,
     ):
-        self._look_again = partial(objects_at, scheme, rest)
+        self._look_again = partial(objects_at, scheme, location)
         self._follow, self._sizes = follow, Sizes(block_bytes, max_item_bytes)
         self._kind = partial(kind_of, format=format, layout=layout)
-        self._positions = {name: each for name, each in positions.items() if name.startswith(f"{scheme}://")}
+        self._positions = {name: position for name, position in positions.items() if name.startswith(f"{scheme}://")}
         self._lag: dict[str, int] = {}
         self._waiting: deque[Object] = deque()
         self._copying: Future[IO[bytes]] | None = None
         self._file: IO[bytes] | None = None
         self._reader: Reader | None = None
-        self._held: Record | None = None  # the last record, until it is known whether it is the last of its object
+        self._last_record: Record | None = (
+            None  # the last record, until it is known whether it is the last of its object
+        )
         self._failure: SourceFailed | None = None
         self._notices: list[str] = []
         self._away = False
         self._next, self._pause = time.monotonic() + LOOK_SECONDS, PAUSE[0]
         try:
-            found = self._look_again()
-            if not found and not follow:
-                raise UnusableSource(f"{scheme}://{rest.partition('?')[0]}: no object is there")
-            for each in found:
-                self._kind(_path(each.name))
+            objects = self._look_again()
+            if not objects and not follow:
+                raise UnusableSource(f"{scheme}://{location.partition('?')[0]}: no object is there")
+            for item in objects:
+                self._kind(_path(item.name))
         except StoreFailed as failure:
             raise UnusableSource(str(failure)) from None
-        self._queue(found)
+        self._queue(objects)
 
-    def _queue(self, found: list[Object]) -> None:
+    def _queue(self, objects: list[Object]) -> None:
         """Put objects in line that were not read to their ends, or have changed."""
-        for each in found:
-            mark = self._positions.get(each.name, Position(0)).mark
-            if not (mark & WHOLE and each.version and mark >> LOCAL_BITS == each.version | WHOLE >> LOCAL_BITS):
-                self._waiting.append(each)
-                self._lag[each.name] = each.size
+        for item in objects:
+            mark = self._positions.get(item.name, Position(0)).mark
+            if not (mark & WHOLE and item.version and mark >> LOCAL_BITS == item.version | WHOLE >> LOCAL_BITS):
+                self._waiting.append(item)
+                self._lag[item.name] = item.size
 
     # ---- the Source protocol
 
@@ -111,10 +111,10 @@ class StoreSource(Source):
                     break
         except SourceFailed as failure:
             self._failure = failure
-            held, self._held = self._held, None
-            if held is None:
+            last, self._last_record = self._last_record, None
+            if last is None:
                 raise
-            return [held]  # what lies before the damage
+            return [last]  # what lies before the damage
         return []
 
     def finished(self) -> bool:
@@ -125,8 +125,8 @@ class StoreSource(Source):
 
     def lag(self) -> dict[str, int]:
         """Unread bytes of objects that wait, and of the one that is read what its reader tells."""
-        if self._reader is not None and (rest := self._reader.lag()) is not None:
-            return self._lag | {self._waiting[0].name: rest}
+        if self._reader is not None and (unread_bytes := self._reader.lag()) is not None:
+            return self._lag | {self._waiting[0].name: unread_bytes}
         return dict(self._lag)
 
     def notices(self) -> list[str]:
@@ -148,7 +148,7 @@ class StoreSource(Source):
                 return False
             self._copying = _in_thread(self._waiting[0])
         try:
-            self._file = self._copying.result(min(max(0.0, until - time.monotonic()), MOST_SECONDS))
+            self._file = self._copying.result(min(max(0.0, until - time.monotonic()), MAX_COPY_SECONDS))
         except TimeoutError:
             return False
         except StoreFailed as failure:
@@ -157,11 +157,11 @@ class StoreSource(Source):
             return False
         self._copying = None
         self._back()
-        each = self._waiting[0]
-        offset, mark = self._positions.get(each.name, Position(0))
+        item = self._waiting[0]
+        offset, mark = self._positions.get(item.name, Position(0))
         local = f"/proc/self/fd/{self._file.fileno()}"
         position = Position(offset, mark & ((1 << LOCAL_BITS) - 1))
-        self._reader = self._named(lambda: open_reader(local, self._kind(_path(each.name)), position, self._sizes))
+        self._reader = self._named(lambda: open_reader(local, self._kind(_path(item.name)), position, self._sizes))
         return True
 
     def _looked(self, until: float) -> bool:
@@ -192,23 +192,23 @@ class StoreSource(Source):
 
     def _read(self) -> Record | None:
         """The record before the next one, which shows whether it is the last of its object."""
-        reader, each = self._reader, self._waiting[0]
+        reader, item = self._reader, self._waiting[0]
         assert reader is not None
         record = self._named(reader.read)
         if record is None and not reader.done:
             return None
-        held, self._held = self._held, None
+        last, self._last_record = self._last_record, None
         if record is not None:
-            self._held = _with_folders(record, each)._replace(partition=each.name, mark=_mark(record, each))
+            self._last_record = _with_folders(record, item)._replace(partition=item.name, mark=_mark(record, item))
         else:
-            self._notices += [notice.replace(self._local(), each.name) for notice in reader.notices()]
+            self._notices += [notice.replace(self._local(), item.name) for notice in reader.notices()]
             self._close_object(keep=False)
             self._waiting.popleft()
-            self._lag[each.name] = 0
-            held = held and held._replace(mark=held.mark | WHOLE)
-        if held is not None:
-            self._positions[each.name] = Position(held.next_offset, held.mark)
-        return held
+            self._lag[item.name] = 0
+            last = last and last._replace(mark=last.mark | WHOLE)
+        if last is not None:
+            self._positions[item.name] = Position(last.next_offset, last.mark)
+        return last
 
     def _named(self, ask: Any) -> Any:
         """What a reader answers; its errors name the object, not the copy."""
@@ -235,18 +235,18 @@ def _path(name: str) -> str:
     return name.partition("?")[0] if name.startswith("http") else name
 
 
-def _mark(record: Record, each: Object) -> int:
-    return record.mark | each.version << LOCAL_BITS
+def _mark(record: Record, item: Object) -> int:
+    return record.mark | item.version << LOCAL_BITS
 
 
-def _with_folders(record: Record, each: Object) -> Record:
+def _with_folders(record: Record, item: Object) -> Record:
     """Rows of a table with a column for each folder NAME=VALUE in which their object lies, where they have none."""
     if record.unit != "row":
         return record
     import pyarrow
 
     batch = record.value
-    for name, value in _HIVE.findall(each.name):
+    for name, value in _HIVE.findall(item.name):
         if (name := unquote(name)) not in batch.schema.names:
             text = None if value == "__HIVE_DEFAULT_PARTITION__" else unquote(value)
             batch = batch.append_column(name, pyarrow.repeat(pyarrow.scalar(text, pyarrow.string()), len(batch)))
@@ -259,13 +259,13 @@ def _passed(moment: float, until: float) -> bool:
     return time.monotonic() >= moment
 
 
-def _in_thread(each: Object) -> Future[IO[bytes]]:
+def _in_thread(item: Object) -> Future[IO[bytes]]:
     """A copy that is being made; the process may end without it."""
     future: Future[IO[bytes]] = Future()
 
     def copy() -> None:
         try:
-            future.set_result(each.copy())
+            future.set_result(item.copy())
         except BaseException as error:  # raised by who asks for the result
             future.set_exception(error)
 

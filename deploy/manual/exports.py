@@ -52,7 +52,7 @@ def page() -> str:
 
 
 def _exports() -> Iterator[str]:
-    for what in exports.every():
+    for what in exports.all_exports():
         yield f"\n### {what}"
         if kinds := exports.OF_REFITS.get(what) or [kind for kind in exports.with_own_export() if kind == what]:
             made = " or ".join(f"`{kind}`" for kind in kinds)
@@ -86,7 +86,7 @@ def _tables() -> Iterator[str]:
         "`export … clusters` also writes `cluster_answer.csv`.",
         "",
     )
-    within = {each.within for what in exports.every() for each in arrays_of(what).values()}
+    within = {each.within for what in exports.all_exports() for each in arrays_of(what).values()}
     for table in sorted({*TABLES, *within} - {""}):
         made = exports.TABLES.get(table, table)
         yield f"\n### Table {table}" if made == table else f"\n### Table {table}, of {made}"

@@ -15,6 +15,7 @@ from scipy.special import stdtrit
 from stream_engine.data.answers import Answers
 from stream_engine.data.hashing import mix64
 from stream_engine.data.packed_names import unpack_names
+from stream_engine.evaluation.answers import counted_answers
 from stream_engine.evaluation.cross_fit import questions_of
 from stream_engine.evaluation.hash_split import name_hashes, object_folds
 from stream_engine.evaluation.held_out import CLUSTERS, standard_error
@@ -62,20 +63,14 @@ def tested_responses(snapshot: Snapshot, seed: int) -> Responses:
     if not votes or snapshot.section("quadruplet_counts") or not _all_named(votes, columns.n_lo, columns.n_hi):
         counted = of_comparisons(snapshot, seed)
         return _by_objects(counted.by, counted.answers, np.empty(0, np.uint64), hashes, counted.votes)
-    anchor, lo, hi, worker = (np.asarray(votes[name], np.int32) for name in ("anchor", "lo", "hi", "worker"))
-    one, other = np.stack([anchor, lo, anchor, hi], axis=1), np.stack([anchor, hi, anchor, lo], axis=1)
-    times, who = np.concatenate([votes["n_lo"], votes["n_hi"]]).astype(np.float64), np.tile(worker, 2)
-    said = times > 0
-    names = unpack_names(votes["utf8"], votes["offsets"])
-    rows = np.concatenate([one, other])[said]
-    answers = Answers(rows, times[said], who[said], np.zeros(len(rows), np.int64), len(hashes), names)
-    return _by_objects(responses.by, answers, name_hashes(names, seed), hashes, None)
+    answers = counted_answers(snapshot)
+    return _by_objects(responses.by, answers, name_hashes(answers.participants, seed), hashes, None)
 
 
 def _all_named(votes: dict[str, np.ndarray], n_lo: np.ndarray, n_hi: np.ndarray) -> bool:
     names = unpack_names(votes["utf8"], votes["offsets"])
-    given = int(np.sum(votes["n_lo"], dtype=np.int64) + np.sum(votes["n_hi"], dtype=np.int64))
-    return all(names) and given == int(np.sum(n_lo, dtype=np.int64) + np.sum(n_hi, dtype=np.int64))
+    n_named = int(np.sum(votes["n_lo"], dtype=np.int64) + np.sum(votes["n_hi"], dtype=np.int64))
+    return all(names) and n_named == int(np.sum(n_lo, dtype=np.int64) + np.sum(n_hi, dtype=np.int64))
 
 
 def _by_objects(by: str, answers: Answers, workers: np.ndarray, hashes: np.ndarray, votes: Any) -> Responses:
@@ -96,10 +91,12 @@ class Units(NamedTuple):
     question: np.ndarray
     participant: np.ndarray | None
 
-    def of(self, kept: np.ndarray) -> "Units":
+    def of(self, selected: np.ndarray) -> "Units":
         """Those of some answers, numbered anew."""
-        participant = None if self.participant is None else _numbered(self.participant[kept])
-        return Units(self.times[kept], _numbered(self.response[kept]), _numbered(self.question[kept]), participant)
+        participant = None if self.participant is None else _numbered(self.participant[selected])
+        return Units(
+            self.times[selected], _numbered(self.response[selected]), _numbered(self.question[selected]), participant
+        )
 
     def accuracy(self, right: np.ndarray) -> Accuracy:
         """Of (m,) shares right. O(m)."""
@@ -114,16 +111,16 @@ class Units(NamedTuple):
         by = [variance(self.response), variance(self.question)]
         clusters = min(int(self.response.max()) + 1, int(self.question.max()) + 1)
         if self.participant is not None and (people := int(self.participant.max()) + 1) >= CLUSTERS:
-            each = variance(self.participant)
-            by += [each, by[1] + each - by[0]]
+            error = variance(self.participant)
+            by += [error, by[1] + error - by[0]]
             clusters = min(clusters, people)
         if np.isnan(by).any():
             return Accuracy(share, None, None, None, int(total))
         return accuracy_of(share, float(np.sqrt(max(by))), clusters, total)
 
 
-def _numbered(each: np.ndarray) -> np.ndarray:
-    return np.unique(each, return_inverse=True)[1].reshape(-1)
+def _numbered(labels: np.ndarray) -> np.ndarray:
+    return np.unique(labels, return_inverse=True)[1].reshape(-1)
 
 
 def units_of(answers: Answers) -> Units:
@@ -153,22 +150,22 @@ def object_folds_of(names: list[str], rows: np.ndarray, seed: int, most: int = F
         return []
     fold = object_folds(name_hashes(names, seed), folds)[rows]
     shared = rows[:, 0] == rows[:, 2]
-    made = []
+    parts = []
     for number in range(min(folds, most)):
         inner = (number + 1) % folds
         inside, chosen = fold == number, fold == inner
         outside = ~inside.any(axis=1)
-        made.append(
+        parts.append(
             ObjectFold(outside & ~chosen.any(axis=1), outside & _apart(chosen, shared), outside, _apart(inside, shared))
         )
-    return made
+    return parts
 
 
 def _apart(of: np.ndarray, shared: np.ndarray) -> np.ndarray:
     return of[:, 1] & of[:, 3] & (shared | (of[:, 0] & of[:, 2]))
 
 
-def object_sums(rows: np.ndarray, each: np.ndarray, n: int) -> np.ndarray:
+def object_sums(rows: np.ndarray, values: np.ndarray, n: int) -> np.ndarray:
     """(n,) the sum of one value an answer over the answers about each object.
 
     >>> object_sums(np.array([[0, 1, 0, 2]]), np.array([5.0]), 4).tolist()
@@ -177,19 +174,19 @@ def object_sums(rows: np.ndarray, each: np.ndarray, n: int) -> np.ndarray:
     sums = np.zeros(n)
     for at in range(4):
         first = (rows[:, :at] != rows[:, at : at + 1]).all(axis=1)
-        sums += np.bincount(rows[first, at], each[first], n)
+        sums += np.bincount(rows[first, at], values[first], n)
     return sums
 
 
 def over_objects(right: np.ndarray, rows: np.ndarray, times: np.ndarray, n: int) -> Accuracy:
     """A share and its interval over objects: the jackknife that leaves out one object with all of its answers."""
     total, whole = float(times.sum()), float(times @ right)
-    each, sums = object_sums(rows, times, n), object_sums(rows, times * right, n)
-    left = (each > 0) & (each < total)
-    count = int(left.sum())
+    by_object, sums = object_sums(rows, times, n), object_sums(rows, times * right, n)
+    some_left_out = (by_object > 0) & (by_object < total)
+    count = int(some_left_out.sum())
     if count < CLUSTERS:
         return Accuracy(whole / total, None, None, None, int(total))
-    without = (whole - sums[left]) / (total - each[left])
+    without = (whole - sums[some_left_out]) / (total - by_object[some_left_out])
     spread = float(np.sqrt((count - 1) / count * ((without - without.mean()) ** 2).sum()))
     error = spread or standard_error(np.zeros(count), total) or 0.0  # all right: Wilson's
     return accuracy_of(whole / total, error, count, total)
@@ -202,6 +199,6 @@ def agreement(units: Units, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, n
     far = np.sort(rows[:, 2:], axis=1).astype(np.int64) @ np.array([1 << 31, 1])
     way = np.where(near < far, 1.0, -1.0)
     net, total = np.bincount(units.question, way * units.times), np.bincount(units.question, units.times)
-    mine, given = way * net[units.question], total[units.question]
-    others = np.where(given > 1, 0.5 + 0.5 * np.sign(mine - 1.0), np.nan)
-    return others, (given + mine) / 2, (given - mine) / 2
+    mine, n_answers = way * net[units.question], total[units.question]
+    others = np.where(n_answers > 1, 0.5 + 0.5 * np.sign(mine - 1.0), np.nan)
+    return others, (n_answers + mine) / 2, (n_answers - mine) / 2

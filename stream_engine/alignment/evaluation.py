@@ -1,9 +1,7 @@
-"""Feature sets on people's answers: as they are, and after learning, for responses and objects that learning lacked.
+"""Feature sets tested on people's answers, as they are and after learning, by held-out responses and objects.
 
-By response, folds are those of `evaluation.cross_fit`: what is fitted and what chooses has none of the responses that
-are predicted. By object, no tested answer hangs on an object that was fitted or that chose (`answers.ObjectFold`). The
-measure (cosine or Euclidean) and the two ridges are chosen anew in each group of folds, by the log loss of validation
-responses, or of validation objects.
+By response, folds are those of `evaluation.cross_fit`; by object, no tested answer names an object that was fitted or
+that chose (`answers.ObjectFold`). Measure and ridges are chosen in each group of folds by validation log loss.
 """
 
 from collections.abc import Callable, Sequence
@@ -25,8 +23,8 @@ from stream_engine.evaluation.responses import CHOOSE, FIT, Responses, asked_fai
 from stream_engine.evaluation.similarities import differences
 
 RIDGES = (10.0, 1.0, 0.1, 0.01, 0.001)  # in units of what all answers tell about a parameter, on average
-FITTED, CHOOSING = 300_000, 100_000  # answers that one fit has, and that choose, at most
-TIE = 1e-9  # of the largest similarity: below it, two are equal
+MAX_FITTED_ANSWERS, MAX_CHOOSING_ANSWERS = 300_000, 100_000  # answers that one fit has, and that choose, at most
+TIE_TOLERANCE = 1e-9  # of the largest similarity: below it, two are equal
 THREADS = 2
 AS_IS, WEIGHTS, LINEAR = "as it is", "weights", "linear map"
 
@@ -64,20 +62,20 @@ class Models:
         self.rows, self.times = self.every.rows, self.every.times
         self._draw = draws_again(responses._replace(draw=draws_again(responses)))[self.every.response]
         with ThreadPoolExecutor(THREADS, "features") as pool:
-            told = pool.map(self._right, sets)
-            self.right = {(of.name, measure): right for of, each in zip(sets, told) for measure, right in each.items()}
-        self._sample = self.answers(np.ones(len(self.rows), bool), transforms.SAMPLE)
+            by_set = pool.map(self._right, sets)
+            self.right = {(of.name, measure): right for of, row in zip(sets, by_set) for measure, right in row.items()}
+        self._sample = self.answers(np.ones(len(self.rows), bool), transforms.SCALE_ANSWERS)
         self._points: dict[tuple[str, str], Points] = {}
         self._axes: dict[tuple[str, str], np.ndarray] = {}
 
     def _right(self, of: FeatureSet) -> dict[str, np.ndarray]:
         """(m,) int8 by measure: 2 where a set is right as it is, 1 for a tie."""
-        told, tie = {}, TIE if of.values.dtype == np.float64 else 1e3 * TIE
+        right, tie = {}, TIE_TOLERANCE if of.values.dtype == np.float64 else 1e3 * TIE_TOLERANCE
         for measure in MEASURES:
             similarity = of.similarity(measure)
             margin, equal = differences(similarity, self.rows), tie * np.abs(similarity).max()
-            told[measure] = (margin >= -equal).astype(np.int8) + (margin > equal)
-        return told
+            right[measure] = (margin >= -equal).astype(np.int8) + (margin > equal)
+        return right
 
     def points(self, of: FeatureSet, measure: str) -> Points:
         """The points of a set by a measure."""
@@ -91,13 +89,13 @@ class Models:
             self._axes[of.name, measure] = transforms.components(self.points(of, measure).x)
         return self._axes[of.name, measure]
 
-    def best_measure(self, of: FeatureSet, kept: np.ndarray | slice = slice(None)) -> str:
+    def best_measure(self, of: FeatureSet, selected: np.ndarray | slice = slice(None)) -> str:
         """The measure that is right most often on some answers."""
-        return max(METRIC, key=lambda each: float(self.times[kept] @ self.right[of.name, each][kept]))
+        return max(METRIC, key=lambda measure: float(self.times[selected] @ self.right[of.name, measure][selected]))
 
-    def answers(self, kept: np.ndarray, most: int = FITTED) -> Answers:
+    def answers(self, selected: np.ndarray, most: int = MAX_FITTED_ANSWERS) -> Answers:
         """Those of a (m,) mask, or a part of them by a hash of the responses."""
-        at = np.flatnonzero(kept)
+        at = np.flatnonzero(selected)
         if len(at) > most:
             at = at[self._draw[at] < most / len(at)]
         return self.every.of(at)
@@ -105,8 +103,8 @@ class Models:
     def penalty(self, of: FeatureSet, measure: str, linear: bool) -> float:
         """The ridge of 1 in units of `RIDGES`: a constant of the data, for fits to more and to fewer of the answers."""
         x = self.points(of, measure).x
-        told = transforms.information(x @ self.axes(of, measure) if linear else x, self._sample, linear)
-        return float(self.times.sum()) * float(told.mean())
+        curvature = transforms.information(x @ self.axes(of, measure) if linear else x, self._sample, linear)
+        return float(self.times.sum()) * float(curvature.mean())
 
     def choose(self, training: np.ndarray, validation: np.ndarray) -> list[Setting]:
         """The settings of all sets."""
@@ -115,15 +113,15 @@ class Models:
 
     def _setting(self, training: np.ndarray, validation: np.ndarray, of: FeatureSet) -> Setting:
         measure = self.best_measure(of, training) if training.any() else METRIC[0]
-        fitting, choosing = self.answers(training), self.answers(validation, CHOOSING)
+        fitting, choosing = self.answers(training), self.answers(validation, MAX_CHOOSING_ANSWERS)
         if not (len(fitting.rows) and len(choosing.rows)):
             return Setting(measure, RIDGES[0], RIDGES[0])
         x, chosen = self.points(of, measure).x, []
         z = x @ self.axes(of, measure) if self.linear else x
         for linear, path in ((False, transforms.weights), (True, transforms.linear_maps))[: 1 + self.linear]:
             unit, best, ridge = self.penalty(of, measure, linear), np.inf, RIDGES[0]
-            made = path(z if linear else x, fitting, [unit * each for each in RIDGES], gain=transforms.ROUGH)
-            for factor, theta in zip(RIDGES, made):
+            fits = path(z if linear else x, fitting, [unit * ridge for ridge in RIDGES], gain=transforms.ROUGH_GAIN)
+            for factor, theta in zip(RIDGES, fits):
                 moved = z @ theta.astype(z.dtype) if linear else x * np.sqrt(theta).astype(x.dtype)
                 loss = float(choosing.times @ np.logaddexp(0.0, -transforms.margins(moved, choosing.rows)))
                 if loss >= best:
@@ -157,12 +155,12 @@ class Models:
         def of_set(pair: tuple[FeatureSet, Setting]) -> dict[tuple[str, str], np.ndarray]:
             of, setting = pair
             x = self.points(of, setting.measure).x
-            made = ((kind, self.transformed(kind, of, setting, fitting)) for kind in self.kinds)
-            return {(of.name, kind): transforms.margins(moved(x, by), rows) for kind, by in made}
+            fits = ((kind, self.transformed(kind, of, setting, fitting)) for kind in self.kinds)
+            return {(of.name, kind): transforms.margins(moved(x, by), rows) for kind, by in fits}
 
         with ThreadPoolExecutor(THREADS, "features") as pool:
-            told = dict(item for each in pool.map(of_set, zip(self.sets, settings)) for item in each.items())
-        return told | self._combined(settings, fitting, rows)
+            margins = dict(item for of_set in pool.map(of_set, zip(self.sets, settings)) for item in of_set.items())
+        return margins | self._combined(settings, fitting, rows)
 
     def _combined(self, settings: list[Setting], fitting: Answers, rows: np.ndarray) -> dict:
         """All sets together, and without each of them."""
@@ -170,20 +168,20 @@ class Models:
             return {}
         pairs = list(zip(self.sets, settings))
         learned, asked = (
-            np.stack([-transforms.margins(self.points(of, each.measure).x, part) for of, each in pairs], axis=1)
+            np.stack([-transforms.margins(self.points(of, choice.measure).x, part) for of, choice in pairs], axis=1)
             for part in (fitting.rows, rows)
         )
-        told = {(ALL, "combination"): -asked @ transforms.combination(learned, fitting)}
+        margins = {(ALL, "combination"): -asked @ transforms.combination(learned, fitting)}
         for number, (of, _) in enumerate(pairs):
-            kept = np.arange(len(pairs)) != number
-            told[ALL, f"without {of.name}"] = -asked[:, kept] @ transforms.combination(learned[:, kept], fitting)
-        return told
+            others = np.arange(len(pairs)) != number
+            margins[ALL, f"without {of.name}"] = -asked[:, others] @ transforms.combination(learned[:, others], fitting)
+        return margins
 
     def mixture(self, settings: list[Setting]) -> np.ndarray:
         """(A,) the shares of the sets in their combination, fitted to all answers."""
         every = self.answers(np.ones(len(self.rows), bool))
         pairs = zip(self.sets, settings)
-        columns = [-transforms.margins(self.points(of, each.measure).x, every.rows) for of, each in pairs]
+        columns = [-transforms.margins(self.points(of, choice.measure).x, every.rows) for of, choice in pairs]
         mu = transforms.combination(np.stack(columns, axis=1), every)
         return mu / max(float(mu.sum()), 1e-300)
 
@@ -202,26 +200,26 @@ class Evaluated:
         most = max(1, cross_fit.MAX_FITTED_COMPARISONS // max(len(rows), 1))
         folds = tested_answers.object_folds_of(names, rows, seed, most)
         total = len(planned) + len(folds) + 1
-        told: list[tuple[np.ndarray, dict]] = []
+        tested_margins: list[tuple[np.ndarray, dict]] = []
         for number, group in enumerate(planned):
             part = group.part[response]
             settings = models.choose(part == FIT, part == CHOOSE)
             for out in group.folds:
                 if (tested := out[response]).any() and not tested.all():
-                    told.append((tested, models.fit(~tested, settings, tested)))
+                    tested_margins.append((tested, models.fit(~tested, settings, tested)))
             progress(number + 1, total)
-        self.by_response = _together(told)
-        told, chosen = [], None
+        self.by_response = _together(tested_margins)
+        tested_margins, chosen = [], None
         for number, fold in enumerate(folds):
             settings = models.choose(fold.training, fold.validation)
             chosen = chosen or settings
             if fold.tested.any() and fold.outside.any():
-                told.append((fold.tested, models.fit(fold.outside, settings, fold.tested)))
+                tested_margins.append((fold.tested, models.fit(fold.outside, settings, fold.tested)))
             progress(len(planned) + number + 1, total)
-        self.by_object = _together(told)
+        self.by_object = _together(tested_margins)
         first = planned[0].part[response]
         chosen = chosen or models.choose(first == FIT, first == CHOOSE)
-        self.settings = [each._replace(measure=models.best_measure(of)) for of, each in zip(models.sets, chosen)]
+        self.settings = [choice._replace(measure=models.best_measure(of)) for of, choice in zip(models.sets, chosen)]
 
     @cached_property
     def units(self) -> Units:
@@ -245,7 +243,7 @@ class Evaluated:
     @cached_property
     def best(self) -> np.ndarray:
         """(m,) of the set and the measure that are right most often."""
-        return max(self.models.right.values(), key=lambda each: float(self.answers.times[self.fair] @ each[self.fair]))
+        return max(self.models.right.values(), key=lambda hits: float(self.answers.times[self.fair] @ hits[self.fair]))
 
     def behind(self, name: str, measure: str) -> Accuracy:
         """How much less accurate than the best one, paired."""
@@ -256,11 +254,11 @@ class Evaluated:
         """Accuracy and log loss; the interval is that of dependent folds unless the model is clearly not at chance
         (see `cross_fit`)."""
         units = self._units_at(prediction)
-        found = units.accuracy(prediction.right)
+        accuracy = units.accuracy(prediction.right)
         loss = float(units.times @ held_out.losses(prediction.margin, 1.0) / units.times.sum())
-        corrected = found.widened(float(np.sqrt(1.0 + prediction.folds / (FOLDS - 1.0))))
-        clear = abs(found.accuracy - 0.5) > CLEAR * (corrected.standard_error or 0.0)
-        return (found if clear else corrected), loss
+        corrected = accuracy.widened(float(np.sqrt(1.0 + prediction.folds / (FOLDS - 1.0))))
+        clear = abs(accuracy.accuracy - 0.5) > CLEAR * (corrected.standard_error or 0.0)
+        return (accuracy if clear else corrected), loss
 
     def _units_at(self, prediction: Prediction) -> Units:
         key = prediction.at.tobytes()
@@ -274,8 +272,8 @@ class Evaluated:
         if prediction is None:
             return None
         rows, times = self.answers.rows[prediction.at], self.answers.times[prediction.at]
-        told = tested_answers.over_objects(prediction.right, rows, times, self.n)
-        return told._asdict() | {"log_loss": float(times @ held_out.losses(prediction.margin, 1.0) / times.sum())}
+        figures = tested_answers.over_objects(prediction.right, rows, times, self.n)
+        return figures._asdict() | {"log_loss": float(times @ held_out.losses(prediction.margin, 1.0) / times.sum())}
 
     def adds(self, name: str) -> Accuracy | None:
         """What a set adds to the others: the gain in accuracy of their combination, paired."""
@@ -285,9 +283,12 @@ class Evaluated:
         return self._units_at(whole).accuracy(whole.right - less.right)
 
 
-def _together(told: list[tuple[np.ndarray, dict]]) -> Predictions:
+def _together(tested_margins: list[tuple[np.ndarray, dict]]) -> Predictions:
     """The predictions of all folds."""
-    if not told:
+    if not tested_margins:
         return {}
-    at = np.concatenate([np.flatnonzero(tested) for tested, _ in told])
-    return {key: Prediction(at, np.concatenate([each[key] for _, each in told]), len(told)) for key in told[0][1]}
+    at = np.concatenate([np.flatnonzero(tested) for tested, _ in tested_margins])
+    return {
+        key: Prediction(at, np.concatenate([margins[key] for _, margins in tested_margins]), len(tested_margins))
+        for key in tested_margins[0][1]
+    }

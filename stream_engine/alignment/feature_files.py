@@ -16,7 +16,7 @@ from stream_engine.data import available_memory
 from stream_engine.kernel_learning.auxiliary_files import BadKernel, KernelSpec, read_names, read_table
 
 SUFFIXES = (".npy", ".npz", ".csv", ".parquet", ".safetensors")
-BESIDE = ("{stem}.txt", "{stem}.json", "names.txt", "file_names.txt")  # where the names of a mapped file may stand
+NAME_FILES = ("{stem}.txt", "{stem}.json", "names.txt", "file_names.txt")  # where the names of a mapped file may stand
 KINDS = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I32": "<i4", "I16": "<i2", "I8": "i1", "U8": "u1"}
 ANSWERS = ("near", "far", "odd", "chosen", "left", "right")  # columns of a file of answers
 
@@ -69,7 +69,7 @@ def read(name: str, spec: FeatureSpec) -> FeatureTable:
             )
         _check_no_answers(path, suffix)
         table = read_table(
-            KernelSpec(spec.file, "linear", None, spec.key, spec.columns, _beside(path, spec), spec.array)
+            KernelSpec(spec.file, "linear", None, spec.key, spec.columns, _names_file(path, spec), spec.array)
         )
         if table.names is None:
             raise _nameless(path)
@@ -83,10 +83,10 @@ def _check_no_answers(path: Path, suffix: str) -> None:
     if suffix == ".csv":
         with open(path, encoding="utf-8", errors="replace") as file:
             heads = [head.strip().strip('"') for head in file.readline().split(",")]
-        if len(given := [head for head in heads if head in ANSWERS]) > 1:
+        if len(answers := [head for head in heads if head in ANSWERS]) > 1:
             raise BadKernel(
-                f"got columns {', '.join(given)}, which are answers; expected a row of numbers for each object, next: "
-                "name the answers in --answers"
+                f"got columns {', '.join(answers)}, which are answers; expected a row of numbers for each object, "
+                "next: name the answers in --answers"
             )
 
 
@@ -105,7 +105,7 @@ def _mapped_tensor(path: Path, wanted: str | None) -> np.ndarray:
             if not 0 < length < 100_000_000:
                 raise ValueError("its header has no valid length")
             header: dict[str, Any] = json.loads(file.read(length))
-        tensors = {key: each for key, each in header.items() if key != "__metadata__"}
+        tensors = {key: tensor for key, tensor in header.items() if key != "__metadata__"}
         name = wanted or next(iter(tensors), None)
         if name not in tensors or (wanted is None and len(tensors) > 1):
             raise BadKernel(f"got tensors {', '.join(tensors) or 'none'}; next: FILE:TENSOR names the one to use")
@@ -119,16 +119,16 @@ def _mapped_tensor(path: Path, wanted: str | None) -> np.ndarray:
         raise BadKernel(f"cannot be read as a safetensors file: {error}") from None
 
 
-def _beside(path: Path, spec: FeatureSpec) -> str | None:
+def _names_file(path: Path, spec: FeatureSpec) -> str | None:
     """The file of names; of an .npz only one that is named, as its own array comes first."""
     if spec.objects is not None or path.suffix.lower() not in (".npy", ".safetensors"):
         return spec.objects
-    found = (path.parent / each.format(stem=path.stem) for each in BESIDE)
-    return next((str(each) for each in found if each.is_file()), None)
+    files = (path.parent / pattern.format(stem=path.stem) for pattern in NAME_FILES)
+    return next((str(file) for file in files if file.is_file()), None)
 
 
 def _names(path: Path, spec: FeatureSpec) -> list[str]:
-    file = _beside(path, spec)
+    file = _names_file(path, spec)
     if file is None:
         raise _nameless(path)
     return read_names(Path(file))

@@ -11,9 +11,9 @@ from stream_engine.alignment.feature_files import BadFeatures, FeatureTable
 
 MEASURES = ("cosine", "euclidean", "dot product")
 METRIC = MEASURES[:2]  # those whose order is that of a distance between points
-EXACT = 200_000_000  # n * n * d, up to which numbers have 64 bits
-BLOCK = 1 << 22  # cells of a mapped file that are looked at at once
-LEAST = 3  # objects
+MAX_EXACT_CELLS = 200_000_000  # n * n * d, up to which numbers have 64 bits
+BLOCK_CELLS = 1 << 22  # cells of a mapped file that are looked at at once
+MIN_OBJECTS = 3  # objects
 
 
 class FeatureSet(NamedTuple):
@@ -68,8 +68,8 @@ def unit(x: np.ndarray) -> np.ndarray:
 def squared_distances(x: np.ndarray) -> np.ndarray:
     """(n, n) float64 between the rows of x."""
     gram = (x @ x.T).astype(np.float64)
-    own = np.diag(gram)
-    return np.maximum(own[:, None] + own[None, :] - 2.0 * gram, 0.0)
+    squares = np.diag(gram)
+    return np.maximum(squares[:, None] + squares[None, :] - 2.0 * gram, 0.0)
 
 
 RESERVED = "all sets"  # what the combination is called
@@ -92,36 +92,36 @@ def joined(tables: Mapping[str, FeatureTable], objects: Sequence[str]) -> Joined
             raise BadFeatures(f"features {name!r}: expected another name of the set, without slashes, next: NAME=FILE")
         rows[name], how[name] = _rows(name, table, objects)
         _drop_empty(name, table, rows[name], objects)
-    known = np.logical_and.reduce([row >= 0 for row in rows.values()])
-    ids = np.flatnonzero(known)
-    if len(ids) < LEAST:
-        told = ", ".join(f"{name} {int((row >= 0).sum()):,}" for name, row in rows.items())
+    in_every_set = np.logical_and.reduce([row >= 0 for row in rows.values()])
+    ids = np.flatnonzero(in_every_set)
+    if len(ids) < MIN_OBJECTS:
+        counts = ", ".join(f"{name} {int((row >= 0).sum()):,}" for name, row in rows.items())
         raise BadFeatures(
-            f"features: got {len(ids)} of {len(objects):,} objects with features in every set ({told}); expected at "
-            f"least {LEAST}, next: check the names, such as {_some(objects)}"
+            f"features: got {len(ids)} of {len(objects):,} objects with features in every set ({counts}); expected at "
+            f"least {MIN_OBJECTS}, next: check the names, such as {_first(objects)}"
         )
     return Joined(ids, [_set(name, table, rows[name], how[name], ids) for name, table in tables.items()])
 
 
 def _rows(name: str, table: FeatureTable, objects: Sequence[str]) -> tuple[np.ndarray, str]:
     """(n,) the row of each object, and how names were joined."""
-    row = {each: at for at, each in enumerate(table.names)}
+    row = {name: at for at, name in enumerate(table.names)}
     if len(row) < len(table.names):
-        twice = next(each for at, each in enumerate(table.names) if row[each] != at)
+        twice = next(name for at, name in enumerate(table.names) if row[name] != at)
         raise BadFeatures(f"features {name!r}: object {twice!r} has more than one row; expected one")
-    if any(each in row for each in objects):
-        return np.array([row.get(each, -1) for each in objects], np.int64), "name"
-    stems = {PurePath(each).stem: at for at, each in enumerate(table.names)}
-    found = np.array([stems.get(PurePath(each).stem, -1) for each in objects], np.int64)
-    if len(stems) < len(table.names) or not (found >= 0).any():
+    if any(name in row for name in objects):
+        return np.array([row.get(name, -1) for name in objects], np.int64), "name"
+    stems = {PurePath(name).stem: at for at, name in enumerate(table.names)}
+    numbers = np.array([stems.get(PurePath(name).stem, -1) for name in objects], np.int64)
+    if len(stems) < len(table.names) or not (numbers >= 0).any():
         raise BadFeatures(
-            f"features {name!r}: none of its objects ({_some(table.names)}) occurs in the answers ({_some(objects)}); "
-            "expected names that match"
+            f"features {name!r}: none of its objects ({_first(table.names)}) occurs in the answers ({_first(objects)})"
+            "; expected names that match"
         )
-    return found, "name without folder and suffix"
+    return numbers, "name without folder and suffix"
 
 
-def _some(names: Sequence[str]) -> str:
+def _first(names: Sequence[str]) -> str:
     return ", ".join(map(repr, list(names)[:3])) + (", ..." if len(names) > 3 else "")
 
 
@@ -129,7 +129,7 @@ def _drop_empty(name: str, table: FeatureTable, row: np.ndarray, objects: Sequen
     """Mark objects without a single number as missing. Raises `BadFeatures` for other numbers that are not finite."""
     if table.values.dtype.kind != "f" or not table.values.size:
         return
-    step, there = max(1, BLOCK // max(table.values.shape[1], 1)), np.flatnonzero(row >= 0)
+    step, there = max(1, BLOCK_CELLS // max(table.values.shape[1], 1)), np.flatnonzero(row >= 0)
     for begin in range(0, len(there), step):
         block = there[begin : begin + step]
         finite = np.isfinite(table.values[row[block]])
@@ -147,21 +147,21 @@ def _drop_empty(name: str, table: FeatureTable, row: np.ndarray, objects: Sequen
 
 
 def _set(name: str, table: FeatureTable, row: np.ndarray, how: str, ids: np.ndarray) -> FeatureSet:
-    given = table.values[row[ids]]
-    exact = len(ids) ** 2 * given.shape[1] <= EXACT
-    values = np.ascontiguousarray(given, np.float64 if exact else np.float32)
-    varies = values.max(axis=0) > values.min(axis=0) if values.size else np.zeros(given.shape[1], bool)
+    rows = table.values[row[ids]]
+    exact = len(ids) ** 2 * rows.shape[1] <= MAX_EXACT_CELLS
+    values = np.ascontiguousarray(rows, np.float64 if exact else np.float32)
+    varies = values.max(axis=0) > values.min(axis=0) if values.size else np.zeros(rows.shape[1], bool)
     if not varies.any():
         raise BadFeatures(
-            f"features {name!r}: all {given.shape[1]} dimensions are constant over {len(ids):,} objects; expected "
+            f"features {name!r}: all {rows.shape[1]} dimensions are constant over {len(ids):,} objects; expected "
             "numbers that distinguish them"
         )
     report = {
         "name": name,
         "file": table.file,
-        "sha256": hashlib.sha256(np.ascontiguousarray(given).tobytes()).hexdigest(),
+        "sha256": hashlib.sha256(np.ascontiguousarray(rows).tobytes()).hexdigest(),
         "joined_by": how,
-        "dimensions": int(given.shape[1]),
+        "dimensions": int(rows.shape[1]),
         "constant_dimensions": int((~varies).sum()),
         "objects": int((row >= 0).sum()),
         "missing": int((row < 0).sum()),

@@ -6,8 +6,8 @@ import numpy as np
 
 from stream_engine.api.frames import frame
 from stream_engine.exports.files import merges
-from stream_engine.report.dendrogram import draw as drawing_of
 from stream_engine.report.figure_files import draw
+from stream_engine.report.sections.dendrogram import draw as drawing_of
 from stream_engine.state.artifact import Artifact
 
 if TYPE_CHECKING:

@@ -225,7 +225,7 @@ def _fields(columns: FrameColumns, options: EventOptions) -> EventFields:
 
 def _known(event_fields: EventFields, options: EventOptions) -> frozenset[str]:
     """Input fields that mean something, however quadruplets stand."""
-    return event_fields.known | fields_of(options).known | fields_of(options, pairs=True).known
+    return event_fields.inputs | fields_of(options).inputs | fields_of(options, pairs=True).inputs
 
 
 def _told(rejected: Rejected, first: int) -> RejectedRow:

@@ -9,10 +9,12 @@ import numpy as np
 
 from stream_engine.api.frames import frame
 from stream_engine.exports.object_table import axis_heads
-from stream_engine.report import object_files, object_map
+from stream_engine.report import object_files
 from stream_engine.report.drawings import Ellipses
-from stream_engine.report.figure_files import Markers, draw
+from stream_engine.report.figure_files import draw
+from stream_engine.report.figure_marks import Markers
 from stream_engine.report.material import Material
+from stream_engine.report.sections import object_map
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -43,7 +45,7 @@ class Map:
     """
 
     def __init__(self, material: Material, frames: str, flat: bool = False):
-        places = material.drawn if flat else material.places
+        places = material.drawn_map if flat else material.places
         assert places is not None  # of an embedding that was fitted
         self._material, self._places, self._frames = material, places, frames
         self.names, self.points, self.covariance = list(material.names), places.points, places.covariance

@@ -293,7 +293,7 @@ class Study(Tables):
             The written files, and notes about them.
         """
         from stream_engine.refits.quick_map import with_quick_map
-        from stream_engine.report.figure_files import style_of
+        from stream_engine.report.figure_style import style_of
         from stream_engine.report.findings.facts import Commands
         from stream_engine.report.writing import write
 

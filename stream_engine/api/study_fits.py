@@ -10,7 +10,7 @@ from stream_engine.api.feeding import Learning, RejectedRow
 from stream_engine.api.frames import BadFrame, frame, name_of
 from stream_engine.refits import NEEDED, REFITS, refit_module
 from stream_engine.state.artifact import Artifact
-from stream_engine.state.exclusion import noted
+from stream_engine.state.exclusion import with_exclusions
 from stream_engine.state.published import Published
 from stream_engine.state.snapshot import Snapshot, encode
 
@@ -244,7 +244,7 @@ class Fits:
             artifact = refit_module(kind).refit(self.snapshot, checked, self.seed, progress=progress, **needed)
         if self._whole is not None:
             before = self._whole.published.artifacts.get(kind)
-            artifact = noted(artifact, self.published.excluded, before)
+            artifact = with_exclusions(artifact, self.published.excluded, before)
         return artifact, round(time.process_time() - began, 3)
 
     def _frame(self, columns: Mapping[str, Any]) -> Any:

@@ -17,8 +17,8 @@ from stream_engine.clustering.position_errors import design_effect, position_err
 from stream_engine.clustering.position_fits import Fit, Fits
 from stream_engine.clustering.replication import replication
 from stream_engine.clustering.sentence import CANNOT_TELL, CLEARLY_SEPARATED, GRADES, LEAST, NOT_SEPARABLE, SEPARATED
-from stream_engine.embedding.held_out import Answers
-from stream_engine.embedding.questions import Questions
+from stream_engine.data.answers import Answers
+from stream_engine.embedding.questions import Questions, of_answers
 
 CLEARLY, CLEAR = 0.99, 0.95  # shares of continua
 EXAMINED_AGAIN = 12  # objects of a group at least, for groups within it
@@ -142,9 +142,9 @@ def grade_clusters(answers: Answers, points: np.ndarray | None = None, tied: int
     asked = np.flatnonzero(np.bincount(answers.rows.ravel(), minlength=answers.n_objects))
     if len(asked) < LEAST:
         return _unknown(answers, "few objects", 0)
-    about = _renumbered(answers, asked)
+    about = answers.among(asked)
     own = None if points is None else points[asked]
-    questions = about.questions()
+    questions = of_answers(about)
     if own is None or len(questions.rows) <= FITTED:
         fits = position_fits.fitted(questions)
     else:
@@ -275,16 +275,9 @@ def _subgroups(best: Fit, labels: np.ndarray, asked: np.ndarray, m: int) -> tupl
     return tuple(made)
 
 
-def _renumbered(answers: Answers, asked: np.ndarray) -> Answers:
-    """The answers about the objects that are in any."""
-    number = np.zeros(answers.n_objects, np.int32)
-    number[asked] = np.arange(len(asked))
-    return answers._replace(rows=number[answers.rows], n_objects=len(asked))
-
-
 def _workers_of(fits: Fits, answers: Answers) -> Answers:
     """The answers, by nobody in particular where the fits know no workers."""
-    return answers if len(fits.best.lapse) > 1 else answers._replace(worker=np.full_like(answers.worker, -1))
+    return answers if len(fits.best.lapse) > 1 else answers._replace(participant=np.full_like(answers.participant, -1))
 
 
 def _unknown(answers: Answers, reason: str, dimensions: int) -> ClusterAnswer:

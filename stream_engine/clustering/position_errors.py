@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from stream_engine.embedding.held_out import Answers
+from stream_engine.data.answers import Answers
 from stream_engine.embedding.questions import Questions
 
 MOST_LEVERAGE = 0.9  # w h, above which a step without an answer would be no small one
@@ -71,12 +71,12 @@ def design_effect(points: np.ndarray, answers: Answers, lapse: np.ndarray, varia
     >>> rows = np.array([[0, 1, 0, 2], [0, 1, 0, 2], [1, 0, 1, 2]], np.int32)
     >>> answers = Answers(rows, np.ones(3), np.full(3, -1), np.array([0, 0, 1]), 3)
     >>> points = np.array([[0.0], [0.5], [2.0]])
-    >>> alone = answers._replace(unit=np.arange(3))
+    >>> alone = answers._replace(response=np.arange(3))
     >>> [round(design_effect(points, each, np.zeros(1), np.ones((3, 1, 1))), 2) for each in (alone, answers)]
     [1.0, 1.07]
     """
-    order = np.argsort(answers.unit, kind="stable")
-    unit = answers.unit[order]
+    order = np.argsort(answers.response, kind="stable")
+    unit = answers.response[order]
     begins = np.flatnonzero(np.append(True, unit[1:] != unit[:-1]))
     if len(begins) == len(unit):
         return 1.0
@@ -84,7 +84,7 @@ def design_effect(points: np.ndarray, answers: Answers, lapse: np.ndarray, varia
     for part in _whole_units(begins, len(unit)):
         rows, times = answers.rows[order[part]], answers.times[order[part]]
         delta, slopes = _slopes(points, rows)
-        p, u = _likelihood(delta, lapse[answers.worker[order[part]] + 1])
+        p, u = _likelihood(delta, lapse[answers.participant[order[part]] + 1])
         sizes = (times * (u / p) ** 2)[:, None] * _norm(variance[rows], slopes)
         alone += float(sizes.sum())
         scores = (times * u / p)[:, None, None] * slopes

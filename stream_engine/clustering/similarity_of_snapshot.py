@@ -55,7 +55,7 @@ class Factored(NamedTuple):
         phi = self.phi[ids]
         if len(ids) > kernels.KERNEL_LIMIT:
             return Factored(phi)
-        phi = phi.toarray() if phi.shape[1] <= kernels.FEW_COLUMNS else phi
+        phi = phi.toarray() if phi.shape[1] <= kernels.MAX_FEATURE_COLUMNS else phi
         product = phi @ phi.T
         return checked(product.toarray() if sp.issparse(product) else product)
 

@@ -51,9 +51,7 @@ class Choice(NamedTuple):
     at_lam: Solution | None  # of SDP-lambda there; None when a partition was proven optimal before it was needed
     k_range: tuple[int, int]  # what was searched
     iterations: int  # ADMM iterations in all
-    analysis: ParallelAnalysis | None = (
-        None  # what was seen before anything was solved; None where there was no need to look
-    )
+    analysis: ParallelAnalysis | None = None  # before anything was solved; None where there was no need to look
 
     @property
     def nothing_seen(self) -> bool:

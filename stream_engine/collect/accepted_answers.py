@@ -1,9 +1,9 @@
-"""Whether an answer is accepted: is it one to what this person was asked? O(1) each.
+"""Whether an answer is accepted: does it answer a question that this person was asked?
 
     {"id": ..., "worker": ..., "chosen": name or [names]}     "odd" or "near" say the same for their types
 
-`seconds`, the response time, is stored; other fields are ignored. The first answer to a screen counts; one that comes
-again gets the same reply. `REASONS` of rejections: a status, a reason that is counted, and a line that says what to do.
+The first answer to a screen counts; a repeated one gets the same reply. `REASONS` of rejection: a status, a counted
+reason, and a line that says what to do.
 """
 
 import math
@@ -41,7 +41,7 @@ class Rejection(Exception):
 
 
 MAX_ANSWERS = 200  # answers of one request
-LONGEST_WORKER = 128  # characters of a worker code
+MAX_WORKER_LENGTH = 128  # characters of a worker code
 _ANSWER_FIELDS = {"odd_one_out": "odd", "triplet": "near", "pick": "chosen"}
 
 
@@ -56,10 +56,10 @@ class AcceptedAnswer(NamedTuple):
 def answers_in(body: bytes) -> list[Any]:
     """The answers of a request: one, or a list. Raises `Rejection`."""
     try:
-        given = msgspec.json.decode(body)
+        decoded = msgspec.json.decode(body)
     except (msgspec.DecodeError, RecursionError) as error:
         raise Rejection("not_json", f"got {body[:40]!r}, expected JSON: {error}") from None
-    many = given if isinstance(given, list) else [given]
+    many = decoded if isinstance(decoded, list) else [decoded]
     if not 1 <= len(many) <= MAX_ANSWERS:
         raise Rejection("not_an_answer", f"got {len(many)} answers, expected 1 to {MAX_ANSWERS}")
     return many
@@ -73,17 +73,17 @@ def check_worker(worker: Any) -> str:
     """
     if isinstance(worker, int) and not isinstance(worker, bool):
         worker = str(worker)
-    if not isinstance(worker, str) or not 1 <= len(worker) <= LONGEST_WORKER or not worker.isprintable():
+    if not isinstance(worker, str) or not 1 <= len(worker) <= MAX_WORKER_LENGTH or not worker.isprintable():
         shown = repr(worker)[:50]
-        raise Rejection("not_an_answer", f"worker: got {shown}, expected a code of 1 to {LONGEST_WORKER} characters")
+        raise Rejection("not_an_answer", f"worker: got {shown}, expected a code of 1 to {MAX_WORKER_LENGTH} characters")
     return worker
 
 
-def accept(given: Any, sessions: Sessions, study: str, now: float) -> AcceptedAnswer | None:
+def accept(answer: Any, sessions: Sessions, study: str, now: float) -> AcceptedAnswer | None:
     """The line to write for an answer; None if it is counted already. Updates the sessions. Raises `Rejection`."""
-    if not isinstance(given, Mapping):
-        raise Rejection("not_an_answer", f"got {repr(given)[:50]}, expected an object with id, worker and chosen")
-    key, worker = given.get("id"), check_worker(given.get("worker"))
+    if not isinstance(answer, Mapping):
+        raise Rejection("not_an_answer", f"got {repr(answer)[:50]}, expected an object with id, worker and chosen")
+    key, worker = answer.get("id"), check_worker(answer.get("worker"))
     if not isinstance(key, str):
         raise Rejection("not_an_answer", f"id: got {repr(key)[:50]}, expected the id of a question")
     if before := sessions.answered.get(key):
@@ -95,14 +95,14 @@ def accept(given: Any, sessions: Sessions, study: str, now: float) -> AcceptedAn
         raise _unknown(key, sessions, study)
     if screen.worker != worker:
         raise Rejection("stranger", f"{key}: was sent to another participant")
-    chosen = _chosen(given, screen)
+    chosen = _chosen_names(answer, screen)
     if screen.right:
         passed = chosen == [screen.right]
         sessions.take(screen, now, passed)
         return AcceptedAnswer(screen, None, CatchResult(screen.id, worker, passed, round(now, 3)))
-    told = event(screen, chosen, now, _seconds(given.get("seconds")))
+    event_of_answer = event(screen, chosen, now, _seconds(answer.get("seconds")))
     sessions.take(screen, now)
-    return AcceptedAnswer(screen, told)
+    return AcceptedAnswer(screen, event_of_answer)
 
 
 def _unknown(key: str, sessions: Sessions, study: str) -> Rejection:
@@ -113,13 +113,13 @@ def _unknown(key: str, sessions: Sessions, study: str) -> Rejection:
     return Rejection("not_asked", f"{key[:40]}: was never sent")
 
 
-def _chosen(given: Mapping[str, Any], screen: Screen) -> list[str]:
+def _chosen_names(answer: Mapping[str, Any], screen: Screen) -> list[str]:
     """What was chosen, in the order given."""
     field = _ANSWER_FIELDS[screen.type]
-    said = given.get("chosen", given.get(field))
-    chosen = said if isinstance(said, list) else [said]
-    if said is None or not all(isinstance(each, str) for each in chosen):
-        raise Rejection("not_an_answer", f"{screen.id}: got {field} {repr(said)[:50]}, expected a name or names")
+    choice = answer.get("chosen", answer.get(field))
+    chosen = choice if isinstance(choice, list) else [choice]
+    if choice is None or not all(isinstance(name, str) for name in chosen):
+        raise Rejection("not_an_answer", f"{screen.id}: got {field} {repr(choice)[:50]}, expected a name or names")
     wanted = 1 if screen.right else screen.choose
     if len(set(chosen)) != wanted or len(chosen) != wanted or not set(chosen) <= set(screen.shown):
         raise Rejection(
@@ -128,8 +128,8 @@ def _chosen(given: Mapping[str, Any], screen: Screen) -> list[str]:
     return chosen
 
 
-def _seconds(given: Any) -> float | None:
+def _seconds(seconds: Any) -> float | None:
     """How long it took, where that is a number that can be."""
-    if not isinstance(given, (int, float)) or isinstance(given, bool) or not math.isfinite(given) or given < 0:
+    if not isinstance(seconds, (int, float)) or isinstance(seconds, bool) or not math.isfinite(seconds) or seconds < 0:
         return None
-    return round(min(float(given), 1e6), 3)
+    return round(min(float(seconds), 1e6), 3)

@@ -20,7 +20,7 @@ class Access:
     def __init__(self, folder: Path):
         path = folder / "secret"
         if not path.exists():
-            write_whole(Disk(), path, lambda made: _private(made, secrets.token_hex(32)))
+            write_whole(Disk(), path, lambda file: _private(file, secrets.token_hex(32)))
         path.chmod(0o600)  # one that was restored from a backup has lost it
         self._secret = path.read_text("ascii").strip().encode()
         self.study = self._mac("study", "")[:6]  # ids of questions begin with it

@@ -33,44 +33,44 @@ File = tuple[str, Iterable[bytes]]
 def zipped(files: Iterable[File]) -> Iterator[bytes]:
     """A ZIP of files, (name, pieces of its content), as pieces; memory O(the largest piece)."""
     pipe, now = _Pipe(), time.localtime()[:6]
-    with zipfile.ZipFile(pipe, "w") as made:  # type: ignore[call-overload]  # needs no more than `write` and `flush`
+    with zipfile.ZipFile(pipe, "w") as archive:  # type: ignore[call-overload]  # needs no more than `write` and `flush`
         for name, pieces in files:
             entry = zipfile.ZipInfo(name, now)
             entry.compress_type, entry.external_attr = zipfile.ZIP_DEFLATED, 0o644 << 16
-            with made.open(entry, "w", force_zip64=True) as file:
+            with archive.open(entry, "w", force_zip64=True) as file:
                 for piece in pieces:
                     file.write(piece)
-                    yield pipe.taken()
-    yield pipe.taken()
+                    yield pipe.take()
+    yield pipe.take()
 
 
 class _Pipe:
     """What was written and not yet taken."""
 
     def __init__(self) -> None:
-        self._held = bytearray()
+        self._buffer = bytearray()
 
     def write(self, data: bytes) -> int:
-        self._held += data
+        self._buffer += data
         return len(data)
 
     def flush(self) -> None:
         """Nothing to do."""
 
-    def taken(self) -> bytes:
-        held, self._held = bytes(self._held), bytearray()
-        return held
+    def take(self) -> bytes:
+        content, self._buffer = bytes(self._buffer), bytearray()
+        return content
 
 
 def lines(of: Iterable[bytes]) -> Iterator[bytes]:
     """Lines with their ends, in pieces."""
-    held = bytearray()
+    piece = bytearray()
     for line in of:
-        held += line + b"\n"
-        if len(held) > PIECE:
-            yield bytes(held)
-            held.clear()
-    yield bytes(held)
+        piece += line + b"\n"
+        if len(piece) > PIECE:
+            yield bytes(piece)
+            piece.clear()
+    yield bytes(piece)
 
 
 def objects(stimuli: Stimuli, raw: bool) -> Iterator[File]:

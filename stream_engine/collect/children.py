@@ -1,8 +1,7 @@
-"""The two child processes, started again when they die: the engine that follows the log, and the maker of questions.
+"""The two child processes, restarted when they die: the engine that follows the log, and the maker of questions.
 
-Each ends when its input does, so both end with this process, however it ends. Used by one thread.
-
-The owner's paths, asked of the engine's own listener on the loopback address and sent on as they come.
+Each ends when its input does, hence with this process. `Forward` sends the owner's requests on to the engine's own
+listener on the loopback address.
 """
 
 import asyncio
@@ -21,8 +20,8 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from structlog.typing import FilteringBoundLogger
 
-FIRST_PAUSE, LONGEST_PAUSE = 0.5, 30.0  # seconds before a child that died is started again, doubled each time
-LONG_ENOUGH = 60.0  # seconds after which a child is taken to have worked
+FIRST_PAUSE, MAX_PAUSE = 0.5, 30.0  # seconds before a child that died is started again, doubled each time
+MIN_UPTIME_SECONDS = 60.0  # seconds after which a child is taken to have worked
 
 
 class Child:
@@ -73,7 +72,7 @@ class Child:
             except OSError:
                 pass
 
-    def heard(self) -> bytes | None:
+    def read_line(self) -> bytes | None:
         """A whole line that it has said, or None; waits for nothing."""
         out: IO[bytes] | None = self._process.stdout if self._process else None
         while out is not None and b"\n" not in self._read and select.select([out], [], [], 0)[0]:
@@ -81,10 +80,10 @@ class Child:
             if not some:
                 return None
             self._read += some
-        line, end, rest = self._read.partition(b"\n")
+        line, end, unread = self._read.partition(b"\n")
         if not end:
             return None
-        self._read = rest
+        self._read = unread
         return line
 
     def signal(self, number: int) -> None:
@@ -114,7 +113,7 @@ class Child:
             if stream is not None:
                 stream.close()
         lived = time.monotonic() - self._since
-        self._pause = FIRST_PAUSE if lived > LONG_ENOUGH else min(2 * self._pause, LONGEST_PAUSE)
+        self._pause = FIRST_PAUSE if lived > MIN_UPTIME_SECONDS else min(2 * self._pause, MAX_PAUSE)
         self._not_before = time.monotonic() + self._pause
         self._process = None
         self._log.warning(
@@ -148,7 +147,7 @@ class QuestionRequests:
 
     def reply(self) -> bytes | None:
         """What it has answered, or None."""
-        line = self._child.heard()
+        line = self._child.read_line()
         if line is not None:
             self._waiting = False
         return line
@@ -159,7 +158,7 @@ def encoded(value: object) -> bytes:
     return msgspec.json.encode(value)
 
 
-ASKED = ("accept", "content-type", "if-none-match", "if-range", "range")  # headers that are sent on
+FORWARDED_HEADERS = ("accept", "content-type", "if-none-match", "if-range", "range")  # headers that are sent on
 _OURS = (b"connection", b"transfer-encoding", b"server", b"date", b"keep-alive")  # headers of the answer that are not
 _PIECE = 64 << 10
 PATIENCE = 30.0  # seconds for the head of an answer
@@ -184,14 +183,14 @@ class Forward:
             return PlainTextResponse("the engine is starting; try again in a moment\n", 503, {"Retry-After": "3"})
         connection = h11.Connection(h11.CLIENT)
         headers = [("Host", "127.0.0.1"), ("Authorization", f"Bearer {self._token}"), ("Connection", "close")]
-        headers += [(name, request.headers[name]) for name in ASKED if name in request.headers]
+        headers += [(name, request.headers[name]) for name in FORWARDED_HEADERS if name in request.headers]
         if body:
             headers.append(("Content-Length", str(len(body))))
         query = f"?{request.url.query}" if request.url.query else ""
         try:
             asked = h11.Request(method=request.method, target=_quoted(target) + query, headers=headers)
             sent = (asked, *([h11.Data(data=body)] if body else []), h11.EndOfMessage())
-            writer.write(b"".join(connection.send(each) or b"" for each in sent))
+            writer.write(b"".join(connection.send(message) or b"" for message in sent))
             answer = await asyncio.wait_for(_head(connection, reader), PATIENCE)
         except (OSError, h11.ProtocolError, TimeoutError):
             writer.close()

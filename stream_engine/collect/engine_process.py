@@ -32,12 +32,12 @@ def _run() -> int:
         overrides: dict[str, Any]
         start_over: bool = False
 
-    told = msgspec.json.decode(sys.stdin.buffer.readline(), type=EngineSettings)
+    settings_of_study = msgspec.json.decode(sys.stdin.buffer.readline(), type=EngineSettings)
     threading.Thread(target=_watch, name="input", daemon=True).start()
-    settings = configuration.load(told.config, told.overrides)
+    settings = configuration.load(settings_of_study.config, settings_of_study.overrides)
     logs.configure(settings.log.format, settings.log.level, settings.log.file)
     try:
-        run.run(settings, start_over=told.start_over)
+        run.run(settings, start_over=settings_of_study.start_over)
     except (OSError, RuntimeError, ValueError) as error:
         print(f"stream-engine: {' '.join(str(error).split())}", file=sys.stderr)
         return 1

@@ -18,7 +18,7 @@ from stream_engine.collect.access import Access
 from stream_engine.collect.study import Study
 from stream_engine.service.http.access import BadBody, body_of, right_token, shown_token
 
-_PEOPLE = 100_000  # whose rates are remembered
+_MAX_REMEMBERED = 100_000  # whose rates are remembered
 
 
 class Rates:
@@ -26,7 +26,7 @@ class Rates:
 
     def __init__(self, a_second: float, clock: Callable[[], float] = time.monotonic):
         self._rate, self._most, self._clock = a_second, max(20.0 * a_second, 1.0), clock
-        self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()
+        self._allowances: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
     def allowed(self, key: str) -> bool:
         """Whether one more is allowed now; it counts then.
@@ -36,12 +36,12 @@ class Rates:
         [True, True, False, True]
         """
         now = self._clock()
-        left, before = self._left.pop(key, (self._most, now))
-        left = min(left + (now - before) * self._rate, self._most)
-        fine = left >= 1.0
-        self._left[key] = (left - fine, now)
-        if len(self._left) > _PEOPLE:
-            self._left.popitem(last=False)
+        allowance, before = self._allowances.pop(key, (self._most, now))
+        allowance = min(allowance + (now - before) * self._rate, self._most)
+        fine = allowance >= 1.0
+        self._allowances[key] = (allowance - fine, now)
+        if len(self._allowances) > _MAX_REMEMBERED:
+            self._allowances.popitem(last=False)
         return fine
 
 
@@ -78,21 +78,21 @@ class Gatekeeper:
 
     def base(self, request: Request, prefix: str) -> str:
         """How this site is called from outside; a proxy says it in X-Forwarded-Proto, -Host and -Prefix."""
-        said = request.headers if self._behind_proxy else {}
+        headers = request.headers if self._behind_proxy else {}
         scheme, host = (
-            said.get("x-forwarded-proto", request.url.scheme),
-            said.get("x-forwarded-host", request.url.netloc),
+            headers.get("x-forwarded-proto", request.url.scheme),
+            headers.get("x-forwarded-host", request.url.netloc),
         )
-        return f"{scheme}://{host}{said.get('x-forwarded-prefix', prefix).rstrip('/')}"
+        return f"{scheme}://{host}{headers.get('x-forwarded-prefix', prefix).rstrip('/')}"
 
-    def worker(self, worker: Any, key: str, known: Callable[[str], bool]) -> str:
+    def worker(self, worker: Any, key: str, is_known: Callable[[str], bool]) -> str:
         """The code of a participant who may take part. Raises `Rejection`."""
         code = check_worker(worker)
         if self._invited_only and not self._access.is_key_of(code, key):
             raise Rejection("stranger", "this study is for invited participants only: use the link that you received")
         if not self._workers.allowed(code):
             raise Rejection("too_many", "too many requests from this participant; wait a moment")
-        if not known(code) and not self._new.allowed(""):
+        if not is_known(code) and not self._new.allowed(""):
             raise Rejection("too_many", "too many participants are starting; try again in a minute")
         return code
 

@@ -1,9 +1,7 @@
-"""Lines that are only added to, durable before the caller is told so: one writer, group commit.
+"""A log of lines, durable before the caller is told so: one writer, group commit.
 
-All that was given while a sync was under way is written and synced together by the next one; what nobody waits for
-to be durable is written and not synced. Invariant: a line whose future has given True is in the file whatever happens
-afterwards (not synced: unless the power goes); one whose future has raised may be there or not,
-and `lines` says which. What a kill left of a last line is cut off when the log is opened.
+Lines given during a sync are written and synced together by the next one. A line whose future is True survives; after
+an exception, `lines` says what is there; opening the log cuts off a partial last line.
 """
 
 import os
@@ -74,14 +72,14 @@ class LineLog:
         """Add a line (without its end). The future gives True once it is durable, or with `synced` false once it is
         written: then a kill leaves it there, a power cut may not. It raises `LogBroken`, or OSError where nothing is
         known to be durable. O(1) for the caller."""
-        given = PendingLine(line, Future(), synced)
+        pending = PendingLine(line, Future(), synced)
         with self._wake:
             if self.problem or self._end:
-                given.done.set_exception(LogBroken(self.problem or f"{self.path}: closed"))
+                pending.done.set_exception(LogBroken(self.problem or f"{self.path}: closed"))
             else:
-                self._waiting.append(given)
+                self._waiting.append(pending)
                 self._wake.notify()
-        return given.done
+        return pending.done
 
     def close(self) -> None:
         """Write what was given, and end the thread."""
@@ -106,23 +104,23 @@ class LineLog:
 
     def _commit(self, batch: list[PendingLine]) -> None:
         try:
-            self._disk.append(self.path, [each.line + b"\n" for each in batch])
+            self._disk.append(self.path, [pending.line + b"\n" for pending in batch])
         except OSError as error:  # a full disk: a part may be there
             self._undo(batch, error)
             return
-        for each in batch:
-            if not each.synced:
-                each.done.set_result(True)
-        if any(each.synced for each in batch):  # else nobody has to wait behind a sync
+        for pending in batch:
+            if not pending.synced:
+                pending.done.set_result(True)
+        if any(pending.synced for pending in batch):  # else nobody has to wait behind a sync
             try:
                 self._disk.fsync(self.path)
             except OSError as error:  # the system may have given up these pages: nobody knows what is on the disk
                 self._break(f"{self.path}: cannot sync: {error}; check the disk, then restart `collect`", batch)
                 return
-        self.size += sum(len(each.line) + 1 for each in batch)
-        for each in batch:
-            if each.synced:
-                each.done.set_result(True)
+        self.size += sum(len(pending.line) + 1 for pending in batch)
+        for pending in batch:
+            if pending.synced:
+                pending.done.set_result(True)
 
     def _undo(self, batch: list[PendingLine], error: OSError) -> None:
         """Nothing of a batch that could not be written whole stays, or the log is broken.
@@ -135,13 +133,13 @@ class LineLog:
         except OSError as again:
             self._break(f"{self.path}: cannot write: {error}; cannot truncate: {again}", batch)
             return
-        for each in batch:
-            written -= len(each.line) + 1
+        for pending in batch:
+            written -= len(pending.line) + 1
             if written >= 0:
-                self.size += len(each.line) + 1
-                each.done.set_result(True)
+                self.size += len(pending.line) + 1
+                pending.done.set_result(True)
             else:
-                each.done.set_exception(OSError(error.errno, error.strerror, str(self.path)))
+                pending.done.set_exception(OSError(error.errno, error.strerror, str(self.path)))
 
     def lines(self) -> Iterator[bytes]:
         """All whole lines."""
@@ -151,9 +149,9 @@ class LineLog:
         with self._wake:
             self.problem = problem
             batch, self._waiting = batch + self._waiting, []
-        for each in batch:
-            if not each.done.done():
-                each.done.set_exception(LogBroken(problem))
+        for pending in batch:
+            if not pending.done.done():
+                pending.done.set_exception(LogBroken(problem))
 
 
 def lines_of(path: Path) -> Iterator[bytes]:

@@ -17,15 +17,15 @@ REMEMBERED = 600  # seconds for which a browser need not ask again whether it ma
 _ORIGIN = re.compile(r"https?://(\[[0-9a-f:.]+\]|[a-z0-9_-]+(\.[a-z0-9_-]+)*)(:[0-9]{1,5})?")
 
 
-def checked_origin(given: str) -> str:
+def checked_origin(text: str) -> str:
     """An origin as browsers write it. Raises `BadSettings`.
 
     >>> checked_origin("https://Lab.example:8443"), checked_origin("http://lab.example:80")
     ('https://lab.example:8443', 'http://lab.example')
     """
-    origin = given.lower()
+    origin = text.lower()
     if not _ORIGIN.fullmatch(origin):
-        raise BadSettings(f"--allow-origin: got {given!r}, expected http(s)://HOST or http(s)://HOST:PORT, no path")
+        raise BadSettings(f"--allow-origin: got {text!r}, expected http(s)://HOST or http(s)://HOST:PORT, no path")
     usual = ":80" if origin.startswith("http:") else ":443"
     return origin.removesuffix(usual)
 

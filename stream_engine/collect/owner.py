@@ -31,9 +31,9 @@ from stream_engine.report import page
 from stream_engine.service.http.access import is_raw, whole_number
 
 Endpoint = Callable[[Request], Awaitable[Response]]
-MOST_LINKS = 10_000
-MOST_SHOWN = 500  # participants on the dashboard, those who answered last; the table has all
-LONGEST_FILE_NAME = 240  # bytes: file systems take 255, and it is written under a longer name first
+MAX_LINKS = 10_000
+MAX_SHOWN_PARTICIPANTS = 500  # participants on the dashboard, those who answered last; the table has all
+MAX_FILE_NAME_BYTES = 240  # bytes: file systems take 255, and it is written under a longer name first
 PAUSED = "paused"  # a file in DIR/collect, there while the study pauses
 
 
@@ -103,16 +103,16 @@ class Owner:
         """Participants as JSON, those who answered last first."""
         head, rows = self._people_table()
         rows.sort(key=lambda row: row[head.index("latest")], reverse=True)
-        said = {"participants": len(rows), "shown": [dict(zip(head, row)) for row in rows[:MOST_SHOWN]]}
-        return Response(msgspec.json.encode(said), media_type="application/json")
+        content = {"participants": len(rows), "shown": [dict(zip(head, row)) for row in rows[:MAX_SHOWN_PARTICIPANTS]]}
+        return Response(msgspec.json.encode(content), media_type="application/json")
 
     async def _study(self, request: Request) -> Response:
         """Where the study stands, all of it; only `since_start` is of this process: requests that it refused, answers
         that it was sent again."""
         people, quota = self._people, self._people.study.quota
         everybody = people.sessions.participants().values()
-        ended = [people.ended(each) for each in everybody]
-        said = {
+        ended = [people.end_of(person) for person in everybody]
+        content = {
             "study": self._access.study,
             "title": people.study.texts.title or self._state.resolve().name,
             "objects": len(self._stimuli.names),
@@ -131,7 +131,7 @@ class Owner:
             "since_start": {k: n for k, n in sorted(people.counts.items()) if k == "again" or k.startswith("refused ")},
             "engine": "running" if self.engine_runs() else "starting",
         }
-        return Response(msgspec.json.encode(said), media_type="application/json")
+        return Response(msgspec.json.encode(content), media_type="application/json")
 
     async def _metrics(self, request: Request) -> Response:
         """The engine's metrics, and those of this side behind them."""
@@ -143,14 +143,14 @@ class Owner:
 
     async def _links(self, request: Request) -> Response:
         """?n=20 or ?workers=a,b: a link for each participant, as CSV."""
-        named = [each for each in request.query_params.get("workers", "").split(",") if each]
-        given = request.query_params.get("n", "0")
-        if (n := whole_number(given)) is None:
-            raise Rejection("not_an_answer", f"n: got {given[:20]!r}, expected a whole number")
-        n_links = min(n, MOST_LINKS)
+        named = [worker for worker in request.query_params.get("workers", "").split(",") if worker]
+        n_text = request.query_params.get("n", "0")
+        if (n := whole_number(n_text)) is None:
+            raise Rejection("not_an_answer", f"n: got {n_text[:20]!r}, expected a whole number")
+        n_links = min(n, MAX_LINKS)
         workers = named or [f"p{number:04d}" for number in range(1, n_links + 1)]
         base = self._keeper.base(request, self._prefix)
-        rows = [(each, self._access.link(base, each, self._people.study.access.worker_from)) for each in workers]
+        rows = [(worker, self._access.link(base, worker, self._people.study.access.worker_from)) for worker in workers]
         return _csv(("worker", "link"), rows, request)
 
     async def _participants(self, request: Request) -> Response:
@@ -163,16 +163,16 @@ class Owner:
         rows = [
             (
                 worker,
-                each.answered,
-                each.passed,
-                each.failed,
-                each.repeats,
-                round(each.first, 3),
-                round(each.latest, 3),
-                people.ended(each),
-                people.progress(worker, each).get("code", ""),
+                person.answered,
+                person.passed,
+                person.failed,
+                person.repeats,
+                round(person.first, 3),
+                round(person.latest, 3),
+                people.end_of(person),
+                people.progress(worker, person).get("code", ""),
             )
-            for worker, each in people.sessions.participants().items()
+            for worker, person in people.sessions.participants().items()
         ]
         return head, rows
 
@@ -207,12 +207,12 @@ class Owner:
         if folder is None:
             raise Rejection("bad_object", f"{self._stimuli.path} is not a folder; add a line to it instead")
         size = len(name.encode())
-        if name.startswith(".") or not name.isprintable() or "/" in name or "\\" in name or size > LONGEST_FILE_NAME:
-            said = f"got the name {name[:50]!r}, {size} bytes, expected a file name of at most {LONGEST_FILE_NAME}"
-            raise Rejection("bad_object", said)
+        if name.startswith(".") or not name.isprintable() or "/" in name or "\\" in name or size > MAX_FILE_NAME_BYTES:
+            problem = f"got the name {name[:50]!r}, {size} bytes, expected a file name of at most {MAX_FILE_NAME_BYTES}"
+            raise Rejection("bad_object", problem)
         body = await self._keeper.body(request, MAX_FILE_BYTES)
         why = check_text(body, len(body)) if name.lower().endswith(TEXT) else check_media(name, body[:16])
-        stems = {each.stem for each in folder.iterdir()} | self._stimuli.shown.keys()
+        stems = {file.stem for file in folder.iterdir()} | self._stimuli.shown.keys()
         if why or name.rpartition(".")[0] in stems:
             raise Rejection("bad_object", f"{name}: {why or 'the object exists already'}")
         await run_in_threadpool(write_whole, Disk(), folder / name, [body])

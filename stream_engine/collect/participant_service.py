@@ -21,10 +21,10 @@ from stream_engine.collect.screens import Consent, Screen
 from stream_engine.collect.sessions import ParticipantSession, Sessions
 from stream_engine.collect.study import Study
 
-MOST_ASKED = 100  # questions of one request
-KEPT_BYTES = 10_000_000  # of refused answers
-LONGEST_KEPT = 2000  # bytes of one of them
-LONGEST_WAIT = 25.0  # seconds until who waits for his answer to be durable is told to send it again
+MAX_QUESTIONS = 100  # questions of one request
+MAX_REFUSED_BYTES = 10_000_000  # of refused answers
+MAX_EXCERPT_BYTES = 2000  # bytes of one of them
+MAX_WAIT_SECONDS = 25.0  # seconds until who waits for his answer to be durable is told to send it again
 
 
 _encode = msgspec.json.Encoder().encode
@@ -74,7 +74,7 @@ class ParticipantService:
             return "ellipse"
         return ""
 
-    def ended(self, person: ParticipantSession) -> str:
+    def end_of(self, person: ParticipantSession) -> str:
         """Why this person is asked no more: "done", "excluded", or ""."""
         failing = self.study.catching.most_failed
         if failing and person.failed > failing:
@@ -89,7 +89,7 @@ class ParticipantService:
         Raises `Rejection`."""
         now, person = self._clock(), self.sessions.person(worker)
         self.sessions.late(now, self.study.quota.answer_within)
-        ended = self.ended(person)
+        ended = self.end_of(person)
         if self.study.texts.consent and not person.consented:
             return {"questions": [], "consent": "needed", **self.progress(worker, person, ended)}
         if self.paused and not ended:
@@ -98,7 +98,7 @@ class ParticipantService:
         written: list[Future] = []
         waiting = len(person.open)
         quota = self.study.quota.person
-        catching = sum(bool(each.right) for each in person.open.values())
+        catching = sum(bool(screen.right) for screen in person.open.values())
         room = quota - person.answered - waiting + catching if quota else n
         limit = self.study.access.most_open - waiting
         if not ended and not screens and limit <= 0:
@@ -109,74 +109,74 @@ class ParticipantService:
             except NothingLeft:
                 ended = "" if person.open else "done"
                 break
-            self.sessions.asked(screen)
+            self.sessions.add_question(screen)
             screens.append(screen)
             room, limit = room - (not screen.right), limit - 1
             written.append(self._logs.sessions.append(_encode(screen), synced=False))
             self._tell_maker(screen)
         await _all(written)
         self.counts["asked"] += len(written)
-        said = {"questions": [each.public() for each in screens], **self.progress(worker, person, ended)}
+        content = {"questions": [screen.public() for screen in screens], **self.progress(worker, person, ended)}
         if not screens and not ended:
-            said["why"] = f"no other questions are left; get the unanswered ones ({waiting}) again with again=1"
-        return said
+            content["why"] = f"no other questions are left; get the unanswered ones ({waiting}) again with again=1"
+        return content
 
     def progress(self, worker: str, person: ParticipantSession, ended: str = "") -> dict[str, Any]:
         """How far a participant is, with their completion code when they have done all. Catch trials count like other
         screens, so that nothing tells them apart."""
-        ended = ended or self.ended(person)
+        ended = ended or self.end_of(person)
         quota, catching = self.study.quota.person, self.study.catching.every if self.study.catch else 0
         screens = quota + (quota - 1) // catching if quota and catching else quota
-        said: dict[str, Any] = {
+        content: dict[str, Any] = {
             "answered": person.answered + person.passed + person.failed,
             "of": screens or None,
             "ended": ended,
         }
         if ended == "done":
-            said["code"] = self.study.texts.code or self.access.completion_code(worker)
-        return said
+            content["code"] = self.study.texts.code or self.access.completion_code(worker)
+        return content
 
-    async def answers(self, given: Sequence[Any], check: Callable[[Any], None]) -> tuple[int, dict[str, Any]]:
+    async def answers(self, many: Sequence[Any], check: Callable[[Any], None]) -> tuple[int, dict[str, Any]]:
         """Take answers; an HTTP status, 200 only where all are counted and durable, and what is said.
 
         `check` raises `Rejection` for who may not answer. One that is sent again while it is being written waits, too.
         """
         now = self._clock()
         self.sessions.late(now, self.study.quota.answer_within)
-        taken = [self._take(each, check, now) for each in given]
-        if futures := {asyncio.wrap_future(each) for each in taken if isinstance(each, Future)}:
-            await asyncio.wait(futures, timeout=LONGEST_WAIT)
+        outcomes = [self._take(answer, check, now) for answer in many]
+        if futures := {asyncio.wrap_future(outcome) for outcome in outcomes if isinstance(outcome, Future)}:
+            await asyncio.wait(futures, timeout=MAX_WAIT_SECONDS)
         refused: list[dict[str, Any]] = []
-        for at, outcome in enumerate(taken):
+        for at, outcome in enumerate(outcomes):
             if isinstance(outcome, Future) and (not outcome.done() or outcome.exception() is not None):
                 outcome = Rejection("not_durable", "could not be stored; send it again")
             if isinstance(outcome, Rejection):
                 refused.append({"at": at, "refused": outcome.reason, "why": str(outcome), "status": outcome.status})
-        status = min((each["status"] for each in refused), default=200)
-        counted = len(given) - len(refused)
-        again = sum(outcome is None for outcome in taken)
-        said: dict[str, Any] = {"counted": counted, "again": again}
-        return status, said | ({"refused": refused, "why": refused[0]["why"]} if refused else {})
+        status = min((refusal["status"] for refusal in refused), default=200)
+        counted = len(many) - len(refused)
+        again = sum(outcome is None for outcome in outcomes)
+        content: dict[str, Any] = {"counted": counted, "again": again}
+        return status, content | ({"refused": refused, "why": refused[0]["why"]} if refused else {})
 
-    def _take(self, given: Any, check: Callable[[Any], None], now: float) -> Future | Rejection | None:
+    def _take(self, answer: Any, check: Callable[[Any], None], now: float) -> Future | Rejection | None:
         """What is written, why not, or None for what was counted before."""
         try:
-            check(given)
-            counted = accept(given, self.sessions, self.access.study, now)
+            check(answer)
+            counted = accept(answer, self.sessions, self.access.study, now)
         except Rejection as error:
-            self.refuse(error.reason, given)
+            self.refuse(error.reason, answer)
             return error
         if counted is None:
             self.counts["again"] += 1
-            return self._being_written.get(given["id"])
+            return self._being_written.get(answer["id"])
         log, line = self._logs.answers, counted.event
         future = log.append(_encode(line)) if line else self._logs.sessions.append(_encode(counted.caught))
         key, loop = counted.screen.id, asyncio.get_running_loop()
         self._being_written[key] = future
-        future.add_done_callback(lambda done: loop.call_soon_threadsafe(self._written, counted, done))
+        future.add_done_callback(lambda done: loop.call_soon_threadsafe(self._note_written, counted, done))
         return future
 
-    def _written(self, counted: AcceptedAnswer, done: Future) -> None:
+    def _note_written(self, counted: AcceptedAnswer, done: Future) -> None:
         """It is durable, or was not written: then it waits for an answer again."""
         self._being_written.pop(counted.screen.id, None)
         if done.exception() is None:
@@ -191,13 +191,13 @@ class ParticipantService:
             await _all([self._logs.sessions.append(_encode(Consent(worker, round(self._clock(), 3))))])
             person.consented = True
 
-    def refuse(self, reason: str, given: Any = None) -> None:
+    def refuse(self, reason: str, answer: Any = None) -> None:
         """Count something that is refused, and keep it while there is room."""
         self.counts[f"refused {reason}"] += 1
-        if self._logs.refused.size < KEPT_BYTES and not self._logs.refused.problem:
-            text = given if isinstance(given, bytes) else _encode(given)
-            kept = text[:LONGEST_KEPT].decode("utf-8", "replace")
-            line = {"time": round(self._clock(), 3), "reason": reason, "given": kept}
+        if self._logs.refused.size < MAX_REFUSED_BYTES and not self._logs.refused.problem:
+            text = answer if isinstance(answer, bytes) else _encode(answer)
+            excerpt = text[:MAX_EXCERPT_BYTES].decode("utf-8", "replace")
+            line = {"time": round(self._clock(), 3), "reason": reason, "given": excerpt}
             self._logs.refused.append(_encode(line), synced=False)
 
     def broken(self) -> str:
@@ -212,7 +212,7 @@ class ParticipantService:
 async def _all(written: Sequence[Future]) -> None:
     """Wait for lines to be written. Raises `Rejection`."""
     try:
-        for each in written:
-            await asyncio.wrap_future(each)
+        for future in written:
+            await asyncio.wrap_future(future)
     except (OSError, LogBroken):
         raise Rejection("not_durable", "answers cannot be stored at the moment; try again later") from None

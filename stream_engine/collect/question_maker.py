@@ -1,10 +1,7 @@
 """The process that chooses questions by the model: `python -m stream_engine.collect.question_maker`.
 
-Apart from the HTTP side, so that nobody who asks waits for a choice. It is told on standard input what was asked and
-which objects have come, looks for a newer snapshot or embedding in the state, and answers with questions that should be
-asked next, the most useful first. It ends when its input does.
-
-Size of the 95 % regions in a map: the stop rule that ends a study when the map is certain enough.
+It is separate from the HTTP side, so that nobody waits for a choice. From standard input it learns what was asked and
+which objects have come; it answers with the most useful questions, and ends when its input does.
 """
 
 import sys
@@ -24,6 +21,7 @@ from stream_engine.state.store import NoSuchSnapshot, Store
 CONFIDENCE_LEVEL = 0.95
 
 
+# Size of the 95 % regions in a map: the stop rule that ends a study when the map is certain enough.
 def ellipse_size(learned: Artifact | None) -> float | None:
     """The median over objects of the longest half-axis of the region that holds an object with 95 %, as a share of the
     root mean square distance of objects from their centre; None where nothing is known.
@@ -79,14 +77,18 @@ class Reply(msgspec.Struct):
 class Maker:
     """What is known, and the questions that are ready."""
 
-    def __init__(self, told: MakerSettings):
-        self._store = Store(told.state, tell=lambda line: None)
+    def __init__(self, settings: MakerSettings):
+        self._store = Store(settings.state, tell=lambda line: None)
         self._names: dict[str, None] = {}
         self._of: tuple[int, ...] = (-1,)
         self._queue = QuestionQueue(
-            told.strategy, told.start, told.random_share, told.seed, in_threes=told.type == "odd_one_out"
+            settings.strategy,
+            settings.start,
+            settings.random_share,
+            settings.seed,
+            in_threes=settings.type == "odd_one_out",
         )
-        self._known = nothing_known()
+        self._knowledge = nothing_known()
         self._ellipse: float | None = None
 
     def answer(self, request: Request) -> Reply:
@@ -96,11 +98,11 @@ class Maker:
             self._queue.asked(time, three)
         fresh = self._look() or bool(request.names)
         if fresh or not self._queue.is_ready:
-            known = with_objects(self._known, self._names)
-            self._queue.adopt(self._queue.choose(known, max(self._of[0], 0), request.now))
+            knowledge = with_objects(self._knowledge, self._names)
+            self._queue.adopt(self._queue.choose(knowledge, max(self._of[0], 0), request.now))
         n = max(request.n, asking.BLOCK) if fresh else request.n
         questions = self._take(n) if n else []
-        learned = self._known.learned
+        learned = self._knowledge.learned
         about = f"snapshot {self._of[0]}" if self._of[0] >= 0 else "no snapshot yet"
         about += f", embedding of {learned.sequence}" if learned else ", no embedding yet"
         return Reply(self._of[0], fresh, about, self._ellipse, questions)
@@ -114,8 +116,8 @@ class Maker:
         try:
             if sequences:
                 published = self._store.published()
-                self._known = known_from(published.snapshot, published.artifacts.get("embedding"))
-                self._ellipse = ellipse_size(self._known.learned)
+                self._knowledge = known_from(published.snapshot, published.artifacts.get("embedding"))
+                self._ellipse = ellipse_size(self._knowledge.learned)
         except (OSError, Corrupt, NoSuchSnapshot):  # pruned a moment ago, or being repaired: the next look tells
             return False
         self._of = newest
@@ -123,14 +125,14 @@ class Maker:
 
     def _take(self, n: int) -> list[tuple[tuple[str, str, str], str, float | None]]:
         """Up to n questions about objects of the study; fewer where fewer are left."""
-        taken: list[tuple[tuple[str, str, str], str, float | None]] = []
-        while len(taken) < n and len((some := self._queue.take(n)).rows):
+        questions: list[tuple[tuple[str, str, str], str, float | None]] = []
+        while len(questions) < n and len((some := self._queue.take(n)).rows):
             names = self._queue.known.names
             for row, sampler, propensity in zip(*(column.tolist() for column in some), strict=True):
                 three = (names[row[0]], names[row[1]], names[row[2]])
                 if all(name in self._names for name in three):
-                    taken.append((three, sampler, None if np.isnan(propensity) else propensity))
-        return taken
+                    questions.append((three, sampler, None if np.isnan(propensity) else propensity))
+        return questions
 
 
 def main() -> None:

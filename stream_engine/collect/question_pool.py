@@ -1,8 +1,7 @@
-"""Questions that lie ready in memory, and which of them each person gets.
+"""The questions that lie ready in memory, and which of them each person gets.
 
-The process `question_maker` chooses questions by the model; they are handed out in order. Where none lies ready, or
-none that this person was not asked before, a random one is drawn: uniform among those that they were not asked. So
-nothing waits for a model, and nobody is asked the same twice unless a repeat share is set.
+Questions of `question_maker` are handed out in order; if none is ready that a person was not asked before, one is drawn
+uniformly among those. So nothing waits for a model, and no question repeats unless a repeat share is set.
 """
 
 import math
@@ -16,9 +15,9 @@ from stream_engine.collect.screens import CATCH, REPEAT, Screen, new_id
 from stream_engine.collect.sessions import ParticipantSession
 from stream_engine.collect.study import Study
 
-TRIES = 50  # random draws that a person may have been asked before, until all questions are listed
-LISTED = 200_000  # questions up to which they are listed
-LOOKED_AT = 20  # questions of the pool that a person may have been asked before, until one is drawn
+MAX_DRAWS = 50  # random draws that a person may have been asked before, until all questions are listed
+MAX_LISTED_QUESTIONS = 200_000  # questions up to which they are listed
+MAX_POOL_DRAWS = 20  # questions of the pool that a person may have been asked before, until one is drawn
 
 
 class Question(NamedTuple):
@@ -52,16 +51,16 @@ class QuestionPool:
             return self._catch(worker, now)
         if len(person.last) > asking.repeat_after and self._random.random() < asking.repeat_share:
             return self._repeat(worker, person, now)
-        for _ in range(min(LOOKED_AT, len(self.ready))):
+        for _ in range(min(MAX_POOL_DRAWS, len(self.ready))):
             try:
                 question = self.ready.popleft()
             except IndexError:
                 break
-            made = self._of(question, worker, now)
-            if made.key() not in person.seen:
-                return made
+            screen = self._of(question, worker, now)
+            if screen.key() not in person.screen_keys:
+                return screen
             self.ready.append(question)  # for another person
-        return self._drawn(worker, person, now)
+        return self._draw(worker, person, now)
 
     def _of(self, question: Question, worker: str, now: float) -> Screen:
         """A screen of a question: sides at random, and random objects beside where more than two are shown."""
@@ -104,17 +103,17 @@ class QuestionPool:
             old.repeats or old.id,
         )
 
-    def _drawn(self, worker: str, person: ParticipantSession, now: float) -> Screen:
+    def _draw(self, worker: str, person: ParticipantSession, now: float) -> Screen:
         names, odd = self._names, self._study.asking.type == "odd_one_out"
         total = math.comb(len(names), 3) * (1 if odd else 3)
-        left = total - len(person.seen)  # catch trials and repetitions among them: a few too few
-        said = 1 / left if left > 0 and self._study.asking.shown == 2 else None
-        for _ in range(TRIES):
+        n_open = total - len(person.screen_keys)  # catch trials and repetitions among them: a few too few
+        propensity = 1 / n_open if n_open > 0 and self._study.asking.shown == 2 else None
+        for _ in range(MAX_DRAWS):
             first, one, other = self._random.sample(names, 3)
-            made = self._of(Question((first, one, other), "random", said), worker, now)
-            if made.key() not in person.seen:
-                return made
-        if total > LISTED:
+            screen = self._of(Question((first, one, other), "random", propensity), worker, now)
+            if screen.key() not in person.screen_keys:
+                return screen
+        if total > MAX_LISTED_QUESTIONS:
             raise NothingLeft
         every = [
             question
@@ -123,7 +122,7 @@ class QuestionPool:
         ]
         self._random.shuffle(every)
         for question in every:
-            made = self._of(Question(question, "random", said), worker, now)
-            if made.key() not in person.seen:
-                return made
+            screen = self._of(Question(question, "random", propensity), worker, now)
+            if screen.key() not in person.screen_keys:
+                return screen
         raise NothingLeft

@@ -20,7 +20,7 @@ from stream_engine.collect.gatekeeper import Gatekeeper, refusal
 from stream_engine.collect.owner import Owner
 from stream_engine.collect.page import PAGE_POLICY, page
 from stream_engine.collect.page.words import Words
-from stream_engine.collect.participant_service import MOST_ASKED, ParticipantService
+from stream_engine.collect.participant_service import MAX_QUESTIONS, ParticipantService
 from stream_engine.collect.stimuli import Stimuli
 from stream_engine.service.http.access import whole_number
 
@@ -60,8 +60,8 @@ class Routes:
         ]
         owners = [(path, self._owners(endpoint), methods) for path, endpoint, methods in self._owner.paths()]
         owners.append(("/predict", self._owners(self._predict), ["POST"]))
-        rest = Route("/{path:path}", self._owners(self._forward), methods=["GET"])
-        return Starlette(routes=[*(Route(p, e, methods=m) for p, e, m in [*open_to_all, *owners]), rest])
+        all_others = Route("/{path:path}", self._owners(self._forward), methods=["GET"])
+        return Starlette(routes=[*(Route(p, e, methods=m) for p, e, m in [*open_to_all, *owners]), all_others])
 
     async def _predict(self, request: Request) -> Response:
         return await self._forward(request, await self._keeper.body(request))
@@ -121,15 +121,17 @@ class Routes:
     async def _questions(self, request: Request) -> Response:
         asked = request.query_params
         worker, n = self._worker(request, asked.get("worker")), whole_number(asked.get("n", "1"))
-        if n is None or not 1 <= n <= MOST_ASKED:
-            raise Rejection("not_an_answer", f"n: got {asked['n'][:20]!r}, expected 1 to {MOST_ASKED}")
-        said = await self._people.questions(worker, n, asked.get("again") == "1")
-        return _json(said | {"show": self._shown(said["questions"])})
+        if n is None or not 1 <= n <= MAX_QUESTIONS:
+            raise Rejection("not_an_answer", f"n: got {asked['n'][:20]!r}, expected 1 to {MAX_QUESTIONS}")
+        content = await self._people.questions(worker, n, asked.get("again") == "1")
+        return _json(content | {"show": self._stimuli_of(content["questions"])})
 
-    def _shown(self, questions: list[dict[str, Any]]) -> dict[str, dict[str, str]]:
+    def _stimuli_of(self, questions: list[dict[str, Any]]) -> dict[str, dict[str, str]]:
         """What is shown of each object in these questions."""
         names = {
-            name for each in questions for name in (each.get("anchor"), *each.get("shown", each.get("objects", ())))
+            name
+            for question in questions
+            for name in (question.get("anchor"), *question.get("shown", question.get("objects", ())))
         }
         shown: dict[str, dict[str, str]] = {}
         for name in sorted(names - {None}):
@@ -143,24 +145,24 @@ class Routes:
     async def _answers(self, request: Request) -> Response:
         body = await self._keeper.body(request)
         try:
-            given = answers_in(body)
+            many = answers_in(body)
         except Rejection as error:
             self._people.refuse(error.reason, body)
             return refusal(error)
         workers: set[str] = set()
 
-        def may_answer(each: Any) -> None:
-            if isinstance(each, dict):
-                workers.add(self._worker(request, each.get("worker")))
+        def may_answer(answer: Any) -> None:
+            if isinstance(answer, dict):
+                workers.add(self._worker(request, answer.get("worker")))
 
-        status, said = await self._people.answers(given, may_answer)
+        status, content = await self._people.answers(many, may_answer)
         if len(workers) == 1 and (worker := workers.pop()) in self._people.sessions.people:
-            said |= self._people.progress(worker, self._people.sessions.people[worker])
-        return _json(said, status)
+            content |= self._people.progress(worker, self._people.sessions.people[worker])
+        return _json(content, status)
 
     async def _consent(self, request: Request) -> Response:
-        given = answers_in(await self._keeper.body(request))[0]
-        worker = self._worker(request, given.get("worker") if isinstance(given, dict) else None)
+        answer = answers_in(await self._keeper.body(request))[0]
+        worker = self._worker(request, answer.get("worker") if isinstance(answer, dict) else None)
         await self._people.consent(worker)
         return _json({"consented": True})
 
@@ -195,5 +197,5 @@ def _asset(name: str, media: str) -> Endpoint:
     return answer
 
 
-def _json(said: Any, status: int = 200) -> Response:
-    return Response(_encode(said), status, media_type="application/json")
+def _json(content: Any, status: int = 200) -> Response:
+    return Response(_encode(content), status, media_type="application/json")

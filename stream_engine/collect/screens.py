@@ -45,8 +45,8 @@ class Screen(msgspec.Struct, tag="asked", tag_field="what", frozen=True, omit_de
         body |= {"anchor": self.anchor, "shown": self.shown} if self.anchor else {"objects": self.shown}
         if self.right:
             return body | {"choose": 1}
-        said = {} if self.propensity is None else {"propensity": self.propensity}
-        return body | {"choose": self.choose, "sampler": self.sampler, **said}
+        propensity = {} if self.propensity is None else {"propensity": self.propensity}
+        return body | {"choose": self.choose, "sampler": self.sampler, **propensity}
 
 
 class CatchResult(msgspec.Struct, tag="caught", tag_field="what", frozen=True):

@@ -1,8 +1,7 @@
-"""The whole: what a study keeps on disk, its two child processes, its HTTP side; until SIGTERM or SIGINT.
+"""The whole service: what a study keeps on disk, its two child processes, its HTTP side; until SIGTERM or SIGINT.
 
 DIR/collect holds `answers.jsonl`, which the engine follows, `sessions.jsonl`, `refused.jsonl`, `secret` and `lock`; the
-rest of DIR is an ordinary state. One process owns it. What the logs hold is the study: the state follows from it, and
-is counted anew from the log where it was made at another place.
+rest of DIR is an ordinary state. The logs are the study: the state can always be counted again from them.
 """
 
 import os
@@ -49,10 +48,10 @@ from stream_engine.service.metrics import Metrics
 from stream_engine.service.systemd import ServiceManager
 from stream_engine.state.store import NoSuchSnapshot, StateInUse, Store
 
-TICK = 0.05  # seconds between two looks at the children
-LOOK = 2.0  # seconds between two looks for new objects
-BLOCK = 500  # questions that the maker is asked for at once
-LOW = 250  # questions that lie ready, below which it is asked for more
+TICK_SECONDS = 0.05  # seconds between two looks at the children
+LOOK_SECONDS = 2.0  # seconds between two looks for new objects
+QUESTIONS_AT_ONCE = 500  # questions that the maker is asked for at once
+MIN_READY_QUESTIONS = 250  # questions that lie ready, below which it is asked for more
 SHUTDOWN = 60.0  # seconds that the engine has for its last snapshot
 TOKEN = "STREAM_ENGINE_COLLECT_TOKEN"  # in the environment of the engine's process
 STUDY, WORDS = "study.toml", "words.toml"  # in DIR/collect: copies of what was given, for a start without
@@ -91,9 +90,9 @@ def collect(place: Place, study: Study, log: FilteringBoundLogger, say: Callable
             raise StateInUse(f"{folder}: process {error.owner} is already collecting in this state") from None
         keep(stimuli, folder / "objects")
         words = words_of(study.texts.language, place.words)
-        for given, name in ((place.study, STUDY), (place.words, WORDS)):
-            if given is not None:
-                write_whole(Disk(), folder / name, [Path(given).read_bytes()])
+        for file, name in ((place.study, STUDY), (place.words, WORDS)):
+            if file is not None:
+                write_whole(Disk(), folder / name, [Path(file).read_bytes()])
         access = Access(folder)
         logs = _logs(place.state, log)
         stack.callback(logs.close)
@@ -103,7 +102,7 @@ def collect(place: Place, study: Study, log: FilteringBoundLogger, say: Callable
         people = ParticipantService(study, access, sessions, pool, logs)
         stack.enter_context(OUTPUT.losses_to(lambda: people.counts.update(["log lines lost"])))
         people.paused = (folder / PAUSED).exists()
-        pictures = any(each.media.startswith("image/") for each in list(stimuli.shown.values()))
+        pictures = any(stimulus.media.startswith("image/") for stimulus in list(stimuli.shown.values()))
         shown_by_engine = stored_objects(folder / "objects") if pictures and settings.http.objects is None else None
         engine, token = _Engine(place, log, shown_by_engine), secrets.token_hex(32)
         os.environ[TOKEN] = token
@@ -130,10 +129,10 @@ def collect(place: Place, study: Study, log: FilteringBoundLogger, say: Callable
             _tend(requests, heartbeat, manager, engine, maker, stimuli, folder / "objects", log)
 
 
-def as_before(given: str | None, state: str, name: str) -> str | None:
+def as_before(file: str | None, state: str, name: str) -> str | None:
     """A file that was given; else the copy of the one that the study was last given, where there is one."""
     kept_one = Path(state) / "collect" / name
-    return given or (str(kept_one) if kept_one.exists() else None)
+    return file or (str(kept_one) if kept_one.exists() else None)
 
 
 class _Engine:
@@ -172,10 +171,10 @@ class _Maker:
     ):
         self._people, self._stimuli, self._log = people, stimuli, log
         asking = study.asking
-        told = MakerSettings(
+        settings = MakerSettings(
             str(place.state), asking.type, asking.strategy, asking.start, asking.random_share, place.seed
         )
-        self.child = Child("stream_engine.collect.question_maker", lambda: _encode(told), log, answers=True)
+        self.child = Child("stream_engine.collect.question_maker", lambda: _encode(settings), log, answers=True)
         self._making, self._names_told, self._about = QuestionRequests(self.child), 0, ""
 
     def tend(self) -> None:
@@ -184,12 +183,12 @@ class _Maker:
             self._making.restarted()
             self._names_told = 0
         pool = self._people.pool
-        if self._making.due(low=len(pool.ready) < LOW):
+        if self._making.due(low=len(pool.ready) < MIN_READY_QUESTIONS):
             since = self._people.asked_since
             asked = [since.popleft() for _ in range(len(since))]
             names = self._stimuli.names[self._names_told :]
             self._names_told += len(names)
-            n = BLOCK if len(pool.ready) < LOW else 0
+            n = QUESTIONS_AT_ONCE if len(pool.ready) < MIN_READY_QUESTIONS else 0
             self._making.request(_encode(Request(time.time(), n, names, asked)))
         if line := self._making.reply():
             self._take(msgspec.json.decode(line, type=Reply))
@@ -218,7 +217,7 @@ def _tend(
     log: FilteringBoundLogger,
 ) -> None:
     """Keep the children at work and look for objects until told to stop; then let them end."""
-    looked, told = 0.0, ""
+    looked, advice = 0.0, ""
     try:
         while not requests.stop:
             heartbeat.tick()
@@ -229,7 +228,7 @@ def _tend(
                 manager.reloaded()
             engine.child.keep()
             maker.tend()
-            if time.monotonic() - looked > LOOK:
+            if time.monotonic() - looked > LOOK_SECONDS:
                 looked = time.monotonic()
                 if new := stimuli.look():
                     log.info("objects were added", n=len(new), objects=len(stimuli.names))
@@ -238,10 +237,10 @@ def _tend(
                     except OSError as error:  # they are shown all the same
                         log.warning("objects could not be stored in the state", why=str(error))
                 first = next((f"{where}: {why}" for where, why in stimuli.passed_over.items()), "")
-                if first != told:
-                    told = first
+                if first != advice:
+                    advice = first
                     log.warning("skipped: not objects", n=len(stimuli.passed_over), first=first)
-            time.sleep(TICK)
+            time.sleep(TICK_SECONDS)
     finally:
         manager.stopping()
         maker.child.stop(5.0)
@@ -256,13 +255,13 @@ def _logs(state: Path, log: FilteringBoundLogger) -> Logs:
     logs = Logs(
         LineLog(answers, at_least=read), *(LineLog(folder / f"{name}.jsonl") for name in ("sessions", "refused"))
     )
-    for each in logs:
-        if each.torn or each.gap:
+    for file_log in logs:
+        if file_log.torn or file_log.gap:
             log.warning(
                 "the log ends with an incomplete line, after a crash",
-                file=str(each.path),
-                cut=each.torn,
-                filled=each.gap,
+                file=str(file_log.path),
+                cut=file_log.torn,
+                filled=file_log.gap,
             )
     return logs
 

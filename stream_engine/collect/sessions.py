@@ -1,8 +1,7 @@
-"""Who was asked what, who answered, and what each person may still be asked: memory, restored from the two logs.
+"""Who was asked what, who answered, and what each person may still be asked; in memory, restored from the two logs.
 
-`answers.jsonl` holds the answers, events that the engine follows; `sessions.jsonl` what was asked, catch trials and
-consents. Both are written by one process. An answer is known here before it is durable, so that one sent twice at once
-counts once; `forget` takes back what could not be written.
+`answers.jsonl` holds answers, the events that the engine follows; `sessions.jsonl` questions, catch trials and
+consents. An answer is known here before it is durable; `forget` takes back what could not be written.
 """
 
 from collections import deque
@@ -14,14 +13,14 @@ import msgspec
 from stream_engine.collect.screens import REPEAT, CatchResult, Consent, Line, Screen
 from stream_engine.collect.study import Kind
 
-MOST_REPEATED = 100  # of a person's last answers, those that may be asked again
+MAX_REPEATABLE = 100  # of a person's last answers, those that may be asked again
 
 
 @dataclass(slots=True)
 class ParticipantSession:
-    """One worker. `seen` holds the keys of the questions that he was asked."""
+    """One worker. `screen_keys`: of the questions that they were asked."""
 
-    seen: set[int] = field(default_factory=set)
+    screen_keys: set[int] = field(default_factory=set)
     open: dict[str, Screen] = field(default_factory=dict)  # waiting for an answer, the oldest first
     answered: int = 0  # without catch trials
     passed: int = 0
@@ -29,7 +28,7 @@ class ParticipantSession:
     repeats: int = 0  # asked
     since_catch: int = 0  # screens asked since the last catch trial
     consented: bool = False
-    last: deque[Screen] = field(default_factory=lambda: deque(maxlen=MOST_REPEATED))
+    last: deque[Screen] = field(default_factory=lambda: deque(maxlen=MAX_REPEATABLE))
     first: float = 0.0  # when he was asked for the first time
     latest: float = 0.0  # when he answered last
 
@@ -51,20 +50,20 @@ class Sessions:
 
     def participants(self) -> dict[str, ParticipantSession]:
         """Everybody who takes part, by worker."""
-        return {worker: each for worker, each in self.people.items() if each.takes_part}
+        return {worker: person for worker, person in self.people.items() if person.takes_part}
 
     def person(self, worker: str) -> ParticipantSession:
         """Of that name, made when new."""
-        found = self.people.get(worker)
-        if found is None:
-            found = self.people[worker] = ParticipantSession()
-        return found
+        session = self.people.get(worker)
+        if session is None:
+            session = self.people[worker] = ParticipantSession()
+        return session
 
-    def asked(self, screen: Screen) -> None:
+    def add_question(self, screen: Screen) -> None:
         """It was sent to its worker."""
         person = self.person(screen.worker)
         self.open[screen.id] = person.open[screen.id] = screen
-        person.seen.add(screen.key())
+        person.screen_keys.add(screen.key())
         person.first = person.first or screen.time
         person.repeats += screen.sampler == REPEAT
         person.since_catch = 0 if screen.right else person.since_catch + 1
@@ -128,27 +127,33 @@ class _Answer(msgspec.Struct):
 
 def restored(answers: Iterable[bytes], sessions: Iterable[bytes]) -> Sessions:
     """Sessions as the two logs tell them. Raises `msgspec.MsgspecError` for a line that nobody here has written."""
-    made, decode, line = Sessions(), msgspec.json.Decoder(_Answer).decode, msgspec.json.Decoder(Line)
+    result, decode, line = Sessions(), msgspec.json.Decoder(_Answer).decode, msgspec.json.Decoder(Line)
     caught = []
     for text in sessions:
-        each = line.decode(text) if text else None
-        if isinstance(each, Screen):
-            made.asked(each)
-        elif isinstance(each, CatchResult):
-            caught.append(each)
-        elif isinstance(each, Consent):
-            made.person(each.worker).consented = True
+        entry = line.decode(text) if text else None
+        if isinstance(entry, Screen):
+            result.add_question(entry)
+        elif isinstance(entry, CatchResult):
+            caught.append(entry)
+        elif isinstance(entry, Consent):
+            result.person(entry.worker).consented = True
     for text in answers:
         if not text:
             continue
-        said = decode(text)
-        if said.id in made.answered:
+        answer = decode(text)
+        if answer.id in result.answered:
             continue
-        screen = made.open.get(said.id) or Screen(
-            said.id, said.worker, said.type, said.shown or said.objects, said.time, said.anchor, said.sampler
+        screen = result.open.get(answer.id) or Screen(
+            answer.id,
+            answer.worker,
+            answer.type,
+            answer.shown or answer.objects,
+            answer.time,
+            answer.anchor,
+            answer.sampler,
         )
-        made.take(screen, said.time)
-    for each in caught:
-        if each.id in made.open:
-            made.take(made.open[each.id], each.time, each.passed)
-    return made
+        result.take(screen, answer.time)
+    for entry in caught:
+        if entry.id in result.open:
+            result.take(result.open[entry.id], entry.time, entry.passed)
+    return result

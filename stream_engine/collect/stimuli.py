@@ -1,14 +1,7 @@
 """What participants see of objects: a folder of pictures, sounds and texts, a table of them, or a file of names.
 
-A folder holds files whose names without suffix are objects; hidden files are ignored. A table (.csv) has a column
-`object` and one or more of `image`, `sound` (files beside the table) and `text`. Any other file has a name a line,
-which is what is shown. A file is what its first bytes say, whatever it is called: one that is no picture, sound or text
-is skipped and reported. Objects may come while a study runs; none goes.
-
-What participants are shown, kept in DIR/collect/objects: with it a study is whole at another place.
-
-Of a folder its files, under their names; of a table or a list of names `objects.csv` and the files that it names,
-numbered. A file is a hard link where the system can make one, else a copy.
+In a folder, file names without suffix are objects. A table (.csv) has a column `object` and one or more of `image`,
+`sound` and `text`; any other file has a name per line. Objects may be added while a study runs.
 """
 
 import csv
@@ -39,9 +32,9 @@ KINDS: dict[str, tuple[str, int, tuple[bytes, ...]]] = {
 }
 TEXT = ".txt"
 MAX_FILE_BYTES = 20 << 20  # bytes of a file that is shown
-AGAIN = 20.0  # seconds after which what was passed over is looked at again: a file may have been copied only partly
-LARGEST_TEXT = 4000  # bytes of a text that is shown
-LEAST_FILL = 0.25  # of a box: pictures longer than 4 : 1 are shown smaller than others
+RETRY_SECONDS = 20.0  # after which a skipped file is read again: it may have been copied only partly
+MAX_TEXT_BYTES = 4000  # bytes of a text that is shown
+MIN_FILL = 0.25  # of a box: pictures longer than 4 : 1 are shown smaller than others
 
 
 class BadStimuli(ValueError):
@@ -67,7 +60,7 @@ class Stimuli:
         self.passed_over: dict[str, str] = {}  # file or line -> why
         self.fill = 1.0  # the share of a square box that every picture takes, so that the longest one fits
         self.largest = 1  # pixels: the longest side of any picture
-        self._seen: tuple[int, ...] = ()
+        self._stamps: tuple[int, ...] = ()
         self._looked = 0.0
         if not self.path.exists():
             raise BadStimuli(f"--objects {path}: does not exist; expected a folder or a file")
@@ -86,10 +79,10 @@ class Stimuli:
     def _check_distinct(self) -> None:
         """Raise `BadStimuli` where a list or a table names an object twice: a name may be mistyped."""
         first: dict[str, str] = {}
-        for where, name, _ in self._found():
+        for where, name, _ in self._stimuli():
             if name and name in first:
-                said = f"got {name!r} again, as in {first[name]}; expected each object once"
-                raise BadStimuli(f"--objects {self.path}: {where}: {said}")
+                problem = f"got {name!r} again, as in {first[name]}; expected each object once"
+                raise BadStimuli(f"--objects {self.path}: {where}: {problem}")
             first[name] = where
 
     def look(self) -> list[str]:
@@ -97,17 +90,17 @@ class Stimuli:
         try:
             status = self.path.stat()
             now, moment = (status.st_mtime_ns, status.st_size), time.monotonic()
-            waits = self.passed_over and moment - self._looked > AGAIN
-            if now == self._seen and not waits:
+            waits = self.passed_over and moment - self._looked > RETRY_SECONDS
+            if now == self._stamps and not waits:
                 return []
             self._looked = moment
-            found = list(self._found())
+            stimuli = list(self._stimuli())
         except (OSError, BadStimuli) as error:
             self.passed_over[self.path.name] = str(error)
             return []
         new = []
         self.passed_over = {}
-        for where, name, shown in found:
+        for where, name, shown in stimuli:
             why = _wrong(name, shown)
             if not why and name in self.shown and self.shown[name].file != shown.file:
                 why = f"the object {name!r} exists already, as {_file(self.shown[name])}"
@@ -118,22 +111,22 @@ class Stimuli:
                 self.names.append(name)
                 self._measure(shown)
                 new.append(name)
-        self._seen = now
+        self._stamps = now
         return new
 
     def _measure(self, shown: Stimulus) -> None:
         """Take a picture into account in how large all are shown."""
         wide, high = picture_size(shown)
         if wide and high:
-            self.fill = max(min(self.fill, wide / high, high / wide), LEAST_FILL)
+            self.fill = max(min(self.fill, wide / high, high / wide), MIN_FILL)
             self.largest = max(self.largest, wide, high)
 
-    def _found(self) -> Iterator[tuple[str, str, Stimulus]]:
+    def _stimuli(self) -> Iterator[tuple[str, str, Stimulus]]:
         """(where, name, what is shown) of each candidate."""
         if self.path.is_dir():
-            for each in sorted(self.path.iterdir()):
-                if not each.name.startswith("."):
-                    yield _printable(each.name), each.stem, _of_file(each)
+            for file in sorted(self.path.iterdir()):
+                if not file.name.startswith("."):
+                    yield _printable(file.name), file.stem, _of_file(file)
         elif self.path.suffix.lower() == ".csv":
             yield from self._of_table()
         else:
@@ -191,11 +184,11 @@ def check_text(first: bytes, size: int) -> str:
     ('', 'got 1 bytes, expected a text of 1 to 4000', 'byte 2 is not UTF-8')
     """
     try:
-        if size <= LARGEST_TEXT and first.decode("utf-8-sig").strip():
+        if size <= MAX_TEXT_BYTES and first.decode("utf-8-sig").strip():
             return ""
     except UnicodeDecodeError as error:
         return f"byte {error.start} is not UTF-8"
-    return f"got {size:,} bytes, expected a text of 1 to {LARGEST_TEXT}"
+    return f"got {size:,} bytes, expected a text of 1 to {MAX_TEXT_BYTES}"
 
 
 def _of_file(path: Path) -> Stimulus:
@@ -207,7 +200,7 @@ def _of_file(path: Path) -> Stimulus:
 def _short_text(path: Path) -> str:
     """The text of a file; "" where there is none, of which `_wrong` says why."""
     try:
-        return _text_of(path).strip() if is_plain_file(path) and path.stat().st_size <= LARGEST_TEXT else ""
+        return _text_of(path).strip() if is_plain_file(path) and path.stat().st_size <= MAX_TEXT_BYTES else ""
     except (OSError, BadStimuli):
         return ""
 
@@ -226,7 +219,7 @@ def _wrong(name: str, shown: Stimulus) -> str:
             return f"got {size:,} bytes, expected at most {MAX_FILE_BYTES:,}"
         with shown.file.open("rb") as file:
             if shown.media == "text/plain":
-                return check_text(file.read(LARGEST_TEXT), size)
+                return check_text(file.read(MAX_TEXT_BYTES), size)
             return check_media(shown.file.name, file.read(16))
     except OSError as error:
         return f"{shown.file.name}: {error.strerror}"
@@ -260,6 +253,8 @@ def stored_objects(folder: Path) -> Path:
     return folder
 
 
+# A copy is kept in DIR/collect/objects, so that a study is complete elsewhere: the files of a folder under their names;
+# of a table or a list of names `objects.csv` and its files, numbered. Files are hard links where possible.
 def keep(stimuli: Stimuli, folder: Path) -> None:
     """Keep what is not there yet. Raises OSError. O(objects)."""
     if stimuli.path.resolve() in (folder.resolve(), (folder / TABLE).resolve()):
@@ -278,10 +273,10 @@ def keep(stimuli: Stimuli, folder: Path) -> None:
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
         writer.writerow(("object", "image", "sound", "text"))
-        writer.writerows((name, image, "" if image else file, said) for name, image, file, said in rows)
-        made = text.getvalue().encode()
-        if not (folder / TABLE).exists() or (folder / TABLE).read_bytes() != made:
-            write_whole(Disk(), folder / TABLE, [made])
+        writer.writerows((name, image, "" if image else file, description) for name, image, file, description in rows)
+        content = text.getvalue().encode()
+        if not (folder / TABLE).exists() or (folder / TABLE).read_bytes() != content:
+            write_whole(Disk(), folder / TABLE, [content])
 
 
 def _link(source: Path, target: str | os.PathLike[str]) -> None:

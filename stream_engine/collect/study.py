@@ -50,9 +50,9 @@ class Asking(_Section, frozen=True):
 
     def __post_init__(self):
         for name, models in (("strategy", True), ("start", False)):
-            known = [each for each in STRATEGIES if models or each not in BY_MODEL]
-            if getattr(self, name) not in known:
-                raise ValueError(f"{name}: got {getattr(self, name)!r}, expected one of {', '.join(known)}")
+            strategies = [strategy for strategy in STRATEGIES if models or strategy not in BY_MODEL]
+            if getattr(self, name) not in strategies:
+                raise ValueError(f"{name}: got {getattr(self, name)!r}, expected one of {', '.join(strategies)}")
         if self.choose >= self.shown:
             raise ValueError(f"choose: got {self.choose} of {self.shown} shown, expected fewer")
         if self.shown > 2 and self.type != "pick":

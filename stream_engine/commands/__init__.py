@@ -105,7 +105,7 @@ class Verbs(click.Group):
         for title, names in (GROUPS | more).items():
             listed = [self.commands[name] if name in self.commands else verb(name) for name in names]
             with formatter.section(title):
-                formatter.write_dl([(each.ljust(width), help_of(command)) for each, command in zip(names, listed)])
+                formatter.write_dl([(name.ljust(width), help_of(command)) for name, command in zip(names, listed)])
 
 
 def help_of(command: click.Command) -> str:

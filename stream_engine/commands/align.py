@@ -15,7 +15,19 @@ from stream_engine.report.findings.words import cell
 from stream_engine.state.published import Published
 from stream_engine.state.store import Store
 
-SHOWN = ("set", "transform", "accuracy", "low", "high", "by_object", "log_loss", "behind", "weight", "adds", "left")
+SHOWN = [
+    "set",
+    "transform",
+    "accuracy",
+    "low",
+    "high",
+    "by_object",
+    "log_loss",
+    "behind",
+    "weight",
+    "adds",
+    "left",
+]  # columns
 
 
 @click.command("align")
@@ -37,7 +49,7 @@ def command(
     out: str | None,
     seed: int,
     snapshot: str,
-    **given: Any,
+    **options: Any,
 ) -> None:
     """Test which feature sets (of networks, pixels, ratings) predict people's answers, and learn transforms.
 
@@ -58,7 +70,7 @@ def command(
     with ExitStack() as stack:
         folder = state or stack.enter_context(tempfile.TemporaryDirectory(prefix="align-"))
         if answers:
-            _read(folder, answers, given, [] if quick else ["embedding"])
+            _read(folder, answers, options, [] if quick else ["embedding"])
         refit(folder, "alignment", snapshot, {"features": msgspec.to_builtins(specs), "linear": not quick}, seed, "bar")
         published = Store(folder).published(snapshot)
         click.echo(as_text(published))
@@ -68,14 +80,14 @@ def command(
         click.echo(f"to compare with the map of the answers: stream-engine refit --state {state} embedding", err=True)
 
 
-def _read(folder: str, answers: tuple[str, ...], given: dict[str, Any], kinds: list[str]) -> None:
+def _read(folder: str, answers: tuple[str, ...], options: dict[str, Any], kinds: list[str]) -> None:
     """Read files of answers into a state; `kinds` is the map that features are compared with."""
     from stream_engine.data import logs
     from stream_engine.service import run
 
     logs.configure(level="warning")
-    given = {**given, "source": answers, "config": None}
-    settings = settings_of(given, **{"refits.kinds": kinds, "state": folder})
+    options = {**options, "source": answers, "config": None}
+    settings = settings_of(options, **{"refits.kinds": kinds, "state": folder})
     with logs.Bars() as bars:
         run.run(settings, bars)
     if not Store(folder).published().snapshot.counters["events"]:

@@ -1,9 +1,7 @@
 """`stream-engine ask`: from a state directory to a file of questions, standard output or a Kafka topic.
 
-A question is the event that answers it, without the answer: `pick` gets `chosen`, `triplet` gets `near` and `far` (and
-`shown` may stay: it is ignored), `odd_one_out` gets `odd`. `id` is a hash of the snapshot and the question, so asking
-again repeats it. `sampler` and `propensity` say how the question was chosen; sent back with the answer, `sampler` is
-kept, `propensity` is for who reads the answers. Takes no lock: a run may be at work on the state.
+A question is the event that answers it, without the answer. `id` is a hash of the snapshot and the question, so asking
+again repeats it; `sampler` and `propensity` say how it was chosen. Takes no lock.
 """
 
 from collections.abc import Mapping
@@ -102,19 +100,19 @@ def ask(
     names = _names(Path(objects)) if objects else []
     store = Store(state)
     if names and not store.sequences() and which == "latest":
-        known, source = nothing_known(), "no snapshot yet"
+        knowledge, source = nothing_known(), "no snapshot yet"
     else:
         published = store.published(which)
         snapshot = published.snapshot
-        known = known_from(snapshot, published.artifacts.get("embedding"))
+        knowledge = known_from(snapshot, published.artifacts.get("embedding"))
         source = f"snapshot {snapshot.sequence}: {snapshot.counters['comparisons']:,} comparisons"
-    known = with_objects(known, names)
-    chosen = chosen_for(kind, known, n, strategy, seed, random_share)
+    knowledge = with_objects(knowledge, names)
+    chosen = chosen_for(kind, knowledge, n, strategy, seed, random_share)
     encode = msgspec.json.Encoder().encode
-    lines = [encode(event) for event in events(chosen, known, kind)]
-    why = instead(chosen, known, strategy, random_share)
+    lines = [encode(event) for event in events(chosen, knowledge, kind)]
+    why = instead(chosen, knowledge, strategy, random_share)
     how = " and ".join(sorted(set(chosen.sampler.tolist()))) if why else strategy
-    about = f"{len(lines):,} questions by {how} over {len(known.names):,} objects, {source}"
+    about = f"{len(lines):,} questions by {how} over {len(knowledge.names):,} objects, {source}"
     return QuestionLines(lines, about, why)
 
 

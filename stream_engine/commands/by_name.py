@@ -1,8 +1,7 @@
 """Published state with its objects renumbered in the order of their names, code point by code point.
 
-Ids follow first appearance, so two runs that learned the same comparisons in another order number their objects
-otherwise; by name they agree, and equal statistics give equal files. What an artifact's arrays speak of is declared by
-the refit that made it (`AXES`, see `state.artifact_schemas`). O(state).
+Ids follow first appearance, so runs that learned the same comparisons in another order agree by name only. The refit
+that made an artifact declares what its arrays refer to (`AXES`, see `state.artifact_schemas`).
 """
 
 from collections.abc import Mapping
@@ -31,7 +30,7 @@ def by_name(published: Published) -> Published:
         artifacts={kind: artifact for kind, (artifact, _) in renumbered.items()},
         as_seen=published,
         order_file=None,  # ties go by the numbers of objects: it is the order of the objects as seen
-        known={kind: tuple(names[i] for i in old_ids) for kind, (_, old_ids) in renumbered.items()},
+        object_names={kind: tuple(names[i] for i in old_ids) for kind, (_, old_ids) in renumbered.items()},
     )
 
 
@@ -85,7 +84,9 @@ def _artifact(kind: str, artifact: Artifact, order: np.ndarray) -> tuple[Artifac
 def _known_objects(arrays: Mapping[str, np.ndarray], spoken: Mapping[str, ArraySpec], everyone: int) -> int:
     """How many objects the artifact's snapshot had: the length of the axes that run over them."""
     over_all = (OBJECTS,) if "ids" in arrays else (OBJECTS, SUBSET)
-    axes = [each for name, array in arrays.items() for each in zip(spoken[name].axes or (), array.shape)]
+    axes = [
+        axis_and_size for name, array in arrays.items() for axis_and_size in zip(spoken[name].axes or (), array.shape)
+    ]
     lengths = [size for axis, size in axes if axis in over_all]
     return min(lengths, default=everyone)
 

@@ -68,7 +68,7 @@ def command(
         raise click.UsageError(f"--prefix: got {prefix!r}, expected /PATH without a trailing /")
     settings = configuration.load(config, {})
     logs.configure(settings.log.format, settings.log.level, settings.log.file)
-    origins = tuple(checked_origin(each) for each in allow_origin)
+    origins = tuple(checked_origin(origin) for origin in allow_origin)
     study, words = serve.as_before(study, state, serve.STUDY), serve.as_before(words, state, serve.WORDS)
     place = serve.Place(objects, Path(state), listen, config, prefix, behind_proxy, seed, origins, study, words)
     serve.collect(place, load(study), structlog.get_logger(), _say)

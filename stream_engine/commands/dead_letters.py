@@ -151,7 +151,7 @@ def show(
     snapshot, folder = _opened(state, dead_letters)
     skipped: Counter[str] = Counter()
     stored = _readable(letters_of(snapshot.counters.get("sinks", {}), folder), skipped)
-    chosen = (each for each in stored if reason in (None, each.reason) and partition in (None, each.partition))
+    chosen = (letter for letter in stored if reason in (None, letter.reason) and partition in (None, letter.partition))
     letters = islice(chosen, (limit if limit is not None else 0 if raw else 20) or None)
     if raw:
         _write_raw(letters, skipped)

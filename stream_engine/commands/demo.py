@@ -1,8 +1,7 @@
-"""`stream-engine demo`: the two main jobs on handwritten digits that ship with scikit-learn, with a page for people.
+"""`stream-engine demo`: the two main jobs on handwritten digits that ship with scikit-learn.
 
-A survey: 24 simulated participants answer which of three digits is the odd one out; two of them guess, one sent the
-file twice. It is a table as survey tools export it, and is read and reported as anyone's would be. A stream: 200,000
-answers in JSON lines are counted, checked for contradictions and published as a snapshot.
+A survey: 24 simulated participants say which of three digits is the odd one out; two guess, one sent the file twice. A
+stream: 200,000 answers in JSON lines are counted, checked for contradictions and published as a snapshot.
 """
 
 import csv
@@ -83,15 +82,15 @@ def write_survey(path: Path, seed: int) -> None:
     points = perceived_positions(pixels, digits)
     rows = []
     for number in range(1, PARTICIPANTS + 1):
-        own = []
+        trials = []
         for trial in range(1, PRACTICE + TRIALS + 1):
             triplet = rng.choice(len(names), 3, replace=False)
             odd = int(rng.integers(3)) if number in GUESSERS else odd_one_out(points[triplet], rng)
             images = [f"{names[i]}.png" for i in triplet]
             seconds = round(float(rng.lognormal(0.6, 0.4)), 3)
             phase = "practice" if trial <= PRACTICE else "main"
-            own.append([f"P{number:02}", phase, trial, *images, images[odd], seconds])
-        rows += own * (1 + (number == SENT_TWICE))
+            trials.append([f"P{number:02}", phase, trial, *images, images[odd], seconds])
+        rows += trials * (1 + (number == SENT_TWICE))
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
         writer.writerow(["participant", "phase", "trial", "image_1", "image_2", "image_3", "odd_one_out", "rt"])
@@ -143,7 +142,7 @@ def survey(folder: Path, pictures: Path) -> Iterator[str]:
         f"{counters['events']:,} answers about {len(published.snapshot.objects)} objects read from {file}; "
         f"{counters['filtered']:,} practice trials excluded",
     )
-    yield from (_line("copies", each) for each in outcome if "sent twice" in each)
+    yield from (_line("copies", line) for line in outcome if "sent twice" in line)
     yield _line("answers", statements["accuracy"][0].text)
     if facts.participants:
         flagged = [name for name, why in zip(facts.participants.names, facts.participants.reasons) if why]

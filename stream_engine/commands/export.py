@@ -56,7 +56,7 @@ def export(
 
     What is named and not there is an error, once the others are written; what is not named and not there is excluded.
     """
-    every = exports.every()
+    every = exports.all_exports()
     unknown = [name for name in what if name not in every]
     if unknown:
         tables = [f"the table {name} comes with {exports.TABLES[name]}" for name in unknown if name in exports.TABLES]

@@ -14,7 +14,7 @@ from stream_engine.state.forgetting import (
     UnknownName,
     forget_object,
     forget_worker,
-    noted,
+    with_history,
     without_aliases,
 )
 from stream_engine.state.names_in_letters import naming
@@ -88,8 +88,8 @@ def _forget(
         raise UnknownName(f"{store.directory}: {unknown}, nor in its dead letters; nothing to delete") from None
     if worker in store.excluded():
         store.exclude((), (worker,))
-    after = noted(after, _now(), "forget", **_details(result, name is not None, letters, drop, bool(unknown)))
-    return _said(store.replace(after), letters, before, result, drop, name is not None)
+    after = with_history(after, _now(), "forget", **_details(result, name is not None, letters, drop, bool(unknown)))
+    return _report(store.replace(after), letters, before, result, drop, name is not None)
 
 
 def _details(
@@ -105,7 +105,7 @@ def _details(
     }
 
 
-def _said(
+def _report(
     after: Snapshot, letters: int, before: Snapshot, result: ForgetResult, drop: Collection[str], of_object: bool
 ) -> str:
     n_left = "an unknown number of" if result.comparisons is None else f"{result.comparisons:,}"
@@ -120,8 +120,8 @@ def _said(
         )
     if before.settings["guard"] and not result.answers_stay:
         lines.append(
-            f"The partial order lost {result.kept:,} comparisons; comparisons that it dropped earlier because of these "
-            "stay dropped"
+            f"The partial order lost {result.order_lost:,} comparisons; comparisons that it dropped earlier because of "
+            "these stay dropped"
         )
     if drop:
         lines.append(

@@ -1,107 +1,83 @@
-"""The options that say how input is read, as `run` has them, for verbs that read the same sources again.
+"""Options that set keys of `Settings`, and those of several verbs: how input is read, and who is excluded."""
 
-`--exclude participant=NAME` and `--include participant=NAME`: who is excluded from what is fitted and reported.
-
-The state keeps all answers; DIR/excluded.json says who is excluded (`state.exclusion`), until somebody is included.
-"""
-
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from types import UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 import click
 from click.core import ParameterSource
+from msgspec import structs
 
 from connectors import SourceFailed
-from stream_engine.data.comparisons import READABLE_TYPES
-from stream_engine.formats import INPUT_FORMATS
 from stream_engine.formats.event_fields import where_of
-from stream_engine.formats.options import ANSWER_IS, FIRST_OF, PARTICIPANT_FROM
 from stream_engine.input.settings import Settings
 from stream_engine.input.settings import loading as configuration
 from stream_engine.state.exclusion import BadExclusion, check_known, participants_in, without
 from stream_engine.state.forgetting import CannotForget
 from stream_engine.state.store import Store
 
-_READING = (
-    ("--type", "type", dict(type=click.Choice(READABLE_TYPES), help="Type of all events.")),
-    (
-        "--columns",
-        "columns",
-        dict(metavar="A=B,...", help="Map fields to columns: anchor=probe,objects=a|b|c."),
-    ),
-    ("--format", "format", dict(type=click.Choice(INPUT_FORMATS), help="File format. Default: by file name.")),
-    (
-        "--schema",
-        "schema",
-        dict(metavar="FILE", help="Kafka: Avro schema of the messages; with a registry, the schema to read them as."),
-    ),
-    (
-        "--delimiter",
-        "delimiter",
-        dict(metavar="C", help="Column separator in text tables: , ; | tab. Default: detected from the header."),
-    ),
-    ("--encoding", "encoding", dict(metavar="NAME", help="Text encoding, such as latin-1 or utf-16. Default: UTF-8.")),
-    (
-        "--no-header",
-        "header",
-        dict(is_flag=True, flag_value=False, help="Treat the first row as data and name the columns 1, 2, 3."),
-    ),
-    (
-        "--skip-rows",
-        "skip_rows",
-        dict(type=click.IntRange(0), metavar="N", help="Number of lines to skip before the header."),
-    ),
-    (
-        "--answers-by",
-        "answers_by",
-        dict(
-            type=click.Choice(list(FIRST_OF)),
-            help="How odd, central and chosen name an object: by name, position (from 1), index (from 0), flag (0/1).",
-        ),
-    ),
-    (
-        "--answer-is",
-        "answer_is",
-        dict(type=click.Choice(ANSWER_IS), help="Which object an answer names. Default: the nearer one."),
-    ),
-    (
-        "--codes",
-        "codes",
-        dict(metavar="FIELD:A=B,...", help="What the codes of an answer mean, as in chosen:f=left,j=right."),
-    ),
-    ("--separator", "separator", dict(metavar="C", help="Separator of lists in cells. Default: a bar.")),
-    (
-        "--participant-from",
-        "participant_from",
-        dict(type=click.Choice(PARTICIPANT_FROM), help="file: each file holds one participant, named like the file."),
-    ),
-    (
-        "--drop-duplicates",
-        "drop_duplicates",
-        dict(is_flag=True, flag_value=True, help="Count a response that was sent twice (same times) once."),
-    ),
-)
-_WHERE = "Read only matching events (also A!=B, A>N, A=B|C); count the others as filtered."
-_REGISTRY = "Kafka: schema registry of the messages (Avro or JSON Schema)."
-_LABELS = (
-    ("--labels", "labels", dict(metavar="FILE", help="Table of labels with the columns object, label.")),
-    (
-        "--labels-columns",
-        "labels_columns",
-        dict(metavar="A=B,...", help="Map fields to columns of the table of labels: label=sweet."),
-    ),
-)
-_MAPPINGS = {"input.columns": "--columns", "input.labels_columns": "--labels-columns"}
-
 Command = Callable[..., Any]
 
 
+def setting(
+    key: str, help: str, metavar: str | None = None, name: str = "", **more: Any
+) -> Callable[[Command], Command]:
+    """An option that sets a key of `Settings` and takes the values that the key takes.
+
+    It is called like the last part of the key, or by `name`; `more` is for `click.option`.
+    """
+    kind: Any = Settings
+    for part in key.split("."):
+        kind = {field.encode_name: field.type for field in structs.fields(kind)}[part]
+    while get_origin(kind) in (Annotated, Union, UnionType):  # T with bounds, T | None
+        kind = get_args(kind)[0]
+    if get_origin(kind) is Literal:
+        more["type"] = click.Choice(get_args(kind))
+    elif kind in (int, float):
+        more["type"] = kind
+    elif kind is bool and "type" not in more:
+        more = {"is_flag": True, "flag_value": True, **more}
+    option = name or f"--{key.rpartition('.')[2].replace('_', '-')}"
+    return click.option(option, key.replace(".", "__"), default=None, metavar=metavar, help=help, **more)
+
+
+_READING = (
+    setting("input.type", "Type of all events."),
+    setting("input.columns", "Map fields to columns: anchor=probe,objects=a|b|c.", "A=B,..."),
+    setting("input.format", "File format. Default: by file name."),
+    setting("input.schema", "Kafka: Avro schema of the messages; with a registry, the schema to read them as.", "FILE"),
+    setting("input.delimiter", "Column separator in text tables: , ; | tab. Default: detected from the header.", "C"),
+    setting("input.encoding", "Text encoding, such as latin-1 or utf-16. Default: UTF-8.", "NAME"),
+    setting(
+        "input.header",
+        "Treat the first row as data and name the columns 1, 2, 3.",
+        name="--no-header",
+        flag_value=False,
+    ),
+    setting("input.skip_rows", "Number of lines to skip before the header.", "N"),
+    setting(
+        "input.answers_by",
+        "How odd, central and chosen name an object: by name, position (from 1), index (from 0), flag (0/1).",
+    ),
+    setting("input.answer_is", "Which object an answer names. Default: the nearer one."),
+    setting("input.codes", "What the codes of an answer mean, as in chosen:f=left,j=right.", "FIELD:A=B,..."),
+    setting("input.separator", "Separator of lists in cells. Default: a bar.", "C"),
+    setting("input.participant_from", "file: each file holds one participant, named like the file."),
+    setting("input.drop_duplicates", "Count a response that was sent twice (same times) once."),
+)
+_LABELS = (
+    setting("input.labels", "Table of labels with the columns object, label.", "FILE"),
+    setting("input.labels_columns", "Map fields to columns of the table of labels: label=sweet.", "A=B,..."),
+)
+_MAPPINGS = {"input.columns": "--columns", "input.labels_columns": "--labels-columns"}
+
+
 def reading_options(command: Command) -> Command:
-    """Add the options that say how events are read; each sets the key of [input] of its name."""
-    command = _with(_READING, command)
-    registry = click.option("--schema-registry", "schema_registry__url", metavar="URL", help=_REGISTRY)
-    command = registry(command)
-    return click.option("--where", multiple=True, metavar="FIELD=VALUE", help=_WHERE)(command)
+    """Add the options that say how events are read."""
+    registry = "Kafka: schema registry of the messages (Avro or JSON Schema)."
+    command = setting("schema_registry.url", registry, "URL", "--schema-registry")(_with(_READING, command))
+    where = "Read only matching events (also A!=B, A>N, A=B|C); count the others as filtered."
+    return click.option("--where", multiple=True, metavar="FIELD=VALUE", help=where)(command)
 
 
 def labels_options(command: Command) -> Command:
@@ -128,35 +104,35 @@ def given_for_sources() -> list[str]:
     ]
 
 
-def _with(options: Iterable[tuple[str, str, dict[str, Any]]], command: Command) -> Command:
-    for option, key, more in reversed(list(options)):
-        command = click.option(option, f"input__{key}", default=None, **more)(command)
+def _with(options: Sequence[Callable[[Command], Command]], command: Command) -> Command:
+    for option in reversed(options):
+        command = option(command)
     return command
 
 
-def overrides_of(given: Mapping[str, Any]) -> dict[str, Any]:
+def overrides_of(options: Mapping[str, Any]) -> dict[str, Any]:
     """The keys of settings that options set (`input__type` is `input.type`), mappings and `--where` read. Raises
     `BadSettings`."""
-    overrides = {name.replace("__", "."): value for name, value in given.items() if name != "where"}
+    overrides = {name.replace("__", "."): value for name, value in options.items() if name != "where"}
     for key, option in _MAPPINGS.items():
         if overrides.get(key) is not None:
             overrides[key] = configuration.mapping(overrides[key], option)
     if overrides.get("input.codes") is not None:
         field, _, codes = overrides["input.codes"].partition(":")
         overrides["input.codes"] = {field: configuration.mapping(codes, "--codes")}
-    where = dict(map(where_of, given["where"]))
+    where = dict(map(where_of, options["where"]))
     return overrides | {"input.where": where or None}
 
 
-def settings_of(given: Mapping[str, Any], **more: Any) -> Settings:
+def settings_of(options: Mapping[str, Any], **more: Any) -> Settings:
     """The settings that the options of `input_options` ask for. Raises `BadSettings`."""
     chosen = {
         name: value
-        for name, value in given.items()
+        for name, value in options.items()
         if name.startswith(("input__", "schema_registry__")) or name == "where"
     }
-    sources = {"source": list(given["source"]) or None}
-    return configuration.load(given["config"], overrides_of(chosen) | sources | more)
+    sources = {"source": list(options["source"]) or None}
+    return configuration.load(options["config"], overrides_of(chosen) | sources | more)
 
 
 def no_answers(source: Sequence[str], excluded: int = 0) -> SourceFailed:

@@ -25,7 +25,7 @@ from stream_engine.state.snapshot import Snapshot
 from stream_engine.state.store import Store
 
 MAX_PARTITIONS_LISTED = 5  # partitions that are listed
-WIDE = 116  # letters in a line
+LINE_WIDTH = 116  # letters in a line
 TITLES = {  # of topics, in the order of the page
     "excluded": "Excluded participants",
     "accuracy": "Prediction accuracy",
@@ -69,8 +69,8 @@ def inspect(state: str) -> dict[str, Any]:
         },
         "models": facts.models,
         **({"models_left_out": omitted} if (omitted := facts.models_left_out) else {}),
-        "findings": {topic: [_as_json(each) for each in lines] for topic, lines in statements.items()},
-        "warnings": [each.what for each in warnings(statements)],
+        "findings": {topic: [_as_json(finding) for finding in lines] for topic, lines in statements.items()},
+        "warnings": [finding.what for finding in warnings(statements)],
         "progressive": store.noted("progressive"),
         "summary": facts.summary,
         "workers": _participants(published.snapshot),
@@ -104,30 +104,30 @@ def _responses(snapshot: Snapshot) -> dict[str, Any]:
 def as_page(contents: Mapping[str, Any]) -> str:
     """What `inspect` found, as a page."""
     statements = contents["findings"]
-    wrong = [each for topic in statements.values() for each in topic if each["level"] == "warning"]
+    wrong = [finding for topic in statements.values() for finding in topic if finding["level"] == "warning"]
     sections: dict[str, list[str]] = {
-        f"State {contents['state']}, snapshot {contents['summary']['snapshot']}": _counted(contents),
+        f"State {contents['state']}, snapshot {contents['summary']['snapshot']}": _count_lines(contents),
         "Data quality": list(_lines(wrong)) or ["No problem was found."],
     }
     for topic, title in TITLES.items():
-        lines = list(_lines(each for each in statements[topic] if each["level"] == "result"))
+        lines = list(_lines(finding for finding in statements[topic] if finding["level"] == "result"))
         sections[title] = lines + (_models(contents["models"]) if topic == "accuracy" else [])
     sections["Also fitted"] = _others(contents)
     sections["Progressive validation"] = predictions(contents["progressive"])
-    missing = [each for topic in statements.values() for each in topic if each["level"] == "gap"]
+    missing = [finding for topic in statements.values() for finding in topic if finding["level"] == "gap"]
     sections["Missing information"] = list(_lines(missing))
     parts = ["\n".join([title, *(f"  {line}" for line in lines)]) for title, lines in sections.items() if lines]
     return "\n\n".join([*parts, f"All figures: stream-engine inspect --state {contents['state']} --json"])
 
 
 def _lines(statements: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    for each in statements:
-        yield from wrap(each["text"], WIDE, break_long_words=False, break_on_hyphens=False)
-        if each["command"]:
-            yield f"    {each['command']}"
+    for finding in statements:
+        yield from wrap(finding["text"], LINE_WIDTH, break_long_words=False, break_on_hyphens=False)
+        if finding["command"]:
+            yield f"    {finding['command']}"
 
 
-def _counted(contents: Mapping[str, Any]) -> list[str]:
+def _count_lines(contents: Mapping[str, Any]) -> list[str]:
     summary = contents["summary"]
     names = {kind.replace("_", "-"): n for kind, n in summary["kinds"].items()}
     kinds = ", ".join(f"{n:,} {name}" for name, n in names.items()) if len(names) > 1 else "".join(names)
@@ -144,7 +144,7 @@ def _counted(contents: Mapping[str, Any]) -> list[str]:
         "participants": f"{contents['workers']:,}" if contents["workers"] else "",
         "comparisons": f"{summary['comparisons']:,} (one event can hold several)",
         "questions": f"{questions:,} distinct (an anchor and two other objects)",
-        "responses": _kept(contents.get("judgements")),
+        "responses": _sample_size(contents.get("judgements")),
         "read": _positions(summary["positions"]),
     }
     rows |= {name: short(value) for name, value in summary.items() if name in ("lost", "share", "forgotten")}
@@ -152,7 +152,7 @@ def _counted(contents: Mapping[str, Any]) -> list[str]:
     return aligned([*((name, text) for name, text in rows.items() if text), *history])
 
 
-def _kept(sample: Mapping[str, Any] | None) -> str:
+def _sample_size(sample: Mapping[str, Any] | None) -> str:
     if not sample:
         return ""
     whole = (
@@ -198,7 +198,7 @@ def _models(rows: list[dict[str, Any]]) -> list[str]:
 
     lines = ["", line("", heads), *(line(row["model"], cells) for row, cells in zip(rows, table))]
     lines.append("log loss: nats per answer (chance: 0.693); -: unknown")
-    return lines + wrap(explained(row["model"] for row in rows), WIDE)
+    return lines + wrap(explained(row["model"] for row in rows), LINE_WIDTH)
 
 
 def _cell(name: str, value: float | None) -> str:
@@ -246,7 +246,7 @@ def _predictions(figures: Mapping[str, Any]) -> list[str]:
                     f"{name:24}{kind:14}{total['tested']:10,}{total['accuracy']:10.3f}{recent['accuracy']:10.3f}"
                     f"{recent['log_loss']:10.3f}{recent['calibration_error']:19.3f}"
                 )
-    alarms = ", ".join(f"{signal} {each['alarms']}" for signal, each in figures["drift"].items())
+    alarms = ", ".join(f"{signal} {state['alarms']}" for signal, state in figures["drift"].items())
     return [*lines, *([f"drift alarms: {alarms}"] if alarms else [])]
 
 

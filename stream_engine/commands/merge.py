@@ -1,10 +1,7 @@
-"""`stream-engine merge`: states that read disjoint partitions become the one that a single process would have counted,
-or with `--into N` the states of N shares (`service.repair.reshard`).
+"""`stream-engine merge`: states of disjoint partitions become the one that a single process would have counted.
 
-Accumulators are summed and names united exactly; the guard is order-dependent, so the kept comparisons of one are
-offered to the other (acyclic again, but not what one arrival order would have kept). The states are taken in the order
-of their first partition, so the result does not depend on the order in which they are named, and merging the same
-states again changes nothing. A participant who is excluded in one of the states is excluded in the sum.
+With `--into N` they become the states of N shares (`service.repair.reshard`). States are taken in the order of their
+first partition, so the order in which they are named does not matter.
 """
 
 from collections.abc import Iterable
@@ -18,6 +15,8 @@ from stream_engine.state.snapshot import Snapshot, encode
 from stream_engine.state.store import Lock, NoSuchSnapshot, Store
 
 
+# Accumulators are summed and names united exactly. The guard depends on the order: the kept comparisons of one are
+# offered to the other. A participant who is excluded in one of the states is excluded in the sum.
 @click.command("merge")
 @click.argument("states", nargs=-1, required=True, metavar="STATE...")
 @click.option("--out", required=True, metavar="STATE", help="State directory for the sum; with --into, its parent.")
@@ -75,10 +74,12 @@ def _redistribute(states: tuple[str, ...], into: int, out: Path) -> None:
             stack.callback(Lock(state).release)
         shards = reshard(old_states(states), into, out, Disk())  # as they are now that nobody writes
     excluded = _excluded_in(states)
-    for each in shards:
-        Store(each.directory).exclude(excluded)
-        counted, inputs = each.snapshot.counters["comparisons"], len(each.snapshot.positions)
-        click.echo(f"{each.directory}: share {each.share or 'of all'}, {inputs:,} partitions, {counted:,} comparisons")
+    for shard in shards:
+        Store(shard.directory).exclude(excluded)
+        counted, inputs = shard.snapshot.counters["comparisons"], len(shard.snapshot.positions)
+        click.echo(
+            f"{shard.directory}: share {shard.share or 'of all'}, {inputs:,} partitions, {counted:,} comparisons"
+        )
     click.echo("shard-0 has all counts; the other states start empty at their positions. `merge` gives the sum.")
     _say_excluded(excluded)
 

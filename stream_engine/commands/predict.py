@@ -1,8 +1,6 @@
 """`stream-engine predict`: questions in, the same questions with the probability that the first is nearer out.
 
-Takes no lock; a run may be at work on the state. Reads whole files: some 2 kB of memory and 5 microseconds a question.
-
-Questions with what a model answers, as a file.
+Takes no lock; a run may be writing to the state. About 2 kB of memory and 5 microseconds per question.
 """
 
 import csv
@@ -28,7 +26,7 @@ from stream_engine.state.store import Store
 OUT = (".jsonl", ".csv", ".parquet")
 
 
-def written(rows: list[dict[str, Any]], suffix: str, raw: bool) -> bytes:
+def as_file(rows: list[dict[str, Any]], suffix: str, raw: bool) -> bytes:
     """The questions with their answers as a file of that suffix; a missing value is null, in CSV empty. `raw`: texts in
     CSV are written as they are."""
     if suffix == ".jsonl":
@@ -86,7 +84,7 @@ def command(
     raw: bool,
     exclude: tuple[str, ...],
     include: tuple[str, ...],
-    **given: Any,
+    **options: Any,
 ) -> None:
     """Predict the answers to questions: the probability that the first of two objects, or pairs, is nearer.
 
@@ -96,15 +94,15 @@ def command(
     the expected share of people who give this answer, not a confidence in the map. With --participant, it is the
     probability that this participant gives it, by their own weights on the embedding's axes if participants differ.
     """
-    suffix = _suffix(source[0], given["input__format"], out)
-    questions = read(settings_of({**given, "source": source}))
+    suffix = _suffix(source[0], options["input__format"], out)
+    questions = read(settings_of({**options, "source": source}))
     if exclude or include:
         from stream_engine.commands.refit import fit_again
 
         apply_exclusion(Store(state), exclude, include)
         fit_again(Store(state), snapshot)
     answered = answers(Store(state).published(snapshot), questions, model, participant)
-    content = written(answered.rows, suffix, raw)
+    content = as_file(answered.rows, suffix, raw)
     if out is None:
         click.echo(content.decode(), nl=False)
     else:
@@ -129,7 +127,7 @@ def answers(
 
     predictions = answered(published, questions.names, name, participant)
     columns = zip(questions.rows, predictions.p.tolist(), predictions.by.tolist(), strict=True)
-    rows = [{**row, "p": None if np.isnan(each) else each, "model": model} for row, each, model in columns]
+    rows = [{**row, "p": None if np.isnan(p) else p, "model": model} for row, p, model in columns]
     return Predictions(rows, "\n".join(filter(None, (predictions.about, questions.note))))
 
 

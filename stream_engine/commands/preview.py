@@ -19,16 +19,16 @@ from stream_engine.commands.input_options import input_options, no_answers, sett
 )
 @click.option("--json", "as_json", is_flag=True, help="Machine-readable output.")
 @input_options
-def command(events: int, as_json: bool, **given: Any) -> None:
+def command(events: int, as_json: bool, **options: Any) -> None:
     """Show how the first events of files would be read, and point out likely problems. Writes nothing."""
     from stream_engine.service.preview import as_text, preview
 
-    if not given["source"]:
+    if not options["source"]:
         raise click.UsageError("Missing argument 'SOURCE...': name a file.")
-    contents = preview(settings_of(given), events)
+    contents = preview(settings_of(options), events)
     if not (contents.events or contents.refused or contents.filtered or contents.readings):
-        raise no_answers(given["source"])
-    where = ", ".join(given["source"])
+        raise no_answers(options["source"])
+    where = ", ".join(options["source"])
     click.echo(json.dumps(vars(contents), indent=1, ensure_ascii=False) if as_json else as_text(contents, where))
     if contents.readings or contents.is_refused:
         raise click.exceptions.Exit(2 if contents.readings else 1)  # as a run over it would fail

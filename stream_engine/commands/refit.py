@@ -75,13 +75,13 @@ def command(
     if memory_gb is not None:
         limit_memory(memory_gb)
     settings = configuration.load(config, {"refits.seed": seed})
-    own = settings.refits.params.get(kind, {}) | json.loads(params)
+    configured = settings.refits.params.get(kind, {}) | json.loads(params)
     form = {name: value for name, value in assigned(assignments).items() if name == "form"}  # which may take no kernels
-    given = assigned(assignments, configuration.params_of(settings, kind, own | form))
+    parameters = assigned(assignments, configuration.params_of(settings, kind, configured | form))
     if objects is not None:
-        given["objects"] = names_in(objects)
+        parameters["objects"] = names_in(objects)
     apply_exclusion(Store(state), exclude, include)
-    artifact = refit(state, kind, snapshot, given, settings.refits.seed, shown)
+    artifact = refit(state, kind, snapshot, parameters, settings.refits.seed, shown)
     if shown != "json":
         click.echo(as_text(artifact))
 
@@ -96,19 +96,19 @@ def limit_memory(gigabytes: float) -> None:
     resource.setrlimit(resource.RLIMIT_DATA, (limit if hard == resource.RLIM_INFINITY else min(limit, hard), hard))
 
 
-def assigned(assignments: Iterable[str], given: dict[str, Any] | None = None) -> dict[str, Any]:
+def assigned(assignments: Iterable[str], parameters: dict[str, Any] | None = None) -> dict[str, Any]:
     """`["k=3", "similarity=k1"]` as parameters, over those `given`; values are TOML where they are TOML, else text.
 
     >>> assigned(["k=3", "kernels.taste.file=taste.csv"])
     {'k': 3, 'kernels': {'taste': {'file': 'taste.csv'}}}
     """
-    given = copy.deepcopy(given or {})
+    parameters = copy.deepcopy(parameters or {})
     for text in assignments:
         key, equals, value = text.partition("=")
         if not (key and equals):
             raise BadSettings(f"--set: got {text!r}, expected KEY=VALUE")
-        put(given, tuple(key.strip().split(".")), toml_value(value.strip()))
-    return given
+        put(parameters, tuple(key.strip().split(".")), toml_value(value.strip()))
+    return parameters
 
 
 def names_in(path: str) -> list[str]:
@@ -144,7 +144,7 @@ def refit(state: str, kind: str, which: str, params: dict[str, Any], seed: int, 
             if shown == "json":
                 print(json.dumps({"impossible": True}), flush=True)
             raise
-    published = store.publish_artifact(exclusion.noted(artifact, excluded, previous))
+    published = store.publish_artifact(exclusion.with_exclusions(artifact, excluded, previous))
     with contextlib.suppress(OSError):  # the artifact is there; this is only told
         store.note_seconds(published, time.process_time() - began)
         if "held_out" in published.report:

@@ -25,7 +25,7 @@ from stream_engine.commands.input_options import (
 )
 from stream_engine.commands.refit import fit_again, note_counts
 from stream_engine.data import logs
-from stream_engine.report.figure_files import ONE_COLUMN, BadStyle, FigureStyle, style_of
+from stream_engine.report.figure_style import ONE_COLUMN, BadStyle, FigureStyle, style_of
 from stream_engine.report.findings.facts import Commands
 from stream_engine.report.object_files import BadObjects
 from stream_engine.service.dead_letters import letters_of
@@ -71,7 +71,7 @@ def command(
     exclude: tuple[str, ...],
     include: tuple[str, ...],
     verbose: bool,
-    **given: Any,
+    **options: Any,
 ) -> None:
     """Write a self-contained HTML report of a state, or of SOURCE..., which it first reads as `run --guard off` does.
 
@@ -100,7 +100,7 @@ def command(
                 state = stack.enter_context(tempfile.TemporaryDirectory(prefix="report-"))
                 so_far = partial(_so_far, state, out, workers, objects, style, commands)
                 meanwhile = None if exclude or include else so_far
-                _run(Path(state), {**given, "source": source}, meanwhile, commands.typed, verbose)
+                _run(Path(state), {**options, "source": source}, meanwhile, commands.typed, verbose)
                 counters = Store(state).published().snapshot.counters
                 if not counters["events"]:
                     raise no_answers(source, counters["filtered"])
@@ -175,34 +175,35 @@ def _so_far(
             )
 
 
-MOST_REJECTED = 10  # rows that are shown
+MAX_SHOWN_REJECTED = 10  # rows that are shown
 
 
 def _run(
-    folder: Path, given: dict[str, Any], meanwhile: Callable[[list[str]], None] | None, typed: str, verbose: bool
+    folder: Path, options: dict[str, Any], meanwhile: Callable[[list[str]], None] | None, typed: str, verbose: bool
 ) -> None:
     """Read SOURCE... into a state of its own, with the refits of a default run. It keeps no partial order: nothing that
     the page shows is made of it, and half of what the first report compiles is for it."""
+    from stream_engine.commands import warm_up
     from stream_engine.service import run
 
     logs.configure(level="info" if verbose else None)
-    settings = settings_of(given, state=str(folder), guard=False)
+    settings = settings_of(options, state=str(folder), guard=False)
     lines: list[str] = []
-    with logs.Bars() as bars:
+    with warm_up.beside("map"), logs.Bars() as bars:
         run.run(settings, bars, say=lines.append, meanwhile=meanwhile, typed=typed)
     kept_in = f"; all in {folder / 'dead_letters'}"  # which is gone when this command ends
-    for each in lines:  # how the first answers were read, warnings, and what was counted
-        click.echo(each.partition("; next: ")[0].replace(kept_in, "") if each is lines[-1] else each, err=True)
+    for line in lines:  # how the first answers were read, warnings, and what was counted
+        click.echo(line.partition("; next: ")[0].replace(kept_in, "") if line is lines[-1] else line, err=True)
     _show_rejected(folder)
 
 
 def _show_rejected(folder: Path) -> None:
     """The first rejected rows with their positions."""
     snapshot = Store(folder).published().snapshot
-    rejected = [each.letter for each in letters_of(snapshot.counters.get("sinks", {}), folder / "dead_letters")]
+    rejected = [entry.letter for entry in letters_of(snapshot.counters.get("sinks", {}), folder / "dead_letters")]
     with closing(lines_of(snapshot)) as positions:
-        for letter in filter(None, rejected[:MOST_REJECTED]):
+        for letter in filter(None, rejected[:MAX_SHOWN_REJECTED]):
             click.echo(f"rejected: {as_text(letter_fields(letter, positions))}", err=True)
-    if len(rejected) > MOST_REJECTED:
-        more = f"{len(rejected) - MOST_REJECTED:,} more rejected; to see all: stream-engine run with a --state DIR"
+    if len(rejected) > MAX_SHOWN_REJECTED:
+        more = f"{len(rejected) - MAX_SHOWN_REJECTED:,} more rejected; to see all: stream-engine run with a --state DIR"
         click.echo(f"{more}, then stream-engine dead-letters show --state DIR --limit 0", err=True)

@@ -46,7 +46,7 @@ def command(
         master,
         "--driver-memory",
         driver_memory,
-        *(f"--conf={each}" for each in conf),
+        *(f"--conf={option}" for option in conf),
         *(["--jars", jars] if jars else []),
     ]
     line = submit_line(job, spark)

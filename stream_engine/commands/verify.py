@@ -27,17 +27,17 @@ class ProblemsFound(RuntimeError):
     help="Offset at which the first run began in a partition, if not at its beginning (--start latest).",
 )
 @input_options
-def command(state: str, dead_letters: str | None, starts: tuple[str, ...], **given: Any) -> None:
+def command(state: str, dead_letters: str | None, starts: tuple[str, ...], **options: Any) -> None:
     """Check every snapshot, artifact and dead letter; with SOURCE..., also recount and report differences."""
     begun = dict(_start(text) for text in starts)
-    settings = settings_of(given) if given["source"] or given["config"] or given["input__labels"] else None
+    settings = settings_of(options) if options["source"] or options["config"] or options["input__labels"] else None
     wrong = _print(check_state(state, dead_letters or (settings.dead_letters if settings else None)))
     if settings and (settings.source or settings.input.labels):
         snapshot = Store(state).latest().snapshot
         if snapshot is None:
             raise ProblemsFound(f"{state}: no valid snapshot; nothing to recount")
         settings = with_options_of(settings, snapshot.counters.get("input", {}))
-        wrong += _print(_told(recount(settings, snapshot, begun), snapshot.sequence))
+        wrong += _print(_findings(recount(settings, snapshot, begun), snapshot.sequence))
     if wrong:
         raise ProblemsFound(f"{state}: {wrong} {'problem' if wrong == 1 else 'problems'} found")
     click.echo(f"{state}: no problem found")
@@ -59,7 +59,7 @@ def _print(findings: Any) -> int:
     return wrong
 
 
-def _told(recount: Recount, sequence: int) -> list[Finding]:
+def _findings(recount: Recount, sequence: int) -> list[Finding]:
     what = f"recount of snapshot {sequence:012d}"
     findings = [Finding("sources", WRONG, problem) for problem in recount.problems]
     if recount.problems and not recount.records:  # the sources are others: whatever was counted differs

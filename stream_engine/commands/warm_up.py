@@ -1,15 +1,14 @@
 """`stream-engine warm-up`: fill numba's cache by running a little of everything once.
 
-So the first batch of a real run does not wait for a compiler. Without a cache the compiler takes about a minute of a
-processor in all, here shared by two processes; with it, seconds. NUMBA_CACHE_DIR says where the cache is (default: in
-the package's `__pycache__`). After a change of the sources, only kernels that contain it are compiled again; other
-versions of numba, numpy or Python begin a new cache (see `data/kernel_cache.py`).
+Without a cache the compiler takes about a minute of CPU, here shared by two processes. NUMBA_CACHE_DIR is the folder of
+the cache (default: the package's `__pycache__`); after a change, only kernels that contain it are compiled again.
 """
 
 import json
 import multiprocessing
 import time
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from functools import cache, partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -32,6 +31,23 @@ def in_processes(parts: Iterable[str] | None = None) -> Iterator[tuple[str, floa
     """As `warm_up`, of all parts or some, by processes that take the next one when they are done with one."""
     with multiprocessing.get_context("spawn").Pool(PROCESSES) as pool:
         yield from pool.imap_unordered(_seconds_of, PARTS if parts is None else parts)
+
+
+@contextmanager
+def beside(what: str) -> Iterator[None]:
+    """A process of its own compiles a part meanwhile, where nothing is compiled yet."""
+    from stream_engine.data import kernel_cache
+
+    if not kernel_cache.is_empty():
+        yield
+        return
+    process = multiprocessing.get_context("spawn").Process(target=_seconds_of, args=(what,), daemon=True)
+    process.start()
+    try:
+        yield
+    finally:
+        process.terminate()
+        process.join()
 
 
 def warm_up() -> Iterator[tuple[str, float]]:
@@ -70,9 +86,9 @@ def _learn(accumulators: Iterable[str], guard: bool):
     lines, decode = list(_events()), decoder("json", EventOptions(provenance=True))
     engine = Engine(accumulators, guard)
     part = Engine([name for name in accumulators if empty(name).mergeable], guard)
-    for each in (engine, part):
+    for learner in (engine, part):
         for start in range(0, len(lines), 100):
-            each.learn(decode(b"\n".join(lines[start : start + 100])), records=100)
+            learner.learn(decode(b"\n".join(lines[start : start + 100])), records=100)
     snapshot = engine.snapshot()
     Engine.restore(snapshot)
     merged = Engine.restore(part.snapshot())
@@ -106,7 +122,7 @@ def _guard() -> None:
 
 
 @cache
-def _counted():
+def _full_snapshot():
     """A snapshot of every statistic there is."""
     from stream_engine.counts import ACCUMULATORS
 
@@ -132,11 +148,11 @@ def _ask() -> None:
     from stream_engine.asking.known import known_from
     from stream_engine.refits import embedding
 
-    artifact = embedding.refit(_counted(), embedding.Params(dimensions=2, kernel="t-ste", ridge=0.3), 0)
+    artifact = embedding.refit(_full_snapshot(), embedding.Params(dimensions=2, kernel="t-ste", ridge=0.3), 0)
     for arrays in (artifact.arrays, {name: array for name, array in artifact.arrays.items() if name != "covariance"}):
         learned = artifact._replace(arrays=arrays, report={**artifact.report, "accuracy": 1.0})
         for strategy in asking.STRATEGIES:
-            asking.questions(known_from(_counted(), learned), 20, strategy)
+            asking.questions(known_from(_full_snapshot(), learned), 20, strategy)
 
 
 def _online() -> None:
@@ -154,9 +170,9 @@ def _predict() -> None:
     from stream_engine.state.published import Published
 
     for name in PREDICTORS:  # a run makes them in a thread of its own, sooner or later
-        predictor(name, Published(_counted(), {}))
+        predictor(name, Published(_full_snapshot(), {}))
     observer = Observer()
-    observer.serve(_counted())
+    observer.serve(_full_snapshot())
     observer.observe(empty_batch(OBJECTS)._replace(triplets=np.array([[0, 1, 2]], np.int32)), {})
     observer.figures()
 
@@ -169,20 +185,33 @@ def _refit(*kinds: str) -> None:
 
     for kind in kinds:
         module = refit_module(kind)
-        given = {"objects": OBJECTS - 2} if hasattr(module.Params(), "objects") else {}
-        module.refit(_counted(), msgspec.convert(given, module.Params), 0)
+        parameters = {"objects": OBJECTS - 2} if hasattr(module.Params(), "objects") else {}
+        module.refit(_full_snapshot(), msgspec.convert(parameters, module.Params), 0)
+
+
+def _map() -> None:
+    """What the map of a survey and its clusters need."""
+    from stream_engine.clustering import borders
+    from stream_engine.embedding.fit import fit
+    from stream_engine.embedding.questions import of_rows
+
+    fit(of_rows(np.array([[0, 1, 0, 2]]), 3, worker=np.array([0])), 2, 1.0)
+    borders.cuts(np.arange(8.0).reshape(4, 2) ** 2, (2,))
 
 
 def _embed() -> None:
     """An embedding with groups and a picture, and the passes that many questions begin with."""
     from stream_engine.embedding import minibatch
+    from stream_engine.embedding.individual import weighted_loss
     from stream_engine.embedding.neighbour_layout import neighbour_layout
     from stream_engine.embedding.questions import of_rows
     from stream_engine.refits import clusters, embedding
 
-    artifact = embedding.refit(_counted(), embedding.Params(), 0)
-    clusters.refit(_counted(), clusters.Params(), 0, needed=artifact)
+    artifact = embedding.refit(_full_snapshot(), embedding.Params(), 0)
+    clusters.refit(_full_snapshot(), clusters.Params(), 0, needed=artifact)
     neighbour_layout(np.eye(4), 2.0, np.zeros((4, 2)))
+    answer = of_rows(np.array([[0, 1, 0, 2]]), 3, worker=np.array([0]))
+    weighted_loss(answer, 0.0)(np.zeros((3, 2)), np.zeros((2, 2)), np.zeros(2))
     minibatch.descend(of_rows(np.array([[0, 1, 0, 2]]), 3), np.zeros((3, 2)), np.zeros(1), 1.0, 1.0)
 
 
@@ -226,13 +255,14 @@ OF_A_RUN = ("guard", "a run", "boosting", "embedding", "clustering")
 # what -> what runs it. Those that many kernels are for come first, and side by side such as share few.
 PARTS: dict[str, Callable[[], object]] = {
     "guard": _guard,
-    "counting": _counted,
+    "counting": _full_snapshot,
     "boosting": _boost,
     "asking": _ask,
     "a run": _run,
     "predictions": _predict,
     "clustering": partial(_refit, "sdp_clustering"),
     "kernel learning": partial(_refit, "kernel_learning", "partial_order_embedding", "reliability", "dimensions"),
+    "map": _map,
     "embedding": _embed,
     "online embedding": _online,
 }

@@ -1,9 +1,7 @@
-"""What is counted of a stream of comparisons, each statistic with its slow definition; exact integers by default.
+"""What is counted of a stream of comparisons: one file per statistic, registered here, exact integers by default.
 
 Nearly all are accumulators, commutative monoids: `update` in any order and batching gives the same `state()`, and
-`merge` of two halves is the whole. What depends on the order of arrival is a ledger. `state()` is the meaning, in one
-canonical form (equal statistics: equal arrays), never the index behind it. One file per statistic, registered here;
-the laws in tests/laws pick it up.
+`merge` of two halves is the whole. What depends on the order of arrival is a ledger.
 """
 
 from collections.abc import Mapping
@@ -17,6 +15,7 @@ from stream_engine.data.array_checks import ArraySpec, check_arrays, check_like
 from stream_engine.data.comparisons import Batch
 from stream_engine.data.mapped_arrays import IN_MEMORY, Allocation
 
+# `state()` is the meaning in one canonical form: equal statistics give equal arrays, whatever the index behind them.
 ACCUMULATORS = {
     "adds3": "stream_engine.counts.adds_similarity:AddS3",
     "adds4": "stream_engine.counts.adds_similarity:AddS4",

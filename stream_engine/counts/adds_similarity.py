@@ -1,22 +1,9 @@
-"""AddS-3 and AddS-4: how much oftener a pair of objects was nearer than farther (Perrot et al. 2020, sec. 4).
+"""AddS-3 and AddS-4: how much more often a pair of objects was nearer than farther (Perrot et al. 2020, sec. 4).
 
     AddS-3:  W_ij = sum_k ( #(i,j,k) - #(i,k,j) + #(j,i,k) - #(j,k,i) )
     AddS-4:  W_ij = sum_{k<l} ( #(i,j,k,l) - #(k,l,i,j) )
 
-W is symmetric with zero diagonal; a comparison adds 1 to its near pair and -1 to its far pair, so the entries sum to
-zero: a free checksum of the stream. AddS-3 counts triplets; AddS-4 counts every comparison, a triplet (i,j,k) as the
-quadruplet (i,j,i,k), which has exactly its increments. Exact int64, O(1) a comparison.
-
-Up to DENSE_LIMIT objects W is an array (its upper triangle), above it the pairs touched are counted as keys: 16 bytes a
-pair, never n^2. The state is the same either way: the nonzero entries i < j in order.
-
-AddS-3 of triplets that stand in arrays, each with its weight: sums by pair of objects.
-
-    W_ij = sum over triplets of weight ([{anchor, near} = {i, j}] - [{anchor, far} = {i, j}])     (Perrot et al. 2020,
-    sec. 4)
-
-For what the accumulators do not hold summed already: a window, votes weighted by their workers, the answers to all
-other questions. O(m log m); whole weights give whole sums.
+W is symmetric with zero diagonal; a comparison adds 1 to its near pair and -1 to its far pair, so W sums to zero.
 """
 
 from collections.abc import Mapping
@@ -102,6 +89,9 @@ def _encode(rows, low, at, begin, end, bits):
         low[at + event - begin] = pair << np.uint64(1) | np.uint64(side)
 
 
+# AddS-4 counts a triplet (i,j,k) as the quadruplet (i,j,i,k), which has exactly its increments. Up to DENSE_LIMIT
+# objects W is an array (its upper triangle), above it a count per touched pair: 16 bytes a pair, never n^2. The state
+# is the same: the nonzero entries i < j in order.
 class _AddS(Accumulator):
     """The one matrix behind both; which comparisons count is all that differs."""
 
@@ -176,7 +166,7 @@ class _AddS(Accumulator):
         """`i`, `j` (int32, i < j) and `w` (int64): the nonzero entries in order. O(n^2) dense, O(pairs) sparse."""
         if self._pairs is None:
             of_row = [np.flatnonzero(row[a + 1 :]) + (a + 1) for a, row in enumerate(self._w)]
-            i = np.repeat(np.arange(len(of_row), dtype=np.int32), [len(each) for each in of_row])
+            i = np.repeat(np.arange(len(of_row), dtype=np.int32), [len(entries) for entries in of_row])
             j = np.concatenate([*of_row, i[:0]]).astype(np.int32)
             return handed_over({"i": i, "j": j, "w": self._w[i, j]})
         self._pairs.settle()

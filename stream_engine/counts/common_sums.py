@@ -1,10 +1,7 @@
-"""What two statistics have in common is held once.
+"""What two statistics have in common is stored once.
 
-AddS-4 on the shoulders of AddS-3: of a stream of triplets both are the same W, which is then held and counted once.
-They part at the first quadruplet. Invariant: AddS-4 stands on AddS-3 only while their states are equal, and then every
-batch is given to both, to AddS-3 first (the order in which statistics are registered).
-
-Votes of workers beside triplet counts: what names nobody is in the counts, and not among the votes as well.
+AddS-4 stands on AddS-3 while no quadruplet was seen, as both are then the same W; every batch is given to both, to
+AddS-3 first. Votes of participants without a name are in the triplet counts, and not among the votes as well.
 """
 
 from collections.abc import Callable, Mapping
@@ -47,6 +44,6 @@ def _equal(one: Mapping[str, np.ndarray], other: Mapping[str, np.ndarray]) -> bo
     return all(np.array_equal(array, other[name]) for name, array in one.items())
 
 
-def holder(each: Accumulator | Ledger) -> Accumulator | Ledger:
+def holder(accumulator: Accumulator | Ledger) -> Accumulator | Ledger:
     """Who holds what this one counts: mostly itself."""
-    return each.same or each if isinstance(each, AddS4) else each
+    return accumulator.same or accumulator if isinstance(accumulator, AddS4) else accumulator

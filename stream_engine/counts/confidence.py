@@ -97,22 +97,23 @@ def answers_by_object(columns: Columns, quadruplets: Mapping[str, np.ndarray] | 
     triplets = [columns.anchor, columns.lo[pair], columns.hi[pair]]
     margin = left_one_out(columns)
     agreeing = np.where(margin > 0, n_lo, np.where(margin < 0, n_hi, (n_lo + n_hi) / 2))
-    answers, questions, contradicted = _counted(triplets, n_lo, n_hi, n)
+    answers, questions, contradicted = _counts_by_object(triplets, n_lo, n_hi, n)
     agreement = np.where(answers > 0, _sum(triplets, agreeing, n) / np.maximum(answers, 1), np.nan)
     if quadruplets:
-        of_four = _counted([quadruplets[key] for key in "ijkl"], quadruplets["n_lo"], quadruplets["n_hi"], n)
+        of_four = _counts_by_object([quadruplets[key] for key in "ijkl"], quadruplets["n_lo"], quadruplets["n_hi"], n)
         answers, questions, contradicted = answers + of_four[0], questions + of_four[1], contradicted + of_four[2]
     as_anchor = _sum(triplets[:1], n_lo + n_hi, n).astype(np.int64)
     return ObjectAnswers(answers, as_anchor, questions, contradicted, agreement)
 
 
-def _counted(
+def _counts_by_object(
     members: list[np.ndarray], n_lo: np.ndarray, n_hi: np.ndarray, n: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Answers, questions and contradicted answers, by object."""
     n_lo, n_hi = n_lo.astype(np.int64), n_hi.astype(np.int64)
     answers, questions, contradicted = (
-        _sum(members, each, n).astype(np.int64) for each in (n_lo + n_hi, np.ones(len(n_lo)), np.minimum(n_lo, n_hi))
+        _sum(members, values, n).astype(np.int64)
+        for values in (n_lo + n_hi, np.ones(len(n_lo)), np.minimum(n_lo, n_hi))
     )
     return answers, questions, contradicted
 

@@ -1,15 +1,8 @@
-"""Exponentially decayed AddS-3 and triplet counts: what was answered long ago counts less.
+"""Exponentially decayed AddS-3 and triplet counts: old answers count less.
 
     weight of a comparison made at t = 2^(-(T - t) / half_life),   T = the newest t seen
 
-By time, t is the event's time in seconds. The weight depends on T and t alone, so late and out-of-order events count
-exactly what they would have counted in order: a commutative monoid up to rounding. An event without a time is not
-counted here, and counted in `untimed`. By arrival (`forgetting.by = "count"`), t is the number of triplets so far: a
-ledger.
-
-Sums are kept as w 2^((t - reference) / half_life), so an event touches its own entries only; every 40 half-lives all
-are multiplied back, and what fell below 2^-40 is forgotten. Tolerance: 1e-9 of the sum of absolute weights, resumed or
-not. Memory: as `float_sums`, of the keys of the last 80 half-lives.
+By time, this is a commutative monoid up to rounding; by arrival (t = number of triplets so far), a ledger.
 """
 
 from abc import abstractmethod
@@ -31,6 +24,10 @@ FLOOR = 2.0**-40
 _HOLDS = {"newest": figures(finite=False), "untimed": counts(), "half_life": figures(), "by_time": flags()}
 
 
+# The weight depends on T and t alone, so late events count what they would have counted in order; events without a time
+# are counted in `untimed` only. Sums are stored as w 2^((t - reference) / half_life), so an event touches its own
+# entries; every 40 half-lives all are rescaled, and what fell below 2^-40 is dropped. Tolerance: 1e-9 of the sum of
+# absolute weights. Memory: as `float_sums`, of the keys of the last 80 half-lives.
 class _Decayed(Statistic):
     """What is summed, and what the age of a comparison is, are all that differs. `half_life` in seconds or triplets."""
 
@@ -122,8 +119,8 @@ class _Decayed(Statistic):
     @classmethod
     def renamed(cls, state: Mapping[str, np.ndarray], new_id: np.ndarray) -> dict[str, np.ndarray]:
         """The state after object i is called new_id[i]."""
-        kept = {key: np.array(state[key]) for key in ("newest", "untimed", "half_life", "by_time")}
-        return {**cls.SUMS.renamed(state, new_id), **kept}
+        clock = {key: np.array(state[key]) for key in ("newest", "untimed", "half_life", "by_time")}
+        return {**cls.SUMS.renamed(state, new_id), **clock}
 
 
 class _ByTime(_Decayed, Accumulator):
@@ -148,8 +145,8 @@ class _ByTime(_Decayed, Accumulator):
     def without(cls, state: Mapping[str, np.ndarray], leaving: Removal) -> dict[str, np.ndarray]:
         """Sums by key without those of an object, at the newest time that was seen; sums over pairs cannot be told
         apart. O(keys)."""
-        kept = {key: np.array(state[key]) for key in ("newest", "untimed", "half_life", "by_time")}
-        return sums_without(state, leaving, cls.SUMS is KeySums) | kept
+        clock = {key: np.array(state[key]) for key in ("newest", "untimed", "half_life", "by_time")}
+        return sums_without(state, leaving, cls.SUMS is KeySums) | clock
 
 
 class _ByArrival(_Decayed, Ledger):

@@ -1,9 +1,7 @@
-"""The other side of K = Phi Phi^T: with few feature columns everything is in the (C, C) matrix Phi^T Phi.
+"""Eigenvectors of K = Phi Phi^T with few feature columns, from the (C, C) matrix Phi^T Phi.
 
-A landmark design asks n objects about C = |L| (|L| - 1) / 2 pairs of landmarks: 10^6 objects, 1,225 columns, of which
-each object has a few. Phi comes as sparse columns and is read in blocks of rows; nothing of size n C is ever made. A
-block whose rows have few entries is added pair by pair, one that is well filled goes to BLAS as a dense strip.
-Kleindessner & von Luxburg 2017, sec. 2.3 (landmarks) and 2.4 (cost).
+A landmark design asks n objects about C = |L| (|L| - 1) / 2 pairs of landmarks (Kleindessner & von Luxburg 2017, sec.
+2.3 and 2.4). Phi is sparse and read in blocks of rows; nothing of size n C is ever made.
 """
 
 from collections.abc import Iterator
@@ -74,16 +72,16 @@ def _blocks(phi: "sp.csc_array") -> Iterator[tuple[slice, tuple[np.ndarray, np.n
     if not phi.has_sorted_indices:
         phi = phi.sorted_indices()
     n, width = phi.shape
-    held = read_only(phi.indptr, np.int64), read_only(phi.indices), read_only(phi.data, np.float64)
-    place, tall = held[0][:-1].copy(), max(STRIP // (8 * max(width, 1)), 256)
+    arrays = read_only(phi.indptr, np.int64), read_only(phi.indices), read_only(phi.data, np.float64)
+    place, tall = arrays[0][:-1].copy(), max(STRIP // (8 * max(width, 1)), 256)
     none = np.empty(0, np.int32), np.empty(0)
     for first in range(0, n, tall):
         size = min(tall, n - first)
         row = np.zeros(size + 1, np.int64)
-        _by_rows(*held, place, first, size, row, *none)
+        _by_rows(*arrays, place, first, size, row, *none)
         column, data = np.empty(row[-1], np.int32), np.empty(row[-1])
         if row[-1]:
-            _by_rows(*held, place, first, size, row, column, data)
+            _by_rows(*arrays, place, first, size, row, column, data)
         yield slice(first, first + size), (row, column, data)
 
 

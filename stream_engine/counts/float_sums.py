@@ -1,9 +1,7 @@
-"""Float sums by key: what weighted and decayed statistics are made of.
+"""Float sums by key: the store behind weighted and decayed statistics.
 
-A key is a row of object ids; what is added goes to a log that is sorted into the base when it has grown as long.
-Amortised O(log) an entry, 300 to 500 ns; at rest 4 bytes an id and 8 a value, at the peak about four times that. The
-order of floating additions follows the order of arrival and of compactions, so sums agree with their definition to a
-relative 1e-9 (of the sum of absolute values), not bit for bit.
+Additions go to a log that is sorted into the base when it has grown as long: amortised O(log), 300 to 500 ns. Sums
+agree with their definition to a relative 1e-9 of the sum of absolute values, as floats are added in order of arrival.
 """
 
 from collections.abc import Mapping

@@ -1,14 +1,7 @@
 """Gram matrices of sparse feature columns: K = Phi Phi^T, exact to rounding, symmetric.
 
-A feature column lists some objects with a value each; all others have 0 there. Columns that list few objects are added
-pair by pair (compiled, O(sum of squared sizes)); columns that list many, as all do in a landmark design, are gathered
-into a dense strip and multiplied by BLAS. Which is which is decided column by column, so mixed collections take both
-roads. Kleindessner & von Luxburg 2017, sec. 2.4.
-
-Invariant: only the upper triangle is computed; `_finish` scales and mirrors it. No BLAS call sees more than BLOCK rows:
-one large `D @ D.T` crashes OpenBLAS with two threads from about 20,000 rows of float64 on (numpy issue 19685).
-Memory: the result and a strip of dense columns, at most STRIP bytes or an eighth of the result; a second block only
-where one strip is not enough.
+Columns that list few objects are added pair by pair; those that list many are gathered into a dense strip and
+multiplied by BLAS (Kleindessner & von Luxburg 2017, sec. 2.4).
 """
 
 from typing import NamedTuple
@@ -18,11 +11,14 @@ import numpy as np
 from stream_engine.data import available_memory
 from stream_engine.data.compiled import njit, read_only
 
-BLOCK = 4096  # rows of the result that one BLAS call computes: smaller ones keep several BLAS threads waiting
+# Only the upper triangle is computed; `_finish` scales and mirrors it. No BLAS call gets more than BLOCK_ROWS rows: one
+# large `D @ D.T` crashes OpenBLAS with two threads from about 20,000 rows of float64 on (numpy issue 19685). Memory:
+# the result and a strip of dense columns, at most STRIP bytes or an eighth of the result.
+BLOCK_ROWS = 4096  # rows of the result that one BLAS call computes: smaller ones keep several BLAS threads waiting
 TILE = 64  # rows that are mirrored at once
 STRIP = 64 << 20  # bytes of dense columns that are multiplied at once
 DENSE_FILL = 0.125  # a column that lists a larger share of the objects is cheaper in BLAS
-FEWEST_DENSE = 8  # fewer dense columns than this do not pay for a pass over the whole result
+MIN_DENSE_COLUMNS = 8  # fewer dense columns than this do not pay for a pass over the whole result
 
 
 class Features(NamedTuple):
@@ -103,7 +99,7 @@ def gram(
             )
     height, fill = n if rows is None else len(rows), int(min(dense_fill, 1.0) * n)
     chosen = np.flatnonzero(phi.start[1:] - phi.start[:-1] > fill)
-    if dense_fill and len(chosen) < FEWEST_DENSE:
+    if dense_fill and len(chosen) < MIN_DENSE_COLUMNS:
         chosen, fill = chosen[:0], n
     width = min(len(chosen), max(STRIP, height * n) // (8 * max(n, 1)) + 1)
     check_memory(8 * n * (height + width), f"{where} - {height} x {n} float64 kernel entries")
@@ -137,11 +133,11 @@ def _multiply_strips(phi: Features, chosen: np.ndarray, width: int, rows, produc
         for row, p in zip(part, chosen[begin : begin + width].tolist()):
             entries = slice(phi.start[p], phi.start[p + 1])
             row[phi.object[entries]] = phi.value[entries]
-        left = part if rows is None else part[:, rows]
-        for top in range(0, len(product), BLOCK):
-            for left_edge in range(top if rows is None else 0, phi.n_objects, BLOCK):
-                block = product[top : top + BLOCK, left_edge : left_edge + BLOCK]
-                factors = left[:, top : top + BLOCK].T, part[:, left_edge : left_edge + BLOCK]
+        factor = part if rows is None else part[:, rows]
+        for top in range(0, len(product), BLOCK_ROWS):
+            for left_edge in range(top if rows is None else 0, phi.n_objects, BLOCK_ROWS):
+                block = product[top : top + BLOCK_ROWS, left_edge : left_edge + BLOCK_ROWS]
+                factors = factor[:, top : top + BLOCK_ROWS].T, part[:, left_edge : left_edge + BLOCK_ROWS]
                 if begin == 0:
                     np.matmul(*factors, out=block)
                 else:

@@ -1,14 +1,7 @@
 """Compiled loops of the reservoir of judgements: hashing a batch's judgements, entering some, finding the threshold.
 
-A judgement is its comparisons in their order, rows (i, j, k, l) for d(i, j) < d(k, l), and who gave it, when, and by
-what sampler it was asked. Its hash is that of the *names*: with N a name's hash (`data/hashing.py`), M the
-finaliser of SplitMix64 and A, B, C, D, W, S odd constants, all modulo 2^64,
-
-    h_0 = W N(worker) + M(bits of time) + S N(sampler), each 0 where it is not said
-    h_r = M(h_(r-1) + A N(i) + B N(j) + C N(l))              for a triplet (i, j, i, l), the r-th comparison
-    h_r = M(h_(r-1) + A N(i) + B N(j) + C N(k) + D N(l))     for a quadruplet.
-
-O(comparisons) to hash, some 3 ns each; O(1) expected to enter a judgement.
+A judgement is its comparisons in order, rows (i, j, k, l) for d(i, j) < d(k, l), with worker, time and sampler. O(1)
+expected to enter one; hashing takes some 3 ns per comparison.
 """
 
 from typing import NamedTuple
@@ -19,6 +12,12 @@ from stream_engine.data.compiled import njit
 from stream_engine.data.hashing import find_slot, mix64
 from stream_engine.data.intrinsics import borrowed, prefetch
 
+# The hash is that of the names: with N a name's hash (`data/hashing.py`), M the finaliser of SplitMix64 and A, B, C, D,
+# W, S odd constants, all modulo 2^64,
+#
+#     h_0 = W N(worker) + M(bits of time) + S N(sampler), each 0 where it is not said
+#     h_r = M(h_(r-1) + A N(i) + B N(j) + C N(l))              for a triplet (i, j, i, l), the r-th comparison
+#     h_r = M(h_(r-1) + A N(i) + B N(j) + C N(k) + D N(l))     for a quadruplet.
 ALL = 2**64 - 1  # the threshold of a reservoir that has thrown nothing away
 _LAST = np.uint64(ALL - 1)  # hashes are at most this, so that each is below ALL
 # odd; they must never change
@@ -27,7 +26,7 @@ _C, _D = np.uint64(0x165667B19E3779F9), np.uint64(0xD6E8FEB86659FD93)
 OF_SIDES = _A, _B, _C, _D
 OF_WORKER, OF_SAMPLER = np.uint64(0xA24BAED4963EE407), np.uint64(0x8EBC6AF09C88C6E3)
 BUCKETS = 1 << 11
-AHEAD = 32  # slots asked for at a time: as many waits for memory as a processor can have at once
+PREFETCHED_SLOTS = 32  # slots asked for at a time: as many waits for memory as a processor can have at once
 
 
 class ResponseColumns(NamedTuple):
@@ -59,11 +58,11 @@ class ReservoirSample(NamedTuple):
 @njit(cache=True, nogil=True)
 def single_below(triplets, of_event, origins, names, below, hashes, events, begins, ends):
     """`below_threshold` for triplets of which no two are of one event; how many."""
-    count, numbered, said = 0, len(of_event) > 0, len(origins) > 0
+    count, numbered, has_origins = 0, len(of_event) > 0, len(origins) > 0
     h = np.uint64(0)
     for row in range(len(triplets)):
         h = _A * names[triplets[row, 0]] + _B * names[triplets[row, 1]] + _C * names[triplets[row, 2]]
-        if said:
+        if has_origins:
             h += origins[of_event[row] if numbered else row]
         h = min(mix64(h), _LAST)
         if h < below:
@@ -81,7 +80,7 @@ def below_threshold(rows, of_event, origins, names, below, most, hashes, events,
     rows (m, 3 or 4) int32; of_event (m,) rising, empty where each comparison is an event; origins (e,) uint64, empty
     where no event says anything; names (n,) uint64. Writes the hash, the event and the rows of each.
     """
-    count, larger, alone, said, triplets = 0, 0, len(of_event) == 0, len(origins) > 0, rows.shape[1] == 3
+    count, larger, alone, has_origins, triplets = 0, 0, len(of_event) == 0, len(origins) > 0, rows.shape[1] == 3
     row = 0
     while row < len(rows):
         end, event = row + 1, row if alone else np.int64(of_event[row])
@@ -91,7 +90,7 @@ def below_threshold(rows, of_event, origins, names, below, most, hashes, events,
         if end - row > most:
             larger += 1
         else:
-            h = origins[event] if said else np.uint64(0)
+            h = origins[event] if has_origins else np.uint64(0)
             for r in range(row, end):
                 h += _A * names[rows[r, 0]] + _B * names[rows[r, 1]] + _C * names[rows[r, 2]]
                 if not triplets:
@@ -108,52 +107,52 @@ def below_threshold(rows, of_event, origins, names, below, most, hashes, events,
 def copied_rows(rows: np.ndarray, begins: np.ndarray, sizes: np.ndarray) -> np.ndarray:
     """The rows of some judgements, one after the other; triplets (anchor, near, far) as (anchor, near, anchor, far)."""
     ends = np.cumsum(sizes, dtype=np.int64)
-    taken = rows[np.arange(ends[-1] if len(ends) else 0) + np.repeat(begins - (ends - sizes), sizes)]
-    return taken[:, [0, 1, 0, 2]] if rows.shape[1] == 3 else taken
+    copied = rows[np.arange(ends[-1] if len(ends) else 0) + np.repeat(begins - (ends - sizes), sizes)]
+    return copied[:, [0, 1, 0, 2]] if rows.shape[1] == 3 else copied
 
 
 @njit(cache=True, nogil=True, inline="always")
 def _is_judgement(entry, sought):
-    h, held, some, c, row = sought
+    h, sample, some, c, row = sought
     if entry >> np.uint64(32) != h >> np.uint64(32):
         return False
     i = np.int64(entry & np.uint64(0xFFFFFFFF)) - 1
-    if held.hash[i] != h or held.size[i] != some.size[c] or held.time[i] != some.time[c]:
+    if sample.hash[i] != h or sample.size[i] != some.size[c] or sample.time[i] != some.time[c]:
         return False
-    if held.worker[i] != some.worker[c] or held.sampler[i] != some.sampler[c]:
+    if sample.worker[i] != some.worker[c] or sample.sampler[i] != some.sampler[c]:
         return False
     for r in range(some.size[c]):
         for side in range(4):
-            if held.rows[held.begin[i] + r, side] != some.rows[row + r, side]:
+            if sample.rows[sample.begin[i] + r, side] != some.rows[row + r, side]:
                 return False
     return True
 
 
 @njit(cache=True, nogil=True)
-def enter(held, n, used, some, at, row, below):
+def enter(sample, n, used, some, at, row, below):
     """Add judgements from number `at` on, whose rows begin at `row`, as far as they are below the threshold; a
     judgement that is held is given once more. (judgements, comparisons, how far it came, the row it came to): it stops
     where there is no room left for the next one."""
-    held, some = borrowed(held), borrowed(some)
-    mask, table = np.uint64(len(held.table) - 1), held.table
+    sample, some = borrowed(sample), borrowed(some)
+    mask, table = np.uint64(len(sample.table) - 1), sample.table
     for c in range(at, len(some.hash)):
-        if (c - at) % AHEAD == 0:
-            for next_one in range(c, min(c + AHEAD, len(some.hash))):
+        if (c - at) % PREFETCHED_SLOTS == 0:
+            for next_one in range(c, min(c + PREFETCHED_SLOTS, len(some.hash))):
                 prefetch(table, np.int64(some.hash[next_one] & mask))
         h, size = some.hash[c], np.int64(some.size[c])
         if h < below:
-            slot = find_slot(held.table, h, _is_judgement, (h, held, some, c, row))
-            if held.table[slot] == 0:
-                if n == len(held.hash) or used + size > len(held.rows) or 2 * (n + 1) > len(held.table):
+            slot = find_slot(sample.table, h, _is_judgement, (h, sample, some, c, row))
+            if sample.table[slot] == 0:
+                if n == len(sample.hash) or used + size > len(sample.rows) or 2 * (n + 1) > len(sample.table):
                     return n, used, c, row
-                held.hash[n], held.size[n], held.times[n], held.begin[n] = h, size, 0, used
-                held.worker[n], held.time[n], held.sampler[n] = some.worker[c], some.time[c], some.sampler[c]
+                sample.hash[n], sample.size[n], sample.times[n], sample.begin[n] = h, size, 0, used
+                sample.worker[n], sample.time[n], sample.sampler[n] = some.worker[c], some.time[c], some.sampler[c]
                 for r in range(size):
                     for side in range(4):
-                        held.rows[used + r, side] = some.rows[row + r, side]
+                        sample.rows[used + r, side] = some.rows[row + r, side]
                 n, used = n + 1, used + size
-                held.table[slot] = (h >> np.uint64(32)) << np.uint64(32) | np.uint64(n)
-            held.times[np.int64(held.table[slot] & np.uint64(0xFFFFFFFF)) - 1] += some.times[c]
+                sample.table[slot] = (h >> np.uint64(32)) << np.uint64(32) | np.uint64(n)
+            sample.times[np.int64(sample.table[slot] & np.uint64(0xFFFFFFFF)) - 1] += some.times[c]
         row += size
     return n, used, len(some.hash), row
 
@@ -164,34 +163,38 @@ def _never(entry, sought):
 
 
 @njit(cache=True, nogil=True)
-def file_all(held, n):
+def file_all(sample, n):
     """Enter the first n judgements into the table, which is empty."""
-    held = borrowed(held)
-    mask, table = np.uint64(len(held.table) - 1), held.table
+    sample = borrowed(sample)
+    mask, table = np.uint64(len(sample.table) - 1), sample.table
     for i in range(n):
-        if i % AHEAD == 0:
-            for next_one in range(i, min(i + AHEAD, n)):
-                prefetch(table, np.int64(held.hash[next_one] & mask))
-        slot = find_slot(held.table, held.hash[i], _never, held.hash[i])
-        held.table[slot] = (held.hash[i] >> np.uint64(32)) << np.uint64(32) | np.uint64(i + 1)
+        if i % PREFETCHED_SLOTS == 0:
+            for next_one in range(i, min(i + PREFETCHED_SLOTS, n)):
+                prefetch(table, np.int64(sample.hash[next_one] & mask))
+        slot = find_slot(sample.table, sample.hash[i], _never, sample.hash[i])
+        sample.table[slot] = (sample.hash[i] >> np.uint64(32)) << np.uint64(32) | np.uint64(i + 1)
 
 
 @njit(cache=True, nogil=True)
-def keep_below(held, n, below):
+def keep_below(sample, n, below):
     """Move the judgements below a threshold to the front; (judgements, comparisons). The table is to be made anew."""
-    held = borrowed(held)
-    kept, used = 0, 0
+    sample = borrowed(sample)
+    n_kept, used = 0, 0
     for i in range(n):
-        if held.hash[i] < below:
-            begin, size = int(held.begin[i]), int(held.size[i])
-            held.hash[kept], held.size[kept], held.times[kept] = held.hash[i], size, held.times[i]
-            held.worker[kept], held.time[kept], held.sampler[kept] = held.worker[i], held.time[i], held.sampler[i]
-            held.begin[kept] = used
+        if sample.hash[i] < below:
+            begin, size = int(sample.begin[i]), int(sample.size[i])
+            sample.hash[n_kept], sample.size[n_kept], sample.times[n_kept] = sample.hash[i], size, sample.times[i]
+            sample.worker[n_kept], sample.time[n_kept], sample.sampler[n_kept] = (
+                sample.worker[i],
+                sample.time[i],
+                sample.sampler[i],
+            )
+            sample.begin[n_kept] = used
             for r in range(size):
                 for side in range(4):
-                    held.rows[used + r, side] = held.rows[begin + r, side]
-            kept, used = kept + 1, used + size
-    return kept, used
+                    sample.rows[used + r, side] = sample.rows[begin + r, side]
+            n_kept, used = n_kept + 1, used + size
+    return n_kept, used
 
 
 @njit(cache=True, nogil=True)

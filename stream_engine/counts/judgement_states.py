@@ -1,8 +1,7 @@
-"""Judgements as the arrays of a state: one canonical form, what a file must hold, and what an object takes with it.
+"""Judgements as the arrays of a state: their canonical form, what a file must hold, and what an object takes with it.
 
-Judgements stand by rising hash; where two contents have one hash, the shorter first, then by comparisons, worker, time
-and sampler. Workers and samplers are numbered in the order of their names, and only those are named that a judgement
-names. What no judgement says (who, when, how it was asked) has no column.
+Judgements are sorted by hash, then by length, comparisons, worker, time and sampler. Workers and samplers that occur
+are numbered in the order of their names; what no judgement says has no column.
 """
 
 from collections.abc import Mapping, Sequence
@@ -51,7 +50,7 @@ def canonical(
     order = _order(some, begin)
     size, times = some.size[order], some.times[order]
     rows = copied_rows(some.rows, begin[order], size)
-    said = {
+    columns = {
         "worker": worker[order] if len(worker_names) else worker[:0],
         "sampler": sampler[order] if len(sampler_names) else sampler[:0],
         "time": (some.time[order] if (some.time != NO_TIME).any() else some.time[:0]).view(np.float64),
@@ -66,7 +65,7 @@ def canonical(
         "size": size,
         "times": times.astype(np.int32 if times.max(initial=0) < COUNT_LIMIT else np.int64),
         "rows": rows,
-        **{name: np.array(column) for name, column in said.items()},
+        **{name: np.array(column) for name, column in columns.items()},
         **names,
         "below": np.array(below, np.uint64),
         "larger": np.array(larger, np.int64),

@@ -1,21 +1,7 @@
-"""Whole judgements, as many as fit: who answered what in one go, for splits that keep together what belongs together.
+"""Whole judgements (the comparisons of one answer), as many as fit, for splits that must not cut an answer apart.
 
-Counts do not know which comparisons came from one answer (a pick of 4 among 12 makes 32), nor from whom. Kept here are
-all judgements whose hash of content (the names in their comparisons, worker, time, sampler: `judgement_kernels`) lies
-below a threshold, judgements of equal content once, with how often they came. The threshold falls as judgements come,
-so that at most `bound` comparisons are held: a bottom-k sample (Cohen & Kaplan 2007). It is the largest that they
-allow, hence a function of the set of judgements: no order, batch, file or shard has a say, and reservoirs merge.
-
-Exact about what it holds: below the threshold every judgement is here, with its number. A judgement of more than `most`
-comparisons is never held, and counted (`larger`): one would take the room of thousands. Two contents are one only if
-they are equal; equal hashes do not suffice.
-
-A judgement keeps the hash that it came with. Called otherwise (an object, a worker), or without the comparisons of an
-object that is forgotten, it stays in the sample, which thus stays one by hash; and if the same content comes again
-under the new name, with another hash, the two stand apart.
-
-O(1) expected a comparison, some 3 ns where the threshold lies low; a judgement that enters some 30 ns. 60 bytes a
-comparison held at most, half as much again while it learns.
+A bottom-k sample (Cohen & Kaplan 2007): all judgements whose content hash lies below the largest threshold at which at
+most `bound` comparisons are stored. It depends on the set of judgements alone, so reservoirs merge.
 """
 
 from collections.abc import Mapping, Sequence
@@ -65,6 +51,11 @@ class NumberedNames:
         return list(self.number)
 
 
+# Counts do not know which comparisons came from one answer (a pick of 4 among 12 makes 32), nor from whom. Judgements
+# of equal content are stored once, with their number; equal hashes do not suffice. One of more than `most` comparisons
+# is only counted (`larger`): it would take the room of thousands. A judgement keeps its hash when an object or worker
+# is renamed or an object is forgotten, so the sample stays one by hash; the same content under the new name stands
+# apart. 60 bytes per comparison at most, half as much again while it learns.
 class Judgements(Accumulator):
     """`state()`: J judgements by rising hash, m comparisons. `hash` (J,) uint64; `size` (J,) int32 comparisons; `times`
     (J,) int32 (int64 from 2**30 on); `rows` (m, 4) int32, d(i, j) < d(k, l), a triplet as anchor, near, anchor, far;
@@ -93,9 +84,9 @@ class Judgements(Accumulator):
         "time": array_checks.figures("timed", finite=False),
         "sampler": array_checks.ids("asked", of="sampler_names", least=-1),
         **{
-            f"{who}_{key}": held
+            f"{who}_{key}": value
             for who in ("worker", "sampler")
-            for key, held in (
+            for key, value in (
                 ("utf8", array_checks.ArraySpec(("|u1",), (f"{who}_bytes",))),
                 ("offsets", array_checks.offsets(f"{who}_names")),
             )
@@ -106,48 +97,53 @@ class Judgements(Accumulator):
 
     def __init__(self) -> None:
         self._n, self._used, self._below, self._larger = 0, 0, ALL, 0
-        self._held, self._thrown_away = _room(64), False
+        self._sample, self._thrown_away = _room(64), False
         self._workers, self._samplers = NumberedNames(), NumberedNames()
 
     def update(self, batch: Batch) -> None:
         """Take in the judgements of a batch. The comparisons of one judgement stand side by side in it."""
         names = batch.name_hashes
         names = hashes_of_numbers(batch.n_objects) if names is None else names
-        told, kinds = batch.provenance, batch.kinds
+        provenance, kinds = batch.provenance, batch.kinds
         if kinds is not None and (kinds.continues or kinds.goes_on):
             batch = self._without_parts(batch)
-            told, kinds = batch.provenance, batch.kinds
-        events = told or kinds  # else each comparison is a judgement
-        origins = np.empty(0, np.uint64) if told is None else origins_of(told)
+            provenance, kinds = batch.provenance, batch.kinds
+        events = provenance or kinds  # else each comparison is a judgement
+        origins = np.empty(0, np.uint64) if provenance is None else origins_of(provenance)
         for rows, of_event in (
             (batch.triplets, events.of_triplet if events else _NOTHING),
             (batch.quadruplets, events.of_quadruplet if events else _NOTHING),
         ):
             if len(rows):
-                self._take_in(rows, of_event, origins, names, told)
+                self._take_in(rows, of_event, origins, names, provenance)
 
     def _take_in(
-        self, rows: np.ndarray, of_event: np.ndarray, origins: np.ndarray, names: np.ndarray, told: Provenance | None
+        self,
+        rows: np.ndarray,
+        of_event: np.ndarray,
+        origins: np.ndarray,
+        names: np.ndarray,
+        provenance: Provenance | None,
     ) -> None:
         """Rows (m, 3 or 4) with the event of each: those whose hash is below the threshold."""
         room = [np.empty(len(rows), dtype) for dtype in (np.uint64, np.int64, np.int64, np.int64)]
         rows, of_event = read_only(rows, np.int32), read_only(of_event, np.int32)
-        known = rows, of_event, origins, read_only(names), np.uint64(self._below)
+        judged = rows, of_event, origins, read_only(names), np.uint64(self._below)
         if rows.shape[1] == 3 and (of_event[1:] > of_event[:-1]).all():
-            count = judgement_kernels.single_below(*known, *room)
+            count = judgement_kernels.single_below(*judged, *room)
         else:
-            count, larger = judgement_kernels.below_threshold(*known, self.most, *room)
+            count, larger = judgement_kernels.below_threshold(*judged, self.most, *room)
             self._larger += larger
         hashes, events, begins, ends = (column[:count] for column in room)
         sizes = (ends - begins).astype(np.int32)
         copied = judgement_kernels.copied_rows(rows, begins, sizes)
         nobody, never = np.full(count, -1, np.int32), np.full(count, NO_TIME)
         worker, time, sampler = nobody, never, nobody
-        if told is not None and len(origins):
-            worker = self._workers.numbers(told.workers, told.worker[events])
-            time = time_bits(told.time[events])
-            if len(told.sampler):
-                sampler = self._samplers.numbers(told.samplers, told.sampler[events])
+        if provenance is not None and len(origins):
+            worker = self._workers.numbers(provenance.workers, provenance.worker[events])
+            time = time_bits(provenance.time[events])
+            if len(provenance.sampler):
+                sampler = self._samplers.numbers(provenance.samplers, provenance.sampler[events])
         self._enter(ResponseColumns(hashes, sizes, np.ones(count, np.int64), worker, time, sampler, copied))
 
     def _without_parts(self, batch: Batch) -> Batch:
@@ -160,11 +156,11 @@ class Judgements(Accumulator):
             int(np.searchsorted(of_triplet, 0, "right")) if kinds.continues else 0,
             int(np.searchsorted(of_triplet, last)) if kinds.goes_on else len(of_triplet),
         )
-        told = batch.provenance
+        provenance = batch.provenance
         return batch._replace(
             triplets=batch.triplets[whole],
             kinds=kinds._replace(of_triplet=of_triplet[whole]),
-            provenance=told and told._replace(of_triplet=told.of_triplet[whole]),
+            provenance=provenance and provenance._replace(of_triplet=provenance.of_triplet[whole]),
         )
 
     def _enter(self, some: ResponseColumns) -> None:
@@ -172,10 +168,10 @@ class Judgements(Accumulator):
         some = ResponseColumns(*(read_only(column) for column in some))  # one type, thus compiled once
         at = row = 0
         if not self._n:
-            self._held = _room(min(max(64, len(some.rows)), self.bound))
+            self._sample = _room(min(max(64, len(some.rows)), self.bound))
         while True:
             self._n, self._used, at, row = judgement_kernels.enter(
-                self._held, self._n, self._used, some, at, row, np.uint64(self._below)
+                self._sample, self._n, self._used, some, at, row, np.uint64(self._below)
             )
             if at == len(some.hash):
                 break
@@ -185,9 +181,9 @@ class Judgements(Accumulator):
     def _drop_names(self) -> None:
         """Give up the names of workers and samplers of whom nothing is held any more."""
         if self._thrown_away:
-            held, n = self._held, self._n
-            self._workers, held.worker[:n] = _only_used(self._workers, held.worker[:n])
-            self._samplers, held.sampler[:n] = _only_used(self._samplers, held.sampler[:n])
+            sample, n = self._sample, self._n
+            self._workers, sample.worker[:n] = _only_used(self._workers, sample.worker[:n])
+            self._samplers, sample.sampler[:n] = _only_used(self._samplers, sample.sampler[:n])
             self._thrown_away = False
 
     def _make_room(self, size: int) -> None:
@@ -196,19 +192,21 @@ class Judgements(Accumulator):
         if self._used + size > most:
             self._cut()
         need = max(2 * self._n, self._n + 1, self._used + size)
-        if self._used + size > len(self._held.rows) or self._n == len(self._held.hash):
-            self._held = _room(min(max(need, 2 * self._used), most), self._held, self._n, self._used)
-            judgement_kernels.file_all(self._held, self._n)
+        if self._used + size > len(self._sample.rows) or self._n == len(self._sample.hash):
+            self._sample = _room(min(max(need, 2 * self._used), most), self._sample, self._n, self._used)
+            judgement_kernels.file_all(self._sample, self._n)
 
     def _cut(self) -> None:
         """Lower the threshold as far as it must be, and throw away what does not lie below it."""
         if self._used <= self.bound:
             return
-        held, n = self._held, self._n
-        self._below = int(judgement_kernels.threshold(held.hash[:n], held.size[:n], np.uint64(self._below), self.bound))
-        self._n, self._used = judgement_kernels.keep_below(held, n, np.uint64(self._below))
-        held.table[:] = 0
-        judgement_kernels.file_all(held, self._n)
+        sample, n = self._sample, self._n
+        self._below = int(
+            judgement_kernels.threshold(sample.hash[:n], sample.size[:n], np.uint64(self._below), self.bound)
+        )
+        self._n, self._used = judgement_kernels.keep_below(sample, n, np.uint64(self._below))
+        sample.table[:] = 0
+        judgement_kernels.file_all(sample, self._n)
         self._thrown_away = True
 
     def merge(self, other: Self) -> None:
@@ -220,9 +218,9 @@ class Judgements(Accumulator):
         below = int(state["below"])
         if below < self._below:
             self._below = below
-            self._n, self._used = judgement_kernels.keep_below(self._held, self._n, np.uint64(below))
-            self._held.table[:] = 0
-            judgement_kernels.file_all(self._held, self._n)
+            self._n, self._used = judgement_kernels.keep_below(self._sample, self._n, np.uint64(below))
+            self._sample.table[:] = 0
+            judgement_kernels.file_all(self._sample, self._n)
             self._thrown_away = True
         some = response_columns(state)
         worker = self._workers.numbers(unpack_names(state["worker_utf8"], state["worker_offsets"]), some.worker)
@@ -242,17 +240,23 @@ class Judgements(Accumulator):
     @property
     def nbytes(self) -> int:
         """Bytes held, buffers included."""
-        return sum(array.nbytes for array in self._held)
+        return sum(array.nbytes for array in self._sample)
 
     def state(self) -> dict[str, np.ndarray]:
         """The judgements below the threshold, by hash. O(J log J)."""
         self._cut()
         self._drop_names()
-        held, n = self._held, self._n
+        sample, n = self._sample, self._n
         some = ResponseColumns(
-            held.hash[:n], held.size[:n], held.times[:n], held.worker[:n], held.time[:n], held.sampler[:n], held.rows
+            sample.hash[:n],
+            sample.size[:n],
+            sample.times[:n],
+            sample.worker[:n],
+            sample.time[:n],
+            sample.sampler[:n],
+            sample.rows,
         )
-        begin, workers, samplers = held.begin[:n], self._workers.names(), self._samplers.names()
+        begin, workers, samplers = sample.begin[:n], self._workers.names(), self._samplers.names()
         return handed_over(canonical(some, begin, workers, samplers, self._below, self._larger))
 
     @classmethod
@@ -269,16 +273,16 @@ class Judgements(Accumulator):
     @classmethod
     def from_state(cls, state: Mapping[str, np.ndarray], allocation: Allocation = IN_MEMORY) -> Self:
         """The reservoir that has this state."""
-        kept = cls()
-        kept._add(state)
-        return kept
+        judgements = cls()
+        judgements._add(state)
+        return judgements
 
     @classmethod
     def renamed(cls, state: Mapping[str, np.ndarray], new_id: np.ndarray) -> dict[str, np.ndarray]:
         """The state after object i has the number new_id[i]. Hashes are of names, and stay."""
         some = response_columns(state)
         rows = np.asarray(new_id, np.int32)[some.rows].reshape(-1, 4)
-        return canonical(some._replace(rows=rows), begins(some.size), *_beside(state))
+        return canonical(some._replace(rows=rows), begins(some.size), *_names_and_limits(state))
 
     @classmethod
     def without(cls, state: Mapping[str, np.ndarray], leaving: Removal) -> dict[str, np.ndarray]:
@@ -291,38 +295,39 @@ class Judgements(Accumulator):
             workers = unpack_names(state["worker_utf8"], state["worker_offsets"])
             stays = some.worker != (workers.index(leaving.worker) if leaving.worker in workers else -2)
             some = selected_rows(some, stays)
-        return canonical(some, begins(some.size), *_beside(state))
+        return canonical(some, begins(some.size), *_names_and_limits(state))
 
     @classmethod
     def with_worker_called(cls, state: Mapping[str, np.ndarray], old: str, new: str) -> dict[str, np.ndarray]:
         """The same judgements by a worker of another name; their hashes stay. O(comparisons held)."""
         some = response_columns(state)
-        workers, samplers, *rest = _beside(state)
+        workers, samplers, *bounds = _names_and_limits(state)
         workers = tuple(new if name == old else name for name in workers)
-        return canonical(some, begins(some.size), workers, samplers, *rest)
+        return canonical(some, begins(some.size), workers, samplers, *bounds)
 
 
-def origins_of(told: Provenance) -> np.ndarray:
+def origins_of(provenance: Provenance) -> np.ndarray:
     """(e,) uint64: h_0 of each event, what is hashed of who gave it, when, and how it was asked; empty where nothing
     is said."""
     # formats repeat one value at no cost (stride 0) where no event says anything
     worker, time, sampler = (
-        each[:1] if each.strides == (0,) else each for each in (told.worker, told.time, told.sampler)
+        column[:1] if column.strides == (0,) else column
+        for column in (provenance.worker, provenance.time, provenance.sampler)
     )
     if not ((worker >= 0).any() or not np.isnan(time).all() or (sampler >= 0).any()):
         return np.empty(0, np.uint64)
-    named, timed, asked = told.worker >= 0, ~np.isnan(told.time), told.sampler >= 0
-    origins = np.zeros(len(told.kind), np.uint64)
+    named, timed, asked = provenance.worker >= 0, ~np.isnan(provenance.time), provenance.sampler >= 0
+    origins = np.zeros(len(provenance.kind), np.uint64)
     if named.any():
-        origins[named] = OF_WORKER * name_hashes(told.workers)[told.worker[named]]
+        origins[named] = OF_WORKER * name_hashes(provenance.workers)[provenance.worker[named]]
     if timed.any():
-        origins[timed] += splitmix64(time_bits(told.time[timed]).view(np.uint64))
+        origins[timed] += splitmix64(time_bits(provenance.time[timed]).view(np.uint64))
     if asked.any():
-        origins[asked] += OF_SAMPLER * name_hashes(told.samplers)[told.sampler[asked]]
+        origins[asked] += OF_SAMPLER * name_hashes(provenance.samplers)[provenance.sampler[asked]]
     return origins
 
 
-def _beside(state: Mapping[str, np.ndarray]) -> tuple[tuple[str, ...], tuple[str, ...], int, int]:
+def _names_and_limits(state: Mapping[str, np.ndarray]) -> tuple[tuple[str, ...], tuple[str, ...], int, int]:
     """Workers, samplers, threshold, and how many were too large, as `canonical` takes them."""
     workers, samplers = (unpack_names(state[f"{who}_utf8"], state[f"{who}_offsets"]) for who in ("worker", "sampler"))
     return workers, samplers, int(state["below"]), int(state["larger"])
@@ -333,7 +338,7 @@ def _room(size: int, before: ReservoirSample | None = None, n: int = 0, used: in
     slots = 128
     while slots < 2 * (size + 1):
         slots *= 2
-    made = ReservoirSample(
+    sample = ReservoirSample(
         np.empty(size, np.uint64),
         np.empty(size, np.int32),
         np.empty(size, np.int64),
@@ -345,10 +350,10 @@ def _room(size: int, before: ReservoirSample | None = None, n: int = 0, used: in
         np.zeros(slots, np.uint64),
     )
     if before is not None:
-        for mine, theirs in zip(made[:8], before):
+        for mine, theirs in zip(sample[:8], before):
             keep = used if mine.ndim == 2 else n
             mine[:keep] = theirs[:keep]
-    return made
+    return sample
 
 
 def _only_used(names: NumberedNames, column: np.ndarray) -> tuple[NumberedNames, np.ndarray]:

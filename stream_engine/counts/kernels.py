@@ -4,9 +4,8 @@
     k2: Phi(a)[(i,j)] = (#(i,a,j) - #(i,j,a)) / (#(i,a,j) + #(i,j,a))       where a lies, seen from other anchors
     k(a, b) = <Phi(a), Phi(b)> / (|Phi(a)| |Phi(b)|),   0/0 = 0
 
-Kleindessner & von Luxburg 2017, sec. 2; MulK-4 from Perrot et al. 2020, App. A. Pure functions of counts: floats are
-made here and nowhere kept. Consumers that only multiply by K or want its leading eigenvectors take the factor Phi
-instead (`features1`, `features2`, `eigenpairs`, `factors`): K = Phi Phi^T need not exist.
+Kleindessner & von Luxburg 2017, sec. 2; MulK-4 from Perrot et al. 2020, App. A. Where products or leading eigenvectors
+suffice, take the factor Phi (`features1`, `features2`, `eigenpairs`, `factors`): K need not exist.
 """
 
 from collections.abc import Mapping
@@ -24,7 +23,7 @@ if TYPE_CHECKING:  # an export of counts does without scipy
 
 KERNEL_LIMIT = 16384  # objects: a kernel of 2 GB; above it kernels come as their factor
 LANDMARK_SHARE = 0.25  # landmarks are at most this share of the objects
-FEW_COLUMNS = 4096  # feature columns up to which eigenvectors are found in feature space
+MAX_FEATURE_COLUMNS = 4096  # feature columns up to which eigenvectors are found in feature space
 
 
 def k1(columns: Columns, rows: np.ndarray | None = None) -> np.ndarray:
@@ -330,7 +329,7 @@ def eigenpairs(phi: "sp.csc_array", k: int, centred: bool = False) -> tuple[np.n
     if not 0 <= k <= n:
         raise ValueError(f"eigenpairs - k - got {k} - expected 0 <= k <= {n}, the number of objects - ask for fewer")
     mean = np.asarray(phi.mean(axis=0)).reshape(-1) if centred and n else np.zeros(width)
-    if width <= min(n, FEW_COLUMNS):
+    if width <= min(n, MAX_FEATURE_COLUMNS):
         values, right = _leading(phi, k, mean)
         vectors = feature_space.projected(phi, right, mean)
     elif k >= n - 1 or n <= 64:
@@ -381,10 +380,10 @@ def factors(phi: "sp.csc_array", k: int) -> np.ndarray:
     ([[1.0], [1.0], [0.0], [0.0]], 'float32')
     """
     width = phi.shape[1]
-    if not 0 <= k <= width or width > FEW_COLUMNS:
+    if not 0 <= k <= width or width > MAX_FEATURE_COLUMNS:
         raise ValueError(
             f"factors - k, columns - got {k} of {width} - expected k up to the number of feature columns, and at most "
-            f"{FEW_COLUMNS} of these - use eigenpairs where there are more"
+            f"{MAX_FEATURE_COLUMNS} of these - use eigenpairs where there are more"
         )
     _, right = _leading(phi, k, np.zeros(width))
     factor = feature_space.projected(phi, right, dtype=np.float32)

@@ -1,10 +1,7 @@
 """k2 of a landmark design: a few landmarks as anchors, every object compared with landmarks (`kernels` has k1's).
 
-A design for k2 asks d(j, i) < d(j, k) with j and k landmarks and i any object (Kleindessner & von Luxburg 2017, sec.
-2.3). The feature map is then the paper's adapted one, Phi of size n by |L|^2: column (j, k) holds what was said of each
-object beside the landmark k, seen from j. Of two objects that are no landmarks it gives k2 itself; what landmarks say
-of each other through an ordinary object (columns (j, i), a few entries each, up to |L| n of them) is excluded. With
-few columns every question about eigenvectors is one about Phi^T Phi (`feature_space`).
+The design asks d(j, i) < d(j, k) with j, k landmarks and i any object (Kleindessner & von Luxburg 2017, sec. 2.3). Phi
+is the paper's adapted map, n by |L|^2: column (j, k) says how i compares with landmark k, seen from j.
 """
 
 from typing import TYPE_CHECKING
@@ -19,9 +16,11 @@ from stream_engine.data.triplet_columns import Columns
 if TYPE_CHECKING:
     import scipy.sparse as sp
 
-FILLED = 0.75  # of all pairs (anchor, landmark), at least so many were asked about
+MIN_ASKED_SHARE = 0.75  # of all pairs (anchor, landmark), at least so many were asked about
 
 
+# Of two objects that are not landmarks it gives k2 itself; what landmarks say of each other through an ordinary object
+# is excluded (columns (j, i), a few entries each, up to |L| n of them).
 def landmarks2(columns: Columns) -> np.ndarray:
     """The landmark objects (int32, increasing) of a landmark design for k2, or none when it is not one.
 
@@ -42,7 +41,7 @@ def landmarks2(columns: Columns) -> np.ndarray:
         return nobody
     start, anchor, lo, hi = _read(columns)
     size = _sizes(start, anchor, lo, hi, rank, len(anchors))
-    return anchors if np.count_nonzero(size) >= FILLED * len(anchors) * (len(anchors) - 1) else nobody
+    return anchors if np.count_nonzero(size) >= MIN_ASKED_SHARE * len(anchors) * (len(anchors) - 1) else nobody
 
 
 def features2(columns: Columns, marks: np.ndarray) -> "sp.csc_array":

@@ -1,9 +1,7 @@
-"""Exact counts of every quadruplet seen: what MulK-4 is made from (Perrot et al. 2020, App. A). Off by default.
+"""Exact counts of every quadruplet of four distinct objects, for MulK-4 (Perrot et al. 2020, App. A). Off by default.
 
-A key is two unordered pairs of objects, {i, j} before {k, l} with i < j, k < l and (i, j) < (k, l); n_lo counts how
-often the first pair was the nearer one, n_hi how often the second was. Only comparisons of four distinct objects are
-counted here (`Batch.quadruplets`): those that share an object are triplets, and live in `triplet_counts`.
-Invariant, memory and cost as in `sorted_counts`; keys are packed up to 2**15 objects.
+A key is two unordered pairs, {i, j} before {k, l} with i < j, k < l and (i, j) < (k, l); n_lo counts how often the
+first pair was nearer, n_hi the second. Cost as in `sorted_counts`; keys are packed up to 2**15 objects.
 """
 
 from collections.abc import Mapping

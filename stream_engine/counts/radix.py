@@ -1,10 +1,7 @@
-"""Least-significant-digit radix sort of packed keys: the engine's own sort, linear and the same speed on every machine.
+"""Radix sort of packed keys, lowest digit first: linear, and equally fast on every machine (np.sort is not).
 
-A key is one uint64 (*packed*) or two (*wide*: `high`, then `low`). Both layouts run through the same compiled code:
-a packed key is passed as `high is low`. Invariant of every digit pass: the order of equal digits is kept, so after the
-passes over all digits, lowest first, keys are sorted. O(keys * digits), one spare buffer of the same size.
-
-Why not np.sort: its speed differs by a factor of five between processors (PERFORMANCE.md, 1.3).
+A key is one uint64, or two (`high`, then `low`); a packed key is passed as `high is low`. Every pass keeps the order of
+equal digits. O(keys * digits), with one spare buffer.
 """
 
 from collections.abc import Sequence

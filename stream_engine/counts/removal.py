@@ -1,12 +1,7 @@
-"""What is taken out of a state again, exactly or not at all: the comparisons about an object, or a worker's answers.
+"""What is removed from a state, exactly or not at all: the comparisons about an object, or a worker's answers.
 
-Counts that stand one by one (a key an answer) leave by being left out or subtracted; sums over pairs leave by
-subtracting what the counts say that each of them had added. What was summed with weights, decayed by what came since,
-or judged in the order of arrival cannot be told apart any more, and says so (`CannotForget`).
-
-Later ids are one lower afterwards: the state is that of a stream in which the object was never shown. O(keys).
-
-How a worker leaves what is kept by worker: with all answers, or with the name alone.
+Counts are dropped or subtracted, sums over pairs by what the counts say was added. What was weighted, decayed or judged
+in order of arrival raises `CannotForget`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -47,6 +42,7 @@ class Removal(NamedTuple):
         return self.gone >= 0
 
 
+# Later ids are one lower afterwards: the state is that of a stream in which the object was never shown. O(keys).
 def shifted(ids: np.ndarray, gone: int) -> np.ndarray:
     """The ids after object `gone` has left.
 
@@ -69,8 +65,8 @@ def rows_where(state: State, rows: np.ndarray, names: Sequence[str]) -> dict[str
 def keys_without(state: State, ids: Sequence[str], beside: Sequence[str], gone: int) -> dict[str, np.ndarray]:
     """The columns of keys `ids` and what stands beside them, without the keys that name an object."""
     stays = ~rows_naming(state, ids, gone)
-    left = rows_where(state, stays, [*ids, *beside])
-    return left | {name: shifted(left[name], gone) for name in ids}
+    remaining = rows_where(state, stays, [*ids, *beside])
+    return remaining | {name: shifted(remaining[name], gone) for name in ids}
 
 
 def triplet_rows(state: State) -> dict[str, np.ndarray]:
@@ -108,11 +104,11 @@ def minus(rows: State, ids: Sequence[str], leaving: State) -> dict[str, np.ndarr
     for name in COUNTS:
         counts = np.concatenate([rows[name].astype(np.int64), -leaving[name].astype(np.int64)])[order]
         sums.append(np.add.reduceat(counts, np.flatnonzero(first)) if len(counts) else counts)
-    if any((each < 0).any() for each in sums):
+    if any((column < 0).any() for column in sums):
         raise CannotForget("has fewer answers than worker_votes; `verify` shows details")
     stays = (sums[0] > 0) | (sums[1] > 0)
-    left = dict(zip(COUNTS, canonical_counts(sums[0][stays], sums[1][stays])))
-    return {name: column[first][stays] for name, column in zip(ids, columns)} | left
+    votes = dict(zip(COUNTS, canonical_counts(sums[0][stays], sums[1][stays])))
+    return {name: column[first][stays] for name, column in zip(ids, columns)} | votes
 
 
 def pairs_minus(state: State, leaving: Removal, with_quadruplets: bool) -> dict[str, np.ndarray]:
@@ -133,7 +129,7 @@ def pairs_minus(state: State, leaving: Removal, with_quadruplets: bool) -> dict[
         ends, added = [*ends, (q["i"], q["j"]), (q["k"], q["l"])], [*added, net, -net]
     i = np.concatenate([state["i"], *(np.minimum(a, b) for a, b in ends)])
     j = np.concatenate([state["j"], *(np.maximum(a, b) for a, b in ends)])
-    w = np.concatenate([state["w"], *(-each for each in added)])
+    w = np.concatenate([state["w"], *(-columns for columns in added)])
     order = np.lexsort((j, i))
     i, j, w = i[order], j[order], w[order]
     first = first_of_equal(i, j)
@@ -178,8 +174,8 @@ def window_without(state: State, leaving: Removal) -> dict[str, np.ndarray]:
     if not leaving.of_object:
         raise CannotForget("does not know who answered")
     stays = ~(state["rows"] == leaving.gone).any(axis=1)
-    left = {"rows": shifted(state["rows"][stays], leaving.gone), "time": state["time"][stays]}
-    return {name: np.array(array) for name, array in state.items()} | left
+    remaining = {"rows": shifted(state["rows"][stays], leaving.gone), "time": state["time"][stays]}
+    return {name: np.array(array) for name, array in state.items()} | remaining
 
 
 def votes_without(state: State, leaving: Removal, tallies: Sequence[str]) -> dict[str, np.ndarray]:

@@ -1,12 +1,7 @@
-"""How each participant answers, whatever they answer: at which position the chosen object stood, and how fast they are.
+"""How participants answer, whatever they answer: the position of the chosen object, and response times.
 
-Kept per participant: how often each position was chosen among so many objects shown, and a histogram of response times
-with the integer bounds `BOUNDS`. Exact integers that add up. Beside them stand, in the order of arrival, the longest
-run of answers at one position and how often the position changed from one answer to the next; merged states do not
-know which answers followed each other across their seam, and count none there.
-
-Answers that name nobody, or tell neither a position nor a response time, are not counted here: a stream of such answers
-costs nothing. O(answers log answers) a batch; 16 bytes a participant, number of objects and position or time.
+Counts of each position by number of objects shown, and a histogram of times with the bounds `BOUNDS`; both add up. In
+order of arrival also the longest run at one position and the number of changes, none of them across a merge.
 """
 
 from collections.abc import Mapping
@@ -62,12 +57,18 @@ class ResponsePatterns(Accumulator):
 
     def update(self, batch: Batch) -> None:
         """Count the answers of a batch that name a participant and tell a position or a response time."""
-        told = batch.provenance
-        if told is None or not told.workers or not len(told.shown):
+        provenance = batch.provenance
+        if provenance is None or not provenance.workers or not len(provenance.shown):
             return
-        events = slice(int(told.continues), None)
-        worker = told.worker[events]
-        self.count(told.workers, worker, told.shown[events], told.position[events], told.seconds[events])
+        events = slice(int(provenance.continues), None)
+        worker = provenance.worker[events]
+        self.count(
+            provenance.workers,
+            worker,
+            provenance.shown[events],
+            provenance.position[events],
+            provenance.seconds[events],
+        )
 
     def count(
         self, names: list[str], worker: np.ndarray, shown: np.ndarray, position: np.ndarray, seconds: np.ndarray
@@ -75,11 +76,11 @@ class ResponsePatterns(Accumulator):
         """Count answers in their order: (e,) who of `names` (-1: nobody), among how many objects one was chosen (0:
         unknown), at which position, and in how many seconds (NaN: unknown)."""
         placed, timed = (worker >= 0) & (shown > 1), (worker >= 0) & np.isfinite(seconds)
-        told = placed | timed
-        if not told.any():
+        counted = placed | timed
+        if not counted.any():
             return
         number = np.full(len(worker), -1, np.int64)
-        number[told] = self._workers.numbers(names, worker[told])
+        number[counted] = self._workers.numbers(names, worker[counted])
         self._sequence = _longer(self._sequence, len(self._workers.number))
         bins = np.searchsorted(BOUNDS, 1000.0 * seconds[timed] + 1e-6, side="right")  # 300 ms are 300 in any unit
         self._new += [_key(number[placed], shown[placed], position[placed]), _key(number[timed], 0, bins)]
@@ -140,7 +141,7 @@ class ResponsePatterns(Accumulator):
     @property
     def nbytes(self) -> int:
         """Bytes held, buffers included."""
-        return sum(each.nbytes for each in (self._keys, self._n, self._sequence, *self._new))
+        return sum(array.nbytes for array in (self._keys, self._n, self._sequence, *self._new))
 
     def state(self) -> dict[str, np.ndarray]:
         """Rows by participant, in the order of names. O(K log K)."""
@@ -149,10 +150,10 @@ class ResponsePatterns(Accumulator):
         order = np.array(sorted(range(len(names)), key=names.__getitem__), np.int64)
         new = np.empty(len(names), np.int64)
         new[order] = np.arange(len(names))
-        worker, rest = self._keys >> 2 * FIELD, self._keys & ((1 << 2 * FIELD) - 1)
-        keys = new[worker] << 2 * FIELD | rest
+        worker, shown_and_value = self._keys >> 2 * FIELD, self._keys & ((1 << 2 * FIELD) - 1)
+        keys = new[worker] << 2 * FIELD | shown_and_value
         by = np.argsort(keys)
-        columns = keys[by] >> 2 * FIELD, rest[by] >> FIELD, rest[by] & ((1 << FIELD) - 1)
+        columns = keys[by] >> 2 * FIELD, shown_and_value[by] >> FIELD, shown_and_value[by] & ((1 << FIELD) - 1)
         return {
             **{name: column.astype(np.int32) for name, column in zip(COLUMNS, columns)},
             "n": self._n[by],
@@ -180,9 +181,9 @@ class ResponsePatterns(Accumulator):
     @classmethod
     def from_state(cls, state: Mapping[str, np.ndarray], allocation: Allocation = IN_MEMORY) -> Self:
         """The accumulator that has this state."""
-        made = cls()
-        made._add(state)
-        return made
+        patterns = cls()
+        patterns._add(state)
+        return patterns
 
     @classmethod
     def renamed(cls, state: Mapping[str, np.ndarray], new_id: np.ndarray) -> dict[str, np.ndarray]:
@@ -197,10 +198,10 @@ class ResponsePatterns(Accumulator):
             return {name: np.array(array) for name, array in state.items()}
         gone = names.index(leaving.worker)
         stays = state["worker"] != gone
-        left = {name: state[name][stays] for name in (*COLUMNS, "n")}
-        left["worker"] = (left["worker"] - (left["worker"] > gone)).astype(np.int32)
+        remaining = {name: state[name][stays] for name in (*COLUMNS, "n")}
+        remaining["worker"] = (remaining["worker"] - (remaining["worker"] > gone)).astype(np.int32)
         others = [name for name in names if name != leaving.worker]
-        return left | pack_names(others) | {name: np.delete(state[name], gone) for name in SEQUENCE}
+        return remaining | pack_names(others) | {name: np.delete(state[name], gone) for name in SEQUENCE}
 
     @classmethod
     def with_worker_called(cls, state: Mapping[str, np.ndarray], old: str, new: str) -> dict[str, np.ndarray]:

@@ -1,14 +1,7 @@
-"""Two counts a key, kept as a sorted base and an unsorted log: what all exact counts of this engine are made of.
+"""Two counts per key in a sorted base and an unsorted log: the store behind all exact counts.
 
-An event appends one key, with its direction in the lowest bit, to the *log*. When the log is LOG_RATIO times as long as
-the base it is radix-sorted, collapsed to distinct keys and brought into the base: counts of known keys are added in
-place, new keys are merged in by one linear pass. Invariant: base keys are strictly increasing, and base plus log is the
-multiset of all events. Amortised O(digits) an event; the worst pause is one compaction, under 25 ns per key held (never
-less than what LOG_FLOOR events take, about a millisecond).
-
-Memory: 16 bytes a packed key at rest (after `settle`), under 40 at the peak. A key has `fields` object ids of equal
-width; it is *packed* into one uint64 while the fields and the direction fit, and *wide* (two words, the first two ids
-in the first, 31 bits an id; 24 bytes a key) beyond. Both layouts run through the same compiled code.
+An event appends one key, with its direction in the lowest bit, to the log; at LOG_RATIO times the base the log is
+radix-sorted and merged in one linear pass. Base keys strictly increase, and base plus log is the multiset of events.
 """
 
 from collections.abc import Callable, Sequence
@@ -24,9 +17,9 @@ from stream_engine.data.triplet_columns import COUNT_LIMIT, canonical_counts
 LOG_FLOOR = 1 << 16  # events; below this a compaction costs less than a millisecond
 LOG_CEILING = 1 << 28  # events: bounds the log at 2 GB, and the counts of one log below COUNT_LIMIT
 LOG_RATIO = 1.4  # log events per base key: 16 + 16 * 1.4 bytes a key while a full log is sorted
-ENOUGH_GROWTH = 0.75  # new keys per base key, from which the log is kept while the result is written: 38 bytes a key
+MIN_GROWTH = 0.75  # new keys per base key, from which the log is kept while the result is written: 38 bytes a key
 WIDE_BITS = 31
-LARGEST_COUNT = 2**63 - 1
+MAX_COUNT = 2**63 - 1
 _NO_KEYS = np.empty(0, np.uint64)
 _NO_BUFFER = _NO_KEYS, _NO_KEYS
 
@@ -37,8 +30,8 @@ class TooManyCounts(ValueError):
 
 def check_sum(mine: int, theirs: int) -> None:
     """Raise `TooManyCounts` where counts of up to `mine` and `theirs` might not fit into 64 bits when summed."""
-    if mine + theirs > LARGEST_COUNT:
-        raise TooManyCounts(f"got counts of up to {mine:,} and {theirs:,}; expected a sum of at most {LARGEST_COUNT:,}")
+    if mine + theirs > MAX_COUNT:
+        raise TooManyCounts(f"got counts of up to {mine:,} and {theirs:,}; expected a sum of at most {MAX_COUNT:,}")
 
 
 @njit(cache=True, nogil=True)
@@ -172,8 +165,8 @@ def _repack(high, low, wide, bits, fields, to_high, to_low, to_wide, to_bits):
     for e in range(len(low)):
         first, second = none, none
         for field in range(fields):
-            word, left = (high[e], 1 - field) if wide and field < 2 else (low[e], fields - 1 - field)
-            value = word >> np.uint64(left) * bits & mask
+            word, fields_behind = (high[e], 1 - field) if wide and field < 2 else (low[e], fields - 1 - field)
+            value = word >> np.uint64(fields_behind) * bits & mask
             if to_wide and field < 2:
                 first = first << to_bits | value
             else:
@@ -183,6 +176,10 @@ def _repack(high, low, wide, bits, fields, to_high, to_low, to_wide, to_bits):
             to_high[e] = first
 
 
+# Amortised O(digits) per event; the longest pause is one compaction, under 25 ns per key (at least what LOG_FLOOR
+# events take). Memory: 16 bytes per packed key at rest (after `settle`), under 40 at the peak. A key has `fields` ids
+# of equal width: packed in one uint64 while they and the direction fit, else wide (two words, 31 bits per id, 24 bytes
+# a key).
 class SortedCounts:
     """Counts `(n_lo, n_hi)` of keys of `fields` ids: direction 0 adds to n_lo, direction 1 to n_hi.
 
@@ -297,7 +294,7 @@ class SortedCounts:
             self.low, self._high = copied(more[1][:size]), copied(more[0][:size]) if self.wide else _NO_KEYS
             self.n_lo, self.n_hi = (copied(counts[:size], self.n_lo.dtype) for counts in more[2:])
             return
-        if unknown < ENOUGH_GROWTH * len(self):  # base, buffers and result at once would be too much memory for that
+        if unknown < MIN_GROWTH * len(self):  # base, buffers and result at once would be too much memory for that
             low, n_lo, n_hi = (self.allocation.copied(array[:unknown]) for array in more[1:])
             more[:] = [self.allocation.copied(more[0][:unknown]) if self.wide else low, low, n_lo, n_hi]
             del low, n_lo, n_hi
@@ -363,8 +360,8 @@ class SortedCounts:
     def field(self, field: int, part: slice) -> np.ndarray:
         """One id (uint64) of some keys of the base."""
         word = self.high if self.wide and field < 2 else self.low
-        left = (2 if self.wide and field < 2 else self.fields) - 1 - field
-        return word[part] >> np.uint64(left * self.bits) & np.uint64((1 << self.bits) - 1)
+        fields_behind = (2 if self.wide and field < 2 else self.fields) - 1 - field
+        return word[part] >> np.uint64(fields_behind * self.bits) & np.uint64((1 << self.bits) - 1)
 
     def counts(self) -> dict[str, np.ndarray]:
         """`n_lo`, `n_hi` of the base in their canonical dtype, read-only; views of live memory where that is it."""

@@ -1,12 +1,7 @@
-"""Exact counts of every triplet seen, contradictions kept apart: the statistic behind k1, k2, boosting and the order.
+"""Exact counts of every triplet, contradictions kept apart: the basis of k1, k2, boosting and the order.
 
-A key is (lo, hi, anchor) with lo < hi, pair-major; its two counts are how often lo and how often hi was nearer to the
-anchor. Sorted, that is the column layout of `triplet_columns.Columns` already: column = pair, entries = anchors. The
-invariant and the cost are those of `sorted_counts`: amortised a few dozen nanoseconds an event, 16 bytes a key.
-Kleindessner & von Luxburg 2017, sec. 2 ("Contradicting similarity triplets"); Perrot & von Luxburg 2019, sec. 2.1.
-
-`KeyCounts` is what the exact counts of triplets and of quadruplets share: a batch's rows become events, events become
-counts. A kind of counts says how many objects a key has, which rows of a batch it counts and how they become events.
+A key is (lo, hi, anchor) with lo < hi; its counts are how often lo, and hi, was nearer to the anchor. Sorted, this is
+the layout of `triplet_columns.Columns`: a column per pair, an entry per anchor.
 """
 
 from abc import abstractmethod
@@ -25,6 +20,8 @@ from stream_engine.data.mapped_arrays import IN_MEMORY, Allocation
 from stream_engine.data.triplet_columns import handed_over
 
 
+# Shared by triplets and quadruplets: a kind of counts says how many objects a key has, which rows of a batch it counts
+# and how they become events. Kleindessner & von Luxburg 2017, sec. 2; Perrot & von Luxburg 2019, sec. 2.1.
 class KeyCounts(Accumulator):
     """`update`, `merge` and `nbytes` of counts by key; see `sorted_counts` for cost and memory."""
 

@@ -1,9 +1,8 @@
-"""Weighted AddS-3 and triplet counts: a comparison counts as much as the `weight` of its event (1 where it gives none).
+"""Weighted AddS-3 and triplet counts: a comparison counts as much as the `weight` of its event (default 1).
 
     W_ij = sum over triplets e of weight_e ([{anchor, near} = {i, j}] - [{anchor, far} = {i, j}])
 
-A commutative monoid up to the rounding of float additions (relative 1e-9); the exact integer accumulators stay what
-they are and count every comparison once. Triplets only. Memory and cost: `float_sums`.
+A commutative monoid up to the rounding of float additions (relative 1e-9).
 """
 
 from collections.abc import Mapping

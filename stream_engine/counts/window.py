@@ -1,13 +1,7 @@
-"""An exact sliding window over the triplets: its content is the state, AddS-3 and counts of it are read from that.
+"""An exact sliding window over the triplets: its content is the state, AddS-3 and counts are computed from it.
 
-By arrival (`forgetting.by = "count"`): the last `window` triplets; a ledger. By time: the triplets answered at
-t > T - window seconds, T the newest time seen. T only grows, so a triplet that arrives late enough to be outside is
-outside for ever: the content depends on what was seen and not on the order, and windows can be merged. A triplet that
-is outside on arrival is not counted in the window and counted in `late`, one without a time in `untimed`.
-
-To subtract later what leaves, a window must hold what entered, so nothing else is held: counts that were kept beside it
-would be a second copy of the same thing. 12 bytes a triplet, 20 by time, at most twice that before a trim; a few
-nanoseconds an event. AddS-3 and counts of the window cost O(window) at an export or a refit, not in the loop.
+By arrival, the last `window` triplets: a ledger. By time, the triplets answered at t > T - window seconds, T the newest
+time seen: as T only grows, the content does not depend on the order of arrival, and windows merge.
 """
 
 from abc import abstractmethod
@@ -26,6 +20,8 @@ from stream_engine.data.mapped_arrays import IN_MEMORY, Allocation
 TRIM_FLOOR = 1 << 12  # triplets
 
 
+# A triplet that is outside on arrival is counted in `late`, one without a time in `untimed`. 12 bytes per triplet, 20
+# by time, at most twice that before a trim. AddS-3 and counts cost O(window) at an export or refit, not in the loop.
 class _Recent(Statistic):
     """The triplets held, in pieces until the next trim; what has left, and in which order they stand, differs."""
 
@@ -44,21 +40,21 @@ class _Recent(Statistic):
     def __init__(self, window: float = 1e6):
         self._window = float(window)
         self._rows, self._time = [np.empty((0, 3), np.int32)], [np.empty(0)]
-        self._held, self._live = 0, 0
+        self._stored, self._live = 0, 0
         self._newest, self._late, self._untimed = -np.inf, 0, 0
 
     def _hold(self, rows: np.ndarray, time: np.ndarray) -> None:
         self._rows.append(rows)
         self._time.append(time)
-        self._held += len(rows)
-        if self._held > 2 * self._live + TRIM_FLOOR or len(self._rows) > TRIM_FLOOR:
+        self._stored += len(rows)
+        if self._stored > 2 * self._live + TRIM_FLOOR or len(self._rows) > TRIM_FLOOR:
             self._trim()
 
     def _trim(self) -> None:
         """Let go of what has left."""
         rows, time = self._inside(np.concatenate(self._rows), np.concatenate(self._time))
         self._rows, self._time = [rows], [time]
-        self._held = self._live = len(rows)
+        self._stored = self._live = len(rows)
 
     @abstractmethod
     def _inside(self, rows: np.ndarray, time: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -134,8 +130,8 @@ class _Recent(Statistic):
         """The state after object i is called new_id[i]."""
         in_order = Window._in_order if state["by_time"] else WindowByArrival._in_order
         rows, time = in_order(np.asarray(new_id, np.int32)[state["rows"]], np.array(state["time"]))
-        kept = {key: np.array(state[key]) for key in ("newest", "late", "untimed", "window", "by_time")}
-        return {"rows": rows, "time": time, **kept}
+        clock = {key: np.array(state[key]) for key in ("newest", "late", "untimed", "window", "by_time")}
+        return {"rows": rows, "time": time, **clock}
 
 
 class Window(_Recent, Accumulator):

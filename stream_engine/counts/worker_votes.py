@@ -1,12 +1,7 @@
-"""Who answered what: the triplet counts kept apart by worker, from which reliability is computed.
+"""Who answered what: triplet counts by worker, from which reliability is computed. Exact and mergeable.
 
-A key is (lo, hi, anchor, worker); its two counts are how often this worker found lo, and hi, nearer to the
-anchor. Comparisons that name no worker are nobody's in particular, the worker "". Beside triplet counts their votes are
-not held a second time (`leave_nobody_out`): they are the counts less the votes of all who are named. A stream in which
-nobody is named thus costs nothing but its length. Beside the votes stand, per worker, the number of events answered and
-of catch trials passed and failed (catch trials hold no votes). Exact, order-free and mergeable: workers are told apart
-by name, and in the state they are numbered in the order of their names. Triplets only. Cost and memory as in
-`sorted_counts`: 16 bytes a (key, worker) at rest, packed up to 2**15 objects and workers.
+A key is (lo, hi, anchor, worker); its counts are how often this worker found lo, and hi, nearer to the anchor. Per
+worker also the number of events, and of catch trials passed and failed.
 """
 
 from collections.abc import Mapping
@@ -51,6 +46,9 @@ def _encode(triplets, worker, high, low, wide, at, bits):
             low[at + e] = pair << (bits + bits + one) | tail
 
 
+# Comparisons without a worker belong to the worker "". Next to triplet counts their votes are not stored again
+# (`leave_nobody_out`): they are the counts less all named votes. In the state, workers are numbered in the order of
+# their names. 16 bytes per (key, worker) at rest, packed up to 2**15 objects and workers.
 class WorkerVotes(Accumulator):
     """`state()`: `lo`, `hi`, `anchor`, `worker` (K,) int32 in key order, `n_lo`, `n_hi` (K,) int32 (int64 from 2**30
     on); `utf8`, `offsets`: the workers' names, sorted; `events`, `passed`, `failed` (workers,) int64.
@@ -85,18 +83,20 @@ class WorkerVotes(Accumulator):
 
     def update(self, batch: Batch) -> None:
         """Count the triplets of a batch by worker, and its workers' events and catch trials."""
-        given, triplets = batch.provenance, read_only(batch.triplets, np.int32)
-        if given is None:
+        provenance, triplets = batch.provenance, read_only(batch.triplets, np.int32)
+        if provenance is None:
             nobody = self._ids([""]) if len(triplets) + len(batch.quadruplets) else np.empty(0, np.int32)
             of_triplet = np.repeat(nobody, len(triplets))
             self._tallies[0, nobody] += len(triplets) + len(batch.quadruplets)
         else:
-            ids = self._ids([*given.workers, ""] if self._names_nobody(given) else given.workers)
-            of_event = ids[given.worker] if len(ids) else np.empty(0, np.int32)  # -1: the last one
-            self._tally(0, of_event[1:] if given.continues else of_event)
-            self._tally(1, ids[given.catch_worker[given.catch_passed]])
-            self._tally(2, ids[given.catch_worker[~given.catch_passed]])
-            of_triplet = of_event[given.of_triplet] if self.keeps_nobody or given.workers else np.empty(0, np.int32)
+            ids = self._ids([*provenance.workers, ""] if self._names_nobody(provenance) else provenance.workers)
+            of_event = ids[provenance.worker] if len(ids) else np.empty(0, np.int32)  # -1: the last one
+            self._tally(0, of_event[1:] if provenance.continues else of_event)
+            self._tally(1, ids[provenance.catch_worker[provenance.catch_passed]])
+            self._tally(2, ids[provenance.catch_worker[~provenance.catch_passed]])
+            of_triplet = (
+                of_event[provenance.of_triplet] if self.keeps_nobody or provenance.workers else np.empty(0, np.int32)
+            )
         if not self.keeps_nobody:
             triplets, of_triplet = self._named(triplets, of_triplet)
         if not len(triplets):
@@ -135,8 +135,8 @@ class WorkerVotes(Accumulator):
         return [name for name in self._worker if name]
 
     @staticmethod
-    def _names_nobody(given: Provenance) -> bool:
-        return bool((given.worker < 0).any() or (given.catch_worker < 0).any())
+    def _names_nobody(provenance: Provenance) -> bool:
+        return bool((provenance.worker < 0).any() or (provenance.catch_worker < 0).any())
 
     def _ids(self, names: list[str]) -> np.ndarray:
         """The numbers of workers by name; new ones get the next."""
@@ -165,9 +165,9 @@ class WorkerVotes(Accumulator):
         counts = [state["n_lo"], state["n_hi"]]
         if not self.keeps_nobody and "" in self._worker:
             named = worker != self._worker[""]
-            columns, counts = ([each[named] for each in some] for some in (columns, counts))
+            columns, counts = ([column[named] for column in some] for some in (columns, counts))
         order = _in_order(columns)
-        theirs.load([column[order] for column in columns], *(each[order] for each in counts))
+        theirs.load([column[order] for column in columns], *(column[order] for column in counts))
         self._counts.merge(theirs)
 
     @property

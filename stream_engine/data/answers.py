@@ -4,6 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from stream_engine.data.hashing import mix64
+
 
 class Answers(NamedTuple):
     """m answers. A response is what one participant answered at one time: it is held out or fitted to as a whole.
@@ -53,6 +55,11 @@ class Answers(NamedTuple):
     def without(self, held: np.ndarray) -> "Answers":
         """All others than those in the responses of a (U,) bool mask."""
         return self.of(~self.in_responses(held))
+
+    def sample(self, most: int) -> "Answers":
+        """The same; where they are more than `most`, those of about as many responses as make it."""
+        share = most / max(len(self.rows), 1)
+        return self if share >= 1 else self.of(mix64(self.response.astype(np.uint64)) < np.uint64(share * 2.0**64))
 
 
 def anchored(rows: np.ndarray) -> np.ndarray:

@@ -6,7 +6,8 @@ function: two processes that fill it at the same time can leave an index in whic
 
 Invariant: compiled code is loaded only for a kernel with the same code, constants and compiler options, in itself and
 in everything that it calls (`contents`), for the same signature, processor, versions and settings. Each signature has
-its own file, written under another name and renamed; there is no index. What is compared is the code in memory, so
+its own file, written under another name and renamed; there is no index. One process compiles it while others that need
+it wait (an advisory lock, which ends with its process). What is compared is the code in memory, so
 sources that change while a process runs, or that move, change nothing.
 
 The folder `stream-engine-KEY`, one for each set of versions and settings, is in NUMBA_CACHE_DIR if that is set, else in
@@ -24,6 +25,7 @@ intrinsic, and the methods `_reduce` and `_rebuild` of the compiler's result; an
 
 import contextlib
 import dis
+import fcntl
 import os
 import pickle
 import platform
@@ -87,6 +89,7 @@ class KernelCache(caching._Cache):
         file = Path(function.__code__.co_filename).absolute()
         self._room = file.parent.relative_to(PACKAGE).as_posix() if file.is_relative_to(PACKAGE) else "outside"
         self._contents: str | None = None
+        self._turn = contextlib.ExitStack()  # closed when what is compiled is kept
 
     @property
     def cache_path(self) -> str | None:
@@ -103,8 +106,34 @@ class KernelCache(caching._Cache):
         return folder / self._room / f"{function.__module__.rpartition('.')[2]}.{function.__name__}-{name}.nbc"
 
     def load_overload(self, sig, target_context):
-        """The compiled code of a signature; None where there is none."""
+        """The compiled code of a signature; None where there is none. Then this process has the turn to compile it:
+        others wait for it, and load what it kept."""
         target_context.refresh()
+        found = self._loaded(sig, target_context)
+        if found is None:
+            self._turn.close()
+            self._turn.enter_context(self._first(sig, target_context.codegen()))
+            found = self._loaded(sig, target_context)
+            if found is not None:
+                self._turn.close()
+        return found
+
+    @contextlib.contextmanager
+    def _first(self, sig: Any, codegen: Any) -> Iterator[None]:
+        """One process at a time, of those that compile this signature; no order where nothing can be locked."""
+        folders = _folders()
+        with contextlib.ExitStack() as stack:
+            if folders.last_is_writable:
+                with contextlib.suppress(OSError, NotCacheable):
+                    path = self._path(folders.to_read[-1], sig, codegen).with_suffix(".lock")
+                    path.parent.mkdir(parents=True, exist_ok=True)
+                    file = stack.enter_context(path.open("w"))
+                    fcntl.flock(file, fcntl.LOCK_EX)
+                    stack.callback(fcntl.flock, file, fcntl.LOCK_UN)  # also for children, which share the file
+                    stack.callback(path.unlink, missing_ok=True)
+            yield
+
+    def _loaded(self, sig, target_context):
         for folder in _folders().to_read:
             with contextlib.suppress(OSError, NotCacheable):
                 path = self._path(folder, sig, target_context.codegen())
@@ -116,6 +145,10 @@ class KernelCache(caching._Cache):
 
     def save_overload(self, sig, data) -> None:
         """Keep the compiled code of a signature."""
+        with self._turn:
+            self._save(sig, data)
+
+    def _save(self, sig, data) -> None:
         folders = _folders()
         if (
             not folders.last_is_writable

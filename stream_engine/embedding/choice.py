@@ -16,9 +16,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from stream_engine.data.answers import Answers
 from stream_engine.embedding.calibration import Calibration, calibrate
-from stream_engine.embedding.fit import CAREFUL, KERNELS, LOOSE, Embedding, Setting, fit, fit_carefully
-from stream_engine.embedding.held_out import Answers, known_lapses, population_lapse, unit_losses
+from stream_engine.embedding.fit import CAREFUL, KERNELS, ROUGH, Embedding, Setting, fit, fit_carefully
+from stream_engine.embedding.held_out import known_lapses, population_lapse, unit_losses
 from stream_engine.embedding.questions import NOBODY, Questions
 from stream_engine.embedding.starts import directions
 from stream_engine.evaluation.answer_probabilities import margins, probability
@@ -151,11 +152,11 @@ class _Search:
         self, questions: Questions, held: Answers, fixed: bool, progress: Callable[..., bool | None], given_ridge: bool
     ) -> None:
         self.questions, self.held, self.progress, self.given_ridge = questions, held, progress, given_ridge
-        self.more: dict[str, Any] = {"fixed_lapse": fixed, "tolerance": LOOSE}
+        self.more: dict[str, Any] = {"fixed_lapse": fixed, "tolerance": ROUGH}
         self.most = ENOUGH if len(questions.rows) > MANY else 1000
         self.tried: list[Trial] = []
         self.stopped = False  # by whoever listens to the progress
-        self.unit = np.unique(held.unit, return_inverse=True)[1].reshape(-1)
+        self.unit = np.unique(held.response, return_inverse=True)[1].reshape(-1)
 
     def attempt(self, setting: Setting, near: Trial | None = None) -> Trial:
         """Fit with a setting, begun at an answer nearby; in another number of dimensions only where two starts cost too
@@ -176,7 +177,7 @@ class _Search:
             )
         delta = margins(found.points, self.held.rows, found.alpha)
         calibration = calibrate(delta, self.held.times, population_lapse(found.lapse, q))
-        lapse = known_lapses(found.lapse, q, calibration.lapse)[self.held.worker + 1]
+        lapse = known_lapses(found.lapse, q, calibration.lapse)[self.held.participant + 1]
         losses = unit_losses(probability(calibration.scale * delta, lapse), self.held, self.unit)
         done = Trial(setting, float(losses.sum() / self.held.times.sum()), losses, found, wide, calibration)
         self.tried.append(done)

@@ -25,9 +25,10 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 from scipy.special import ndtr
 
+from stream_engine.data.answers import Answers
 from stream_engine.embedding.calibration import WORTH, calibrate
 from stream_engine.embedding.fit import LOOSE, ROUGH, Embedding, Setting, fit
-from stream_engine.embedding.held_out import Answers, known_lapses, population_lapse
+from stream_engine.embedding.held_out import known_lapses, population_lapse
 from stream_engine.embedding.individual import (
     SHRINKAGES,
     Individual,
@@ -38,7 +39,7 @@ from stream_engine.embedding.individual import (
     weighted_margins,
 )
 from stream_engine.embedding.own_maps import DIMENSIONS, OwnMaps, own_maps, selected_maps
-from stream_engine.embedding.questions import Questions
+from stream_engine.embedding.questions import Questions, of_answers
 from stream_engine.embedding.score_test import score_tests
 from stream_engine.embedding.stacking import GROUP, losses, stacked
 from stream_engine.evaluation.answer_probabilities import log_odds, margins, probability
@@ -115,11 +116,13 @@ def differences(
 ) -> Differences:
     """Test and select; `one` was fitted to the answers. `always`: weights whatever the tests say; `only_weights`: no
     maps of single participants."""
-    count = np.bincount(answers.worker + 1, minlength=1 + answers.n_workers)[1:]
+    count = np.bincount(answers.participant + 1, minlength=1 + len(answers.participants))[1:]
     people = int((count > 0).sum())
     if people < 2:
         return Differences("fewer than two participants with enough answers", people)
-    seen = np.unique(answers.worker.astype(np.int64)[:, None] * answers.n_objects + answers.rows) // answers.n_objects
+    seen = (
+        np.unique(answers.participant.astype(np.int64)[:, None] * answers.n_objects + answers.rows) // answers.n_objects
+    )
     if len(seen) * setting.d > LARGEST:
         return Differences(f"more than {LARGEST:,} coordinates of participants", people)
     answers = _of_one_each(answers)
@@ -146,17 +149,17 @@ def differences(
 def _of_one_each(answers: Answers) -> Answers:
     """The same answers; where units are questions, which several participants may have answered, those of each are a
     unit by themselves."""
-    pair = answers.unit * (1 + answers.n_workers) + answers.worker + 1
-    return answers._replace(unit=np.unique(pair, return_inverse=True)[1].reshape(-1))
+    pair = answers.response * (1 + len(answers.participants)) + answers.participant + 1
+    return answers._replace(response=np.unique(pair, return_inverse=True)[1].reshape(-1))
 
 
 def fitted(made: Differences, answers: Answers, one: Embedding, **limits: Any) -> Fitted:
     """The parts that were selected, fitted to these answers."""
-    own = None if made.weights is None else fit_with(answers.questions(), one, made.weights, **limits)
+    own = None if made.weights is None else fit_with(of_answers(answers), one, made.weights, **limits)
     maps = None
     if made.setting is not None and len(made.own):
-        kept = answers.of(answers.worker >= 0)
-        maps = selected_maps(kept.rows, kept.times, kept.worker, made.setting, kept.n_objects)
+        kept = answers.of(answers.participant >= 0)
+        maps = selected_maps(kept.rows, kept.times, kept.participant, made.setting, kept.n_objects)
     return Fitted(one, own, maps, made)
 
 
@@ -183,15 +186,15 @@ class _Folds:
         self.answers, self.one, self.setting = answers, one, setting
         self.given_d, self.always, self.progress = given_d, always, progress
         self.more: dict[str, Any] = {"fixed_lapse": fixed}
-        self.known = np.flatnonzero(answers.worker >= 0)
-        self.held = answers.of(answers.worker >= 0)
-        self.unit = np.unique(self.held.unit, return_inverse=True)[1].reshape(-1)
+        self.known = np.flatnonzero(answers.participant >= 0)
+        self.held = answers.of(answers.participant >= 0)
+        self.unit = np.unique(self.held.response, return_inverse=True)[1].reshape(-1)
         self.fold = self.unit_folds()[self.unit]
         self.choosing, self.folds = (_folds_with(each, self.held.times) for each in (CHOOSING, TESTING))
         if only_weights:
             kept = self.fold < self.folds
             self.known, self.held, self.fold = self.known[kept], self.held.of(kept), self.fold[kept]
-            self.unit = np.unique(self.held.unit, return_inverse=True)[1].reshape(-1)
+            self.unit = np.unique(self.held.response, return_inverse=True)[1].reshape(-1)
         else:
             self.folds = FOLDS
         self.delta, self.lapse = np.empty(len(self.known)), np.empty(len(self.known))
@@ -205,7 +208,7 @@ class _Folds:
     def unit_folds(self) -> np.ndarray:
         """(u,) fold of each unit, the units of a participant dealt in their order."""
         who = np.zeros(int(self.unit.max(initial=-1)) + 1, np.int64)
-        who[self.unit] = self.held.worker
+        who[self.unit] = self.held.participant
         order = np.argsort(who, kind="stable")
         fold = np.empty(len(who), np.int64)
         fold[order] = (np.arange(len(who)) - np.searchsorted(who[order], who[order])) % FOLDS
@@ -219,12 +222,12 @@ class _Folds:
 
     def _one_map(self, fold: int) -> Embedding:
         kernel, d, ridge = self.setting
-        questions = self.outside(fold).questions()
+        questions = of_answers(self.outside(fold))
         more: dict[str, Any] = {"start": self.one.points, "lapse": self.one.lapse, "tolerance": LOOSE / 10} | self.more
         made = fit(questions, d, ridge, kernel=kernel, **more)
         out = self.fold == fold
         self.delta[out] = margins(made.points, self.held.rows[out], made.alpha)
-        self.lapse[out] = known_lapses(made.lapse, questions)[self.held.worker[out] + 1]
+        self.lapse[out] = known_lapses(made.lapse, questions)[self.held.participant[out] + 1]
         self.progress(fold + 1, self.folds)
         return made
 
@@ -277,7 +280,7 @@ class _Folds:
         """The answers of all other folds, and the map of them that a fit with weights begins at."""
         key = fold, used.d, used.pooled
         if key not in self.begins:
-            questions = self.outside(fold).questions()
+            questions = of_answers(self.outside(fold))
             self.begins[key] = questions, begun(questions, self.maps[fold], used, **self.more)
         return self.begins[key]
 
@@ -288,11 +291,11 @@ class _Folds:
 
     def stack(self, found: Differences, screened: np.ndarray, p_score: np.ndarray) -> Differences:
         """Maps of single participants, and how they are stacked with the base."""
-        held, people = self.held, self.answers.n_workers
+        held, people = self.held, len(self.answers.participants)
         number = np.full(people, -1)
         number[screened] = np.arange(len(screened))
-        mine = np.flatnonzero(number[held.worker] >= 0)
-        who, fold = number[held.worker[mine]], self.fold[mine]
+        mine = np.flatnonzero(number[held.participant] >= 0)
+        who, fold = number[held.participant[mine]], self.fold[mine]
         rows, times = held.rows[mine], held.times[mine]
         own, chosen = self._own(rows, times, who, fold, len(screened))
         base = self.base[mine]
@@ -336,9 +339,9 @@ class _Folds:
 
     def _measured(self, found: Differences, predicted: np.ndarray, p_score: np.ndarray) -> Differences:
         """The gain of each participant over the group's map, with its test; `p_score` (w,) of the score tests."""
-        held, people = self.held, self.answers.n_workers
+        held, people = self.held, len(self.answers.participants)
         who = np.zeros(int(self.unit.max(initial=-1)) + 1, np.int64)
-        who[self.unit] = held.worker
+        who[self.unit] = held.participant
         gain, answers = self._losses(self.of_group, predicted)
         table = np.full((people, 3), np.nan)
         order = np.argsort(who, kind="stable")
@@ -349,7 +352,7 @@ class _Folds:
         one = held.times * (losses(self.of_group) - losses(predicted))
         objects = []
         for each in found.who:
-            at, total = np.flatnonzero(held.worker == each), np.zeros(held.n_objects)
+            at, total = np.flatnonzero(held.participant == each), np.zeros(held.n_objects)
             for column in range(4):
                 first = (held.rows[at, :column] != held.rows[at, column, None]).all(axis=1)
                 total += np.bincount(held.rows[at[first], column], one[at[first]], held.n_objects)
@@ -381,7 +384,7 @@ class _Weighted:
                 made = fit_weights(questions, near.embedding, self.used.shrinkage, weights=near.weights, **more)
             self.folds.fitted[fold, self.used.d, self.used.pooled] = made
             out = self.folds.fold == fold
-            points, alpha, who = made.embedding.points, made.embedding.alpha, held.worker[out] + 1
+            points, alpha, who = made.embedding.points, made.embedding.alpha, held.participant[out] + 1
             self.delta[out] = weighted_margins(points, made.weights, held.rows[out], who, alpha)
             self.anybody[out] = margins(points, held.rows[out], alpha)
             self.lapse[out] = known_lapses(made.embedding.lapse, questions)[who]

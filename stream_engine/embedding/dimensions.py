@@ -19,12 +19,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from stream_engine.data.answers import Answers
 from stream_engine.embedding.choice import USUAL, Choice
-from stream_engine.embedding.evidence import Evidence
 from stream_engine.embedding.fit import LOOSE, fit_carefully
-from stream_engine.embedding.held_out import Answers, known_lapses
+from stream_engine.embedding.held_out import known_lapses
+from stream_engine.embedding.questions import of_answers
 from stream_engine.evaluation.answer_probabilities import probabilities
 from stream_engine.evaluation.hash_split import name_hashes
+from stream_engine.evaluation.responses import Responses
 
 FOLDS = 10
 LEVEL = 0.05
@@ -70,16 +72,16 @@ def dimensions_at_least(
     return Dimensions(shown, [float(each.mean()) for each in accuracy], corrected)
 
 
-def report_of(found: Evidence, answers: Answers, chosen: Choice, seed: int, **more: Any) -> dict[str, Any]:
+def report_of(responses: Responses, answers: Answers, chosen: Choice, seed: int, **more: Any) -> dict[str, Any]:
     """`dimensions_at_least` and `dimensions_tested` of a refit's report: the bound and what it rests on, or nothing and
-    why. `answers` are all of `found`."""
+    why. `answers` are all that there are."""
     if chosen.setting.d and chosen.by != "held-out log loss":
         return {"dimensions_at_least": None, "dimensions_tested": f"no: {chosen.by}"}
     if len(answers.rows) > LARGEST:
         return {"dimensions_at_least": None, "dimensions_tested": f"no: more than {LARGEST:,} different answers"}
-    group, by = _groups(found, answers, seed)
+    group, by = _groups(responses, answers, seed)
     fold = folds_of(group, FOLDS)
-    fold[answers.unit == len(found.units.draw)] = REST
+    fold[answers.response >= len(responses.draw)] = REST
     if len(np.unique(fold[fold != REST])) < FOLDS:
         return {"dimensions_at_least": None, "dimensions_tested": f"no: fewer than {FOLDS} {by}"}
     ste = [each for each in chosen.tried if each["kernel"] == "ste"]
@@ -89,12 +91,13 @@ def report_of(found: Evidence, answers: Answers, chosen: Choice, seed: int, **mo
     return {"dimensions_at_least": made.at_least, "dimensions_tested": tested}
 
 
-def _groups(found: Evidence, answers: Answers, seed: int) -> tuple[np.ndarray, str]:
+def _groups(responses: Responses, answers: Answers, seed: int) -> tuple[np.ndarray, str]:
     """(m,) keys, in random order, of what is held out as a whole, and what that is."""
-    named = answers.worker >= 0
-    if len(np.unique(answers.worker[named])) >= WORKERS and answers.times[named].sum() >= NAMED * answers.times.sum():
-        return np.append(name_hashes(found.workers, seed), np.uint64(0))[answers.worker], "workers"
-    return np.append(found.units.draw, 2.0)[answers.unit], found.units.by
+    who, times, named = answers.participant, answers.times, answers.participant >= 0
+    if len(np.unique(who[named])) >= WORKERS and times[named].sum() >= NAMED * times.sum():
+        return np.append(name_hashes(answers.participants, seed), np.uint64(0))[who], "workers"
+    draw = np.append(responses.draw, 2.0)  # the last: of no response
+    return draw[np.minimum(answers.response, len(responses.draw))], responses.by
 
 
 def folds_of(group: np.ndarray, folds: int) -> np.ndarray:
@@ -108,9 +111,9 @@ def folds_of(group: np.ndarray, folds: int) -> np.ndarray:
 
 def _accuracy(answers: Answers, out: np.ndarray, d: int, ridge: float, more: dict[str, Any]) -> float:
     """Accuracy on the held-out answers of a fit to the others; ties count half."""
-    questions, held = answers.of(~out).questions(), answers.of(out)
+    questions, held = of_answers(answers.of(~out)), answers.of(out)
     found, _ = fit_carefully(questions, d, ridge, tolerance=LOOSE, **more)
-    p = probabilities(found.points, held.rows, known_lapses(found.lapse, questions), found.alpha, held.worker)
+    p = probabilities(found.points, held.rows, known_lapses(found.lapse, questions), found.alpha, held.participant)
     return float(((p > 0.5) + 0.5 * (p == 0.5)) @ held.times / held.times.sum())
 
 

@@ -21,11 +21,11 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 from scipy.sparse import csr_array
 
+from stream_engine.data.answers import Answers
 from stream_engine.embedding.fit import Embedding
-from stream_engine.embedding.held_out import Answers
 from stream_engine.embedding.individual import weighted_margins
 from stream_engine.embedding.lapse_prior import PRIOR, guesses
-from stream_engine.embedding.questions import asked_about
+from stream_engine.embedding.questions import asked_about, of_answers
 from stream_engine.evaluation.answer_probabilities import margins
 
 LARGEST = 2500  # coordinates n d up to which covariances are computed: 16 (n d)^2 bytes, O((n d)^3)
@@ -42,7 +42,7 @@ def covariances(
     n, d = found.points.shape
     if n * d > LARGEST:
         return None
-    questions = answers.questions()
+    questions = of_answers(answers)
     out = np.tile(np.eye(d) / (2 * found.ridge), (n, 1, 1))
     seen = asked_about(questions)
     if not seen.any():
@@ -150,7 +150,7 @@ def _shares(found: Embedding, rows: np.ndarray, weight: np.ndarray | None) -> np
 def score_gaps(found: Embedding, answers: Answers, weights: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
     """(m, d) each: minus the slope of log p of each answer in x_i, and that in x_k; those in x_j and x_l are the
     opposite."""
-    lapse, weight = found.lapse[answers.worker + 1], None if weights is None else weights[answers.worker + 1]
+    lapse, weight = found.lapse[answers.participant + 1], None if weights is None else weights[answers.participant + 1]
     share = _shares(found, answers.rows, weight)
     slope = (1 - lapse) * share * (1 - share) / (lapse / 2 + (1 - lapse) * share)
     near, far = _gaps(found, answers.rows, weight)
@@ -167,7 +167,7 @@ def _design_effect(
 ) -> float:
     """How much more the sums of units scatter than answers by themselves would."""
     each = scores(found, answers, weights)[:, own]
-    number = np.unique(answers.unit, return_inverse=True)[1].reshape(-1)
+    number = np.unique(answers.response, return_inverse=True)[1].reshape(-1)
     of_unit = csr_array((answers.times, (number, np.arange(len(number)))), shape=(int(number.max()) + 1, len(number)))
     sums = of_unit @ each
     alone = float((_weighted(each, answers.times) * inverse).sum())

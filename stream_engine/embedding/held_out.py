@@ -1,34 +1,10 @@
 """Answers held out from a fit, and how likely an embedding thinks them."""
 
-from typing import NamedTuple
-
 import numpy as np
 
-from stream_engine.embedding.questions import NOBODY, Questions, of_rows
+from stream_engine.data.answers import Answers
+from stream_engine.embedding.questions import NOBODY, Questions
 from stream_engine.evaluation.answer_probabilities import LARGEST
-
-
-class Answers(NamedTuple):
-    """Answers d(i, j) < d(k, l), each of a unit that is held out or fitted to as a whole: a judgement, or a question
-    where judgements are not kept."""
-
-    rows: np.ndarray  # (m, 4) int32
-    times: np.ndarray  # (m,) float64: how often
-    worker: np.ndarray  # (m,) int32; -1: nobody
-    unit: np.ndarray  # (m,) int64
-    n_objects: int
-    n_workers: int = 0  # named ones
-
-    def of(self, mask: np.ndarray) -> "Answers":
-        """Those of a (m,) bool mask."""
-        return self._replace(
-            rows=self.rows[mask], times=self.times[mask], worker=self.worker[mask], unit=self.unit[mask]
-        )
-
-    def questions(self) -> Questions:
-        """The same to fit to. O(m log m)."""
-        made = of_rows(self.rows, self.n_objects, self.times, self.worker)
-        return made._replace(n_workers=1 + self.n_workers)
 
 
 def population_lapse(lapse: np.ndarray, questions: Questions) -> float:

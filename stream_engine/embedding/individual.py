@@ -17,7 +17,7 @@ import numpy as np
 
 from stream_engine.embedding.calibration import Calibration
 from stream_engine.embedding.descent import minimise
-from stream_engine.embedding.fit import LOOSE, ROUGH, Embedding, Setting, _objective, fit, with_setting
+from stream_engine.embedding.fit import LARGE, LOOSE, ROUGH, Embedding, Setting, _objective, fit, with_setting
 from stream_engine.embedding.gradient import Loss
 from stream_engine.embedding.lapse_prior import FIRST
 from stream_engine.embedding.principal_axes import on_own_axes
@@ -58,7 +58,7 @@ def weighted_loss(questions: Questions, alpha: float) -> WeightedLoss:
     loss = Loss(questions, alpha, weighted=True)
 
     def value_and_slopes(points: np.ndarray, logs: np.ndarray, lapse: np.ndarray):
-        weights = np.exp(logs)
+        weights = np.ascontiguousarray(np.exp(logs))
         value, slope, weight_slope, lapse_slope = loss.weighted(points, weights, lapse)
         log_slope = weight_slope * weights
         log_slope[NOBODY] = 0.0
@@ -79,7 +79,8 @@ def fit_weights(
     max_iterations: int = 1000,
 ) -> Individual:
     """Coordinates and weights, begun at an embedding of one map for all, or at those of an earlier fit with `weights`
-    (n_workers, d); by the same kernel and ridge. `fixed_points`: the coordinates stay. Deterministic."""
+    (n_workers, d); by the same kernel and ridge. `fixed_points`: the coordinates stay. Ends as `fit` does.
+    Deterministic."""
     n, d = begin.points.shape
     loss, ridge = weighted_loss(questions, begin.alpha), begin.ridge
     logs = np.zeros((questions.n_workers, d)) if weights is None else np.log(weights)
@@ -94,6 +95,8 @@ def fit_weights(
 
     objective, pack, unpack = _objective(stacked, ridge, begin.lapse, fixed_lapse, (n + len(logs), d))
     x = pack(np.concatenate([begin.points, logs]), begin.lapse, FIRST)
+    if len(questions.rows) * d > LARGE:
+        tolerance = max(tolerance, ROUGH)
     ended = minimise(objective, x, tolerance=tolerance, max_iterations=max_iterations)
     both, lapse, guessers = unpack(ended.x)
     points, logs = both[:n], both[n:]

@@ -10,9 +10,9 @@ from typing import NamedTuple
 import numpy as np
 
 from stream_engine.embedding import choice
-from stream_engine.embedding.evidence import evidence
 from stream_engine.embedding.fit import with_setting
-from stream_engine.embedding.questions import asked_about
+from stream_engine.embedding.questions import asked_about, of_answers
+from stream_engine.evaluation.answers import answers_of
 from stream_engine.evaluation.responses import CHOOSE, FIT, parts
 from stream_engine.state.snapshot import Snapshot
 
@@ -31,13 +31,13 @@ class Points(NamedTuple):
 def points(snapshot: Snapshot, seed: int = 0) -> Points:
     """The points of a snapshot's objects; O(20 m d iterations). Without any answer all lie at 0."""
     n = len(snapshot.objects)
-    found = evidence(snapshot, seed, True)
-    if not len(found.answers.rows):
+    responses, answers = answers_of(snapshot, seed)
+    if not len(answers.rows):
         return Points(np.zeros((n, 1)), np.zeros(n, bool))
-    part = parts(found.units, np.zeros(len(found.units.draw), bool), CHOOSING)
-    searched = found.some(found.of(part, FIT), max(SEARCHED, SEARCHED_EACH * n))
-    chosen = choice.choose(searched.questions(), found.of(part, CHOOSE))
-    questions = found.answers.questions()
+    part = parts(responses, np.zeros(len(responses.draw), bool), CHOOSING)
+    searched = answers.without(part != FIT).sample(max(SEARCHED, SEARCHED_EACH * n))
+    chosen = choice.choose(of_answers(searched), answers.of_responses(part == CHOOSE))
+    questions = of_answers(answers)
     fitted = with_setting(questions, chosen.setting, chosen.begin)
     if float((fitted.points**2).sum(axis=1).max()) < ONE_PLACE:
         return Points(np.zeros((n, 1)), np.zeros(n, bool))

@@ -34,7 +34,7 @@ ANY = -1e300  # below every log likelihood
 FARTHEST = 700.0  # squared distance that larger ones count as: the prior has nothing there, and e^D is finite
 
 
-class _Answers(NamedTuple):
+class _PairNumbers(NamedTuple):
     """Answers by the pairs that they are about."""
 
     pairs: np.ndarray  # (p, 2): each once
@@ -100,7 +100,7 @@ def posterior(questions: Questions, begin: Embedding, seed: int) -> Posterior:
     return Posterior(kept.astype(np.float32), lapse)
 
 
-def _by_pair(questions: Questions) -> _Answers:
+def _by_pair(questions: Questions) -> _PairNumbers:
     turned = questions.rows[:, [2, 3, 0, 1]]
     rows = [
         np.repeat(each, times.astype(int), 0)
@@ -108,7 +108,7 @@ def _by_pair(questions: Questions) -> _Answers:
     ]
     pairs, number = np.unique(np.sort(np.concatenate(rows).reshape(-1, 2)), axis=0, return_inverse=True)
     near, far = np.ascontiguousarray(number.reshape(-1, 2).T)
-    return _Answers(pairs, near, far)
+    return _PairNumbers(pairs, near, far)
 
 
 @njit(cache=True, nogil=True)

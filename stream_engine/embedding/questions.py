@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from stream_engine.data.answers import Answers
 from stream_engine.data.triplet_columns import Columns, first_of_equal, pair_of_entry
 
 NOBODY = 0  # the lapse rate of answers that name no worker, and of those who answered too little
@@ -52,6 +53,12 @@ def of_rows(
     near = np.add.reduceat(np.where(turned, 0.0, times), begins)
     far = np.add.reduceat(np.where(turned, times, 0.0), begins)
     return Questions(np.ascontiguousarray(rows[begins]), near, far, who[begins], n_objects, n_workers)
+
+
+def of_answers(answers: Answers) -> Questions:
+    """Questions from answers; participant p has row p + 1 of the lapse rates. O(m log m)."""
+    made = of_rows(answers.rows, answers.n_objects, answers.times, answers.participant)
+    return made._replace(n_workers=1 + len(answers.participants))
 
 
 def _turned(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

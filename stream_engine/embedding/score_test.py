@@ -25,9 +25,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.sparse import csr_array
 
+from stream_engine.data.answers import Answers
 from stream_engine.embedding.ellipses import score_gaps, sparse_scores
 from stream_engine.embedding.fit import Embedding
-from stream_engine.embedding.held_out import Answers
 
 PROBES = 32  # random signs: the degrees of freedom are wrong by about a quarter, divided by their root
 
@@ -41,10 +41,10 @@ class ScoreTest(NamedTuple):
 
 def score_tests(found: Embedding, answers: Answers) -> tuple[ScoreTest, ScoreTest]:
     """Tests against another map, and against one that is stretched. `found` was fitted to the answers."""
-    answers = answers.of(np.lexsort((answers.unit, answers.worker)))
-    first = np.flatnonzero(np.diff(answers.unit, prepend=-1) | np.diff(answers.worker, prepend=-2))
-    times, who = np.add.reduceat(answers.times, first), answers.worker[first]
-    blocks = list(itertools.pairwise(np.searchsorted(who, np.arange(answers.n_workers + 1)).tolist()))
+    answers = answers.of(np.lexsort((answers.response, answers.participant)))
+    first = np.flatnonzero(np.diff(answers.response, prepend=-1) | np.diff(answers.participant, prepend=-2))
+    times, who = np.add.reduceat(answers.times, first), answers.participant[first]
+    blocks = list(itertools.pairwise(np.searchsorted(who, np.arange(len(answers.participants) + 1)).tolist()))
     near, far = (gap * answers.times[:, None] for gap in score_gaps(found, answers))
     scores = sparse_scores(answers.rows, near, far, len(found.points))
     if len(first) < len(answers.rows):

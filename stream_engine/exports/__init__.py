@@ -1,12 +1,7 @@
 """From published files to export files: `WHAT` -> files. One module per family, registered here.
 
-An export module has `contents(published) -> {name: Content}`; which bytes a content becomes in npz, parquet or csv
-is decided once, in exports/files.py. Nothing here reads a live engine.
-
-A refit that no entry of `OF_REFITS` names may bring its export in its own file, under its own name:
-
-- `export(published) -> {name: Content}`;
-- `EXPORTED`: its arrays, and `COLUMNS`: those of its table, see `exports.declarations`.
+An export module has `contents(published) -> {name: Content}`; `exports/files.py` turns contents into npz, parquet or
+csv. Nothing here reads a live engine.
 """
 
 from collections.abc import Mapping
@@ -49,6 +44,8 @@ EXPORTS = {
     "questions": "stream_engine.exports.evidence:questions",
 }
 # export -> the kinds of artifacts that it is of; `kernel` has one file for each
+# A refit that is not listed may bring an export of its own name: `export(published) -> {name: Content}`, `EXPORTED`
+# (its arrays) and `COLUMNS` (those of its table), see `exports.declarations`.
 OF_REFITS = {
     "clusters": ("clusters", "sdp_clustering"),
     "hierarchy": ("hierarchy",),
@@ -97,7 +94,7 @@ class NothingToExport(LookupError):
     """The state does not have the requested results; the message says how to compute them."""
 
 
-def every() -> dict[str, str]:
+def all_exports() -> dict[str, str]:
     """WHAT -> "module:function" of every export: those of `EXPORTS`, and those that refits bring."""
     return EXPORTS | {kind: f"{module}:export" for kind, module in with_own_export().items()}
 
@@ -110,7 +107,7 @@ def with_own_export() -> dict[str, str]:
 
 def contents(what: str, published: Published) -> dict[str, Content]:
     """The contents registered under `what`. Raises `NothingToExport`."""
-    module, _, function = every()[what].partition(":")
+    module, _, function = all_exports()[what].partition(":")
     make = getattr(import_module(module), function, None)
     if make is None:
         raise NothingToExport(f"the refit {what} has no export")
@@ -130,4 +127,4 @@ def export_of(file: str) -> tuple[str, str]:
     what = TABLES.get(stem, TABLES.get(first, first))
     if suffix == "json":
         suffix = "csv"
-    return (what, suffix) if what in every() else ("", "")
+    return (what, suffix) if what in all_exports() else ("", "")

@@ -66,19 +66,23 @@ def table(published: Published) -> dict[str, list[Any]]:
     further: list[dict[str, Any]] = [{"transform": "chance", "accuracy": 0.5}]
     if (ceiling := ceiling_of(report)) is not None:
         further.append({"transform": "noise ceiling", "accuracy": ceiling})
-    own = figure_of(embedding.report, "accuracy") if embedding else None
-    if embedding is not None and own is not None:
+    map_accuracy = figure_of(embedding.report, "accuracy") if embedding else None
+    if embedding is not None and map_accuracy is not None:
         figures = {
             "log_loss": figure_of(embedding.report, "log_loss"),
             "answers": embedding.report["held_out_comparisons"],
         }
         if (error := figure_of(embedding.report, "standard_error")) is not None:
-            figures |= {"standard_error": error, "low": own - 1.96 * error, "high": min(own + 1.96 * error, 1.0)}
-        further.append({"transform": "map", "accuracy": own, **figures})
+            figures |= {
+                "standard_error": error,
+                "low": map_accuracy - 1.96 * error,
+                "high": min(map_accuracy + 1.96 * error, 1.0),
+            }
+        further.append({"transform": "map", "accuracy": map_accuracy, **figures})
     rows = []
     for row in report["rows"]:
         by, share = row.get("by_object") or {}, figure_of(row, "accuracy")
-        missing_share = None if share is None else left_of(share, own, ceiling)
+        missing_share = None if share is None else left_of(share, map_accuracy, ceiling)
         flat = {f"by_object{suffix}": by.get(key) for suffix, key in (("", "accuracy"), *_OF_OBJECTS)}
         rows.append({**row, **flat, "left": missing_share})
     return {name: [row.get(name, "" if name == "set" else None) for row in (*rows, *further)] for name in COLUMNS}
@@ -108,12 +112,12 @@ def export(published: Published) -> dict[str, Content]:
     """Tables alignment, alignment_objects and alignment_questions; and of each set S the arrays S.varies, S.mean, S.map
     and S.cosine of `transform`: coordinates are (x[varies], of length 1 if cosine, - mean) @ map, or * map of one
     axis."""
-    artifact, names = artifact_of(published, KIND), published.known.get(KIND, published.snapshot.objects)
+    artifact, names = artifact_of(published, KIND), published.object_names.get(KIND, published.snapshot.objects)
     arrays = artifact.arrays
     transform: dict[str, np.ndarray] = {}
-    for at, each in enumerate(artifact.report["predicts"]["sets"]):
-        transform |= {f"{each['set']}.{key}": arrays[f"{key}_{at}"] for key in ("varies", "mean", "map")}
-        transform[f"{each['set']}.cosine"] = np.array(each["measure"] == "cosine")
+    for at, feature_set in enumerate(artifact.report["predicts"]["sets"]):
+        transform |= {f"{feature_set['set']}.{key}": arrays[f"{key}_{at}"] for key in ("varies", "mean", "map")}
+        transform[f"{feature_set['set']}.cosine"] = np.array(feature_set["measure"] == "cosine")
     tables = {KIND: table(published), **object_tables(artifact, names)}
     return {"transform": Content(transform, tables)}
 

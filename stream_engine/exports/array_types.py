@@ -22,7 +22,7 @@ class Array(NamedTuple):
     kinds: str  # of numbers, as numpy's `dtype.kind`
     meaning: str
     table: str | None = None  # in CSV and Parquet: NAME.table ("": NAME); None: NAME.ARRAY
-    within: str = ""  # the table of which it is a column, where a function writes that table
+    within: str = ""  # a table with this array as a column; then CSV and Parquet need no file of its own
     columns: tuple[str, ...] = ()  # of an array with two axes; (): ARRAY_0, ARRAY_1, ...
     values: str = "numbers"  # or one of VALUES
     unit: str = ""
@@ -33,7 +33,7 @@ class Array(NamedTuple):
 
     def alternatives(self) -> Iterator[tuple[str, ...]]:
         """The letters of all shapes."""
-        return (tuple(filter(None, each.split(", "))) for each in self.shape.split(" | "))
+        return (tuple(filter(None, axes.split(", "))) for axes in self.shape.split(" | "))
 
     @property
     def names_objects(self) -> bool:
@@ -45,7 +45,7 @@ class Array(NamedTuple):
         """In words."""
         if self.values != "numbers":
             return self.values
-        return KINDS[self.kinds[0]] if len({KINDS[each] for each in self.kinds}) == 1 else "number"
+        return KINDS[self.kinds[0]] if len({KINDS[kind] for kind in self.kinds}) == 1 else "number"
 
 
 Arrays = Mapping[str, Array]

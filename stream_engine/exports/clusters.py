@@ -38,11 +38,11 @@ def clusters(published: Published) -> dict[str, Content]:
     program = published.artifacts.get(PROGRAM)
     arrays = dict(_exported(artifact))
     if artifact.kind == ANSWER and program is not None and program.snapshot == artifact.snapshot:
-        arrays = {OF_PARTITION.get(name, name): each for name, each in _exported(program).items()} | arrays
+        arrays = {OF_PARTITION.get(name, name): array for name, array in _exported(program).items()} | arrays
     names = names_of(published, artifact.kind, len(arrays["labels"]))
     tables: dict[str, dict[str, Any]] = {"clusters": cluster_table(artifact, names, arrays.get("sdp_labels"))}
     if artifact.kind == ANSWER:
-        tables["cluster_answer"] = {name: [value] for name, value in _told(artifact).items()}
+        tables["cluster_answer"] = {name: [value] for name, value in _answer(artifact).items()}
         tables["cluster_numbers"] = {"k": arrays["tested_k"], "clearness": arrays["tested_clearness"]}
     return {"clusters": Content(arrays, tables, objects=tuple(names))}
 
@@ -73,7 +73,7 @@ def cluster_table(artifact: Artifact, names: list[str], program: np.ndarray | No
     return table
 
 
-def _told(artifact: Artifact) -> dict[str, Any]:
+def _answer(artifact: Artifact) -> dict[str, Any]:
     """The row of `cluster_answer`."""
     report = artifact.report
     figures = {

@@ -340,7 +340,8 @@ _DECLARED: dict[str, Arrays] = _COUNTED | {
 }
 ARRAYS: Mapping[str, Arrays] = _DECLARED | {
     what: {
-        name: each if each.table == SCALARS else each._replace(within=what) for name, each in _DECLARED[what].items()
+        name: declaration if declaration.table == SCALARS else declaration._replace(within=what)
+        for name, declaration in _DECLARED[what].items()
     }
     for what in ("questions", "evidence", "workers", "participants", "judgements", "predictions", "models")
 }  # of these exports, all but the figures are columns of the table of the same name
@@ -348,10 +349,10 @@ ARRAYS: Mapping[str, Arrays] = _DECLARED | {
 
 def arrays_of(what: str) -> Arrays:
     """The arrays of an export."""
-    return ARRAYS[what] if what in ARRAYS else _own(what, "EXPORTED")
+    return ARRAYS[what] if what in ARRAYS else _of_module(what, "EXPORTED")
 
 
-def _own(what: str, name: str) -> Arrays:
+def _of_module(what: str, name: str) -> Arrays:
     """What a refit that brings its own export declares under this name."""
     module = with_own_export().get(what)
     return getattr(import_module(module), name, {}) if module else {}
@@ -366,8 +367,8 @@ def declared(what: str, name: str) -> Array | None:
 
 def columns(table: str) -> Columns:
     """What the columns of a table of this name hold: those of `TABLES`, or the arrays within it."""
-    if of_table := TABLES.get(table) or _own(table, "COLUMNS"):
+    if of_table := TABLES.get(table) or _of_module(table, "COLUMNS"):
         return of_table
-    own = {name: each for name, each in arrays_of(table).items() if each.within == table}
-    over_objects = any("n" in axes for each in own.values() for axes in each.alternatives())
-    return ({"object": OBJECT} if over_objects and "object" not in own else {}) | own
+    declared = {name: declaration for name, declaration in arrays_of(table).items() if declaration.within == table}
+    over_objects = any("n" in axes for declaration in declared.values() for axes in declaration.alternatives())
+    return ({"object": OBJECT} if over_objects and "object" not in declared else {}) | declared

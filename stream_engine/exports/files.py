@@ -1,9 +1,7 @@
 """Contents as bytes: npz (default), parquet or csv. Equal contents give equal bytes.
 
-Documents are JSON in every format. npz holds an export's arrays in one file, with the objects' `names` where ids or
-places refer to them; tables for people are CSV files beside it. csv and parquet hold tables only, with names instead of
-ids: an id means nothing outside its file. `exports.declarations` says which array is in which table; single figures are
-in one NAME.scalars.json. An array that is not declared is a table of its own.
+Documents are JSON in every format. npz holds an export's arrays, with `names` where ids refer to them; csv and parquet
+hold tables with names instead of ids, and single figures in NAME.scalars.json.
 """
 
 import io
@@ -32,8 +30,8 @@ MEDIA_TYPES = {
 }
 
 
-CELLS = 1 << 20  # of a table, which may have a column an object, that are turned into text at a time: 20 MB
-MOST_BYTES = 1 << 28  # of a fixed-width array of names: one long name makes all of them long
+CELLS_AT_ONCE = 1 << 20  # of a table, which may have a column an object, that are turned into text at a time: 20 MB
+MAX_NAME_BYTES = 1 << 28  # of a fixed-width array of names: one long name makes all of them long
 
 
 class NameColumn:
@@ -59,7 +57,7 @@ def names_array(key: str, names: Sequence[str]) -> dict[str, np.ndarray]:
     ['names_offsets', 'names_utf8']
     """
     width = max(map(len, names), default=0)
-    if 4 * width * len(names) <= MOST_BYTES and not any(name.endswith("\0") for name in names):
+    if 4 * width * len(names) <= MAX_NAME_BYTES and not any(name.endswith("\0") for name in names):
         return {key: np.array(names, np.str_)}
     return {f"{key}_{part}": array for part, array in pack_names(names).items()}
 
@@ -197,7 +195,7 @@ def _table(columns: Mapping[str, Any], format: str, raw: bool, file: BinaryIO) -
         from pyarrow import csv
 
         table = table if raw else shown_table(table)
-        rows = max(1, CELLS // table.num_columns)
+        rows = max(1, CELLS_AT_ONCE // table.num_columns)
         csv.write_csv(table, file, csv.WriteOptions(quoting_style="needed", batch_size=rows))
     else:
         from pyarrow import parquet

@@ -60,7 +60,7 @@ def _table(published: Published) -> dict[str, Any]:
         raise NothingToExport(
             "no predictions in this state; run `stream-engine refit --state DIR classify` (it needs labels)"
         )
-    kind, artifact = max(artifacts.items(), key=lambda each: (each[1].sequence, each[0] == "classify"))
+    kind, artifact = max(artifacts.items(), key=lambda item: (item[1].sequence, item[0] == "classify"))
     arrays, report = artifact.arrays, artifact.report
     classes = [*report["classes"], *report.get("other_classes", []), ""]  # index -1 is the empty text
     table: dict[str, Any] = {

@@ -11,7 +11,7 @@ from stream_engine.exports.object_places import has_regions
 from stream_engine.state.artifact import Artifact, figure
 from stream_engine.state.published import Published
 
-TOP = 10  # objects that a dimension is described by
+TOP_OBJECTS = 10  # objects that a dimension is described by
 
 
 def artifact_of(published: Published, kind: str) -> Artifact:
@@ -23,7 +23,7 @@ def artifact_of(published: Published, kind: str) -> Artifact:
 
 def names_of(published: Published, kind: str, n: int) -> list[str]:
     """Names of the n objects of an artifact: one of an older snapshot knows fewer objects."""
-    return list(published.known.get(kind, published.snapshot.objects)[:n])
+    return list(published.object_names.get(kind, published.snapshot.objects)[:n])
 
 
 def hierarchy(published: Published) -> dict[str, Content]:
@@ -31,7 +31,7 @@ def hierarchy(published: Published) -> dict[str, Content]:
     merge,left,right,height,objects, a row a merge: what it joins is an object by its name, or an earlier merge, and
     then the text is empty and left_merge or right_merge, 0 for an object, says which."""
     arrays = artifact_of(published, "hierarchy").arrays
-    object_names = published.known.get("hierarchy", published.snapshot.objects)
+    object_names = published.object_names.get("hierarchy", published.snapshot.objects)
     names = [object_names[i] for i in arrays["leaves"].tolist()]
     tree = merges(arrays["linkage"], names)
     arrays_and_names = {**arrays, "names": np.array(names, np.str_)}
@@ -60,7 +60,7 @@ def _kernel(published: Published, artifact: Artifact) -> Content:
         arrays["auxiliary"] = np.array(mixed, np.str_)
     rows = [len(arrays[name]) for name in ("coordinates", "known") if name in arrays]
     rows += [len(arrays["K"])] if "K" in arrays and "ids" not in arrays else []
-    object_names = published.known.get(artifact.kind, published.snapshot.objects)
+    object_names = published.object_names.get(artifact.kind, published.snapshot.objects)
     names = tuple(object_names[: rows[0]] if rows else object_names)
     return Content(arrays, _weights(published, artifact), objects=names, subset=_learned(published, artifact))
 
@@ -109,8 +109,10 @@ def dimensions(published: Published) -> dict[str, Content]:
     share = weights.sum(axis=0) / max(float(weights.sum()), 1e-300)
     quality: dict[str, Any] = {"dimension": np.arange(1, weights.shape[1] + 1), "share": share.astype(np.float64)}
     quality |= {name: arrays[name] for name in ("reproducibility", "importance", "importance_error")}
-    top = [np.argsort(-column, kind="stable")[:TOP] for column in weights.T]
-    quality["objects"] = ["; ".join(names[i] for i in each if column[i] > 0) for each, column in zip(top, weights.T)]
+    top = [np.argsort(-column, kind="stable")[:TOP_OBJECTS] for column in weights.T]
+    quality["objects"] = [
+        "; ".join(names[i] for i in objects if column[i] > 0) for objects, column in zip(top, weights.T)
+    ]
     tables = {"dimensions": {"object": names, "asked": arrays["asked"], **columns}, "dimension_quality": quality}
     return {"dimensions": Content(dict(arrays), tables, objects=tuple(names))}
 
@@ -119,7 +121,7 @@ def _learned(published: Published, artifact: Artifact) -> tuple[str, ...] | None
     """Names of the objects that K is over; None: of all."""
     if "ids" not in artifact.arrays:
         return None
-    names = published.known.get(artifact.kind, published.snapshot.objects)
+    names = published.object_names.get(artifact.kind, published.snapshot.objects)
     return tuple(names[i] for i in artifact.arrays["ids"].tolist())
 
 
@@ -127,7 +129,7 @@ def _auxiliary(artifact: Artifact) -> list[str]:
     """Names of the auxiliary kernels in the order of the arrays; `mu` of a report that was read from a file has them in
     the order of names."""
     kernels = artifact.report.get("kernels") or []
-    return [each["name"] for each in kernels] or list(artifact.report.get("mu") or [])
+    return [kernel["name"] for kernel in kernels] or list(artifact.report.get("mu") or [])
 
 
 def _weights(published: Published, artifact: Artifact) -> dict[str, dict]:

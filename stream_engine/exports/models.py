@@ -30,7 +30,7 @@ COLUMNS = {  # column -> where it stands in a report
 }
 
 
-PEOPLE = 5  # never heard, below which their accuracy is no figure
+MIN_NEW_PARTICIPANTS = 5  # never heard, below which their accuracy is no figure
 COUNTS = {"adds3", "adds4", "k1", "k2", "majority", "chance"}  # as `evaluation.probability` calls them
 COUNTS_TOLD = "counts_told"  # DIR/counts_told.json, see `counts_told`
 
@@ -66,7 +66,7 @@ def table(published: Published, noted: Mapping[str, Any] = MappingProxyType({}))
 def _figures(report: Mapping[str, Any]) -> dict[str, Any]:
     """The columns of a report; without the accuracy by worker where it would be that of a few people, by luck."""
     figures = {name: figure(report, *path) for name, path in COLUMNS.items()}
-    return figures if (figures["workers"] or 0) >= PEOPLE else {**figures, "accuracy_by_worker": None}
+    return figures if (figures["workers"] or 0) >= MIN_NEW_PARTICIPANTS else {**figures, "accuracy_by_worker": None}
 
 
 def counts_told(snapshot: Snapshot, seed: int) -> dict[str, Any]:

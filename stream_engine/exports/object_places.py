@@ -14,7 +14,7 @@ from stream_engine.state.artifact import Artifact
 from stream_engine.state.published import Published
 
 EMBEDDING, PICTURE, SUPPORTED = "embedding", "picture", "embedding in the supported dimensions"
-WITHIN = 5.991  # squared radius of the region of 95 % in the plane: the quantile of chi-squared with 2 degrees
+REGION_SQUARED_RADIUS = 5.991  # of 95 % in the plane: the quantile of chi-squared with 2 degrees of freedom
 
 
 class ObjectCoordinates(NamedTuple):
@@ -73,7 +73,7 @@ def ellipses_of(covariance: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndar
     ([2.0], [1.0])
     """
     values, vectors = np.linalg.eigh(np.nan_to_num(covariance.astype(float)))
-    half = np.sqrt(WITHIN * np.maximum(values, 0.0))
+    half = np.sqrt(REGION_SQUARED_RADIUS * np.maximum(values, 0.0))
     direction = vectors[:, :, 1] * np.where(vectors[:, 0, 1] < 0, -1.0, 1.0)[:, None]
     return half[:, 1], half[:, 0], np.arctan2(direction[:, 1], direction[:, 0])
 

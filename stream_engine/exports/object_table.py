@@ -1,7 +1,7 @@
-"""One row an object: answers about it, its place, its group, its neighbours, and what is predicted of it.
+"""One row per object: its answers, place, group, neighbours and predictions.
 
-The table `objects` for people; the report's table of objects is made of the same columns. Columns of what the state
-does not hold are excluded, and numbers are masked where nothing is known. O(keys log keys + n log n).
+The table `objects` and the report's table of objects. Columns that the state does not have are absent, and unknown
+numbers are masked.
 """
 
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ from stream_engine.state.snapshot import triplet_columns
 
 AXES = ("x", "y", "z")  # of a place; further ones are axis_4, axis_5, ...
 NEAREST = ("nearest_1", "nearest_2", "nearest_3")
-MOST_NEAREST = 100_000  # objects, above which nobody's nearest are looked for: minutes in many dimensions
+MAX_NEAREST_OBJECTS = 100_000  # objects, above which nobody's nearest are looked for: minutes in many dimensions
 INTERVAL = 1.96  # standard deviations within which 95 % of a normal distribution lie
 
 
@@ -30,7 +30,7 @@ def table(published: Published) -> dict[str, Any]:
         former_objects = published.as_seen.snapshot.objects
         row = {name: i for i, name in enumerate(former_objects)}
         order = np.array([row[name] for name in published.snapshot.objects], np.int64)
-        columns_taken = {head: _taken(values, order) for head, values in table(published.as_seen).items()}
+        columns_taken = {head: _reordered(values, order) for head, values in table(published.as_seen).items()}
         if "cluster_label" in columns_taken:  # of equal sizes, the one with the first object comes first
             labels = np.ma.filled(columns_taken["cluster_label"], -1)
             columns_taken["cluster"] = _where(labels >= 0, numbers(labels))
@@ -42,19 +42,19 @@ def table(published: Published) -> dict[str, Any]:
     return columns(published, np.arange(len(snapshot.objects)), counts)
 
 
-def _taken(values: Any, order: np.ndarray) -> Any:
+def _reordered(values: Any, order: np.ndarray) -> Any:
     if isinstance(values, NameColumn):
         return NameColumn(values.ids[order], values.names)
     return values[order] if isinstance(values, np.ndarray) else [values[i] for i in order.tolist()]
 
 
-def columns(published: Published, ids: np.ndarray, known: ObjectAnswers | None) -> dict[str, Any]:
-    """Rows of the objects `ids` (k,). `known` (n,) is what was answered, None where that is not counted."""
+def columns(published: Published, ids: np.ndarray, object_answers: ObjectAnswers | None) -> dict[str, Any]:
+    """Rows of the objects `ids` (k,). `object_answers` (n,) is what was answered, None where that is not counted."""
     names = published.snapshot.objects
     table_columns: dict[str, Any] = {"object": NameColumn(ids, names)}
-    if known is not None:
-        table_columns |= {name: getattr(known, name)[ids] for name in ("answers", "contradicted")}
-        table_columns["agreement"] = _where(~np.isnan(known.agreement[ids]), known.agreement[ids])
+    if object_answers is not None:
+        table_columns |= {name: getattr(object_answers, name)[ids] for name in ("answers", "contradicted")}
+        table_columns["agreement"] = _where(~np.isnan(object_answers.agreement[ids]), object_answers.agreement[ids])
     table_columns |= _clusters(published, ids)
     table_columns |= _places(published, ids)
     labels: Mapping[str, str] = published.snapshot.labels
@@ -63,8 +63,8 @@ def columns(published: Published, ids: np.ndarray, known: ObjectAnswers | None) 
     return table_columns | _predicted(published, ids)
 
 
-def _where(known: np.ndarray, values: np.ndarray) -> np.ndarray:
-    return np.ma.masked_array(values, ~known)
+def _where(defined: np.ndarray, values: np.ndarray) -> np.ndarray:
+    return np.ma.masked_array(values, ~defined)
 
 
 def _clusters(published: Published, ids: np.ndarray) -> dict[str, Any]:
@@ -108,7 +108,7 @@ def _places(published: Published, ids: np.ndarray) -> dict[str, Any]:
                 cells[head] = _where(placed, values)
     if (picture := of_picture(published, len(names))) is not None:
         cells |= {f"picture_{head}": _where(placed, picture.points[ids, axis]) for axis, head in enumerate("xy")}
-    if len(names) > MOST_NEAREST:
+    if len(names) > MAX_NEAREST_OBJECTS:
         return cells
     near = nearest(places.points, ids, len(NEAREST))
     return cells | {head: NameColumn(column, names) for head, column in zip(NEAREST, near.T)}

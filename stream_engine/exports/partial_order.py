@@ -24,21 +24,21 @@ def partial_order(published: Published) -> dict[str, Content]:
     state = snapshot.section("partial_order")
     if not state:
         raise NothingToExport("this state has no partial order: guard is off")
-    kept = state["kept"]
+    kept_rows = state["kept"]
     with ThreadPoolExecutor(1) as executor:  # neither of the two needs the other, and kernels run at the same time
-        reduced = executor.submit(_reduced, kept)
-        from_counts = _from_counts(published, kept) if snapshot.section("triplet_counts") else {}
-    return {"partial_order": Content({"kept": kept, "reduced": reduced.result(), **from_counts})}
+        reduced = executor.submit(_reduced, kept_rows)
+        from_counts = _from_counts(published, kept_rows) if snapshot.section("triplet_counts") else {}
+    return {"partial_order": Content({"kept": kept_rows, "reduced": reduced.result(), **from_counts})}
 
 
-def _from_counts(published: Published, kept: np.ndarray) -> dict[str, np.ndarray]:
+def _from_counts(published: Published, kept_rows: np.ndarray) -> dict[str, np.ndarray]:
     """The canonical order, and what it and the kept rows are worth."""
     snapshot = published.snapshot
     rows, net = net_votes(triplet_columns(snapshot), _quadruplets(snapshot))
     canonical = _canonical(rows, net, published.order_file)
     return {
         "canonical": rows[canonical],
-        "weight_kept": np.array(weight_among(kept, rows, net).fraction),
+        "weight_kept": np.array(weight_among(kept_rows, rows, net).fraction),
         "canonical_weight_kept": np.array(Weight(int(net[canonical].sum()), int(net.sum())).fraction),
     }
 
@@ -57,10 +57,10 @@ def _canonical(rows: np.ndarray, net: np.ndarray, file: OrderFile | None) -> np.
     return order
 
 
-def _reduced(kept: np.ndarray) -> np.ndarray:
+def _reduced(kept_rows: np.ndarray) -> np.ndarray:
     """The transitive reduction. Raises `Corrupt` where there is none: reading a snapshot does not notice a cycle."""
     try:
-        return transitive_reduction(kept)
+        return transitive_reduction(kept_rows)
     except ValueError as error:
         raise Corrupt(f"partial_order: {error}") from None
 

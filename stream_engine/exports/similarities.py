@@ -43,9 +43,9 @@ def _counts(how: str = "plain"):
     return contents
 
 
-def _of_snapshot(made: Callable[[Snapshot, str], Any], snapshot: Snapshot, how: str) -> Any:
+def _of_snapshot(make: Callable[[Snapshot, str], Any], snapshot: Snapshot, how: str) -> Any:
     try:
-        return made(snapshot, how)
+        return make(snapshot, how)
     except weighted_counts.NotKept as error:
         raise NothingToExport(str(error)) from None
 

@@ -4,7 +4,7 @@ import json
 import math
 from typing import Any
 
-from stream_engine.exports import EVERY_QUESTION, TABLES, NothingToExport, contents, every
+from stream_engine.exports import EVERY_QUESTION, TABLES, NothingToExport, all_exports, contents
 from stream_engine.exports.files import arrow_table, by_table
 from stream_engine.state.published import Published
 
@@ -25,7 +25,7 @@ def check_table(table: str) -> str:
         For a name that no export has, and for exports of every question.
     """
     what = TABLES.get(table, table.split(".")[0])
-    if what not in every() or what in EVERY_QUESTION:
+    if what not in all_exports() or what in EVERY_QUESTION:
         raise NoSuchTable(f"got table {table!r}, expected that of an export with a row a name, as objects or models")
     return what
 

@@ -1,22 +1,7 @@
-"""Bytes to columns of comparisons. Each format has exactly one decoder, hence one definition of a valid event.
+"""Bytes to columns of comparisons: one decoder per format, hence one definition of a valid event.
 
-A format module is named `*_events.py` and has `Decoder(options)`, which is a `Decoder` as below; its examples are in
-tests/formats. The result of decoding a block depends neither on earlier blocks nor on block boundaries (only
-`unknown_fields` grows: it holds the unknown fields that this decoder has seen so far). An invalid event never affects
-its neighbours.
-
-The other files are shared by the formats:
-
-    event_fields    the fields of each event type, and the input fields that they are read from
-    validate        the definition of one valid event, slow and simple
-    field_values    values of single fields: names of people, weights, times
-    table_events    columns of text, integers and lists to events
-    event_columns   names to numbers, pieces of events in row order
-    event_block     pieces of events to `DecodedEvents`
-    expand          events to comparisons, and messages about invalid events
-
-A fast path may be uncertain about an event and leave it to `validate`; it must never accept one that `validate`
-rejects.
+A format is a module `*_events.py` with `Decoder(options)`. Decoding a block depends neither on earlier blocks nor on
+block boundaries, and an invalid event never affects its neighbours.
 """
 
 from collections.abc import Sequence
@@ -35,6 +20,17 @@ DELIVERED_AS = {"avro": "json"}  # what connectors make another format of: conne
 INPUT_FORMATS = (*FORMATS, *DELIVERED_AS)  # that can be asked for
 
 
+# Shared by the formats:
+#
+#     event_fields    the fields of each event type, and the input fields that they are read from
+#     validate        the definition of one valid event, slow and simple
+#     field_values    values of single fields: names, weights, times
+#     table_events    columns of text, integers and lists to events
+#     event_columns   names to numbers, pieces of events in row order
+#     event_block     pieces of events to `DecodedEvents`
+#     expand          events to comparisons, and messages about invalid events
+#
+# A fast path may leave an event to `validate`; it must never accept one that `validate` rejects.
 class Decoder(Protocol):
     """Decodes values of one format. Its only state is the unknown fields, and caches that affect speed."""
 

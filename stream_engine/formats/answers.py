@@ -11,7 +11,8 @@ from typing import NamedTuple
 from stream_engine.formats.event_fields import place_of
 from stream_engine.formats.field_values import flag_of, number_of
 from stream_engine.formats.options import FIRST_OF
-from stream_engine.formats.record_columns import KIND, Column, Records, words_of
+from stream_engine.formats.record_columns import Column, Records
+from stream_engine.formats.trial_filters import RECORD_KIND_WORDS
 from stream_engine.formats.vocabulary import (
     ANCHOR,
     ANSWER,
@@ -28,14 +29,15 @@ from stream_engine.formats.vocabulary import (
     Places,
     place_in,
     sign_of,
+    words_of,
 )
 
 RATINGS = frozenset(("rating", "similarity", "dissimilarity", "score", "slider", "distance", "urteil", "bewertung"))
-LEAST_FIT = 0.98  # share of the rows that an interpretation must make sense of
-LEAST_CODES = 0.7  # the same, where words of an order stand for the objects
-LEAST_ANSWERS = 0.4  # the same, where the others may be no answers
-LEAST_ROWS = 20  # after which an index of three objects was 2, too
-LEAST_RIVAL = 0.1  # so often as its own codes, those of a second order make it doubtful which of the two is meant
+MIN_FIT = 0.98  # share of the rows that an interpretation must make sense of
+MIN_CODED = 0.7  # the same, where words of an order stand for the objects
+MIN_ANSWERED = 0.4  # the same, where the others may be no answers
+MIN_INDEX_ROWS = 20  # after which an index of three objects was 2, too
+MIN_RIVAL = 0.1  # so often as its own codes, those of a second order make it doubtful which of the two is meant
 _KEYS = ("1234567890", "qwertyuiop", "asdfghjkl", "zxcvbnm")  # the rows of a keyboard, each a little to the right
 _CODED = {str(code): chr(code).lower() for code in range(65, 91)}  # jsPsych before version 7
 
@@ -50,13 +52,13 @@ class Answer(NamedTuple):
     doubt: str = ""
     accepted: frozenset[str] | None = None  # values that name an object; None: whatever does
 
-    def names(self, said: Sequence[str], offered: Sequence[str]) -> bool:
+    def names(self, texts: Sequence[str], offered: Sequence[str]) -> bool:
         """Whether an answer names some of the objects offered, and not all."""
         if self.by == "flag":
-            flags = [flag_of(each) for each in said]
+            flags = [flag_of(text) for text in texts]
             return None not in flags and len(flags) == len(offered) and 0 < sum(map(bool, flags)) < len(flags)
-        known = set(offered) if self.accepted is None else self.accepted
-        return len(said) > 0 and len(set(said)) == len(said) and known.issuperset(said)
+        accepted = set(offered) if self.accepted is None else self.accepted
+        return len(texts) > 0 and len(set(texts)) == len(texts) and accepted.issuperset(texts)
 
     def codes_of(self, column: Column) -> list[str]:
         """The values of a column of answers that name an object; none where answers are names."""
@@ -71,7 +73,7 @@ def families(columns: Sequence[Column]) -> Iterator[tuple[list[Column], Places]]
     single columns of lists.
 
     >>> some = [Column(name, [("x",)]) for name in ("imgL", "imgR", "image A", "image B", "image C", "rt")]
-    >>> [[each.name for each in group] for group, _ in families(some)]
+    >>> [[column.name for column in group] for group, _ in families(some)]
     [['imgL', 'imgR'], ['image A', 'image B', 'image C']]
     """
     slots: dict[tuple[tuple[str, ...], tuple[str, ...]], dict[str, Column]] = {}
@@ -79,15 +81,15 @@ def families(columns: Sequence[Column]) -> Iterator[tuple[list[Column], Places]]
         for place, word in enumerate(column.words):
             slots.setdefault((column.words[:place], column.words[place + 1 :]), {}).setdefault(word, column)
     for words in slots.values():
-        taken: set[str] = set()
+        used: set[str] = set()
         for order in (*PLACES, *NUMBERED):
-            found = [[word for word in words if word in each] for each in order]
+            matches = [[word for word in words if word in synonyms] for synonyms in order]
             roles = CENTRAL | ANCHOR  # of "center, left, middle, right", the middle one is a place
-            found = [[word for word in each if len(each) == 1 or word not in roles] for each in found]
-            own = [each[0] for each in found if len(each) == 1]
-            if len(own) == len(order) and not (taken.issuperset(own) and not ENDS.intersection(own)):
-                taken.update(own)
-                yield [words[word] for word in own], order
+            matches = [[word for word in match if len(match) == 1 or word not in roles] for match in matches]
+            specific = [match[0] for match in matches if len(match) == 1]
+            if len(specific) == len(order) and not (used.issuperset(specific) and not ENDS.intersection(specific)):
+                used.update(specific)
+                yield [words[word] for word in specific], order
     for column in columns:
         lengths = {len(value) for value in column.values if value is not None}
         if lengths and min(lengths) > 1 and (LISTS & set(column.words) or len(lengths) == 1):
@@ -96,17 +98,17 @@ def families(columns: Sequence[Column]) -> Iterator[tuple[list[Column], Places]]
 
 def shown_in(columns: Sequence[Column]) -> list[list[Column]]:
     """The families that may hold objects: called so or with values in common, and no fractions; those of text first."""
-    found = []
+    shown = []
     for group, order in families(columns):
-        values = [each.distinct for each in group]
-        if not all(values) or any(is_fraction(text) for each in values for text in each):
+        values = [column.distinct for column in group]
+        if not all(values) or any(is_fraction(text) for column in values for text in column):
             continue
-        called = OBJECTS & {word for each in group for word in each.words} or LISTS & set(group[0].words)
+        called = OBJECTS & {word for column in group for word in column.words} or LISTS & set(group[0].words)
         common = set.intersection(*values)
         single, alike = len(group) == 1, order in PLACES or len(common) > 1
         if not all(map(is_flags, group)) and (single or called or (alike and common)):
-            found.append(group)
-    return sorted(found, key=lambda group: (-is_textual(group), -len(group)))
+            shown.append(group)
+    return sorted(shown, key=lambda group: (-is_textual(group), -len(group)))
 
 
 def pairs_in(columns: Sequence[Column]) -> Iterator[tuple[list[list[Column]], Places]]:
@@ -119,32 +121,32 @@ def pairs_in(columns: Sequence[Column]) -> Iterator[tuple[list[list[Column]], Pl
                 key = (*words[:one], "", *words[one + 1 : other], "", *words[other + 1 :])
                 slots.setdefault(key, {})[words[one], words[other]] = column
     orders = [order for order in (*PLACES, *NUMBERED) if len(order) == 2]
-    for held in slots.values():
-        firsts, seconds = ([*dict.fromkeys(each)] for each in zip(*held))
-        for first, (a, b) in _placed(firsts, orders):
-            for second, (c, d) in _placed(seconds, orders):
-                if {(a, c), (a, d), (b, c), (b, d)} <= held.keys():
-                    yield [[held[a, c], held[a, d]], [held[b, c], held[b, d]]], first
-                    yield [[held[a, c], held[b, c]], [held[a, d], held[b, d]]], second
+    for pairs in slots.values():
+        firsts, seconds = ([*dict.fromkeys(words)] for words in zip(*pairs))
+        for first, (a, b) in _pairs_in_order(firsts, orders):
+            for second, (c, d) in _pairs_in_order(seconds, orders):
+                if {(a, c), (a, d), (b, c), (b, d)} <= pairs.keys():
+                    yield [[pairs[a, c], pairs[a, d]], [pairs[b, c], pairs[b, d]]], first
+                    yield [[pairs[a, c], pairs[b, c]], [pairs[a, d], pairs[b, d]]], second
 
 
-def _placed(words: Sequence[str], orders: Sequence[Places]) -> Iterator[tuple[Places, tuple[str, str]]]:
+def _pairs_in_order(words: Sequence[str], orders: Sequence[Places]) -> Iterator[tuple[Places, tuple[str, str]]]:
     """The orders of two places that two of the words have, with these words."""
     for order in orders:
-        found = [[word for word in words if word in each] for each in order]
-        if all(len(each) == 1 for each in found):
-            yield order, (found[0][0], found[1][0])
+        matches = [[word for word in words if word in synonyms] for synonyms in order]
+        if all(len(match) == 1 for match in matches):
+            yield order, (matches[0][0], matches[1][0])
 
 
 def is_textual(group: Sequence[Column]) -> bool:
     """Whether columns hold more than whole numbers."""
-    return not all(text.lstrip("-").isdecimal() for each in group for text in each.distinct)
+    return not all(text.lstrip("-").isdecimal() for column in group for text in column.distinct)
 
 
 def is_fraction(text: str) -> bool:
     """Whether a text is a number with decimals."""
-    whole, point, rest = text.replace(",", ".").partition(".")
-    return bool(point) and whole.lstrip("-").isdecimal() and rest.isdecimal()
+    whole, point, decimals = text.replace(",", ".").partition(".")
+    return bool(point) and whole.lstrip("-").isdecimal() and decimals.isdecimal()
 
 
 def is_flags(column: Column) -> bool:
@@ -157,13 +159,13 @@ def is_flags(column: Column) -> bool:
 
 def offered(group: Sequence[Column], row: int) -> list[str]:
     """The objects in these columns."""
-    return [text for each in group for text in each.values[row] or ()]
+    return [text for column in group for text in column.values[row] or ()]
 
 
 def named_share(column: Column, group: Sequence[Column]) -> float:
     """The share of the answers that are objects in their row."""
-    said = [set(value) <= set(offered(group, row)) for row, value in enumerate(column.values) if value]
-    return sum(said) / len(said) if said else 0.0
+    are_shown = [set(value) <= set(offered(group, row)) for row, value in enumerate(column.values) if value]
+    return sum(are_shown) / len(are_shown) if are_shown else 0.0
 
 
 def answers_of(column: Column, group: Sequence[Column], by_index: bool = False) -> Iterator[Answer]:
@@ -177,14 +179,14 @@ def answers_of(column: Column, group: Sequence[Column], by_index: bool = False) 
     >>> [answer.codes for answer in answers_of(Column("left_chosen", [("1",), ("0",), ("1",)]), shown)]
     [{'1': 'left', '0': 'right'}]
     """
-    said = sum(value is not None for value in column.values)
+    n_answers = sum(value is not None for value in column.values)
     share, numbers = named_share(column, group), all(text.isdecimal() for text in column.distinct)
-    if said and share >= LEAST_ANSWERS and not (numbers and share < 1):
-        why = f"{round(share * said):,} of {said:,} answers are one of the objects shown"
-        coded = list(_coded(column, group, by_index)) if numbers and said < 10 else []
+    if n_answers and share >= MIN_ANSWERED and not (numbers and share < 1):
+        why = f"{round(share * n_answers):,} of {n_answers:,} answers are one of the objects shown"
+        coded = list(_coded(column, group, by_index)) if numbers and n_answers < 10 else []
         doubt = f"{column.name} could be names of objects or their numbers" if coded else ""
         yield Answer((column.name,), why=why, doubt=doubt)
-        yield from (each._replace(doubt=doubt) for each in coded)
+        yield from (answer._replace(doubt=doubt) for answer in coded)
     elif not (by_side := list(_of_side(column, group))):
         yield from _coded(column, group, by_index)
     else:
@@ -195,23 +197,23 @@ def _of_side(column: Column, group: Sequence[Column]) -> Iterator[Answer]:
     """An answer that says yes or no of one of two objects: `left_chosen`."""
     if len(group) != 2 or not is_flags(column) or not column.distinct - {""}:
         return
-    own = [{word for word in one.words if word not in other.words} for one, other in (group, group[::-1])]
-    orders = [order for order in PLACES if len(order) == 2 and all(place_in([*own[p]], order) == p for p in (0, 1))]
+    unique = [{word for word in one.words if word not in other.words} for one, other in (group, group[::-1])]
+    orders = [order for order in PLACES if len(order) == 2 and all(place_in([*unique[p]], order) == p for p in (0, 1))]
     for side in {place_in(column.words, order) for order in orders} - {-1}:
         yes = {text: group[side if flag_of(text) else 1 - side].name for text in sorted(column.distinct, reverse=True)}
-        told = ", ".join(f"{text} is {name}" for text, name in yes.items())
-        yield Answer((column.name,), "position", yes, told, accepted=frozenset(yes))
+        why = ", ".join(f"{text} is {name}" for text, name in yes.items())
+        yield Answer((column.name,), "position", yes, why, accepted=frozenset(yes))
 
 
 def _coded(column: Column, group: Sequence[Column], by_index: bool) -> Iterator[Answer]:
     counts = Counter(text for text in column.texts if text is not None)
     size = max((len(value) for value in group[0].values if value), default=2) if len(group) == 1 else len(group)
-    names = tuple(each.name for each in group)
+    names = tuple(column.name for column in group)
     numbers = {int(text) for text in counts if text.isdecimal() and len(text) < 3}
     share = sum(n for text, n in counts.items() if text.isdecimal()) / max(1, counts.total())
     small = {number for number in numbers if number <= size}
-    if share >= LEAST_CODES and small == numbers and numbers:
-        if size != 3 or numbers != {0, 1} or counts.total() < LEAST_ROWS:  # else it is about two of the three
+    if share >= MIN_CODED and small == numbers and numbers:
+        if size != 3 or numbers != {0, 1} or counts.total() < MIN_INDEX_ROWS:  # else it is about two of the three
             yield from _numbered(column.name, numbers, size, by_index)
         return
     good = _places(counts, size, names) or _keys(counts, size, names)
@@ -224,7 +226,7 @@ def _coded(column: Column, group: Sequence[Column], by_index: bool) -> Iterator[
     if not plain or any(map(str.isdecimal, good)):
         by_number = len(group) == 1 or any("{" in name or set(name) & set(",|=") for name in names)
         codes = {text: str(place + 1) if by_number else names[place] for text, place in good.items()}
-    told = ", ".join(f"{text} is {names[place] if len(group) > 1 else place + 1}" for text, place in good.items())
+    why = ", ".join(f"{text} is {names[place] if len(group) > 1 else place + 1}" for text, place in good.items())
     keys = _keys(counts, size, names)
     initials = all(any(word[0] == text.casefold() for word in words_of(names[place])) for text, place in good.items())
     doubt = ""
@@ -232,7 +234,7 @@ def _coded(column: Column, group: Sequence[Column], by_index: bool) -> Iterator[
         doubt = f"{column.name} ({', '.join(good)}) could be letters for the sides, or keys as they lie on a keyboard"
         as_keys = {text: names[place] for text, place in keys.items()}
         yield Answer((column.name,), "position", as_keys, "the keys lie so", doubt, frozenset(keys))
-    yield Answer((column.name,), "position", codes, told, doubt, frozenset(good))
+    yield Answer((column.name,), "position", codes, why, doubt, frozenset(good))
 
 
 def _numbered(name: str, numbers: set[int], size: int, by_index: bool) -> Iterator[Answer]:
@@ -248,7 +250,7 @@ def _numbered(name: str, numbers: set[int], size: int, by_index: bool) -> Iterat
             yield Answer((name,), by, why=why, doubt=doubt, accepted=accepted)
 
 
-def _are_most(places: Mapping[str, int], counts: Counter[str], least: float = LEAST_ANSWERS) -> bool:
+def _are_most(places: Mapping[str, int], counts: Counter[str], least: float = MIN_ANSWERED) -> bool:
     """Whether these codes are given often enough to be the answers."""
     return bool(places) and sum(counts[text] for text in places) >= least * counts.total()
 
@@ -262,26 +264,26 @@ def _places(counts: Counter[str], size: int, names: tuple[str, ...]) -> dict[str
     ({'left': 0, 'up': 1, 'right': 2}, {})
     """
     by_column = {text: place for text in counts if (place := column_of(text, names)) >= 0}
-    found = [by_column] if len(set(by_column.values())) > 1 else []
-    for order in (each for each in PLACES if len(each) == size):
+    readings = [by_column] if len(set(by_column.values())) > 1 else []
+    for order in (order for order in PLACES if len(order) == size):
         worded = {text: place for text in counts if (place := _place_of_code(text, order)) >= 0}
         places = worded | {text: place for text, place in by_column.items() if place not in worded.values()}
         agree = all(by_column.get(text, place) == place for text, place in worded.items())
         if agree and (set(places.values()) == set(range(size)) or (len(set(places.values())) > 1 and size > 3)):
-            found.append(places)
-    if not any(_are_most(each, counts, LEAST_CODES) for each in found):
+            readings.append(places)
+    if not any(_are_most(places, counts, MIN_CODED) for places in readings):
         whole = len(set(by_column.values())) == size and _are_most(by_column, counts)
-        return dict(sorted(by_column.items(), key=lambda each: each[1])) if whole else {}
-    found = [each for each in found if _are_most(each, counts, LEAST_CODES)]
-    best = max(found, key=lambda each: sum(counts[text] for text in each))
-    for each in found:
-        own, others = (
+        return dict(sorted(by_column.items(), key=lambda item: item[1])) if whole else {}
+    readings = [places for places in readings if _are_most(places, counts, MIN_CODED)]
+    best = max(readings, key=lambda places: sum(counts[text] for text in places))
+    for rival in readings:
+        for_best, others = (
             sum(counts[text] for text, place in one.items() if other.get(text) != place)
-            for one, other in ((best, each), (each, best))
+            for one, other in ((best, rival), (rival, best))
         )
-        if others > LEAST_RIVAL * own:
+        if others > MIN_RIVAL * for_best:
             return {}
-    return dict(sorted(best.items(), key=lambda each: each[1]))
+    return dict(sorted(best.items(), key=lambda item: item[1]))
 
 
 def _folded(text: str) -> str:
@@ -297,11 +299,12 @@ def column_of(text: str, names: tuple[str, ...]) -> int:
     """Which of the columns a word names, in full or by one word of it; -1 if none."""
     if not text.isdecimal() and (place := place_of(text, names, 1)) >= 0:
         return place
-    told, words = set(words_of(text)), [set(words_of(name)) for name in names]
-    own = [each - set[str].intersection(*words) for each in words] if len(words) > 1 else words
-    worded = [place for place, each in enumerate(own) if _folded(text) in each or (told and told <= words[place])]
-    if not worded and len(told) == 2 and not all(map(str.isdecimal, told)):  # a letter and the number of a column
-        worded = [place for place, each in enumerate(own) if any(word.isdecimal() for word in each & told)]
+    wanted, words = set(words_of(text)), [set(words_of(name)) for name in names]
+    common = set[str].intersection(*words) if len(words) > 1 else set()
+    unique = [group - common for group in words]
+    worded = [n for n, group in enumerate(unique) if _folded(text) in group or (wanted and wanted <= words[n])]
+    if not worded and len(wanted) == 2 and not all(map(str.isdecimal, wanted)):  # a letter and a column's number
+        worded = [n for n, group in enumerate(unique) if any(word.isdecimal() for word in group & wanted)]
     return worded[0] if len(worded) == 1 else -1
 
 
@@ -326,11 +329,12 @@ def is_answer(column: Column) -> bool:
 
 def parallel(records: Records, group: Sequence[Column]) -> Iterator[list[Column]]:
     """Groups of as many columns as these, numbered or placed alike: `chosen1, chosen2` beside `opt1, opt2`."""
-    own = [each.name for each in group]
+    names = [column.name for column in group]
     of_group = next(
-        (order for some, order in families(list(records.columns.values())) if [*map(_name, some)] == own), ()
+        (order for some, order in families(list(records.columns.values())) if [*map(_name, some)] == names), ()
     )
-    for some, order in families([each for each in records.columns.values() if each not in group and each.distinct]):
+    others = [column for column in records.columns.values() if column not in group and column.distinct]
+    for some, order in families(others):
         alike = len(some) == len(group) and (order == of_group or (len(order) == len(of_group) and order in NUMBERED))
         if alike and len(group) > 1:
             yield some
@@ -344,12 +348,12 @@ def code_columns(records: Records, group: Sequence[Column]) -> list[Column]:
     """Columns of no known name that could say by codes which of these objects was chosen."""
     size = len(group)
     return [
-        each
-        for each in records.columns.values()
-        if 1 < len(each.distinct) <= max(size, 2) + 1
-        and each not in group
-        and not (KIND | OTHER | TRUTH | MATERIAL | {"set", "sex", "gender"}) & set(each.words)
-        and sum(value is not None for value in each.values) > 0.5 * records.size
+        column
+        for column in records.columns.values()
+        if 1 < len(column.distinct) <= max(size, 2) + 1
+        and column not in group
+        and not (RECORD_KIND_WORDS | OTHER | TRUTH | MATERIAL | {"set", "sex", "gender"}) & set(column.words)
+        and sum(value is not None for value in column.values) > 0.5 * records.size
     ]
 
 

@@ -1,8 +1,7 @@
 """The size of an Arrow value, determined before it is unpacked.
 
-An IPC stream declares it (`connectors.arrow_headers`). The size *written out*, without the dictionaries, runs and views
-that represent the same bytes repeatedly, is computed from the lengths in the decoded columns, without writing anything
-out. O(messages of a stream); O(entries) for types that can represent more bytes than they take.
+An IPC stream declares it. The size without dictionaries, runs and views, which may repeat the same bytes, is computed
+from lengths alone.
 """
 
 import numpy as np
@@ -16,24 +15,24 @@ from stream_engine.formats.options import Bounds, OverBound, too_many_bytes, too
 
 def check_stream(value: bytes | memoryview, bounds: Bounds) -> StreamSize:
     """The declared size of a stream. Raises `OverBound` before unpacking anything, ValueError for an invalid stream."""
-    held = size_of_stream(value)
-    if held.rows > bounds.max_rows:
-        raise OverBound(too_many_rows("the message", held.rows, "rows", bounds))
-    if held.size > bounds.max_bytes:
-        raise OverBound(too_many_bytes("the message, decompressed,", held.size, bounds))
-    return held
+    size = size_of_stream(value)
+    if size.rows > bounds.max_rows:
+        raise OverBound(too_many_rows("the message", size.rows, "rows", bounds))
+    if size.size > bounds.max_bytes:
+        raise OverBound(too_many_bytes("the message, decompressed,", size.size, bounds))
+    return size
 
 
-def check_written_out(table: pa.Table, held: StreamSize, bounds: Bounds) -> int:
+def check_written_out(table: pa.Table, stream: StreamSize, bounds: Bounds) -> int:
     """The bytes of a stream's table without dictionaries, runs and views. Raises `OverBound`, `ArrowInvalid`."""
-    most = held.size + held.rows * held.dictionaries
-    if not stands_for_more(table.schema) and most <= max(held.size, bounds.max_bytes // 64):
+    most = stream.size + stream.rows * stream.dictionaries
+    if not stands_for_more(table.schema) and most <= max(stream.size, bounds.max_bytes // 64):
         return most
     table.validate(full=True)  # before anything follows an offset
     size = int(sum(row_bytes(batch).sum() for batch in table.to_batches()))
     if size > bounds.max_bytes:
         raise OverBound(too_many_bytes("the message, its dictionaries written out,", size, bounds))
-    return max(size, held.size)
+    return max(size, stream.size)
 
 
 def slices(batch: pa.RecordBatch, bounds: Bounds) -> list[tuple[int, int, int]]:

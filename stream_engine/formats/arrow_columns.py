@@ -13,7 +13,7 @@ from stream_engine.data.comparisons import InvalidEvent
 from stream_engine.formats.cells import LIST_SEPARATOR, inside, paths_of
 from stream_engine.formats.event_columns import Pool
 from stream_engine.formats.event_fields import LABEL, EventFields
-from stream_engine.formats.field_values import MISSING, MOST_FLOAT, WHOLE_FLOAT, number_of, time_of
+from stream_engine.formats.field_values import MAX_WHOLE_FLOAT, MISSING, WHOLE_FLOAT, number_of, time_of
 from stream_engine.formats.table_events import CertainNames, ExcludedEvent, Table, kept_rows
 from stream_engine.formats.text_values import plain_times
 from stream_engine.formats.validate import Event, read_event
@@ -67,7 +67,7 @@ def holds_names(kind: pa.DataType) -> bool:
 def _whole_or_nan(column: pa.Array) -> np.ndarray:
     """(n,) bool: which of these floats are whole numbers of at most 16 digits, or NaN."""
     values = _filled(column.cast(pa.float64())).astype(np.float64)
-    return np.isnan(values) | ((values == np.floor(values)) & (np.abs(values) < MOST_FLOAT))
+    return np.isnan(values) | ((values == np.floor(values)) & (np.abs(values) < MAX_WHOLE_FLOAT))
 
 
 def _whole_floats(column: pa.Array) -> pa.Array:
@@ -195,16 +195,16 @@ def _parsed(
             pass
     if parse is time_of:
         values = plain_times(*_letters(column))
-    seen: dict[Any, float] = {None: np.nan}
-    left = np.flatnonzero(np.isnan(values))
-    for place, each in zip(left.tolist(), column.take(pa.array(left)).to_pylist(), strict=True):
-        if each not in seen:
+    values_of: dict[Any, float] = {None: np.nan}
+    unparsed = np.flatnonzero(np.isnan(values))
+    for place, cell in zip(unparsed.tolist(), column.take(pa.array(unparsed)).to_pylist(), strict=True):
+        if cell not in values_of:
             try:
-                value = parse(each, text)
+                value = parse(cell, text)
             except InvalidEvent:
                 value = None
-            seen[each] = np.nan if value is None else value
-        values[place] = seen[each]
+            values_of[cell] = np.nan if value is None else value
+        values[place] = values_of[cell]
     return values
 
 
@@ -308,14 +308,14 @@ def with_paths(columns: dict[str, pa.Array], sources: Iterable[str], text: bool)
     if not paths:
         return columns
     cells = {name: [inside(cell) for cell in columns[name].to_pylist()] for name, _ in paths.values()}
-    reached = {source: [cell.get(rest) for cell in cells[name]] for source, (name, rest) in paths.items()}
+    reached = {source: [cell.get(path) for cell in cells[name]] for source, (name, path) in paths.items()}
     return columns | {source: _reached(values, text) for source, values in reached.items()}
 
 
 def _reached(values: list[Any], text: bool) -> pa.Array:
-    told = [LIST_SEPARATOR.join(map(str, each)) if isinstance(each, list) else each for each in values]
-    as_text = [None if each is None else str(each).lower() if isinstance(each, bool) else str(each) for each in told]
-    return pa.array(["" if each is None and text else each for each in as_text], pa.string())
+    plain = [LIST_SEPARATOR.join(map(str, value)) if isinstance(value, list) else value for value in values]
+    texts = [None if cell is None else str(cell).lower() if isinstance(cell, bool) else str(cell) for cell in plain]
+    return pa.array(["" if cell is None and text else cell for cell in texts], pa.string())
 
 
 def arrow_table(
@@ -333,9 +333,9 @@ def arrow_table(
     absent = "" if text else None
 
     def event(row: int) -> Event:
-        for each in event_fields.where:
-            value = columns.get(each.source)
-            if not kept_rows(each, None if value is None else ArrowColumn(value.slice(row, 1), text), 1)[0]:
+        for filter in event_fields.where:
+            value = columns.get(filter.source)
+            if not kept_rows(filter, None if value is None else ArrowColumn(value.slice(row, 1), text), 1)[0]:
                 raise ExcludedEvent
 
         def cell(source: str) -> Any:

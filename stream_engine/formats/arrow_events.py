@@ -1,13 +1,7 @@
-"""Arrow events: a record batch (of a Parquet or Arrow file), or a message that holds an IPC stream.
+"""Arrow events: a record batch of a Parquet or Arrow file, or a message that holds an IPC stream.
 
-Values have the same types as in JSON: names are strings or integers, dictionary-encoded or not, lists are list columns,
-weights are numbers, times are numbers, timestamps or RFC 3339 text; a null is an absent field. A stream whose schema
-says so (`TEXT_CELLS`) holds the text cells of a CSV table instead, and is read like one. A quadruplet has two list
-columns near, far or four columns near_i, near_j, far_i, far_j. A value that is not a complete Arrow stream, or whose
-buffers are inconsistent, is rejected as one event; so is a stream above a size limit (`arrow_bounds`), before it is
-unpacked. Rejected rows are stored as JSON, and located by row number. O(bytes): every buffer is validated, since
-messages are untrusted input. Consecutive streams of one schema are decoded as one table, up to the size limit of one
-message, so that the fixed cost of a table is shared.
+Values have the types of JSON; names may be dictionary-encoded, times may be timestamps, and a null is an absent field.
+Every buffer is validated, since messages are untrusted; rejected rows are stored as JSON with their row number.
 """
 
 from bisect import bisect_right
@@ -31,9 +25,13 @@ from stream_engine.formats.table_events import read_table
 from stream_engine.formats.wide_columns import wide_questions
 
 TEXT_CELLS = {b"stream_engine.cells": b"text"}  # metadata of a schema: all columns are text, as in CSV
-_SHOWN = 4096  # characters of a text, in the dead letter of its row
+_MAX_SHOWN_CHARACTERS = 4096  # characters of a text, in the dead letter of its row
 
 
+# A stream with `TEXT_CELLS` in its schema holds the text cells of a CSV table and is read like one. A quadruplet has
+# two list columns near and far, or four columns near_i, near_j, far_i, far_j. An incomplete or inconsistent stream, or
+# one above a size limit (checked before it is unpacked), is rejected as one event. Consecutive streams of one schema
+# are decoded as one table, so that they share its fixed cost.
 class Decoder:
     """Decodes record batches and IPC streams of events; its only state is the options and the unknown fields."""
 
@@ -81,20 +79,22 @@ class Decoder:
         columns, text = _columns(batch), holds_text_cells(batch.schema)
         if text:
             columns = {name: stripped(column) for name, column in columns.items()}
-        block, known = Block(self.options.provenance, self.options), set[str]()
+        block, known_fields = Block(self.options.provenance, self.options), set[str]()
         for question in wide_questions(self.options, list(columns)):
             fields = self._fields_of(columns, text) if question.options is self.options else fields_of(question.options)
-            known |= fields.known
-            held = columns | {name: pa.repeat(told, batch.num_rows) for name, told in question.constants.items()}
-            held = with_paths(held, fields.known, text)
+            known_fields |= fields.inputs
+            cells = columns | {
+                name: pa.repeat(constant, batch.num_rows) for name, constant in question.constants.items()
+            }
+            cells = with_paths(cells, fields.inputs, text)
             read_table(
-                arrow_table(held, batch.num_rows, fields, text, fast=self._fast),
+                arrow_table(cells, batch.num_rows, fields, text, fast=self._fast),
                 fields,
                 block,
                 np.arange(batch.num_rows),
             )
         for name in columns:
-            if name not in known and len(self.unknown) < MAX_UNKNOWN:
+            if name not in known_fields and len(self.unknown) < MAX_UNKNOWN:
                 self.unknown[name] = None
         return block.decoded(lambda row: (row, _as_json(columns, row)), frozenset(self.unknown))
 
@@ -131,9 +131,9 @@ def _opened(value: "pa.RecordBatch | bytes | memoryview", bounds: Bounds) -> _Op
     """The batches of an IPC stream; nothing is copied unless it is compressed. Raises `OverBound`."""
     if isinstance(value, pa.RecordBatch):
         return _Opened(pa.Table.from_batches([value]), value.nbytes)
-    held = check_stream(value, bounds)
+    stream = check_stream(value, bounds)
     table = pa.ipc.open_stream(pa.py_buffer(value)).read_all()
-    return _Opened(table, check_written_out(table, held, bounds))
+    return _Opened(table, check_written_out(table, stream, bounds))
 
 
 def _rows_within(part: DecodedEvents, sizes: list[int]) -> tuple[DecodedEvents, list[int]]:
@@ -235,15 +235,17 @@ def _shortened(value: Any) -> Any:
     >>> len(_shortened("x" * 1_000_000)), len(_shortened(["x"] * 1_000_000)), _shortened("x")
     (4096, 10001, 'x')
     """
-    if isinstance(value, str) and len(value) > _SHOWN:  # perhaps a list as text, which must not become a valid one
+    if (
+        isinstance(value, str) and len(value) > _MAX_SHOWN_CHARACTERS
+    ):  # perhaps a list as text, which must not become a valid one
         parts = value.split(LIST_SEPARATOR, MAX_LIST + 1)[: MAX_LIST + 1]
-        return LIST_SEPARATOR.join(part[:_SHOWN] for part in parts)
+        return LIST_SEPARATOR.join(part[:_MAX_SHOWN_CHARACTERS] for part in parts)
     if isinstance(value, bytes):
-        return value[: 4 * _SHOWN]
+        return value[: 4 * _MAX_SHOWN_CHARACTERS]
     if isinstance(value, list):
-        return [_shortened(each) for each in value[: MAX_LIST + 1]]
+        return [_shortened(item) for item in value[: MAX_LIST + 1]]
     if isinstance(value, dict):
-        return {name: _shortened(each) for name, each in value.items()}
+        return {name: _shortened(item) for name, item in value.items()}
     return value
 
 

@@ -8,10 +8,10 @@ from stream_engine.formats.record_columns import Column, Records
 from stream_engine.formats.vocabulary import OTHER, asks
 
 
-def contradicted(records: Records, kind: str, used: set[str], farther: bool, said: Sequence[str]) -> str:
+def contradicted(records: Records, kind: str, used: set[str], farther: bool, answers: Sequence[str]) -> str:
     """Which column, or text above the rows, asks for the other direction than the reading has; "" where none does."""
     expected = -1 if farther or kind == "odd_one_out" else 1
-    for text in said:
+    for text in answers:
         if kind != "odd_one_out" and asks(text) * expected < 0:
             return f'the question "{text[:60]}" asks for the other direction than the answers are read in'
     for name, column in records.columns.items():

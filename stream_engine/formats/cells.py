@@ -1,8 +1,7 @@
 """Cells of text that hold several values: lists of names, and values inside JSON.
 
-`items_of` reads a list as programs write it: `["a", "b"]` (JSON, jsPsych), `['a', 'b']` (Python, pandas),
-`['a' 'b']` and `[3 7 9]` (NumPy), or names with a separator between them. `reached` is what a name with dots, such as
-`annotations.value`, reaches in the JSON of the cell before the first dot. O(characters).
+`items_of` reads lists as programs write them: JSON, Python (pandas), NumPy, or names with a separator. `inside` gives
+what names with dots, such as `annotations.value`, reach in the JSON of a cell.
 """
 
 import ast
@@ -32,26 +31,28 @@ def items_of(text: str, separator: str | None = None) -> list[Any]:
     >>> items_of("a|b c"), items_of("a; b", ";"), items_of("a,b")
     (['a', 'b c'], ['a', 'b'], ['a,b'])
     """
-    if separator is None and is_bracketed(text) and (found := _bracketed(text)) is not None:
-        return found
+    if separator is None and is_bracketed(text) and (items := _bracketed(text)) is not None:
+        return items
     return [item.strip() for item in text.split(separator or LIST_SEPARATOR)]
 
 
 def _bracketed(text: str) -> list[Any] | None:
     """The items of a list in brackets; None where the text is none."""
     try:
-        found = msgspec.json.decode(text)
+        decoded = msgspec.json.decode(text)
     except (msgspec.DecodeError, RecursionError):
         plain = _SCALAR.sub(r"\1", text)
         if _NUMPY.fullmatch(plain):
-            items = [each.strip("'\"") for each in re.findall(_ITEM, plain)]
-            return [_POINT.sub(r"\1", each) if _POINT.fullmatch(each) else each for each in items]
+            items = [item.strip("'\"") for item in re.findall(_ITEM, plain)]
+            return [_POINT.sub(r"\1", item) if _POINT.fullmatch(item) else item for item in items]
         try:
-            found = ast.literal_eval(plain)
+            decoded = ast.literal_eval(plain)
         except (ValueError, SyntaxError, MemoryError, RecursionError):
             return [item.strip() for item in plain[1:-1].split(",")] if plain[0] == "[" and "," in plain else None
-    plain_items = isinstance(found, (list, tuple)) and not any(isinstance(each, (list, tuple, dict)) for each in found)
-    return list(found) if plain_items else None
+    plain_items = isinstance(decoded, (list, tuple)) and not any(
+        isinstance(item, (list, tuple, dict)) for item in decoded
+    )
+    return list(decoded) if plain_items else None
 
 
 def leaves(value: Any, under: str = "") -> Iterator[tuple[str, Any]]:
@@ -64,9 +65,9 @@ def leaves(value: Any, under: str = "") -> Iterator[tuple[str, Any]]:
     if isinstance(value, dict):
         for name, inner in value.items():
             yield from leaves(inner, under if str(name).isdecimal() else f"{under}.{name}".lstrip("."))
-    elif isinstance(value, list) and any(isinstance(each, dict) for each in value):
-        for place, each in enumerate(value):
-            yield from leaves(each, under if len(value) == 1 else f"{under}.{place}".lstrip("."))
+    elif isinstance(value, list) and any(isinstance(item, dict) for item in value):
+        for place, item in enumerate(value):
+            yield from leaves(item, under if len(value) == 1 else f"{under}.{place}".lstrip("."))
     else:
         yield under, value
 
@@ -84,7 +85,7 @@ def inside(text: Any) -> dict[str, Any]:
             text = msgspec.json.decode(text)
         except (msgspec.DecodeError, RecursionError):
             return {}
-    if isinstance(text, list) and not any(isinstance(each, dict) for each in text):
+    if isinstance(text, list) and not any(isinstance(item, dict) for item in text):
         return {}
     return {name: value for name, value in leaves(text) if name} if isinstance(text, (dict, list)) else {}
 
@@ -95,10 +96,10 @@ def paths_of(sources: Iterable[str], names: Sequence[str]) -> dict[str, tuple[st
     >>> paths_of(["answers.choice", "worker", "x.y"], ["answers", "worker"])
     {'answers.choice': ('answers', 'choice')}
     """
-    found = {}
+    paths = {}
     for source in sources:
         places = [place for place, letter in enumerate(source) if letter == "."] if source not in names else []
         column = next((source[:place] for place in reversed(places) if source[:place] in names), None)
         if column is not None:
-            found[source] = (column, source[len(column) + 1 :])
-    return found
+            paths[source] = (column, source[len(column) + 1 :])
+    return paths

@@ -3,27 +3,21 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from stream_engine.formats.answers import LEAST_FIT, Answer, is_textual
+from stream_engine.formats.answers import MIN_FIT, Answer, is_textual
 from stream_engine.formats.asked_direction import contradicted
 from stream_engine.formats.cells import LIST_SEPARATOR
 from stream_engine.formats.event_fields import filter_of
 from stream_engine.formats.explanation import unexplained
 from stream_engine.formats.field_values import number_of
 from stream_engine.formats.reading import Decision, Obstacle, Proposal, Ranked, Reading
-from stream_engine.formats.record_columns import (
-    Column,
-    Filters,
-    Records,
-    catch_trials,
-    distinguishing_filters,
-    practice,
-    response_times,
-)
+from stream_engine.formats.record_columns import Column, Records
 from stream_engine.formats.record_filters import filters_as_text, matching
+from stream_engine.formats.response_times import response_times
+from stream_engine.formats.trial_filters import Filters, catch_trials, distinguishing_filters, practice
 from stream_engine.formats.vocabulary import PARTICIPANTS, words_of
 
-MOST_OTHERS = 0.6  # share of the answers that may be no answers, and are named
-MOST_VALUES = 5  # of a column that are named
+MAX_OTHERS = 0.6  # share of the answers that may be no answers, and are named
+MAX_LISTED_VALUES = 5  # of a column that are named
 _NO_ANSWER = frozenset(
     ("timeout", "timed out", "no response", "no_response", "noresponse", "none", "null", "", "space", "escape", "-1")
 )
@@ -39,7 +33,7 @@ class _Draft:
         self.objects = [name for name in self.inputs if name not in self.answer.columns]
         self.states = [_state(records, row, self.fields, self.answer) for row in range(records.size)]
         self.counts = Counter(self.states)
-        self.own = proposal.kind == "triplet" and all(names == (field,) for field, names in self.fields.items())
+        self.is_own = proposal.kind == "triplet" and all(names == (field,) for field, names in self.fields.items())
         self.columns, self.filters = dict(self.fields), dict[str, str]()
         self.doubt = self.answer.doubt or proposal.doubt
         self.participant: Column | None = None
@@ -60,7 +54,7 @@ class _Draft:
         if filters is None and self.answer.columns:
             filters, self.doubt = _with_answers(self.records, self.states, self.answer, self.doubt)
         if filters is None:
-            return self.counts["other"] <= (1 - LEAST_FIT) * self.records.size
+            return self.counts["other"] <= (1 - MIN_FIT) * self.records.size
         self.filters |= filters.where
         self.decisions.append(Decision(filters.topic, filters_as_text(filters.where), filters.why))
         return True
@@ -72,7 +66,7 @@ class _Draft:
         if not where:
             return questions
         complete = _objects(questions, self.objects)
-        asked = questions.select(row for row, each in enumerate(complete) if each)
+        asked = questions.select(row for row, is_complete in enumerate(complete) if is_complete)
         filled = matching(questions, where)
         silent = asked.size - matching(asked, where).size
         self.filters |= where
@@ -84,7 +78,7 @@ class _Draft:
 
     def exclude_practice_and_catch_trials(self, questions: Records) -> None:
         """Filter out practice; let trials whose answer is known judge the participant."""
-        for filters in (practice(questions, self.objects), catch_trials(questions, self.fields, self.own)):
+        for filters in (practice(questions, self.objects), catch_trials(questions, self.fields, self.is_own)):
             if filters is not None:
                 self.filters |= filters.where
                 self.columns |= filters.columns
@@ -109,7 +103,7 @@ class _Draft:
     def identical_objects(self) -> str:
         """What to say where an object is compared with itself in many rows, and nothing calls them catch trials."""
         same, size = self.counts["catch"], self.records.size
-        if same <= (1 - LEAST_FIT) * size or "catch" in self.columns or self.own:
+        if same <= (1 - MIN_FIT) * size or "catch" in self.columns or self.is_own:
             return ""
         anchor = self.fields.get("anchor", ())
         judge = f", or judge participants by them: catch={anchor[0]} in --columns" if anchor else ""
@@ -118,16 +112,16 @@ class _Draft:
 
     def roles(self) -> set[str]:
         """The columns that the reading uses."""
-        sources = {filter_of(*each).source for each in self.filters.items()}
+        sources = {filter_of(*item).source for item in self.filters.items()}
         return {name for names in self.columns.values() for name in names} | sources
 
     def reading(self) -> Reading:
         """What was decided so far."""
-        answered = next((each for each in self.fields if each in ANSWERS), "")
+        answered = next((field for field in self.fields if field in ANSWERS), "")
         separators = {self.records.separators[name] for name in self.inputs if name in self.records.separators}
-        columns = {field: names for field, names in self.columns.items() if not self.own or names != (field,)}
+        columns = {field: names for field, names in self.columns.items() if not self.is_own or names != (field,)}
         return Reading(
-            self.proposal.kind if not self.own or self.doubt else "",
+            self.proposal.kind if not self.is_own or self.doubt else "",
             columns,
             self.answer.by if self.answer.columns else "name",
             {answered: self.answer.codes} if self.answer.codes else {},
@@ -140,7 +134,7 @@ class _Draft:
 
     def rank(self) -> tuple[int, ...]:
         """The rank of the proposal; before it, whether every record is a question."""
-        excluding_others = any(each.topic in ("questions", "no answers") for each in self.decisions)
+        excluding_others = any(decision.topic in ("questions", "no answers") for decision in self.decisions)
         return int(self.counts["other"] == 0 or not excluding_others), *self.proposal.rank
 
 
@@ -152,43 +146,43 @@ def completed(
     draft = _Draft(records, proposal, wide)
     if not draft.counts["fits"] or not draft.exclude_other_records():
         return [], None
-    kept = matching(records, draft.filters)
-    if not draft.own:  # what the engine's own format lacks is rejected, and reported
-        if fact := _half_empty(kept, draft.fields, draft.answer):
+    trials = matching(records, draft.filters)
+    if not draft.is_own:  # what the engine's own format lacks is rejected, and reported
+        if fact := _half_empty(trials, draft.fields, draft.answer):
             return [], Obstacle(fact)
-        kept = draft.exclude_empty_records(kept)
-    kept = matching(kept, {key: value for key, value in draft.filters.items() if key.endswith("!=")})
-    kept = kept.select(row for row, each in enumerate(_objects(kept, draft.inputs)) if each)
-    draft.exclude_practice_and_catch_trials(kept)
-    asked = matching(kept, draft.filters)
+        trials = draft.exclude_empty_records(trials)
+    trials = matching(trials, {key: value for key, value in draft.filters.items() if key.endswith("!=")})
+    trials = trials.select(row for row, complete in enumerate(_objects(trials, draft.inputs)) if complete)
+    draft.exclude_practice_and_catch_trials(trials)
+    asked = matching(trials, draft.filters)
     if asked.size and (fact := draft.identical_objects()):
         return [], Obstacle(fact)
-    draft.add_participant_and_times(kept)
-    found = draft.reading()
+    draft.add_participant_and_times(trials)
+    reading = draft.reading()
     fits = asked.select(row for row in range(asked.size) if _state(asked, row, draft.fields, draft.answer) == "fits")
     rival = unexplained(fits, draft.fields, draft.answer, draft.roles(), draft.participant)
     if rival is not None:
-        return [], Obstacle(rival.fact, rival, found)
+        return [], Obstacle(rival.fact, rival, reading)
     if fact := contradicted(fits, proposal.kind, draft.roles(), proposal.farther, questions):
         return [], Obstacle(fact)
-    ranked = [(draft.rank(), found)]
-    if draft.doubt and not (draft.answer.doubt or proposal.doubt or not practice(kept, draft.objects)):
+    ranked = [(draft.rank(), reading)]
+    if draft.doubt and not (draft.answer.doubt or proposal.doubt or not practice(trials, draft.objects)):
         doubtful = {key for key, value in draft.filters.items() if draft.doubt.startswith(filter_of(key, value).source)}
         where = {key: value for key, value in draft.filters.items() if key not in doubtful}
-        ranked.append((draft.rank(), found._replace(where=where)))
+        ranked.append((draft.rank(), reading._replace(where=where)))
     return ranked, None
 
 
 def _with_answers(records: Records, state: list[str], answer: Answer, doubt: str) -> tuple[Filters | None, str]:
     """The filter that leaves out what is no answer, and the doubt where it might be one: "can't tell"."""
     column = records.columns[answer.columns[0]]
-    others = Counter(text for text, each in zip(column.texts, state) if each == "other" and text)
-    asked = sum(each != "empty" for each in state)
-    n, most = others.total(), [text for text, _ in others.most_common(MOST_VALUES)]
+    others = Counter(text for text, row_state in zip(column.texts, state) if row_state == "other" and text)
+    asked = sum(row_state != "empty" for row_state in state)
+    n, most = others.total(), [text for text, _ in others.most_common(MAX_LISTED_VALUES)]
     if (
         len(answer.columns) > 1
-        or n > MOST_OTHERS * asked
-        or len(others) > MOST_VALUES
+        or n > MAX_OTHERS * asked
+        or len(others) > MAX_LISTED_VALUES
         or LIST_SEPARATOR in "".join(most)
     ):
         return None, doubt
@@ -206,9 +200,9 @@ def _with_answers(records: Records, state: list[str], answer: Answer, doubt: str
         wanted = LIST_SEPARATOR.join(answer.codes_of(column)) if coded else ""
         where = {column.name: wanted} if coded else {f"{column.name}!=": LIST_SEPARATOR.join(most)}
         return Filters("no answers", where, f"{n:,} rows are no answers: {quoted}"), doubt
-    told = f"{n:,} of {asked:,} answers ({n / asked:.0%}) in {column.name} are {quoted}, and no object is called so"
+    fact = f"{n:,} of {asked:,} answers ({n / asked:.0%}) in {column.name} are {quoted}, and no object is called so"
     where = {f"{column.name}!=": LIST_SEPARATOR.join(most)}
-    return Filters("no answers", where, f"{n:,} of {records.size:,} rows"), told
+    return Filters("no answers", where, f"{n:,} of {records.size:,} rows"), fact
 
 
 def _is_key(column: Column) -> bool:
@@ -238,20 +232,22 @@ def _half_empty(records: Records, fields: Mapping[str, tuple[str, ...]], answer:
 
 def _state(records: Records, row: int, fields: Mapping[str, tuple[str, ...]], answer: Answer) -> str:
     """Whether a record is a question that `fits`, a `catch` trial, `empty`, or some `other` thing."""
-    held = {field: [records.columns[name].values[row] for name in names] for field, names in fields.items()}
-    said = [text for name in answer.columns for text in records.columns[name].values[row] or ()]
+    cells = {field: [records.columns[name].values[row] for name in names] for field, names in fields.items()}
+    answers = [text for name in answer.columns for text in records.columns[name].values[row] or ()]
     required = [
-        value for field, values in held.items() for value in values if not (answer.by == "flag" and field in ANSWERS)
+        value for field, values in cells.items() for value in values if not (answer.by == "flag" and field in ANSWERS)
     ]
     if any(value is None for value in required):
         return "empty"
-    texts = {field: [text for value in values for text in value or ()] for field, values in held.items()}
+    texts = {field: [text for value in values for text in value or ()] for field, values in cells.items()}
     offered = texts.get("shown") or texts.get("ranked") or texts.get("objects") or [*texts["near"], *texts["far"]]
     if answer.by == "flag":
-        said = (
-            [(records.columns[name].texts[row] or "") for name in answer.columns] if len(answer.columns) > 1 else said
+        answers = (
+            [(records.columns[name].texts[row] or "") for name in answer.columns]
+            if len(answer.columns) > 1
+            else answers
         )
-    if answer.columns and not answer.names(said, offered) and "ranked" not in fields:
+    if answer.columns and not answer.names(answers, offered) and "ranked" not in fields:
         return "other"
     everything = [*texts.get("anchor", ()), *offered]
     pairs = "near" in fields and len(fields["near"]) == 2
@@ -265,12 +261,12 @@ def _filled(records: Records, inputs: Sequence[str], answered: str | None) -> di
     """Filters that leave out records without an object or an answer: as few as do; the empty answer of a wide table
     is excluded anyway."""
     filters: dict[str, str] = {}
-    left = list(range(records.size))
+    empty_so_far = list(range(records.size))
     for name in reversed(inputs):
         column = records.columns[name]
-        empty = [row for row in left if column.values[row] is None]
+        empty = [row for row in empty_so_far if column.values[row] is None]
         if empty:
-            left = [row for row in left if column.values[row] is not None]
+            empty_so_far = [row for row in empty_so_far if column.values[row] is not None]
             if name != answered or column.empties:
                 filters[f"{name}!="] = LIST_SEPARATOR.join(["", *sorted(column.empties)])
     return {key: value for key, value in filters.items() if "{" not in key or not key.startswith("{")}
@@ -287,14 +283,14 @@ def _called(name: str) -> str:
 
 def participant(records: Records, wide: bool) -> Column | None:
     """The column that says who answered: called so, filled, and the same in several records."""
-    found = []
+    candidates = []
     for name, column in records.columns.items():
         inner = name if " " in name else name.rpartition(".")[2]
-        called = next((each for each in map(_called, (name, inner)) if each in PARTICIPANTS), "")
+        called = next((name_part for name_part in map(_called, (name, inner)) if name_part in PARTICIPANTS), "")
         filled = sum(value is not None for value in column.values)
         if called in PARTICIPANTS and filled >= 0.9 * records.size and records.size and not set(name) & set(",|="):
             repeated = wide or len(column.distinct) < max(2, 0.9 * filled) or records.size < 10
             repeated = repeated and (called != "session" or is_textual([column]))
             if repeated and not any("." in text and number_of(text, text=True) is not None for text in column.distinct):
-                found.append((PARTICIPANTS.index(called), name))
-    return records.columns[min(found)[1]] if found else None
+                candidates.append((PARTICIPANTS.index(called), name))
+    return records.columns[min(candidates)[1]] if candidates else None

@@ -1,15 +1,7 @@
 """CSV events with pyarrow: whole lines, and the header line that names their columns.
 
-Every column is read as text without surrounding spaces and tabs; "05" stays "05", and only an integer that was
-formatted as a float becomes the integer again ("16.0" is 16). Lists are separated by `|`, quadruplets have the columns
-near_i, near_j, far_i, far_j, and an empty cell is an absent value (an empty name where a name is required). Fields are
-separated as the header shows and may be quoted (see `csv_grammar`). A row is rejected as not parseable if its number of
-fields differs from the header's, if it is not UTF-8, or if it opens a quote that is never closed; its neighbours are
-read as if it were absent, and the result does not depend on block boundaries. A header that lacks required columns
-raises `UnreadableHeader`: no row of that table could be accepted. Numbers may have a decimal comma where the delimiter
-is another character. O(bytes).
-
-`layout_of` the header line of a table: how many columns there are, which are read, and whether any are missing.
+Columns are text without surrounding spaces; "05" stays "05", and only an integer written as a float ("16.0") becomes an
+integer again. Lists are separated by `|`, and an empty cell is an absent value.
 """
 
 from codecs import BOM_UTF8
@@ -61,12 +53,15 @@ class Layout(NamedTuple):
         others: set[str] = set()
         for fields, _ in self.questions:
             numbers |= {fields.optional[name] for name in ("weight", "time", *PACE)}
-            numbers |= {each.source for each in fields.where if each.comparison in COMPARED}
-            others |= {each.source for each in fields.where if each.comparison not in COMPARED}
+            numbers |= {filter.source for filter in fields.where if filter.comparison in COMPARED}
+            others |= {filter.source for filter in fields.where if filter.comparison not in COMPARED}
             others |= {name for kind in fields.kinds for field in fields.by_kind[kind] for name in field.inputs}
         return (numbers & self.columns.keys()) - others
 
 
+# A row is rejected if its number of fields differs from the header's, if it is not UTF-8, or if it opens a quote that
+# is never closed; its neighbours are read as if it were absent. A header that lacks required columns raises
+# `UnreadableHeader`, as no row could be accepted. Numbers may have a decimal comma if the delimiter is another one.
 def layout_of(header: bytes, options: EventOptions) -> Layout:
     """Which columns of a header are read; raises `UnreadableHeader` where it lacks one that no row can do without.
 
@@ -80,17 +75,17 @@ def layout_of(header: bytes, options: EventOptions) -> Layout:
     except ValueError as error:
         raise UnreadableHeader(f"the header cannot be read: {error}") from None
     read: set[str] = set()
-    known: set[str] = set()
+    used: set[str] = set()
     paths: dict[str, None] = {}
     questions = []
     for question in wide_questions(options, names):
         event_fields = fields_of(question.options, pairs=True)
         needed = dict.fromkeys(needed_columns(event_fields, question.options, names))
-        inner = paths_of(event_fields.known, names)
+        inner = paths_of(event_fields.inputs, names)
         if lacking := [name for name in needed if name not in (*names, *question.constants, *inner)]:
             raise UnreadableHeader(_lacking(header, names, lacking, options))
         read |= _read_columns(event_fields) | {column for column, _ in inner.values()}
-        known |= event_fields.known | {column for column, _ in inner.values()}
+        used |= event_fields.inputs | {column for column, _ in inner.values()}
         paths |= dict.fromkeys(inner)
         questions.append((event_fields, question.constants))
     columns: dict[str, int] = {}
@@ -99,18 +94,18 @@ def layout_of(header: bytes, options: EventOptions) -> Layout:
             raise UnreadableHeader(f"column {name!r} occurs twice; the header has {_shortened(names)}")
         if name in read:
             columns[name] = position
-    return Layout(len(names), delimiter_of(header), columns, frozenset(names) - known, questions, tuple(paths))
+    return Layout(len(names), delimiter_of(header), columns, frozenset(names) - used, questions, tuple(paths))
 
 
 def _lacking(header: bytes, names: list[str], lacking: list[str], options: EventOptions) -> str:
     """The error message about missing columns: what the header has instead, and what to do; a wrong delimiter, which
     explains it, first."""
-    given, line = chr(delimiter_of(header)), header[mark_end(header) :].lstrip(b"\r\n")
+    delimiter, line = chr(delimiter_of(header)), header[mark_end(header) :].lstrip(b"\r\n")
     likely = likely_delimiter(line)
     if len(names) == 1 and likely in line:
         return (
-            f"with the delimiter {given!r}, the header is a single column: {_shortened(names)}; "
-            f"omit --delimiter, or use --delimiter {chr(likely)!r} ({_listed(lacking)} missing)"
+            f"with the delimiter {delimiter!r}, the header is a single column: {_shortened(names)}; "
+            f"omit --delimiter, or use --delimiter {chr(likely)!r} ({_columns_are(lacking)} missing)"
         )
     first = ", or skip lines before the header with --skip-rows" if len(names) == 1 else ""
     first += (
@@ -120,12 +115,12 @@ def _lacking(header: bytes, names: list[str], lacking: list[str], options: Event
     )
     meant = _shortened([near for name in lacking if (near := nearest_name(name, names))])
     asked = f" (did you mean {meant}?)" if meant else ""
-    return f"{_listed(lacking)} missing; the header has {_shortened(names)}; map them with --columns{asked}{first}"
+    return f"{_columns_are(lacking)} missing; the header has {_shortened(names)}; map them with --columns{asked}{first}"
 
 
 def nearest_name(name: str, names: list[str]) -> str | None:
     """The name that differs only in case and spaces, or the most similar one."""
-    folded = {each.strip().casefold(): each for each in reversed(names)}
+    folded = {name.strip().casefold(): name for name in reversed(names)}
     near = get_close_matches(name.strip().casefold(), list(folded), 1, cutoff=0.8)
     return folded[near[0]] if near else None
 
@@ -144,8 +139,8 @@ def needed_columns(event_fields: EventFields, options: EventOptions, names: list
     if event_fields.only_kind is None:
         kinds = () if event_fields.type_input in names else (TRIPLET,)
     needed = [name for kind in kinds for field in event_fields.by_kind[kind] for name in field.inputs]
-    said = options.columns.keys() - PACE.keys()
-    mapped = [source for name, source in event_fields.optional.items() if name in said]
+    renamed = options.columns.keys() - PACE.keys()
+    mapped = [source for name, source in event_fields.optional.items() if name in renamed]
     mapped += [source for name, source in zip(VOTES, event_fields.votes, strict=True) if name in options.columns]
     return [*needed, *mapped, *_asked_inputs(event_fields)]
 
@@ -153,10 +148,10 @@ def needed_columns(event_fields: EventFields, options: EventOptions, names: list
 def _asked_inputs(event_fields: EventFields) -> list[str]:
     """Input fields that are read only because of the options: for catch trials, and for `--where`."""
     catch = [] if event_fields.catch_input is None else [event_fields.catch_input]
-    return [*catch, *(each.source for each in event_fields.where), *event_fields.more]
+    return [*catch, *(filter.source for filter in event_fields.where), *event_fields.more]
 
 
-def _listed(names: list[str]) -> str:
+def _columns_are(names: list[str]) -> str:
     return f"column {names[0]} is" if len(names) == 1 else f"columns {', '.join(names)} are"
 
 

@@ -1,13 +1,7 @@
-"""Collects what is read from a value (pieces of events, rejected events, catch trials), and returns the block as
-`DecodedEvents`.
+"""Collects the accepted and rejected events of a value, and returns the block as `DecodedEvents`.
 
-A format passes the events that it could read, piece by piece, and the events that it rejected. Invariant: whatever the
-pieces, the block is in row order, and every event is accepted or rejected exactly once. O(members + comparisons),
-vectorised.
-
-`plain_triplets` handles the most common block: only valid triplet events, in one pass over their members. The result is
-what `expand` and `first_appearance` return for such events; for others there is no result, and `expand` handles them.
-O(members), in a quarter of the time.
+Whatever the pieces in which events arrive, the block is in row order, and every event is accepted or rejected exactly
+once. O(members + comparisons), vectorised.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -28,6 +22,8 @@ from stream_engine.formats.options import EventOptions
 from stream_engine.formats.validate import CatchTrial, Event
 
 
+# The most common block, of valid triplet events only, in one pass over their members and a quarter of the time: the
+# same result as `expand` and `first_appearance`, or None.
 def plain_triplets(events: Piece, texts: Names) -> DecodedEvents | None:
     """The comparisons of events that are all valid triplets; None for any others, for no events, for more than one
     piece, and for events with a worker, time or sampler."""

@@ -1,8 +1,7 @@
 """The event types, and the input fields that their fields are read from.
 
-`SHAPES` is the table of the contract: the fields of each event type, which of them are lists, how long these are, which
-may be null. All decoders, the definition of a valid event, and the error messages use it. `fields_of` combines it with
-the options (`--type`, `--columns`, `--where`): which input field is each field read from?
+`SHAPES` is the contract's table of fields: which are lists, of which length, which may be null. `fields_of` combines it
+with the options `--type`, `--columns` and `--where`.
 """
 
 import operator
@@ -95,10 +94,10 @@ class Filter(NamedTuple):
         """
         if self.comparison in COMPARED:
             return COMPARED[self.comparison](numbers(), float(self.wanted[0]))
-        found = absent & ("" in self.wanted and self.comparison == "!=")
+        matches = absent & ("" in self.wanted and self.comparison == "!=")
         for text in self.wanted:
-            found = found | equal(text)
-        return found ^ (self.comparison == "!=")
+            matches = matches | equal(text)
+        return matches ^ (self.comparison == "!=")
 
 
 def where_of(text: str) -> tuple[str, str]:
@@ -107,10 +106,10 @@ def where_of(text: str) -> tuple[str, str]:
     >>> where_of("phase=test"), where_of("rt >= 300"), where_of("answer!=")
     (('phase', 'test'), ('rt>=', '300'), ('answer!=', ''))
     """
-    found = re.fullmatch(r"\s*(.+?)\s*(!=|<=|>=|=|<|>)\s*(.*?)\s*", text, re.DOTALL)
-    if found is None or not (found[3] or found[2] == "!="):
+    parts = re.fullmatch(r"\s*(.+?)\s*(!=|<=|>=|=|<|>)\s*(.*?)\s*", text, re.DOTALL)
+    if parts is None or not (parts[3] or parts[2] == "!="):
         raise UnusableOptions(f"--where: got {text!r}, expected FIELD=VALUE, or != < <= > >= between them")
-    return found[1] + ("" if found[2] == "=" else found[2]), found[3]
+    return parts[1] + ("" if parts[2] == "=" else parts[2]), parts[3]
 
 
 def filter_of(key: str, wanted: str) -> Filter:
@@ -140,7 +139,7 @@ class EventFields(NamedTuple):
     by_kind: tuple[tuple[EventField, ...], ...]  # in the order of the contract
     optional: dict[str, str]  # each of `OPTIONAL` -> input field
     where: tuple[Filter, ...]
-    known: frozenset[str]  # input fields that mean something; all others are ignored and named
+    inputs: frozenset[str]  # input fields that mean something; all others are ignored and named
     catch_input: str | None = None  # input field that marks catch trials, when `--columns` names one
     votes: tuple[str, str] = VOTES  # input fields of how often a question was answered each way
     first_of: int | None = None  # the number of the first object where answers are positions; None: they are names
@@ -204,24 +203,24 @@ def fields_of(options: EventOptions, pairs: bool = False) -> EventFields:
     if options.answers_by not in FIRST_OF:
         raise UnusableOptions(f"unknown value {options.answers_by!r} of answers_by; known: {', '.join(FIRST_OF)}")
     where = tuple(filter_of(key, wanted) for key, wanted in options.where.items())
-    known = {type_input, near, far, *optional.values(), *(each.source for each in where)}
+    meaningful = {type_input, near, far, *optional.values(), *(filter.source for filter in where)}
     for fields in by_kind if only_kind is None else [by_kind[only_kind]]:
-        known.update(source for field in fields for source in field.inputs)
+        meaningful.update(source for field in fields for source in field.inputs)
     if catch_input is not None:
-        known.add(catch_input)
+        meaningful.add(catch_input)
     side = (
         _single_input("chosen", columns) if options.type in ("triplet", "quadruplet") and "chosen" in columns else None
     )
     ranks = columns["rank"] if options.type == "ranking" and "rank" in columns else ()
     share = tuple(_single_input(name, columns) for name in ("share", "votes")) if "share" in columns else None
-    known |= {*ranks, *(share or ()), *([side] if side else ())}
+    meaningful |= {*ranks, *(share or ()), *([side] if side else ())}
     return EventFields(
         only_kind,
         type_input,
         by_kind,
         optional,
         where,
-        frozenset(known),
+        frozenset(meaningful),
         catch_input,
         (near, far),
         1 if options.codes and FIRST_OF[options.answers_by] is None else FIRST_OF[options.answers_by],
@@ -279,14 +278,14 @@ def member_name(kind: int, split: int, position: int) -> str:
 
 def _checked_columns(options: EventOptions) -> Mapping[str, tuple[str, ...]]:
     """The mapping of `--columns`; raises `UnusableOptions` for unknown contract fields and missing input fields."""
-    known = {shape.name for shape in _ALL_SHAPES} | {"type", "catch", *VOTES, *OPTIONAL, *MORE}
-    known.update(*PAIR_COLUMNS.values())
+    fields = {shape.name for shape in _ALL_SHAPES} | {"type", "catch", *VOTES, *OPTIONAL, *MORE}
+    fields.update(*PAIR_COLUMNS.values())
     for name, inputs in options.columns.items():
-        if name not in known:
-            near = get_close_matches(name.casefold(), known, 1, cutoff=0.8)
+        if name not in fields:
+            near = get_close_matches(name.casefold(), fields, 1, cutoff=0.8)
             asked = f"did you mean {near[0]}? " if near else ""
             raise UnusableOptions(
-                f"--columns maps {name!r}, which is not a field of an event; {asked}known: {', '.join(sorted(known))}"
+                f"--columns maps {name!r}, which is not a field of an event; {asked}known: {', '.join(sorted(fields))}"
             )
         if not inputs or not all(inputs):
             raise UnusableOptions(f"--columns has no input field for {name!r}; write {name}=INPUT")

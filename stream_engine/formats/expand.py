@@ -1,17 +1,6 @@
-"""Events to comparisons: check names and distinctness of every event, then list its comparisons in the contract's
-order.
+"""Events to comparisons: checks names and distinctness, then lists the comparisons in the contract's order.
 
-One set of compiled loops for all formats, hence one definition of a valid response. An event is a slice of `members`
-(indices of names); its last field begins at `split`:
-
-    triplet anchor near far | quadruplet i j k l | odd_one_out a b c, odd | most_central a b c, central
-    pick anchor shown..., chosen... | ranking anchor ranked... | label object, label (absent: removed)
-
-Invariant: an event either yields all of its comparisons, or none and one fault. The expansions are those of Heikinheimo
-& Ukkonen (odd one out) and Kleindessner & von Luxburg (most central); a quadruplet whose pairs share one object is the
-triplet with that object as anchor. O(members + comparisons): duplicates in a list are found with a mark per name.
-
-Error messages for events with readable fields: the contract's reasons, in one line each.
+One set of compiled loops for all formats. An event yields all of its comparisons, or none and one fault.
 """
 
 from collections.abc import Sequence
@@ -139,6 +128,14 @@ def faults_of(
     return Faults(fault, fault_members, size)
 
 
+# An event is a slice of `members` (indices of names); its last field begins at `split`:
+#
+#     triplet anchor near far | quadruplet i j k l | odd_one_out a b c, odd | most_central a b c, central
+#     pick anchor shown..., chosen... | ranking anchor ranked... | label object, label (absent: removed)
+#
+# The expansions are those of Heikinheimo & Ukkonen (odd one out) and Kleindessner & von Luxburg (most central); a
+# quadruplet whose pairs share one object is the triplet with that object as anchor. Duplicates are found with a mark
+# per name, so the cost is O(members + comparisons).
 def expand(
     kind: np.ndarray,
     start: np.ndarray,
@@ -343,7 +340,7 @@ def _size(kind, members, lo, mid, hi):
 @njit(cache=True)
 def _fill(kind, start, split, members, fault, n, triplets, quads, quad_at, of_triplet, of_quad):
     mark = np.full(n, -1, np.int64)
-    t, q, kept = np.int64(0), np.int64(0), 0  # a literal 0 would be a type of its own: kernels compiled twice
+    t, q, n_fine = np.int64(0), np.int64(0), 0  # a literal 0 would be a type of its own: kernels compiled twice
     for e in range(len(kind)):
         if fault[e] != FINE:
             continue
@@ -363,9 +360,9 @@ def _fill(kind, start, split, members, fault, n, triplets, quads, quad_at, of_tr
                 for far in range(s + 1, hi):
                     triplets[t, 0], triplets[t, 1], triplets[t, 2] = members[lo], members[s], members[far]
                     t += 1
-        of_triplet[before:t] = kept
-        of_quad[before_q:q] = kept
-        kept += 1
+        of_triplet[before:t] = n_fine
+        of_quad[before_q:q] = n_fine
+        n_fine += 1
 
 
 @njit(cache=True)
@@ -405,9 +402,9 @@ def _fill_pick(members, lo, mid, hi, mark, triplets, t):
     for m in range(mid, hi):
         mark[members[m]] = m
     for chosen in range(mid, hi):
-        for rest in range(lo + 1, mid):
-            if mark[members[rest]] < mid:
-                triplets[t, 0], triplets[t, 1], triplets[t, 2] = members[lo], members[chosen], members[rest]
+        for other in range(lo + 1, mid):
+            if mark[members[other]] < mid:
+                triplets[t, 0], triplets[t, 1], triplets[t, 2] = members[lo], members[chosen], members[other]
                 t += 1
     return t
 

@@ -1,11 +1,7 @@
-"""The comparisons of a block in pieces of limited size: a ranking of 10,000 objects is one short event and 50 million
-comparisons.
+"""The comparisons of a block in pieces of limited size: a ranking of 10,000 objects makes 50 million comparisons.
 
-Most blocks are one piece. If the events of a block have more than `COMPARISONS_AT_ONCE` comparisons, the block is
-divided between events, and a single larger event is divided between its near objects (the rows of a ranking, the chosen
-objects of a pick). Invariant: the concatenated pieces are the comparisons of the whole block in the contract's order,
-and every accepted event is in one piece, or is the first of the next one with `continues`. O(comparisons); memory
-O(members + one piece).
+A block with more than `COMPARISONS_AT_ONCE` is divided between events, a larger event between its near objects. The
+pieces concatenated are the comparisons of the block; an event goes on in the next piece if that has `continues`.
 """
 
 from collections.abc import Iterator, Sequence
@@ -130,22 +126,24 @@ class Pieces:
         if run.last is None:
             slices = Faults(*(column[run.begin : run.end] for column in self._faults))
             of_run = self._events.between(run.begin, run.end)
-            made = expand(*of_run[:5], slices, of_run.votes)
+            comparisons = expand(*of_run[:5], slices, of_run.votes)
         else:
-            made = self._part_of_event(run)
-        order = first_appearance(made.triplets, made.quadruplets, made.quadruplet_at, len(self._texts))
-        fine, kinds = made.fault == FINE, self._events.kind[run.begin : run.end]
+            comparisons = self._part_of_event(run)
+        order = first_appearance(
+            comparisons.triplets, comparisons.quadruplets, comparisons.quadruplet_at, len(self._texts)
+        )
+        fine, kinds = comparisons.fault == FINE, self._events.kind[run.begin : run.end]
         kinds = kinds if fine.all() else kinds[fine]
         return DecodedEvents(
             self._texts.taken(order),
-            made.triplets,
-            made.quadruplets,
-            made.quadruplet_at,
+            comparisons.triplets,
+            comparisons.quadruplets,
+            comparisons.quadruplet_at,
             [],
             {},
             [],
-            provenance=None if self._origins is None else self._provenance(run, made, kinds),
-            kinds=Kinds(made.of_triplet, made.of_quadruplet, kinds, run.first > 0, run.goes_on),
+            provenance=None if self._origins is None else self._provenance(run, comparisons, kinds),
+            kinds=Kinds(comparisons.of_triplet, comparisons.of_quadruplet, kinds, run.first > 0, run.goes_on),
         )
 
     def _part_of_event(self, run: Run) -> Comparisons:
@@ -184,14 +182,14 @@ class Pieces:
         shown, chosen = members[start[event] + 1 : split[event]], members[split[event] : start[event + 1]]
         return chosen, shown[~np.isin(shown, chosen)]
 
-    def _provenance(self, run: Run, made: Comparisons, kinds: np.ndarray) -> Provenance:
+    def _provenance(self, run: Run, comparisons: Comparisons, kinds: np.ndarray) -> Provenance:
         origins = self._origins
         assert origins is not None
         accepted = slice(int(self._accepted_before[run.begin]), int(self._accepted_before[run.end]))
         begins = not run.begin and not run.first
         return Provenance(
-            made.of_triplet,
-            made.of_quadruplet,
+            comparisons.of_triplet,
+            comparisons.of_quadruplet,
             kinds,
             origins.worker[accepted],
             origins.workers,

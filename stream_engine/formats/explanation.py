@@ -8,15 +8,16 @@ from collections.abc import Mapping, Sequence
 from itertools import islice
 from typing import NamedTuple
 
-from stream_engine.formats.answers import LEAST_FIT, Answer, column_of, is_answer, is_flags, is_rating, is_textual
+from stream_engine.formats.answers import MIN_FIT, Answer, column_of, is_answer, is_flags, is_rating, is_textual
 from stream_engine.formats.event_fields import place_of
 from stream_engine.formats.field_values import flag_of, number_of
-from stream_engine.formats.record_columns import KIND, Column, Records
+from stream_engine.formats.record_columns import Column, Records
+from stream_engine.formats.trial_filters import RECORD_KIND_WORDS
 from stream_engine.formats.vocabulary import ANSWER, MATERIAL, OTHER, PLACES, ROUNDS, SIDES, SWAP, TRUTH, place_in
 
-FEW_CODES = 12  # different values of a column of codes
-SHARED = 0.5  # of the values of a column, that are objects
-LONG = 25  # characters, of comments and questions
+MAX_CODES = 12  # different values of a column of codes
+MIN_OBJECT_SHARE = 0.5  # of the values of a column, that are objects
+MIN_COMMENT_LENGTH = 25  # characters, of comments and questions
 
 
 _Row = tuple[list[str], list[str], list[str], list[str]]  # anchor, offered, nearer or chosen, the others
@@ -53,8 +54,8 @@ def unexplained(
         for field in ("anchor", "shown", "objects", "near", "far", "ranked")
         for name in fields.get(field, ())
     ]
-    answers = [records.columns[each] for each in answer.columns]
-    codes = {text for each in answers for text in each.distinct}
+    answers = [records.columns[name] for name in answer.columns]
+    codes = {text for column in answers for text in column.distinct}
     for name, column in records.columns.items():
         if name in used or name.rpartition(".")[0] in used:
             continue
@@ -65,32 +66,32 @@ def unexplained(
 
 def _rival(column: Column, why: str, answers: Sequence[Column]) -> Rival:
     """What a column could mean beside the columns that the reading takes for answers."""
-    names = ", ".join(each.name for each in answers)
+    names = ", ".join(column.name for column in answers)
     if not _is_called_answer(column):
         return Rival(column, why)
     if is_rating(column):
         return Rival(column, f"holds ratings beside the answers in {names}" if names else "holds ratings")
-    if SIDES & set(column.words) and any(column.distinct <= each.distinct for each in answers):
+    if SIDES & set(column.words) and any(column.distinct <= answer_column.distinct for answer_column in answers):
         return Rival(column, f"has the values of {names}, and could say which side they mean in each row")
     return Rival(column, f"could be the answer{f' as well as {names}' if names else ''}: it {why}", True)
 
 
 def _row(records: Records, row: int, fields: Mapping[str, tuple[str, ...]], answer: Answer) -> _Row:
     def texts(*names: str) -> list[str]:
-        held = (records.columns[name].values[row] for field in names for name in fields.get(field, ()))
-        return [text for value in held for text in value or ()]
+        values = (records.columns[name].values[row] for field in names for name in fields.get(field, ()))
+        return [text for value in values for text in value or ()]
 
     offered = texts("shown", "objects", "ranked") or texts("near", "far")
-    said = [text for name in answer.columns for text in records.columns[name].values[row] or ()]
+    answers = [text for name in answer.columns for text in records.columns[name].values[row] or ()]
     if "near" in fields:
         chosen = texts("near")
     elif answer.by == "name":
-        chosen = said
+        chosen = answers
     elif answer.by == "flag":
         flags = [
             flag_of(text)
             for text in (
-                said
+                answers
                 if len(answer.columns) == 1
                 else [records.columns[name].texts[row] or "" for name in answer.columns]
             )
@@ -98,7 +99,7 @@ def _row(records: Records, row: int, fields: Mapping[str, tuple[str, ...]], answ
         chosen = [text for text, flag in zip(offered, flags) if flag]
     else:
         names = next((fields[field] for field in ("shown", "objects") if field in fields), ())
-        places = [place_of(answer.codes.get(text, text), names, 0 if answer.by == "index" else 1) for text in said]
+        places = [place_of(answer.codes.get(text, text), names, 0 if answer.by == "index" else 1) for text in answers]
         chosen = [offered[place] for place in places if 0 <= place < len(offered)]
     return texts("anchor"), offered, chosen, [text for text in offered if text not in chosen]
 
@@ -123,9 +124,9 @@ def _bearing(
     if answer.by != "name" and ((flags and SWAP & words) or _arranges(column, codes, group)):
         return "could say in which rows sides were exchanged"
     share = len(column.items & objects) / len(column.items)
-    if share >= SHARED and len(column.items & objects) > 1 and is_textual([column]) == is_textual(group):
+    if share >= MIN_OBJECT_SHARE and len(column.items & objects) > 1 and is_textual([column]) == is_textual(group):
         return _of_objects(column, rows, called)
-    if (who is not None and is_constant(column, who)) or (len(values) > FEW_CODES and numeric):
+    if (who is not None and is_constant(column, who)) or (len(values) > MAX_CODES and numeric):
         return ""
     nearer, farther = _nearer(rows), _farther(rows)
     if any(is_determined(column, other) for other in group) or (not called and is_determined(column, nearer)):
@@ -134,11 +135,11 @@ def _bearing(
         return ""
     if flags:
         sides = any(place_in(column.words, order) >= 0 for order in PLACES[:5])
-        return "says yes or no" if called or (sides and not KIND & words) else ""
-    if len(values) <= FEW_CODES:
+        return "says yes or no" if called or (sides and not RECORD_KIND_WORDS & words) else ""
+    if len(values) <= MAX_CODES:
         return "" if _agrees(column, rows) else _of_codes(column, group, called)
     filled = sum(text is not None for text in column.texts)
-    long = sum(map(len, values)) > LONG * len(values)
+    long = sum(map(len, values)) > MIN_COMMENT_LENGTH * len(values)
     return "is called like one" if called and not (len(values) > 0.9 * filled or numeric or long) else ""
 
 
@@ -153,7 +154,7 @@ def _is_number(text: str) -> bool:
 def _arranges(column: Column, codes: set[str], group: Sequence[Column]) -> bool:
     """Whether a column holds orders such as AB and BA, where answers do not name the columns of objects themselves."""
     values = column.distinct
-    if codes <= {each.name for each in group}:
+    if codes <= {column.name for column in group}:
         return False
     letters = {"".join(sorted(text)) for text in values}
     return len(values) > 1 and len(letters) == 1 and 1 < len(letters.pop()) <= len(group)
@@ -161,14 +162,14 @@ def _arranges(column: Column, codes: set[str], group: Sequence[Column]) -> bool:
 
 def _of_codes(column: Column, group: Sequence[Column], called: bool) -> str:
     """A column of a few codes that do not agree with the answer."""
-    words, values, names = set(column.words), column.distinct, tuple(each.name for each in group)
+    words, values, names = set(column.words), column.distinct, tuple(column.name for column in group)
     by_name = all(column_of(text, names) >= 0 and not text.isdecimal() for text in values)
-    if by_name and (called or not KIND & words) and max(map(len, values)) > 1:
+    if by_name and (called or not RECORD_KIND_WORDS & words) and max(map(len, values)) > 1:
         return "names columns of objects"
     if called:
         return "is called like one"
     sides = all(any(place_in([text.casefold()], order) >= 0 for order in PLACES[:5]) for text in values)
-    return "names sides" if sides and not (KIND | MATERIAL) & words else ""
+    return "names sides" if sides and not (RECORD_KIND_WORDS | MATERIAL) & words else ""
 
 
 def _of_objects(column: Column, rows: Sequence[_Row], called: bool) -> str:
@@ -176,15 +177,15 @@ def _of_objects(column: Column, rows: Sequence[_Row], called: bool) -> str:
     filled = [(rows[row], set(value)) for row, value in enumerate(column.values) if value is not None]
     places = [] if called else range(len(filled[0][0][1]))
     roles = (
-        *((lambda each: each[2]), (lambda each: each[3]), (lambda each: each[0])),
-        *((lambda each, place=place: each[1][place : place + 1]) for place in places),
+        *((lambda row: row[2]), (lambda row: row[3]), (lambda row: row[0])),
+        *((lambda row, place=place: row[1][place : place + 1]) for place in places),
     )
     for role in roles:
-        if sum(value == set(role(each)) for each, value in filled) >= LEAST_FIT * len(filled):
+        if sum(value == set(role(row)) for row, value in filled) >= MIN_FIT * len(filled):
             return ""
     everything = [*(set(anchor) | set(offered) for (anchor, offered, _, _), _ in filled)]
     inside = sum(value <= all_of for all_of, (_, value) in zip(everything, filled))
-    if inside < LEAST_FIT * len(filled):
+    if inside < MIN_FIT * len(filled):
         numbered = all(text.isdecimal() for text in column.distinct)
         return "" if numbered and ROUNDS & set(column.words) else "holds objects, and not only those shown in its row"
     return "names one of the objects shown, and another one in some rows" if called else ""
@@ -192,18 +193,20 @@ def _of_objects(column: Column, rows: Sequence[_Row], called: bool) -> str:
 
 def is_constant(column: Column, who: Column) -> bool:
     """Whether a column is the same in all rows of each participant, of whom there are several."""
-    held: dict[str | None, set[str | None]] = {}
+    texts_by: dict[str | None, set[str | None]] = {}
     for name, text in zip(who.texts, column.texts):
-        held.setdefault(name, set()).add(text)
-    return len(held) > 1 and 2 * len(held) < len(column.values) and all(len(texts) == 1 for texts in held.values())
+        texts_by.setdefault(name, set()).add(text)
+    is_one = all(len(texts) == 1 for texts in texts_by.values())
+    return is_one and len(texts_by) > 1 and 2 * len(texts_by) < len(column.values)
 
 
 def is_determined(column: Column, other: Column) -> bool:
     """Whether the value of one column follows from that of another one, which repeats: a category, a file, a number."""
-    held: dict[str | None, set[str | None]] = {}
+    texts_by: dict[str | None, set[str | None]] = {}
     for of, text in zip(other.texts, column.texts):
-        held.setdefault(of, set()).add(text)
-    return 2 * len(held) <= len(column.values) and len(held) > 2 and all(len(texts) == 1 for texts in held.values())
+        texts_by.setdefault(of, set()).add(text)
+    is_one = all(len(texts) == 1 for texts in texts_by.values())
+    return is_one and len(texts_by) > 2 and 2 * len(texts_by) <= len(column.values)
 
 
 def _nearer(rows: Sequence[_Row]) -> Column:
@@ -216,9 +219,9 @@ def _farther(rows: Sequence[_Row]) -> Column:
 
 def _agrees(column: Column, rows: Sequence[_Row]) -> bool:
     """Whether a column of codes says the same as the answer, in other words."""
-    held: dict[str, set[int]] = {}
+    places_of: dict[str, set[int]] = {}
     for (_, offered, chosen, _), text in zip(rows, column.texts):
         if text is not None and len(chosen) == 1:
-            held.setdefault(text, set()).add(offered.index(chosen[0]) if chosen[0] in offered else -1)
-    places = [place for each in held.values() for place in each]
-    return len(held) > 1 and len(places) == len(set(places))
+            places_of.setdefault(text, set()).add(offered.index(chosen[0]) if chosen[0] in offered else -1)
+    places = [place for code_places in places_of.values() for place in code_places]
+    return len(places_of) > 1 and len(places) == len(set(places))

@@ -15,7 +15,7 @@ AwareTime = Annotated[datetime, msgspec.Meta(tz=True)]
 WHOLE_FLOAT = r"(-?[1-9][0-9]{0,15}|0)\.0"  # the text of an integer from a column of floats
 MAX_VOTES = 1_000_000  # of one question, in each direction: they are in memory together
 TIMES = -62_135_596_800.0, 253_402_300_800.0  # epoch seconds: the years 1 to 9999, as RFC 3339 can write them
-MOST_FLOAT = 1e16  # whole floats up to here are written with all their digits
+MAX_WHOLE_FLOAT = 1e16  # whole floats up to here are written with all their digits
 _ZONELESS = re.compile(
     r"([0-9]{4}-[0-9]{2}-[0-9]{2})[Tt ]([0-9]{2}:[0-9]{2}:[0-9]{2})(\.[0-9]{1,9})?([Zz]|[+-][0-9]{2}(:?[0-9]{2})?)?"
 )
@@ -63,7 +63,7 @@ def name_text(value: Any, text: bool = False) -> str | None:
     if isinstance(value, str):
         whole = _WHOLE_FLOAT.fullmatch(value) if text else None
         return whole[1] if whole else value
-    if isinstance(value, float) and value.is_integer() and abs(value) < MOST_FLOAT:
+    if isinstance(value, float) and value.is_integer() and abs(value) < MAX_WHOLE_FLOAT:
         return str(int(value))
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else None
 
@@ -150,8 +150,8 @@ def flag_of(value: Any) -> bool | None:
     """
     if value is None or value is MISSING or is_nan(value):
         return False
-    told = str(int(value) if isinstance(value, float) and value.is_integer() else value).strip().casefold()
-    return True if told in TRUE else False if told in FALSE else None
+    text = str(int(value) if isinstance(value, float) and value.is_integer() else value).strip().casefold()
+    return True if text in TRUE else False if text in FALSE else None
 
 
 def time_of(value: Any, text: bool, latest: float = TIMES[1]) -> float:

@@ -1,7 +1,7 @@
-"""The reading of records that nobody described, from what stands in them, or the reason why there is none.
+"""How records without a description are read, as their content shows, or why they cannot be.
 
-`LAYOUTS` propose readings; a proposal is used only if it explains every column that could bear on the answer. Two that
-fit equally well are both returned, and none is chosen. Layouts: docs/files.md; examples: tests/formats/survey_files.py.
+`LAYOUTS` propose readings; one is used only if it explains every column that could bear on the answer. Two that fit
+equally well are both returned, and none is chosen.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from stream_engine.formats.answers import Answer
 from stream_engine.formats.completion import completed
+from stream_engine.formats.long_tables import asked_in_header, melted
 from stream_engine.formats.named_layouts import (
     named_fields,
     near_and_far,
@@ -18,9 +19,10 @@ from stream_engine.formats.named_layouts import (
     two_pairs,
 )
 from stream_engine.formats.reading import Decision, Obstacle, Proposal, Ranked, Reading
-from stream_engine.formats.record_columns import Column, Records, asked_in_header, header_rows, melted
+from stream_engine.formats.record_columns import Column, Records
 from stream_engine.formats.record_filters import filters_as_text, matching
 from stream_engine.formats.shown_layouts import shown_objects
+from stream_engine.formats.trial_filters import header_rows
 from stream_engine.formats.unnamed_layouts import candidates
 from stream_engine.formats.unreadable import best_and_worst
 from stream_engine.formats.vocabulary import sign_of
@@ -54,21 +56,23 @@ def understood(records: Records, where: Mapping[str, str] = {}) -> Understanding
     records = matching(records, where)
     if (top := header_rows(records)) is None:
         return _understood(records)
-    filters, kept = top
-    found = _understood(records.select(kept), [text for row in range(3) for text in _row_texts(records, row)])
+    filters, rows_below_header = top
+    understanding = _understood(
+        records.select(rows_below_header), [text for row in range(3) for text in _row_texts(records, row)]
+    )
     below = Decision("rows below the header", filters_as_text(filters), "they describe columns")
 
     def without(reading: Reading) -> Reading:
         return reading._replace(where={**filters, **reading.where}, evidence=(*reading.evidence, below))
 
-    obstacle = found.obstacle
+    obstacle = understanding.obstacle
     if obstacle is not None and obstacle.reading is not None:
         obstacle = obstacle._replace(reading=without(obstacle.reading))
-    return Understanding([*map(without, found.readings)], obstacle)
+    return Understanding([*map(without, understanding.readings)], obstacle)
 
 
 def _row_texts(records: Records, row: int) -> list[str]:
-    return [text for each in records.columns.values() if row < records.size and (text := each.texts[row])]
+    return [text for column in records.columns.values() if row < records.size and (text := column.texts[row])]
 
 
 def _understood(records: Records, questions: Sequence[str] = ()) -> Understanding:
@@ -95,7 +99,7 @@ def _understood(records: Records, questions: Sequence[str] = ()) -> Understandin
         if farther and not any(map(str.isalpha, answered.partition("{a}")[2].partition("{b}")[0])):
             return Understanding([], Obstacle("the header asks about three objects, perhaps for the odd one out"))
         proposal = Proposal("pick", fields, Answer((answered,)), "the header asks the questions", farther=farther)
-        return Understanding([_safe_names(each) for _, each in complete(table, [proposal], True, ())])
+        return Understanding([_safe_names(reading) for _, reading in complete(table, [proposal], True, ())])
     best = _best(complete(records, _proposals(records), False))
     if best or not obstacles:
         best = best or candidates(records)
@@ -114,29 +118,29 @@ def _is_wide(proposal: Proposal) -> bool:
     return all("{n}" in name for name in needed) and len(needed) > 2
 
 
-def _best(found: list[tuple[tuple[int, ...], Reading]]) -> list[Reading]:
+def _best(ranked_readings: list[tuple[tuple[int, ...], Reading]]) -> list[Reading]:
     """The best readings, without those that say the same: one, if any is sure."""
-    best = max((rank for rank, _ in found), default=())
+    best = max((rank for rank, _ in ranked_readings), default=())
     by_meaning: dict[object, Reading] = {}
-    for rank, each in found:
+    for rank, reading in ranked_readings:
         if rank == best:
             meaning = (
-                each.type,
-                tuple(each.columns.items()),
-                each.answers_by,
-                repr(each.codes),
-                repr(each.where),
-                each.answer_is,
+                reading.type,
+                tuple(reading.columns.items()),
+                reading.answers_by,
+                repr(reading.codes),
+                repr(reading.where),
+                reading.answer_is,
             )
-            by_meaning.setdefault(meaning, each)
-    sure = [each for each in by_meaning.values() if not each.doubt]
+            by_meaning.setdefault(meaning, reading)
+    sure = [reading for reading in by_meaning.values() if not reading.doubt]
     return sure[:1] if sure else list(by_meaning.values())[:2]
 
 
 def _proposals(records: Records) -> Iterator[Proposal]:
     """The proposals of all layouts, the best first."""
-    found = [each for layout in LAYOUTS for each in layout(records)]
-    yield from sorted(found, key=lambda each: each.rank, reverse=True)
+    proposals = [proposal for layout in LAYOUTS for proposal in layout(records)]
+    yield from sorted(proposals, key=lambda proposal: proposal.rank, reverse=True)
 
 
 LAYOUTS: tuple[Callable[[Records], Iterator[Proposal]], ...] = (

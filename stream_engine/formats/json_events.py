@@ -1,12 +1,7 @@
 """JSON events: one event, an array of events, or JSON lines in one value.
 
-A line is valid by itself: blank, one event, or one array of events. A value that is one array or one object over
-several lines (a pretty-printed message) is read as such. A line is UTF-8; a byte order mark at its start is skipped.
-`json_places` finds the events, `json_scan` the values of their fields, as columns for `table_events`. An event that the
-scan is uncertain about is read by the definition in `validate`. Unknown fields are skipped and reported, at most
-MAX_UNKNOWN of them. O(bytes).
-
-The cells that a scan of JSON found in one field, as a column of `table_events`.
+`json_places` finds the events and `json_scan` the values of their fields, as columns for `table_events`; `validate`
+reads an event that the scan is uncertain about. Up to MAX_UNKNOWN unknown fields are reported.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -144,6 +139,8 @@ def _wide_names(options: EventOptions) -> str:
     return ", ".join(names)
 
 
+# A line is blank, one event, or one array of events, in UTF-8; a byte order mark at its start is skipped. One array or
+# one object over several lines is read as such.
 class Decoder:
     """Decodes values of JSON events. Its only state is the unknown fields (`unknown`); other results do not depend
     on them (law: the scan accepts nothing that `validate` rejects, and reads the same values)."""
@@ -162,7 +159,7 @@ class Decoder:
                 "index=False); without lines=True for a file that is one list"
             )
         self.unknown: dict[str, None] = {}
-        self._sources = [source for source in sorted(self.event_fields.known) if _is_plain(source)]
+        self._sources = [source for source in sorted(self.event_fields.inputs) if _is_plain(source)]
         self._passed_over: dict[str, None] = {}
         self._fields = self._scanned_fields()
         self._room: tuple[Cells, np.ndarray] | None = None
@@ -192,7 +189,7 @@ class Decoder:
         hold `events_at_once`, or one."""
         arrow = [(value or b"")[:4] == ARROW_STREAM for value in values]
         if any(arrow):  # up to where the other kind begins
-            alike = next((n for n, each in enumerate(arrow) if each != arrow[0]), len(values))
+            alike = next((n for n, schema in enumerate(arrow) if schema != arrow[0]), len(values))
             decode = self._arrow_decoder() if arrow[0] else self
             done, refused_in = decode.many(values[:alike])
             return done._replace(values=done.values or alike), refused_in
@@ -212,8 +209,10 @@ class Decoder:
             refused._replace(index=refused.index - int(first_of[number]), start=refused.start - starts[number])
             for number, refused in zip(refused_in, done.rejected, strict=True)
         ]
-        taken = len(first_of)
-        return done._replace(rejected=rejected, empty=sum(not text for text in texts[:taken]), values=taken), refused_in
+        n_first = len(first_of)
+        return done._replace(
+            rejected=rejected, empty=sum(not text for text in texts[:n_first]), values=n_first
+        ), refused_in
 
     def _within_limits(self, values: list[bytes]) -> list[bytes]:
         """As many of these messages as have few enough lines, each with a line end if another one follows. Raises
@@ -240,11 +239,11 @@ class Decoder:
         odd_before = np.append(0, np.cumsum(~lines.plain))
         odd = np.diff(odd_before[first_line]) > 0
         parts, first_of, total = [], [], 0
-        for number, each in enumerate(texts):
-            if total and odd[number] and total + len(each) // 2 > self.events_at_once:
+        for number, message in enumerate(texts):
+            if total and odd[number] and total + len(message) // 2 > self.events_at_once:
                 break
             try:
-                part = places_of(each, bounds, bounds.max_rows) if odd[number] else None
+                part = places_of(message, bounds, bounds.max_rows) if odd[number] else None
             except OverBound:
                 if number:
                     break  # what comes before it first
@@ -316,8 +315,8 @@ class Decoder:
             raise InvalidEvent("too_large", over)
         fields = _fields_in(text)
         self._learn(fields)
-        for each in self.event_fields.where:
-            if not _kept(each, bytes(fields.get(each.source, b""))):
+        for filter in self.event_fields.where:
+            if not _matches(filter, bytes(fields.get(filter.source, b""))):
                 raise ExcludedEvent
         return read_event(lambda source: _value(fields, source), self.event_fields, text=False)
 
@@ -333,7 +332,7 @@ class Decoder:
         """Name the fields that nobody asked for, and pass over them from now on."""
         if len(self.unknown) >= MAX_UNKNOWN:
             return
-        new = [name for name in fields if name not in self.event_fields.known and name not in self._passed_over]
+        new = [name for name in fields if name not in self.event_fields.inputs and name not in self._passed_over]
         for name in new:
             if len(self.unknown) < MAX_UNKNOWN:
                 self._passed_over[name] = None
@@ -378,8 +377,8 @@ def _fields_in(text: bytes) -> dict[str, msgspec.Raw]:
 def _value(fields: dict[str, msgspec.Raw], source: str) -> Any:
     """The value of one field, or MISSING."""
     if source not in fields:
-        column, rest = paths_of([source], list(fields)).get(source, ("", ""))
-        return inside(_ANY.decode(fields[column])).get(rest, MISSING) if column else MISSING
+        column, path = paths_of([source], list(fields)).get(source, ("", ""))
+        return inside(_ANY.decode(fields[column])).get(path, MISSING) if column else MISSING
     try:
         return _ANY.decode(fields[source])
     except msgspec.ValidationError:  # a number that is too large, such as 1e999: not a name, weight or time
@@ -387,7 +386,7 @@ def _value(fields: dict[str, msgspec.Raw], source: str) -> Any:
         return json_floats.number(raw.decode()) if raw[-1:].isdigit() else np.inf  # or a list with such a number
 
 
-def _kept(filter: Filter, raw: bytes) -> bool:
+def _matches(filter: Filter, raw: bytes) -> bool:
     """Whether a filter keeps a JSON value; b"" where there is none."""
 
     def number() -> float:

@@ -78,16 +78,16 @@ def places_of(value: bytes, bounds: Bounds = DEFAULT_BOUNDS, most: int | None = 
 def _with_odd(lines: Lines, value: bytes, bounds: Bounds, most: int | None) -> EventSpans:
     """The places of the events of lines, of which those that are not plain are looked into."""
     odd = np.flatnonzero(~lines.plain)
-    found: list[tuple[int, int]] = []
+    spans: list[tuple[int, int]] = []
     counts = np.ones(len(lines.plain), np.int64)
     for number, begin, end in zip(odd.tolist(), lines.begins[odd].tolist(), lines.ends[odd].tolist(), strict=True):
-        before = len(found)
+        before = len(spans)
         text = value[begin:end].strip(_BLANK).removeprefix(BOM_UTF8).strip(_BLANK)
         if text:
-            found += _events_in(text, begin + value[begin:end].index(text), bounds)
-        counts[number] = len(found) - before
-        if most is not None and len(found) > most:
-            raise OverBound(too_many_rows("the message", len(found), "events and more", bounds))
+            spans += _events_in(text, begin + value[begin:end].index(text), bounds)
+        counts[number] = len(spans) - before
+        if most is not None and len(spans) > most:
+            raise OverBound(too_many_rows("the message", len(spans), "events and more", bounds))
     first = np.cumsum(counts) - counts
     size = int(counts.sum())
     if most is not None and size > most:
@@ -96,7 +96,7 @@ def _with_odd(lines: Lines, value: bytes, bounds: Bounds, most: int | None) -> E
     at_odd = np.ones(size, bool)
     at_odd[first[lines.plain]] = False
     places[:, first[lines.plain]] = lines.begins[lines.plain], lines.ends[lines.plain]
-    places[:, at_odd] = np.array(found, np.int64).reshape(-1, 2).T
+    places[:, at_odd] = np.array(spans, np.int64).reshape(-1, 2).T
     return EventSpans(*places)
 
 

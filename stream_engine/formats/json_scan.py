@@ -1,8 +1,7 @@
-"""JSON events to cells: one compiled pass over their bytes that finds the type and location of the value of each field.
+"""JSON events to cells: one compiled pass that finds the type and location of the value of each field.
 
-`scan_events` may be uncertain: it skips an event that is not certainly a valid JSON object, and the definition
-(`json_events`) reads that one. What it accepts is valid JSON in valid UTF-8; the rules for events are not checked here.
-Strings with escapes are written out behind the text. O(bytes), about 2 ns per byte; releases the GIL.
+What `scan_events` accepts is valid JSON in valid UTF-8; an event that is not certainly a JSON object is left to
+`json_events`. Strings with escapes are written out behind the text. About 2 ns per byte.
 """
 
 from typing import Any, NamedTuple
@@ -18,9 +17,9 @@ ABSENT, NULL, TEXT, INTEGER, NUMBER, TRUE, FALSE, LIST, OTHER = range(9)
 
 _ONES, _TOPS = np.uint64(0x0101010101010101), np.uint64(0x8080808080808080)
 _QUOTES, _BACKSLASHES, _SPACES = _ONES * np.uint64(34), _ONES * np.uint64(92), _ONES * np.uint64(32)
-_LONGEST_INTEGER = 18  # digits; a longer one may exceed 64 bits
-_DEEPEST = 60  # nested objects and lists
-_ORDER = 64  # fields of an event that are expected in the order of the event before
+_MAX_INTEGER_DIGITS = 18  # digits; a longer one may exceed 64 bits
+_MAX_DEPTH = 60  # nested objects and lists
+_MAX_ORDERED_FIELDS = 64  # fields of an event that are expected in the order of the event before
 
 
 class Fields(NamedTuple):
@@ -54,7 +53,7 @@ def scan_events(text, begins, ends, first, fields, cells, items, most_items, fre
     utf8, bounds, read, pass_over = fields
     kinds, cell_begin, cell_end, readable, used, item_begin, item_end = borrowed(cells)
     text, begins, ends, utf8, bounds = borrowed((text, begins, ends, utf8, bounds))
-    order, known = np.full(_ORDER, -1, np.int64), len(bounds) - 1
+    order = np.full(_MAX_ORDERED_FIELDS, -1, np.int64)
     for e in range(first, len(begins)):
         at, end, before = begins[e], ends[e], (items, free)
         good = at < end and text[at] == 123
@@ -64,33 +63,15 @@ def scan_events(text, begins, ends, first, fields, cells, items, most_items, fre
             more = good = False
             if at >= end or text[at] != 34:
                 break
-            at += 1
-            field, close = -1, -1
-            if position < _ORDER and order[position] >= 0:
-                field = order[position]
-                close = at + bounds[field + 1] - bounds[field]
-                if not (close < end and text[close] == 34 and same_bytes(text, at, utf8, bounds[field], close - at)):
-                    field = -1
-            if field < 0:
-                begin, close = at, _odd_byte(text, at)
-                behind = close
-                if close >= end or text[close] != 34:
-                    begin = free
-                    after, behind = _written_out(text, at, end, free)
-                    if after < 0 or _odd_byte(text, begin) < behind:
-                        break
-                    close = after - 1
-                for each in range(known):
-                    if behind - begin == bounds[each + 1] - bounds[each] and same_bytes(
-                        text, begin, utf8, bounds[each], behind - begin
-                    ):
-                        field = each
-                        break
-                if field < 0 and not pass_over:
-                    kinds[:, e] = ABSENT
-                    return e, before[0], before[1]
-                if position < _ORDER:
-                    order[position] = field
+            expected = order[position] if position < _MAX_ORDERED_FIELDS else -1
+            field, close = _field(text, at + 1, end, free, utf8, bounds, expected)
+            if close < 0:
+                break
+            if field < 0 and not pass_over:
+                kinds[:, e] = ABSENT
+                return e, before[0], before[1]
+            if position < _MAX_ORDERED_FIELDS:
+                order[position] = field
             at = _space(text, close + 1, end)
             if at >= end or text[at] != 58:
                 break
@@ -128,6 +109,29 @@ def scan_events(text, begins, ends, first, fields, cells, items, most_items, fre
             items, free = before
             kinds[:, e] = ABSENT
     return len(begins), items, free
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _field(text, at, end, free, utf8, bounds, expected):
+    """(number, closing quote) of the name of a field whose first letter is at `at`; the number is -1 where it is none
+    of these, and the quote where this is no string. The number that is `expected`, unless -1, is tried first."""
+    field, close = expected, -1
+    if field >= 0:
+        close = at + bounds[field + 1] - bounds[field]
+        if not (close < end and text[close] == 34 and same_bytes(text, at, utf8, bounds[field], close - at)):
+            field = -1
+    if field < 0:
+        begin, close = at, _odd_byte(text, at)
+        behind = close
+        if close >= end or text[close] != 34:
+            begin = free
+            after, behind = _written_out(text, at, end, free)
+            close = -1 if after < 0 or _odd_byte(text, begin) < behind else after - 1
+        for k in range(len(bounds) - 1 if close >= 0 else 0):
+            if behind - begin == bounds[k + 1] - bounds[k] and same_bytes(text, begin, utf8, bounds[k], behind - begin):
+                field = k
+                break
+    return field, close
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -226,7 +230,7 @@ def _number(text, at, end):
     at = _digits(text, first, end)
     if at == first or (text[first] == 48 and at > first + 1):
         return NUMBER, -1
-    whole = at - first <= _LONGEST_INTEGER and not (negative and text[first] == 48)
+    whole = at - first <= _MAX_INTEGER_DIGITS and not (negative and text[first] == 48)
     if at < end and text[at] == 46:
         first, whole = at + 1, False
         at = _digits(text, first, end)
@@ -291,7 +295,7 @@ def _passed_over(text, at, end, free):
     while True:
         opened = at < end and (text[at] == 123 or text[at] == 91)
         if opened:
-            if depth == _DEEPEST:
+            if depth == _MAX_DEPTH:
                 return -1
             depth, objects = depth + 1, objects << np.uint64(1) | np.uint64(text[at] == 123)
             at = _space(text, at + 1, end)

@@ -20,7 +20,7 @@ from stream_engine.formats.record_columns import Column, Records
 from stream_engine.formats.shown_layouts import anchors_of, is_vote_count, shared_values
 from stream_engine.formats.vocabulary import ANCHOR, FAR, NEAR, OTHER, TRUTH, place_in, sign_of
 
-LEAST_SHARED = 0.5  # of their values, for columns that nothing else marks as objects
+MIN_SHARED = 0.5  # of their values, for columns that nothing else marks as objects
 FOILS = {"foil", "foils", "distractor", "distractors", "lure"}  # the wrong option of a matching task
 
 
@@ -34,13 +34,13 @@ def named_fields(records: Records) -> Iterator[Proposal]:
             records, Proposal("triplet", fields, Answer(), "the columns have these names", (9,)), True
         )
     if {"i", "j", "k"} <= set(names) and "l" not in names:
-        rest = [names[name] for name in ("response", "responses", "answer") if name in names]
+        answers = [names[name] for name in ("response", "responses", "answer") if name in names]
         fields = {"anchor": ("i",), "near": ("j",), "far": ("k",)}
-        if not rest and not {"yes", "no"} & set(names):
+        if not answers and not {"yes", "no"} & set(names):
             yield Proposal("triplet", fields, Answer(), "the list order of cblearn", (8,))
-        elif rest and rest[0].distinct <= {"1", "-1"}:
+        elif answers and answers[0].distinct <= {"1", "-1"}:
             accepted = frozenset(("1", "-1"))
-            answer = Answer((rest[0].name,), "position", {"1": "j", "-1": "k"}, "1 is j, -1 is k", accepted=accepted)
+            answer = Answer((answers[0].name,), "position", {"1": "j", "-1": "k"}, "1 is j, -1 is k", accepted=accepted)
             fields = {"anchor": ("i",), "shown": ("j", "k"), "chosen": answer.columns}
             yield Proposal("pick", fields, answer, "triplets and answers of cblearn", (8,))
     if list(names)[:4] == ["resp", "S1", "S2", "S3"] and names["resp"].distinct <= {"0", "1"}:
@@ -65,8 +65,8 @@ def named_fields(records: Records) -> Iterator[Proposal]:
 
 def _with_truth(records: Records, proposal: Proposal, doubtful: bool) -> Iterator[Proposal]:
     """A triplet, reversed where a column says that the answer was wrong."""
-    flags = [each for each in records.columns.values() if is_flags(each) and TRUTH & set(each.words)]
-    flags = [each for each in flags if len({flag_of(text) for text in each.distinct}) > 1]
+    flags = [column for column in records.columns.values() if is_flags(column) and TRUTH & set(column.words)]
+    flags = [column for column in flags if len({flag_of(text) for text in column.distinct}) > 1]
     if len(flags) != 1:
         yield proposal
         return
@@ -81,12 +81,16 @@ def _with_truth(records: Records, proposal: Proposal, doubtful: bool) -> Iterato
 
 def near_and_far(records: Records) -> Iterator[Proposal]:
     """An anchor, the nearer and the farther object, each in a column called so."""
-    columns = [each for each in records.columns.values() if each.distinct]
+    columns = [column for column in records.columns.values() if column.distinct]
     near, far, anchors = (
-        [each for each in columns if words & set(each.words) and sign_of(each.words) == sign and not is_flags(each)]
+        [
+            column
+            for column in columns
+            if words & set(column.words) and sign_of(column.words) == sign and not is_flags(column)
+        ]
         for words, sign in ((NEAR | FAR, 1), (NEAR | FAR, -1), (ANCHOR, 0))
     )
-    foils = [] if far else [each for each in columns if FOILS & set(each.words) and not is_flags(each)]
+    foils = [] if far else [column for column in columns if FOILS & set(column.words) and not is_flags(column)]
     far = far or foils
     if {"pos", "neg"} <= set(records.columns):
         near, far = [records.columns["pos"]], [records.columns["neg"]]
@@ -95,37 +99,39 @@ def near_and_far(records: Records) -> Iterator[Proposal]:
     )
     if len(near) != 1 or len(far) != 1 or not anchors or is_textual(near) != is_textual(anchors):
         return
-    anchor = max(anchors, key=lambda each: shared_values(each, near[0]))
-    if is_textual([each for group in shown_in(columns) for each in group] or near) != is_textual(near):
+    anchor = max(anchors, key=lambda column: shared_values(column, near[0]))
+    if is_textual([column for group in shown_in(columns) for column in group] or near) != is_textual(near):
         return  # numbers of objects whose names stand there too
     votes = [
-        each.name
+        column.name
         for side in (near[0], far[0])
-        for each in columns
-        if is_vote_count(each) and side.name != each.name and set(side.words) <= set(each.words)
+        for column in columns
+        if is_vote_count(column) and side.name != column.name and set(side.words) <= set(column.words)
     ]
     fields = {"anchor": (anchor.name,), "near": (near[0].name,), "far": (far[0].name,)}
     if len(votes) == 2:
         fields |= {"n_near": (votes[0],), "n_far": (votes[1],)}
     proposal = Proposal("triplet", fields, Answer(), "the names of the columns", (7,))
     designed = bool({*near[0].words, *far[0].words} & {"positive", "pos"})  # what should be nearer
-    for each in _with_truth(records, proposal, not designed):
-        if each.answer.columns or not foils:  # the options of a matching task say nothing of what was chosen
-            yield each
+    for with_truth in _with_truth(records, proposal, not designed):
+        if with_truth.answer.columns or not foils:  # the options of a matching task say nothing of what was chosen
+            yield with_truth
 
 
 def two_pairs(records: Records) -> Iterator[Proposal]:
     """Two pairs of objects, and which of them is more alike."""
-    columns = [each for each in records.columns.values() if each.distinct]
-    found = [
-        (pairs, order) for pairs, order in pairs_in(columns) if _are_alike([each for pair in pairs for each in pair])
+    columns = [column for column in records.columns.values() if column.distinct]
+    arrangements = [
+        (pairs, order)
+        for pairs, order in pairs_in(columns)
+        if _are_alike([column for pair in pairs for column in pair])
     ]
     if {"i", "j", "k", "l"} <= set(records.columns):
-        held = [records.columns[name] for name in "ijkl"]
-        found.append(([held[:2], held[2:]], ()))
-    for place, (pairs, order) in enumerate(found):
+        columns_ijkl = [records.columns[name] for name in "ijkl"]
+        arrangements.append(([columns_ijkl[:2], columns_ijkl[2:]], ()))
+    for place, (pairs, order) in enumerate(arrangements):
         numbered = place % 2 == 0 and {"1", "2"} <= {word for words in order for word in words}
-        names = [tuple(each.name for each in pair) for pair in pairs]
+        names = [tuple(column.name for column in pair) for pair in pairs]
         for column in columns:
             if column.name in sum(names, ()) or not is_answer(column) or (TRUTH | OTHER) & set(column.words):
                 continue
@@ -138,24 +144,24 @@ def two_pairs(records: Records) -> Iterator[Proposal]:
                 doubt = "" if numbered and "0" not in codes else f"{column.name} could name either of the pairs"
             if not codes:
                 continue
-            sides = {text: ("near", "far")[place] for text, place in sorted(codes.items(), key=lambda each: each[1])}
-            told = ", ".join(
+            sides = {text: ("near", "far")[place] for text, place in sorted(codes.items(), key=lambda item: item[1])}
+            why = ", ".join(
                 f"{text} is {' and '.join(names[('near', 'far').index(side)])}" for text, side in sides.items()
             )
-            answer = Answer((column.name,), "position", sides, told, doubt, frozenset(sides))
+            answer = Answer((column.name,), "position", sides, why, doubt, frozenset(sides))
             fields = {"near": names[0], "far": names[1], "chosen": (column.name,)}
             farther = sign_of(column.words) < 0
             yield Proposal("quadruplet", fields, answer, "two pairs of columns", (6,), doubt, farther)
 
 
 def _are_alike(group: Sequence[Column]) -> bool:
-    return is_textual(group) and all(shared_values(one, other) >= LEAST_SHARED for one, other in combinations(group, 2))
+    return is_textual(group) and all(shared_values(one, other) >= MIN_SHARED for one, other in combinations(group, 2))
 
 
 def triads(records: Records) -> Iterator[Proposal]:
     """Three objects, and which pair of them is the most alike: AB, AC or BC."""
-    for group in shown_in([each for each in records.columns.values() if each.distinct]):
-        names = tuple(each.name for each in group)
+    for group in shown_in([column for column in records.columns.values() if column.distinct]):
+        names = tuple(column.name for column in group)
         for column in records.columns.values():
             if len(group) != 3 or column.name in names or not 1 < len(column.distinct) <= 6:
                 continue
@@ -164,9 +170,9 @@ def triads(records: Records) -> Iterator[Proposal]:
                 continue
             codes = {text: names[({0, 1, 2} - pair).pop()] for text, pair in parts.items()}
             sign = sign_of(column.words)
-            told = ", ".join(f"{text} leaves {name}" for text, name in codes.items())
+            why = ", ".join(f"{text} leaves {name}" for text, name in codes.items())
             doubt = "" if sign else f"{column.name} could be the pair that is most alike, or least"
-            answer = Answer((column.name,), "position", codes, told, doubt, frozenset(codes))
+            answer = Answer((column.name,), "position", codes, why, doubt, frozenset(codes))
             for kind, field in (("odd_one_out", "odd"), ("most_central", "central")):
                 if sign == 0 or (sign > 0) == (field == "odd"):
                     yield Proposal(
@@ -176,8 +182,8 @@ def triads(records: Records) -> Iterator[Proposal]:
 
 def _pair_of(text: str, group: Sequence[Column]) -> set[int]:
     """Which two of three columns a code such as AB or 1-3 names."""
-    own = [set(each.words) for each in group]
-    single = [each - set[str].intersection(*own) for each in own]
+    words = [set(column.words) for column in group]
+    single = [column_words - set[str].intersection(*words) for column_words in words]
     parts = [part for word in Column(text, []).words for part in (word if len(word) == 2 else [word])]
     places = [next((place for place, words in enumerate(single) if part in words), -1) for part in parts]
     return set(places) if len(parts) == 2 and -1 not in places else set()
@@ -185,11 +191,11 @@ def _pair_of(text: str, group: Sequence[Column]) -> set[int]:
 
 def ranks_of_objects(records: Records) -> Iterator[Proposal]:
     """Some objects beside an anchor, and the rank of each; or the object of each rank."""
-    columns = [each for each in records.columns.values() if each.distinct]
+    columns = [column for column in records.columns.values() if column.distinct]
     for group in shown_in(columns):
         if len(group) < 3 or not (anchors := anchors_of(records, group, ())):
             continue
-        names, anchor = tuple(each.name for each in group), (anchors[0].name,)
+        names, anchor = tuple(column.name for column in group), (anchors[0].name,)
         if {"rank", "rang", "ranked", "place", "platz"} & set(group[0].words):
             yield Proposal(
                 "ranking",
@@ -202,10 +208,12 @@ def ranks_of_objects(records: Records) -> Iterator[Proposal]:
             )
         for ranks in parallel(records, group):
             whole = {str(place + 1) for place in range(len(group))}
-            if all({value[0] for each in ranks if (value := each.values[row])} == whole for row in range(records.size)):
-                told = {"anchor": anchor, "ranked": names, "rank": tuple(each.name for each in ranks)}
+            if all(
+                {value[0] for column in ranks if (value := column.values[row])} == whole for row in range(records.size)
+            ):
+                fields = {"anchor": anchor, "ranked": names, "rank": tuple(column.name for column in ranks)}
                 yield Proposal(
-                    "ranking", told, Answer(), "the rank of each, 1 first", (6,), "", _asks_for_farther(ranks)
+                    "ranking", fields, Answer(), "the rank of each, 1 first", (6,), "", _asks_for_farther(ranks)
                 )
 
 
@@ -215,16 +223,16 @@ def _asks_for_farther(group: Sequence[Column]) -> bool:
 
 def two_and_odd(records: Records) -> Iterator[Proposal]:
     """Two objects, and the odd one in a column of its own."""
-    columns = [each for each in records.columns.values() if each.distinct]
-    for group in (each for each in shown_in(columns) if len(each) == 2):
+    columns = [column for column in records.columns.values() if column.distinct]
+    for group in (family for family in shown_in(columns) if len(family) == 2):
         for column in columns:
             inside = (
                 column not in group
                 and not RATINGS & set(column.words)
                 and sign_of(column.words) < 0
-                and shared_values(column, group[0]) >= LEAST_SHARED
+                and shared_values(column, group[0]) >= MIN_SHARED
             )
             if inside and named_share(column, group) <= 0.2:
-                names = (*(each.name for each in group), column.name)
+                names = (*(column.name for column in group), column.name)
                 fields = {"objects": names, "odd": (column.name,)}
                 yield Proposal("odd_one_out", fields, Answer((column.name,)), "two objects, and the odd one", (4,))

@@ -1,8 +1,7 @@
 """Options for reading events, and errors in them.
 
-`Bounds` are the size limits of a message, line or row. Invariant: whether something exceeds a limit depends only on the
-input and the settings, never on the machine. Running out of memory says nothing about an event: it ends the run, and
-the next run reads the event again.
+Whether something exceeds a limit of `Bounds` depends only on the input and the settings, never on the machine. Running
+out of memory therefore ends the run and rejects no event.
 """
 
 import errno

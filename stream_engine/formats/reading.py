@@ -18,7 +18,7 @@ class Decision(NamedTuple):
 def excluding(evidence: Sequence[Decision]) -> list[Decision]:
     """The decisions that leave out rows of the table, or judge participants by them."""
     decisions = ("questions", "practice", "catch trials", "no answers", "empty cells")
-    return [each for each in evidence if each.topic in decisions]
+    return [decision for decision in evidence if decision.topic in decisions]
 
 
 class Reading(NamedTuple):

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from stream_engine.formats.answers import (
-    LEAST_FIT,
+    MIN_FIT,
     Answer,
     answers_of,
     code_columns,
@@ -32,9 +32,9 @@ def shown_objects(records: Records) -> Iterator[Proposal]:
     by_index = (
         "button" in " ".join(records.columns["trial_type"].distinct) if "trial_type" in records.columns else False
     )
-    for group in shown_in([each for each in records.columns.values() if each.distinct]):
-        names = tuple(each.name for each in group)
-        rows = [row for row in range(records.size) if all(each.values[row] for each in group)]
+    for group in shown_in([column for column in records.columns.values() if column.distinct]):
+        names = tuple(column.name for column in group)
+        rows = [row for row in range(records.size) if all(column.values[row] for column in group)]
         within = records.select(rows)
         group = [within.columns[name] for name in names]
         answered = False
@@ -43,7 +43,7 @@ def shown_objects(records: Records) -> Iterator[Proposal]:
             yield from _of_answer(within, group, answer)
         yield from _of_counts(within, group)
         shares = any(
-            is_rating(each) or (SHARE & set(each.words) and _is_share(each)) for each in within.columns.values()
+            is_rating(column) or (SHARE & set(column.words) and _is_share(column)) for column in within.columns.values()
         )
         if (
             len(group) == 2
@@ -62,41 +62,42 @@ def shown_objects(records: Records) -> Iterator[Proposal]:
 
 def _answers(records: Records, group: Sequence[Column], by_index: bool) -> Iterator[Answer]:
     """What may say which of these objects was chosen."""
-    names = {each.name for each in group}
+    names = {column.name for column in group}
     size = len(group) if len(group) > 1 else max(len(value) for value in group[0].values if value)
-    columns = [each for each in records.columns.values() if each.name not in names and each.distinct]
+    columns = [column for column in records.columns.values() if column.name not in names and column.distinct]
     for flags in parallel(records, group):
-        if all(map(is_flags, flags)) and any(is_answer(each) or sign_of(each.words) for each in flags):
-            yield Answer(tuple(each.name for each in flags), "flag", why="1 for each object that was chosen, else 0")
-    for each in columns:
-        lengths = {len(value) for value in each.values if value}
+        if all(map(is_flags, flags)) and any(is_answer(column) or sign_of(column.words) for column in flags):
+            names_of_flags = tuple(column.name for column in flags)
+            yield Answer(names_of_flags, "flag", why="1 for each object that was chosen, else 0")
+    for column in columns:
+        lengths = {len(value) for value in column.values if value}
         if (
-            is_answer(each)
+            is_answer(column)
             and lengths == {size}
-            and is_flags(each._replace(values=[(t,) for v in each.values for t in v or ()]))
+            and is_flags(column._replace(values=[(t,) for v in column.values for t in v or ()]))
         ):
-            yield Answer((each.name,), "flag", why="1 for each object that was chosen, else 0")
-    found = [(each, named_share(each, group)) for each in columns if not TRUTH & set(each.words)]
+            yield Answer((column.name,), "flag", why="1 for each object that was chosen, else 0")
+    shares = [(column, named_share(column, group)) for column in columns if not TRUTH & set(column.words)]
     named = [
-        each
-        for each, share in found
-        if share >= LEAST_FIT
-        and (is_answer(each) and not OTHER - ANSWER & set(each.words))
-        and not ANCHOR & set(each.words)
+        column
+        for column, share in shares
+        if share >= MIN_FIT
+        and (is_answer(column) and not OTHER - ANSWER & set(column.words))
+        and not ANCHOR & set(column.words)
     ]
-    several = [each for each in named if all(each is other or _differ(each, other) for other in named)]
+    several = [column for column in named if all(column is other or _differ(column, other) for other in named)]
     if (
         size > 2
         and len(several) == len(named) > 1
-        and len({sign_of(each.words) for each in named} | {0}) < 3
+        and len({sign_of(column.words) for column in named} | {0}) < 3
         and len(named) < size
     ):
-        told = ", ".join(each.name for each in named)
-        yield Answer(tuple(each.name for each in named), why=f"{told} name different objects of those shown")
-    for each, share in sorted(found, key=lambda each: -each[1]):
-        called = is_answer(each) and not OTHER & (set(each.words) - ANSWER - {"index", "position"})
-        if called or (share == 1 and sum(map(bool, each.values)) > 3 and not ANCHOR & set(each.words)):
-            yield from answers_of(each, group, by_index)
+        names_of = ", ".join(column.name for column in named)
+        yield Answer(tuple(column.name for column in named), why=f"{names_of} name different objects of those shown")
+    for column, share in sorted(shares, key=lambda column: -column[1]):
+        called = is_answer(column) and not OTHER & (set(column.words) - ANSWER - {"index", "position"})
+        if called or (share == 1 and sum(map(bool, column.values)) > 3 and not ANCHOR & set(column.words)):
+            yield from answers_of(column, group, by_index)
 
 
 def _differ(one: Column, other: Column) -> bool:
@@ -105,7 +106,7 @@ def _differ(one: Column, other: Column) -> bool:
 
 
 def _of_answer(records: Records, group: list[Column], answer: Answer) -> Iterator[Proposal]:
-    names = tuple(each.name for each in group)
+    names = tuple(column.name for column in group)
     words = {word for name in answer.columns for word in records.columns[name].words}
     sign, chosen = sign_of(words) or min(0, asked_sign(records)), bool(ANSWER & words)
     size = len(group) if len(group) > 1 else max(len(value) for value in group[0].values if value)
@@ -120,7 +121,7 @@ def _of_answer(records: Records, group: list[Column], answer: Answer) -> Iterato
             sorted(v or ()) for v in group[0].values
         ]:
             fields = {"anchor": (anchor.name,), "ranked": answer.columns}
-        share = max(shared_values(anchor, each) for each in group)
+        share = max(shared_values(anchor, column) for column in group)
         rank = (
             5,
             several,
@@ -161,29 +162,29 @@ def _of_counts(records: Records, group: list[Column]) -> Iterator[Proposal]:
     """Two objects beside an anchor, with the votes for each, or the share of one and the number of votes."""
     if len(group) != 2 or not (anchors := anchors_of(records, group, ())):
         return
-    names = tuple(each.name for each in group)
+    names = tuple(column.name for column in group)
     fields = {"anchor": (anchors[0].name,), "near": names[:1], "far": names[1:]}
     for votes in parallel(records, group):
         if all(map(is_vote_count, votes)):
             fields |= {"n_near": (votes[0].name,), "n_far": (votes[1].name,)}
-            farther = any(sign_of(each.words) < 0 for each in votes)
+            farther = any(sign_of(column.words) < 0 for column in votes)
             yield Proposal("triplet", fields, Answer(), "the votes for each of the two", (6,), "", farther)
-    totals = [each for each in records.columns.values() if is_vote_count(each) and "0" not in each.distinct]
-    shares = [each for each in records.columns.values() if SHARE & set(each.words) and _is_share(each)]
+    totals = [column for column in records.columns.values() if is_vote_count(column) and "0" not in column.distinct]
+    shares = [column for column in records.columns.values() if SHARE & set(column.words) and _is_share(column)]
     if len(totals) == 1 == len(shares):
-        words, own = set(shares[0].words), [set(each.words) for each in group]
-        sides = [place for place in (0, 1) if words & (own[place] - own[1 - place])]
+        words, words_of_group = set(shares[0].words), [set(column.words) for column in group]
+        sides = [place for place in (0, 1) if words & (words_of_group[place] - words_of_group[1 - place])]
         bapps = shares[0].name == "judge" and names == ("p0", "p1")
         first = 1 if bapps else sides[0] if len(sides) == 1 else None
         doubt = "" if first is not None else f"{shares[0].name} could be the share of {names[0]} or of {names[1]}"
         for near in (0, 1) if first is None else (first,):
-            told = {
+            fields_of_votes = {
                 "near": (names[near],),
                 "far": (names[1 - near],),
                 "share": (shares[0].name,),
                 "votes": (totals[0].name,),
             }
-            yield Proposal("triplet", fields | told, Answer(), "shares of votes", (6,), doubt)
+            yield Proposal("triplet", fields | fields_of_votes, Answer(), "shares of votes", (6,), doubt)
 
 
 def _is_share(column: Column) -> bool:
@@ -200,21 +201,22 @@ def shared_values(one: Column, other: Column) -> float:
 def anchors_of(records: Records, group: Sequence[Column], answers: Sequence[str]) -> list[Column]:
     """Columns that may hold what the objects were compared with: called so, or with the same objects in other rows;
     the most probable first."""
-    found = []
-    for each in records.columns.values():
-        if each in group or each.name in answers or not each.distinct:
+    anchors = []
+    for column in records.columns.values():
+        if column in group or column.name in answers or not column.distinct:
             continue
-        words = set(each.words)
-        if any(value is not None and len(value) > 1 for value in each.values) or (TRUTH | OTHER) & words:
+        words = set(column.words)
+        if any(value is not None and len(value) > 1 for value in column.values) or (TRUTH | OTHER) & words:
             continue
-        called, share = bool(ANCHOR & words) or each.name in "xX", max(shared_values(each, other) for other in group)
+        called = bool(ANCHOR & words) or column.name in "xX"
+        share = max(shared_values(column, other) for other in group)
         repeats = sum(
-            value is not None and set(value) <= set(offered(group, row)) for row, value in enumerate(each.values)
+            value is not None and set(value) <= set(offered(group, row)) for row, value in enumerate(column.values)
         )
-        filled = sum(value is not None for value in each.values)
-        text = is_textual([each]) == is_textual(group)
-        unlike = repeats <= 0.5 * filled and text and not is_answer(each)
-        if filled > 0.5 * records.size and ((called and text) or (share >= 0.5 and unlike and is_textual([each]))):
-            found.append((not called, -share, each))
-    found.sort(key=lambda each: each[:2])
-    return [each for *_, each in found]
+        filled = sum(value is not None for value in column.values)
+        text = is_textual([column]) == is_textual(group)
+        unlike = repeats <= 0.5 * filled and text and not is_answer(column)
+        if filled > 0.5 * records.size and ((called and text) or (share >= 0.5 and unlike and is_textual([column]))):
+            anchors.append((not called, -share, column))
+    anchors.sort(key=lambda anchor: anchor[:2])
+    return [column for *_, column in anchors]

@@ -1,9 +1,7 @@
-"""Tables of events: columns of any format to events, without creating a Python object per event.
+"""Tables of events: columns of any format to events, without a Python object per event.
 
-Names are numbered from the bytes of their columns, and rows are checked as arrays. An uncertain row (a null, an empty
-list cell, an unusual number, a list of the wrong size) is read by the definition in `validate`, which accepts it or
-finds the reason. Invariant: a row is certain only if `validate` accepts it, with the same names. O(rows + names in
-lists).
+Names are numbered from the bytes of their columns, and rows are checked as arrays; `validate` reads uncertain rows. A
+row is certain only if `validate` accepts it, with the same names.
 """
 
 from collections.abc import Callable, Mapping
@@ -85,14 +83,14 @@ class Table(NamedTuple):
 def read_table(table: Table, event_fields: EventFields, block: Block, row: np.ndarray) -> None:
     """Add the events of a table to `block`; `row` (n,) int64 is the number of each row's event in the value."""
     columns = _Columns(table, event_fields, block)
-    kept, readable = columns.matches(), table.readable
+    matches, readable = columns.matches(), table.readable
     if readable is not None:
-        kept |= ~readable
-    block.filtered += int(table.size - kept.sum())
+        matches |= ~readable
+    block.filtered += int(table.size - matches.sum())
     kinds = columns.kinds()
-    sure, said = columns.origins()
-    origins = said if block.provenance else None
-    sure &= kept & (kinds >= 0)
+    sure, certain = columns.origins()
+    origins = certain if block.provenance else None
+    sure &= matches & (kinds >= 0)
     if readable is not None:
         sure &= readable
     if (catch := columns.get(event_fields.catch_input)) is not None:
@@ -100,7 +98,7 @@ def read_table(table: Table, event_fields: EventFields, block: Block, row: np.nd
     votes, votes_sure = columns.votes()
     if votes is not None:
         sure &= votes_sure | ~np.isin(kinds, VOTED)
-    unsure = kept & ~sure
+    unsure = matches & ~sure
     for kind in event_fields.kinds:
         rows = sure & (kinds == kind)
         if not rows.any():
@@ -173,8 +171,8 @@ class _Columns:
     def matches(self) -> np.ndarray:
         """(n,) bool: the rows that `--where` keeps."""
         keep = np.ones(self.size, bool)
-        for each in self.event_fields.where:
-            keep &= kept_rows(each, self.get(each.source), self.size)
+        for filter in self.event_fields.where:
+            keep &= kept_rows(filter, self.get(filter.source), self.size)
         return keep
 
     def kinds(self) -> np.ndarray:
@@ -212,9 +210,9 @@ class _Columns:
         """The names of answers that are positions among these objects, which are in `inputs`."""
         lengths, flat, sure = self.field(field)
         first, texts = self.event_fields.first_of or 0, self.block.names.texts()
-        said, answer = np.unique(flat, return_inverse=True)
+        values, answer = np.unique(flat, return_inverse=True)
         codes = self.event_fields.codes.get(field.name, {})
-        answers = [codes.get(texts[number], texts[number]) if number >= 0 else "" for number in said.tolist()]
+        answers = [codes.get(texts[number], texts[number]) if number >= 0 else "" for number in values.tolist()]
         places = [place_of(answer, inputs, first) for answer in answers]
         rows = np.repeat(np.arange(self.size), lengths)
         place = np.array(places, np.int64)[answer]
@@ -251,8 +249,8 @@ class _Columns:
             return CertainNames(none.astype(np.int64), np.empty(0, np.int32), none)
         ids, is_label_removal = self.names(source), column.is_label_removal()
         sure = is_label_removal | (ids >= 0)
-        given = sure & ~is_label_removal
-        return CertainNames(given.astype(np.int64), ids[given], sure)
+        has_label = sure & ~is_label_removal
+        return CertainNames(has_label.astype(np.int64), ids[has_label], sure)
 
     def names(self, source: str) -> np.ndarray:
         """(n,) int32: the numbers of the names in a column, -1 without a name."""

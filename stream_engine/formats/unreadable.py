@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from itertools import combinations, islice
 
 from stream_engine.formats.answers import (
-    LEAST_FIT,
+    MIN_FIT,
     code_columns,
     is_answer,
     is_rating,
@@ -19,8 +19,8 @@ from stream_engine.formats.record_columns import Column, Records
 from stream_engine.formats.vocabulary import ANCHOR, ANSWER, OTHER, SHARE, TRUTH, sign_of, words_of
 
 
-def fact_of(records: Records, where: Mapping[str, str], kept: int, readable: bool) -> str:
-    """Why records are not read of which no reading is proposed; "" where there is nothing to say. `kept` is how many
+def fact_of(records: Records, where: Mapping[str, str], n_kept: int, readable: bool) -> str:
+    """Why records are not read of which no reading is proposed; "" where there is nothing to say. `n_kept` is how many
     rows `where` keeps, `readable` whether they are read without it.
 
     >>> from stream_engine.formats.record_columns import records_of
@@ -30,23 +30,23 @@ def fact_of(records: Records, where: Mapping[str, str], kept: int, readable: boo
     ''
     """
     columns = records.columns
-    compared = any(ANCHOR & set(each.words) for each in columns.values())
+    compared = any(ANCHOR & set(column.words) for column in columns.values())
     for names in ("winner", "loser"), ("chosen", "rejected"), ("model_a", "model_b", "winner"):
         if set(names) <= set(columns) and not compared:
             return (
                 f"columns {', '.join(names)}: got preferences ('a is better than b'), expected comparisons of "
                 "distances ('a is more like b than like c'); next: choix or arena-rank rank by preferences"
             )
-    if records.size and not kept and readable:
+    if records.size and not n_kept and readable:
         sources = [filter_of(key, wanted).source for key, wanted in where.items()]
         some = [
             f"{name} ({', '.join(islice(dict.fromkeys(filter(None, columns[name].texts)), 5))})"
             for name in sources
             if name in columns
         ]
-        told = ", ".join(f"{key}{'' if key[-1] in '=<>' else '='}{value}" for key, value in where.items())
+        filters = ", ".join(f"{key}{'' if key[-1] in '=<>' else '='}{value}" for key, value in where.items())
         return (
-            f"none of the first {records.size:,} rows has {told}; next: --where with a value that the column has: "
+            f"none of the first {records.size:,} rows has {filters}; next: --where with a value that the column has: "
             f"{', '.join(some)}"
         )
     if {"anchor", "near", "far"} & set(columns) or len(columns) < 2 or records.size < 2:
@@ -59,29 +59,29 @@ def header_again(records: Records) -> list[int]:
     names = list(records.columns)
     if len(names) < 2:
         return []
-    texts = [each.texts for each in records.columns.values()]
+    texts = [column.texts for column in records.columns.values()]
     return [row for row in range(records.size) if all(text[row] == name for text, name in zip(texts, names))]
 
 
 def _of_kind(records: Records) -> str:
-    columns = [each for each in records.columns.values() if each.distinct]
+    columns = [column for column in records.columns.values() if column.distinct]
     if [*records.columns] == [str(number + 1) for number in range(len(records.columns))]:
         return (
             f"got {len(records.columns)} columns without names, expected 3 (anchor, near, far) or 4 (two pairs); next: "
             "say which are which with --type and --columns, such as --type triplet --columns anchor=1,near=2,far=3"
         )
-    repeated = sum(name in each.distinct for name, each in records.columns.items())
+    repeated = sum(name in column.distinct for name, column in records.columns.items())
     if 2 * repeated > len(columns) or (len(columns) == 1 and " " in columns[0].name):
         return "the first line holds answers, not names of columns: use --no-header, and --columns with 1, 2, 3"
-    shares = [each for each in columns if SHARE & set(each.words) and all(map(_is_part, each.distinct))]
+    shares = [column for column in columns if SHARE & set(column.words) and all(map(_is_part, column.distinct))]
     if shares and len(shares[0].distinct) > 2:
         return f"column {shares[0].name} holds shares of votes, and no column says of how many"
     groups = [group for group in shown_in(columns) if is_textual(group)]
-    ratings = [each for each in columns if is_rating(each)]
-    answered = [each for each in columns if is_answer(each) and not (TRUTH | OTHER - ANSWER) & set(each.words)]
+    ratings = [column for column in columns if is_rating(column)]
+    answered = [column for column in columns if is_answer(column) and not (TRUTH | OTHER - ANSWER) & set(column.words)]
     if groups and len(groups[0]) == 2 and ratings and len(groups) == 1:
         return f"column {ratings[0].name} holds ratings, not comparisons: a number for each pair of objects"
-    ranks = [each for each in columns if {"rank", "rang", "ranking"} & set(each.words) and _are_ranks(each)]
+    ranks = [column for column in columns if {"rank", "rang", "ranking"} & set(column.words) and _are_ranks(column)]
     if ranks:
         return _of_ranks(records, ranks[0])
     if groups and not answered and (codes := code_columns(records, groups[0])):
@@ -91,24 +91,24 @@ def _of_kind(records: Records) -> str:
             f"with chosen={name}, and --codes chosen:{sorted(codes[0].distinct)[0]}=COLUMN,..."
         )
     if groups and not answered:
-        names = ", ".join(each.name for each in groups[0])
+        names = ", ".join(column.name for column in groups[0])
         return f"columns {names} hold objects, and no column an answer: this looks like a design"
     if answered and not groups and (same := _same_objects(answered[0], columns)):
-        names = ", ".join(each.name for each in same)
+        names = ", ".join(column.name for column in same)
         return (
             f"columns {names} hold the same objects, and no column says which of them was chosen; next: say which are "
             "which with --type and --columns, such as --type pick --columns 'anchor=...,shown=...|...,chosen=...'"
         )
     if answered and not groups:
         return f"column {answered[0].name} could be an answer, but no names of columns say which hold the objects shown"
-    if answered and named_share(answered[0], groups[0]) >= LEAST_FIT:
-        names, size = ", ".join(each.name for each in groups[0]), len(groups[0])
+    if answered and named_share(answered[0], groups[0]) >= MIN_FIT:
+        names, size = ", ".join(column.name for column in groups[0]), len(groups[0])
         if size > 3:
             return f"column {answered[0].name} names one of {size} objects ({names}): expected three, or an anchor"
         return f"column {answered[0].name} names one of {names}, and no column what they were compared with"
     if answered:
-        names, texts = ", ".join(each.name for each in groups[0]), sorted(answered[0].distinct)
-        rivals = [each.name for each in answered[1:] if each.distinct == answered[0].distinct]
+        names, texts = ", ".join(column.name for column in groups[0]), sorted(answered[0].distinct)
+        rivals = [column.name for column in answered[1:] if column.distinct == answered[0].distinct]
         unless = f", unless {rivals[0]} decides it in each row" if rivals else ""
         return (
             f"column {answered[0].name} ({', '.join(texts[:5])}) could be the answer, and does not name what columns"
@@ -120,7 +120,7 @@ def _of_kind(records: Records) -> str:
 
 def _same_objects(column: Column, columns: Sequence[Column]) -> list[Column]:
     """The columns of text with the same values as this one, and itself; none where there is no other."""
-    shared = [each for each in columns if 2 * len(each.items & column.items) > len(each.items | column.items)]
+    shared = [other for other in columns if 2 * len(other.items & column.items) > len(other.items | column.items)]
     return shared if len(shared) > 1 and is_textual(shared) and len(column.items) > 2 else []
 
 
@@ -130,31 +130,31 @@ def _are_ranks(column: Column) -> bool:
 
 def _of_ranks(records: Records, rank: Column) -> str:
     """What to say of rankings with a row for each rank, and how to bring them into one row."""
-    told = f"column {rank.name} holds one rank in each row; expected one row for each ranking, a column for each rank"
-    keys = [each for each in records.columns.values() if each is not rank and each.distinct]
+    fact = f"column {rank.name} holds one rank in each row; expected one row for each ranking, a column for each rank"
+    keys = [column for column in records.columns.values() if column is not rank and column.distinct]
     for group in (some for size in (1, 2, 3) for some in combinations(keys, size)):
         ranking = _joined(group)
-        items = [each for each in keys if is_textual([each]) and _are_different([ranking, each])]
+        items = [column for column in keys if is_textual([column]) and _are_different([ranking, column])]
         if (
             not _are_different([ranking, rank])
             or len(ranking.distinct) * len(rank.distinct) != records.size
             or not items
         ):
             continue
-        index = [each.name for each in keys if is_constant(each, ranking)]
+        index = [column.name for column in keys if is_constant(column, ranking)]
         anchors = [name for name in index if ANCHOR & set(words_of(name))]
         if len(anchors) == 1:
             return (
-                f"{told}; next: in pandas, table.pivot(index={index}, columns={rank.name!r}, values={items[0].name!r})"
+                f"{fact}; next: in pandas, table.pivot(index={index}, columns={rank.name!r}, values={items[0].name!r})"
                 ".reset_index().to_csv('ranked.csv', index=False), then --type ranking "
                 f"--columns 'anchor={anchors[0]},ranked={'|'.join(sorted(rank.distinct, key=int))}'"
             )
-    return told
+    return fact
 
 
 def _joined(columns: Sequence[Column]) -> Column:
     """Some columns as one, of text."""
-    return Column("", [(repr(texts),) for texts in zip(*(each.texts for each in columns))])
+    return Column("", [(repr(texts),) for texts in zip(*(column.texts for column in columns))])
 
 
 def _are_different(columns: Sequence[Column]) -> bool:
@@ -164,21 +164,23 @@ def _are_different(columns: Sequence[Column]) -> bool:
 
 def best_and_worst(records: Records) -> str:
     """What to say of answers that name the best and the worst of several objects; "" for anything else."""
-    columns = [each for each in records.columns.values() if each.distinct]
-    for group in (each for each in shown_in(columns) if len(each) > 2 and is_textual(each)):
-        said = [each for each in columns if each not in group and named_share(each, group) >= LEAST_FIT]
-        ends = [[each for each in said if sign_of(each.words) == sign] for sign in (1, -1)]
+    columns = [column for column in records.columns.values() if column.distinct]
+    for group in (group for group in shown_in(columns) if len(group) > 2 and is_textual(group)):
+        answers = [column for column in columns if column not in group and named_share(column, group) >= MIN_FIT]
+        ends = [[column for column in answers if sign_of(column.words) == sign] for sign in (1, -1)]
         if [*map(len, ends)] == [1, 1]:
             (best,), (worst,) = ends
-            names, options = (best.name, worst.name), "|".join(each.name for each in group)
-            told = (
+            names, options = (best.name, worst.name), "|".join(column.name for column in group)
+            fact = (
                 f"columns {', '.join(names)} name the best and the worst of {len(group)} objects (best-worst scaling)"
             )
-            anchors = [each.name for each in columns if ANCHOR & set(each.words) and each not in (*group, best, worst)]
+            anchors = [
+                column.name for column in columns if ANCHOR & set(column.words) and column not in (*group, best, worst)
+            ]
             if len(anchors) != 1:
-                return f"{told}, and no column what they were compared with; next: choix ranks by preferences"
+                return f"{fact}, and no column what they were compared with; next: choix ranks by preferences"
             pick = f"--type pick --columns 'anchor={anchors[0]},shown={options},chosen="
-            return f"{told}; next: read one of the two: {pick}{names[0]}', or {pick}{names[1]}' --answer-is farther"
+            return f"{fact}; next: read one of the two: {pick}{names[0]}', or {pick}{names[1]}' --answer-is farther"
     return ""
 
 

@@ -1,10 +1,7 @@
-"""The definition of one readable event: its fields, their types and sizes, weight and time.
+"""The definition of one readable event in plain Python, for every event that a fast path is uncertain about.
 
-Plain Python for one event's values, used for every event that a fast path is uncertain about. The order of the checks
-ensures that an event with several faults is rejected for the same one in every format: its type; its fields in the
-order of the contract (missing, wrong type, list too long or of the wrong size); id, worker, sampler, weight, time,
-votes. Names and distinctness are checked afterwards, in `expand`, with the same code for all formats. O(names of the
-event).
+The order of the checks gives an event with several faults the same reason in every format: its type; its fields in the
+order of the contract; id, worker, sampler, weight, time, votes. `expand` checks names and distinctness.
 """
 
 import math
@@ -125,12 +122,14 @@ def _all_names(cell: Cell, kind: int, event_fields: EventFields, text: bool) -> 
         if field.shape.answer and event_fields.flags:
             names.append(_flagged(cell, kind, field, names[-1], event_fields, text))
             continue
-        found = _names(cell, kind, field, event_fields, text)
+        names_in_cell = _names(cell, kind, field, event_fields, text)
         if field.shape.answer and event_fields.first_of is not None:
             codes = event_fields.codes.get(field.name, {})
-            answers = [codes.get(answer, answer) for answer in found]
-            found = [_at_position(field, answer, inputs, names[-1], event_fields.first_of) for answer in answers]
-        names.append(found)
+            answers = [codes.get(answer, answer) for answer in names_in_cell]
+            names_in_cell = [
+                _at_position(field, answer, inputs, names[-1], event_fields.first_of) for answer in answers
+            ]
+        names.append(names_in_cell)
         inputs = field.inputs
     if kind == RANKING and event_fields.ranks:
         names[1] = _by_rank(names[1], [cell(source) for source in event_fields.ranks], text)
@@ -174,12 +173,12 @@ def _side(cell: Cell, event_fields: EventFields, text: bool) -> int:
     """0 if near is the nearer side as it is stated, 1 if far is. Raises `InvalidEvent`."""
     value = cell(event_fields.side or "")
     name = str(value).lower() if isinstance(value, bool) else None if value is MISSING else name_text(value, text)
-    told = event_fields.codes.get("chosen", {}).get(name or "", name or "")
+    answer = event_fields.codes.get("chosen", {}).get(name or "", name or "")
     sides = [field.inputs for field in event_fields.by_kind[TRIPLET][1:]]
     first = 1 if event_fields.first_of is None else event_fields.first_of
-    place = place_of(told, SIDES, first)
+    place = place_of(answer, SIDES, first)
     if not 0 <= place < 2:
-        place = next((at for at, inputs in enumerate(sides) if told in inputs), -1)
+        place = next((at for at, inputs in enumerate(sides) if answer in inputs), -1)
     if place < 0:
         raise InvalidEvent(
             "not_shown" if name else "missing_field",

@@ -162,5 +162,5 @@ PARTICIPANTS = (*_PARTICIPANTS.split(),)  # the likeliest first
 
 def place_in(words: Sequence[str], order: Places) -> int:
     """Which place of an order words name, if they name one alone; else -1."""
-    found = {place for place, each in enumerate(order) if each.intersection(words)}
-    return found.pop() if len(found) == 1 else -1
+    matches = {place for place, synonyms in enumerate(order) if synonyms.intersection(words)}
+    return matches.pop() if len(matches) == 1 else -1

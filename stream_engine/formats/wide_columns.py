@@ -1,8 +1,7 @@
-"""Tables with several questions a row: names of columns with placeholders, and the questions that a header has.
+"""Tables with several questions per row: column names with placeholders, and the questions of a header.
 
-`Q{n}_left` stands for Q1_left, Q2_left and so on; `*` for a comma or another sign. A name that is nothing but a
-placeholder which another one has, `{a}` beside `more like {a}: {b} or {c}?`, is the text that stands there in the
-header. A question without an answer was not asked of that participant, and is excluded. O(columns).
+`Q{n}_left` stands for Q1_left, Q2_left and so on; `*` for a comma or another sign; `{a}` alone for the text of that
+placeholder in the header. A question without an answer was not asked of that participant, and is excluded.
 """
 
 import re
@@ -34,7 +33,7 @@ def wide_questions(options: EventOptions, names: Sequence[str]) -> list[WideQues
     Raises `UnreadableHeader` where no columns fit.
 
     >>> options = EventOptions("pick", {"anchor": ("{a}",), "shown": ("{b}", "{c}"), "chosen": ("{a}_{b}_{c}",)})
-    >>> [each.constants for each in wide_questions(options, ["id", "cat_dog_owl", "owl_cat_dog"])]
+    >>> [question.constants for question in wide_questions(options, ["id", "cat_dog_owl", "owl_cat_dog"])]
     [{'{a}': 'cat', '{b}': 'dog', '{c}': 'owl'}, {'{a}': 'owl', '{b}': 'cat', '{c}': 'dog'}]
     """
     if not has_placeholders(options):
@@ -44,16 +43,16 @@ def wide_questions(options: EventOptions, names: Sequence[str]) -> list[WideQues
     patterns = [name for name in used if _PLACEHOLDER.search(name)]
     longer = {variable for name in patterns if not _is_constant(name) for variable in _PLACEHOLDER.findall(name)}
     constants = [name for name in patterns if _is_constant(name) and name[1:-1] in longer]
-    found = {name: matches(name, names) for name in patterns if name not in constants}
+    names_of = {name: matches(name, names) for name in patterns if name not in constants}
     bindings = {
-        binding: None for name in found for binding in found[name] if {key for key, _ in binding} >= longer
+        binding: None for name in names_of for binding in names_of[name] if {key for key, _ in binding} >= longer
     }  # those of a name that has all placeholders, in the order of the columns
     questions = []
     for binding in bindings:
         values = dict(binding)
         real = {
-            name: each.get(tuple((key, values[key]) for key in sorted(set(_PLACEHOLDER.findall(name)))))
-            for name, each in found.items()
+            name: bindings.get(tuple((key, values[key]) for key in sorted(set(_PLACEHOLDER.findall(name)))))
+            for name, bindings in names_of.items()
         }
         if None in real.values():
             continue
@@ -65,10 +64,10 @@ def wide_questions(options: EventOptions, names: Sequence[str]) -> list[WideQues
         answer = next((columns[field][0] for field in _ANSWERS if field in columns), None)
         if answer is not None:
             where.setdefault(f"{answer}!=", "")
-        told = {name: values[name[1:-1]] for name in constants}
-        questions.append(WideQuestion(options._replace(columns=columns, where=where), told))
+        constants_here = {name: values[name[1:-1]] for name in constants}
+        questions.append(WideQuestion(options._replace(columns=columns, where=where), constants_here))
     if not questions:
-        shown = ", ".join(found)
+        shown = ", ".join(names_of)
         raise UnreadableHeader(f"no columns are called {shown}; the header has {', '.join(names)[:200]}")
     return questions
 
@@ -80,23 +79,23 @@ def matches(pattern: str, names: Sequence[str]) -> dict[tuple[tuple[str, str], .
     {(('n', '1'),): 'Q1_left', (('n', '2'),): 'Q2_left'}
     """
     parts = re.split(r"(\{\w+\}|\*)", pattern)
-    seen: set[str] = set()
+    variables: set[str] = set()
     expression = ""
     for part in parts:
         variable = part[1:-1] if _PLACEHOLDER.fullmatch(part) else ""
         if not variable:
             expression += r"\W+" if part == "*" else re.escape(part)
-        elif variable in seen:
+        elif variable in variables:
             expression += f"(?P={variable})"
         else:
-            seen.add(variable)
+            variables.add(variable)
             expression += f"(?P<{variable}>{'[0-9]+' if variable == 'n' else '.+?'})"
     fitting = ((re.fullmatch(expression, name, re.DOTALL), name) for name in names)
-    found: dict[tuple[tuple[str, str], ...], str] = {}
+    names_by_binding: dict[tuple[tuple[str, str], ...], str] = {}
     for match, name in fitting:
         if match:
-            found.setdefault(tuple(sorted(match.groupdict().items())), name)
-    return found
+            names_by_binding.setdefault(tuple(sorted(match.groupdict().items())), name)
+    return names_by_binding
 
 
 def _is_constant(name: str) -> bool:

@@ -15,8 +15,9 @@ from stream_engine.formats.inference import readings, understood
 from stream_engine.formats.json_places import is_utf8
 from stream_engine.formats.options import UnusableOptions
 from stream_engine.formats.reading import Obstacle, Reading
-from stream_engine.formats.record_columns import Records, header_rows
+from stream_engine.formats.record_columns import Records
 from stream_engine.formats.record_filters import matching
+from stream_engine.formats.trial_filters import header_rows
 from stream_engine.formats.unreadable import fact_of, header_again
 from stream_engine.input.answers_in_words import answers, in_words
 from stream_engine.input.decoding import RecordDecoder

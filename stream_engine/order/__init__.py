@@ -1,4 +1,4 @@
-"""The partial order of the comparisons: compiled kernels over plain arrays, one structure a file.
+"""The partial order of the comparisons: compiled kernels over plain arrays, one structure per file.
 
     partial_order           the door: `PartialOrder` and its verdicts; judging its kernels
     graph                   its arrays: nodes in a total order, adjacency in growable pools, the table of kept edges
@@ -11,9 +11,6 @@
     transitive_reduction    the smallest set of comparisons with the same consequences; what votes it bears
     implied                 what follows without having been said
 
-A node is an unordered pair of objects {i, j}; an edge p -> q says that pair p is nearer than pair q.
-The kernels of the guard take one record of arrays (`Graph`); those that Python calls begin by borrowing it, so that
-handing it on costs nothing. Small kernels on the way of every comparison are inlined, and what is rare is a call behind
-an `if`. A batch is judged in order, but its nodes are found first, and what the next comparisons will look at is asked
-for ahead (`data/intrinsics.py`): in a large graph most of the time was waiting for memory.
+A node is an unordered pair of objects {i, j}; an edge p -> q says that pair p is nearer than pair q. Kernels take one
+record of arrays (`Graph`), which those called from Python borrow first, so that passing it on costs nothing.
 """

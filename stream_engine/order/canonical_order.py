@@ -1,19 +1,7 @@
-"""The order of a snapshot from counts alone: it does not depend on the order of arrival, nor on how shards were cut.
+"""The order of a snapshot from counts alone: it depends neither on the order of arrival nor on shards.
 
-Each triplet key (anchor, lo, hi) with n_lo != n_hi is an edge {anchor, lo} - {anchor, hi} in the direction of the net
-vote, weighing |n_lo - n_hi|; quadruplets likewise. To keep as much weight as an acyclic set can is the feedback arc set
-problem (NP-hard). Here: (1) greedy by decreasing weight through the exact guard; (2) sift passes over its total order;
-(3) everything that agrees with that order, then by decreasing weight whatever else closes no cycle, so that the result
-is maximal. Equal weights go by the numbers of their objects: two snapshots of the same comparisons whose objects are
-numbered differently agree but for such ties, and without ties entirely. O(m log m) sorting, two passes of the guard,
-O(degree) a sift.
-
-Edges between numbered nodes, each offered once and never against its opposite: a guard without tables.
-
-For whoever has numbered the nodes and merged what says the same, as the canonical order has. The verdicts, and the
-sequence of the nodes after them, are those of `PartialOrder` for the same comparisons in the same order (a test holds
-the two beside each other): accepted edges move nodes by the same search. Half its time a comparison, as nothing is
-hashed. Nodes are 0 .. n - 1 outside, one more within: node 0 of a graph is the sentinel of its sequence.
+A triplet key (anchor, lo, hi) with n_lo != n_hi is an edge {anchor, lo} - {anchor, hi} in the direction of the net
+vote, weighing |n_lo - n_hi|; quadruplets likewise. Keeping the most weight is the feedback arc set problem (NP-hard).
 """
 
 from typing import NamedTuple
@@ -31,6 +19,9 @@ from stream_engine.order.reachability_masks import choose
 from stream_engine.order.sifting import sifted
 
 
+# A guard without tables, for nodes 0 .. n - 1 that are numbered already: each edge is offered once and never against
+# its opposite. Verdicts and node order are those of `PartialOrder` for the same comparisons, at half the time. Inside,
+# nodes are one higher: node 0 is the sentinel.
 class DistinctEdges:
     """A growing acyclic set of edges; see the module."""
 
@@ -48,9 +39,9 @@ class DistinctEdges:
 
     def offer(self, near: np.ndarray, far: np.ndarray) -> np.ndarray:
         """(m,) bool: which of the edges near[e] -> far[e], in their order, are kept, as they close no cycle."""
-        kept = np.empty(len(near), bool)
-        _offer(self.graph, near + np.int32(1), far + np.int32(1), kept)
-        return kept
+        accepted = np.empty(len(near), bool)
+        _offer(self.graph, near + np.int32(1), far + np.int32(1), accepted)
+        return accepted
 
     def order(self) -> np.ndarray:
         """(n,) int32: the nodes in the sequence, which every kept edge follows."""
@@ -60,14 +51,14 @@ class DistinctEdges:
 @njit(cache=True, nogil=True)
 def by_first_appearance(near, far, n):
     """(n,) int32: the nodes 0 .. n - 1 as they first appear in near[0], far[0], near[1], ... All must appear."""
-    out, met, found = np.empty(n, np.int32), np.zeros(n, np.bool_), 0
+    out, met, n_found = np.empty(n, np.int32), np.zeros(n, np.bool_), 0
     for e in range(len(near)):
         for x in (near[e], far[e]):
             if not met[x]:
                 met[x] = True
-                out[found] = x
-                found += 1
-    return out[:found]
+                out[n_found] = x
+                n_found += 1
+    return out[:n_found]
 
 
 @njit(cache=True, nogil=True)
@@ -79,12 +70,12 @@ def _line_up(graph, order):
 
 
 @njit(cache=True, nogil=True)
-def _offer(graph, us, vs, kept):
+def _offer(graph, us, vs, accepted):
     """Judge edges between nodes numbered from 1."""
     g = borrowed(graph)
     for e in range(len(us)):
         ask_for_blocks(g, us, vs, e)
-        kept[e] = keep(g, np.int64(us[e]), np.int64(vs[e]))
+        accepted[e] = keep(g, np.int64(us[e]), np.int64(vs[e]))
 
 
 class Weight(NamedTuple):
@@ -180,10 +171,14 @@ def canonical_order(columns: Columns, quadruplets: Quadruplets | None = None) ->
     return order_of_votes(*net_votes(columns, quadruplets))
 
 
+# (1) Greedy by decreasing weight through the exact guard; (2) sift passes over its total order; (3) everything that
+# agrees with that order, then by decreasing weight whatever else closes no cycle: the result is maximal. Equal weights
+# go by the numbers of their objects, so differently numbered snapshots agree but for ties. O(m log m) sorting, two
+# passes of the guard, O(degree) a sift.
 def order_of_votes(rows: np.ndarray, net: np.ndarray) -> CanonicalOrder:
     """The same from what `net_votes` gives."""
-    kept, pairs = kept_of_votes(rows, net)
-    return CanonicalOrder(rows[kept], pairs, Weight(int(net[kept].sum()), int(net.sum())))
+    is_kept, pairs = kept_of_votes(rows, net)
+    return CanonicalOrder(rows[is_kept], pairs, Weight(int(net[is_kept].sum()), int(net.sum())))
 
 
 def kept_of_votes(rows: np.ndarray, net: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -196,8 +191,8 @@ def kept_of_votes(rows: np.ndarray, net: np.ndarray) -> tuple[np.ndarray, np.nda
     order = greedy.order()
     del greedy
     order, agrees = sifted(edges, net, order)
-    kept, order = _maximal(edges, order, agrees, heaviest)
-    return kept, key_columns(edges.key[order])
+    is_kept, order = _maximal(edges, order, agrees, heaviest)
+    return is_kept, key_columns(edges.key[order])
 
 
 def is_acyclic(rows: np.ndarray) -> bool:
@@ -214,34 +209,34 @@ def _maximal(
     whole = DistinctEdges(order, edges.near, edges.far)
     whole.load(edges.near[agrees], edges.far[agrees])
     others = heaviest[~agrees[heaviest]]
-    kept = agrees.copy()
-    kept[others] = whole.offer(edges.near[others], edges.far[others])
-    return kept, whole.order()
+    is_kept = agrees.copy()
+    is_kept[others] = whole.offer(edges.near[others], edges.far[others])
+    return is_kept, whole.order()
 
 
-def weight_among(kept: np.ndarray, rows: np.ndarray, net: np.ndarray) -> Weight:
+def weight_among(kept_rows: np.ndarray, rows: np.ndarray, net: np.ndarray) -> Weight:
     """`weight_kept` from what `net_votes` gives: rows in canonical order with their net votes."""
-    kept = lo_first(np.asarray(kept, np.int32).reshape(-1, 4))
-    found = _weight_found(kept, rows, net)
-    if found < 0:
-        found = _weight_found(canonical(kept)[0], rows, net)
-    return Weight(int(found), int(net.sum()))
+    kept_rows = lo_first(np.asarray(kept_rows, np.int32).reshape(-1, 4))
+    weight = _weight_found(kept_rows, rows, net)
+    if weight < 0:
+        weight = _weight_found(canonical(kept_rows)[0], rows, net)
+    return Weight(int(weight), int(net.sum()))
 
 
 @njit(cache=True, nogil=True)
-def _weight_found(kept, rows, net):
+def _weight_found(kept_rows, rows, net):
     """The sum of net[r] over the kept rows that are rows[r], both sorted, the latter distinct; -1 if `kept` is not
     sorted."""
-    found = np.int64(0)
+    weight = np.int64(0)
     r = 0
-    for k in range(len(kept)):
-        if k > 0 and _compared(kept[k - 1], kept[k]) > 0:
+    for k in range(len(kept_rows)):
+        if k > 0 and _compared(kept_rows[k - 1], kept_rows[k]) > 0:
             return np.int64(-1)
-        while r < len(rows) and _compared(rows[r], kept[k]) < 0:
+        while r < len(rows) and _compared(rows[r], kept_rows[k]) < 0:
             r += 1
-        if r < len(rows) and _compared(rows[r], kept[k]) == 0:
-            found += net[r]
-    return found
+        if r < len(rows) and _compared(rows[r], kept_rows[k]) == 0:
+            weight += net[r]
+    return weight
 
 
 def votes_of(rows: np.ndarray, voted: np.ndarray, net: np.ndarray) -> np.ndarray:
@@ -276,7 +271,7 @@ def _compared(a, b):
     return 0
 
 
-def weight_kept(kept: np.ndarray, columns: Columns, quadruplets: Quadruplets | None = None) -> Weight:
+def weight_kept(kept_rows: np.ndarray, columns: Columns, quadruplets: Quadruplets | None = None) -> Weight:
     """How much of the net vote weight (m, 4) kept rows hold: the sum of |n_lo - n_hi| over the keys whose net vote they
     agree with, beside the sum over all keys. A kept row against the net vote, or without votes, adds nothing.
 
@@ -284,4 +279,4 @@ def weight_kept(kept: np.ndarray, columns: Columns, quadruplets: Quadruplets | N
     >>> weight_kept(np.array([[0, 1, 0, 2]]), columns_from_triplets(np.array([[0, 1, 2], [0, 1, 2], [1, 2, 0]]), 3))
     Weight(kept=2, total=3)
     """
-    return weight_among(kept, *net_votes(columns, quadruplets))
+    return weight_among(kept_rows, *net_votes(columns, quadruplets))

@@ -1,22 +1,7 @@
 """The guard's arrays: nodes in a sequence, both adjacencies in one pool of growing blocks, and the table of edges.
 
-A node stands for a pair of objects; nodes are numbered from 1 and made at the end of the sequence. `node` is (N, 8)
-int64, one cache line a node, row x =
-    LABEL           its label in the sequence
-    FROM, TO        masks of supports, of two words each: bit i says "support i reaches x", "x reaches support i"
-    MARK            stamp of the last search that met it
-    OUT, IN         its blocks of successors and of predecessors in `pool`: start / 2 in 31 bits, how many there are in
-                    27, exponent of the capacity in 5
-Invariant: each kept edge u -> v stands once in u's successors, once in v's predecessors and in the edge table, and u
-stands before v in the sequence. Blocks given up are chained by capacity through their first entry and used again.
-A kernel never grows an array: it stops before the comparison that might not fit, and Python doubles what is short.
-
-Order-maintenance list: nodes in one total order with integer labels; x stands before y iff label x < label y.
-
-Invariant: the circular doubly linked list from node 0 visits every node once and its labels strictly increase, all in
-1 .. 2^62 - 1. Where a gap is used up, the smallest enclosing aligned range of labels that is sparse enough is spread
-out evenly. Bender, Cole, Demaine, Farach-Colton & Zito 2002, "Two simplified algorithms for maintaining order in a
-list": O(log n) amortised labels an insertion. `node[x, LABEL]` is the label, `link[x]` = (previous, next).
+Each kept edge u -> v stands once in u's successors, once in v's predecessors and in the edge table, and u stands before
+v in the sequence. A kernel never grows an array: it stops before the comparison that might not fit.
 """
 
 from contextlib import suppress
@@ -30,8 +15,13 @@ from stream_engine.data.hashing import fits, mix64, table_size
 from stream_engine.data.intrinsics import borrowed, prefetch
 from stream_engine.order.hash_tables import edge_entry, find_edge, find_pair, pair_key, rehash_edges, rehash_pairs
 
+# Order-maintenance list (Bender, Cole, Demaine, Farach-Colton & Zito 2002, "Two simplified algorithms for maintaining
+# order in a list"): nodes in one total order with integer labels; x stands before y iff label x < label y. The circular
+# doubly linked list `link[x]` = (previous, next) visits every node once from node 0, with strictly increasing labels in
+# 1 .. 2^62 - 1. Where a gap is used up, the smallest enclosing aligned range of labels that is sparse enough is spread
+# out evenly: O(log n) amortised labels per insertion.
 END = 1 << 62  # the label that stands after the last node
-SPARSE = 1.5  # a range of 2^j labels may hold (2 / SPARSE)^j nodes
+LABEL_DENSITY = 1.5  # a range of 2^j labels may hold (2 / LABEL_DENSITY)^j nodes
 APPEND = 1 << 31  # the largest gap that is ever chosen: what is left at the end is not halved away
 
 
@@ -57,7 +47,7 @@ def _spread_out(node, link, x, extra):
     count = 1  # nodes of the list in low .. high; the sentinel keeps label 0 and is never moved
     room = 1.0
     for bits in range(1, 63):
-        room *= 2.0 / SPARSE
+        room *= 2.0 / LABEL_DENSITY
         size = np.int64(1) << bits
         start = node[x, LABEL] & ~(size - 1)
         while link[low, 0] != 0 and low != 0 and node[link[low, 0], LABEL] >= start:
@@ -141,16 +131,23 @@ def in_order(link, n):
 
 
 # as int64, not as literals: numba would compile a kernel anew for every literal that it is called with
+# Nodes are numbered from 1, each one a pair of objects. `node` is (N, 8) int64, one cache line per node; row x is
+#     LABEL           its label in the sequence
+#     FROM, TO        masks of supports, of two words each: bit i says "support i reaches x", "x reaches support i"
+#     MARK            stamp of the last search that met it
+#     OUT, IN         its blocks of successors and of predecessors in `pool`: start / 2 in 31 bits, how many there are
+#                     in 27, exponent of the capacity in 5
+# Blocks given up are chained by capacity through their first entry and used again.
 LABEL, FROM, TO, MARK, OUT, IN = np.array([0, 1, 3, 5, 6, 7])
 WORDS = 2  # of a mask
 LENGTH, START = 5, 32  # the lowest bits of these in a block's word
-MOST_POOL, MOST_NEIGHBOURS = 1 << 32, 1 << 26
+MAX_POOL, MAX_NEIGHBOURS = 1 << 32, 1 << 26
 # entries of `book`: counters, then the first free block of each exponent (-1: none), then the 128 supports (0: none)
 N_NODES, N_EDGES, POOL_USED, STAMP, WALKED, WIDEST = range(6)  # WALKED: see `judging.keep`; WIDEST: largest exponent
 FREE, SUPPORT, BOOK = 8, 40, 168
 REFUSED = 1 << 16  # refusals remembered, half a megabyte; a later one takes the place of an earlier one
-PIECE = 1 << 18  # nodes, 16 MB: what is copied at once where they move
-SOON = 8  # comparisons: how long before an entry of a table is needed it is asked for
+COPIED_NODES = 1 << 18  # nodes, 16 MB: what is copied at once where they move
+PREFETCH_DISTANCE = 8  # comparisons: how long before an entry of a table is needed it is asked for
 
 
 class Graph(NamedTuple):
@@ -184,8 +181,8 @@ def _nodes(rows: int) -> np.ndarray:
 def _moved(nodes: np.ndarray, rows: int) -> np.ndarray:
     """The nodes with more room. What was copied is given back at once: there is never twice as much."""
     out, old = _nodes(rows), nodes.base
-    for begin in range(0, len(nodes), PIECE):
-        piece = nodes[begin : begin + PIECE]
+    for begin in range(0, len(nodes), COPIED_NODES):
+        piece = nodes[begin : begin + COPIED_NODES]
         out[begin : begin + len(piece)] = piece
         if isinstance(old, mmap):  # not those of a guard that was copied
             old.madvise(MADV_DONTNEED, 64 * begin, piece.nbytes)
@@ -231,7 +228,7 @@ def grown(g: Graph) -> Graph:
         rehash_pairs(table, g.key, n)
         g = g._replace(pair_table=table)
     needed = int(g.book[POOL_USED]) + _most_of_pool(g)
-    if needed > MOST_POOL or 1 << int(g.book[WIDEST]) > MOST_NEIGHBOURS:
+    if needed > MAX_POOL or 1 << int(g.book[WIDEST]) > MAX_NEIGHBOURS:
         raise MemoryError(
             f"the guard keeps {int(g.book[N_EDGES]):,} comparisons and has no place for more; run without it"
         )
@@ -280,11 +277,11 @@ def nodes_of(g, rows, start, nodes):
         if g.book[N_NODES] + 3 > len(g.node) or not fits(g.book[N_NODES] + 2, g.pair_table):
             return i
         for side in range(2):
-            if i + 2 * SOON < n:
-                row = rows[start + i + 2 * SOON]
+            if i + 2 * PREFETCH_DISTANCE < n:
+                row = rows[start + i + 2 * PREFETCH_DISTANCE]
                 prefetch(g.pair_table, _first_slot(g, row[2 * side], row[2 * side + 1]))
-            if i + SOON < n:
-                row = rows[start + i + SOON]
+            if i + PREFETCH_DISTANCE < n:
+                row = rows[start + i + PREFETCH_DISTANCE]
                 prefetch(g.key, g.pair_table[_first_slot(g, row[2 * side], row[2 * side + 1])])
             row = rows[start + i]
             key = pair_key(row[2 * side], row[2 * side + 1])
@@ -401,11 +398,11 @@ def enter_edges(graph, us, vs):
 @njit(cache=True, nogil=True, inline="always")
 def ask_for_blocks(g, us, vs, e):
     """Ask for the nodes of the edges behind us[e] -> vs[e], and for the places where these would be put."""
-    if e + 2 * SOON < len(us):
-        prefetch(g.node, np.int64(us[e + 2 * SOON]))
-        prefetch(g.node, np.int64(vs[e + 2 * SOON]))
-    if e + SOON < len(us):
-        u, v = np.int64(us[e + SOON]), np.int64(vs[e + SOON])
+    if e + 2 * PREFETCH_DISTANCE < len(us):
+        prefetch(g.node, np.int64(us[e + 2 * PREFETCH_DISTANCE]))
+        prefetch(g.node, np.int64(vs[e + 2 * PREFETCH_DISTANCE]))
+    if e + PREFETCH_DISTANCE < len(us):
+        u, v = np.int64(us[e + PREFETCH_DISTANCE]), np.int64(vs[e + PREFETCH_DISTANCE])
         prefetch(g.link, u)
         prefetch(g.link, v)
         prefetch(g.pool, start_of(g.node[u, OUT]) + length_of(g.node[u, OUT]))

@@ -1,11 +1,9 @@
-"""Where a pair of objects and a comparison of two pairs are found: keys, and two tables of open addressing.
+"""The two hash tables of the guard, with open addressing: pair of objects -> node, pair of nodes -> kept edge.
 
-    pair table      pair of objects -> its node: slots hold node numbers, the pair's key stands with the node
-    edge table      unordered pair of nodes -> the edge that is kept between them: slots hold key << 1 | direction
+    pair table      slots hold node numbers; the pair's key stands with the node
+    edge table      slots hold key << 1 | direction
 
-Object ids up to 2^31 - 1 make 62-bit pair keys, node numbers below 2^31 make 62-bit edge keys: nothing can overflow.
-Node 0 is the sentinel of the sequence and never a pair, so that 0 can mark an empty slot in both tables.
-O(1) expected a look-up; 4 bytes a slot and 8 a node for pairs, 8 bytes a slot for edges.
+Ids below 2^31 make 62-bit keys. Node 0 is the sentinel of the sequence and never a pair: 0 marks an empty slot.
 """
 
 import numpy as np

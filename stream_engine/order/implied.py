@@ -1,10 +1,7 @@
-"""What follows from an order without having been said: its transitive closure over triplets, T-infinity of Heim et al.
+"""What follows from an order without having been said: its transitive closure over triplets.
 
 T-trans = T-infinity \\ T (Heim et al. 2014, sec. 3, Def. 1 and 2): the triplets {a, b} -> ... -> {a, c} that a path of
-kept comparisons implies, quadruplets among them, and that nobody was asked. Whoever chooses questions need not ask
-them. A search is skipped where the supports of the finished graph answer (see `supports`).
-Cost: O(m words) for m comparisons to make ready; a question some ns where a support answers, else a search of what may
-lie between.
+kept comparisons implies. O(m words) to prepare; a question takes nanoseconds where a support answers, else a search.
 """
 
 from typing import NamedTuple
@@ -29,9 +26,9 @@ class Order(NamedTuple):
 
 def order_of(rows: np.ndarray) -> Order:
     """Make acyclic rows (m, 4) ready. Raises `ValueError` for a cycle. O(m words + N log N)."""
-    found = in_topological_order(rows, "implied")
-    start, targets = increasing_successors(found.near, found.far, len(found.key))
-    return Order(found.key, found.position, start, targets, supports_of(start, targets))
+    pairs = in_topological_order(rows, "implied")
+    start, targets = increasing_successors(pairs.near, pairs.far, len(pairs.key))
+    return Order(pairs.key, pairs.position, start, targets, supports_of(start, targets))
 
 
 def answers(order: Order, questions: np.ndarray) -> np.ndarray:

@@ -1,17 +1,7 @@
 """Kernels that judge comparisons, each against all that are kept.
 
 Verdict of p -> q, in this order: duplicate if p -> q is kept; contradiction if q -> p is kept; cycle if it would close
-a longer cycle; else accepted. Nothing is ever taken away, so what is refused stays refused.
-
-Would u -> v close a cycle? If not, reorder the sequence so that u stands before v.
-
-Two-way compatible search (Bender, Fineman, Gilbert & Tarjan 2016, "A new approach to incremental cycle detection and
-related problems"; Haeupler, Kavitha, Mathew, Sen & Tarjan 2012): forward from v in increasing, backward from u in
-decreasing order, one arc each in turn, until the two fronts pass each other. O(sqrt(m) log n) amortised an accepted
-edge. A refused one would cost a search again and again; the supports' masks end most of those at once.
-
-Invariant used: the sequence is a topological order of the kept edges before and after.
-Rows of `work`: nodes met ahead, nodes met behind, heap of those ahead with arcs left, heap of those behind.
+a longer cycle; else accepted. Nothing is ever removed, so what is refused stays refused.
 """
 
 import numpy as np
@@ -26,7 +16,7 @@ from stream_engine.order.graph import (
     MARK,
     N_EDGES,
     OUT,
-    SOON,
+    PREFETCH_DISTANCE,
     STAMP,
     TO,
     WALKED,
@@ -42,10 +32,11 @@ from stream_engine.order.graph import (
 from stream_engine.order.hash_tables import ID_BITS, edge_entry, find_edge, pair_key
 from stream_engine.order.reachability_masks import choose, edge_added
 
-AHEAD, BEHIND, HEAP_AHEAD, HEAP_BEHIND = np.arange(4)  # rows of `work`
+AHEAD, BEHIND = np.int64(0), np.int64(1)  # rows of `work`: the nodes of a front
+HEAPS = np.int64(2)  # rows from here on: their heaps
 UP, DOWN = np.int64(1), np.int64(-1)  # smallest or largest label first
-NONE = np.int64(0)
-ASKED = 16  # neighbours that are asked for ahead
+NONE, NOBODY = np.int64(0), np.int64(-1)
+PREFETCHED_NEIGHBOURS = 16  # neighbours that are asked for ahead
 
 
 @njit(cache=True, nogil=True)
@@ -83,10 +74,47 @@ def _heap_pop(node, work, row, n, sign):
 def _ask_for_neighbours(node, pool, x, side):
     """Ask for the first neighbours of x, which are looked at one after the other."""
     start = start_of(node[x, side])
-    for k in range(start, start + min(length_of(node[x, side]), ASKED)):
+    for k in range(start, start + min(length_of(node[x, side]), PREFETCHED_NEIGHBOURS)):
         prefetch(node, pool[k])
 
 
+@njit(cache=True, nogil=True, inline="always")
+def _walk_arc(node, pool, x, i, side, along, against):
+    """The node at the end of arc i of x. x gains the bits of that node's masks `along` the search; that node gains
+    those of x `against` it."""
+    y = np.int64(pool[start_of(node[x, side]) + i])
+    for w in range(WORDS):
+        node[x, along + w] |= node[y, along + w]
+        node[y, against + w] |= node[x, against + w]
+    return y
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _add(node, pool, work, row, n, n_heap, y, side, sign):
+    """Note y as the n-th node of a front, and on its heap if it has arcs; returns the size of the heap."""
+    work[row, n] = y
+    if length_of(node[y, side]) > 0:
+        prefetch(pool, start_of(node[y, side]))
+        _heap_push(node, work, HEAPS + row, n_heap, y, sign)
+        n_heap += 1
+    return n_heap
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _next(node, pool, work, row, n_heap, side, sign):
+    """The next node of a front whose arcs are walked; NOBODY when its heap is empty."""
+    x = NOBODY
+    if n_heap > 0:
+        x = _heap_pop(node, work, HEAPS + row, n_heap, sign)
+        _ask_for_neighbours(node, pool, x, side)
+    return x
+
+
+# Two-way compatible search (Bender, Fineman, Gilbert & Tarjan 2016, "A new approach to incremental cycle detection and
+# related problems"; Haeupler, Kavitha, Mathew, Sen & Tarjan 2012): forward from v in increasing, backward from u in
+# decreasing order, one arc each in turn, until the two fronts pass each other. O(sqrt(m) log n) amortised per accepted
+# edge; the supports' masks spare most searches for refused ones. The sequence is a topological order of the kept edges
+# before and after.
 @njit(cache=True, nogil=True)
 def put_before(g, u, v):
     """True if v reaches u, hence u -> v would close a cycle; else the sequence now has u before v.
@@ -106,65 +134,45 @@ def put_before(g, u, v):
     reached, reached_too, reaching, reaching_too = node[v, TO], node[v, TO + 1], node[u, FROM], node[u, FROM + 1]
     _ask_for_neighbours(node, pool, v, OUT)
     _ask_for_neighbours(node, pool, u, IN)
-    x = v if length_of(node[v, OUT]) > 0 else np.int64(-1)
-    z = u if length_of(node[u, IN]) > 0 else np.int64(-1)
+    x = v if length_of(node[v, OUT]) > 0 else NOBODY
+    z = u if length_of(node[u, IN]) > 0 else NOBODY
     i = j = NONE
     walked = NONE
     while x >= 0 and z >= 0 and node[x, LABEL] < node[z, LABEL]:
         walked += 1
-        y = np.int64(pool[start_of(node[x, OUT]) + i])
+        y = _walk_arc(node, pool, x, i, OUT, TO, FROM)
         i += 1
-        for w in range(WORDS):
-            node[x, TO + w] |= node[y, TO + w]
-            node[y, FROM + w] |= node[x, FROM + w]
         if node[y, MARK] == ahead + 1:
             book[WALKED] += walked
             return True
         if node[y, MARK] != ahead and node[y, LABEL] < high:
             node[y, MARK] = ahead
-            work[AHEAD, n_f] = y
+            in_f = _add(node, pool, work, AHEAD, n_f, in_f, y, OUT, UP)
             n_f += 1
             reached |= node[y, TO]
             reached_too |= node[y, TO + 1]
-            if length_of(node[y, OUT]) > 0:
-                prefetch(pool, start_of(node[y, OUT]))
-                _heap_push(node, work, HEAP_AHEAD, in_f, y, UP)
-                in_f += 1
         if i == length_of(node[x, OUT]):
             i = NONE
-            x = np.int64(-1)
-            if in_f > 0:
-                x = _heap_pop(node, work, HEAP_AHEAD, in_f, UP)
-                _ask_for_neighbours(node, pool, x, OUT)
-                in_f -= 1
-        y = np.int64(pool[start_of(node[z, IN]) + j])
+            x = _next(node, pool, work, AHEAD, in_f, OUT, UP)
+            in_f -= 1
+        y = _walk_arc(node, pool, z, j, IN, FROM, TO)
         j += 1
-        for w in range(WORDS):
-            node[z, FROM + w] |= node[y, FROM + w]
-            node[y, TO + w] |= node[z, TO + w]
         if node[y, MARK] == ahead:
             book[WALKED] += walked
             return True
         if node[y, MARK] != ahead + 1 and node[y, LABEL] > low:
             node[y, MARK] = ahead + 1
-            work[BEHIND, n_b] = y
+            in_b = _add(node, pool, work, BEHIND, n_b, in_b, y, IN, DOWN)
             n_b += 1
             reaching |= node[y, FROM]
             reaching_too |= node[y, FROM + 1]
-            if length_of(node[y, IN]) > 0:
-                prefetch(pool, start_of(node[y, IN]))
-                _heap_push(node, work, HEAP_BEHIND, in_b, y, DOWN)
-                in_b += 1
         if reached & reaching | reached_too & reaching_too != 0:
             book[WALKED] += walked
             return True
         if j == length_of(node[z, IN]):
             j = NONE
-            z = np.int64(-1)
-            if in_b > 0:
-                z = _heap_pop(node, work, HEAP_BEHIND, in_b, DOWN)
-                _ask_for_neighbours(node, pool, z, IN)
-                in_b -= 1
+            z = _next(node, pool, work, BEHIND, in_b, IN, DOWN)
+            in_b -= 1
     _reorder(g, u, x, n_f, n_b)
     return False
 
@@ -173,7 +181,7 @@ def put_before(g, u, v):
 def _cut_out(g, row, n, limit, sign):
     """Keep of work[row, :n] those with sign * label < sign * limit, sort them by label, take them off the sequence."""
     node, link, work = g.node, g.link, g.work
-    spare = 2 + row
+    spare = HEAPS + row
     m = NONE
     for i in range(n):
         if sign * node[work[row, i], LABEL] < sign * limit:
@@ -207,7 +215,7 @@ def _reorder(g, u, x, n_f, n_b):
 
 ACCEPTED, DUPLICATE, CONTRADICTION, CYCLE = range(4)
 MAX_SEARCHED_ARCS = 256  # arcs of searches that are not worth choosing supports
-AT_ONCE = 1024  # comparisons whose nodes are found before the first of them is judged
+MAX_NODES_AT_ONCE = 1024  # comparisons whose nodes are found before the first of them is judged
 
 
 @njit(cache=True, nogil=True)
@@ -242,21 +250,21 @@ def keep(g, u, v):
 def offer(graph, rows, codes, start):
     """Judge rows[start:] in order; returns the first row that might not fit, or their number."""
     g = borrowed(graph)
-    nodes = np.empty((min(AT_ONCE, len(rows) - start), 2), np.int64)
+    nodes = np.empty((min(MAX_NODES_AT_ONCE, len(rows) - start), 2), np.int64)
     while start < len(rows):
-        found = nodes_of(g, rows, start, nodes)
-        for i in range(found):
-            if i + 2 * SOON < found:
-                _ask_for_edge(g, nodes[i + 2 * SOON, 0], nodes[i + 2 * SOON, 1])
-            if i + SOON < found:
-                _ask_for_ends(g, nodes[i + SOON, 0], nodes[i + SOON, 1])
+        n_found = nodes_of(g, rows, start, nodes)
+        for i in range(n_found):
+            if i + 2 * PREFETCH_DISTANCE < n_found:
+                _ask_for_edge(g, nodes[i + 2 * PREFETCH_DISTANCE, 0], nodes[i + 2 * PREFETCH_DISTANCE, 1])
+            if i + PREFETCH_DISTANCE < n_found:
+                _ask_for_ends(g, nodes[i + PREFETCH_DISTANCE, 0], nodes[i + PREFETCH_DISTANCE, 1])
             verdict = _judge(g, nodes[i, 0], nodes[i, 1])
             if verdict < 0:
                 return start + i
             codes[start + i] = verdict
-        if found == 0:
+        if n_found == 0:
             return start
-        start += found
+        start += n_found
     return len(rows)
 
 

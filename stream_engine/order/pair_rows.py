@@ -11,7 +11,7 @@ from stream_engine.data.compiled import njit, read_only
 from stream_engine.data.hashing import fits, table_size
 from stream_engine.order.hash_tables import ID_BITS, ID_MASK, find_pair, key_columns, pair_key
 
-SPARSE = 4  # ids for each pair, above which pairs are not sorted by counting
+MAX_IDS_PER_PAIR = 4  # ids for each pair, above which pairs are not sorted by counting
 
 
 class NumberedPairs(NamedTuple):
@@ -75,12 +75,12 @@ def _number_by_table(rows, n, edges):
             rank[cell] = 1
             edges[r, side] = cell
     keys = np.empty(rank.sum(), np.int64)
-    found = 0
+    n_pairs = 0
     for cell in range(n * n):
         if rank[cell] != 0:
-            keys[found] = pair_key(cell // n, cell % n)
-            rank[cell] = found
-            found += 1
+            keys[n_pairs] = pair_key(cell // n, cell % n)
+            rank[cell] = n_pairs
+            n_pairs += 1
     for r in range(len(rows)):
         edges[r, 0], edges[r, 1] = rank[edges[r, 0]], rank[edges[r, 1]]
     return keys
@@ -131,13 +131,13 @@ def in_canonical_order(edges: NumberedPairs, *beside: np.ndarray) -> tuple[np.nd
     """`(rows, *beside)`: the canonical rows of numbered edges, and the arrays beside them in the same order. Without
     any beside them, both numbers of an edge are one key: a sort of numbers takes a third of the time."""
     if not beside:
-        return (_sorted_rows(edges.key, _both(edges.near, edges.far)),)
+        return (_sorted_rows(edges.key, _edge_keys(edges.near, edges.far)),)
     n, m = len(edges.key), len(edges.near)
     order = by_column(edges.near, n, by_column(edges.far, n, np.arange(m)))
-    return _rows(edges.key, _both(edges.near[order], edges.far[order])), *(array[order] for array in beside)
+    return _rows(edges.key, _edge_keys(edges.near[order], edges.far[order])), *(array[order] for array in beside)
 
 
-def _both(near: np.ndarray, far: np.ndarray) -> np.ndarray:
+def _edge_keys(near: np.ndarray, far: np.ndarray) -> np.ndarray:
     """(m,) int64: both numbers of each edge, near << 32 | far."""
     both = near.astype(np.int64)
     both <<= 32
@@ -176,7 +176,7 @@ def _by_pair(keys: np.ndarray) -> np.ndarray:
     object, then by the first, half the time of a sort by comparisons."""
     second = (keys & ID_MASK).astype(np.int32)
     n = int(second.max(initial=0)) + 1
-    if n > SPARSE * len(keys):
+    if n > MAX_IDS_PER_PAIR * len(keys):
         return np.argsort(keys, kind="stable")
     order = by_column(second, n, np.arange(len(keys), dtype=np.int32))
     del second
@@ -190,7 +190,7 @@ def sorted_edges(keys: np.ndarray, edges: np.ndarray, *beside: np.ndarray) -> tu
     rank[order] = np.arange(len(keys), dtype=np.int32)
     del order  # 40 MB where there are ten million pairs, and `rank` as much
     if not beside:
-        both = _both(rank[edges[:, 0]], rank[edges[:, 1]])
+        both = _edge_keys(rank[edges[:, 0]], rank[edges[:, 1]])
         del rank
         return (_sorted_rows(keys, both),)
     near, far = rank[edges[:, 0]], rank[edges[:, 1]]
@@ -258,7 +258,7 @@ def sorted_nodes(near, far, n):
     return out[:tail]
 
 
-def topological_order(kept: np.ndarray) -> np.ndarray:
+def topological_order(kept_rows: np.ndarray) -> np.ndarray:
     """(N, 2) int32: all pairs of the (m, 4) rows in a topological order (Kahn 1962), lo before hi. O(m + N log N).
 
     Raises `ValueError` when the rows hold a cycle.
@@ -266,8 +266,8 @@ def topological_order(kept: np.ndarray) -> np.ndarray:
     >>> topological_order(np.array([[0, 1, 0, 2], [1, 2, 0, 1]], np.int32)).tolist()
     [[1, 2], [0, 1], [0, 2]]
     """
-    found = in_topological_order(kept, "topological_order")
-    return key_columns(found.key[found.order])
+    pairs = in_topological_order(kept_rows, "topological_order")
+    return key_columns(pairs.key[pairs.order])
 
 
 def in_topological_order(rows: np.ndarray, who: str) -> Sorted:

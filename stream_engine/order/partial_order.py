@@ -1,13 +1,7 @@
 """The partial order: which comparisons can all hold at once.
 
-Vertices are unordered pairs {i, j}; a comparison "{i, j} is nearer than {k, l}" is an edge {i, j} -> {k, l}, triplets
-and quadruplets alike (McFee & Lanckriet 2011, sec. 2). The guard is a fold over comparisons in their order: not a
-monoid, so it has no merge; two guards combine by offering what one has kept to the other.
-
-Invariant: the kept comparisons are acyclic, and each verdict is the one that a search of all kept comparisons gives at
-that moment (Algorithm 1): a comparison is refused if and only if it closes a cycle with what is kept, then and for ever
-after. State is the kept comparisons, never labels, masks or node numbers. About 0.3 us a comparison on a dense small
-graph, 1-6 us at five million edges over two million pairs (see judging); 100 bytes a node and 30-50 a kept edge.
+A comparison "{i, j} is nearer than {k, l}" is an edge {i, j} -> {k, l} (McFee & Lanckriet 2011, sec. 2), refused if and
+only if it closes a cycle with the kept ones (Algorithm 1). The result depends on the order of the comparisons.
 """
 
 from collections.abc import Callable, Mapping
@@ -57,6 +51,9 @@ class Verdicts(NamedTuple):
     cycle: int
 
 
+# A fold, not a monoid, so there is no merge: two guards combine by offering what one has kept to the other. The state
+# is the kept comparisons, never labels, masks or node numbers. About 0.3 us per comparison on a dense small graph, 1-6
+# us at five million edges over two million pairs; 100 bytes per node and 30-50 per kept edge.
 class PartialOrder:
     """A live guard; see the module.
 
@@ -77,7 +74,7 @@ class PartialOrder:
 
     def offer(self, batch: Batch) -> Verdicts:
         """Judge the comparisons of a batch in their order; keep what is accepted. Raises as `judge` does."""
-        return _counted(self.judge(batch))
+        return _verdict_counts(self.judge(batch))
 
     def judge(self, batch: Batch) -> np.ndarray:
         """Like `offer`, but (m + q,) int8 verdicts, one a comparison, as indices into `VERDICTS`.
@@ -88,7 +85,7 @@ class PartialOrder:
 
     def offer_rows(self, rows: np.ndarray) -> Verdicts:
         """Like `offer`, of (m, 4) rows near_i, near_j, far_i, far_j."""
-        return _counted(self.judge_rows(rows))
+        return _verdict_counts(self.judge_rows(rows))
 
     def judge_rows(self, rows: np.ndarray) -> np.ndarray:
         """Like `judge`, of (m, 4) rows."""
@@ -154,5 +151,5 @@ class PartialOrder:
         return self.offer_rows(state["kept"])
 
 
-def _counted(codes: np.ndarray) -> Verdicts:
+def _verdict_counts(codes: np.ndarray) -> Verdicts:
     return Verdicts(*np.bincount(codes, minlength=len(VERDICTS)).tolist())

@@ -1,21 +1,7 @@
-"""Supportive nodes: 128 central nodes, spread over the order, and for every node which of them reach it and which it
-reaches.
+"""Supportive nodes (Hanauer, Henzinger & Schulz 2020, "Faster fully dynamic transitive closure in practice").
 
-Invariant (local justification): bit i of FROM[x] is set only if x is support i or some kept predecessor of x has the
-bit; likewise TO with successors. As the kept edges are acyclic, each bit then stands for a path, so `TO[v] & FROM[u]`
-proves that v reaches u. A missing bit proves nothing: exactness never depends on the masks, which may lag behind.
-Hanauer, Henzinger & Schulz 2020, "Faster fully dynamic transitive closure in practice" (supportive vertices); here
-chosen as for `Supports`, and anew once the searches that they did not spare have cost as much as a choice: O(edges).
-
-Supports of a finished acyclic graph: some nodes, and exactly which of them reach every node and are reached by it.
-
-Nodes are topological positions 0 .. n - 1. Bit i of before[x]: support i reaches x or is x; of after[x]: x reaches
-support i or is it. Hence, without a search:
-    after[x] & before[v] != 0          x reaches v through a support (or one of them is that support)
-    x reaches v  =>  before[x] is a subset of before[v], and after[v] of after[x]
-Invariant: the masks are exact for the edges that they were made of. Where every node is a support they say everything.
-Hanauer, Henzinger & Schulz 2020, "Faster fully dynamic transitive closure in practice" (supportive vertices), and the
-subset test as in reachability labels (Yildirim, Chaoji & Zaki 2010, GRAIL). O(edges x words) time, 16 n words bytes.
+Of 128 central nodes, masks say which reach a node and which it reaches, so that many searches are spared. In the live
+graph a missing bit proves nothing; the supports of a finished graph are exact.
 """
 
 from typing import NamedTuple
@@ -30,7 +16,7 @@ from stream_engine.order.graph import (
     N_EDGES,
     N_NODES,
     OUT,
-    SOON,
+    PREFETCH_DISTANCE,
     SUPPORT,
     TO,
     WALKED,
@@ -40,11 +26,16 @@ from stream_engine.order.graph import (
     start_of,
 )
 
-ROOM = 192 << 20  # bytes for the masks of one graph
-FEWEST_WORDS, MOST_WORDS = 2, 16
+MASK_BYTES = 192 << 20  # bytes for the masks of one graph
+MIN_WORDS, MAX_WORDS = 2, 16
 NEAR_BY, BRANCHING = 8, 1.0  # see `central`
 
 
+# Nodes are topological positions 0 .. n - 1. Bit i of before[x]: support i reaches x or is x; of after[x]: x reaches
+# support i or is it. Hence, without a search:
+#     after[x] & before[v] != 0          x reaches v through a support (or one of them is that support)
+#     x reaches v  =>  before[x] is a subset of before[v], and after[v] of after[x]
+# (the subset test as in GRAIL, Yildirim, Chaoji & Zaki 2010). O(edges x words) time, 16 n words bytes.
 class Supports(NamedTuple):
     """See the module; `number[x]` is x's number among the supports, -1 where it is none."""
 
@@ -55,7 +46,7 @@ class Supports(NamedTuple):
 
 def words_for(n: int) -> int:
     """How many words of supports the nodes of such a graph get."""
-    return max(1, min(-(-n // 64), max(FEWEST_WORDS, min(MOST_WORDS, ROOM // (16 * max(n, 1))))))
+    return max(1, min(-(-n // 64), max(MIN_WORDS, min(MAX_WORDS, MASK_BYTES // (16 * max(n, 1))))))
 
 
 def supports_of(start: np.ndarray, targets: np.ndarray, words: int | None = None) -> Supports:
@@ -68,8 +59,8 @@ def supports_of(start: np.ndarray, targets: np.ndarray, words: int | None = None
     n = len(start) - 1
     chosen = central(start, targets, 64 * (words_for(n) if words is None else words))
     number = np.full(n, -1, np.int32)
-    found = np.flatnonzero(chosen >= 0)
-    number[chosen[found]] = found
+    supports = np.flatnonzero(chosen >= 0)
+    number[chosen[supports]] = supports
     before, after = masks_of(start, targets, chosen)
     return Supports(before, after, number)
 
@@ -115,15 +106,15 @@ def central(start, targets, most):
     for x in range(n):
         inner += entered[x] and start[x + 1] > start[x]
     chosen = np.full(most, -1, np.int32)
-    stretch, seen, best = 0, 0, 0.0
+    stretch, n_near, best = 0, 0, 0.0
     for x in range(n):
         if not entered[x] or start[x + 1] == start[x]:
             continue
         if above[x] * below[x] > best:
             best = above[x] * below[x]
             chosen[stretch] = x
-        seen += 1
-        while most * seen >= (stretch + 1) * inner and stretch < most - 1:
+        n_near += 1
+        while most * n_near >= (stretch + 1) * inner and stretch < most - 1:
             stretch += 1
             best = 0.0
     return chosen
@@ -173,7 +164,7 @@ def passes_a_third(before, after, number, x, v):
     return False
 
 
-BUDGET = 4  # arcs followed to pass bits on when an edge is added
+MAX_FOLLOWED_ARCS = 4  # arcs followed to pass bits on when an edge is added
 
 
 @njit(cache=True, nogil=True)
@@ -186,10 +177,10 @@ def _successors(g, order):
     start, targets = np.zeros(n + 1, np.int64), np.empty(g.book[N_EDGES], np.int32)
     m = 0
     for k in range(n):
-        if k + 2 * SOON < n:
-            prefetch(node, order[k + 2 * SOON])
-        if k + SOON < n:
-            prefetch(pool, start_of(node[order[k + SOON], OUT]))
+        if k + 2 * PREFETCH_DISTANCE < n:
+            prefetch(node, order[k + 2 * PREFETCH_DISTANCE])
+        if k + PREFETCH_DISTANCE < n:
+            prefetch(pool, start_of(node[order[k + PREFETCH_DISTANCE], OUT]))
         block, size = start_of(node[order[k], OUT]), length_of(node[order[k], OUT])
         for e in range(block, block + size):
             targets[m] = position[pool[e]]
@@ -208,8 +199,8 @@ def choose(g):
     for i in range(64 * WORDS):
         g.book[SUPPORT + i] = order[chosen[i]] if chosen[i] >= 0 else 0
     for k in range(len(order)):
-        if k + SOON < len(order):
-            prefetch(g.node, order[k + SOON])
+        if k + PREFETCH_DISTANCE < len(order):
+            prefetch(g.node, order[k + PREFETCH_DISTANCE])
         for w in range(WORDS):
             g.node[order[k], FROM + w] = np.int64(before[k, w])
             g.node[order[k], TO + w] = np.int64(after[k, w])
@@ -232,7 +223,7 @@ def _pass_on(g, x, field, side):
     """Give the bits of x to its neighbours on `side`, and on from those that gained, within the budget."""
     node, pool, work = g.node, g.pool, g.work
     work[0, 0] = x
-    head, tail, budget = 0, 1, BUDGET
+    head, tail, budget = 0, 1, MAX_FOLLOWED_ARCS
     while head < tail and budget > 0:
         x = np.int64(work[0, head])
         head += 1
@@ -244,6 +235,9 @@ def _pass_on(g, x, field, side):
         budget -= length
 
 
+# Local justification: bit i of FROM[x] is set only if x is support i or a kept predecessor of x has the bit; likewise
+# TO with successors. Kept edges are acyclic, so each bit stands for a path, and `TO[v] & FROM[u]` proves that v reaches
+# u. Supports are chosen anew once the searches that they did not spare have cost as much as a choice: O(edges).
 @njit(cache=True, nogil=True, inline="always")
 def edge_added(g, u, v):
     """u -> v is kept now: v is reached by what reaches u, u reaches what v reaches."""

@@ -23,11 +23,13 @@ def without_object(state: Mapping[str, np.ndarray], gone: int) -> dict[str, np.n
 def without_uncounted(
     state: Mapping[str, np.ndarray], lo: np.ndarray, hi: np.ndarray, anchor: np.ndarray
 ) -> dict[str, np.ndarray]:
-    """The state without triplets that nobody answered so any more, given the answers that are left as rows: to
-    `anchor`, `lo` was nearer than `hi`. Rows that name four objects stay. O(rows log rows)."""
-    kept = state["kept"]
-    n = max(int(rows.max(initial=0)) for rows in (kept, lo, hi, anchor)) + 1
-    return {"kept": kept[_answered(kept, _codes(anchor, lo, hi, n), n)]}
+    """The state without the kept triplets for which no answer remains; comparisons of four objects stay.
+
+    The remaining answers: `lo[r]` was nearer to `anchor[r]` than `hi[r]`. O(rows log rows).
+    """
+    kept_rows = state["kept"]
+    n = max(int(rows.max(initial=0)) for rows in (kept_rows, lo, hi, anchor)) + 1
+    return {"kept": kept_rows[_answered(kept_rows, _codes(anchor, lo, hi, n), n)]}
 
 
 def _codes(anchor: np.ndarray, near: np.ndarray, far: np.ndarray, n: int) -> np.ndarray:

@@ -1,9 +1,7 @@
-"""A total order of nodes moved towards net votes: passes of sifting, for the canonical order.
+"""Sifting, the local search of the canonical order: a total order of nodes moved towards net votes.
 
-To find the order that most net votes agree with is the minimum feedback arc set problem (NP-hard); *sifting* is local
-search for it: one node at a time moves to the slot among its neighbours where the sum of agreeing net votes is largest
-(the move of Rudell's sifting for variable orders). Ties go to the slot nearest to the old place, so the outcome depends
-on order and net votes only. O(degree) a node.
+One node at a time moves to the slot among its neighbours where the most net votes agree (Rudell's sifting for variable
+orders); ties go to the slot nearest to the old place. O(degree) per node.
 """
 
 from typing import NamedTuple
@@ -15,7 +13,7 @@ from stream_engine.data.intrinsics import borrowed
 from stream_engine.order.graph import LABEL, even_out, in_order, insert_one, unlink
 from stream_engine.order.pair_rows import NumberedPairs
 
-PASSES = 8
+MAX_PASSES = 8
 START, DEGREE = 1, 2  # columns of `node` after LABEL: where its block of neighbours begins, and how many there are
 
 
@@ -30,7 +28,7 @@ class Votes(NamedTuple):
 
 
 def sifted(
-    edges: NumberedPairs, net: np.ndarray, order: np.ndarray, passes: int = PASSES
+    edges: NumberedPairs, net: np.ndarray, order: np.ndarray, passes: int = MAX_PASSES
 ) -> tuple[np.ndarray, np.ndarray]:
     """`(order, agrees)`: nodes in the order after at most so many passes along `order`, and (m,) whether each edge
     agrees with it. Nodes are sifted in the order that they begin in."""

@@ -1,7 +1,6 @@
-"""Whether the state of a guard that comes from a file is one: canonical rows, sorted, none twice.
+"""Whether a guard's state from a file is valid: canonical rows, sorted, none twice. Raises `Corrupt`. O(rows).
 
-What compiled code relies on is checked here, in O(rows): ids, canonical form, order. What only a graph shows (a cycle)
-is noticed where the graph is built, by `PartialOrder.from_state`. All raise `Corrupt`.
+A cycle shows only when the graph is built, in `PartialOrder.from_state`.
 """
 
 from collections.abc import Iterable, Mapping
@@ -61,10 +60,10 @@ def _agreeing(order: np.ndarray, voted: np.ndarray) -> np.ndarray:
 
     def place(pairs: np.ndarray) -> np.ndarray:
         wanted = _codes(pairs)
-        found = np.minimum(np.searchsorted(codes, wanted), len(codes) - 1)
-        if not len(codes) or (codes[found] != wanted).any():
+        entry = np.minimum(np.searchsorted(codes, wanted), len(codes) - 1)
+        if not len(codes) or (codes[entry] != wanted).any():
             raise Corrupt("order: a pair that was voted on is missing")
-        return at[found]
+        return at[entry]
 
     return np.ascontiguousarray(voted[place(voted[:, :2]) < place(voted[:, 2:])])
 

@@ -1,10 +1,7 @@
 """Transitive reduction: the unique smallest set of comparisons with the same consequences.
 
-An edge x -> v is redundant iff a path of two or more edges leads from x to v (Aho, Garey & Ullman 1972). Nodes are
-numbered in topological order. Edges that a path through a *support* (see supports) replaces go first, without a search:
-on large orders four in five. What is left has the same consequences, so x -> v is redundant iff v can be reached from a
-successor of x that stands before v; the search for it leaves out every node whose masks say that it does not reach v.
-O(m words) for m edges, and for the few edges with a path but no support on it a search of what may lie between.
+An edge x -> v is redundant iff a longer path leads from x to v (Aho, Garey & Ullman 1972). Edges that a path through a
+support replaces go first (four in five in large orders); for the rest a search looks at nodes before v alone.
 """
 
 import numpy as np
@@ -82,7 +79,7 @@ def _reduced(near: np.ndarray, far: np.ndarray, n: int) -> tuple[np.ndarray, np.
     return np.repeat(np.arange(n, dtype=np.int32), np.diff(start))[needed], targets[needed]
 
 
-def transitive_reduction(kept: np.ndarray) -> np.ndarray:
+def transitive_reduction(kept_rows: np.ndarray) -> np.ndarray:
     """(r, 4) int32: those of the (m, 4) rows that do not follow from the others, canonical and sorted.
 
     Raises `ValueError` when the rows hold a cycle. Source: Aho, Garey & Ullman 1972; McFee & Lanckriet 2011, sec. 2.
@@ -90,6 +87,6 @@ def transitive_reduction(kept: np.ndarray) -> np.ndarray:
     >>> transitive_reduction(np.array([[0, 1, 0, 2], [0, 2, 1, 2], [0, 1, 1, 2]], np.int32)).tolist()
     [[0, 1, 0, 2], [0, 2, 1, 2]]
     """
-    found = in_topological_order(kept, "transitive_reduction")
-    near, far = _reduced(found.near, found.far, len(found.key))
-    return in_canonical_order(NumberedPairs(found.key, found.order[near], found.order[far]))[0]
+    pairs = in_topological_order(kept_rows, "transitive_reduction")
+    near, far = _reduced(pairs.near, pairs.far, len(pairs.key))
+    return in_canonical_order(NumberedPairs(pairs.key, pairs.order[near], pairs.order[far]))[0]

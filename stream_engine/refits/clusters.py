@@ -15,9 +15,9 @@ from threadpoolctl import threadpool_limits
 from stream_engine.clustering import BETWEEN, stability
 from stream_engine.clustering.graded import ClusterAnswer, grade_clusters
 from stream_engine.clustering.sentence import ALIKE, LEAST, UNCONNECTED, are_separated, sentence
-from stream_engine.embedding.evidence import evidence
-from stream_engine.embedding.held_out import Answers
+from stream_engine.data.answers import Answers
 from stream_engine.embedding.questions import of_rows
+from stream_engine.evaluation.answers import answers_of
 from stream_engine.evaluation.connection import components
 from stream_engine.exports.object_places import numbers
 from stream_engine.refits import CannotRefit, Progress, embedding, next_step, no_progress
@@ -87,7 +87,7 @@ def refit(
             needed = embedding.refit(snapshot, embedding.Params(), seed, progress=progress, evaluate=False)
         ids = np.unique(answers.rows)
         ids = ids[ids < len(needed.arrays["X"])]
-        answers = _among(answers, ids)
+        answers = answers.among(ids)
         sets = components(snapshot)
         d = needed.arrays["X"].shape[1]
         if sets is not None and sets.max(initial=0) > 0:
@@ -104,16 +104,7 @@ def refit(
 
 def _answers(snapshot: Snapshot) -> Answers:
     """All answers; participants with few of them are nobody in particular, as for the embedding."""
-    found = evidence(snapshot, embedding.SPLIT, True)
-    return embedding.without_rare_participants(found.apart(found.answers))
-
-
-def _among(answers: Answers, ids: np.ndarray) -> Answers:
-    """The answers about these objects alone, which are numbered from 0."""
-    number = np.full(int(max(ids.max(initial=0), answers.rows.max())) + 1, -1, np.int32)
-    number[ids] = np.arange(len(ids))
-    rows = number[answers.rows]
-    return answers.of((rows >= 0).all(axis=1))._replace(rows=rows[(rows >= 0).all(axis=1)], n_objects=len(ids))
+    return embedding.without_rare_participants(answers_of(snapshot, embedding.SPLIT)[1])
 
 
 def _cancel(answers: Answers) -> bool:

@@ -14,24 +14,25 @@ import msgspec
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from stream_engine.data.answers import Answers
 from stream_engine.data.packed_names import pack_names
 from stream_engine.embedding import choice, dimensions, picture
 from stream_engine.embedding.calibration import Calibration
 from stream_engine.embedding.differences import Differences, Fitted, combined, differences
 from stream_engine.embedding.differences import fitted as fitted_parts
 from stream_engine.embedding.ellipses import covariances
-from stream_engine.embedding.evidence import Evidence, evidence
 from stream_engine.embedding.fit import Embedding, with_setting
-from stream_engine.embedding.held_out import Answers, known_lapses, population_lapse
+from stream_engine.embedding.held_out import known_lapses, population_lapse
 from stream_engine.embedding.individual import weighted_margins
 from stream_engine.embedding.participant_groups import participant_groups
 from stream_engine.embedding.posterior import Posterior, few, posterior
-from stream_engine.embedding.questions import Questions, asked_about
+from stream_engine.embedding.questions import Questions, asked_about, of_answers
 from stream_engine.evaluation import cross_fit, held_out
 from stream_engine.evaluation.answer_probabilities import log_odds, probabilities, probability
+from stream_engine.evaluation.answers import answers_of
 from stream_engine.evaluation.held_out import HeldOut
 from stream_engine.evaluation.probability import of_draws
-from stream_engine.evaluation.responses import CHOOSE, FIT, HELD, VALIDATION_SHARE
+from stream_engine.evaluation.responses import CHOOSE, FIT, HELD, VALIDATION_SHARE, Responses
 from stream_engine.refits import CannotRefit, Progress, next_step, no_progress
 from stream_engine.state.artifact import Artifact, plain_params
 from stream_engine.state.artifact_schemas import EMBEDDING
@@ -132,11 +133,11 @@ def refit(
         If the snapshot lacks what the refit needs.
     """
     with threadpool_limits(1):
-        found = evidence(snapshot, seed, params.lapse == "worker")
-        _check(snapshot, found)
-        fixed = found if seed == SPLIT else evidence(snapshot, SPLIT, params.lapse == "worker")
+        responses, answers = every = answers_of(snapshot, seed, params.lapse == "worker")
+        _check(snapshot, answers)
+        fixed, fixed_answers = every if seed == SPLIT else answers_of(snapshot, SPLIT, params.lapse == "worker")
         more = {"fixed_lapse": params.lapse == "none"}
-        plan = cross_fit.plan(found.units, validation_share, evaluate)
+        plan = cross_fit.plan(responses, validation_share, evaluate)
         stopped, fits, expected = Event(), 0, TRIED * (len(plan.responses) + len(plan.participants))
 
         def tell(done: int, total: int, **figures: Any) -> bool:
@@ -146,42 +147,39 @@ def refit(
                 stopped.set()
             return stopped.is_set()
 
-        def choose(part: np.ndarray, found: Evidence = found) -> choice.Choice:
-            searched = found.some(found.of(part, FIT), max(SEARCHED, SEARCHED_EACH * len(snapshot.objects)))
-            training, held, every = (
-                without_rare_participants(searched).questions(),
-                found.of(part, CHOOSE),
-                found.of(part, FIT),
-            )
+        def choose(part: np.ndarray, answers: Answers = answers) -> choice.Choice:
+            fitting, held = answers.without(part != FIT), answers.of_responses(part == CHOOSE)
+            searched = fitting.sample(max(SEARCHED, SEARCHED_EACH * len(snapshot.objects)))
+            training = of_answers(without_rare_participants(searched))
             made = choice.choose(training, held, params.kernel, params.dimensions, params.ridge, progress=tell, **more)
-            if params.dimensions is None and len(searched.rows) < len(every.rows):
-                training = without_rare_participants(every).questions()
+            if params.dimensions is None and len(searched.rows) < len(fitting.rows):
+                training = of_answers(without_rare_participants(fitting))
                 made = choice.larger(made, training, held, progress=tell, **more)
             return made._replace(outside=part == HELD)
 
-        people = _People(found, params, stopped, more)
-        chosen = choose(cross_fit.plan(fixed.units, validation_share).responses[0].part, fixed)
+        people = _People(answers, params, stopped, more)
+        chosen = choose(cross_fit.plan(fixed, validation_share).responses[0].part, fixed_answers)
         expected = fits * (len(plan.responses) + len(plan.participants))
-        tested = _Tested(found, more, params, seed, people)
-        first = chosen if fixed is found or not evaluate else choose(plan.responses[0].part)
+        tested = _FoldPredictor(responses.answers, answers, more, params, seed, people)
+        first = chosen if fixed is responses or not evaluate else choose(plan.responses[0].part)
         figures = cross_fit.evaluated(
-            found.units, plan, first, choose, tested.response, tested.participant, stopped=stopped.is_set
+            responses, plan, first, choose, tested.response, tested.participant, stopped=stopped.is_set
         )
-        answers = fixed.apart(without_rare_participants(fixed.answers))
-        questions = answers.questions()
+        known = without_rare_participants(fixed_answers)
+        questions = of_answers(known)
         begin = (*chosen.begin, *_earlier(previous, len(snapshot.objects)))
         limits: dict[str, Any] = {"tolerance": tolerance, "max_iterations": max_iterations}
         one = with_setting(questions, chosen.setting, begin, **more, **limits)
-        made = people.fitted(chosen, answers, one, max_iterations=max_iterations)
+        made = people.fitted(chosen, known, one, max_iterations=max_iterations)
         fitted = made.embedding
-        report = _report(snapshot, found, questions, chosen, figures, made) | {"settings": tested.settings}
+        people_named = answers.participants
+        report = _report(snapshot, responses, len(people_named), questions, chosen, figures, made)
+        report["settings"] = tested.settings
         if not params.dimensions:
-            report |= dimensions.report_of(
-                fixed, without_rare_participants(fixed.answers), chosen, SPLIT, progress=tell, **more
-            )
+            report |= dimensions.report_of(fixed, known, chosen, SPLIT, progress=tell, **more)
             report["dimensions_interval"] = list(chosen.interval) if chosen.interval else None
             report["dimensions_tied"] = chosen.smallest.setting.d if chosen.smallest else None
-        arrays = {**_arrays(found, questions, chosen, made), **_covariance(answers, made, **more)}
+        arrays = {**_arrays(answers.participants, questions, chosen, made), **_covariance(known, made, **more)}
         drawn = _drawn(questions, made, params, seed)
         if drawn is not None:
             arrays |= {"draws": drawn.points, "draw_lapse": drawn.lapse}
@@ -194,7 +192,7 @@ def refit(
         arrays |= of_participants
         if tested.predicted.any():
             arrays["worker_predicted"] = tested.predicted
-        report["individual_differences"] = _differences(made, found, snapshot) | grouped
+        report["individual_differences"] = _differences(made, answers.participants, snapshot) | grouped
         if of_participants:
             of = {"own": KNOWING, ONE_MAP: ONE_MAP}
             each = {name: figures[key].judgement if key in figures else None for name, key in of.items()}
@@ -209,8 +207,8 @@ def refit(
     return Artifact(KIND, snapshot.digest, snapshot.sequence, plain_params(params), seed, arrays, report)
 
 
-def _check(snapshot: Snapshot, found: Evidence) -> None:
-    if len(found.answers.rows) == 0:
+def _check(snapshot: Snapshot, answers: Answers) -> None:
+    if len(answers.rows) == 0:
         raise CannotRefit(
             f"{KIND}: got 0 comparisons of {len(snapshot.objects)} objects; expected at least one, next: "
             + next_step(snapshot.counters["comparisons"], "triplet_counts (or worker_votes, quadruplet_counts)")
@@ -218,16 +216,17 @@ def _check(snapshot: Snapshot, found: Evidence) -> None:
 
 
 def without_rare_participants(answers: Answers) -> Answers:
-    """The same answers; workers who gave fewer than `LEAST` have the lapse of nobody in particular."""
-    each = np.bincount(answers.worker + 1, answers.times, 1 + answers.n_workers)
-    return answers._replace(worker=np.where(each[answers.worker + 1] < LEAST, -1, answers.worker))
+    """The same answers; participants who gave fewer than `LEAST` have the lapse of nobody in particular."""
+    who = answers.participant
+    each = np.bincount(who + 1, answers.times, 1 + len(answers.participants))
+    return answers._replace(participant=np.where(each[who + 1] < LEAST, -1, who))
 
 
 class _People:
     """Models of participants beside one map, selected anew for each group of responses that is held out."""
 
-    def __init__(self, found: Evidence, params: Params, stopped: Event, more: dict[str, Any]):
-        self.found, self.params, self.stopped, self.more = found, params, stopped, more
+    def __init__(self, answers: Answers, params: Params, stopped: Event, more: dict[str, Any]):
+        self.answers, self.params, self.stopped, self.more = answers, params, stopped, more
         self._selected: dict[int, tuple[choice.Choice, Differences]] = {}  # by the identity of a choice
 
     def fitted(
@@ -239,10 +238,9 @@ class _People:
     def predicting(self, chosen: choice.Choice, answers: Answers, one: Embedding, only_weights: bool = False) -> Fitted:
         """Selected without all units of the group that the setting was chosen for, and fitted to these answers."""
         if id(chosen) not in self._selected:
-            nobody = np.zeros(len(self.found.units.draw), bool)
-            outside = self.found.outside(nobody if chosen.outside is None else chosen.outside)
-            inside = self.found.apart(without_rare_participants(outside))
-            of_group = with_setting(inside.questions(), chosen.setting, (one.points,), **self.more)
+            outside = self.answers if chosen.outside is None else self.answers.without(chosen.outside)
+            inside = without_rare_participants(outside)
+            of_group = with_setting(of_answers(inside), chosen.setting, (one.points,), **self.more)
             self._selected[id(chosen)] = chosen, self._differences(chosen, inside, of_group, only_weights)
         return fitted_parts(self._selected[id(chosen)][1], answers, one, **self.more)
 
@@ -253,7 +251,7 @@ class _People:
         if params.lapse != "worker":
             return Differences(f"not requested: they need lapse rates of participants, and lapse is {params.lapse!r}")
         return differences(
-            self.found.some(answers, SEARCHED),
+            answers.sample(SEARCHED),
             one,
             chosen.setting,
             given_d=params.dimensions is not None,
@@ -263,21 +261,23 @@ class _People:
         )
 
 
-class _Tested:
+class _FoldPredictor:
     """Predicts answers that are out by a fit to all others."""
 
-    def __init__(self, found: Evidence, more: dict[str, Any], params: Params, seed: int, people: _People):
-        self.found, self.more, self.params, self.seed, self.people = found, more, params, seed, people
+    def __init__(
+        self, asked: Answers, answers: Answers, more: dict[str, Any], params: Params, seed: int, people: _People
+    ):
+        self.asked, self.answers, self.more, self.params = asked, answers, more, params
+        self.seed, self.people = seed, people
         self.settings: list[dict[str, Any]] = []  # one a group of responses, with its lapse and scale
         self._last: choice.Choice | None = None
-        self.predicted = np.zeros((len(found.workers), len(PREDICTED)))  # of participants who were out
+        self.predicted = np.zeros((len(answers.participants), len(PREDICTED)))  # of participants who were out
 
     def response(self, chosen: choice.Choice, out: np.ndarray) -> dict[str, np.ndarray]:
         """Log odds, whoever gave an answer, as `predict` does; beside it those of who gave it, as the fit knows them,
         those by their lapse rate and one map, and the margins of a picture of the fit."""
-        found, asked = self.found, self.found.units.answers.of_responses(out)
-        answers = found.apart(without_rare_participants(found.outside(out)))
-        questions = answers.questions()
+        asked, answers = self.asked.of_responses(out), without_rare_participants(self.answers.without(out))
+        questions = of_answers(answers)
         if not len(questions.rows):
             return {}
         one = with_setting(questions, chosen.setting, chosen.begin, **self.more)
@@ -288,8 +288,8 @@ class _Tested:
             self._last = chosen
         drawn = _drawn(questions, made, self.params, self.seed)
         predicted = {KIND: _log_odds(made.embedding, calibration, drawn, asked.rows)}
-        if len(found.workers):
-            predicted |= _knowing(found, questions, chosen, made, out, drawn)
+        if len(answers.participants):
+            predicted |= _knowing(asked, questions, chosen, made, drawn)
         if chosen.setting.d > 2:
             shown = picture.picture(made.embedding.points, questions, chosen.setting.ridge)
             predicted[PICTURE] = picture.margins(shown.points, asked.rows)
@@ -297,17 +297,17 @@ class _Tested:
 
     def participant(self, chosen: choice.Choice, out: np.ndarray) -> dict[str, np.ndarray]:
         """Log odds of answers of somebody who was never heard."""
-        answers = self.found.apart(without_rare_participants(self.found.outside(out)))
-        questions = answers.questions()
+        answers = without_rare_participants(self.answers.without(out))
+        questions = of_answers(answers)
         if not len(questions.rows):
             return {}
         one = with_setting(questions, chosen.setting, chosen.begin, **self.more)
         made = self.people.predicting(chosen, answers, one, only_weights=True)
         calibration, drawn = _calibration(chosen, made, questions), _drawn(questions, made, self.params, self.seed)
-        asked = self.found.units.answers.of_responses(out)
+        asked = self.asked.of_responses(out)
         odds = _log_odds(made.embedding, calibration, drawn, asked.rows)
-        if len(self.found.workers):
-            who, times, certain = self.found.workers_of(asked), asked.times, np.abs(odds)
+        if len(answers.participants):
+            who, times, certain = asked.participant, asked.times, np.abs(odds)
             expected, square = certain * np.tanh(certain / 2), odds**2
             columns = (1.0, (odds > 0) + (odds == 0) / 2, odds, expected, square - expected**2, square)
             for number, column in enumerate(columns):
@@ -334,19 +334,11 @@ def _log_odds(fitted: Embedding, calibration: Calibration, drawn: Posterior | No
 
 
 def _knowing(
-    found: Evidence,
-    questions: Questions,
-    chosen: choice.Choice,
-    made: Fitted,
-    out: np.ndarray,
-    drawn: Posterior | None,
+    asked: Answers, questions: Questions, chosen: choice.Choice, made: Fitted, drawn: Posterior | None
 ) -> dict[str, np.ndarray]:
-    """Log odds of answers that are out by who gave them: by one map, and by their own model where they have one."""
-    asked, one = found.units.answers.of_responses(out), made.one
-    who, calibration = (
-        found.workers_of(asked),
-        chosen.calibration or Calibration(1.0, population_lapse(one.lapse, questions)),
-    )
+    """Log odds of answers by who gave them: by one map, and by their own model where they have one."""
+    who, one = asked.participant, made.one
+    calibration = chosen.calibration or Calibration(1.0, population_lapse(one.lapse, questions))
     lapse = known_lapses(one.lapse, questions, calibration.lapse)
     if drawn is None:
         alike = log_odds(probabilities(one.points, asked.rows, lapse, one.alpha, who, calibration.scale))
@@ -388,7 +380,7 @@ def _participants(made: Fitted, questions: Questions, seed: int) -> tuple[dict[s
     return {"groups": groups}, arrays
 
 
-def _differences(made: Fitted, found: Evidence, snapshot: Snapshot) -> dict[str, Any]:
+def _differences(made: Fitted, participants: tuple[str, ...], snapshot: Snapshot) -> dict[str, Any]:
     """The tests, and who differs, for the report."""
     tested = made.differences
     used, who = tested.weights, tested.who
@@ -407,7 +399,7 @@ def _differences(made: Fitted, found: Evidence, snapshot: Snapshot) -> dict[str,
         rows = zip(who.tolist(), tested.gain[who], tested.standard_error[who], tested.p_values[who], tested.objects)
         report["who"] = [
             {
-                "participant": found.workers[one],
+                "participant": participants[one],
                 "gain": float(gain),
                 "standard_error": float(error),
                 "p_value": float(p),
@@ -434,14 +426,16 @@ def _earlier(previous: Artifact | None, n: int) -> tuple[np.ndarray, ...]:
     return (points,)
 
 
-def _arrays(found: Evidence, questions: Questions, chosen: choice.Choice, made: Fitted) -> dict[str, np.ndarray]:
+def _arrays(
+    participants: tuple[str, ...], questions: Questions, chosen: choice.Choice, made: Fitted
+) -> dict[str, np.ndarray]:
     unknown, fitted = _calibration(chosen, made, questions).lapse, made.embedding
     return {
         "X": fitted.points,
         "asked": asked_about(questions),
         "lapse": np.array(unknown),
         "worker_lapse": known_lapses(fitted.lapse, questions, unknown)[1:],
-        **pack_names(found.workers),
+        **pack_names(participants),
     }
 
 
@@ -466,7 +460,8 @@ def _without_regions(questions: Questions, chosen: choice.Choice, params: Params
 
 def _report(
     snapshot: Snapshot,
-    found: Evidence,
+    responses: Responses,
+    participants: int,
     questions: Questions,
     chosen: choice.Choice,
     figures: dict[str, HeldOut],
@@ -474,7 +469,7 @@ def _report(
 ) -> dict[str, Any]:
     fitted, calibration = made.embedding, _calibration(chosen, made, questions)
     variance = fitted.points.var(axis=0)
-    none = HeldOut(found.units.by, None, None, held_out.ceiling(found.units))
+    none = HeldOut(responses.by, None, None, held_out.ceiling(responses))
     knowing = figures.get(KNOWING, none).judgement
     return {
         **chosen.setting._asdict(),
@@ -490,7 +485,7 @@ def _report(
         "lapse": calibration.lapse,
         "lapse_fitted": population_lapse(fitted.lapse, questions),
         "scale": calibration.scale,
-        "workers": len(found.workers),
+        "workers": participants,
         "guessers": fitted.guessers,
         "explained": (variance / (variance.sum() or 1.0)).tolist(),
         "objective": fitted.objective,

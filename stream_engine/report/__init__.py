@@ -4,10 +4,8 @@
                                                     │
                                                     └──▶ drawings ──▶ figure_files (matplotlib)
 
-A section says one plain sentence with the figures of this study filled in, also when the answer is "too few answers to
-say", and shows its numbers in a table beside each figure. A figure is described once, as a `Drawing`, and drawn twice:
-as inline SVG for the page, by matplotlib for files. Only aggregates are shown, never events, and workers only on
-request. One section, one file, registered here in the order of the page.
+A section states its result in one sentence and shows its numbers in a table beside each figure. Only aggregates are
+shown, never events, and participants only on request.
 """
 
 from collections.abc import Callable, Mapping
@@ -20,22 +18,22 @@ from stream_engine.report.drawings import Drawing
 
 # name of the section, which is its anchor on the page -> "module:function" giving `Section | None` from a Material
 SECTIONS = {
-    "map": "stream_engine.report.object_map:section",
-    "quality": "stream_engine.report.in_words:quality",
-    "models": "stream_engine.report.in_words:models",
-    "agreement": "stream_engine.report.in_words:agreement",
-    "differences": "stream_engine.report.differences:section",
-    "alignment": "stream_engine.report.alignment:section",
-    "dimensions": "stream_engine.report.interpretable:section",
-    "clusters": "stream_engine.report.groups:section",
-    "dendrogram": "stream_engine.report.dendrogram:section",
-    "objects": "stream_engine.report.object_table:section",
-    "workers": "stream_engine.report.worker_table:section",
-    "contradictions": "stream_engine.report.in_words:contradictions",
-    "read": "stream_engine.report.in_words:read",
-    "learning": "stream_engine.report.learning:section",
-    "next": "stream_engine.report.in_words:what_next",
-    "methods": "stream_engine.report.methods:section",
+    "map": "stream_engine.report.sections.object_map:section",
+    "quality": "stream_engine.report.sections.quality:section",
+    "models": "stream_engine.report.sections.models:section",
+    "agreement": "stream_engine.report.sections.agreement:section",
+    "differences": "stream_engine.report.sections.differences:section",
+    "alignment": "stream_engine.report.sections.alignment:section",
+    "dimensions": "stream_engine.report.sections.dimensions:section",
+    "clusters": "stream_engine.report.sections.clusters:section",
+    "dendrogram": "stream_engine.report.sections.dendrogram:section",
+    "objects": "stream_engine.report.sections.objects:section",
+    "workers": "stream_engine.report.sections.workers:section",
+    "contradictions": "stream_engine.report.sections.conflicts:section",
+    "read": "stream_engine.report.sections.data:section",
+    "learning": "stream_engine.report.sections.learning:section",
+    "next": "stream_engine.report.sections.next_questions:section",
+    "methods": "stream_engine.report.sections.methods:section",
 }
 
 

@@ -27,7 +27,7 @@ from stream_engine.report.drawings import (
     shape_number,
     ticks,
 )
-from stream_engine.report.labels import placed
+from stream_engine.report.labels import label_positions
 
 LEFT, RIGHT, TOP, BOTTOM = 56, 14, 10, 44  # pixels about what is drawn; more at the left where texts there are long
 LETTER, LINE, LONGEST = 6.2, 12.0, 24  # pixels of a usual letter, and of a line; letters of a name
@@ -72,10 +72,10 @@ class _Scale:
 def svg(drawing: Drawing) -> str:
     """The figure as one `<svg>`, with title and description for those who have it read to them."""
     scale = _Scale(drawing)
-    own = f"{drawing.name}-title {drawing.name}-about"
+    labels = f"{drawing.name}-title {drawing.name}-about"
     box = f'data-box="{scale.x0:.6g} {scale.y0:.6g} {scale.kx:.6g} {scale.ky:.6g}"'
     head = (
-        f'<svg id="{drawing.name}-svg" role="img" aria-labelledby="{own}" viewBox="0 0 {drawing.width} '
+        f'<svg id="{drawing.name}-svg" role="img" aria-labelledby="{labels}" viewBox="0 0 {drawing.width} '
         f'{drawing.height}" width="{drawing.width}" height="{drawing.height}" {box}>'
         f'<title id="{drawing.name}-title">{escape(drawing.title)}</title>'
         f'<desc id="{drawing.name}-about">{escape(drawing.about)}</desc>'
@@ -150,9 +150,9 @@ def _points(mark: Points, scale: _Scale) -> Iterator[str]:
     yield '</g><g class="names">'
     names = [text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…" for text in mark.names]
     within = scale.left, scale.left + scale.wide, -TOP - scale.high, -TOP
-    for each in placed(x, -y, np.array([LETTER * len(text) + 2 for text in names]), LINE, within):
-        where = f'x="{each.x:.1f}" y="{4 - each.y:.1f}"{ANCHOR[each.side]} data-i="{mark.ids[each.number]}"'
-        yield f"<text {where}>{escape(names[each.number])}</text>"
+    for spot in label_positions(x, -y, np.array([LETTER * len(text) + 2 for text in names]), LINE, within):
+        where = f'x="{spot.x:.1f}" y="{4 - spot.y:.1f}"{ANCHOR[spot.side]} data-i="{mark.ids[spot.number]}"'
+        yield f"<text {where}>{escape(names[spot.number])}</text>"
     yield "</g>"
 
 

@@ -1,8 +1,7 @@
-"""Names beside points so that no name lies on another name or on a point: each takes the first free side of eight.
+"""Names beside points so that no name covers another name or a point: each takes the first free side of eight.
 
-Greedy in the order given, by a grid of cells: O(k) names. What finds no side is not drawn, and the page has it on hover
-and in its table; on paper it goes farther out, to be tied to its point by a line, and all names are arranged together.
-Point-feature labels by eight positions: Imhof 1975; Christensen, Marks & Shieber 1995, section 2.
+On the page, a name without a free side is not drawn; on paper it goes farther out with a line, and all names are
+arranged together. Imhof 1975; Christensen, Marks & Shieber 1995, sec. 2.
 """
 
 from collections.abc import Iterable, Iterator
@@ -13,11 +12,11 @@ import numpy as np
 SIDES = ((1, 0), (-1, 0), (0, 1), (0, -1), (1, 1), (1, -1), (-1, 1), (-1, -1))  # right or left, up or down
 RINGS, ANGLES = (14.0, 20.0, 26.0, 34.0, 42.0, 52.0, 64.0, 78.0), 16  # pixels that a line bridges, and directions
 PARTS = np.linspace(0.1, 0.95, 12)  # of a line, where it is tested
-BESIDE = (0.0, 1.0, 3.0, 3.0, 2.0, 2.0, 4.0, 4.0)  # how much worse than the first each side is, in pixels of a line
+SIDE_COSTS = (0.0, 1.0, 3.0, 3.0, 2.0, 2.0, 4.0, 4.0)  # how much worse than the first each side is, in pixels of a line
 CROSSING, OVERLAP = 250.0, 10_000.0  # a line across a name or a line, a name on a name: in pixels of a line
 SWEEPS = 12
 RESTARTS, MOST_RESTARTED = 6, 60  # in random orders, and names up to which there are some
-GAP, POINT = 6.0, 4.0  # pixels between a place and the name beside it; half of a point
+NAME_GAP, POINT = 6.0, 4.0  # pixels between a place and the name beside it; half of a point
 
 Box = tuple[float, float, float, float]  # left, right, low, high
 
@@ -33,7 +32,7 @@ class LabelPosition(NamedTuple):
     far: bool = False
 
 
-def placed(
+def label_positions(
     x: np.ndarray,
     y: np.ndarray,
     widths: np.ndarray,
@@ -47,23 +46,23 @@ def placed(
     farther, and the best of several orders is taken.
 
     >>> x, y = np.array([50.0, 50.0]), np.array([50.0, 54.0])
-    >>> [each.side for each in placed(x, y, np.full(2, 30.0), 10.0, (0.0, 99.0, 0.0, 99.0))]
+    >>> [spot.side for spot in label_positions(x, y, np.full(2, 30.0), 10.0, (0.0, 99.0, 0.0, 99.0))]
     [1, -1]
     """
     there = [*occupied, *((px - POINT, px + POINT, py - POINT, py + POINT) for px, py in zip(x.tolist(), y.tolist()))]
     if lines:
         return _arranged(x, y, widths, height, within, np.array(there))
-    taken, found = OccupiedBoxes(2 * height), []
+    occupied_boxes, spots = OccupiedBoxes(2 * height), []
     for box in there:
-        taken.add(box)
+        occupied_boxes.add(box)
     for number, (px, py) in enumerate(zip(x.tolist(), y.tolist())):
-        for each in _beside(number, px, py, height):
-            box = _box(each, float(widths[number]), height)
-            if holds(within, box) and taken.free(box):
-                taken.add(box)
-                found.append(each)
+        for spot in _positions_beside(number, px, py, height):
+            box = _box(spot, float(widths[number]), height)
+            if holds(within, box) and occupied_boxes.free(box):
+                occupied_boxes.add(box)
+                spots.append(spot)
                 break
-    return found
+    return spots
 
 
 class _Candidates(NamedTuple):
@@ -74,7 +73,7 @@ class _Candidates(NamedTuple):
     ends: np.ndarray  # (c, 2) of the line
     cost: np.ndarray  # (c,)
 
-    def beside(self, place: np.ndarray, others: np.ndarray, ends: np.ndarray, places: np.ndarray) -> np.ndarray:
+    def crowding(self, place: np.ndarray, others: np.ndarray, ends: np.ndarray, places: np.ndarray) -> np.ndarray:
         """(c,) what is bad about each beside `others` (k, 4), whose lines go from `places` to `ends` (k, 2)."""
         on = _overlap(self.boxes[:, None], others)
         along = place + (self.ends[:, None] - place) * PARTS[:, None]  # (c, parts, 2)
@@ -92,22 +91,22 @@ def _arranged(
     candidate that costs least beside where the others stand, until none moves, from several orders. One that would lie
     on another is left out. O(sweeps * names^2 * candidates)."""
     places = np.stack([x, y], axis=1)
-    known = [_candidates(i, places, float(widths[i]), height, within, there) for i in range(len(x))]
-    numbers = np.array([i for i, each in enumerate(known) if each.positions], int)
+    candidates = [_candidates(i, places, float(widths[i]), height, within, there) for i in range(len(x))]
+    numbers = np.array([i for i, of_name in enumerate(candidates) if of_name.positions], int)
     near = (abs(places[:, None] - places).max(axis=2) < 4 * height).sum(axis=1)
     crowded = numbers[np.argsort(-near[numbers], kind="stable")]
     rng = np.random.default_rng(0)
     orders = [crowded, *(rng.permutation(crowded) for _ in range(RESTARTS if len(x) <= MOST_RESTARTED else 0))]
-    chosen = min((_modes(known, places, order.tolist()) for order in orders), key=lambda each: each[1])[0]
-    boxes = {i: known[i].boxes[at] for i, at in chosen.items()}
-    kept: list[int] = []
+    chosen = min((_modes(candidates, places, order.tolist()) for order in orders), key=lambda mode: mode[1])[0]
+    boxes = {i: candidates[i].boxes[at] for i, at in chosen.items()}
+    n_without_overlap: list[int] = []
     for i in crowded.tolist()[::-1]:  # the least crowded first
-        if not kept or not _overlap(boxes[i], np.array([boxes[k] for k in kept])).any():
-            kept.append(i)
-    return [known[i].positions[chosen[i]] for i in sorted(kept)]
+        if not n_without_overlap or not _overlap(boxes[i], np.array([boxes[k] for k in n_without_overlap])).any():
+            n_without_overlap.append(i)
+    return [candidates[i].positions[chosen[i]] for i in sorted(n_without_overlap)]
 
 
-def _modes(known: list[_Candidates], places: np.ndarray, order: list[int]) -> tuple[dict[int, int], float]:
+def _modes(candidates: list[_Candidates], places: np.ndarray, order: list[int]) -> tuple[dict[int, int], float]:
     """The candidate of each name, inserted in this order and then moved until none moves; and the whole cost."""
     boxes, ends, chosen = np.full((len(places), 4), np.nan), places.copy(), dict[int, int]()
     total = 0.0
@@ -115,11 +114,11 @@ def _modes(known: list[_Candidates], places: np.ndarray, order: list[int]) -> tu
         moved, total = False, 0.0
         for i in order:
             others = np.array([k for k in chosen if k != i], int)
-            cost = known[i].cost + known[i].beside(places[i], boxes[others], ends[others], places[others])
+            cost = candidates[i].cost + candidates[i].crowding(places[i], boxes[others], ends[others], places[others])
             at = int(cost.argmin())
             if i not in chosen or cost[at] < cost[chosen[i]]:
                 chosen[i], moved = at, True
-                boxes[i], ends[i] = known[i].boxes[at], known[i].ends[at]
+                boxes[i], ends[i] = candidates[i].boxes[at], candidates[i].ends[at]
             total += float(cost[chosen[i]])
         if not moved:
             break
@@ -128,17 +127,19 @@ def _modes(known: list[_Candidates], places: np.ndarray, order: list[int]) -> tu
 
 def _candidates(i: int, places: np.ndarray, width: float, height: float, within: Box, there: np.ndarray) -> _Candidates:
     x, y = places[i].tolist()
-    positions = [*_beside(i, x, y, height), *_around(i, x, y, height)]
-    boxes = np.array([_box(each, width, height) for each in positions])
+    positions = [*_positions_beside(i, x, y, height), *_around(i, x, y, height)]
+    boxes = np.array([_box(position, width, height) for position in positions])
     inside = (boxes[:, 0] >= within[0]) & (boxes[:, 1] <= within[1])
     inside &= (boxes[:, 2] >= within[2]) & (boxes[:, 3] <= within[3])
     free = np.flatnonzero(inside & ~_overlap(boxes[:, None], there).any(axis=1))
     positions, boxes = [positions[k] for k in free.tolist()], boxes[free]
-    ends = np.array([[each.x, each.y] if each.far else [x, y] for each in positions]).reshape(-1, 2)
+    ends = np.array([[position.x, position.y] if position.far else [x, y] for position in positions]).reshape(-1, 2)
     apart = there[~_within(places[i], there)]  # a place so near that it lies on this one is not in the way
     along = places[i] + (ends[:, None] - places[i]) * PARTS[:, None]
     cost = np.hypot(*(ends - places[i]).T) + CROSSING / 2 * _within(along[:, :, None], apart).any(axis=1).sum(axis=1)
-    cost = cost + np.array([0.0 if each.far else BESIDE[k % len(BESIDE)] for k, each in zip(free.tolist(), positions)])
+    cost = cost + np.array(
+        [0.0 if position.far else SIDE_COSTS[k % len(SIDE_COSTS)] for k, position in zip(free.tolist(), positions)]
+    )
     return _Candidates(positions, boxes, ends, cost)
 
 
@@ -167,10 +168,10 @@ def _cross(a: np.ndarray, b: np.ndarray, c: np.ndarray, d: np.ndarray) -> np.nda
     return (side(a, b, c) * side(a, b, d) < 0) & (side(c, d, a) * side(c, d, b) < 0)
 
 
-def _beside(number: int, x: float, y: float, height: float) -> Iterator[LabelPosition]:
+def _positions_beside(number: int, x: float, y: float, height: float) -> Iterator[LabelPosition]:
     for side, up in SIDES:
         away = height / 2 + POINT + 1.0 if side == 0 else 0.6 * height
-        yield LabelPosition(number, x + side * GAP, y + up * away, side)
+        yield LabelPosition(number, x + side * NAME_GAP, y + up * away, side)
 
 
 def _around(number: int, x: float, y: float, height: float) -> Iterator[LabelPosition]:

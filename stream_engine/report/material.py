@@ -25,22 +25,22 @@ from stream_engine.exports.object_places import (
     of_supported,
 )
 from stream_engine.report.findings import Findings, findings
-from stream_engine.report.findings.facts import NOWHERE, Commands, Facts
+from stream_engine.report.findings.facts import DEFAULT_COMMANDS, Commands, Facts
 from stream_engine.report.object_files import labels_of
 from stream_engine.state.artifact import Artifact
 from stream_engine.state.published import Published
 from stream_engine.state.snapshot import Snapshot, triplet_columns
 
-MOST_PLACED = 1000  # objects
+MAX_KERNEL_OBJECTS = 1000  # objects
 AXES = 3
 
 
 def maps(published: Published, unasked: np.ndarray) -> Iterator[ObjectCoordinates]:
     """All maps, the picture of the embedding and its axes first; an object that is `unasked` (n,) is on no other."""
     n = len(published.snapshot.objects)
-    for made in (of_picture, of_embedding, of_supported):
-        if (found := made(published, n)) is not None:
-            yield found
+    for make in (of_picture, of_embedding, of_supported):
+        if (coordinates := make(published, n)) is not None:
+            yield coordinates
     for name, similarity in _kernels(published, n):
         points = kernel_pca(similarity, AXES).points
         points = points[:, points.any(axis=0)]
@@ -52,7 +52,7 @@ def maps(published: Published, unasked: np.ndarray) -> Iterator[ObjectCoordinate
 def _kernels(published: Published, n: int) -> Iterator[tuple[str, np.ndarray]]:
     """Similarities whose kernel PCA the papers draw."""
     adds = published.snapshot.section("adds3")
-    if not 3 <= n <= MOST_PLACED or not adds or not len(adds["w"]):
+    if not 3 <= n <= MAX_KERNEL_OBJECTS or not adds or not len(adds["w"]):
         return
     yield "AddS-3", dense_matrix(adds["i"], adds["j"], adds["w"], n)
     columns = triplet_columns(published.snapshot)
@@ -60,7 +60,7 @@ def _kernels(published: Published, n: int) -> Iterator[tuple[str, np.ndarray]]:
         yield "k1", kernels.k1(columns)
 
 
-MOST = 5000  # objects that are drawn and listed; of more, those whose names have the smallest hashes
+MAX_SHOWN_OBJECTS = 5000  # objects that are drawn and listed; of more, those whose names have the smallest hashes
 
 
 class Material(NamedTuple):
@@ -91,12 +91,12 @@ class Material(NamedTuple):
     @property
     def places(self) -> ObjectCoordinates | None:
         """Where the embedding puts the objects."""
-        return next((each for each in self.maps if each.name == EMBEDDING), None)
+        return next((coordinates for coordinates in self.maps if coordinates.name == EMBEDDING), None)
 
     @property
-    def drawn(self) -> ObjectCoordinates | None:
+    def drawn_map(self) -> ObjectCoordinates | None:
         """The map that is drawn: the picture of the embedding, or the embedding where it has at most two dimensions."""
-        return next((each for each in self.maps if each.name == PICTURE), self.places)
+        return next((coordinates for coordinates in self.maps if coordinates.name == PICTURE), self.places)
 
     def artifact(self, kind: str) -> Artifact | None:
         """The artifact of that kind, if there is one."""
@@ -115,18 +115,18 @@ def material(
     published: Published,
     progressive: dict[str, Any] | None = None,
     workers: bool = False,
-    commands: Commands = NOWHERE,
+    commands: Commands = DEFAULT_COMMANDS,
 ) -> Material:
     """What the page is made of. O(n + keys log keys)."""
     snapshot, names = published.snapshot, labels_of(published.snapshot.objects)
     n = len(names)
     shown = np.arange(n)
-    if n > MOST:
-        shown = np.sort(np.argsort(name_hashes(names, 0), kind="stable")[:MOST])
+    if n > MAX_SHOWN_OBJECTS:
+        shown = np.sort(np.argsort(name_hashes(names, 0), kind="stable")[:MAX_SHOWN_OBJECTS])
     answers, by_object = _answers(snapshot)
     cluster, facts = np.full(n, -1), Facts(published, commands)
-    if (held := grouping(published.artifacts)) is not None and facts.clusters_assessed:
-        labels = held.arrays["labels"]
+    if (partition := grouping(published.artifacts)) is not None and facts.clusters_assessed:
+        labels = partition.arrays["labels"]
         cluster[: len(labels)] = by_size(labels)
     return Material(
         published,
@@ -147,13 +147,13 @@ def _answers(snapshot: Snapshot) -> tuple[ObjectAnswers, bool]:
     """What was answered about each object, and whether that is all: comparisons of four objects are in counts of their
     own where they are kept, or among the judgements where all of these are there."""
     of_four = snapshot.section("quadruplet_counts") or None
-    found = answers_by_object(triplet_columns(snapshot), of_four)
+    answers = answers_by_object(triplet_columns(snapshot), of_four)
     if of_four or not snapshot.counters["quadruplets"]:
-        return found, True
-    kept = kept_responses(snapshot)
-    if kept is None or not kept.complete:
-        return found, False
-    four = kept.rows[:, 0] != kept.rows[:, 2]
-    rows, times = kept.rows[four], kept.times[kept.judgement[four]]
-    named = np.bincount(rows.ravel(), np.repeat(times, 4), len(found.answers)).astype(np.int64)
-    return found._replace(answers=found.answers + named), True
+        return answers, True
+    responses = kept_responses(snapshot)
+    if responses is None or not responses.complete:
+        return answers, False
+    four = responses.rows[:, 0] != responses.rows[:, 2]
+    rows, times = responses.rows[four], responses.times[responses.judgement[four]]
+    named = np.bincount(rows.ravel(), np.repeat(times, 4), len(answers.answers)).astype(np.int64)
+    return answers._replace(answers=answers.answers + named), True

@@ -1,9 +1,7 @@
-"""Where a picture or a text of each object is: a folder of pictures named after the objects, or a table of them.
+"""Pictures and texts of objects: a folder of pictures named after the objects, or a table of them.
 
-A folder holds files that are named after objects, with or without their suffix: `tree.png` is the picture of `tree` and
-of `tree.png`. A table (.csv) has a column `object` and one or both of
-`image`, a file beside the table, and `text`. Pictures are made small, so that a page with many stays a page: the more
-there are, the smaller, and all of them together take at most `BUDGET` bytes.
+`tree.png` is the picture of `tree` and of `tree.png`; a table (.csv) has a column `object` and one or both of `image`
+and `text`. The more pictures there are, the smaller they are shown, in `MAX_PAGE_BYTES` altogether.
 """
 
 import csv
@@ -13,12 +11,12 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-SIDE = 160  # pixels of the longer side, as shown
-SIDES = ((200, SIDE), (600, 96), (1500, 64))  # up to so many pictures on a page have so many pixels
-SMALLEST = 48  # pixels where there are more
-BUDGET = 5_000_000  # bytes of all pictures of a page
-LARGEST = 40_000_000  # pixels of a picture that is opened
-LARGEST_FILE = 50_000_000  # bytes of it
+MAX_PICTURE_SIDE = 160  # pixels of the longer side, as shown
+PICTURE_SIDES = ((200, MAX_PICTURE_SIDE), (600, 96), (1500, 64))  # up to so many pictures on a page have so many pixels
+MIN_PICTURE_SIDE = 48  # pixels where there are more
+MAX_PAGE_BYTES = 5_000_000  # bytes of all pictures of a page
+MAX_PICTURE_PIXELS = 40_000_000  # pixels of a picture that is opened
+MAX_PICTURE_BYTES = 50_000_000  # bytes of it
 SUFFIXES = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp")
 KINDS = ("PNG", "JPEG", "GIF", "WEBP", "BMP")  # what is inside, whatever the name
 
@@ -29,7 +27,7 @@ class BadObjects(ValueError):
 
 class ObjectFiles(NamedTuple):
     """Small JPEGs and texts, by object; `unknown`: how many were of objects that are not there; `too_many`: how many
-    pictures had no room within `BUDGET`."""
+    pictures had no room within `MAX_PAGE_BYTES`."""
 
     pictures: dict[str, bytes]
     texts: dict[str, str]
@@ -46,13 +44,13 @@ class ObjectListing(NamedTuple):
 
 def read(path: Path, wanted: Collection[str]) -> ObjectFiles:
     """What there is of the `wanted` objects. Raises `BadObjects`."""
-    found = listed(path)
-    object_of = _joined(found, wanted)
-    known = {object_of[name]: picture for name, picture in found.pictures.items() if name in object_of}
-    side = next((side for most, side in SIDES if len(known) <= most), SMALLEST)
+    listing = read_listing(path)
+    object_of = _joined(listing, wanted)
+    picture_of = {object_of[name]: picture for name, picture in listing.pictures.items() if name in object_of}
+    side = next((side for most, side in PICTURE_SIDES if len(picture_of) <= most), MIN_PICTURE_SIDE)
     pictures: dict[str, bytes] = {}
-    room, too_many = BUDGET, 0
-    for name, picture in known.items():
+    room, too_many = MAX_PAGE_BYTES, 0
+    for name, picture in picture_of.items():
         jpeg = small_jpeg(picture, side)
         if len(jpeg) > room:
             too_many += 1
@@ -61,22 +59,22 @@ def read(path: Path, wanted: Collection[str]) -> ObjectFiles:
             room -= len(jpeg)
     return ObjectFiles(
         pictures,
-        {object_of[name]: text for name, text in found.texts.items() if name in object_of},
-        sum(name not in object_of for name in {**found.pictures, **found.texts}),
+        {object_of[name]: text for name, text in listing.texts.items() if name in object_of},
+        sum(name not in object_of for name in {**listing.pictures, **listing.texts}),
         too_many,
     )
 
 
-def _joined(found: ObjectListing, wanted: Collection[str]) -> dict[str, str]:
+def _joined(listing: ObjectListing, wanted: Collection[str]) -> dict[str, str]:
     """The object of each name in a folder or table: the same name, or the same but for a suffix of pictures, the
     Unicode form, or spaces at its ends; no object where two would fit."""
     alike: dict[str, list[str]] = {}
     for name in wanted:
         alike.setdefault(_without_suffix(name), []).append(name)
     joined = {}
-    for name in {**found.pictures, **found.texts}:
-        file = found.pictures[name].name if name in found.pictures else name
-        same = [each for each in (name, file) if each in wanted]
+    for name in {**listing.pictures, **listing.texts}:
+        file = listing.pictures[name].name if name in listing.pictures else name
+        same = [name_of_object for name_of_object in (name, file) if name_of_object in wanted]
         same = same or alike.get(_without_suffix(name), [])
         if len(same) == 1 or name in same or file in same:
             joined[name] = same[0]
@@ -99,23 +97,23 @@ def labels_of(names: Sequence[str]) -> tuple[str, ...]:
     return labels if len(labels) == len(names) == len(set(labels)) and all(labels) else tuple(names)
 
 
-def listed(path: Path) -> ObjectListing:
+def read_listing(path: Path) -> ObjectListing:
     """What a folder of pictures or a table object,image,text names; no picture is opened. Raises `BadObjects`."""
     rows, folder = (_in_folder(path), path) if path.is_dir() else (_rows(path), path.parent)
-    found = ObjectListing({}, {})
+    listing = ObjectListing({}, {})
     for row in rows:
         if row.get("image"):
-            found.pictures[row["object"]] = _inside(folder, row["image"], path)
+            listing.pictures[row["object"]] = _inside(folder, row["image"], path)
         if row.get("text"):
-            found.texts[row["object"]] = row["text"]
-    return found
+            listing.texts[row["object"]] = row["text"]
+    return listing
 
 
 def _in_folder(path: Path) -> list[dict[str, str]]:
-    pictures = [each for each in sorted(path.iterdir()) if each.suffix.lower() in SUFFIXES]
+    pictures = [file for file in sorted(path.iterdir()) if file.suffix.lower() in SUFFIXES]
     if not pictures:
         raise BadObjects(f"{path}: got a folder without pictures, expected files OBJECT{{{','.join(SUFFIXES)}}}")
-    return [{"object": each.stem, "image": each.name} for each in pictures]
+    return [{"object": file.stem, "image": file.name} for file in pictures]
 
 
 def _rows(path: Path) -> list[dict[str, str]]:
@@ -140,7 +138,7 @@ def _inside(folder: Path, name: str, table: Path) -> Path:
     return path
 
 
-def small_jpeg(path: Path, side: int = SIDE) -> bytes:
+def small_jpeg(path: Path, side: int = MAX_PICTURE_SIDE) -> bytes:
     """The picture as a JPEG, its longer side at most `side` pixels. It is opened as one of `KINDS` alone, whatever its
     name says, and only if it is an ordinary file of bounded size. Raises `BadObjects`."""
     from PIL import Image
@@ -148,11 +146,13 @@ def small_jpeg(path: Path, side: int = SIDE) -> bytes:
     try:
         if not path.is_file():  # a pipe would be waited for, a device has no end
             raise BadObjects(f"{path}: got no ordinary file, expected a picture")
-        if (size := path.stat().st_size) > LARGEST_FILE:
-            raise BadObjects(f"{path}: got {size:,} bytes, expected at most {LARGEST_FILE:,}")
+        if (size := path.stat().st_size) > MAX_PICTURE_BYTES:
+            raise BadObjects(f"{path}: got {size:,} bytes, expected at most {MAX_PICTURE_BYTES:,}")
         with Image.open(path, formats=KINDS) as image:
-            if image.width * image.height > LARGEST:
-                raise BadObjects(f"{path}: got {image.width} x {image.height} pixels, expected at most {LARGEST:,}")
+            if image.width * image.height > MAX_PICTURE_PIXELS:
+                raise BadObjects(
+                    f"{path}: got {image.width} x {image.height} pixels, expected at most {MAX_PICTURE_PIXELS:,}"
+                )
             image.draft("RGB", (side, side))  # a large JPEG is read small
             thumb = image.convert("RGBA")
             thumb.thumbnail((side, side))

@@ -1,12 +1,7 @@
-"""The page: one HTML file that needs nothing else. Its script and style are its own, said by their hashes in a content
-security policy; it makes no request, except that of a running engine for what is new.
+"""The page: one HTML file that needs nothing else and makes no request, except that of a running engine for news.
 
-The four figures at the top of the page: answers, participants, accuracy, clusters.
-
-The page of a running engine before it is filled: head, script and style, and a box for what moves.
-
-It says nothing of the data, so it is there at once, and the same for everybody; the script fetches the sections. The
-owner of a study (`collect`) gets the same page with a part about the study.
+The page of a running engine is there before its sections (`shell`): it says nothing of the data, so it is the same for
+everybody. The owner of a study (`collect`) gets it with a part about the study.
 """
 
 import base64
@@ -18,104 +13,52 @@ from functools import cache
 from importlib.resources import files
 from pathlib import PurePath
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
 
 import jinja2
 import numpy as np
 
-from stream_engine.clustering.sentence import headline
 from stream_engine.data import installed_version
 from stream_engine.report import SECTIONS, Section, Table, maker
 from stream_engine.report.drawings import Ellipses
-from stream_engine.report.findings import Finding
-from stream_engine.report.findings.models import interval
-from stream_engine.report.findings.words import cell, count, percent, some
+from stream_engine.report.findings.words import cell, some
 from stream_engine.report.inline_svg import PATHS, colour_class, shape_of, svg
 from stream_engine.report.material import Material, ObjectCoordinates
-from stream_engine.state.artifact import figure
+from stream_engine.report.tiles import Tile, tiles
 
-
-class Tile(NamedTuple):
-    """A figure with what it is, and a line about it."""
-
-    head: str
-    value: str
-    note: str
-
-
-def tiles(material: Material) -> Iterator[Tile]:
-    """All four; where a figure is not known, the note says why."""
-    summary = material.summary
-    answers, comparisons, objects = material.facts.answers, summary["comparisons"], some(summary["objects"], "object")
-    made_of = "comparisons" if answers in (None, comparisons) else some(comparisons, "comparison")
-    yield Tile("Answers", count(comparisons if answers is None else answers), f"{made_of} of {objects}")
-    found = {each.what: each for topic in material.findings.values() for each in topic}
-    yield _participants(found)
-    yield _accuracy(found)
-    yield _clusters(material)
-
-
-def _participants(found: dict[str, Finding]) -> Tile:
-    known = next((each for name, each in found.items() if "participants" in each.figures), None)
-    if known is None:
-        return Tile("Participants", "unknown", "no participant column")
-    flagged = known.figures.get("flagged")
-    note = "not assessed" if flagged is None else "none flagged" if not flagged else f"{count(flagged)} flagged"
-    return Tile("Participants", count(known.figures["participants"]), note)
-
-
-def _accuracy(found: dict[str, Finding]) -> Tile:
-    head, known = "Predicted correctly", found.get("accuracy") or found.get("chance_level")
-    if known is None:
-        return Tile(head, "unknown", "too few answers, or no model was fitted")
-    share, error = known.figures["accuracy"], known.figures["standard_error"]
-    if known.what == "chance_level":
-        return Tile(head, percent(share), f"not significantly better than chance ({interval(share, error)})")
-    ceiling = found.get("noise_ceiling")
-    most = f"; noise ceiling at most {percent(ceiling.figures['at_most'])}" if ceiling else ""
-    differ = found.get("differences")
-    own = figure(differ.figures, "accuracy") if differ else None
-    most += f"; {percent(own)} with participants' own models" if own is not None else ""
-    return Tile(head, percent(share), f"{interval(share, error)}; chance 50 %{most}")
-
-
-def _clusters(material: Material) -> Tile:
-    if report := material.facts.cluster_answer:
-        return Tile("Clusters", *headline(report))
-    return Tile("Clusters", "not assessed", "see the section Clusters")
-
-
-ELLIPSES = 400  # objects, above which regions of 95 % are not drawn
-FIRST = ("map", "quality")  # sections of the first screen, side by side
-NARROW, SHORT = 5, 60  # columns, and letters of a cell, of a table that has room beside a text
+MAX_REGIONS = 400  # objects, above which regions of 95 % are not drawn
+FIRST_SECTIONS = ("map", "quality")  # sections of the first screen, side by side
+MAX_NARROW_COLUMNS, MAX_SHORT_CELL = 5, 60  # columns, and letters of a cell, of a table that has room beside a text
 COMMAND = "stream-engine "  # with which what can be typed begins
 
 
 def sections(material: Material) -> dict[str, Section]:
     """The sections that have something to say, by name, in the order of the page."""
-    made = {name: maker(name)(material) for name in SECTIONS}
-    return {name: section for name, section in made.items() if section is not None}
+    all_sections = {name: maker(name)(material) for name in SECTIONS}
+    return {name: section for name, section in all_sections.items() if section is not None}
 
 
 def html(
     material: Material,
-    made: Mapping[str, Section],
+    sections: Mapping[str, Section],
     pictures: Mapping[str, bytes] | None = None,
     texts: Mapping[str, str] | None = None,
-    papers: Mapping[str, str] | None = None,
+    pdf_links: Mapping[str, str] | None = None,
     running: Sequence[str] = (),
 ) -> str:
-    """The whole page. `pictures` (JPEGs) and `texts` of objects, by name; `papers`: where the PDF of a figure is,
+    """The whole page. `pictures` (JPEGs) and `texts` of objects, by name; `pdf_links`: where the PDF of a figure is,
     by the figure's name; `running`: refits after which it is written again."""
-    held = data(material, pictures or {}, texts or {})
+    script_data = data(material, pictures or {}, texts or {})
     top = tuple(tiles(material))
     below = subtitle(material)
-    return render(made, held, title(material), papers or {}, _maps(material), top, subtitle=below, running=running)
+    return render(
+        sections, script_data, title(material), pdf_links or {}, _maps(material), top, subtitle=below, running=running
+    )
 
 
-def body(material: Material, made: Mapping[str, Section], papers: Mapping[str, str]) -> str:
+def body(material: Material, sections: Mapping[str, Section], pdf_links: Mapping[str, str]) -> str:
     """What changes when there is a newer snapshot: all sections, and the figures that the script works on."""
-    filled = _filled(made, data(material, {}, {}), papers, _maps(material), tuple(tiles(material)))
+    filled = _filled(sections, data(material, {}, {}), pdf_links, _maps(material), tuple(tiles(material)))
     return _templates().get_template("sections.html").render(**filled)
 
 
@@ -139,10 +82,10 @@ def subtitle(material: Material) -> str:
 
 
 def render(
-    made: Mapping[str, Section],
-    held: str,
+    sections: Mapping[str, Section],
+    script_data: str,
     heading: str,
-    papers: Mapping[str, str] = MappingProxyType({}),
+    pdf_links: Mapping[str, str] = MappingProxyType({}),
     maps: tuple[ObjectCoordinates, ...] = (),
     top: tuple[Tile, ...] = (),
     live: bool = False,
@@ -150,14 +93,14 @@ def render(
     study: bool = False,
     running: Sequence[str] = (),
 ) -> str:
-    """The page around some sections, `held` being what the script works on; `live`: it follows a running engine, and
-    `study`: one that collects answers; `running`: refits after which it is written again."""
+    """The page around some sections and the data of its script; `live`: it follows a running engine, and `study`: one
+    that collects answers; `running`: refits after which it is written again."""
     style, *scripts = _style_and_scripts(live, study)
     return (
         _templates()
         .get_template("page.html")
         .render(
-            **_filled(made, held, papers, maps, top),
+            **_filled(sections, script_data, pdf_links, maps, top),
             subtitle=subtitle,
             running=running,
             policy=policy(live, study),
@@ -174,7 +117,7 @@ def render(
 def policy(live: bool = False, study: bool = False) -> str:
     """The content security policy: nothing but its own scripts and style, and if `live` what it fetches."""
     style, *scripts = _style_and_scripts(live, study)
-    said = {
+    directives = {
         "default-src": "'none'",
         "style-src": _hash(style),
         "script-src": " ".join(map(_hash, scripts)),
@@ -183,7 +126,7 @@ def policy(live: bool = False, study: bool = False) -> str:
         "base-uri": "'none'",
         "form-action": "'none'",
     }
-    return "; ".join(f"{what} {where}" for what, where in said.items())
+    return "; ".join(f"{what} {where}" for what, where in directives.items())
 
 
 def _style_and_scripts(live: bool, study: bool) -> list[str]:
@@ -202,37 +145,39 @@ def _text(name: str) -> str:
 @cache
 def _templates() -> jinja2.Environment:
     loader = jinja2.FunctionLoader(_text)
-    made = jinja2.Environment(loader=loader, autoescape=True, undefined=jinja2.StrictUndefined)
-    made.globals.update(
+    environment = jinja2.Environment(loader=loader, autoescape=True, undefined=jinja2.StrictUndefined)
+    environment.globals.update(
         svg=svg,
         rows=_rows,
         heads=_heads,
-        told=_told,
+        note_parts=note_parts,
         by_width=_by_width,
         colour_class=colour_class,
         shape=lambda group: PATHS[shape_of(group)],
         has_regions=lambda drawing: any(isinstance(mark, Ellipses) for mark in drawing.marks),
     )
-    return made
+    return environment
 
 
 def _filled(
-    made: Mapping[str, Section],
-    held: str,
-    papers: Mapping[str, str],
+    sections: Mapping[str, Section],
+    script_data: str,
+    pdf_links: Mapping[str, str],
     maps: tuple[ObjectCoordinates, ...],
     top: tuple[Tile, ...],
 ) -> dict[str, Any]:
     """What the templates are filled with."""
     return {
-        "sections": made,
+        "sections": sections,
         "tiles": top,
-        "first": [name for name in FIRST if name in made] if top else [],
-        "papers": papers,
-        "maps": [each.name for each in maps],
-        "regions": any(each.covariance is not None and len(each.points) <= ELLIPSES for each in maps),
-        "axes": max((each.points.shape[1] for each in maps), default=0),
-        "data": held,
+        "first": [name for name in FIRST_SECTIONS if name in sections] if top else [],
+        "pdf_links": pdf_links,
+        "maps": [coordinates.name for coordinates in maps],
+        "regions": any(
+            coordinates.covariance is not None and len(coordinates.points) <= MAX_REGIONS for coordinates in maps
+        ),
+        "axes": max((coordinates.points.shape[1] for coordinates in maps), default=0),
+        "data": script_data,
     }
 
 
@@ -241,12 +186,12 @@ def _by_width(tables: tuple[Table, ...]) -> tuple[list[Table], list[Table]]:
 
     def is_narrow(table: Table) -> bool:
         texts = (value for column in table.columns.values() for value in column if isinstance(value, str))
-        return len(table.columns) <= NARROW and max(map(len, texts), default=0) <= SHORT
+        return len(table.columns) <= MAX_NARROW_COLUMNS and max(map(len, texts), default=0) <= MAX_SHORT_CELL
 
-    return [each for each in tables if is_narrow(each)], [each for each in tables if not is_narrow(each)]
+    return [table for table in tables if is_narrow(table)], [table for table in tables if not is_narrow(table)]
 
 
-def _told(note: str) -> tuple[str, str]:
+def note_parts(note: str) -> tuple[str, str]:
     """A note in two parts: words, and what can be typed."""
     before, command, after = note.partition(COMMAND)
     return before, command + after
@@ -274,28 +219,29 @@ def _heads(table: Table) -> list[tuple[str, bool]]:
 def data(material: Material, pictures: Mapping[str, bytes], texts: Mapping[str, str]) -> str:
     """What the script needs, as JSON that may stand in HTML: names, clusters, and every axis of every map."""
     ids = material.shown
-    held: dict[str, Any] = {
+    content: dict[str, Any] = {
         "title": title(material),
         "names": [material.names[i] for i in ids.tolist()],
         "cluster": material.cluster[ids].tolist(),
-        "maps": [_map(each, ids) for each in material.maps],
+        "maps": [_map(coordinates, ids) for coordinates in material.maps],
         "pictures": {
             name: f"data:image/jpeg;base64,{base64.b64encode(jpeg).decode()}" for name, jpeg in pictures.items()
         },
         "texts": dict(texts),
     }
-    return json.dumps(held, separators=(",", ":"), ensure_ascii=False).replace("<", "\\u003c")
+    return json.dumps(content, separators=(",", ":"), ensure_ascii=False).replace("<", "\\u003c")
 
 
 def _map(places: ObjectCoordinates, ids: np.ndarray) -> dict[str, Any]:
     points = places.points[ids]
-    found: dict[str, Any] = {"name": places.name, "axes": [_rounded(axis) for axis in points.T]}
-    if places.covariance is not None and len(ids) <= ELLIPSES:
+    content: dict[str, Any] = {"name": places.name, "axes": [_rounded(axis) for axis in points.T]}
+    if places.covariance is not None and len(ids) <= MAX_REGIONS:
         upper = np.triu_indices(points.shape[1])
-        found["covariance"] = [
-            None if np.isnan(each).any() else _rounded(each[upper], 3) for each in places.covariance[ids]
+        content["covariance"] = [
+            None if np.isnan(covariance).any() else _rounded(covariance[upper], 3)
+            for covariance in places.covariance[ids]
         ]
-    return found
+    return content
 
 
 def _rounded(values: np.ndarray, digits: int = 4) -> list[float | None]:

@@ -7,12 +7,13 @@ from typing import Any, NamedTuple
 
 from connectors.disk import Disk, write_whole
 from stream_engine.report import CannotWrite, Section, object_files, page
-from stream_engine.report.figure_files import FORMATS, NO_PICTURES, ONE_COLUMN, FigureStyle, encoded
-from stream_engine.report.findings.facts import NOWHERE, Commands
+from stream_engine.report.figure_files import FORMATS, NO_PICTURES, encoded
+from stream_engine.report.figure_style import ONE_COLUMN, FigureStyle
+from stream_engine.report.findings.facts import DEFAULT_COMMANDS, Commands
 from stream_engine.report.material import material
 from stream_engine.state.published import Published
 
-PAPERS = 1000  # objects, above which the page does not carry its figures as PDF along: `--figures` writes them
+MAX_OBJECTS_WITH_PDF = 1000  # on a page that holds its figures as PDF; `--figures` writes those of more
 
 
 class Report(NamedTuple):
@@ -31,7 +32,7 @@ def write(
     figures: Path | None = None,
     workers: bool = False,
     objects: Path | None = None,
-    commands: Commands = NOWHERE,
+    commands: Commands = DEFAULT_COMMANDS,
     style: FigureStyle = ONE_COLUMN,
     running: Sequence[str] = (),
 ) -> Report:
@@ -40,22 +41,22 @@ def write(
 
     Raises `object_files.BadObjects`, `CannotWrite`."""
     read = material(published, progressive, workers, commands)
-    known = object_files.ObjectFiles({}, {}, 0)
+    files = object_files.ObjectFiles({}, {}, 0)
     if objects is not None:
-        known = object_files.read(objects, {read.names[i] for i in read.shown.tolist()})
+        files = object_files.read(objects, {read.names[i] for i in read.shown.tolist()})
     sections = page.sections(read)
-    formats = FORMATS if figures else ("pdf",) if len(read.names) <= PAPERS and not running else ()
-    made = files_of(sections, formats, style, known.pictures)
-    papers = _carried(made) if len(read.names) <= PAPERS else {}
-    written = page.html(read, sections, known.pictures, known.texts, papers, running).encode()
+    formats = FORMATS if figures else ("pdf",) if len(read.names) <= MAX_OBJECTS_WITH_PDF and not running else ()
+    figure_files = files_of(sections, formats, style, files.pictures)
+    pdf_links = _data_links(figure_files) if len(read.names) <= MAX_OBJECTS_WITH_PDF else {}
+    written = page.html(read, sections, files.pictures, files.texts, pdf_links, running).encode()
     _write(out, written)
-    beside = [] if figures is None else _write_into(figures, made)
+    beside = [] if figures is None else _write_into(figures, figure_files)
     notes = []
-    if known.unknown:
-        notes.append(f"{known.unknown} of {objects} name objects that are not in the state")
-    if known.too_many:
+    if files.unknown:
+        notes.append(f"{files.unknown} of {objects} name objects that are not in the state")
+    if files.too_many:
         notes.append(
-            f"{known.too_many:,} pictures were excluded: a page holds {object_files.BUDGET // 10**6} MB of them"
+            f"{files.too_many:,} pictures were excluded: a page holds {object_files.MAX_PAGE_BYTES // 10**6} MB of them"
         )
     return Report(out, len(written), beside, tuple(notes))
 
@@ -66,8 +67,10 @@ def write_body(
     """Write `page.html`, what a page that is there already is filled with; figures are links to figures/NAME.pdf."""
     read = material(published, progressive, workers, commands)
     sections = page.sections(read)
-    papers = {drawing.name: f"figures/{drawing.name}.pdf" for each in sections.values() for drawing in each.drawings}
-    (folder / "page.html").write_text(page.body(read, sections, papers), encoding="utf-8")
+    pdf_links = {
+        drawing.name: f"figures/{drawing.name}.pdf" for section in sections.values() for drawing in section.drawings
+    }
+    (folder / "page.html").write_text(page.body(read, sections, pdf_links), encoding="utf-8")
 
 
 def write_figures(published: Published, folder: Path, progressive: dict[str, Any], workers: bool) -> None:
@@ -98,17 +101,17 @@ def _write(path: Path, content: bytes) -> None:
         raise CannotWrite(f"{path}: cannot write ({error.strerror})") from None
 
 
-def _write_into(folder: Path, made: Mapping[str, bytes]) -> list[Path]:
+def _write_into(folder: Path, contents: Mapping[str, bytes]) -> list[Path]:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise CannotWrite(f"{folder}: cannot write the figures ({error.strerror})") from None
-    for name, content in made.items():
+    for name, content in contents.items():
         _write(folder / name, content)
-    return [folder / name for name in made]
+    return [folder / name for name in contents]
 
 
-def _carried(files: Mapping[str, bytes]) -> dict[str, str]:
+def _data_links(files: Mapping[str, bytes]) -> dict[str, str]:
     """The PDFs in data: URLs, by figure, so that a page that stands alone has them to take along."""
-    kept = {name.removesuffix(".pdf"): content for name, content in files.items() if name.endswith(".pdf")}
-    return {name: f"data:application/pdf;base64,{base64.b64encode(content).decode()}" for name, content in kept.items()}
+    pdfs = {name.removesuffix(".pdf"): content for name, content in files.items() if name.endswith(".pdf")}
+    return {name: f"data:application/pdf;base64,{base64.b64encode(content).decode()}" for name, content in pdfs.items()}

@@ -10,7 +10,7 @@ from stream_engine.data.suspicious_names import suspicious_names
 from stream_engine.exports.models import COUNTS_TOLD
 from stream_engine.input.stored_options import as_arguments
 from stream_engine.report.findings import Findings, findings, warnings
-from stream_engine.report.findings.facts import FEW, Commands, Facts
+from stream_engine.report.findings.facts import MIN_HELD_OUT, Commands, Facts
 from stream_engine.service.dead_letters import folder_of
 from stream_engine.service.open_run import OpenRun
 from stream_engine.state.artifact import figure
@@ -151,7 +151,9 @@ def _fitted(run: OpenRun, failed: Mapping[str, str]) -> str:
 
 
 def _accuracy(report: Mapping[str, Any]) -> str:
-    accuracy = figure(report, "accuracy") if (figure(report, "held_out_comparisons") or FEW) >= FEW else None
+    accuracy = (
+        figure(report, "accuracy") if (figure(report, "held_out_comparisons") or MIN_HELD_OUT) >= MIN_HELD_OUT else None
+    )
     return "" if accuracy is None else f" (accuracy {accuracy:.3f})"
 
 

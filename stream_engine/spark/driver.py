@@ -1,14 +1,12 @@
-"""The driver of the counting job: from sources to published batches.
+"""The driver of the counting job: from sources to published batches, exactly once.
 
-    DIR/delta/batch=0/part=triplet_counts/….parquet    one folder a batch, there whole or not at all
+    DIR/delta/batch=0/part=triplet_counts/….parquet    one folder per batch, complete or absent
     DIR/delta/job.json                                 whose batches these are
     DIR/checkpoint                                     Spark's own: offsets and commits
     DIR/lock                                           held by the driver: one at a time
 
-Exactly once: Spark gives a batch that it could not commit the same input and the same number again; a batch is written
-beside, synced and renamed, and one that is already there is passed over. DIR and files of events are paths that driver
-and executors all see. Order between the partitions of a batch is lost, as order is for counts; labels of a batch are
-taken partition by partition.
+Spark repeats a batch that it could not commit, with its input and number: a batch is written under another name, synced
+and renamed, and skipped if it exists. Labels of a batch come partition by partition.
 """
 
 import json
@@ -114,8 +112,8 @@ class Deltas:
         path = self.folder / f"batch={number}"
         if path.exists():
             return False
-        for left in self.folder.glob(".batch=*"):  # by an attempt that died; a query has one driver
-            shutil.rmtree(left)
+        for folder in self.folder.glob(".batch=*"):  # by an attempt that died; a query has one driver
+            shutil.rmtree(folder)
         write_whole(self._disk, path, frame.write.partitionBy("part").parquet)
         return True
 

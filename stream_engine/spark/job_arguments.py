@@ -84,22 +84,22 @@ def job_of(words: Sequence[str]) -> Job:
 
     Raises `BadSettings`, `UnusableSource`, `UnusableOptions`.
     """
-    given = arguments().parse_args(words)
-    columns = {field: tuple(names.split("|")) for field, names in mapping(given.columns, "--columns").items()}
-    events = EventOptions(given.type, columns, dict(map(where_of, given.where)))
-    kafka = bool(topics(given.sources))
+    parsed = arguments().parse_args(words)
+    columns = {field: tuple(names.split("|")) for field, names in mapping(parsed.columns, "--columns").items()}
+    events = EventOptions(parsed.type, columns, dict(map(where_of, parsed.where)))
+    kafka = bool(topics(parsed.sources))
     fields_of(events)
-    _check(given, kafka)
+    _check(parsed, kafka)
     return Job(
-        tuple(given.sources),
-        os.path.abspath(given.out),
+        tuple(parsed.sources),
+        os.path.abspath(parsed.out),
         events,
-        given.format,
-        _pairs(given.option, "--option"),
-        given.start or "earliest",
-        given.follow,
-        given.every or 10.0,
-        given.per_batch,
+        parsed.format,
+        _pairs(parsed.option, "--option"),
+        parsed.start or "earliest",
+        parsed.follow,
+        parsed.every or 10.0,
+        parsed.per_batch,
     )
 
 
@@ -108,15 +108,15 @@ def _pairs(texts: Iterable[str], option: str) -> dict[str, str]:
     return {key: value for text in texts for key, value in mapping(text, option, "\0").items()}
 
 
-def _check(given: argparse.Namespace, kafka: bool) -> None:
-    for name, value, most in (("--per-batch", given.per_batch, 2**31 - 1), ("--every", given.every, 86400)):
+def _check(parsed: argparse.Namespace, kafka: bool) -> None:
+    for name, value, most in (("--per-batch", parsed.per_batch, 2**31 - 1), ("--every", parsed.every, 86400)):
         if value is not None and not 0 < value <= most:
             raise BadSettings(f"{name}: got {value}, expected a number above 0, at most {most}")
-    if given.start and not kafka:
+    if parsed.start and not kafka:
         raise BadSettings("--start: without effect on files, which are counted whole; leave it out")
-    if given.every and not given.follow:
+    if parsed.every and not parsed.follow:
         raise BadSettings("--every: without effect without --follow; leave it out")
-    if "://" in given.out or (os.path.exists(given.out) and not os.path.isdir(given.out)):
-        raise BadSettings(f"--out: got {given.out}, expected a folder, one path for driver, executors and the engine")
-    if not kafka and (twice := named_twice(split_uri(source)[1] for source in given.sources)):
+    if "://" in parsed.out or (os.path.exists(parsed.out) and not os.path.isdir(parsed.out)):
+        raise BadSettings(f"--out: got {parsed.out}, expected a folder, one path for driver, executors and the engine")
+    if not kafka and (twice := named_twice(split_uri(source)[1] for source in parsed.sources)):
         raise UnusableSource(f"{twice}: named by two sources, its events would count twice; name it once")

@@ -35,7 +35,7 @@ class Share:
             last = block.records[-1]
             for order, (name, label) in enumerate(block.decoded.labels):
                 self._labels[name] = name, label, last.partition, last.offset, order, 1
-            self._rejected += [(*each, 1) for each in block.dead_letters]
+            self._rejected += [(*letter, 1) for letter in block.dead_letters]
 
     def rows(self) -> Iterator[Any]:
         """The share as Arrow batches of `SCHEMA`."""
@@ -57,13 +57,13 @@ class Share:
         import numpy as np
         import pyarrow as pa
 
-        held = list(self._engine.objects.names)
-        order = sorted(range(len(held)), key=held.__getitem__)
+        seen_names = list(self._engine.objects.names)
+        order = sorted(range(len(seen_names)), key=seen_names.__getitem__)
         rank = np.empty(len(order), np.int64)
         rank[order] = np.arange(len(order))
-        names = pa.array([held[i] for i in order], pa.string())
-        for part, each in self._engine.accumulators.items():
-            state = dict(each.renamed(each.state(), rank))
+        names = pa.array([seen_names[i] for i in order], pa.string())
+        for part, accumulator in self._engine.accumulators.items():
+            state = dict(accumulator.renamed(accumulator.state(), rank))
             if part == "triplet_counts":
                 sizes = np.diff(state["start"])
                 state |= {"lo": np.repeat(state["lo"], sizes), "hi": np.repeat(state["hi"], sizes)}

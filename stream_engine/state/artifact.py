@@ -1,8 +1,7 @@
 """An artifact: what a refit made of a published snapshot. Same snapshot, params, seed and versions: same bytes.
 
-Figures of held-out answers in the report of a model's artifact: accuracy, standard_error, log_loss (nats an answer),
-calibration_error, and the same by_worker and by_question; the ceiling with `others`, how far people agree, and
-`at_most`, what no model can surpass. Where nothing was held out all of these are None.
+Reports of models have figures of held-out answers: accuracy, standard_error, log_loss (nats per answer),
+calibration_error, also by_worker and by_question; and the ceiling. Where nothing was held out they are None.
 """
 
 from collections.abc import Mapping

@@ -1,14 +1,10 @@
-"""What the artifacts of each kind hold: one declaration for each array, those that readers need, and how they fit.
+"""What the artifacts of each kind hold: a declaration per array, which ones readers need, and how they fit.
 
-Light, so that whoever reads an artifact can check it without loading the solver that made it. A refit that is not
-listed here declares `AXES` (and `REQUIRED`, where readers cannot do without an array) in its own file: then its arrays
-are checked by these.
+A refit that is not listed here declares `AXES` (and `REQUIRED`) in its own file:
 
     AXES = {"labels": labels(OBJECTS), "K": floats(SUBSET, SUBSET), "triplets": ids(None, 3), **numbers("k")}
 
-The axis OBJECTS runs over the objects of the snapshot, place i being object i; SUBSET over those whose ids the array
-`ids` holds, all of them where there is no such array. With that, code that knows nothing of the refit can put an
-artifact into another order of objects. `check_artifact` raises `Corrupt`; O(size).
+`check_artifact` raises `Corrupt`, without loading the solver that made the artifact.
 """
 
 from collections.abc import Callable, Mapping
@@ -23,8 +19,10 @@ from stream_engine.state.artifact import Artifact, check_figures
 
 RING = 1 << 17  # answers that an online embedding keeps (`embedding.online`)
 REFIT_PACKAGE = "stream_engine.refits"  # loaded by its text: a refit is added there, not here
+# The axis OBJECTS runs over the objects of the snapshot, entry i being object i; SUBSET over the objects in the array
+# `ids`, or all where there is none. So any artifact can be put into another order of objects.
 OBJECTS, SUBSET = "objects", "subset"
-TINY = 5e-324  # the least number above 0
+MIN_POSITIVE = 5e-324  # the least number above 0
 Axes = Mapping[str, ArraySpec]
 
 
@@ -156,14 +154,16 @@ def _embedding(artifact: Artifact) -> None:
 
 def _classes(report: Mapping[str, Any], name: str) -> int:
     classes = report.get(name, [])
-    right = isinstance(classes, list) and all(isinstance(each, str) for each in classes)
+    right = isinstance(classes, list) and all(isinstance(name, str) for name in classes)
     _expect(right, f"report.{name}: expected names of classes")
     return len(classes)
 
 
-def _of_known_classes(artifact: Artifact, known: int) -> None:
+def _of_known_classes(artifact: Artifact, n_classes: int) -> None:
     for name in ("predicted", "given"):
-        _expect(bool((artifact.arrays[name] < known).all()), f"{name}: a class beyond the {known} of the report")
+        _expect(
+            bool((artifact.arrays[name] < n_classes).all()), f"{name}: a class beyond the {n_classes} of the report"
+        )
 
 
 def _booster(artifact: Artifact) -> None:
@@ -225,9 +225,11 @@ def _online(artifact: Artifact) -> None:
     _expect(not len(ring_worker) or int(ring_worker.max()) < len(coins), "ring_worker: a worker that is not there")
     if "weights" in arrays:
         _expect("information" in arrays and "weighting" in arrays, "weights: expected their information, too")
-        own, weighted = arrays["information"][1:], len(arrays["weights"]) > 1
+        information, weighted = arrays["information"][1:], len(arrays["weights"]) > 1
         _expect(1 <= len(arrays["weights"]) <= len(coins), "weights: expected those of all and of each worker")
-        _expect(not weighted or (arrays["weighting"][0] > 0 and bool((own > 0).all())), "information: expected > 0")
+        _expect(
+            not weighted or (arrays["weighting"][0] > 0 and bool((information > 0).all())), "information: expected > 0"
+        )
     _expect(int(numbers[3]) == len(arrays["X"]), f"numbers: got {int(numbers[3])} objects, expected {len(arrays['X'])}")
     _expect(
         len(ring_worker) == min(int(numbers[0]), RING), f"ring: got {len(ring_worker)} answers of {int(numbers[0])}"
@@ -274,7 +276,7 @@ SDP_CLUSTERING = Schema(
         **{f"level_{name}": ArraySpec((), (None,)) for name in ("k", "criterion", "peak", "ari")},
         "warm_ids": ids("warm", least=0),
         "warm_k": whole("solved"),
-        "warm_rho": floats("solved", least=TINY),
+        "warm_rho": floats("solved", least=MIN_POSITIVE),
         "warm_v": floats("solved", None),
     },
     ("labels",),
@@ -312,7 +314,7 @@ RELIABILITY = Schema(
     ("utf8", "offsets", "accuracy", "weight", *_COUNTED),
     _named,
 )
-_SEEN = ("predicted", "score", "margin", "abstained", "part", "given")
+_PREDICTIONS = ("predicted", "score", "margin", "abstained", "part", "given")
 TRIPLET_BOOST = Schema(
     {
         **dict.fromkeys(("predicted", "given"), labels(OBJECTS)),
@@ -325,7 +327,7 @@ TRIPLET_BOOST = Schema(
         **dict.fromkeys(("o_j", "o_k"), ArraySpec(("u",), ("voters", None))),
         **numbers("curve_rounds", "log_bound", "bound", "train_error", "watched_error"),
     },
-    (*_SEEN, "j", "k", "alpha", "o_j", "o_k"),
+    (*_PREDICTIONS, "j", "k", "alpha", "o_j", "o_k"),
     _booster,
 )
 CLASSIFY = Schema(
@@ -378,7 +380,7 @@ _ONLINE: Axes = {
     **_NAMES,
 }
 _WEIGHTS: Axes = {  # absent before 0.2
-    "weights": floats("weighted", "dimensions", least=TINY),
+    "weights": floats("weighted", "dimensions", least=MIN_POSITIVE),
     "information": floats("weighted", "dimensions", least=0),
     "weighting": floats(None, least=0),  # of three numbers before 0.3
 }
@@ -432,8 +434,8 @@ def check_artifact(artifact: Artifact, n_objects: int | None = None) -> None:
     schema.check(artifact)
 
 
-def _all_objects(held: ArraySpec, has_ids: bool) -> ArraySpec:
+def _all_objects(spec: ArraySpec, has_ids: bool) -> ArraySpec:
     """The same, where a subset is all objects."""
-    if has_ids or held.axes is None:
-        return held
-    return held._replace(axes=tuple(OBJECTS if axis == SUBSET else axis for axis in held.axes))
+    if has_ids or spec.axes is None:
+        return spec
+    return spec._replace(axes=tuple(OBJECTS if axis == SUBSET else axis for axis in spec.axes))

@@ -1,12 +1,10 @@
-"""A consistent copy of a state directory, taken while a run may be at work in it.
+"""A consistent copy of a state directory, taken while a run may be writing to it.
 
     TO/000000000042/                 named by its newest snapshot, laid out as the state directory: copy it back
     TO/000000000042/manifest.json    written last, with the SHA-256 of every file: a folder without it is no backup
 
-Snapshots and artifacts never change and are linked where the file system can, else copied. Dead letters only grow, so
-those before the position that the newest snapshot relies on are a fixed number of bytes. Other files are copied as they
-are after that snapshot was chosen. A backup never touches an earlier one. No lock of the state is taken: what a run
-prunes meanwhile is not there any more, and the copy begins again with the snapshot that is the newest by then.
+Snapshots and artifacts never change and are linked where possible; of dead letters, a fixed number of bytes is copied.
+No lock is taken: if a run prunes files meanwhile, the copy starts again from the newest snapshot.
 """
 
 import hashlib

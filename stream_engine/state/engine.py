@@ -1,9 +1,7 @@
 """The fold: state = fold(step, empty, records). No clock, thread, socket, file, logger or metric in here.
 
-The state is made of accumulators (order-free, mergeable), ledgers (order-dependent: the object index, the labels, the
-guard of the partial order, and statistics of the order of arrival), exact counters, and the position after the last
-record of every partition. A record's effect and its position enter together, so a snapshot between two records is
-always consistent.
+The state is accumulators (order-free, mergeable), ledgers (order-dependent), exact counters, and the position after the
+last record of every partition. A record's effect and its position enter together, so every snapshot is consistent.
 """
 
 import copy
@@ -33,7 +31,7 @@ from stream_engine.data.triplet_columns import handed_over
 from stream_engine.order.partial_order import PartialOrder, Verdicts
 from stream_engine.order.stored_states import CHANGED, FORMER, POLICY
 from stream_engine.state import event_time, merging
-from stream_engine.state.merging import SELDOM, OverlappingStates, empty_counters
+from stream_engine.state.merging import OPTIONAL_COUNTERS, OverlappingStates, empty_counters
 from stream_engine.state.object_index import ObjectIndex, decoded_of, learn_labels
 from stream_engine.state.snapshot import Snapshot, frozen
 
@@ -90,9 +88,11 @@ class Engine:
     def _look_at_accumulators(self) -> None:
         """What a batch needs, by the accumulators."""
         counting = self.accumulators.values()
-        self._hashes_names = any(each.needs_name_hashes for each in counting)
-        self._follows_time = any(each.newest_time is not None for each in counting)
-        self._jump_limit = event_time.jump_limit(self.forgetting, {name for each in counting for name in each.forgets})
+        self._hashes_names = any(accumulator.needs_name_hashes for accumulator in counting)
+        self._follows_time = any(accumulator.newest_time is not None for accumulator in counting)
+        self._jump_limit = event_time.jump_limit(
+            self.forgetting, {name for accumulator in counting for name in accumulator.forgets}
+        )
 
     @property
     def history(self) -> list[dict[str, Any]]:
@@ -235,10 +235,12 @@ class Engine:
         batch = self.batch(decoded)
         judge(batch)
         if self._follows_time:
-            newest = max(time for each in self.accumulators.values() if (time := each.newest_time) is not None)
+            newest = max(
+                time for accumulator in self.accumulators.values() if (time := accumulator.newest_time) is not None
+            )
             event_time.count_jumps(self.counters["time_jumps"], newest, triplet_times(batch), self._jump_limit)
-        for each in self.accumulators.values():
-            each.update(batch)
+        for counts in self.accumulators.values():
+            counts.update(batch)
         if decoded.counted:
             self._learn_counted(decoded.counted, self.objects.ids(decoded.names))
         learn_labels(self.labels, decoded.labels)
@@ -290,7 +292,7 @@ class Engine:
         dict
             JSON values by name.
         """
-        fields = {field for each in self.accumulators.values() for field in each.forgets}
+        fields = {field for accumulator in self.accumulators.values() for field in accumulator.forgets}
         fields |= {"by"} if fields else set()
         forgetting = {field: value for field, value in self.forgetting._asdict().items() if field in fields}
         return {
@@ -313,8 +315,8 @@ class Engine:
     def _counted_arrays(self) -> dict[str, np.ndarray]:
         arrays: dict[str, np.ndarray] = {}
         states: dict[int, dict[str, np.ndarray]] = {}  # of two that are held as one, the arrays are the same
-        for name, each in self.accumulators.items():
-            holder = common_sums.holder(each)
+        for name, counts in self.accumulators.items():
+            holder = common_sums.holder(counts)
             states[id(holder)] = state = states.get(id(holder)) or holder.state()
             arrays |= _prefixed(name, state)
         return arrays
@@ -331,7 +333,7 @@ class Engine:
         """
         self.sequence += 1
         counters = copy.deepcopy(self.counters) | {"sinks": copy.deepcopy(self.sinks)}
-        counters = {name: value for name, value in counters.items() if value or name not in SELDOM}
+        counters = {name: value for name, value in counters.items() if value or name not in OPTIONAL_COUNTERS}
         if self.share:
             counters["share"] = self.share
         order = self.guard.capture() if self.guard else dict
@@ -387,7 +389,9 @@ class Engine:
         engine = cls((), False, forgetting, allocation)
         engine.objects = ObjectIndex(snapshot.objects)
         engine.labels = dict(snapshot.labels)
-        engine.counters = {name: empty() for name, empty in SELDOM.items()} | copy.deepcopy(dict(snapshot.counters))
+        engine.counters = {name: empty() for name, empty in OPTIONAL_COUNTERS.items()} | copy.deepcopy(
+            dict(snapshot.counters)
+        )
         engine.sinks = engine.counters.pop("sinks", {})
         engine.share = engine.counters.pop("share", None)
         engine.positions = dict(snapshot.positions)

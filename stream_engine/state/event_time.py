@@ -51,5 +51,5 @@ def added(one: MutableMapping[str, Any], other: MutableMapping[str, Any]) -> dic
     """The jumps of both, the larger one of the two largest."""
     if not one or not other:
         return dict(one or other)
-    larger = max(one, other, key=lambda each: each["to"] - each["from"])
+    larger = max(one, other, key=lambda jump: jump["to"] - jump["from"])
     return {**larger, "number": one["number"] + other["number"]}

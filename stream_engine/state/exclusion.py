@@ -86,7 +86,7 @@ def excluded_of(artifact: Artifact) -> tuple[str, ...]:
     return tuple(map(str, names)) if isinstance(names, list) else ()
 
 
-def noted(artifact: Artifact, names: Sequence[str], previous: Artifact | None) -> Artifact:
+def with_exclusions(artifact: Artifact, names: Sequence[str], previous: Artifact | None) -> Artifact:
     """The artifact, whose report says who was excluded, and what differs from the `previous` one with others."""
     if not names and (previous is None or not excluded_of(previous)):
         return artifact
@@ -109,7 +109,7 @@ def _figures(artifact: Artifact) -> dict[str, Any]:
 def _alike(artifact: Artifact, previous: Artifact) -> dict[str, float]:
     """How much the map and the clusters of two artifacts agree: the correlation of all distances, and the adjusted Rand
     index."""
-    points, former_points = (np.asarray(each.arrays.get("X", np.empty((0, 1)))) for each in (artifact, previous))
+    points, former_points = (np.asarray(fit.arrays.get("X", np.empty((0, 1)))) for fit in (artifact, previous))
     n = min(len(points), len(former_points), 1000)
     if n >= 3:
         from scipy.spatial.distance import pdist

@@ -1,10 +1,7 @@
 """A snapshot without an object or without a participant, exactly or not at all.
 
-Every statistic takes out what leaves (`counts/removal.py`) or says that it cannot; then nothing is forgotten, unless
-the caller drops that statistic from the state. Afterwards the counts are those of a stream in which the object was
-never shown: comparisons that name it are gone, other comparisons of the same events stay, ids by first appearance close
-the gap. Positions and the numbers of records, events and verdicts do not change. The guard drops what it holds of the
-object; what it had refused because of that does not come back.
+Every statistic removes what leaves (`counts/removal.py`), or nothing is forgotten unless the caller drops that
+statistic. Afterwards the counts are those of a stream in which the object was never shown.
 """
 
 import copy
@@ -39,12 +36,14 @@ class UnknownName(LookupError):
     """A name that the state does not hold, or one that it holds already. One line."""
 
 
+# Comparisons that name the object are gone, others of the same events stay, and ids close the gap. Positions and
+# numbers of records, events and verdicts stay. What the guard had refused because of the object does not come back.
 class ForgetResult(NamedTuple):
     """The state afterwards, with the next number, and what to say about it."""
 
     snapshot: Snapshot
     comparisons: int | None  # that left; None: their number is not known
-    kept: int  # comparisons that the guard had kept and dropped
+    order_lost: int  # comparisons that the guard had kept and dropped
     answers_stay: bool = False  # of a worker: only the name left
 
 
@@ -56,20 +55,20 @@ def forget_object(snapshot: Snapshot, name: str, drop: Collection[str] = ()) -> 
     names = list(snapshot.objects)
     if name not in names and name not in snapshot.labels:
         raise UnknownName(f"no object {name!r} in snapshot {snapshot.sequence}")
-    labels = {each: label for each, label in snapshot.labels.items() if each != name}
+    labels = {object_name: label for object_name, label in snapshot.labels.items() if object_name != name}
     if name not in names:
         return ForgetResult(_next(snapshot, labels=labels), 0, 0)
     gone = names.index(name)
     leaving = _about_object(snapshot, gone)
     states = _without(snapshot, leaving, drop)
-    counters, left = _fewer(snapshot, leaving)
-    kept = 0
+    counters, n_forgotten = _fewer(snapshot, leaving)
+    n_lost = 0
     if snapshot.settings["guard"]:
         before = snapshot.section("partial_order")
         states["partial_order"] = without_object(before, gone)
-        kept = len(before["kept"]) - len(states["partial_order"]["kept"])
+        n_lost = len(before["kept"]) - len(states["partial_order"]["kept"])
     smaller = _next(snapshot, labels=labels, objects=names[:gone] + names[gone + 1 :], counters=counters)
-    return ForgetResult(_with_states(smaller, states, drop), left, kept)
+    return ForgetResult(_with_states(smaller, states, drop), n_forgotten, n_lost)
 
 
 def forget_worker(
@@ -80,13 +79,13 @@ def forget_worker(
 
     Raises `UnknownName`, `CannotForget`.
     """
-    known = workers_of(snapshot)
-    if worker not in known:
+    workers = workers_of(snapshot)
+    if worker not in workers:
         raise UnknownName(f"no worker {worker!r} in snapshot {snapshot.sequence}")
     votes = snapshot.section("worker_votes")
     if not votes or keep_answers:
         number = 1
-        while f"forgotten-{number}" in known:
+        while f"forgotten-{number}" in workers:
             number += 1
         renamed = {
             name: kind.with_worker_called(snapshot.section(name), worker, f"forgotten-{number}")
@@ -94,27 +93,27 @@ def forget_worker(
         }
         return ForgetResult(_with_states(_next(snapshot), renamed | _order_of(snapshot), drop), 0, 0, True)
     leaving = Removal(votes_of(votes, worker), _quadruplets_of(snapshot, worker), worker=worker)
-    counters, left = _fewer(snapshot, leaving)
+    counters, n_forgotten = _fewer(snapshot, leaving)
     states = _without(snapshot, leaving, drop)
-    order, kept = _order_of_answers(snapshot, states)
-    return ForgetResult(_with_states(_next(snapshot, counters=counters), states | order, drop), left, kept)
+    order, n_lost = _order_of_answers(snapshot, states)
+    return ForgetResult(_with_states(_next(snapshot, counters=counters), states | order, drop), n_forgotten, n_lost)
 
 
 def workers_of(snapshot: Snapshot) -> set[str]:
     """Everybody whom the snapshot names."""
-    held = [_workers(snapshot.section(name)) for name in ("worker_votes", "response_patterns")]
-    held.append(_workers(snapshot.section("judgements"), "worker_"))
-    return {name for names in held for name in names if name}
+    names_of_parts = [_workers(snapshot.section(name)) for name in ("worker_votes", "response_patterns")]
+    names_of_parts.append(_workers(snapshot.section("judgements"), "worker_"))
+    return {name for names in names_of_parts for name in names if name}
 
 
 def _quadruplets_of(snapshot: Snapshot, worker: str) -> dict[str, np.ndarray] | None:
     """A worker's comparisons of four objects, from whole judgements; None where these are not all there."""
     if snapshot.counters["quadruplets"] == 0:
         return _NO_QUADRUPLETS
-    kept = snapshot.section("judgements")
-    if not kept or int(kept["below"]) != ALL or int(kept["larger"]):
+    judgements = snapshot.section("judgements")
+    if not judgements or int(judgements["below"]) != ALL or int(judgements["larger"]):
         return None
-    names, some = _workers(kept, "worker_"), response_columns(kept)
+    names, some = _workers(judgements, "worker_"), response_columns(judgements)
     rows = np.asarray(some.rows)
     of_row = np.repeat(some.worker, some.size)
     mine = (of_row == (names.index(worker) if worker in names else -2)) & (rows[:, 0] != rows[:, 2])
@@ -126,7 +125,7 @@ def _quadruplets_of(snapshot: Snapshot, worker: str) -> dict[str, np.ndarray] | 
     return {name: keys[:, column] for column, name in enumerate(QUADRUPLET)} | counts
 
 
-def noted(snapshot: Snapshot, time: str, did: str, **details: Any) -> Snapshot:
+def with_history(snapshot: Snapshot, time: str, did: str, **details: Any) -> Snapshot:
     """The snapshot with one more entry in its history."""
     history = [*snapshot.counters.get("history", []), {"did": did, "time": time, **details}]
     return snapshot._replace(counters={**snapshot.counters, "history": history})
@@ -172,16 +171,16 @@ def _kinds(snapshot: Snapshot, drop: Collection[str]) -> dict[str, type[Statisti
 def _about_object(snapshot: Snapshot, gone: int) -> Removal:
     """The comparisons that name an object, from what holds them one by one."""
     triplets = quadruplets = None
-    if held := snapshot.section("triplet_counts"):
-        rows: Mapping[str, np.ndarray] = triplet_rows(held)
+    if section := snapshot.section("triplet_counts"):
+        rows: Mapping[str, np.ndarray] = triplet_rows(section)
     else:
         rows = snapshot.section("worker_votes")
     if rows:
         triplets = rows_where(rows, rows_naming(rows, TRIPLET, gone), (*TRIPLET, *COUNTS))
     elif not snapshot.counters["triplets"]:
         triplets = _NO_TRIPLETS
-    if held := snapshot.section("quadruplet_counts"):
-        quadruplets = rows_where(held, rows_naming(held, QUADRUPLET, gone), (*QUADRUPLET, *COUNTS))
+    if section := snapshot.section("quadruplet_counts"):
+        quadruplets = rows_where(section, rows_naming(section, QUADRUPLET, gone), (*QUADRUPLET, *COUNTS))
     elif not snapshot.counters["quadruplets"]:
         quadruplets = _NO_QUADRUPLETS
     return Removal(triplets, quadruplets, gone)
@@ -207,13 +206,13 @@ def _without(snapshot: Snapshot, leaving: Removal, drop: Collection[str]) -> dic
 
 def _fewer(snapshot: Snapshot, leaving: Removal) -> tuple[dict[str, Any], int | None]:
     """`(the counters after comparisons left, how many)`; None where some of them were not held one by one."""
-    counters, left = dict(snapshot.counters), 0
+    counters, n_forgotten = dict(snapshot.counters), 0
     for name, rows in (("triplets", leaving.triplets), ("quadruplets", leaving.quadruplets)):
         n = 0 if rows is None else sum(int(rows[count].sum(dtype=np.int64)) for count in COUNTS)
         counters[name] -= n
         counters["comparisons"] -= n
-        left += n
-    return counters, None if leaving.triplets is None or leaving.quadruplets is None else left
+        n_forgotten += n
+    return counters, None if leaving.triplets is None or leaving.quadruplets is None else n_forgotten
 
 
 def _order_of(snapshot: Snapshot) -> dict[str, dict[str, np.ndarray]]:

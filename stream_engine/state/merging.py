@@ -11,10 +11,10 @@ from stream_engine.data.mapped_arrays import Allocation
 from stream_engine.order.partial_order import Verdicts
 from stream_engine.state import event_time
 
-Kept = dict[str, Accumulator | Ledger]
+AnyAccumulators = dict[str, Accumulator | Ledger]
 _PLAIN_COUNTS = ("events", "records", "comparisons", "triplets", "quadruplets", "labels", "filtered", "empty")
 # in a snapshot only where there is something
-SELDOM: dict[str, Callable[[], Any]] = {
+OPTIONAL_COUNTERS: dict[str, Callable[[], Any]] = {
     "lost": dict,
     "dead_letters": dict,
     "history": list,
@@ -42,7 +42,7 @@ def empty_counters() -> dict[str, Any]:
         "guard": dict.fromkeys(Verdicts._fields, 0),
         "unknown_fields": [],
         "progressive": {},
-        **{name: empty() for name, empty in SELDOM.items()},
+        **{name: empty() for name, empty in OPTIONAL_COUNTERS.items()},
     }
 
 
@@ -72,16 +72,16 @@ def count_block(counters: dict[str, Any], decoded: DecodedEvents, batch: Batch, 
         counters["unknown_fields"] = sorted(decoded.unknown_fields.union(counters["unknown_fields"]))
 
 
-def all_mergeable(accumulators: Kept) -> dict[str, Accumulator]:
+def all_mergeable(accumulators: AnyAccumulators) -> dict[str, Accumulator]:
     """The accumulators by name. Raises `OverlappingStates` where there is a ledger among them."""
     mergeable: dict[str, Accumulator] = {}
-    for name, each in accumulators.items():
-        if not each.mergeable:
+    for name, accumulator in accumulators.items():
+        if not accumulator.mergeable:
             raise OverlappingStates(
                 f"{name} depends on the order of arrival in one stream and cannot be merged"
-                + ('; forgetting.by = "time" can' if each.forgets else "")
+                + ('; forgetting.by = "time" can' if accumulator.forgets else "")
             )
-        mergeable[name] = each
+        mergeable[name] = accumulator
     return mergeable
 
 

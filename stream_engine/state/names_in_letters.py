@@ -1,8 +1,7 @@
 """Whether a dead letter names an object or a participant.
 
-A rejected event need not be readable, so its text is searched: for the name as it is and as JSON escapes it, standing
-by itself, so that "car-1" is not found in "car-12". A name with other letters than a-z is found anywhere, because where
-its words end depends on the language. Bytes that are no text (a compressed table) are searched as they are.
+A rejected event may be unreadable, so its text is searched for the name as it is and as JSON escapes it, as a whole
+word ("car-1" is not in "car-12"); a name with letters other than a-z is found anywhere.
 """
 
 import re
@@ -22,15 +21,15 @@ def naming(*names: str) -> Callable[[DeadLetter | bytes], bool]:
     >>> naming("Vélo")(rb'{"near":"V\u00e9lo"')
     True
     """
-    found = re.compile("|".join(map(_pattern, names))).search
+    search = re.compile("|".join(map(_pattern, names))).search
 
     def about(letter: DeadLetter | bytes) -> bool:
         if isinstance(letter, bytes):
             texts = [letter.decode("utf-8", "replace")]
         else:
-            values = [each.decode("utf-8", "replace") for each in (letter.value, letter.key or b"")]
+            values = [part.decode("utf-8", "replace") for part in (letter.value, letter.key or b"")]
             texts = [letter.partition, letter.message, *values]
-        return any(found(text) or ("\\u" in text and found(_unescaped(text))) for text in texts)
+        return any(search(text) or ("\\u" in text and search(_unescaped(text))) for text in texts)
 
     return about
 

@@ -1,16 +1,7 @@
-"""Names to ids, by first appearance: a ledger. Ids are dense and never change within a state; states are merged by
-name.
+"""Names to dense ids by first appearance, and labels by name: ledgers. States are merged by name.
 
-Names are compared as they are, code point by code point: two spellings of one word in different Unicode normal forms
-are two objects, because the engine cannot know that they are one.
-
-They are held in an `Interner`: packed, as a snapshot has them, so taking a snapshot costs nothing for them, and ten
-million neither fill the memory with strings nor miss the cache several times at each lookup.
-
-Object to class, last write wins: a ledger, keyed by name; of merged states the first one's label stays.
-
-A label neither needs nor makes an object: labels may come before, after or without comparisons, and a label of an
-object that no comparison has named yet simply waits for it.
+Names are compared code point by code point, without Unicode normalisation. Labels are last-write-wins and may come
+before, after or without comparisons; of merged states the first one's label stays.
 """
 
 from collections.abc import Container, Iterable, Mapping, Sequence
@@ -25,6 +16,8 @@ from stream_engine.data.packed_names import Names, pack_names
 MAX_OBJECTS = 2**31 - 1
 
 
+# Names are packed in an `Interner`, as a snapshot has them: taking a snapshot costs nothing for them, and ten million
+# fit in memory.
 class ObjectIndex:
     """The names seen so far: `names[id]`, and `find` for the other way."""
 

@@ -1,9 +1,8 @@
-"""Which net votes the canonical order of a snapshot keeps, one bit each, beside the snapshot: made once, on request.
+"""Which net votes the canonical order of a snapshot keeps, one bit each, in a file beside the snapshot.
 
     DIR/snapshots/000000000042.order   header: digest of the snapshot, how many net votes, weight kept; array `kept`
 
-Nothing depends on it: whoever has to make the order writes it, without the lock of the state; a reader to whom anything
-about it is wrong makes it anew. It goes when its snapshot goes. m / 8 bytes for m net votes.
+Nothing depends on it: whoever computes the order writes it, and a reader that finds it wrong computes it again.
 """
 
 from collections.abc import Callable
@@ -56,17 +55,17 @@ class OrderFile(NamedTuple):
         bits = arrays["kept"]
         if bits.dtype != np.uint8 or bits.shape != (-(-len(net) // 8),) or np.unpackbits(bits)[len(net) :].any():
             raise container.Corrupt(f"kept: expected {len(net)} bits")
-        kept = np.unpackbits(bits, count=len(net)).astype(bool)
-        if meta != self._meta(kept, net):
+        is_kept = np.unpackbits(bits, count=len(net)).astype(bool)
+        if meta != self._meta(is_kept, net):
             raise container.Corrupt("header: speaks of another snapshot, or of other net votes")
-        return kept
+        return is_kept
 
-    def _meta(self, kept: np.ndarray, net: np.ndarray) -> dict[str, Any]:
-        return {"snapshot": self.digest, "net_votes": len(net), "weight": int(net[kept].sum())}
+    def _meta(self, is_kept: np.ndarray, net: np.ndarray) -> dict[str, Any]:
+        return {"snapshot": self.digest, "net_votes": len(net), "weight": int(net[is_kept].sum())}
 
-    def write(self, kept: np.ndarray, net: np.ndarray) -> None:
+    def write(self, is_kept: np.ndarray, net: np.ndarray) -> None:
         """Keep it, if the disk allows that and the snapshot is still there; readers of a state need not own it."""
-        content = container.encode(KIND, self._meta(kept, net), {"kept": np.packbits(kept)}, self.signing)[0]
+        content = container.encode(KIND, self._meta(is_kept, net), {"kept": np.packbits(is_kept)}, self.signing)[0]
         try:
             write_whole(self.disk, self.path, content, durable=False)
             if not self.disk.exists(self.snapshot):  # pruned or forgotten while the order was made

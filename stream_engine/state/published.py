@@ -14,10 +14,8 @@ class Published(NamedTuple):
 
     snapshot: Snapshot
     artifacts: dict[str, Artifact]
-    known: Mapping[str, tuple[str, ...]] = MappingProxyType(
-        {}
-    )  # the objects of an artifact where they are not the snapshot's first ones
-    as_seen: Any = None  # the Published that this one renumbers (commands/by_name.py)
+    object_names: Mapping[str, tuple[str, ...]] = MappingProxyType({})  # of artifacts whose objects stand otherwise
+    as_seen: Any = None  # the same with objects by first appearance, where these are sorted by name
     seconds: Mapping[str, float] = MappingProxyType({})  # of CPU that making each artifact took, where that was noted
     excluded: tuple[str, ...] = ()  # participants who are excluded of the snapshot (`state.exclusion`)
     order_file: OrderFile | None = None  # where its canonical order is kept; None where it is to be made each time

@@ -1,13 +1,7 @@
-"""A snapshot: the whole state of an engine after some prefix of its stream, immutable, with the position inside.
+"""A snapshot: the whole state of an engine after a prefix of its stream, immutable, with the position inside.
 
-What is in it is what `Engine.restore` needs to go on, what refits and exports read, and nothing else. Equal states
-give equal bytes.
-
-What a snapshot may hold, checked when it is read: header, names, labels, and the arrays of every section in use.
-
-A right checksum says that a file is as it was written, not who wrote it. Nothing that is read from one reaches the
-engine, an export or a refit before it passed here; what fails is `Corrupt`, in one line. O(size), and no copy of an
-array. What an accumulator's arrays are is declared by the accumulator (`HOLDS`, `check_state`), and by the guard.
+It holds what `Engine.restore`, refits and exports need, and nothing else; equal states give equal bytes. It is checked
+when it is read: header, names, labels, and the arrays of every section.
 """
 
 import math
@@ -54,14 +48,17 @@ def drop_removed(meta: Mapping[str, Any], arrays: dict[str, np.ndarray]) -> tupl
     used = settings.get("accumulators") if isinstance(settings, dict) else None
     if not isinstance(used, list):
         return ()
-    found = tuple(name for name in REMOVED if name in used)
-    for name in found:
+    removed = tuple(name for name in REMOVED if name in used)
+    for name in removed:
         used.remove(name)
         for key in [key for key in arrays if key.startswith(f"{name}/")]:
             del arrays[key]
-    return found
+    return removed
 
 
+# A right checksum does not say who wrote a file: nothing reaches the engine, an export or a refit before it passed
+# here; what fails is `Corrupt`. O(size), without copying an array. Accumulators declare their arrays (`HOLDS`,
+# `check_state`).
 def check_meta(meta: Mapping[str, Any]) -> None:
     """Sequence, positions, counters and settings of a header."""
     if meta.keys() != {"sequence", "positions", "counters", "settings"}:
@@ -97,13 +94,13 @@ def _check_settings(settings: Mapping[str, Any]) -> None:
     unknown = settings.keys() - {"accumulators", "guard", "forgetting"}
     _expect("settings", not unknown, sorted(unknown), "accumulators, guard and forgetting")
     used, guard = settings.get("accumulators"), settings.get("guard", ...)
-    known = [name for name in ACCUMULATORS if isinstance(used, list) and name in used]
-    whole = isinstance(used, list) and len(used) == len(known)
+    known_names = [name for name in ACCUMULATORS if isinstance(used, list) and name in used]
+    whole = isinstance(used, list) and len(used) == len(known_names)
     _expect("settings.accumulators", whole, used, f"some of {', '.join(ACCUMULATORS)}, each once")
     known_guards = (None, POLICY, *FORMER)
     _expect("settings.guard", guard in known_guards, guard, f"none or one of {', '.join(known_guards[1:])}")
     forgetting = _table("settings.forgetting", settings.get("forgetting", {}))
-    needed = {field for name in known for field in accumulator(name).forgets}
+    needed = {field for name in known_names for field in accumulator(name).forgets}
     needed |= {"by"} if needed else set()
     _expect("settings.forgetting", forgetting.keys() == needed, sorted(forgetting), ", ".join(sorted(needed)) or "none")
     for field, value in forgetting.items():
@@ -121,7 +118,7 @@ def _check_counters(counters: Mapping[str, Any]) -> None:
 
     _expect("counters.guard", counters["guard"].keys() == set(VERDICTS), counters["guard"], "every verdict")
     unknown = counters.get("unknown_fields")
-    whole = isinstance(unknown, list) and all(isinstance(each, str) for each in unknown)
+    whole = isinstance(unknown, list) and all(isinstance(name, str) for name in unknown)
     _expect("counters.unknown_fields", whole, unknown, "names of fields")
     for name, totals in _table("counters.progressive", counters.get("progressive")).items():
         _check_counts(f"counters.progressive.{name[:80]}", totals)
@@ -321,10 +318,10 @@ def _of_former_policy(arrays: Mapping[str, np.ndarray], policy: str) -> dict[str
     section = {name.removeprefix(ORDER): array for name, array in arrays.items() if name.startswith(ORDER)}
     others = {name: array for name, array in arrays.items() if not name.startswith(ORDER)}
     try:
-        kept = without_former_policy(section, policy)
+        order_arrays = without_former_policy(section, policy)
     except container.Corrupt as error:
         raise container.Corrupt(f"partial_order: {error}") from None
-    return others | {ORDER + name: array for name, array in kept.items()}
+    return others | {ORDER + name: array for name, array in order_arrays.items()}
 
 
 def decode(buffer: bytes | memoryview, signing: Signing = UNSIGNED) -> Snapshot:

@@ -1,21 +1,7 @@
-"""A batch of a Spark counting job as what the engine learns: counts by name become states of accumulators.
+"""A batch of a Spark counting job as the engine learns it: counts by name become states of accumulators.
 
-Nothing is expanded back into events. Objects are numbered in the order of their names, each part becomes the canonical
-state of the accumulator of that name, and the engine adds it as it adds another engine's (`merge`). The guard is given
-the *net vote* of every key once, weighted, in the order of keys: triplets by (lo, hi, anchor), then quadruplets, names
-code point by code point. So it never sees an arrival order inside a batch, and a key whose votes cancel in a batch says
-nothing to it. Labels come in the order of their partitions' names, inside one in theirs. O(rows log rows).
-
-A batch says everything twice: comparisons are counted, and W is the sum of them. So rows that got lost or came twice on
-the way (half a copy, a missing file) are seen: totals must be those of the counters, and AddS must be that of the
-counts. A delta is a file like others, which another program may have made: `check_tables` looks at columns, types,
-nulls, names and ranges first.
-
-The columns of a delta: what the counting job on Spark writes for each part of a batch, and the engine reads.
-
-All parts go through one shuffle, which has one schema; so the columns of the files mean something else in every part.
-This is the one place that says what. The files are a format between a job and an engine (`FORMAT` in
-connectors/spark_deltas.py): another meaning of a column is another format.
+A delta is a file that another program may have made: `check_tables` checks columns, types, nulls, names and ranges, and
+totals against counters. The meaning of the columns is part of the format (`FORMAT` in connectors/spark_deltas.py).
 
 >>> COLUMNS["triplet_counts"]["n_hi"]
 'n'
@@ -34,6 +20,7 @@ from stream_engine.data.hashing import mix64
 from stream_engine.data.triplet_columns import canonical_counts, columns_from_rows, net_vote
 
 # in Spark's words; the first nine are the key of a row, m and n are summed
+# All parts go through one shuffle, which has one schema: the columns mean something else in every part.
 SCHEMA = (
     "part string, a string, b string, c string, d string, at long, nth long, value binary, key binary, m long, n long"
 )
@@ -88,13 +75,13 @@ def table_of(part: str, columns: Mapping[str, Any]) -> Any:
 
     size = len(next(iter(columns.values()), ()))
     types = {"string": pa.string(), "long": pa.int64(), "binary": pa.binary()}
-    given = {COLUMNS[part][meaning]: values for meaning, values in columns.items()}
+    values_of = {COLUMNS[part][meaning]: values for meaning, values in columns.items()}
     arrays = {}
     for name, kind in (column.split() for column in SCHEMA.split(", ")):
         if name == "part":
             arrays[name] = pa.array([part] * size, types[kind])
-        elif name in given:
-            arrays[name] = pa.array(given[name], types[kind])
+        elif name in values_of:
+            arrays[name] = pa.array(values_of[name], types[kind])
         else:
             arrays[name] = pa.array([0] * size, types[kind]) if name in SUMMED else pa.nulls(size, types[kind])
     return pa.table(arrays)
@@ -115,6 +102,10 @@ _ARROW = {"string": "string", "long": "int64", "binary": "binary"}
 _MAY_BE_NULL = {("labels", "label"), ("rejected", "key")}  # a label taken back; a letter without a key
 
 
+# Objects are numbered in the order of their names, and each part becomes the state of its accumulator, which is merged.
+# The guard gets the net vote of every key once, weighted, in the order of keys (triplets by (lo, hi, anchor), then
+# quadruplets, by name): it never sees an arrival order inside a batch. Labels come in the order of their partitions.
+# Comparisons are counted and W is their sum, so lost or repeated rows are noticed. O(rows log rows).
 def decode(record: Record) -> tuple[DecodedEvents, list[DeadLetter]]:
     """The counts of a batch, and what the job refused with its places.
 
@@ -156,7 +147,7 @@ def _decode(tables: Tables) -> tuple[DecodedEvents, list[DeadLetter]]:
         *nothing[:3],
         _labels(tables.get("labels")),
         counters.get("kinds", {}),
-        [Rejected(each.event_index, 0, each.reason, each.message, each.value) for each in letters],
+        [Rejected(letter.event_index, 0, letter.reason, letter.message, letter.value) for letter in letters],
         totals.get("filtered", 0),
         totals.get("empty", 0),
         frozenset(counters.get("unknown_fields", ())),

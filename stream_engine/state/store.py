@@ -1,17 +1,16 @@
-"""Where snapshots and artifacts are published: one immutable file each, complete or not there at all.
+"""Where snapshots and artifacts are published: one immutable file each, complete or absent.
 
     DIR/lock                                  held while a process owns the state
     DIR/snapshots/000000000042.snapshot       newest K are kept
     DIR/artifacts/KIND/000000000042.artifact  named after the snapshot it was made from
-    DIR/snapshots/000000000042.order          its canonical order, once somebody asked for it (order_file)
+    DIR/snapshots/000000000042.order          its canonical order, once computed (order_file)
     DIR/artifacts/KIND/seconds.json           what its newest artifact took to make; not part of the state
     DIR/counts_told.json                      how well counts alone answer, for `inspect`; not part of the state
     DIR/excluded.json                         participants who are excluded (exclusion); not part of the state
     DIR/progressive.json                      how predictions went up to the newest snapshot; not part of the state
 
-Publishing is: write to a name that no reader looks at, fsync it, rename, fsync the folder. After `publish` returned,
-the file survives a crash on a disk that honours fsync (DESIGN.md, "Assumptions about disks"). A reader never sees half
-a file; a damaged one is reported and the one before it used.
+A file is written under another name, synced and renamed, and its folder synced: after `publish` it survives a crash.
+Readers never see half a file; of a damaged one the predecessor is used.
 """
 
 import hashlib
@@ -36,7 +35,7 @@ from stream_engine.state.snapshot import Snapshot
 
 _DIGITS = 12
 DIGEST = "sha256"  # of the rest of a note
-LARGEST_NOTE = 1 << 28  # bytes; the manifest of a backup has a line a file
+MAX_NOTE_BYTES = 1 << 28  # bytes; the manifest of a backup has a line a file
 
 
 class StateInUse(RuntimeError):
@@ -79,7 +78,7 @@ class Store:
         self.directory = Path(directory)
         self.disk = disk or Disk()
         self.signing = signing_of_environment() if signing is None else signing
-        self._tell, self._told = tell, set[str]()
+        self._tell, self._told_lines = tell, set[str]()
 
     def _numbers(self, folder: Path, suffix: str) -> list[int]:
         """Sequence numbers of the files there, ascending; what has such a name and is no file is skipped."""
@@ -140,9 +139,9 @@ class Store:
 
     def read(self, sequence: int) -> Snapshot:
         """One snapshot by number. Raises NoSuchSnapshot, Corrupt (both name the file and the next step)."""
-        kept = self.sequences()
-        if sequence not in kept:
-            listed = ", ".join(map(str, kept)) or "none"
+        retained = self.sequences()
+        if sequence not in retained:
+            listed = ", ".join(map(str, retained)) or "none"
             raise NoSuchSnapshot(f"{self.directory}: no snapshot {sequence}; kept are {listed}")
         path = self.snapshot_path(sequence)
         try:
@@ -152,7 +151,7 @@ class Store:
         except OSError as error:
             raise _unreadable(path, error) from None
         except NewerVersion as error:
-            older = [n for n in kept if n < sequence]
+            older = [n for n in retained if n < sequence]
             way = f", or move that file away to resume from {older[-1]:0{_DIGITS}}" if older else ""
             raise NewerVersion(f"snapshot {sequence:0{_DIGITS}}: {error}. Upgrade{way}") from None
         except Corrupt as error:
@@ -184,8 +183,8 @@ class Store:
 
     def tell_once(self, line: str) -> None:
         """Tell a line, the first time that there is reason to."""
-        if line not in self._told:
-            self._told.add(line)
+        if line not in self._told_lines:
+            self._told_lines.add(line)
             self._tell(line)
 
     def excluded(self) -> tuple[str, ...]:
@@ -211,11 +210,11 @@ class Store:
         newest = {kind: self.latest_artifact(kind, snapshot.sequence, n) for kind in self.kinds()}
         path = self.snapshot_path(snapshot.sequence)
         order = OrderFile(path, snapshot.digest, self.disk, self.signing, self.tell_once) if snapshot.digest else None
-        found = {kind: artifact for kind, artifact in newest.items() if artifact}
-        seconds = {kind: s for kind, artifact in found.items() if (s := self._seconds(artifact)) is not None}
+        by_kind = {kind: artifact for kind, artifact in newest.items() if artifact}
+        seconds = {kind: s for kind, artifact in by_kind.items() if (s := self._seconds(artifact)) is not None}
         if excluded:
             snapshot, order = exclusion.without(snapshot, excluded), None
-        return Published(snapshot, found, seconds=seconds, excluded=excluded, order_file=order)
+        return Published(snapshot, by_kind, seconds=seconds, excluded=excluded, order_file=order)
 
     def note_seconds(self, artifact: Artifact, seconds: float) -> None:
         """Write beside an artifact what it took to make; no part of it, for that would not come again. Raises
@@ -255,13 +254,13 @@ class Store:
         path = self.artifact_path(kind, sequence)
         try:
             if self._can_map():
-                found = artifacts.read_artifact(path, self.signing)
+                artifact = artifacts.read_artifact(path, self.signing)
             else:
-                found = artifacts.decode(self.disk.read(path), self.signing)
-            if (found.kind, found.sequence) != (kind, sequence):
-                raise Corrupt(f"holds {found.kind[:80]} {found.sequence}, another one than it is named after")
-            check_artifact(found, n_objects)
-            return found
+                artifact = artifacts.decode(self.disk.read(path), self.signing)
+            if (artifact.kind, artifact.sequence) != (kind, sequence):
+                raise Corrupt(f"holds {artifact.kind[:80]} {artifact.sequence}, another one than it is named after")
+            check_artifact(artifact, n_objects)
+            return artifact
         except OSError as error:
             raise _unreadable(path, error) from None
         except Corrupt as error:
@@ -332,8 +331,10 @@ class Store:
         """Remove what an interrupted `publish` of another process left (the state's lock is held: it is dead), and
         nothing that others put there."""
         for name in self.disk.listdir(folder) if self.disk.exists(folder) else []:
-            left = unfinished(name)
-            is_ours = left and left[0].endswith((".snapshot", SUFFIX)) and left[1] != os.getpid()
+            partial_file = unfinished(name)
+            is_ours = (
+                partial_file and partial_file[0].endswith((".snapshot", SUFFIX)) and partial_file[1] != os.getpid()
+            )
             if is_ours and not self.disk.is_folder(folder / name):
                 self.disk.remove(folder / name)
 
@@ -347,8 +348,8 @@ def read_note(path: Path, disk: Disk | None = None) -> dict[str, Any]:
     disk = disk or Disk()
     if disk.exists(path) and not disk.is_file(path):
         raise Corrupt("is no ordinary file")
-    if disk.exists(path) and disk.size(path) > LARGEST_NOTE:
-        raise Corrupt(f"got {disk.size(path):,} bytes, expected at most {LARGEST_NOTE:,}")
+    if disk.exists(path) and disk.size(path) > MAX_NOTE_BYTES:
+        raise Corrupt(f"got {disk.size(path):,} bytes, expected at most {MAX_NOTE_BYTES:,}")
     data = disk.read(path)
     try:
         noted = json.loads(data)

@@ -1,16 +1,9 @@
-"""To forget means it: what a published snapshot has replaced is removed, also when the process that began it died.
-
-Under the lock, in this order: dead letters that name it are overwritten (`connectors.files.dead_letters.overwrite`); a
-mark says what is to be removed; the snapshot is published; then the rest is removed. A crash before the snapshot is
-there leaves the counts of before and is answered by forgetting again; after one behind it, who takes the lock next ends
-the removal.
+"""Removal of what a snapshot after forgetting has replaced, also if the process that began it died.
 
     DIR/forgetting   {"snapshot": 43, "digest": "..."}
 
-It is written, durably, before snapshot 43 is published, and holds no name. Once that snapshot is there, older snapshots
-and all artifacts made from them (they speak of other ids, or hold names) are removed; then the mark itself. Where that
-snapshot is not there the state is as it was before, and only the mark goes. Whoever takes the lock of a state does this
-first.
+This mark is durable before snapshot 43 is published and holds no name. Once the snapshot is there, older snapshots and
+their artifacts are removed, then the mark; if the snapshot is not there, only the mark.
 """
 
 import os
@@ -36,6 +29,8 @@ class _Mark(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     digest: str
 
 
+# Under the lock, in this order: dead letters that name the object are overwritten; the mark is written; the snapshot is
+# published; the rest is removed. After a crash, whoever takes the lock next finishes the removal first.
 def mark(directory: Path, disk: Disk, snapshot: int, digest: str) -> None:
     """Say what is to be removed once the snapshot is published. Raises `OSError`."""
     write_whole(disk, directory / MARK, [msgspec.json.encode(_Mark(snapshot, digest))])
@@ -75,7 +70,7 @@ def _sweep(directory: Path, disk: Disk, content: _Mark) -> None:
     for folder, suffix in folders:
         names = [name for name in disk.listdir(folder) if not disk.is_folder(folder / name)]
         new = f"{content.snapshot:012}{suffix}"
-        half = [name for name in names if (left := unfinished(name)) and left[0].endswith(suffix)]
+        half = [name for name in names if (partial_file := unfinished(name)) and partial_file[0].endswith(suffix)]
         old = [name for name in names if re.fullmatch(r"[0-9]{12}" + re.escape(suffix), name) and name < new]
         _remove(disk, folder, half + old)
     remove_exports(directory / SERVED)  # they hold names
@@ -85,9 +80,9 @@ def remove_exports(folder: Path) -> None:
     """Remove the exports that a run has built there, and the folder if nothing else is in it."""
     if not folder.is_dir():
         return
-    for each in folder.iterdir():
-        if _EXPORT.fullmatch(each.name):
-            shutil.rmtree(each, ignore_errors=True)
+    for path in folder.iterdir():
+        if _EXPORT.fullmatch(path.name):
+            shutil.rmtree(path, ignore_errors=True)
     with suppress(OSError):  # files of somebody else, or a link
         folder.rmdir()
 

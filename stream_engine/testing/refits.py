@@ -136,7 +136,7 @@ _MADE: list[tuple[_Run, Artifact]] = []  # the last one, by what made it
 
 
 def _once(refit: _Run) -> Artifact:
-    """Of `planted()`, made once for all laws that compare something with it; `_pure` makes it twice."""
+    """Of `planted()`, made once for all laws that compare something with it; `_pure` makes it once more."""
     if not _MADE or _MADE[0][0] != refit:
         _MADE[:] = [(refit, refit(planted()))]
     return _MADE[0][1]
@@ -189,11 +189,11 @@ def _pure(refit: _Run) -> None:
     snapshot = planted()
     before = snapshots.encode(snapshot)[1].digest
     state = np.random.get_state(legacy=True)
-    once = as_bytes(refit(snapshot))
+    made = as_bytes(refit(snapshot))
     assert repr(np.random.get_state(legacy=True)) == repr(state), "moves the global random state"
     assert snapshots.encode(snapshot)[1].digest == before, "writes to the snapshot"
     np.random.random()
-    assert as_bytes(refit(snapshot)) == once
+    assert as_bytes(_once(refit)) == made
 
 
 def _says_where_it_comes_from(refit: _Run) -> None:

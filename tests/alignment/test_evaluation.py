@@ -13,8 +13,8 @@ from stream_engine.alignment.feature_sets import MEASURES, joined
 from tests.support.feature_worlds import world
 
 
-def evaluated(made, tables, linear=True, seed=0):
-    snapshot = made.snapshot()
+def evaluated(study, tables, linear=True, seed=0):
+    snapshot = study.snapshot()
     sets = joined(tables, snapshot.objects)
     found = tested.tested_responses(snapshot, seed)
     with threadpool_limits(1):
@@ -24,25 +24,25 @@ def evaluated(made, tables, linear=True, seed=0):
 
 
 @pytest.fixture(scope="module")
-def made():
+def study():
     return world(0)
 
 
 @pytest.fixture(scope="module")
-def figures(made):
+def figures(study):
     noise = np.random.default_rng(9).normal(size=(40, 4))
-    return evaluated(made, {"true": made.table, "noise": FeatureTable(made.names, noise)})
+    return evaluated(study, {"true": study.table, "noise": FeatureTable(study.names, noise)})
 
 
-def test_sets_as_they_are_are_right_as_often_as_by_the_definitions(made, figures):
-    x = made.features
+def test_sets_as_they_are_are_right_as_often_as_by_the_definitions(study, figures):
+    x = study.features
     unit = x / np.linalg.norm(x, axis=1, keepdims=True)
     similar = {
         "cosine": lambda a, b: (unit[a] * unit[b]).sum(axis=1),
         "euclidean": lambda a, b: -((x[a] - x[b]) ** 2).sum(axis=1),
         "dot product": lambda a, b: (x[a] * x[b]).sum(axis=1),
     }
-    i, j, k, l = made.rows.T
+    i, j, k, l = study.rows.T
     for measure in MEASURES:
         expected = np.mean(similar[measure](i, j) > similar[measure](k, l))
         assert figures.as_is("true", measure).accuracy == pytest.approx(expected, abs=1e-12)
@@ -53,12 +53,12 @@ def test_sets_as_they_are_are_right_as_often_as_by_the_definitions(made, figures
 
 
 def test_equal_similarities_are_half_right():
-    made = world(1, n=12, m=300)
-    table = FeatureTable(made.names, (made.features[:, :2] > 0).astype(float))
+    study = world(1, n=12, m=300)
+    table = FeatureTable(study.names, (study.features[:, :2] > 0).astype(float))
     x = table.values
-    near, far = (((x[made.rows[:, a]] - x[made.rows[:, b]]) ** 2).sum(axis=1) for a, b in ((0, 1), (2, 3)))
+    near, far = (((x[study.rows[:, a]] - x[study.rows[:, b]]) ** 2).sum(axis=1) for a, b in ((0, 1), (2, 3)))
     expected = np.mean((near < far) + 0.5 * (near == far))
-    assert evaluated(made, {"x": table}, False).as_is("x", "euclidean").accuracy == pytest.approx(expected)
+    assert evaluated(study, {"x": table}, False).as_is("x", "euclidean").accuracy == pytest.approx(expected)
 
 
 def test_learning_helps_where_it_can_and_combinations_prefer_what_predicts(figures):
@@ -73,9 +73,9 @@ def test_learning_helps_where_it_can_and_combinations_prefer_what_predicts(figur
     assert abs(figures.adds("noise").accuracy) < 0.02
 
 
-def test_nothing_that_is_tested_was_learned_from(made):
+def test_nothing_that_is_tested_was_learned_from(study):
     """Answers that are held out are turned round: what is fitted to the others stays."""
-    rows = tested.tested_responses(made.snapshot(), 0).answers.rows
+    rows = tested.tested_responses(study.snapshot(), 0).answers.rows
     names = [f"o{i}" for i in range(40)]
     for fold in object_folds_of(names, rows, 0):
         apart = {part: set(rows[getattr(fold, part)][:, [1, 3]].ravel()) for part in ("validation", "tested")}
@@ -93,9 +93,9 @@ def test_random_features_are_at_chance_also_after_learning(by):
     of one share its objects. By response, what is learned knows the objects; so there answers are a coin's."""
     off = {kind: [] for kind in (AS_IS, WEIGHTS, LINEAR)}
     for seed in range(5):
-        made = world(seed, n=30, m=1000, weights=(2.0, 2.0) if by == "object" else (0.0, 0.0))
+        study = world(seed, n=30, m=1000, weights=(2.0, 2.0) if by == "object" else (0.0, 0.0))
         x = np.random.default_rng([seed, 1]).normal(size=(30, 4))
-        told = evaluated(made, {"random": FeatureTable(made.names, x)}, seed=seed)
+        told = evaluated(study, {"random": FeatureTable(study.names, x)}, seed=seed)
         for kind in off:
             prediction = getattr(told, f"by_{by}")["random", kind]
             off[kind].append(float(prediction.right.mean()) - 0.5)
@@ -105,9 +105,9 @@ def test_random_features_are_at_chance_also_after_learning(by):
 
 def test_a_leak_is_detected():
     """Random features, learned from the answers that they are tested on: far above chance."""
-    made = world(0, n=30, m=1500, weights=(0.0, 0.0))
+    study = world(0, n=30, m=1500, weights=(0.0, 0.0))
     x = np.random.default_rng(1).normal(size=(30, 6))
-    told = evaluated(made, {"random": FeatureTable(made.names, x)})
+    told = evaluated(study, {"random": FeatureTable(study.names, x)})
     everything = np.ones(1500, bool)
     honest = told.by_response["random", LINEAR]
     weakest = [setting._replace(linear=1e-3) for setting in told.settings]
@@ -163,7 +163,7 @@ def test_all_right_on_few_objects_is_not_certain():
     assert told.high == told.accuracy == 1.0 and 0.2 < told.low < 0.8
 
 
-def test_agreement_leaves_the_answer_itself_out(made):
+def test_agreement_leaves_the_answer_itself_out(study):
     rows = np.array([[0, 1, 0, 2], [0, 1, 0, 2], [2, 0, 0, 1], [3, 1, 3, 2]])
     numbers = units(np.arange(4), np.array([0, 0, 0, 1]))
     others, one_way, other_way = tested.agreement(numbers, rows)
@@ -171,9 +171,9 @@ def test_agreement_leaves_the_answer_itself_out(made):
     assert one_way.tolist() == [2, 2, 1, 1] and other_way.tolist() == [1, 1, 2, 0]
 
 
-def test_of_many_answers_the_counts_are_tested_by_participant(made, monkeypatch):
+def test_of_many_answers_the_counts_are_tested_by_participant(study, monkeypatch):
     """A state that keeps a sample of the responses: all answers all the same, in the same shares."""
-    whole = made.snapshot()
+    whole = study.snapshot()
     kept = {key: each for key, each in whole.arrays.items() if not key.startswith("judgements/")}
     one, other = (tested.tested_responses(each, 0) for each in (whole, whole._replace(arrays=kept)))
     assert one.by == "judgements"
@@ -192,9 +192,9 @@ def test_of_many_answers_the_counts_are_tested_by_participant(made, monkeypatch)
 
 def test_weights_and_the_map_have_a_ridge_each(monkeypatch):
     """That with the least loss: here the second one of weights, and the first one of the map."""
-    made = world(1, n=12, m=300)
-    sets = joined({"true": made.table}, made.snapshot().objects)
-    found = tested.tested_responses(made.snapshot(), 0)
+    study = world(1, n=12, m=300)
+    sets = joined({"true": study.table}, study.snapshot().objects)
+    found = tested.tested_responses(study.snapshot(), 0)
     models = Models(sets.sets, found, True)
 
     def path(thetas):

@@ -104,7 +104,7 @@ def test_the_combination_is_rckl_mkl_of_the_sets():
     triplets = WORLD.rows[:, [0, 1, 3]]
     made = rckl.build(triplets, TIMES, kernels, len(X), "mkl", "ste", 1.0, 1.0)
     np.testing.assert_allclose(made.columns, columns, atol=1e-9)
-    cost = transforms.SMALL * rckl.largest_lambdas(made)[1]
+    cost = transforms.MU_PENALTY * rckl.largest_lambdas(made)[1]
     expected = rckl.fit(triplets, len(X), kernels, form="mkl", loss="ste", lambda2=cost, weight=TIMES, tolerance=1e-6)
     np.testing.assert_allclose(mu, expected.mu, atol=0.02)
     assert mu[2] < 0.1 * mu[1] and (mu >= 0).all()

@@ -31,6 +31,7 @@ from tests.conftest import ROOT
 from tests.support.generators import planted_triplets
 
 GROUPS = 3
+QUICK = {"dimensions": 2, "kernel": "ste", "ridge": 0.3}
 
 
 @pytest.fixture(scope="module")
@@ -49,22 +50,21 @@ def answers():
 
 @pytest.fixture(scope="module")
 def study(answers):
-    return se.read(answers, seed=3)
-
-
-def test_what_is_asked_for_is_fitted_once_and_kept(answers):
-    study = se.read(answers)
+    """These answers, and the embedding that was fitted because a map was asked for."""
+    study = se.read(answers, seed=3)
     assert study.fitted == () and "embedding" not in repr(study)
-    first = study.map(None)
-    artifact = study.published.artifacts["embedding"]
-    assert study.map(None).points is not None and study.published.artifacts["embedding"] is artifact
+    assert study.map(None).d == study.published.artifacts["embedding"].arrays["X"].shape[1]
     assert study.fitted == ("embedding",) and repr(study).endswith("fitted: embedding")
-    same = embedding.refit(study.snapshot, embedding.Params(), 0)
+    return study
+
+
+def test_what_is_asked_for_is_fitted_once_and_kept(study):
+    before, artifact = study.fitted, study.published.artifacts["embedding"]
+    assert study.map(None).points is not None and study.published.artifacts["embedding"] is artifact
+    same = embedding.refit(study.snapshot, embedding.Params(), 3)
     assert b"".join(map(bytes, encode(same)[0])) == b"".join(map(bytes, encode(artifact)[0]))
     assert study.map(1).d == 1
-    assert first.d == artifact.arrays["X"].shape[1]
-    assert study.fitted == ("embedding",)
-    assert study.fit("embedding", dimensions=1).published.artifacts["embedding"].arrays["X"].shape == (12, 1)
+    assert study.fitted == before and study.published.artifacts["embedding"] is artifact
     assert study.details("embedding")["kernel"] in ("ste", "t-ste")
     assert study.map(np.int64(1)).d == 1
     for d in (0, -1, 1.5, True, "two"):
@@ -72,6 +72,13 @@ def test_what_is_asked_for_is_fitted_once_and_kept(answers):
             study.map(d)
     with pytest.raises(ValueError, match="^clusters: k: got 0, expected"):
         study.clusters(0)
+
+
+def test_a_fit_with_parameters_replaces_the_one_before(answers):
+    study = se.read(answers).fit("embedding", **QUICK)
+    assert study.map().d == 2 and study.published.artifacts["embedding"].arrays["X"].shape == (12, 2)
+    study.fit("embedding", **QUICK | {"dimensions": 1})
+    assert study.fitted == ("embedding",) and study.published.artifacts["embedding"].arrays["X"].shape == (12, 1)
 
 
 def test_clusters_are_those_of_the_refit(study):
@@ -110,7 +117,6 @@ def test_the_hierarchy_is_that_of_the_refit_and_its_leaves_are_named(study):
 
 
 def test_workers_have_their_names_and_the_guesser_the_least_weight(study):
-    study.fit("embedding")
     found = study.workers().set_index("worker")
     assert found.index.tolist() == [f"w{i}" for i in range(5)] and found["events"].sum() == 900
     assert found["weight"].idxmin() == found["lapse"].idxmax() == "w4"
@@ -199,7 +205,9 @@ def test_a_participant_is_known_by_name_or_number(answers):
     """Frames hold names as integers too; what is not known of somebody is said, not passed over."""
     number = {f"w{each}": 70 + each for each in range(5)}
     few = answers[:2].assign(worker=[90, 90])
-    study = se.read(pd.concat([answers.assign(worker=answers.worker.map(number)), few], ignore_index=True))
+    study = se.read(pd.concat([answers.assign(worker=answers.worker.map(number)), few], ignore_index=True)).fit(
+        "embedding", **QUICK
+    )
     question = [("object 0", "object 3", "object 1")]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -215,6 +223,7 @@ def test_a_participant_is_known_by_name_or_number(answers):
         with pytest.warns(UserWarning, match=f"^predict: by the group's weights: [^\n]*{says}"):
             assert study.predict(question, participant=unknown)["p"].equals(study.predict(question, "embedding")["p"])
     fewer = study.exclude(74, "73")
+    fewer.fit("embedding", **QUICK)
     assert fewer.published.excluded == ("73", "74") and fewer.include(73).published.excluded == ("74",)
     with pytest.warns(UserWarning, match="'74' is excluded"):
         fewer.predict(question, participant=74)
@@ -264,7 +273,7 @@ def test_objects(answers):
     few = study.objects()
     assert few["object"].tolist() == list(study.snapshot.objects) and "cluster" not in few
     assert few["answers"].sum() == 3 * 900 and few["label"].notna().sum() == 6
-    study.fit("embedding", dimensions=2).fit("sdp_clustering")
+    study.fit("embedding", **QUICK).fit("sdp_clustering")
     study.fit("triplet_boost")
     written = exported(study, "objects")
     told = study.objects()
@@ -298,7 +307,7 @@ def test_questions_are_those_of_the_export_and_can_be_read_again(answers):
 
 
 def test_a_study_is_saved_and_read(answers, tmp_path):
-    study = se.read(answers).fit("embedding")
+    study = se.read(answers).fit("embedding", **QUICK)
     assert study.save(tmp_path / "state") == tmp_path / "state"
     again = se.read(tmp_path / "state")
     assert again.snapshot.digest == study.snapshot.digest and again.fitted == ("embedding",)

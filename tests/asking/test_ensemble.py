@@ -7,9 +7,9 @@ from scipy.optimize import approx_fprime
 from stream_engine import asking
 from stream_engine.asking import ensemble, information_gain, model, uncertainty
 from stream_engine.asking.known import codes, unanswered, with_objects
+from stream_engine.data.answers import Answers
 from stream_engine.embedding import ellipses
 from stream_engine.embedding.fit import Embedding
-from stream_engine.embedding.held_out import Answers
 from stream_engine.evaluation.answer_probabilities import margins, probabilities
 from tests.asking.worlds import artifact, taught, world
 

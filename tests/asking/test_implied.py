@@ -9,8 +9,8 @@ from stream_engine.asking.known import known_from
 from stream_engine.data.comparisons import Triplet
 from stream_engine.order.partial_order import PartialOrder
 from tests.asking.worlds import artifact
-from tests.order.test_implied import slow
 from tests.support.generators import planted_triplets
+from tests.support.order_reference import slow
 
 
 def answered(n: int, size: int, guard: bool = True, seed: int = 0):

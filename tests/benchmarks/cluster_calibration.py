@@ -21,6 +21,7 @@ from threadpoolctl import threadpool_limits
 from stream_engine.clustering import borders, clearness, position_fits
 from stream_engine.clustering import position_errors as errors
 from stream_engine.embedding import descent, fit, gradient, starts
+from stream_engine.embedding.questions import of_answers
 from tests.benchmarks.papers.digests import digest
 from tests.conftest import ROOT
 from tests.support import cluster_scenarios as scenarios
@@ -119,7 +120,7 @@ def _log_uniform(rng: np.random.Generator, limits: tuple[float, float]) -> float
 
 
 def _fitted(kind: str, gap: float, rng, points: np.ndarray, count: int, model: str, correct: float) -> Trial:
-    fits = position_fits.fitted(scenarios.answers_about(rng, points, count, model, correct).questions())
+    fits = position_fits.fitted(of_answers(scenarios.answers_about(rng, points, count, model, correct)))
     return _trial(kind, gap, fits.candidates(), int(fits.questions.answers))
 
 

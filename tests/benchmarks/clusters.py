@@ -23,7 +23,8 @@ from threadpoolctl import threadpool_limits
 from stream_engine.clustering import borders, position_fits
 from stream_engine.clustering.graded import ClusterAnswer, grade_clusters
 from stream_engine.clustering.sentence import CANNOT_TELL, GRADES, SEPARATED
-from stream_engine.embedding.held_out import Answers
+from stream_engine.data.answers import Answers
+from stream_engine.embedding.questions import of_answers
 from tests.benchmarks.rows import row, timed
 from tests.support import cluster_scenarios as scenarios
 
@@ -52,7 +53,7 @@ def standard(rng: np.random.Generator, gap: float, model: str, again: bool) -> d
     figures = _figures(answers, labels, found)
     if again:
         other = scenarios.answers_about(rng, points, AN_OBJECT * n, model, correct)
-        same_k = borders.cuts(position_fits.fitted(other.questions()).best.points, (found.k or 2,))[0].labels
+        same_k = borders.cuts(position_fits.fitted(of_answers(other)).best.points, (found.k or 2,))[0].labels
         kept = answers.of(rng.random(len(answers.rows)) >= REMOVED)
         names, order = rng.permutation(n), rng.permutation(len(answers.rows))
         moved = answers.of(order)._replace(rows=names[answers.rows[order]].astype(np.int32))

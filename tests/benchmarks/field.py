@@ -104,7 +104,7 @@ def people_who_differ() -> pd.DataFrame:
     """Twelve participants with weights of their own on three axes, 300 answers each."""
     made = world(0, people=12, each=300, d=3, n=30).answers
     columns = dict(zip(("anchor", "near", "far"), made.rows[:, [0, 1, 3]].T))
-    return pd.DataFrame({**columns, "worker": [f"p{who}" for who in made.worker], "unit": made.unit})
+    return pd.DataFrame({**columns, "worker": [f"p{who}" for who in made.participant], "unit": made.response})
 
 
 def answers(path: Path) -> pd.DataFrame:

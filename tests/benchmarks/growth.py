@@ -76,7 +76,7 @@ def of_participants(folder: Path, people: int) -> tuple[Spent, None]:
     """The default embedding of 6,000 answers about 30 objects by so many participants; the rival knows of none."""
     made, path = world(0, people=people, each=6000 // people, d=3, n=30).answers, folder / "people.jsonl"
     with path.open("w") as file:
-        for (anchor, near, _, far), who in zip(made.rows.tolist(), made.worker.tolist(), strict=True):
+        for (anchor, near, _, far), who in zip(made.rows.tolist(), made.participant.tolist(), strict=True):
             event = {"anchor": f"i{anchor}", "near": f"i{near}", "far": f"i{far}", "worker": f"p{who}"}
             file.write(json.dumps(event) + "\n")
     run(path, folder / "state", "--no-refits")

@@ -13,9 +13,9 @@ from stream_engine.counts import kernels
 from stream_engine.data import available_memory
 from stream_engine.refits import CannotRefit, classify
 from stream_engine.state.snapshot import triplet_columns
-from tests.clustering.test_spur import snapshot_of
 from tests.support.facts import stating
 from tests.support.generators import planted_triplets
+from tests.support.planted_similarities import snapshot_of
 
 
 def world(n: int = 60, size: int = 4000, classes: int = 3, apart: float = 3.0, seed: int = 0, unlabelled: int = 6):

@@ -14,8 +14,8 @@ from stream_engine.clustering.graded import grade_clusters
 from stream_engine.clustering.position_errors import design_effect, position_errors
 from stream_engine.clustering.replication import replication
 from stream_engine.clustering.sentence import CANNOT_TELL, CLEARLY_SEPARATED, GRADES, NOT_SEPARABLE, SEPARATED
-from stream_engine.embedding.held_out import Answers
-from stream_engine.embedding.questions import Questions
+from stream_engine.data.answers import Answers
+from stream_engine.embedding.questions import Questions, of_answers
 from tests.benchmarks import cluster_calibration
 from tests.support import cluster_scenarios as scenarios
 
@@ -76,13 +76,13 @@ def test_variances_and_held_out_losses_are_the_formulas():
 
 def test_held_out_losses_are_those_of_fits_without_the_answer():
     answers, _ = planted(4.0, n=12, k=2, count=700)
-    fits = position_fits.fitted(answers.questions())
+    fits = position_fits.fitted(of_answers(answers))
     best, d = fits.best, fits.best.points.shape[1]
     inside, by_step, without = [], [], []
     for t in range(0, len(answers.rows), 14):
-        rest = answers.of(np.arange(len(answers.rows)) != t).questions()
+        rest = of_answers(answers.of(np.arange(len(answers.rows)) != t))
         other = position_fits.fit(rest, d, position_fits.RIDGE, start=best.points, tolerance=1e-9)
-        one = answers.of(np.arange(len(answers.rows)) == t).questions()
+        one = of_answers(answers.of(np.arange(len(answers.rows)) == t))
         near = one.near[0] > 0
         at = np.flatnonzero((fits.questions.rows == one.rows[0]).all(axis=1))[0]
         by_step.append((best.errors.near if near else best.errors.far)[at])
@@ -98,7 +98,7 @@ def test_the_design_effect_compares_sums_over_responses_with_answers():
     rng = np.random.default_rng(1)
     m = len(questions.rows)
     unit = np.append(np.repeat(np.arange(m // 3), 3), [])[:m].astype(np.int64)
-    answers = Answers(questions.rows, np.ones(m), questions.worker.astype(np.int32) - 1, unit, 7, 1)
+    answers = Answers(questions.rows, np.ones(m), questions.worker.astype(np.int32) - 1, unit, 7, ("a",))
     variance = position_errors(points, questions, lapse, RIDGE).variance
     _, slopes, p, u = by_formula(points, questions.rows, lapse[questions.worker])
     scores = (u / p)[:, None, None] * slopes
@@ -108,7 +108,7 @@ def test_the_design_effect_compares_sums_over_responses_with_answers():
     assert design_effect(points, answers.of(order), lapse, variance) == pytest.approx(
         max(1, together / alone), rel=1e-4
     )
-    twice = answers._replace(unit=np.arange(m), times=np.full(m, 2.0))
+    twice = answers._replace(response=np.arange(m), times=np.full(m, 2.0))
     assert design_effect(points, twice, lapse, variance) == 1.0
 
 

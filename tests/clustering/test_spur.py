@@ -6,29 +6,17 @@ import pytest
 from scipy import sparse
 from sklearn.metrics import adjusted_rand_score
 
-from stream_engine import Engine, Quadruplet, Triplet
 from stream_engine.clustering import admm, partition, similarity_of_snapshot, stability
 from stream_engine.clustering.admm import State
 from stream_engine.clustering.parallel_analysis import flipped, parallel_analysis
 from stream_engine.clustering.spur import LARGE_TOL
-from stream_engine.counts import ACCUMULATORS
 from stream_engine.counts.spectral import centred
 from stream_engine.data import available_memory
 from stream_engine.refits import CannotRefit, sdp_clustering, spectral
 from stream_engine.refits.sdp_clustering import Params, refit, solve, spur
 from stream_engine.state import artifact
 from tests.support.facts import stating
-from tests.support.planted_similarities import adds3, adds4, planted, planted_adds3
-
-
-def snapshot_of(triplets, names=None, quadruplets=()):
-    engine = Engine([name for name in ACCUMULATORS if name != "quadruplet_counts"])
-    names = names or [f"o{i}" for i in range(1 + int(np.max(triplets, initial=-1)))]
-    engine.learn_many(
-        [Triplet(*(names[x] for x in row)) for row in triplets]
-        + [Quadruplet((names[i], names[j]), (names[k], names[l])) for i, j, k, l in quadruplets]
-    )
-    return engine.snapshot()
+from tests.support.planted_similarities import adds3, adds4, planted, planted_adds3, snapshot_of
 
 
 def by_name(snapshot, made):

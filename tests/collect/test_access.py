@@ -54,7 +54,7 @@ def test_twenty_seconds_worth_may_come_at_once_and_then_so_many_a_second():
 
 
 def test_those_unseen_for_long_are_forgotten(monkeypatch):
-    monkeypatch.setattr(gatekeeper, "_PEOPLE", 2)
+    monkeypatch.setattr(gatekeeper, "_MAX_REMEMBERED", 2)
     rates = Rates(0.01, lambda: 0.0)  # one at once
     assert [rates.allowed(key) for key in "aba"] == [True, True, False]
     assert rates.allowed("c")  # b had not been seen for longest

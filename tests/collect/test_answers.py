@@ -20,7 +20,7 @@ def asked(sessions: Sessions, worker: str = "w", now: float = 0.0, study: Study 
     """A screen that was sent."""
     pool = QuestionPool(study or Study(), NAMES, "study1", seed=1)
     screen = pool.screen(worker, sessions.person(worker), now)
-    sessions.asked(screen)
+    sessions.add_question(screen)
     return screen
 
 
@@ -128,11 +128,11 @@ def test_nobody_is_asked_the_same_twice_until_nothing_is_left():
         "information-gain",
         0.85,
     )
-    person.seen.add(first.key())
+    person.screen_keys.add(first.key())
     for _ in range(29):
         made = pool.screen("w", person, 0.0)
-        assert made.key() not in person.seen and made.sampler == "random"
-        person.seen.add(made.key())
+        assert made.key() not in person.screen_keys and made.sampler == "random"
+        person.screen_keys.add(made.key())
     with pytest.raises(NothingLeft):
         pool.screen("w", person, 0.0)
     assert len(pool.ready) == 2  # for others
@@ -158,7 +158,7 @@ def test_a_repeat_share_is_asked_again_and_points_at_the_first():
             repeated += 1
             assert ids[screen.repeats] == (screen.anchor, {*screen.shown}) and not screen.propensity
         ids[screen.id] = (screen.anchor, {*screen.shown})
-        sessions.asked(screen)
+        sessions.add_question(screen)
         accept({"id": screen.id, "worker": "w", "chosen": screen.shown[0]}, sessions, "study1", float(n))
     assert 30 < repeated < 70 and sessions.person("w").repeats == repeated
 
@@ -168,7 +168,7 @@ def test_catch_trials_come_in_turns_and_are_no_events():
     pool, sessions, outcomes = QuestionPool(study, NAMES, "study1", seed=5), Sessions(), itertools.cycle("bh")
     for n in range(25):
         screen = pool.screen("w", sessions.person("w"), float(n))
-        sessions.asked(screen)
+        sessions.add_question(screen)
         assert (screen.sampler == CATCH) == (n % 5 == 4) and "right" not in screen.public()
         chosen = next(outcomes) if screen.right else screen.shown[0]
         counted = accept({"id": screen.id, "worker": "w", "chosen": chosen}, sessions, "study1", float(n))
@@ -184,7 +184,7 @@ def test_what_is_remembered_is_made_anew_from_the_logs():
     sessions.person("w0").consented = True
     for n in range(60):
         screen = pool.screen(f"w{n % 3}", sessions.person(f"w{n % 3}"), float(n))
-        sessions.asked(screen)
+        sessions.add_question(screen)
         lines.append(msgspec.json.encode(screen))
         if n % 7 == 0:
             continue  # never answered

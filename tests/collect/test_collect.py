@@ -17,10 +17,8 @@ import pytest
 
 from stream_engine.state.store import Store
 from tests.collect.conftest import WORDS
-from tests.support.collecting import COMPILING, Participant, first_shown, get, post, put
+from tests.support.collecting import COMPILING, FAST, Participant, first_shown, get, post, put, read_by_the_engine
 from tests.support.process import engine, one_line, until
-
-FAST = "[snapshot]\ninterval = 2.0\n[refits]\nkinds = ['embedding']\n"
 
 
 def counted_by_the_engine(study) -> dict:
@@ -128,11 +126,6 @@ def test_kills_of_either_side_lose_nothing_and_count_nothing_twice(collecting):
     study.stop()
     counters = counted_by_the_engine(study)
     assert counters["events"] == len(ids) and not counters["rejected"]
-
-
-def read_by_the_engine(study) -> int:
-    answer = study.owner("/snapshot")
-    return answer.json()["events"] if answer.status_code == 200 else -1
 
 
 def test_everything_that_is_no_answer_is_refused_counted_and_kept(collecting):

@@ -7,9 +7,8 @@ import re
 import pytest
 
 from tests.collect.conftest import SIZES
-from tests.collect.test_collect import FAST, read_by_the_engine
 from tests.report.conftest import barriers
-from tests.support.collecting import COMPILING, post
+from tests.support.collecting import COMPILING, FAST, post, read_by_the_engine
 from tests.support.process import until
 
 pytestmark = pytest.mark.browser

@@ -6,7 +6,7 @@ import re
 import pytest
 
 from stream_engine.collect import stimuli as of_study
-from stream_engine.collect.stimuli import LARGEST_TEXT, MAX_FILE_BYTES, BadStimuli, Stimuli, Stimulus, check_media
+from stream_engine.collect.stimuli import MAX_FILE_BYTES, MAX_TEXT_BYTES, BadStimuli, Stimuli, Stimulus, check_media
 from tests.support.facts import states
 
 PNG, WAV = b"\x89PNG\r\n\x1a\n" + bytes(20), b"RIFF\x24\0\0\0WAVEfmt " + bytes(20)
@@ -108,7 +108,7 @@ def test_a_table_has_an_object_a_row(tmp_path):
     ("file", "body", "why"),
     [
         ("x.png", b"<svg onload=alert(1)>", "image/png"),
-        ("x.txt", b"x" * (LARGEST_TEXT + 1), "4,001 bytes … 4000"),
+        ("x.txt", b"x" * (MAX_TEXT_BYTES + 1), "4,001 bytes … 4000"),
         ("x.txt", b"na\xefve", "byte 2 … UTF-8"),
         ("a.wav", WAV, "'a' … a.png"),
         ("x\ny.png", PNG, r"'x\ny' … 1 to 1024"),
@@ -125,8 +125,8 @@ def test_a_file_that_is_no_object_is_passed_over_and_the_others_are_there(three,
 def test_as_long_a_text_and_as_large_a_file_as_is_shown(three):
     (three / "picture.png").write_bytes(PNG)
     os.truncate(three / "picture.png", MAX_FILE_BYTES)
-    stimuli = Stimuli(folder_of(three, {"text.txt": b"x" * LARGEST_TEXT}))
-    assert stimuli.names == ["a", "b", "c", "picture", "text"] and stimuli.shown["text"].text == "x" * LARGEST_TEXT
+    stimuli = Stimuli(folder_of(three, {"text.txt": b"x" * MAX_TEXT_BYTES}))
+    assert stimuli.names == ["a", "b", "c", "picture", "text"] and stimuli.shown["text"].text == "x" * MAX_TEXT_BYTES
     os.truncate(three / "picture.png", MAX_FILE_BYTES + 1)
     ((name, why),) = Stimuli(three).passed_over.items()
     assert name == "picture.png" and states(why, "20,971,521 bytes … 20,971,520")
@@ -182,7 +182,7 @@ def test_a_file_that_was_copied_only_partly_is_looked_at_again(three, monkeypatc
     assert grown(stimuli, {"d.png": PNG[:3]}) == [] and list(stimuli.passed_over) == ["d.png"]
     (three / "d.png").write_bytes(PNG)  # which the folder's own time does not show
     assert stimuli.look() == []
-    monkeypatch.setattr(of_study, "AGAIN", 0.0)
+    monkeypatch.setattr(of_study, "RETRY_SECONDS", 0.0)
     assert stimuli.look() == ["d"] and stimuli.passed_over == {}
 
 

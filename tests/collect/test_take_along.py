@@ -15,8 +15,7 @@ from stream_engine.collect import archive
 from stream_engine.collect.archive import zipped
 from stream_engine.collect.stimuli import BadStimuli, Stimuli, Stimulus, keep, stored_objects
 from tests.collect.conftest import NO_REFITS
-from tests.collect.test_collect import read_by_the_engine
-from tests.support.collecting import COMPILING, Participant, first_shown, get
+from tests.support.collecting import COMPILING, Participant, first_shown, get, read_by_the_engine
 from tests.support.process import engine, until
 
 
@@ -100,7 +99,7 @@ def test_what_is_kept_grows_and_what_was_there_stays(tmp_path):
     stimuli = Stimuli(folder)
     keep(stimuli, place)
     (folder / "t.txt").write_text("a text")
-    stimuli._seen = ()
+    stimuli._stamps = ()
     assert stimuli.look() == ["t"]
     keep(stimuli, place)
     again = Stimuli(stored_objects(place))

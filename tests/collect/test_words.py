@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 import stream_engine.collect.page as folder
-from stream_engine.collect.page import TOLD, page
+from stream_engine.collect.page import WORDS_OF_SCRIPT, page
 from stream_engine.collect.page.words import Words, english, shipped, words_of
 from stream_engine.collect.study import Asking, Study, Texts
 from tests.support.collecting import get
@@ -36,7 +36,7 @@ def test_the_page_says_nothing_but_these_words():
     assert re.findall(r'"[A-Z][a-z]+ [a-z][^"]*"|`[A-Z][a-z]+ [^`]*`', script) == []
     used = set(re.findall(r"\bwords\.(\w+)", html + script + (HERE / "__init__.py").read_text()))
     assert used - {"words_of"} == set(Words.__struct_fields__) - {"stranger"}  # which is found by its reason
-    assert set(re.findall(r"\bwords\.(\w+)", script)) | {"stranger"} == set(TOLD)
+    assert set(re.findall(r"\bwords\.(\w+)", script)) | {"stranger"} == set(WORDS_OF_SCRIPT)
 
 
 @pytest.mark.parametrize(

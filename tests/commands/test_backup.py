@@ -11,7 +11,7 @@ import pytest
 
 from stream_engine.state.store import Store
 from tests.conftest import ROOT
-from tests.end_to_end.test_service import stream
+from tests.support.event_worlds import stream
 from tests.support.process import engine, jsonl, one_line, state_of
 
 

@@ -30,7 +30,7 @@ def dead(state):
 )
 def test_nothing_in_it(tmp_path, name, data):
     (tmp_path / name).write_bytes(data)
-    engine("run", tmp_path / name, "--state", tmp_path / "s")
+    engine("run", tmp_path / name, "--state", tmp_path / "s", "--no-refits")
     found = summary(tmp_path / "s")
     assert found["comparisons"] == 0
     assert found["objects"] == 0

@@ -9,18 +9,18 @@ import pytest
 
 from stream_engine.commands import inspect
 from tests.support.process import engine, jsonl
-from tests.support.reported import answers, state
+from tests.support.reported import QUICK, answers, state
 
 
 @pytest.fixture(scope="module")
 def fitted(tmp_path_factory):
     folder = tmp_path_factory.mktemp("inspect")
     refits = ("--refit", "embedding", "--refit", "clusters")
-    return state(folder, [*answers(12, 600), {"anchor": "object 0", "near": "x", "far": "x"}], *refits)
+    return state(folder, [*answers(12, 600), {"anchor": "object 0", "near": "x", "far": "x"}], *refits, config=QUICK)
 
 
 @pytest.fixture(scope="module")
-def found(fitted):
+def document(fitted):
     return json.loads(engine("inspect", "--state", fitted, "--json").stdout)
 
 
@@ -29,23 +29,23 @@ def plain(page: str) -> str:
     return " ".join(page.split())
 
 
-def test_the_page_shows_every_finding_once_and_every_model(fitted, found):
+def test_the_page_shows_every_finding_once_and_every_model(fitted, document):
     page = plain(engine("inspect", "--state", fitted).stdout)
-    for topic, some in found["findings"].items():
+    for topic, some in document["findings"].items():
         for each in some:
             shown = (topic != "data" and topic != "connection") or each["level"] == "warning"
             assert page.count(plain(each["text"])) == shown, each
             assert not shown or each["command"] in page
-    for row in found["models"]:
+    for row in document["models"]:
         assert f"{row['model']} {100 * row['accuracy']:.1f} %" in page
-    assert found["warnings"][0] == "rejected" and f"objects {found['summary']['objects']}" in page
+    assert document["warnings"][0] == "rejected" and f"objects {document['summary']['objects']}" in page
 
 
-def test_json_has_the_summary_every_report_and_the_findings_with_their_figures(found):
-    assert found["summary"]["events"] == 600 and found["summary"]["rejected"] == {"not_distinct": 1}
-    assert {"embedding", "clusters"} == set(found["artifacts"]) and found["workers"] == 10
-    accuracy = {each["what"]: each for each in found["findings"]["accuracy"]}["accuracy"]
-    assert accuracy["figures"]["accuracy"] == max(row["accuracy"] for row in found["models"][:1])
+def test_json_has_the_summary_every_report_and_the_findings_with_their_figures(document):
+    assert document["summary"]["events"] == 600 and document["summary"]["rejected"] == {"not_distinct": 1}
+    assert {"embedding", "clusters"} == set(document["artifacts"]) and document["workers"] == 10
+    accuracy = {each["what"]: each for each in document["findings"]["accuracy"]}["accuracy"]
+    assert accuracy["figures"]["accuracy"] == max(row["accuracy"] for row in document["models"][:1])
 
 
 def test_a_state_of_hardly_anything_says_what_is_missing(tmp_path):
@@ -54,9 +54,9 @@ def test_a_state_of_hardly_anything_says_what_is_missing(tmp_path):
     page = engine("inspect", "--state", tmp_path / "s").stdout
     for kind in ("embedding", "clusters"):
         assert f"stream-engine refit --state {tmp_path / 's'} {kind}" in page
-    found = json.loads(engine("inspect", "--state", tmp_path / "s", "--json").stdout)
-    assert found["models"] == [] and "models_left_out" not in found
-    made = {each["what"] for some in found["findings"].values() for each in some}
+    document = json.loads(engine("inspect", "--state", tmp_path / "s", "--json").stdout)
+    assert document["models"] == [] and "models_left_out" not in document
+    made = {each["what"] for some in document["findings"].values() for each in some}
     assert made >= {"no_embedding", "no_clusters", "participants_unknown"} and "accuracy" not in made
 
 
@@ -64,9 +64,9 @@ def test_of_a_sample_of_responses_their_comparisons_are_counted(monkeypatch):
     """A response that was given three times counts three times."""
     kept = SimpleNamespace(times=np.array([1, 3, 2]), judgement=np.array([0, 1, 1, 2]), complete=False)
     monkeypatch.setattr(inspect, "kept_responses", lambda snapshot: kept)
-    found = inspect._responses(SimpleNamespace(counters={"comparisons": 50}))
-    assert found == {"kept": 6, "comparisons": 9, "of": 50, "complete": False}
-    assert re.findall(r"\d+", inspect._kept(found)) == ["6", "9", "50"]
+    document = inspect._responses(SimpleNamespace(counters={"comparisons": 50}))
+    assert document == {"kept": 6, "comparisons": 9, "of": 50, "complete": False}
+    assert re.findall(r"\d+", inspect._sample_size(document)) == ["6", "9", "50"]
 
 
 def test_partitions_beyond_those_that_are_listed_are_counted():
@@ -79,5 +79,5 @@ def test_each_thing_done_to_a_state_has_a_line():
     summary = {"history": [{"did": "seek", "time": "1"}, {"did": "merge", "time": "2"}], "kinds": {}, "rejected": {}}
     numbers = ("events", "filtered", "objects", "comparisons", "unique_triplets", "contradicting_pairs")
     summary |= dict.fromkeys((*numbers, "labelled_objects"), 0) | {"positions": {}}
-    lines = inspect._counted({"summary": summary, "workers": None})
+    lines = inspect._count_lines({"summary": summary, "workers": None})
     assert [re.search("did=(\\w+)", line)[1] for line in lines if line.startswith("history")] == ["seek", "merge"]

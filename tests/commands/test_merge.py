@@ -9,7 +9,7 @@ import pytest
 from connectors import Position
 from stream_engine.state.engine import Engine
 from stream_engine.state.store import Store
-from tests.end_to_end.test_service import stream
+from tests.support.event_worlds import stream
 from tests.support.process import engine, jsonl, one_line, summary
 
 

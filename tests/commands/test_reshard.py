@@ -12,7 +12,7 @@ from stream_engine.data.comparisons import Triplet
 from stream_engine.service.repair.reshard import old_states, reshard
 from stream_engine.state.engine import Engine
 from stream_engine.state.store import Lock, Store
-from tests.end_to_end.test_service import stream
+from tests.support.event_worlds import stream
 from tests.support.facts import states
 from tests.support.process import engine, jsonl, one_line, summary
 

@@ -15,8 +15,8 @@ from stream_engine.order.pair_rows import canonical
 from stream_engine.service.repair.check_state import check_state
 from stream_engine.state.engine import Engine
 from stream_engine.state.store import Lock, Store
-from tests.end_to_end.test_service import stream
 from tests.support import spark_written
+from tests.support.event_worlds import stream
 from tests.support.facts import states
 from tests.support.process import engine, jsonl, one_line
 

@@ -12,7 +12,7 @@ import fastavro
 import pytest
 
 from connectors import Position, SourceFailed, open_source, records_of
-from connectors.avro import CODECS, META, MOST_UNPACKED, BadAvro, Schema
+from connectors.avro import CODECS, MAX_UNPACKED_BYTES, META, BadAvro, Schema
 from tests.support.read_sources import drain
 
 EVENT = {
@@ -162,22 +162,22 @@ BLOCK = encoded(ROWS[:5])
 @pytest.mark.parametrize(
     "content, said",
     [
-        (b"", "not an Avro"),
-        (container([], codec="null").replace(b"null", b"lzop"), "'lzop'; expected one of null, deflate"),
-        (container([(5, BLOCK)]).replace(SYNC, bytes(16), 1), "end where it says"),
-        (container([(6, BLOCK)]), "not a value of its schema"),
-        (container([(4, BLOCK)]), "bytes are left"),
-        (container([(10**15, BLOCK)]), "1,000,000,000,000,000 rows"),
-        (container([(5, BLOCK)])[:-20] + b"\xff" * 20, "end where it says"),
-        (container([])[:-1] + b"\0" + b"\xff" * 12, "more than ten bytes"),
-        (container([(1, bytes(MOST_UNPACKED + 1))], "bytes", codec="deflate"), "smaller blocks"),
-        (container([(1, b"x")], "string", codec="zstandard")[:-19] + b"???" + SYNC, "damaged"),
+        (lambda: b"", "not an Avro"),
+        (lambda: container([], codec="null").replace(b"null", b"lzop"), "'lzop'; expected one of null, deflate"),
+        (lambda: container([(5, BLOCK)]).replace(SYNC, bytes(16), 1), "end where it says"),
+        (lambda: container([(6, BLOCK)]), "not a value of its schema"),
+        (lambda: container([(4, BLOCK)]), "bytes are left"),
+        (lambda: container([(10**15, BLOCK)]), "1,000,000,000,000,000 rows"),
+        (lambda: container([(5, BLOCK)])[:-20] + b"\xff" * 20, "end where it says"),
+        (lambda: container([])[:-1] + b"\0" + b"\xff" * 12, "more than ten bytes"),
+        (lambda: container([(1, bytes(MAX_UNPACKED_BYTES + 1))], "bytes", codec="deflate"), "smaller blocks"),
+        (lambda: container([(1, b"x")], "string", codec="zstandard")[:-19] + b"???" + SYNC, "damaged"),
     ],
     ids=range(10),
 )
 def test_a_file_that_is_none_or_damaged_is_told_in_one_line(content, said, tmp_path):
     path = tmp_path / "e.avro"
-    path.write_bytes(content)
+    path.write_bytes(content())
     with pytest.raises(SourceFailed, match=said) as failure:
         list(records_of([str(path)]))
     assert "\n" not in str(failure.value)

@@ -12,7 +12,7 @@ import pytest
 
 from connectors import Position, SourceFailed, UnusableSource, open_source
 from connectors.files import follow as following
-from connectors.files.follow import LOOKS, SETTLED, FollowedPath
+from connectors.files.follow import CLOCK_TICK_SECONDS, LOOKS_PER_SECOND, FollowedPath
 from tests.support import process
 from tests.support.facts import states
 
@@ -335,8 +335,8 @@ def test_files_without_news_are_looked_at_seldom_and_those_with_news_at_once(tmp
     monkeypatch.setattr(FollowedPath, "read", lambda tail: looks.update([tail.path]) or look(tail))
     busy = tmp_path / "7.jsonl"
     assert len(now(source)) == 1000
-    interval = 1000 / LOOKS  # seconds between two looks at a file without news
-    ends = monotonic() + 2 * SETTLED
+    interval = 1000 / LOOKS_PER_SECOND  # seconds between two looks at a file without news
+    ends = monotonic() + 2 * CLOCK_TICK_SECONDS
     while monotonic() < ends:
         assert source.poll(0.1) == []
     looks.clear()

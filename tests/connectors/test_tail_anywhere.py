@@ -8,7 +8,7 @@ from itertools import product
 import pytest
 
 from connectors import open_source
-from connectors.files.line_blocks import HEAD
+from connectors.files.line_blocks import MARK_BYTES
 
 WIDTH, LINES = 40, 240
 FIRST = [f"first {n:4} ".encode().ljust(WIDTH - 1, b"a") for n in range(LINES)]
@@ -16,7 +16,7 @@ SECOND = [f"second {n:4} ".encode().ljust(WIDTH - 1, b"b") for n in range(2 * LI
 HALF = b"half of a line that its writer has not finished"
 WHOLE = b"".join(line + b"\n" for line in FIRST)
 AGAIN = b"".join(line + b"\n" for line in SECOND)
-assert len(WHOLE) > 2 * HEAD
+assert len(WHOLE) > 2 * MARK_BYTES
 
 
 def taken(source):
@@ -88,7 +88,7 @@ def test_what_happens_in_place_beyond_the_head_is_said_and_every_line_that_is_th
         assert found == there.splitlines(), (happens, place)
 
 
-@pytest.mark.parametrize("again", [None, HEAD, len(WHOLE) - 1])
+@pytest.mark.parametrize("again", [None, MARK_BYTES, len(WHOLE) - 1])
 def test_a_rotation_within_a_line_loses_nothing(again, tmp_path):
     """However far the file was read when it got another name; `again`: opened anew at a position there before."""
     path = tmp_path / "e.jsonl"

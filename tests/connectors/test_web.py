@@ -74,7 +74,7 @@ def after(text, then):
 
 @pytest.mark.parametrize("scheme, first", [("http", b""), ("http", b"HTTP/1.1 200 OK\r\nX-Long: "), ("https", b"")])
 def test_a_head_or_a_handshake_that_drips_ends_at_the_deadline(scheme, first, monkeypatch):
-    monkeypatch.setattr(objects, "SECONDS", 0.3)
+    monkeypatch.setattr(objects, "TIMEOUT_SECONDS", 0.3)
     began = time.monotonic()
     with server(after(first, drip()) if first else drip()) as address:
         if first:
@@ -87,7 +87,7 @@ def test_a_head_or_a_handshake_that_drips_ends_at_the_deadline(scheme, first, mo
 
 
 def test_a_body_that_drips_is_too_slow(monkeypatch):
-    monkeypatch.setattr(objects, "SECONDS", 0.2)
+    monkeypatch.setattr(objects, "TIMEOUT_SECONDS", 0.2)
     with server(after(OK + b"\r\n", drip())) as address:
         (each,) = objects_at("http", f"{address}/e.jsonl")
         with pytest.raises(StoreFailed, match="slow"):
@@ -186,8 +186,8 @@ def topic(registry: Registry, number: int = 1) -> DecodedTopic:
 
 
 def test_a_registry_that_drips_is_away_and_named(monkeypatch):
-    monkeypatch.setattr(schema_registry, "SECONDS", 0.4)
-    monkeypatch.setattr(schema_registry, "SLOW", 0.1)
+    monkeypatch.setattr(schema_registry, "REQUEST_SECONDS", 0.4)
+    monkeypatch.setattr(schema_registry, "AWAY_SECONDS", 0.1)
     with server(after(OK + b"\r\n", drip())) as address:
         with pytest.raises(RegistryAway, match="0.4 s"):
             Registry(f"http://{address}").ask("/schemas/ids/1", 0.4)
@@ -210,8 +210,8 @@ def test_references_are_asked_once_each_and_bounded(monkeypatch):
                 below = [{"name": f"T{level + 1}x{n}", "subject": f"s{level + 1}x{n}", "version": 1} for n in range(12)]
                 registry.add(schema, subject=f"s{level}x{number}", references=below if level < 11 else None)
         known = Registry(registry.url).schema(1)
-        assert known.schema is None and str(schema_registry.MOST_REFERENCES) in known.problem
-        assert len(registry.asked) <= schema_registry.MOST_REFERENCES + 1
+        assert known.schema is None and str(schema_registry.MAX_REFERENCES) in known.problem
+        assert len(registry.asked) <= schema_registry.MAX_REFERENCES + 1
         registry.asked.clear()
         known = Registry(registry.url).schema(12 * 10 + 1)  # one level below it: each asked once
         assert known.schema is not None and len(registry.asked) == len(set(registry.asked)) == 13
@@ -246,7 +246,7 @@ def test_what_is_no_schema_is_an_answer_to_come(body):
 
 
 def test_an_endless_schema_is_bounded(monkeypatch):
-    monkeypatch.setattr(schema_registry, "MOST_BYTES", 100_000)
+    monkeypatch.setattr(schema_registry, "MAX_SCHEMA_BYTES", 100_000)
     text = json.dumps({"schema": "x" * 90_000}).encode()
     with server(after(OK + b"\r\n", drip(text))) as address:
         known = Registry(f"http://{address}").schema(1)

@@ -22,7 +22,7 @@ from stream_engine.state.engine import Engine
 from stream_engine.state.forgetting import forget_object, forget_worker
 from stream_engine.testing.accumulators import same
 from tests.counts.definitions import definition
-from tests.laws.test_accumulators import FewJudgements
+from tests.support.accumulator_variants import FewJudgements
 from tests.support.event_worlds import some_events
 
 TOLD = EventOptions(provenance=True)

@@ -12,7 +12,7 @@ from stream_engine.state.engine import Engine
 from stream_engine.state.forgetting import forget_object
 from stream_engine.state.snapshot import Snapshot, triplet_columns
 from stream_engine.state.store import Store
-from tests.crash.test_backup_crash import copied_back, save
+from tests.support.crashing_runs import copied_back, save
 from tests.support.simulated_disk import SimDisk
 
 COUNTED = ("adds3", "triplet_counts")

@@ -2,14 +2,13 @@
 and the backup before it stays as it was."""
 
 import hashlib
-from pathlib import Path
 
 import pytest
 
-from stream_engine.state.backup import MANIFEST, backup
+from stream_engine.state.backup import MANIFEST
 from stream_engine.state.snapshot import encode
 from stream_engine.state.store import Store
-from tests.crash.test_crash_anywhere import EVENTS, consume, dead, final
+from tests.support.crashing_runs import EVENTS, consume, copied_back, dead, final, save
 from tests.support.simulated_disk import SimDisk, crash_images
 
 
@@ -21,28 +20,12 @@ def running(disk, events: int) -> SimDisk:
     return disk
 
 
-def save(disk):
-    return backup(Store("/state", disk), Path("/copy"))
-
-
 def checked(disk, folder: str) -> dict:
     """The manifest of a backup, whose files are all there, as they were; empty where there is none."""
     manifest = Store(folder, disk).noted(MANIFEST)
     for name, digest in manifest.get("files", {}).items():
         assert hashlib.sha256(disk.read(f"{folder}/{name}")).hexdigest() == digest, name
     return manifest
-
-
-def copied_back(disk, folder: str) -> SimDisk:
-    """As `cp -r` restores it."""
-    new = SimDisk()
-    for name in Store(folder, disk).noted(MANIFEST)["files"]:
-        for at in range(1, name.count("/") + 1):
-            parent = "/state/" + "/".join(name.split("/")[:at])
-            if not new.exists(parent):
-                new.mkdir(parent)
-        new.write_new(f"/state/{name}", [disk.read(f"{folder}/{name}")])
-    return new
 
 
 @pytest.fixture(scope="module")

@@ -6,11 +6,11 @@ import pytest
 from connectors.files.dead_letters import overwrite
 from stream_engine.state import sweeping
 from stream_engine.state.artifact import Artifact
-from stream_engine.state.forgetting import forget_object, noted
+from stream_engine.state.forgetting import forget_object, with_history
 from stream_engine.state.names_in_letters import naming
 from stream_engine.state.snapshot import Snapshot, encode
 from stream_engine.state.store import Store
-from tests.crash.test_crash_anywhere import EVENTS, consume, dead
+from tests.support.crashing_runs import EVENTS, consume, dead
 from tests.support.simulated_disk import SimDisk, crash_images
 
 NAME = "d"  # of the last of the objects
@@ -21,7 +21,7 @@ def forget(disk, _=None) -> None:
     sweeping.finish("/state", disk)
     store = Store("/state", disk)
     before = store.latest().snapshot
-    after = noted(forget_object(before, NAME, ["adds4"]).snapshot, "now", "forget")
+    after = with_history(forget_object(before, NAME, ["adds4"]).snapshot, "now", "forget")
     overwrite("/state/dead_letters", lambda letter: letter.reason == "not_distinct", disk)
     store.replace(after)
 

@@ -419,3 +419,28 @@ print(len(kernels))
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert int(done.stdout) > 200
+
+
+SAYS_WHAT_IT_COMPILES = """
+import numpy as np
+from stream_engine.data.kernel_cache import KernelCache
+from stream_engine.embedding import descent
+save = KernelCache._save
+KernelCache._save = lambda self, sig, data: (print("compiled", flush=True), save(self, sig, data))
+descent._dot(np.ones(2), np.ones(2))
+"""
+
+
+def test_two_processes_do_not_compile_the_same_kernel(tmp_path):
+    """The second waits for the first, and loads what it kept."""
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
+    both = [
+        subprocess.Popen(
+            [sys.executable, "-c", SAYS_WHAT_IT_COMPILES], stdout=subprocess.PIPE, text=True, env=environment
+        )
+        for _ in range(2)
+    ]
+    said = [each.communicate(timeout=120)[0] for each in both]
+    assert [each.returncode for each in both] == [0, 0]
+    assert "".join(said).count("compiled") == len(list(tmp_path.rglob("*.nbc")))
+    assert not list(tmp_path.rglob("*.lock"))

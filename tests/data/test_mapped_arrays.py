@@ -18,7 +18,7 @@ from stream_engine.data.mapped_arrays import PREFIX
 from stream_engine.state.snapshot import frozen
 from stream_engine.testing.accumulators import same
 from stream_engine.testing.batches import random_stream
-from tests.laws.test_accumulators import VARIANTS
+from tests.support.accumulator_variants import VARIANTS
 from tests.support.facts import states
 from tests.support.generators import planted_triplets
 from tests.support.process import engine, jsonl, one_line, started, until

@@ -5,8 +5,8 @@ import pytest
 from scipy import stats
 
 from stream_engine import exports
+from stream_engine.data.answers import Answers
 from stream_engine.embedding.dimensions import FOLDS, REST, corrected_test, dimensions_at_least, folds_of, holm
-from stream_engine.embedding.held_out import Answers
 from stream_engine.exports.object_places import of_supported
 from stream_engine.refits import embedding
 from stream_engine.state.artifact_schemas import check_artifact
@@ -24,18 +24,18 @@ def planted(seed, d, n=14, m=1200, flip=0.1):
 @pytest.mark.parametrize("d", [1, 2])
 def test_planted_dimensions_are_found(d):
     answers = planted(d, d, m=900 * d)
-    made = dimensions_at_least(answers, folds_of(answers.unit, FOLDS))
+    made = dimensions_at_least(answers, folds_of(answers.response, FOLDS))
     assert made.at_least == d and len(made.accuracy) == d + 1
     assert all(each <= 0.05 for each in made.p_values[:-1]) and made.p_values[-1] > 0.05
-    assert made == dimensions_at_least(answers, folds_of(answers.unit, FOLDS))
+    assert made == dimensions_at_least(answers, folds_of(answers.response, FOLDS))
 
 
 def test_coins_show_one_dimension_and_few_objects_allow_no_more():
     for seed in range(5):
         answers = planted(seed, 2, m=400, flip=0.5)
-        assert dimensions_at_least(answers, folds_of(answers.unit, FOLDS)).at_least == 1
+        assert dimensions_at_least(answers, folds_of(answers.response, FOLDS)).at_least == 1
     answers = planted(0, 2, n=3, m=100)
-    made = dimensions_at_least(answers, folds_of(answers.unit, FOLDS))
+    made = dimensions_at_least(answers, folds_of(answers.response, FOLDS))
     assert made.at_least <= 2 and len(made.accuracy) <= 2
 
 
@@ -69,10 +69,12 @@ def test_groups_are_not_torn_and_the_rest_is_never_held_out():
     groups = [len(np.unique(group[fold == each])) for each in range(FOLDS)]
     assert max(groups) - min(groups) <= 1
     answers = planted(3, 1, m=300)
-    fold = folds_of(answers.unit, FOLDS)
+    fold = folds_of(answers.response, FOLDS)
     fold[:150] = REST
     some = dimensions_at_least(answers, fold)
-    assert some.at_least == 1 and some.accuracy != dimensions_at_least(answers, folds_of(answers.unit, FOLDS)).accuracy
+    assert (
+        some.at_least == 1 and some.accuracy != dimensions_at_least(answers, folds_of(answers.response, FOLDS)).accuracy
+    )
 
 
 def test_the_refit_says_both_numbers_of_dimensions():

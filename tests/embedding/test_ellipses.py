@@ -3,11 +3,12 @@
 import numpy as np
 import pytest
 
+from stream_engine.data.answers import Answers
 from stream_engine.embedding import ellipses
 from stream_engine.embedding.ellipses import covariances, gauge_of, radius
 from stream_engine.embedding.fit import Setting, fit, with_setting
-from stream_engine.embedding.held_out import Answers
 from stream_engine.embedding.lapse_prior import PRIOR, guesses
+from stream_engine.embedding.questions import of_answers
 from tests.support import embedding_reference as reference
 from tests.support.embedding_worlds import by_the_model, covered
 
@@ -18,7 +19,7 @@ def slow(found, answers, fixed):
     size = n * d
 
     def p_of(x, lapse):
-        return reference.likelihood(x.reshape(n, d), answers.rows, lapse[answers.worker + 1], found.alpha)
+        return reference.likelihood(x.reshape(n, d), answers.rows, lapse[answers.participant + 1], found.alpha)
 
     x, lapse, h = found.points.ravel(), found.lapse, 1e-5
     p, slopes = p_of(x, lapse), []
@@ -38,7 +39,7 @@ def slow(found, answers, fixed):
     away = np.eye(size) - gauge @ gauge.T
     inverse = away @ np.linalg.inv(full)[:size, :size] @ away
     slope = slopes[:, :size] / p[:, None]
-    units = np.unique(answers.unit, return_inverse=True)[1]
+    units = np.unique(answers.response, return_inverse=True)[1]
     sums = np.zeros((units.max() + 1, size))
     np.add.at(sums, units, slope * answers.times[:, None])
     alone = np.trace(inverse @ (slope.T @ (slope * answers.times[:, None])))
@@ -51,8 +52,8 @@ def slow(found, answers, fixed):
 def test_the_covariance_is_the_formula(kernel, fixed):
     rows, times, worker = reference.world(0, n=7, m=200)
     unit = np.random.default_rng(0).integers(0, 15, 200)
-    answers = Answers(rows, times, worker, unit, 7, 3)
-    found = fit(answers.questions(), 2, 0.7, kernel=kernel, fixed_lapse=fixed)
+    answers = Answers(rows, times, worker, unit, 7, tuple("abc"))
+    found = fit(of_answers(answers), 2, 0.7, kernel=kernel, fixed_lapse=fixed)
     made = covariances(found, answers, fixed)
     np.testing.assert_allclose(made, slow(found, answers, fixed), rtol=1e-4, atol=1e-9)
     assert fixed or np.array_equal(made, covariances(found, answers))
@@ -61,9 +62,9 @@ def test_the_covariance_is_the_formula(kernel, fixed):
 def test_answers_that_are_copies_of_each_other_count_once():
     """Nine copies of each answer in one unit say as much as one; taken for nine they seem to say far more."""
     _, answers = by_the_model(0, 10, 2, 600, copies=9)
-    found = with_setting(answers.questions(), Setting("ste", 2, 0.5))
+    found = with_setting(of_answers(answers), Setting("ste", 2, 0.5))
     together = covariances(found, answers)
-    apart = covariances(found, answers._replace(unit=np.arange(len(answers.rows))))
+    apart = covariances(found, answers._replace(response=np.arange(len(answers.rows))))
     np.testing.assert_allclose(together, 9 * apart, rtol=1e-6)
 
 
@@ -72,15 +73,15 @@ def test_ellipses_cover_what_was_planted(d):
     hits = []
     for seed in range(12):
         points, answers = by_the_model(seed, 15, d, 1500)
-        found = with_setting(answers.questions(), Setting("ste", d, 0.5))
+        found = with_setting(of_answers(answers), Setting("ste", d, 0.5))
         hits.append(covered(points, found.points, covariances(found, answers), radius(d)))
     assert 0.9 <= np.mean(hits) <= 0.99
 
 
 def test_what_is_not_asked_about_has_the_prior_and_what_is_large_nothing(monkeypatch):
     rows, times, worker = reference.world(1, n=6, m=90)
-    answers = Answers(rows, times, worker, np.arange(90), 8, 3)
-    found = fit(answers.questions(), 2, 0.5)
+    answers = Answers(rows, times, worker, np.arange(90), 8, tuple("abc"))
+    found = fit(of_answers(answers), 2, 0.5)
     made = covariances(found, answers)
     np.testing.assert_allclose(made[6:], np.tile(np.eye(2), (2, 1, 1)))
     assert (np.linalg.eigvalsh(made[:6]) > 0).all() and np.trace(made[:6].mean(axis=0)) < 2

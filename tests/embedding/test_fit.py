@@ -3,13 +3,14 @@
 import numpy as np
 import pytest
 
+from stream_engine.data.answers import Answers
 from stream_engine.embedding import choice, lapse_prior, minibatch, starts
 from stream_engine.embedding import fit as fits
 from stream_engine.embedding.fit import Setting, fit, fit_carefully, with_setting
 from stream_engine.embedding.gradient import Loss
-from stream_engine.embedding.held_out import Answers, known_lapses, population_lapse
+from stream_engine.embedding.held_out import known_lapses, population_lapse
 from stream_engine.embedding.principal_axes import on_principal_axes
-from stream_engine.embedding.questions import of_rows
+from stream_engine.embedding.questions import of_answers, of_rows
 from stream_engine.evaluation.answer_probabilities import log_odds, margins, probabilities
 from tests.support import embedding_reference as reference
 from tests.support.generators import planted_triplets
@@ -97,18 +98,18 @@ def test_the_planted_dimension_is_chosen(d, tried):
     """Smaller numbers are tried down to the first that is too small."""
     _, rows = world(d + 10, n=25, d=d, m=5000, flip=0.1)
     answers, part = answers_of(rows, 25), np.random.default_rng(0).random(len(rows))
-    chosen = choice.choose(answers.of(part >= 0.2).questions(), answers.of(part < 0.2), ridge=0.3)
+    chosen = choice.choose(of_answers(answers.of(part >= 0.2)), answers.of(part < 0.2), ridge=0.3)
     assert chosen.setting.d == d and chosen.by == "held-out log loss"
     assert {each["d"] for each in chosen.tried} - {8} == tried - {8}
     assert chosen.interval[0] <= chosen.setting.d <= chosen.interval[1]
-    again = choice.choose(answers.of(part >= 0.2).questions(), answers.of(part < 0.2), ridge=0.3)
+    again = choice.choose(of_answers(answers.of(part >= 0.2)), answers.of(part < 0.2), ridge=0.3)
     assert again.tried == chosen.tried
 
 
 def test_what_is_given_is_not_chosen():
     _, rows = world(1, n=12, m=600)
     answers = answers_of(rows, 12)
-    train, held = answers.of(np.arange(600) > 200).questions(), answers.of(np.arange(600) <= 200)
+    train, held = of_answers(answers.of(np.arange(600) > 200)), answers.of(np.arange(600) <= 200)
     assert choice.choose(train, held, "ste", 2, 0.5).setting == Setting("ste", 2, 0.5)
     for given in ({"kernel": "ste"}, {"d": 3}, {"ridge": 0.2}):
         found = choice.choose(train, held, **given)

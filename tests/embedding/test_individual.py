@@ -6,14 +6,15 @@ import pytest
 import scipy.optimize
 import scipy.stats
 
+from stream_engine.data.answers import Answers
 from stream_engine.embedding.differences import ALIKE, DIFFER, combined, differences, fitted
 from stream_engine.embedding.ellipses import covariances, radius
 from stream_engine.embedding.fit import Setting, fit, fit_carefully
 from stream_engine.embedding.gradient import Loss
-from stream_engine.embedding.held_out import Answers
 from stream_engine.embedding.individual import Weights, fit_weights, fit_with, weighted_loss, weighted_margins
 from stream_engine.embedding.own_maps import own_maps, selected_maps
 from stream_engine.embedding.participant_groups import dip, participant_groups
+from stream_engine.embedding.questions import of_answers
 from stream_engine.embedding.score_test import score_tests
 from stream_engine.embedding.stacking import stacked
 from stream_engine.evaluation.answer_probabilities import margins, probability
@@ -24,12 +25,12 @@ from tests.support.individual_worlds import split, world
 @pytest.mark.parametrize("alpha", [0.0, 2.0])
 def test_weights_of_1_are_one_map(alpha):
     made = world(1, people=5, each=100)
-    questions, lapse = made.answers.questions(), np.full(6, 0.1)
+    questions, lapse = of_answers(made.answers), np.full(6, 0.1)
     value, slope, _, lapse_slope = weighted_loss(questions, alpha)(made.points, np.zeros((6, 2)), lapse)
     expected = Loss(questions, alpha)(made.points, lapse)
     for one, other in zip((value, slope, lapse_slope), expected, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-9)
-    rows, who = made.answers.rows, made.answers.worker + 1
+    rows, who = made.answers.rows, made.answers.participant + 1
     seen = weighted_margins(made.points, made.weights, rows, who, alpha)
     for person in range(1, 6):
         own = margins(made.points * np.sqrt(made.weights[person]), rows[who == person], alpha)
@@ -39,7 +40,7 @@ def test_weights_of_1_are_one_map(alpha):
 @pytest.mark.parametrize("kernel, alpha, each", [("ste", 0.0, 500), ("t-ste", 1.0, 2000)])
 def test_planted_weights_and_axes_are_recovered(kernel, alpha, each):
     made = world(2, people=12, each=each, alpha=alpha)
-    questions = made.answers.questions()
+    questions = of_answers(made.answers)
     one, _ = fit_carefully(questions, 2, 0.1, kernel=kernel)
     found = fit_with(questions, one, Weights(3.0))
     axes = np.abs(np.corrcoef(found.embedding.points.T, made.points.T)[:2, 2:])
@@ -54,7 +55,7 @@ def test_planted_weights_and_axes_are_recovered(kernel, alpha, each):
 
 
 def test_more_shrinkage_draws_weights_to_the_groups():
-    questions = world(3, people=6, each=150).answers.questions()
+    questions = of_answers(world(3, people=6, each=150).answers)
     one = fit(questions, 2, 0.3)
     spread = [float(np.log(fit_weights(questions, one, each).weights[1:]).std()) for each in (1e6, 100.0, 3.0)]
     assert spread[0] < 1e-3 < spread[1] < spread[2]
@@ -63,13 +64,13 @@ def test_more_shrinkage_draws_weights_to_the_groups():
 def parts(answers, d=2, ridge=0.3, **more):
     """What is selected for a training set and its fit, and the fit of one map."""
     setting = Setting("ste", d, ridge)
-    one = fit_carefully(answers.questions(), d, ridge)[0]
+    one = fit_carefully(of_answers(answers), d, ridge)[0]
     return differences(answers, one, setting, **more), one
 
 
 def losses(made, test):
     """Mean log loss on test answers of one map, and of the selected models."""
-    one, who = made.one, test.worker
+    one, who = made.one, test.participant
     alike = np.log(probability(margins(one.points, test.rows, one.alpha), one.lapse[who + 1]))
     if made.own is not None:
         found = made.own.embedding
@@ -107,13 +108,13 @@ def one_of_another_mind(m=300, n=20, others=2000):
         rows.append(asked)
         who.append(np.full(count, person, np.int32))
     rows, who = np.concatenate(rows), np.concatenate(who)
-    return Answers(rows, np.ones(len(rows)), who, np.arange(len(rows)), n, 3)
+    return Answers(rows, np.ones(len(rows)), who, np.arange(len(rows)), n, tuple("abc"))
 
 
 def test_a_map_of_their_own_is_stacked_for_who_sees_other_things():
     answers = one_of_another_mind(600)
-    test = answers.of((answers.worker == 0) & (np.arange(len(answers.rows)) >= 300))
-    training = answers.of((answers.worker != 0) | (np.arange(len(answers.rows)) < 300))
+    test = answers.of((answers.participant == 0) & (np.arange(len(answers.rows)) >= 300))
+    training = answers.of((answers.participant != 0) | (np.arange(len(answers.rows)) < 300))
     made, one = parts(training)
     of_map, _ = score_tests(one, training)
     assert of_map.p_value[0] < 0.02 < of_map.p_value[2]
@@ -127,16 +128,16 @@ def test_a_map_of_their_own_is_stacked_for_who_sees_other_things():
 def test_maps_of_blocks_are_those_of_each_alone():
     """Whichever others there are; a block without an object cannot predict answers about it."""
     answers = one_of_another_mind(300, others=400)
-    together = own_maps(answers.rows, answers.times, answers.worker, 3, 20, 2)[1]
+    together = own_maps(answers.rows, answers.times, answers.participant, 3, 20, 2)[1]
     for person in range(2):
-        some = answers.of(answers.worker == person)
+        some = answers.of(answers.participant == person)
         alone = own_maps(some.rows, some.times, np.zeros(len(some.rows), int), 1, 20, 2)[1]
         one, other = (
             each.log_odds(some.rows, np.full(len(some.rows), block)) for each, block in ((together, person), (alone, 0))
         )
         assert np.corrcoef(one, other)[0, 1] > 0.99
     assert np.isnan(together.log_odds(np.array([[0, 1, 0, 25]], np.int32), np.array([0]))).all()
-    picked = selected_maps(answers.rows, answers.times, answers.worker, np.array([1, -1, 4]), 20)
+    picked = selected_maps(answers.rows, answers.times, answers.participant, np.array([1, -1, 4]), 20)
     assert set(np.unique(picked.block)) == {0, 2} and picked.points.shape[1] == 5
     assert (picked.points[picked.block == 0, 2:] == 0).all()
 
@@ -162,7 +163,7 @@ def test_score_tests_have_their_level():
     p, pooled = [], []
     for seed in range(12):
         answers = world(seed, people=8, each=80, spread=0.0).answers
-        for each in score_tests(fit(answers.questions(), 2, 0.3), answers):
+        for each in score_tests(fit(of_answers(answers), 2, 0.3), answers):
             p += each.p_value.tolist()
             pooled.append(each.pooled)
     assert 0.01 < np.mean(np.array(p) < 0.1) < 0.17 and np.mean(np.array(pooled) < 0.05) < 0.2
@@ -170,9 +171,9 @@ def test_score_tests_have_their_level():
 
 def test_answers_of_several_participants_to_one_question_are_a_unit_each():
     answers = world(0, people=6, each=60, spread=0.0).answers
-    one = fit(answers.questions(), 2, 0.3)
+    one = fit(of_answers(answers), 2, 0.3)
     own, shared = (
-        differences(answers._replace(unit=unit), one, Setting("ste", 2, 0.3))
+        differences(answers._replace(response=unit), one, Setting("ste", 2, 0.3))
         for unit in (np.arange(360), np.arange(360) % 60)
     )
     assert own.verdict == shared.verdict == ALIKE
@@ -184,7 +185,7 @@ def test_weights_have_the_number_of_dimensions_that_predicts_best_with_them():
     made = world(5, people=6, each=250)
     weights = np.where((np.arange(7) < 4)[:, None], [3.0, 0.2], [0.2, 3.0])
     rows = made.answers.rows.copy()
-    p = probability(weighted_margins(made.points, weights, rows, made.answers.worker + 1, 0.0), 0.05)
+    p = probability(weighted_margins(made.points, weights, rows, made.answers.participant + 1, 0.0), 0.05)
     turned = np.random.default_rng(0).random(len(rows)) > p
     rows[turned] = rows[turned][:, [2, 3, 0, 1]]
     found, _ = parts(made.answers._replace(rows=rows), d=4)
@@ -197,7 +198,7 @@ def test_two_groups_who_see_things_the_other_way_round_are_not_taken_for_guesser
     made = world(6, people=12, each=200)
     weights = np.where((np.arange(13) < 6)[:, None], [9.0, 0.1], [0.1, 9.0])
     rng, rows = np.random.default_rng(0), made.answers.rows.copy()
-    p = probability(weighted_margins(made.points, weights, rows, made.answers.worker + 1, 0.0), 0.0)
+    p = probability(weighted_margins(made.points, weights, rows, made.answers.participant + 1, 0.0), 0.0)
     turned = rng.random(len(rows)) > p
     rows[turned] = rows[turned][:, [2, 3, 0, 1]]
     answers = made.answers._replace(rows=rows)
@@ -270,7 +271,7 @@ def test_ellipses_cover_planted_points_of_people_who_differ():
     hits = []
     for seed in range(6):
         made = world(seed, people=12, each=300)
-        questions = made.answers.questions()
+        questions = of_answers(made.answers)
         own = fit_with(questions, fit_carefully(questions, 2, 0.1)[0], Weights(3.0))
         covariance = covariances(own.embedding, made.answers, weights=own.weights)
         hits.append(covered(made.points, own.embedding.points, covariance, radius(2)))

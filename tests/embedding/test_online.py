@@ -149,7 +149,7 @@ def test_online_a_new_participant_begins_at_the_group_and_becomes_predictable():
     """Of 12 participants who weigh two axes differently the fit knows ten. The other two's answers refine their
     weights; who answered nothing keeps the group's."""
     world = individual_worlds.world(5, people=12, each=500, spread=1.5)
-    rows, who = world.answers.rows, world.answers.worker + 1
+    rows, who = world.answers.rows, world.answers.participant + 1
     weights = {person: world.weights[person] for person in range(1, 11)}
     fitted = PublishedFit(
         world.points, np.ones(20, bool), 0.05, dict.fromkeys(weights, 0.05), 0.0, 0.1, 1.0, 4e5, weights, 0.5

@@ -9,40 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.process import engine, jsonl, one_line, signalled, started, stopped, summary, until
+from tests.support.event_worlds import stream
+from tests.support.process import dead, engine, jsonl, one_line, signalled, started, stopped, summary, until
 from tests.support.running_engine import Engine
-
-
-def stream(rng: random.Random, size: int, objects: int = 12) -> list:
-    """Events of every type, some of them broken, some quadruplets."""
-    names = [f"object-{i}" for i in range(objects)]
-    events = []
-    for i in range(size):
-        a, b, c, d = rng.sample(names, 4)
-        kind = rng.randrange(12)
-        events.append(
-            {"type": "quadruplet", "near": [a, b], "far": [c, d]}
-            if kind == 0
-            else {"type": "odd_one_out", "objects": [a, b, c], "odd": b}
-            if kind == 1
-            else {"type": "label", "object": a, "label": rng.choice(["x", "y"])}
-            if kind == 2
-            else f'{{"broken {i}'
-            if kind == 3
-            else {"anchor": a, "near": a, "far": b}
-            if kind == 4
-            else {"anchor": a, "near": b, "far": c, "worker": i % 5}
-        )
-    return events
 
 
 def exported(state, out) -> dict[str, bytes]:
     engine("export", "--state", state, "--out", out)
     return {path.name: path.read_bytes() for path in out.iterdir()}
-
-
-def dead(state) -> list[str]:
-    return [line for path in sorted((state / "dead_letters").glob("*.jsonl")) for line in path.read_text().splitlines()]
 
 
 def newest(state):

@@ -8,24 +8,12 @@ from scipy import sparse as sp
 
 from stream_engine.counts import feature_space, gram_matrices, kernels
 from stream_engine.counts.quadruplet_counts import QuadrupletCounts
-from stream_engine.counts.triplet_counts import TripletCounts
 from stream_engine.data import available_memory
-from stream_engine.data.comparisons import empty_batch
-from stream_engine.data.triplet_columns import Columns, columns_from_rows, columns_from_triplets
+from stream_engine.data.triplet_columns import columns_from_rows, columns_from_triplets
 from stream_engine.state.snapshot import frozen
 from tests.support.facts import stating
 from tests.support.generators import dense_batch
-
-
-def counted(triplets: np.ndarray) -> dict[tuple, int]:
-    seen: dict[tuple, int] = {}
-    for row in triplets.tolist():
-        seen[tuple(row)] = seen.get(tuple(row), 0) + 1
-    return seen
-
-
-def share(plus: int, minus: int) -> float:
-    return (plus - minus) / (plus + minus) if plus + minus else 0.0
+from tests.support.landmark_worlds import columns_of, counted, landmark_world, share
 
 
 def by_formula(triplets: np.ndarray, n: int, which: int) -> np.ndarray:
@@ -41,12 +29,6 @@ def by_formula(triplets: np.ndarray, n: int, which: int) -> np.ndarray:
     length = np.sqrt((phi * phi).sum(axis=1, keepdims=True))
     phi = np.divide(phi, length, out=np.zeros_like(phi), where=length > 0)
     return phi @ phi.T
-
-
-def columns_of(triplets: np.ndarray, n: int) -> Columns:
-    counts = TripletCounts()
-    counts.update(empty_batch(n)._replace(triplets=triplets))
-    return Columns(**frozen(counts.state()), n_objects=n)
 
 
 @st.composite
@@ -118,32 +100,19 @@ def test_mulk4_is_the_formula(seed, size):
     assert kernels.mulk4(frozen(counts.state()), n).tolist() == np.array(expected, float).tolist()
 
 
-def landmark_world(rng, n: int, of: int, size: int, which: int) -> tuple[np.ndarray, np.ndarray]:
-    """Triplets of the design of sec. 2.3, for k1 or k2, answers at random."""
-    marks = rng.choice(n, of, replace=False)
-    p = rng.integers(of, size=size)
-    q = (p + rng.integers(1, of, size=size)) % of
-    other = rng.integers(n, size=size)
-    rows = np.stack([other, marks[p], marks[q]] if which == 1 else [marks[p], other, marks[q]], axis=1)
-    rows = rows[(rows[:, 0] != rows[:, 1]) & (rows[:, 0] != rows[:, 2]) & (rows[:, 1] != rows[:, 2])]
-    swap = rng.random(len(rows)) < 0.5
-    rows[swap] = rows[swap][:, [0, 2, 1]]
-    return rows.astype(np.int32), np.sort(marks)
-
-
 @both
 def test_landmark_design_takes_blas_blocks_and_agrees(kernel, features, which, monkeypatch):
     """More rows than a block, both roads in one product for k2, whole against factor and against rows."""
-    monkeypatch.setattr(gram_matrices, "BLOCK", 512)
-    n = 2 * gram_matrices.BLOCK + 150
+    monkeypatch.setattr(gram_matrices, "BLOCK_ROWS", 512)
+    n = 2 * gram_matrices.BLOCK_ROWS + 150
     triplets, marks = landmark_world(np.random.default_rng(which), n, 8, 60_000, which)
     columns = columns_of(triplets, n)
     assert kernels.landmarks(columns).tolist() == (marks.tolist() if which == 1 else [])
     raw = {1: kernels._raw1, 2: kernels._raw2}[which](columns)
     filled = np.diff(raw.start) > gram_matrices.DENSE_FILL * n
-    assert filled.sum() >= gram_matrices.FEWEST_DENSE and filled.all() == (which == 1)
+    assert filled.sum() >= gram_matrices.MIN_DENSE_COLUMNS and filled.all() == (which == 1)
     found, phi = kernel(columns), features(columns)
-    some = np.array(sorted({n - 1, 0, gram_matrices.BLOCK, 7, *marks.tolist()}))[::-1]
+    some = np.array(sorted({n - 1, 0, gram_matrices.BLOCK_ROWS, 7, *marks.tolist()}))[::-1]
     np.testing.assert_allclose(found[some], (phi[some] @ phi.T).toarray(), atol=1e-12)
     np.testing.assert_allclose(kernel(columns, rows=some), found[some], atol=1e-12)
     general = gram_matrices.gram(raw, unit=True, dense_fill=np.inf)

@@ -6,7 +6,7 @@ import pytest
 from stream_engine.clustering import similarity_of_snapshot
 from stream_engine.counts import kernels
 from stream_engine.counts.landmark_designs import features2, landmarks2
-from tests.evaluation.test_kernels import columns_of, counted, landmark_world, share
+from tests.support.landmark_worlds import columns_of, counted, landmark_world, share
 
 
 def by_formula(triplets: np.ndarray, n: int, marks: np.ndarray) -> np.ndarray:

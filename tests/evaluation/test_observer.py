@@ -28,14 +28,8 @@ from stream_engine.state.artifact import Artifact
 from stream_engine.state.engine import Engine
 from stream_engine.state.published import Published
 from stream_engine.state.snapshot import triplet_columns
-from tests.support.generators import as_batch, dense_batch, planted_triplets
+from tests.support.generators import as_batch, decoded, dense_batch, planted_triplets
 from tests.support.planted_similarities import adds3, adds4
-
-
-def decoded(triplets, n):
-    return DecodedEvents(
-        [str(i) for i in range(n)], triplets, np.empty((0, 4), np.int32), np.empty(0, np.int64), [], {}, []
-    )
 
 
 def test_totals_equal_a_plain_count():

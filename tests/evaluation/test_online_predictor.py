@@ -13,9 +13,8 @@ from stream_engine.service.prediction_monitor import PredictionMonitor
 from stream_engine.state.engine import Engine
 from stream_engine.state.published import Published
 from stream_engine.state.store import Store
-from tests.evaluation.test_observer import decoded
 from tests.support import kernel_reference as reference
-from tests.support.generators import as_batch, concatenated, with_provenance
+from tests.support.generators import as_batch, concatenated, decoded, with_provenance
 from tests.support.process import engine, jsonl
 from tests.support.served import Lines
 

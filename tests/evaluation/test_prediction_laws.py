@@ -24,8 +24,7 @@ from stream_engine.evaluation.observer import (
     table,
 )
 from stream_engine.state.engine import Engine
-from tests.evaluation.test_observer import decoded
-from tests.support.generators import planted_triplets
+from tests.support.generators import decoded, planted_triplets
 from tests.support.planted_similarities import adds3
 
 N, LENGTH = 14, 60_000

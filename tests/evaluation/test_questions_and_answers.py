@@ -17,8 +17,8 @@ from stream_engine.formats.options import EventOptions, UnusableOptions
 from stream_engine.state.artifact import Artifact
 from stream_engine.state.engine import Engine
 from stream_engine.state.published import Published
-from tests.evaluation.test_observer import decoded
 from tests.support.facts import states
+from tests.support.generators import decoded
 
 
 def asked(row, options=None, text=False):

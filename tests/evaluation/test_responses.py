@@ -8,13 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stream_engine import Engine, Triplet
-from stream_engine.data.triplet_columns import columns_from_triplets, pair_of_entry, state_of_columns
+from stream_engine.data.triplet_columns import columns_from_triplets, state_of_columns
 from stream_engine.evaluation import cross_fit
 from stream_engine.evaluation import responses as folds
 from stream_engine.evaluation.counts_without import without
 from stream_engine.evaluation.hash_split import name_hashes
-from stream_engine.state.snapshot import Snapshot, triplet_columns
-from tests.support.judged_worlds import World, world
+from stream_engine.state.snapshot import Snapshot
+from tests.support.judged_worlds import World, counts, world
 
 
 def evidence(made: World, seed: int = 0, **changed) -> folds.Responses:
@@ -44,18 +44,6 @@ def counted(rows: np.ndarray, names: tuple[str, ...]) -> Snapshot:
     arrays["quadruplet_counts/n_lo"] = np.array([said[p, q] for p, q in keys], np.int32)
     arrays["quadruplet_counts/n_hi"] = np.array([said[q, p] for p, q in keys], np.int32)
     return Snapshot(1, {}, names, {}, {}, {"guard": "first"}, arrays)
-
-
-def counts(snapshot: Snapshot) -> dict[tuple[int, ...], int]:
-    """How often each directed comparison was said."""
-    columns, said = triplet_columns(snapshot), {}
-    pair = pair_of_entry(columns)
-    for a, lo, hi, n_lo, n_hi in zip(columns.anchor, columns.lo[pair], columns.hi[pair], columns.n_lo, columns.n_hi):
-        said |= {(a, lo, a, hi): n_lo, (a, hi, a, lo): n_hi}
-    four = snapshot.section("quadruplet_counts")
-    for i, j, k, l, n_lo, n_hi in zip(*(four.get(name, ()) for name in ("i", "j", "k", "l", "n_lo", "n_hi"))):
-        said |= {(i, j, k, l): n_lo, (k, l, i, j): n_hi}
-    return {tuple(map(int, key)): int(times) for key, times in said.items() if times}
 
 
 @given(st.integers(0, 10_000), st.sampled_from([0.0, 0.4]))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from stream_engine import exports
-from stream_engine.exports.models import PEOPLE, fits, table
+from stream_engine.exports.models import MIN_NEW_PARTICIPANTS, fits, table
 from stream_engine.state.artifact import Artifact
 from stream_engine.state.engine import Engine
 from stream_engine.state.published import Published
@@ -47,7 +47,7 @@ def test_who_says_nothing_of_what_was_held_out_has_no_row():
     ]
 
 
-@pytest.mark.parametrize("people", [None, 0, PEOPLE - 1, PEOPLE, PEOPLE + 1])
+@pytest.mark.parametrize("people", [None, 0, MIN_NEW_PARTICIPANTS - 1, MIN_NEW_PARTICIPANTS, MIN_NEW_PARTICIPANTS + 1])
 def test_the_accuracy_of_a_few_people_is_no_figure(people):
     by = {"accuracy": 0.6, "standard_error": 0.1, "clusters": people}
     row = table(published(made("embedding", 0.5, by_worker=by, ceiling={"others": 0.8, "at_most": 0.9})), NOTED)[0]

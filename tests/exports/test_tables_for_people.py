@@ -154,7 +154,7 @@ def test_agreement_is_that_of_triplets_and_empty_without():
 
 
 def test_of_very_many_objects_nobody_looks_for_the_nearest(monkeypatch):
-    monkeypatch.setattr(object_table, "MOST_NEAREST", len(NAMES) - 1)
+    monkeypatch.setattr(object_table, "MAX_NEAREST_OBJECTS", len(NAMES) - 1)
     assert "nearest_1" not in rows(made(2))[0]
 
 

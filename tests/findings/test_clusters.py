@@ -17,6 +17,7 @@ from stream_engine.report.findings import findings
 from stream_engine.report.findings.clusters import explained
 from stream_engine.report.findings.facts import Commands, Facts
 from stream_engine.report.material import material
+from stream_engine.report.tiles import tiles
 from stream_engine.state.artifact import Artifact
 from stream_engine.state.published import Published
 from tests.support import survey_cases
@@ -86,7 +87,7 @@ def test_the_same_sentence_everywhere(good):
         assert said in text
     assert contents("clusters", published)["clusters"].tables["cluster_answer"]["sentence"] == [said]
     assert contents("summary", published)["summary"].value["clusters"]["sentence"] == said
-    answer = next(tile for tile in page.tiles(of) if tile.head == "Clusters")
+    answer = next(tile for tile in tiles(of) if tile.head == "Clusters")
     assert answer.value.split()[0] == str(good.details("clusters")["k"]) and answer.note
 
 
@@ -120,17 +121,17 @@ def alike():
 @pytest.mark.parametrize(
     "events, reason",
     [
-        (survey_cases.study(np.random.default_rng(3).normal(size=(6, 2)), 400), "few objects"),
-        (survey_cases.all_guess(), "chance"),
-        (survey_cases.two_sets()[:1500], "unconnected"),
-        (points_on_a_line(), "one dimension"),
-        (alike(), "no positions"),
+        (lambda: survey_cases.study(np.random.default_rng(3).normal(size=(6, 2)), 400), "few objects"),
+        (survey_cases.all_guess, "chance"),
+        (lambda: survey_cases.two_sets()[:1500], "unconnected"),
+        (points_on_a_line, "one dimension"),
+        (alike, "no positions"),
     ],
     ids=["few objects", "guesses", "two sets", "a line", "all alike"],
 )
 def test_poor_inputs_say_what_is_wrong_with_them(events, reason):
     with pytest.warns(UserWarning, match="2 sets") if reason == "unconnected" else nullcontext():
-        made = study(events)
+        made = study(events())
     assert re.fullmatch(reason, made.details("clusters")["reason"])
     of = material(made.published)
     assert maker("clusters")(of).says and sentence(of.facts.cluster_answer)

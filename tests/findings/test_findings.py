@@ -21,6 +21,8 @@ from stream_engine.state.engine import Engine
 from stream_engine.state.published import Published
 from tests.support.facts import states
 
+QUICK = {"dimensions": 2, "kernel": "ste", "ridge": 0.3}
+
 
 def study(events: list[dict], **more) -> stream_engine.Study:
     """These events as a study."""
@@ -109,7 +111,7 @@ def test_a_file_with_every_row_twice_is_told():
     events = responses(np.random.default_rng(4), {f"p{i}": 40 for i in range(6)}, n=8)
     asked = {(e["worker"], e["anchor"], frozenset((e["near"], e["far"]))): e for e in events}
     events = [*asked.values()]  # nobody is asked again
-    once, twice = (what(known(study(each).fit("embedding"))) for each in (events, events * 2))
+    once, twice = (what(known(study(each).fit("embedding", **QUICK))) for each in (events, events * 2))
     assert "only_same_answers" in twice
     assert "test_retest_agreement" not in twice
     assert "only_same_answers" not in once
@@ -129,7 +131,7 @@ def test_failed_catch_trials_flag():
 
 
 def test_a_good_study_has_its_figures_and_no_warning():
-    made = study(responses(np.random.default_rng(4), {f"p{i}": 150 for i in range(10)})).fit("embedding")
+    made = study(responses(np.random.default_rng(4), {f"p{i}": 150 for i in range(10)})).fit("embedding", **QUICK)
     found = known(made)
     assert not warnings(found) and {"accuracy", "map", "participants"} <= what(found)
     report = made.details("embedding")

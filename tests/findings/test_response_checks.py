@@ -10,11 +10,12 @@ import stream_engine
 from stream_engine.counts.response_patterns import BOUNDS
 from stream_engine.evaluation.participants import checked
 from stream_engine.evaluation.response_checks import LEVEL, response_checks
-from stream_engine.formats.record_columns import records_of, response_times
+from stream_engine.formats.record_columns import records_of
+from stream_engine.formats.response_times import response_times
 from stream_engine.report.findings import findings
 from stream_engine.report.findings.facts import Commands, Facts
+from tests.support.judged_worlds import PEOPLE
 
-PEOPLE = [f"p{i:02}" for i in range(15)]
 BIASED, FAST, STRAIGHT = "p03", "p07", "p11"
 
 

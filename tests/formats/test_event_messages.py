@@ -6,27 +6,8 @@ from pyarrow import parquet
 
 from connectors import UnusableSource, records_of
 from connectors.kafka.client import sniff
-from stream_engine.formats import decoder
 from stream_engine.formats.event_messages import EventMessages
-from stream_engine.formats.options import EventOptions
-
-CSV = (
-    "type,anchor,near,far,objects,odd,near_i,near_j,far_i,far_j,shown,chosen,object,label\n"
-    "triplet,05,5,c,,,,,,,,,,\n"
-    "odd_one_out,,,,a|b|c,c,,,,,,,,\n"
-    'quadruplet,,,,,,"a, 1",b,c,d,,,,\n'
-    "pick,a,,,,,,,,,b|c|d,c,,\n"
-    "label,,,,,,,,,,,,a,red\n"
-    "label,,,,,,,,,,,,b,\n"
-    "short,row\n"
-)
-
-
-def meaning(format: str, value, header: bytes = b"") -> list[tuple]:
-    """What the engine would learn from a value, by name."""
-    block = decoder(format, EventOptions())(value, header)
-    rows = [*block.triplets.tolist(), *block.quadruplets.tolist()]
-    return [*(tuple(block.names[i] for i in row) for row in rows), *map(tuple, block.labels)]
+from tests.support.event_worlds import CSV, meaning
 
 
 @pytest.mark.parametrize("batch", [1, 2, 100])

@@ -11,7 +11,7 @@ from stream_engine.formats import expand as room
 from stream_engine.formats.event_block import Block
 from stream_engine.formats.event_columns import FieldNames, Origins, untold
 from stream_engine.formats.event_fields import KIND
-from tests.support.event_reference import FIELDS, reference_expand
+from tests.support.event_reference import FIELDS, comparisons, reference_expand
 
 NAMES = ["a", "b", "c", "d", "e"]
 
@@ -79,14 +79,6 @@ def test_every_small_event(kind):
 
 def flat(c):
     return c if isinstance(c, Triplet) else (*c.near, *c.far)
-
-
-def comparisons(done):
-    """All comparisons of a Decoded by name, in their order."""
-    out = [Triplet(*(done.names[i] for i in row)) for row in done.triplets.tolist()]
-    for place, (i, j, k, l) in reversed(list(zip(done.quadruplet_at.tolist(), done.quadruplets.tolist(), strict=True))):
-        out.insert(place, Quadruplet((done.names[i], done.names[j]), (done.names[k], done.names[l])))
-    return out
 
 
 def test_kinds_mixed_keep_their_order_and_their_events():

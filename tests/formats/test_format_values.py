@@ -13,7 +13,7 @@ from stream_engine.formats.arrow_events import Decoder as ArrowDecoder
 from stream_engine.formats.csv_events import Decoder as CsvDecoder
 from stream_engine.formats.json_events import Decoder as JsonDecoder
 from stream_engine.formats.options import EventOptions, UnreadableHeader, UnusableOptions
-from tests.formats.test_expansion import comparisons
+from tests.support.event_reference import comparisons
 from tests.support.facts import states, stating
 
 PLAIN = EventOptions()

@@ -16,7 +16,8 @@ from stream_engine.formats.arrow_events import Decoder as ArrowDecoder
 from stream_engine.formats.csv_events import Decoder as CsvDecoder
 from stream_engine.formats.json_events import Decoder as JsonDecoder
 from stream_engine.formats.options import EventOptions
-from stream_engine.formats.record_columns import records_of, response_times
+from stream_engine.formats.record_columns import records_of
+from stream_engine.formats.response_times import response_times
 
 NO = "refused"
 TIMES = {  # text -> seconds since 1970-01-01T00:00:00Z

@@ -263,14 +263,14 @@ def test_a_line_that_is_too_large_is_passed_over_in_every_compression(tmp_path):
 
 def test_a_block_of_tiny_lines_is_cut_by_their_number(tmp_path):
     from connectors import open_source
-    from connectors.files.line_blocks import MOST_LINES
+    from connectors.files.line_blocks import MAX_BLOCK_LINES
 
     path = tmp_path / "x.jsonl"
-    path.write_bytes(b"0\n" * (2 * MOST_LINES + 5))
+    path.write_bytes(b"0\n" * (2 * MAX_BLOCK_LINES + 5))
     source, records = open_source(str(path), {}), []
     while not source.finished():
         records += source.poll(1.0)
-    assert [record.value.count(b"\n") for record in records] == [MOST_LINES, MOST_LINES, 5]
+    assert [record.value.count(b"\n") for record in records] == [MAX_BLOCK_LINES, MAX_BLOCK_LINES, 5]
     assert b"".join(record.value for record in records) == path.read_bytes()
 
 

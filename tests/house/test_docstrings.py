@@ -10,7 +10,7 @@ import pytest
 
 from deploy.manual.estimators import ROOMS, methods
 from stream_engine.refits import REFITS
-from tests.house.test_public_names import PUBLIC
+from tests.house.public_names import PUBLIC
 
 SECTIONS = re.compile(r"^(\w+)\n-+$\n", re.M)
 MODULES = [*PUBLIC, *ROOMS, *(f"stream_engine.refits.{kind}" for kind in REFITS)]

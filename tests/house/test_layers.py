@@ -5,30 +5,15 @@ Imports inside functions count like those at the top of a file. A name that a re
 """
 
 import ast
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
 
 from tests.conftest import ROOT
+from tests.house.floors import FLOOR, modules, room_of
 
-# From the ground up. A file may import rooms of lower floors, and other files of its own room.
-FLOORS = [
-    ["stream_engine.data"],
-    ["connectors", "stream_engine.counts", "stream_engine.order"],
-    ["stream_engine.formats", "stream_engine.state"],
-    ["stream_engine.evaluation", "stream_engine.asking"],
-    ["stream_engine.embedding", "stream_engine.boosting", "stream_engine.kernel_learning"],
-    ["stream_engine.clustering"],
-    ["stream_engine.exports", "stream_engine.alignment"],
-    ["stream_engine.refits", "stream_engine.report"],
-    ["stream_engine.input"],
-    ["stream_engine.service", "stream_engine.spark", "stream_engine.api"],
-    ["stream_engine.collect"],
-    ["stream_engine.commands", "stream_engine.testing"],
-    ["stream_engine"],  # its loose modules: the command line and the public names
-]
-FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
 NEVER = {  # room -> modules below it that it must not import all the same, and why
     "connectors": {"stream_engine.data.comparisons": "a connector does not know what a comparison is"},
     "stream_engine.refits": {
@@ -49,16 +34,6 @@ LOOSE_MODULES = 5
 RELATIVE = "."  # stands for an import that does not say the whole name
 
 
-def modules(root: Path) -> dict[str, Path]:
-    """Every module of the product by its dotted name."""
-    found = {}
-    for top in ("connectors", "stream_engine"):
-        for path in sorted((root / top).rglob("*.py")):
-            parts = path.relative_to(root).with_suffix("").parts
-            found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
-    return found
-
-
 def imported(path: Path, known: Mapping[str, Path]) -> Iterator[str]:
     """The modules of the product that a file imports anywhere, also inside functions."""
     for node in ast.walk(ast.parse(path.read_text())):
@@ -70,15 +45,6 @@ def imported(path: Path, known: Mapping[str, Path]) -> Iterator[str]:
                 yield whole if whole in known else node.module
         elif isinstance(node, ast.ImportFrom) and node.level:
             yield RELATIVE
-
-
-def room_of(module: str) -> str:
-    """The room of a module: a folder of stream_engine, all of connectors, or the loose modules of stream_engine."""
-    parts = module.split(".")
-    if parts[0] == "connectors":
-        return "connectors"
-    room = ".".join(parts[:2])
-    return room if room in FLOOR else "stream_engine"
 
 
 def wrong_arrows(graph: Mapping[str, set[str]]) -> list[str]:
@@ -187,3 +153,11 @@ def test_imports_inside_functions_count(tmp_path):
     path, known = tmp_path / "a.py", modules(ROOT)
     path.write_text("def f():\n    from stream_engine.counts import radix\n    from . import b\n    import numpy\n")
     assert list(imported(path, known)) == ["stream_engine.counts.radix", RELATIVE]
+
+
+def test_no_file_of_tests_imports_another():
+    """What several need is in tests/support: a file of tests can be read, moved and split by itself."""
+    another = re.compile(r"^ *(?:from tests(?:\.\w+)*\.test_\w+ import|from tests\.\w+ import .*\btest_\w+).*", re.M)
+    assert another.search("import a\n    from tests.order.test_implied import slow\n")
+    texts = {str(path): path.read_text() for path in (ROOT / "tests").rglob("*.py")}
+    assert {path: found for path, text in texts.items() if (found := another.findall(text))} == {}

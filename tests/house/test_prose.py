@@ -13,7 +13,7 @@ import pytest
 
 from stream_engine.service.http.manual_pages import slug
 from tests.conftest import ROOT
-from tests.house.test_layers import FLOORS
+from tests.house.floors import FLOORS
 
 FOLDERS = ["connectors", "deploy", "stream_engine", "tests"]
 PAGES = sorted([*ROOT.glob("*.md"), *(path for folder in FOLDERS for path in (ROOT / folder).rglob("*.md"))])

@@ -11,12 +11,12 @@ from pathlib import Path
 import msgspec
 
 from stream_engine.commands import VERBS
-from stream_engine.exports import every
+from stream_engine.exports import all_exports
 from stream_engine.input.settings import Settings
 from stream_engine.refits import REFITS, refit_module
 from stream_engine.service.metrics import Metrics
 from tests.conftest import ROOT
-from tests.house.test_layers import FLOORS, modules, room_of
+from tests.house.floors import FLOORS, modules, room_of
 
 
 def lines_of(path: Path) -> int:
@@ -55,7 +55,7 @@ def weight() -> dict[str, int]:
         "settings": keys_of(Settings),
         "refit parameters": sum(parameters),
         "metrics": len(own),
-        "exports": len(every()),
+        "exports": len(all_exports()),
     }
 
 

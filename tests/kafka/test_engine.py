@@ -5,27 +5,10 @@ import json
 import pytest
 
 from tests.kafka.exactly_once import trial
+from tests.support.kafka_runs import GOOD, consumed
 from tests.support.process import engine, jsonl, records, started, stopped, summary, until
 
 pytestmark = pytest.mark.kafka
-
-GOOD = [
-    json.dumps(dict(zip(("anchor", "near", "far"), names))).encode() for names in ("abc", "bca", "cad", "dab", "acb")
-]
-
-
-def consumed(state, n: int, *arguments) -> str:
-    """Run the engine on a topic until it has read n records, then stop it; returns what it said."""
-    running = started(
-        "run", *arguments, "--state", state, "--no-refits", "--log-format", "json", "--snapshot-interval", "0.2"
-    )
-
-    try:
-        until(lambda: records(state) >= n, what=f"{n} records in {state}")
-    finally:
-        said = stopped(running)
-    assert running.returncode == 0, said
-    return said
 
 
 def test_exactly_once_in_small(own_broker, new_topic, tmp_path):
@@ -63,7 +46,7 @@ def test_messages_of_every_kind(broker, new_topic, send, tmp_path):
 
 
 def test_the_readmes_commands(broker, new_topic, tmp_path):
-    from tests.house.test_readme import KAFKA
+    from tests.support.readme import KAFKA
 
     here = f"kafka://{broker.bootstrap}/{new_topic()}"
     events = jsonl(tmp_path / "events.jsonl", [json.loads(value) for value in GOOD])

@@ -9,8 +9,8 @@ from kafka import KafkaAdminClient, TopicPartition
 
 from stream_engine.service.metrics import Metrics
 from stream_engine.state.store import Store
-from tests.kafka.test_repair import run, values
-from tests.service.test_every_instrument import ON_KAFKA, Driven
+from tests.support.instruments import ON_KAFKA, Driven
+from tests.support.kafka_runs import run, values
 
 pytestmark = pytest.mark.kafka
 

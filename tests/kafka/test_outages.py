@@ -12,7 +12,7 @@ import pytest
 from kafka import KafkaProducer
 
 from connectors import SourceFailed
-from connectors.kafka.source import PATIENCE, KafkaSource
+from connectors.kafka.source import MAX_FRESH_CLIENTS, KafkaSource
 from tests.kafka.conftest import collect_sockets
 from tests.support.kafka_reading import named_for, positions, read, until
 
@@ -170,11 +170,11 @@ def test_a_damaged_batch_stops_with_its_place(own_broker, new_topic, send, open_
     own_broker.start()
     for source in [open_source(topic, client) for client in CLIENTS]:
         assert [r.value for r in read(source, 2)] == [b"good", b"also good"]
-        said = rf"{PATIENCE} .*{topic}/0@{bad}.*(?i:crc).*delete-records"
+        said = rf"{MAX_FRESH_CLIENTS} .*{topic}/0@{bad}.*(?i:crc).*delete-records"
         with pytest.raises(SourceFailed, match=said):
             while True:
                 source.poll(0.2)
-        assert len(source.notices()) == PATIENCE
+        assert len(source.notices()) == MAX_FRESH_CLIENTS
 
 
 @pytest.mark.parametrize("client", CLIENTS)

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from tests.kafka.test_engine import GOOD, consumed
-from tests.service.test_quarantine import KILLED, killed
+from tests.support.kafka_runs import GOOD, consumed
+from tests.support.killed_runs import KILLED, killed
 from tests.support.process import engine, process, summary
 
 pytestmark = pytest.mark.kafka

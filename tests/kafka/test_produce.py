@@ -12,7 +12,7 @@ from connectors.kafka.client import parse_address
 from connectors.kafka.sender import Sender
 from connectors.kafka.source import KafkaSource
 from stream_engine.__main__ import main
-from tests.formats.test_event_messages import CSV, meaning
+from tests.support.event_worlds import CSV, meaning
 from tests.support.facts import states
 from tests.support.kafka_producing import produce
 from tests.support.kafka_reading import idle, read

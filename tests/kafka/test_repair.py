@@ -1,53 +1,18 @@
 """Repair on a real topic: what is recounted, cut anew and moved is what a run of its own would have counted."""
 
-import json
-import random
-import threading
 import time
-from contextlib import ExitStack, closing
+from contextlib import closing
 
 import pytest
 from kafka import KafkaConsumer, TopicPartition
 from kafka.admin import ConfigResource, ConfigResourceType
 
-from stream_engine.input.settings.loading import load
-from stream_engine.service.context import Context, Requests
-from stream_engine.service.metrics import Metrics
-from stream_engine.service.open_run import open_run
-from stream_engine.service.run import consume
 from stream_engine.state.store import Store
 from tests.support.facts import states
+from tests.support.kafka_runs import run, values
 from tests.support.process import engine, summary, until
 
 pytestmark = pytest.mark.kafka
-
-
-def run(uri: str, state, records: int, **more) -> Metrics:
-    """A run until the state has counted so many records, and one snapshot at its end; its metrics."""
-    given = {"source": [uri], "state": str(state), "input.start": "earliest", "refits.kinds": []}
-    settings = load(None, {**given, "snapshot.interval": 0, "snapshot.every": 0, **more}, {})
-    requests, metrics = Requests(), Metrics()
-    with ExitStack() as stack:
-        opened = open_run(settings, state, Context(metrics, requests=requests), stack)
-
-        def stop() -> None:
-            try:
-                until(lambda: opened.learning.engine.counters["records"] >= records, what=f"{records} records")
-            finally:
-                requests.stop = True
-
-        stopping = threading.Thread(target=stop)
-        stopping.start()
-        consume(opened)
-        stopping.join()
-    assert summary(state)["records"] == records
-    return metrics
-
-
-def values(n: int) -> list[bytes]:
-    drawn, names = random.Random(n), [f"object-{i}" for i in range(9)]
-    events = [dict(zip(("anchor", "near", "far"), drawn.sample(names, 3))) for _ in range(n)]
-    return [b"{broken" if number % 9 == 4 else json.dumps(event).encode() for number, event in enumerate(events)]
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import pytest
 from connectors import Position, Record, SourceFailed
 from connectors.kafka import source as kafka_source
 from connectors.kafka.client import ClientFailed, Progress, Range, TopicMissing
-from connectors.kafka.source import PATIENCE, KafkaSource
+from connectors.kafka.source import MAX_FRESH_CLIENTS, KafkaSource
 from connectors.kafka.source_states import Connecting, FailedReading, Reading, Waiting
 from stream_engine.service.context import Context, HttpContext
 from stream_engine.service.http.live_page import LiveMetrics
@@ -87,7 +87,7 @@ class Unopened:
 def open_source(monkeypatch):
     """`open_source(script, stored)`: a source whose attempts to open follow the script, without pauses."""
     monkeypatch.setattr(kafka_source, "BACK_OFF", (0.01, 0.04))
-    monkeypatch.setattr(kafka_source, "_LOOK", 0.0)
+    monkeypatch.setattr(kafka_source, "_LOOK_SECONDS", 0.0)
     sources = []
 
     def make(script, stored=None, **more):
@@ -146,9 +146,9 @@ def test_a_failed_client_is_replaced_at_the_same_position(open_source):
 
 
 def test_clients_that_fail_in_a_row_stop_the_source_for_good(open_source):
-    clients = [Scripted(ClientFailed("bad batch")) for _ in range(PATIENCE + 1)]
+    clients = [Scripted(ClientFailed("bad batch")) for _ in range(MAX_FRESH_CLIENTS + 1)]
     source = open_source(clients, {"t/0": Position(3, 7)})
-    with pytest.raises(SourceFailed, match=facts.stating(f"{PATIENCE} … t/0@3 … bad batch")):
+    with pytest.raises(SourceFailed, match=facts.stating(f"{MAX_FRESH_CLIENTS} … t/0@3 … bad batch")):
         while True:
             source.poll(0.1)
     assert isinstance(source._state, FailedReading) and not source.ready()

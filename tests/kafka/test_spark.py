@@ -7,12 +7,12 @@ import pytest
 from kafka import KafkaProducer
 
 from stream_engine.data.comparisons import EVENT_TYPES
-from tests.kafka.test_engine import consumed
-from tests.spark.test_spark import check
 from tests.support import spark_cluster
 from tests.support.event_worlds import some_event
 from tests.support.kafka_producing import produce
+from tests.support.kafka_runs import consumed
 from tests.support.process import jsonl
+from tests.support.spark_states import check
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka]
 

@@ -9,22 +9,7 @@ from stream_engine.kernel_learning import factored, mkpoe, pair_lists, rckl
 from stream_engine.kernel_learning import problem as form
 from stream_engine.kernel_learning.pair_lists import adjoint, excess
 from tests.support import kernel_reference as reference
-
-
-def random_problem(rng, loss, n=7, m=25, columns=2):
-    """An identity block, a low-rank block with a scale, columns, weights, and pairs that occur many times."""
-    rows = np.stack([rng.choice(n, 2, replace=False) for _ in range(2 * m)]).reshape(m, 4).astype(np.int32)
-    return form.Problem(
-        n,
-        rows,
-        rng.integers(1, 4, m).astype(float),
-        loss,
-        (None, rng.normal(size=(n, 3))),
-        rng.uniform(0.5, 2, 2),
-        rng.uniform(0.5, 2, 2),
-        rng.normal(size=(m, columns)),
-        rng.uniform(0.5, 2, columns),
-    )
+from tests.support.kernel_reference import random_problem
 
 
 def random_point(rng, problem):

@@ -28,8 +28,8 @@ from stream_engine.exports import object_places, object_table
 from stream_engine.refits import dimensions as interpretable
 from stream_engine.refits import triplet_boost
 from stream_engine.report.findings import facts, models
-from tests.findings.test_response_checks import PEOPLE
-from tests.laws.test_held_out import learned
+from tests.support.judged_worlds import PEOPLE
+from tests.support.learned import snapshot_of_rows
 
 ROOT, DRAWS = Path(stream_engine.__file__).parent, 300
 MADE_OF = {"inv_cdf", "gammaincinv", "stdtr", "ndtr", "at_least", "at_most", "binomial"}
@@ -78,10 +78,10 @@ STATISTICS = {  # file:function -> in which tables below it is, or what else it 
     "report/findings/models.py:bounds": "those of `interval`, as numbers",
     "report/findings/models.py:interval": "INTERVALS",
     "report/findings/words.py:p_value": "no test: words",
-    "report/differences.py:_who": DRAWN,
-    "report/learning.py:_curve": DRAWN,
-    "report/learning.py:section": CUT,
-    "report/object_map.py:scale": DRAWN,
+    "report/sections/differences.py:_who": DRAWN,
+    "report/sections/learning.py:_curve": DRAWN,
+    "report/sections/learning.py:section": CUT,
+    "report/sections/object_map.py:scale": DRAWN,
 }
 
 
@@ -171,7 +171,7 @@ def of_chance(rng):
     rows[0]["model"] = "embedding"
     for level in LEVELS:
         with pytest.MonkeyPatch.context() as patched:
-            patched.setattr(facts, "LEVEL", level)
+            patched.setattr(facts, "CHANCE_TEST_LEVEL", level)
             of = facts.Facts(SimpleNamespace(artifacts={}))
             of.__dict__["models"] = [each | {"comparisons": 1000, "log_loss": 0.7} for each in rows]
             if of.beats_chance:
@@ -234,7 +234,8 @@ def of_responses(rng):
 
 
 def evidence(rng, size):
-    return responses.responses_of(learned(coins(rng, 8, size), np.arange(size) % 20, np.arange(size) / 7 + 0.1), 0)
+    snapshot = snapshot_of_rows(coins(rng, 8, size), np.arange(size) % 20, np.arange(size) / 7 + 0.1)
+    return responses.responses_of(snapshot, 0)
 
 
 def of_fits(rng):
@@ -255,7 +256,7 @@ def of_fits(rng):
 
 
 def of_counts(rng):
-    snapshot = learned(coins(rng, 8, 150), np.arange(150) % 10, np.zeros(150))
+    snapshot = snapshot_of_rows(coins(rng, 8, 150), np.arange(150) % 10, np.zeros(150))
     made = CountModels(snapshot, 0).evaluated(("adds3",))["adds3"].judgement
     return made.accuracy - 1.96 * made.standard_error, 0.5, made.accuracy + 1.96 * made.standard_error
 

@@ -23,11 +23,11 @@ from stream_engine.refits import REFITS
 from stream_engine.state import artifact as artifacts
 from stream_engine.state.artifact_schemas import OBJECTS, SUBSET, schema_of
 from stream_engine.state.published import Published
-from tests.laws.test_exports import ADDED, read
 from tests.support.crafted_worlds import artifacts_of, state
+from tests.support.export_files import ADDED, read
 
 DOCUMENTS = {"objects", "summary"}
-WITH_ARRAYS = [what for what in exports.every() if what not in DOCUMENTS]
+WITH_ARRAYS = [what for what in exports.all_exports() if what not in DOCUMENTS]
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +53,9 @@ def sorted_by_name(published) -> Published:
 def everything(published) -> dict[str, tuple[str, Content]]:
     """File stem -> the export that makes it, its content."""
     return {
-        stem: (what, content) for what in exports.every() for stem, content in exports.contents(what, published).items()
+        stem: (what, content)
+        for what in exports.all_exports()
+        for stem, content in exports.contents(what, published).items()
     }
 
 
@@ -171,14 +173,14 @@ def said(value) -> str:
 
 
 BY_ID = {  # tables whose rows or columns go by ids, not by what they say of objects, with the reason
-    **dict.fromkeys((what for what in exports.every() if what.startswith("triplet_counts")), "likewise"),
+    **dict.fromkeys((what for what in exports.all_exports() if what.startswith("triplet_counts")), "likewise"),
     "partial_order": "the first of a pair is the one with the lower id; ties of the canonical order go by ids",
     "hierarchy": "equal heights are merged by ids",
     "judgements": "the first of a pair is the one with the lower id",
 }
 
 
-@pytest.mark.parametrize("what", [what for what in exports.every() if what not in BY_ID])
+@pytest.mark.parametrize("what", [what for what in exports.all_exports() if what not in BY_ID])
 def test_tables_say_the_same_however_objects_are_numbered(what, published, sorted_by_name):
     """Ids that leaked into a table would be others when objects are numbered by name."""
     mine, theirs = (files(each, what, "parquet") for each in (published, sorted_by_name))
@@ -251,15 +253,15 @@ def test_every_table_is_described_and_registered(everything):
             assert len({len(column) for column in found.values()}) == 1
             for head, values in found.items():
                 assert is_of_kind(values, known[pattern_of(head, known)]), (table, head)
-            assert exports.TABLES.get(table, table) in exports.every()
-    own = {table for table in made | {stem.split(".")[0] for stem in everything} if table not in exports.every()}
+            assert exports.TABLES.get(table, table) in exports.all_exports()
+    own = {table for table in made | {stem.split(".")[0] for stem in everything} if table not in exports.all_exports()}
     assert own | {"cluster_numbers"} == set(exports.TABLES)
 
 
 @pytest.mark.parametrize("format", ["npz", "csv", "parquet"])
 def test_the_name_of_a_file_says_what_makes_it(format, published):
     """As HTTP needs it: the export that the name leads to, in the format that it leads to, has a file of that name."""
-    for what in exports.every():
+    for what in exports.all_exports():
         for name in files(published, what, format):
             owner, of = exports.export_of(name)
             assert name in files(published, owner, of), name

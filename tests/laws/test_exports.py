@@ -1,10 +1,6 @@
 """Every registered export: equal inputs give equal bytes, names of any kind are kept, absence is said."""
 
-import io
-
 import numpy as np
-import pyarrow.csv
-import pyarrow.parquet
 import pytest
 
 from stream_engine import exports
@@ -14,8 +10,8 @@ from stream_engine.exports.files import FORMATS, MEDIA_TYPES, encode
 from stream_engine.state.engine import Engine
 from stream_engine.state.published import Published
 from tests.support.crafted_worlds import published as crafted
+from tests.support.export_files import read
 
-ADDED = {"names", "subset_names"}  # by whoever writes the file
 NAMES = ["a", "b, with comma", 'c "quoted"', "dé", "e\nf"]
 
 
@@ -40,18 +36,11 @@ def files(what, published, format):
 
 
 @pytest.mark.parametrize("format", FORMATS)
-@pytest.mark.parametrize("what", exports.every())
+@pytest.mark.parametrize("what", exports.all_exports())
 def test_equal_inputs_give_equal_bytes_of_a_known_kind(what, format, published):
     made = files(what, published, format)
     assert made and made == files(what, crafted(), format)
     assert all(name[name.rindex(".") :] in MEDIA_TYPES for name in made)
-
-
-def read(name: str, data: bytes):
-    if name.endswith(".parquet"):
-        return pyarrow.parquet.read_table(io.BytesIO(data))
-    options = pyarrow.csv.ParseOptions(newlines_in_values=True)
-    return pyarrow.csv.read_csv(io.BytesIO(data), parse_options=options)
 
 
 @pytest.mark.parametrize("format", ["csv", "parquet"])

@@ -18,7 +18,7 @@ from stream_engine.formats.csv_events import Decoder as CsvDecoder
 from stream_engine.formats.json_events import Decoder as JsonDecoder
 from stream_engine.formats.options import EventOptions
 from tests.formats.examples import examples_of
-from tests.formats.test_expansion import comparisons
+from tests.support.event_reference import comparisons
 from tests.support.event_worlds import (
     HEADER,
     arrow_of,

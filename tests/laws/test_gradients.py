@@ -19,11 +19,11 @@ from stream_engine.embedding.calibration import calibrate
 from stream_engine.embedding.descent import minimise
 from stream_engine.embedding.fit import Setting, with_setting
 from stream_engine.embedding.individual import fit_weights
-from stream_engine.embedding.questions import of_rows
+from stream_engine.embedding.questions import of_answers, of_rows
 from stream_engine.kernel_learning import factored, linear
 from tests.conftest import ROOT
-from tests.kernel_learning.test_factored import random_problem
 from tests.support.individual_worlds import world
+from tests.support.kernel_reference import random_problem
 from tests.support.plain_answers import unnamed
 
 
@@ -35,7 +35,7 @@ def one_map(alpha: float = 0.0):
 
 def weights(kernel: str):
     made = world(0, people=4, each=60, n=7)
-    questions = made.answers.questions()
+    questions = of_answers(made.answers)
     return fit_weights(questions, with_setting(questions, Setting(kernel, 2, 0.3)), 3.0)
 
 

@@ -25,7 +25,6 @@ from sklearn.model_selection import GroupKFold, cross_val_score
 from stream_engine import estimators
 from stream_engine.api.online import ComparisonClassifier, as_stream
 from stream_engine.boosting import nested
-from stream_engine.counts import ACCUMULATORS
 from stream_engine.evaluation.hash_split import name_hashes, object_folds
 from stream_engine.evaluation.observer import Observer
 from stream_engine.evaluation.participants import checked
@@ -34,13 +33,13 @@ from stream_engine.evaluation.worker_reliability import REPORTED
 from stream_engine.formats import decoder
 from stream_engine.formats.options import EventOptions
 from stream_engine.refits import REFITS, beta_choice, refit_module
-from stream_engine.report import learning
 from stream_engine.report.material import material
+from stream_engine.report.sections import learning
 from stream_engine.state.engine import Engine
 from stream_engine.state.published import Published
 from stream_engine.state.snapshot import Snapshot
 from tests.refits.laws import PARAMS
-from tests.support.learned import snapshot_of
+from tests.support.learned import snapshot_of_rows
 
 N, ANSWERS, WIDE, WORKERS = 12, 480, 1200, 12
 SLOW = ("embedding", "learning curve", "embedding with weights", "ComparisonKernel", "partial_order_embedding")
@@ -101,15 +100,6 @@ class World(NamedTuple):
     seed: int
 
 
-def learned(rows: np.ndarray, who: np.ndarray, times: np.ndarray) -> Snapshot:
-    lines = [
-        {"anchor": f"o{a}", "near": f"o{b}", "far": f"o{c}", "worker": f"w{w}"}
-        | ({"time": 100.0 * t + at} if t else {})
-        for at, ((a, b, c), w, t) in enumerate(zip(rows.tolist(), who.tolist(), times.tolist()))
-    ]
-    return snapshot_of(lines, tuple(ACCUMULATORS))
-
-
 @cache
 def world(kind: str, seed: int, answers: int = ANSWERS) -> World:
     rng = np.random.default_rng([seed, 77])
@@ -123,7 +113,7 @@ def world(kind: str, seed: int, answers: int = ANSWERS) -> World:
     if kind in ("copied", "again"):
         rows, who = np.tile(rows, (2, 1)), np.tile(who, 2)
         times = np.repeat([0.0, 1.0 if kind == "again" else 0.0], len(who) // 2)
-    snapshot = learned(rows, who, times)
+    snapshot = snapshot_of_rows(rows, who, times)
     label = rng.permutation(np.arange(N) % 2)
     labels = {f"o{i}": "xy"[each] for i, each in enumerate(label.tolist())}
     return World(snapshot._replace(labels=labels), rows, who, label, place, seed)
@@ -280,7 +270,7 @@ def test_answers_that_are_held_out_move_nothing_but_their_figure():
     out = object_folds(name_hashes([f"w{i}" for i in range(WORKERS)], 0), REPORTED)[one.who] == REPORTED - 1
     rows = np.where(out[:, None], one.rows[:, [0, 2, 1]], one.rows)
     tell = refitted("reliability")
-    then, now = tell(one), tell(one._replace(snapshot=learned(rows, one.who, 0 * one.who)))
+    then, now = tell(one), tell(one._replace(snapshot=snapshot_of_rows(rows, one.who, 0 * one.who)))
     assert 0 < out.mean() < 1 and then[figure] != 0.5
     assert now[figure] == pytest.approx(1 - then[figure]) and now.get("tried") == then.get("tried")
 

@@ -12,7 +12,7 @@ from tests.support import told
 from tests.support.told import ABOUT, FOUR, KEYS, OF_ANSWER, PEOPLE, events, reached, said, same, told_of
 
 WHOLE = ("judgements", "summary", "models", "partial_order")  # below, all that they hold at once
-PARTS = [what for what in exports.every() if what not in WHOLE]
+PARTS = [what for what in exports.all_exports() if what not in WHOLE]
 STUDIED = ("alignment", "classify", "clusters")  # whose figures are only there where there are enough answers
 
 

@@ -16,9 +16,10 @@ from sklearn.metrics import adjusted_rand_score
 
 from stream_engine import asking
 from stream_engine.asking.known import known_from
-from stream_engine.report import SECTIONS, learning, maker, methods, object_map
+from stream_engine.report import SECTIONS, maker
 from stream_engine.report.drawings import Bars, Curve, Drawing, Ellipses, Points, Rules, Segments
 from stream_engine.report.material import Material, material
+from stream_engine.report.sections import learning, methods, object_map
 from tests.conftest import ROOT
 from tests.support.told import TOLD, World, as_printed, numbers, same, studied
 

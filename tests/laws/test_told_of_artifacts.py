@@ -27,11 +27,11 @@ from stream_engine.evaluation.participants import checked
 from stream_engine.evaluation.worker_reliability import Records, Reliability
 from stream_engine.formats.options import EventOptions
 from stream_engine.refits import CannotRefit, classify, embedding, hierarchy, kernel_learning, reliability, spectral
-from stream_engine.report import alignment, learning
 from stream_engine.report.findings import findings
 from stream_engine.report.findings.facts import Commands, Facts
+from stream_engine.report.sections import alignment, learning
 from stream_engine.state.artifact import Artifact
-from stream_engine.state.exclusion import noted
+from stream_engine.state.exclusion import with_exclusions
 from stream_engine.state.forgetting import forget_object
 from stream_engine.state.published import Published
 from tests.support.generators import planted_triplets
@@ -109,7 +109,7 @@ def test_the_share_of_the_bound_is_that_of_the_best_tree(monkeypatch):
 def test_partitions_without_somebody_are_compared_with_those_before():
     now, then = np.array([0, 0, 0, 1, 1, 1]), np.array([0, 0, 1, 1, 1, 0])
     one, other = (Artifact("clusters", "", 1, {}, 0, {"labels": labels}, {"k": 2}) for labels in (now, then))
-    made = noted(one, ("w1",), other).report["excluded"]["before"]
+    made = with_exclusions(one, ("w1",), other).report["excluded"]["before"]
     assert made["ari"] == pytest.approx(adjusted_rand_score(now, then)) != 1.0
 
 
@@ -190,7 +190,7 @@ def test_progressive_figures_stand_below_their_heads():
 
 def test_a_predicted_file_has_the_columns_of_every_row():
     rows = [{"anchor": "a", "p": 0.5}, {"anchor": "b", "note": "x", "p": 0.25}]
-    found = list(csv.DictReader(io.StringIO(predict.written(rows, ".csv", True).decode())))
+    found = list(csv.DictReader(io.StringIO(predict.as_file(rows, ".csv", True).decode())))
     assert found == [{"anchor": "a", "note": "", "p": "0.5"}, {"anchor": "b", "note": "x", "p": "0.25"}]
 
 
@@ -321,7 +321,7 @@ def test_what_the_order_loses_with_an_object_is_counted():
     kept = snapshot.section("partial_order")["kept"]
     gone = forget_object(snapshot, "o6")
     leaving = int((kept == list(snapshot.objects).index("o6")).any(axis=1).sum())
-    assert gone.kept == leaving
+    assert gone.order_lost == leaving
     assert 0 < leaving != len(kept) - leaving
 
 

@@ -8,12 +8,12 @@ from types import SimpleNamespace
 
 import pytest
 from prometheus_client import CollectorRegistry
-from stream_engine.service.settings import DriftSettings
 
 from stream_engine.commands.inspect import inspect, predictions
 from stream_engine.evaluation import observer
 from stream_engine.formats import decoder
 from stream_engine.formats.options import EventOptions
+from stream_engine.input.settings import DriftSettings
 from stream_engine.service.context import HttpContext
 from stream_engine.service.http.live_page import LiveMetrics
 from stream_engine.service.metrics import Metrics

@@ -31,7 +31,7 @@ def test_its_blocks_run_in_order(tmp_path, monkeypatch):
                     run_command(command.line, command.prints)
             elif block.kind == "sh":
                 assert block.text.split()[1:3] == ["run", "trials.csv"] and ADDRESS in block.text
-                served = Engine(tmp_path, "trials.csv", "--follow")
+                served = Engine(tmp_path, "trials.csv", "--follow", config="[snapshot]\ninterval = 0.5\n")
                 until(partial(published, served), what="a snapshot", seconds=240)
             elif block.kind == "r":
                 text = block.text.replace(ADDRESS, served.address if served else ADDRESS)

@@ -6,35 +6,13 @@ import pytest
 from stream_engine.order.implied import answers, order_of
 from stream_engine.order.partial_order import PartialOrder, transitive_reduction
 from tests.support.generators import dense_batch
+from tests.support.order_reference import slow
 
 
 def world(seed: int, n: int, size: int) -> np.ndarray:
     guard = PartialOrder()
     guard.offer(dense_batch(np.random.default_rng(seed), n, size))
     return guard.kept()
-
-
-def closure(rows: np.ndarray, n: int) -> np.ndarray:
-    """(n^2, n^2) bool over codes lo * n + hi: what a path of one comparison or more leads to."""
-    reach = np.zeros((n * n, n * n), bool)
-    for i, j, k, l in np.sort(np.asarray(rows).reshape(-1, 2, 2), axis=2).reshape(-1, 4).tolist():
-        reach[i * n + j, k * n + l] = True
-    for _ in range(2 * n):
-        reach |= (reach.astype(np.uint8) @ reach.astype(np.uint8)) > 0
-    return reach
-
-
-def slow(rows: np.ndarray, n: int) -> dict[tuple[int, int, int], int]:
-    """Every question a, b < c: 1, -1 or 0 by Definition 1, straight from the closure."""
-    reach, code = closure(rows, n), lambda a, b: min(a, b) * n + max(a, b)
-    out = {}
-    for a in range(n):
-        for b in range(n):
-            for c in range(b + 1, n):
-                if a not in (b, c):
-                    near, far = code(a, b), code(a, c)
-                    out[a, b, c] = int(reach[near, far]) - int(reach[far, near])
-    return out
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -75,8 +53,8 @@ def test_objects_nobody_compared_and_orders_without_comparisons():
 
 def test_a_search_where_no_support_answers(monkeypatch):
     """With one word of supports and more nodes than that, paths past them are searched."""
-    monkeypatch.setattr("stream_engine.order.reachability_masks.MOST_WORDS", 1)
-    monkeypatch.setattr("stream_engine.order.reachability_masks.FEWEST_WORDS", 1)
+    monkeypatch.setattr("stream_engine.order.reachability_masks.MAX_WORDS", 1)
+    monkeypatch.setattr("stream_engine.order.reachability_masks.MIN_WORDS", 1)
     rng = np.random.default_rng(0)
     guard, n = PartialOrder(), 16
     guard.offer(dense_batch(rng, n, 250))

@@ -13,7 +13,7 @@ import pytest
 
 from stream_engine.data.comparisons import Batch, interleaved
 from stream_engine.order import graph, reachability_masks
-from stream_engine.order.judging import AT_ONCE
+from stream_engine.order.judging import MAX_NODES_AT_ONCE
 from stream_engine.order.partial_order import VERDICTS, PartialOrder, Verdicts, topological_order
 from tests.order.invariants import check_guard, check_sequence, reaches, sequence
 from tests.support.generators import as_batch, dense_batch, planted_triplets
@@ -184,10 +184,12 @@ def test_nodes_found_ahead_change_nothing(monkeypatch):
     """New pairs all along, in blocks longer than those whose nodes are found at once: not even the live sequence is
     another than that of comparisons one by one, though tables and pools grow in the midst of a block, and nodes move in
     pieces that are given back."""
-    monkeypatch.setattr(graph, "PIECE", 64)  # a page of them
+    monkeypatch.setattr(graph, "COPIED_NODES", 64)  # a page of them
     for seed, (n, flip) in enumerate([(40, 0.4), (1500, 0.0)]):
         rng = np.random.default_rng(seed)
-        rows = interleaved(as_batch(planted_triplets(rng, rng.random((n, 2)), 2 * AT_ONCE + 500, flip=flip), n))
+        rows = interleaved(
+            as_batch(planted_triplets(rng, rng.random((n, 2)), 2 * MAX_NODES_AT_ONCE + 500, flip=flip), n)
+        )
         one, whole, some = PartialOrder(), PartialOrder(), PartialOrder()
         codes = np.concatenate([one.judge_rows(row[None]) for row in rows])
         assert np.array_equal(whole.judge_rows(rows), codes)

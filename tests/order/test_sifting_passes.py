@@ -7,7 +7,7 @@ import pytest
 from stream_engine.order import canonical_order as module
 from stream_engine.order.canonical_order import DistinctEdges, by_first_appearance, order_of_votes
 from stream_engine.order.pair_rows import canonical, numbered
-from stream_engine.order.sifting import PASSES, sifted
+from stream_engine.order.sifting import MAX_PASSES, sifted
 
 
 def random_votes(seed, pairs, share=1.0, most=3):
@@ -62,7 +62,7 @@ def slow_passes(edges, net, order, passes):
 
 
 @pytest.mark.parametrize(("seed", "pairs", "share"), [(0, 12, 1.0), (1, 20, 0.4), (2, 30, 0.2), (3, 30, 1.0)])
-@pytest.mark.parametrize("passes", [0, 1, PASSES])
+@pytest.mark.parametrize("passes", [0, 1, MAX_PASSES])
 def test_sifting_is_its_definition_whatever_the_number_of_passes(seed, pairs, share, passes):
     rows, net = random_votes(seed, pairs, share, most=9)
     edges, begin = greedy(rows, net)
@@ -78,11 +78,11 @@ def test_the_last_pass_that_is_allowed_decides_and_there_is_none_after_it():
     edges, begin = greedy(rows, net)
     made = sifted(edges, net, begin)[0]
     kept, worth = order_of_votes(rows, net).weight.kept, []
-    for passes in range(PASSES + 6):
+    for passes in range(MAX_PASSES + 6):
         worth.append(agreeing(sifted(edges, net, begin, passes)[0], edges, net))
-    assert worth[PASSES - 1] < worth[PASSES] < worth[PASSES + 1] < worth[-1]
+    assert worth[MAX_PASSES - 1] < worth[MAX_PASSES] < worth[MAX_PASSES + 1] < worth[-1]
     assert worth == sorted(worth) and worth[-1] == worth[-2] == worth[-3]
-    assert agreeing(made, edges, net) == worth[PASSES] <= kept
+    assert agreeing(made, edges, net) == worth[MAX_PASSES] <= kept
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -36,8 +36,8 @@ def words(request, monkeypatch):
     if request.param == 0:
         monkeypatch.setattr("stream_engine.order.transitive_reduction.supports_of", without_supports)
     else:
-        monkeypatch.setattr("stream_engine.order.reachability_masks.MOST_WORDS", request.param)
-        monkeypatch.setattr("stream_engine.order.reachability_masks.FEWEST_WORDS", 1)
+        monkeypatch.setattr("stream_engine.order.reachability_masks.MAX_WORDS", request.param)
+        monkeypatch.setattr("stream_engine.order.reachability_masks.MIN_WORDS", 1)
     return request.param
 
 

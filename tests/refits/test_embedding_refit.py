@@ -6,9 +6,9 @@ import pytest
 
 from stream_engine import exports
 from stream_engine.data.packed_names import unpack_names
-from stream_engine.embedding.evidence import evidence
 from stream_engine.evaluation import cross_fit
 from stream_engine.evaluation.answer_probabilities import margins, probability
+from stream_engine.evaluation.answers import answers_of
 from stream_engine.evaluation.probability import of_embedding, of_participant
 from stream_engine.evaluation.responses import CHOOSE, FIT, HELD
 from stream_engine.exports.object_places import has_regions
@@ -57,18 +57,18 @@ ALL = ("triplet_counts", "quadruplet_counts")
 @pytest.mark.parametrize("accumulators", [ALL, (*ALL, "worker_votes"), (*ALL, "judgements")])
 def test_every_answer_is_of_one_part(accumulators):
     made, _ = snapshot(accumulators)
-    found = evidence(made, 3, True)
-    group = cross_fit.plan(found.units).responses[0]
-    assert found.answers.times.sum() == made.counters["comparisons"] == 900
-    parts = [found.of(group.part, part) for part in (FIT, CHOOSE, HELD)]
+    responses, answers = answers_of(made, 3)
+    group = cross_fit.plan(responses).responses[0]
+    assert answers.times.sum() == made.counters["comparisons"] == 900
+    parts = [answers.without(group.part != FIT), *(answers.of_responses(group.part == part) for part in (CHOOSE, HELD))]
     assert sum(part.times.sum() for part in parts) == 900 and parts[FIT].times.sum() > parts[CHOOSE].times.sum() > 0
-    units = [set(part.unit.tolist()) for part in parts]
+    units = [set(part.response.tolist()) for part in parts]
     assert sum(len(each) for each in units) == len(set().union(*units))
-    held = found.units.answers.of_responses(group.part == HELD)
+    held = responses.answers.of_responses(group.part == HELD)
     assert held.times.sum() == parts[HELD].times.sum() > 0
-    assert found.outside(group.part == HELD).times.sum() == 900 - held.times.sum()
-    assert found.units.by == ("judgements" if "judgements" in accumulators else "comparisons")
-    assert (len(found.workers) > 0) == (len(accumulators) > 2)
+    assert answers.without(group.part == HELD).times.sum() == 900 - held.times.sum()
+    assert responses.by == ("judgements" if "judgements" in accumulators else "comparisons")
+    assert (len(answers.participants) > 0) == (len(accumulators) > 2)
 
 
 @pytest.mark.parametrize("accumulators", [(*ALL, "worker_votes"), (*ALL, "judgements")])
@@ -120,7 +120,7 @@ def test_regions_are_only_offered_where_they_cover():
     assert not has_regions(made) and embedding.refit(few, QUICK, 1, evaluate=False).report["no_regions"] is None
     table = exports.contents("embedding", Published(few, {"embedding": made}))["embedding"].tables["embedding"]
     assert not any(name.startswith("sd_") for name in table)
-    many, _ = snapshot((*ALL, "judgements"), m=1500, guessers=0)
+    many, _ = snapshot((*ALL, "judgements"), m=1620, guessers=0)
     many = embedding.refit(many, embedding.Params(), 1, evaluate=False)
     low, high = many.report["dimensions_interval"]
     assert low < high == many.report["d"]
@@ -165,7 +165,7 @@ def people_who_differ(spread):
     made = world(1, people=12, each=250, n=N, spread=spread)
     lines = [
         {"type": "triplet", "anchor": f"o{i}", "near": f"o{j}", "far": f"o{l}", "worker": f"w{who:02}"}
-        for (i, j, _, l), who in zip(made.answers.rows.tolist(), made.answers.worker.tolist(), strict=True)
+        for (i, j, _, l), who in zip(made.answers.rows.tolist(), made.answers.participant.tolist(), strict=True)
     ]
     return learned.snapshot_of(lines, ("triplet_counts", "judgements"), guard=False), made
 

@@ -12,8 +12,7 @@ import pytest
 from stream_engine import Engine
 from stream_engine.refits import ENDS_EARLY, refit_module
 from stream_engine.state.store import Store
-from tests.evaluation.test_observer import decoded
-from tests.support.generators import planted_triplets
+from tests.support.generators import decoded, planted_triplets
 
 
 @pytest.fixture(scope="module")

@@ -8,9 +8,8 @@ from scipy.cluster.hierarchy import fcluster, is_valid_linkage, linkage
 from sklearn.metrics import adjusted_rand_score
 
 from stream_engine.refits.hierarchy import METHODS, Params, refit, revenue, revenue_bound, tree
-from tests.clustering.test_spur import snapshot_of
 from tests.support.generators import planted_triplets
-from tests.support.planted_similarities import adds3
+from tests.support.planted_similarities import adds3, snapshot_of
 
 
 def under(made: np.ndarray, m: int) -> np.ndarray:

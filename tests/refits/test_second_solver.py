@@ -9,9 +9,8 @@ from stream_engine.kernel_learning import programs
 from stream_engine.kernel_learning.pair_lists import excess, triplet_rows
 from stream_engine.refits import CannotRefit, SolverFailed, refit_module
 from stream_engine.refits.sdp_clustering import Params
-from tests.clustering.test_spur import snapshot_of
 from tests.support.kernel_reference import planted
-from tests.support.planted_similarities import planted_adds3
+from tests.support.planted_similarities import planted_adds3, snapshot_of
 
 N = 14
 _, TRIPLETS = planted(3, N, 160, flip=0.2)

@@ -22,10 +22,11 @@ from stream_engine.report.drawings import (
     Segments,
     ticks,
 )
-from stream_engine.report.figure_files import FORMATS, Markers, draw, encoded
+from stream_engine.report.figure_files import FORMATS, draw, encoded
+from stream_engine.report.figure_marks import Markers
 from stream_engine.report.inline_svg import svg
-from stream_engine.report.labels import placed
-from stream_engine.report.learning import wilson
+from stream_engine.report.labels import label_positions
+from stream_engine.report.sections.learning import wilson
 
 
 @given(st.floats(-1e6, 1e6), st.floats(1e-6, 1e6))
@@ -84,11 +85,11 @@ def test_one_unit_is_as_long_on_both_axes_where_that_is_wanted():
 def test_names_lie_on_no_other_name_and_on_no_point(k, wide):
     rng = np.random.default_rng(k)
     x, y, widths = rng.uniform(0, wide, k), rng.uniform(0, wide, k), rng.uniform(20, 80, k)
-    found = placed(x, y, widths, 12.0, (0.0, wide, 0.0, wide))
+    found = label_positions(x, y, widths, 12.0, (0.0, wide, 0.0, wide))
     assert len(found) >= (55 if k == 60 else 5) and len({each.side for each in found}) > 1
     near = np.hypot([each.x - x[each.number] for each in found], [each.y - y[each.number] for each in found])
     assert (near < 16).all() and not any(each.far for each in found)
-    together = placed(x, y, widths, 12.0, (0.0, wide, 0.0, wide), lines=True)
+    together = label_positions(x, y, widths, 12.0, (0.0, wide, 0.0, wide), lines=True)
     assert len(together) == 60 if k == 60 else len(together) >= len(found)
     for each in (found, together):
         they_lie_apart(each, x, y, widths, wide)
@@ -111,7 +112,7 @@ def they_lie_apart(found, x, y, widths, wide):
 def test_lines_cross_no_name_where_there_is_room():
     """Three names at one place, and one above it that a line straight up would cross."""
     x, y, widths = np.array([100.0, 101.0, 102.0, 101.0]), np.array([50.0, 50.0, 50.0, 70.0]), np.full(4, 60.0)
-    found = {each.number: each for each in placed(x, y, widths, 12.0, (0.0, 200.0, 0.0, 120.0), lines=True)}
+    found = {each.number: each for each in label_positions(x, y, widths, 12.0, (0.0, 200.0, 0.0, 120.0), lines=True)}
     assert len(found) == 4
     left = {i: each.x - {1: 0.0, -1: 60.0, 0: 30.0}[each.side] for i, each in found.items()}
     for i, each in found.items():
@@ -124,10 +125,10 @@ def test_lines_cross_no_name_where_there_is_room():
 def test_a_name_takes_the_first_side_that_is_free():
     """Right, left, above, below; one that is shut in on all sides is left out."""
     x, y = np.array([50.0, 62.0, 150.0]), np.array([50.0, 50.0, 50.0])
-    sides = [each.side for each in placed(x, y, np.full(3, 30.0), 10.0, (0.0, 190.0, 0.0, 100.0))]
+    sides = [each.side for each in label_positions(x, y, np.full(3, 30.0), 10.0, (0.0, 190.0, 0.0, 100.0))]
     assert sides == [-1, 1, 1]
-    assert placed(x[:1], y[:1], np.array([80.0]), 10.0, (0.0, 100.0, 0.0, 100.0))[0].side == 0
-    assert placed(x[:1], y[:1], np.array([120.0]), 10.0, (0.0, 100.0, 0.0, 100.0)) == []
+    assert label_positions(x[:1], y[:1], np.array([80.0]), 10.0, (0.0, 100.0, 0.0, 100.0))[0].side == 0
+    assert label_positions(x[:1], y[:1], np.array([120.0]), 10.0, (0.0, 100.0, 0.0, 100.0)) == []
 
 
 @pytest.mark.parametrize("share, n, low, high", [(0.5, 10, 0.237, 0.763), (1.0, 10, 0.722, 1.0), (0.0, 5, 0.0, 0.434)])

@@ -11,7 +11,7 @@ from PIL import Image
 from stream_engine.state.store import Store
 from tests.report.conftest import barriers
 from tests.support.process import engine
-from tests.support.reported import AWKWARD, answers, names, state
+from tests.support.reported import AWKWARD, QUICK, answers, names, state
 
 pytestmark = pytest.mark.browser
 WIDTHS = (390, 1280)
@@ -21,8 +21,7 @@ WIDTHS = (390, 1280)
 def report(tmp_path_factory):
     """A report on 30 objects in three dimensions, workers shown."""
     folder = tmp_path_factory.mktemp("browser")
-    made = state(folder, answers(30, 4000, d=3))
-    engine("refit", "--state", made, "embedding", "--set", "dimensions=3")
+    made = state(folder, answers(30, 4000, d=3), config=QUICK.replace("dimensions = 2", "dimensions = 3"))
     engine("report", "--state", made, "--out", folder / "r.html", "--workers")
     return folder / "r.html"
 

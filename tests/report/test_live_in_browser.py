@@ -11,12 +11,12 @@ from stream_engine.state.store import Store
 from tests.report.conftest import barriers
 from tests.support.facts import states
 from tests.support.process import until
-from tests.support.reported import answers, names, state
+from tests.support.reported import QUICK, answers, names, state
 from tests.support.running_engine import Engine
 from tests.support.served import served
 
 pytestmark = pytest.mark.browser
-CONFIG = '[snapshot]\ninterval = 2.0\n[refits]\nkinds = ["embedding"]\n'
+CONFIG = f'[snapshot]\ninterval = 2.0\n[refits]\nkinds = ["embedding"]\n{QUICK}'
 
 
 @pytest.fixture

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from stream_engine.data.comparisons import Triplet
-from stream_engine.report import in_words, object_map
 from stream_engine.report.drawings import Ellipses, Points, Segments
 from stream_engine.report.material import material
+from stream_engine.report.sections import next_questions, object_map
 from stream_engine.state.artifact import Artifact
 from stream_engine.state.engine import Engine
 from stream_engine.state.published import Published
@@ -80,7 +80,7 @@ def test_without_places_there_is_no_map():
 
 
 def test_questions_that_were_not_answered_are_asked_next():
-    section = in_words.what_next(material(state(5, times=3)))  # three answers about each object each time
+    section = next_questions.section(material(state(5, times=3)))  # three answers about each object each time
     assert states(section.says, "5 objects … 10 comparisons") and section.notes == (
         "stream-engine ask --state DIR --n 100",
     )
@@ -93,14 +93,14 @@ def test_questions_that_were_not_answered_are_asked_next():
 def test_nothing_is_asked_where_nothing_is_left_and_of_one_object():
     engine = Engine(("triplet_counts",), False)
     engine.learn_many([Triplet("a", "b", "c"), Triplet("b", "c", "a")])
-    section = in_words.what_next(material(Published(engine.snapshot(), {})))
+    section = next_questions.section(material(Published(engine.snapshot(), {})))
     assert len(section.tables[0].columns["anchor"]) == 1  # of the three that there are
     engine.learn_many([Triplet("c", "a", "b")])
-    section = in_words.what_next(material(Published(engine.snapshot(), {})))
+    section = next_questions.section(material(Published(engine.snapshot(), {})))
     assert section.says
     assert not section.tables
     assert not section.notes
-    section = in_words.what_next(material(Published(Engine(("triplet_counts",), False).snapshot(), {})))
+    section = next_questions.section(material(Published(Engine(("triplet_counts",), False).snapshot(), {})))
     assert section.says
     assert not section.tables
     assert not section.notes

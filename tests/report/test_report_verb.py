@@ -13,12 +13,12 @@ from stream_engine.service import run
 from stream_engine.service.http import make_export
 from tests.support.facts import states
 from tests.support.process import engine, jsonl, one_line
-from tests.support.reported import answers, held, names, state
+from tests.support.reported import QUICK, answers, held, names, state
 
 
 @pytest.fixture(scope="module")
 def study(tmp_path_factory):
-    return state(tmp_path_factory.mktemp("report"), answers(10, 900))
+    return state(tmp_path_factory.mktemp("report"), answers(10, 900), config=QUICK)
 
 
 def test_one_file_that_needs_nothing_else(study, tmp_path):
@@ -51,7 +51,7 @@ def test_a_state_takes_no_options_of_sources(study, tmp_path):
 
 def test_straight_from_a_file_is_the_page_of_a_run_over_it(study, tmp_path):
     file = jsonl(tmp_path / "events.jsonl", answers(10, 900))  # the page's title is the name of the file
-    said = engine("report", file, "--out", tmp_path / "r.html").stderr
+    said = engine("report", file, "--config", study.parent / "engine.toml", "--out", tmp_path / "r.html").stderr
     assert "900 comparisons" in said and "is more like" in said and "--state /tmp" not in said
     assert held((tmp_path / "r.html").read_text()) == held(page_of(study, tmp_path / "s.html"))
     assert "--state DIR " in (tmp_path / "r.html").read_text(), "the folder that it was made in is gone"
@@ -71,14 +71,16 @@ def test_the_page_is_there_while_refits_are_still_running(tmp_path, monkeypatch)
         pages.append(out.read_text() if meanwhile else None)
 
     monkeypatch.setattr(run, "run", slow)
-    engine("report", jsonl(tmp_path / "events.jsonl", answers(6, 200)), "--out", out)
+    (tmp_path / "engine.toml").write_text(QUICK)
+    given = "report", jsonl(tmp_path / "events.jsonl", answers(6, 200)), "--config", tmp_path / "engine.toml"
+    engine(*given, "--out", out)
     running, first = begun[0]
     assert "embedding" in running and held(first)["maps"], "the first page has a quick map"
     for page in (first, pages[0]):
         assert 'http-equiv="refresh"' in page and "Preliminary" in page
     assert held(pages[0]) == held(out.read_text())
     assert 'http-equiv="refresh"' not in out.read_text() and "Preliminary" not in out.read_text()
-    engine("report", tmp_path / "events.jsonl", "--out", out, "--exclude", "nobody", status=None)
+    engine(*given, "--out", out, "--exclude", "nobody", status=None)
     assert pages[1:] == [None], "a page without the exclusion was shown"
 
 

@@ -8,13 +8,14 @@ import pytest
 from stream_engine import Engine, Triplet
 from stream_engine.exports.models import table
 from stream_engine.refits import hierarchy
-from stream_engine.report import SECTIONS, dendrogram, page
-from stream_engine.report.dendrogram import draw
-from stream_engine.report.material import MOST, material
+from stream_engine.report import SECTIONS, page
+from stream_engine.report.material import MAX_SHOWN_OBJECTS, material
 from stream_engine.report.page import tiles
+from stream_engine.report.sections import dendrogram
+from stream_engine.report.sections.dendrogram import draw
 from stream_engine.state.published import Published
 from tests.support.facts import states
-from tests.support.reported import answers, held, names, published
+from tests.support.reported import QUICK, answers, held, names, published
 
 ALWAYS = set(SECTIONS) - {"workers", "dendrogram", "differences", "dimensions", "alignment"}
 
@@ -179,12 +180,11 @@ FEW = {
 }
 
 
-@pytest.mark.parametrize("events", FEW.values(), ids=FEW)
-def test_states_with_little_in_them(tmp_path, events):
-    if events:
-        state = published(tmp_path, events)
-    else:
-        state = published(tmp_path, [{"type": "label", "object": "a", "label": "fruit"}])
+@pytest.mark.parametrize("what", FEW)
+def test_states_with_little_in_them(tmp_path, what):
+    events = FEW[what] or [{"type": "label", "object": "a", "label": "fruit"}]
+    config = QUICK.replace("dimensions = 2", "dimensions = 1") if what == "one dimension" else ""
+    state = published(tmp_path, events, config=config)
     made = sections(state, workers=True)
     assert set(made) >= ALWAYS
     html = page.html(material(state, workers=True), made)
@@ -194,16 +194,16 @@ def test_states_with_little_in_them(tmp_path, events):
 
 def test_of_many_objects_a_sample_is_shown_and_said(tmp_path):
     rng = np.random.default_rng(0)
-    many = MOST + 500
+    many = MAX_SHOWN_OBJECTS + 500
     events = [
         {"anchor": f"o{i}", "near": f"o{(i + 1) % many}", "far": f"o{int(rng.integers(many))}"} for i in range(many)
     ]
     events = [event for event in events if len(set(event.values())) == 3]
     read = material(published(tmp_path, events, "--no-refits"))
-    assert len(read.shown) == MOST
+    assert len(read.shown) == MAX_SHOWN_OBJECTS
     made = page.sections(read)
-    assert any(states(note, f"{MOST:,} … {len(read.names):,}") for note in made["objects"].notes)
-    assert len(made["objects"].tables[0].columns["object"]) == MOST
+    assert any(states(note, f"{MAX_SHOWN_OBJECTS:,} … {len(read.names):,}") for note in made["objects"].notes)
+    assert len(made["objects"].tables[0].columns["object"]) == MAX_SHOWN_OBJECTS
 
 
 def test_a_hierarchy_that_was_fitted_is_drawn():

@@ -12,7 +12,7 @@ from stream_engine.asking.known import known_from
 from stream_engine.data.packed_names import pack_names
 from stream_engine.evaluation.held_out import Figures
 from stream_engine.refits import reliability
-from stream_engine.report import alignment, dendrogram, figure_files, in_words, learning, object_files
+from stream_engine.report import figure_style, object_files
 from stream_engine.report import material as materials
 from stream_engine.report.drawings import Axis, Drawing, Points
 from stream_engine.report.findings import agreement
@@ -20,7 +20,8 @@ from stream_engine.report.findings import data as findings_of_data
 from stream_engine.report.findings.facts import Commands
 from stream_engine.report.inline_svg import svg
 from stream_engine.report.material import material
-from stream_engine.report.object_map import legend
+from stream_engine.report.sections import alignment, dendrogram, learning, next_questions
+from stream_engine.report.sections.object_map import legend
 from stream_engine.state.artifact import Artifact
 from stream_engine.state.published import Published
 from tests.support.learned import snapshot_of
@@ -77,7 +78,7 @@ def test_refits_of_an_earlier_snapshot_are_named():
 
 
 def test_a_long_dendrogram_shows_the_last_merges():
-    m = dendrogram.LEAVES + 4
+    m = dendrogram.MAX_DRAWN + 4
     merges = np.array([[m + i - 1 if i else 0, i + 1, 0.5 + i, i + 2] for i in range(m - 1)], float)
     found = dendrogram.table(merges, [f"n{i}" for i in range(m)]).columns
     assert found["at"] == merges[4:, 2].tolist()
@@ -96,7 +97,7 @@ def test_a_row_of_objects_may_have_both_a_picture_and_a_text(tmp_path):
     (tmp_path / "objects.csv").write_text("object,image,text\na,a.png,first\nb,,second\nc,c.png,\n")
     for name in "ac":
         (tmp_path / f"{name}.png").write_bytes(b"x")
-    found = object_files.listed(tmp_path / "objects.csv")
+    found = object_files.read_listing(tmp_path / "objects.csv")
     assert sorted(found.pictures) == ["a", "c"]
     assert found.texts == {"a": "first", "b": "second"}
 
@@ -125,7 +126,7 @@ def test_kernels_that_papers_draw_are_called_by_their_names():
 
 def test_questions_to_ask_next_have_their_sides():
     of = material(Published(snapshot_of(compared()), {}))
-    (table,) = in_words.what_next(of).tables
+    (table,) = next_questions.section(of).tables
     asked = asking.questions(known_from(of.snapshot, None), 10).rows
     assert list(zip(*(table.columns[head] for head in ("anchor", "left", "right")))) == [
         tuple(of.names[i] for i in row) for row in asked.tolist()
@@ -137,8 +138,8 @@ def test_a_font_that_is_missing_is_said_with_how_many_there_are(monkeypatch):
 
     fonts = [SimpleNamespace(name=f"Font {i:02}") for i in range(20)]
     monkeypatch.setattr(font_manager, "fontManager", SimpleNamespace(ttflist=fonts))
-    with pytest.raises(figure_files.BadStyle) as raised:
-        figure_files._installed("nowhere")
+    with pytest.raises(figure_style.BadStyle) as raised:
+        figure_style._installed("nowhere")
     listed, more = str(raised.value).split("expected one of ")[1].split(" and ")
     assert len(listed.split(", ")) + int(more.split()[0]) == 20 + 3  # and the generic families
 

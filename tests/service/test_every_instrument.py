@@ -17,7 +17,6 @@ from collections import Counter
 from pathlib import Path
 
 import httpx
-import pytest
 
 from connectors.files.follow import FollowedFiles
 from stream_engine.data import installed_version
@@ -36,36 +35,14 @@ from stream_engine.service.run import run
 from stream_engine.state.engine import Engine
 from stream_engine.state.store import Store
 from tests.formats.json_examples import REJECTS
-from tests.service.test_prediction_monitor import events as drifting_events
+from tests.support.drifting_events import events as drifting_events
+from tests.support.instruments import ON_KAFKA, PREFIX, Driven, named
 from tests.support.process import engine, jsonl, until
 from tests.support.served import Lines, closed_by_server, ran, served
 
-PREFIX = "stream_engine_"
-ON_KAFKA = {"lag_seconds", "empty_values_total", "history_total did=offsets lost"}
 ELSEWHERE = {"http_refused_total reason=slow_reader": "test_a_reader_that_does_not_read_is_cut"}  # takes megabytes
 TOKEN, ADMIN = "a-readers-token-here", "an-admins-token-here"
 TRIPLET = '{"anchor": "a", "near": "b", "far": "c"}'
-
-
-class Driven:
-    """What was driven and found right: names of samples with their labels."""
-
-    def __init__(self) -> None:
-        self.right: set[str] = set()
-
-    def value(self, metrics: Metrics, name: str, **labels: str) -> float | None:
-        return metrics.registry.get_sample_value(PREFIX + name, labels)
-
-    def check(self, metrics: Metrics, expected, name: str, **labels: str) -> None:
-        """The sample is `expected`: a number, or what it must satisfy."""
-        found = self.value(metrics, name, **labels)
-        good = found is not None and (expected(found) if callable(expected) else found == pytest.approx(expected))
-        assert good, (name, labels, found, expected)
-        self.right.add(named(name, labels))
-
-
-def named(name: str, labels: dict[str, str]) -> str:
-    return " ".join([name, *(f"{key}={value}" for key, value in sorted(labels.items()))])
 
 
 def positive(value: float) -> bool:

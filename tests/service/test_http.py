@@ -1,36 +1,23 @@
 """The HTTP face over published files: what is served, what is not, and that it is made once."""
 
 import threading
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-from stream_engine.data.comparisons import Triplet
-from stream_engine.data.signatures import UNSIGNED, Signing, in_environment
+from stream_engine.data.signatures import Signing, in_environment
 from stream_engine.service.http import built_files, routes
 from stream_engine.state.artifact import Artifact
-from stream_engine.state.engine import Engine
 from stream_engine.state.store import Store
 from tests.support.crafted_worlds import published as state
 from tests.support.process import engine, until
-from tests.support.served import served
+from tests.support.served import served, stored
 
 
 @pytest.fixture
 def world(tmp_path):
     with served(tmp_path) as world:
         yield world
-
-
-def stored(directory: Path, objects: int, last: str = "o2", signing: Signing = UNSIGNED) -> Store:
-    """A state of so many objects with one published snapshot."""
-    learned = Engine(("adds3", "triplet_counts"), False)
-    learned.learn_many([Triplet(f"o{i}", f"o{(i + 1) % objects}", f"o{(i + 2) % objects}") for i in range(objects)])
-    learned.learn_many([Triplet("o0", "o1", last)])
-    store = Store(directory, signing=signing)
-    store.publish(learned.snapshot())
-    return store
 
 
 def test_published_files_and_nothing_else(world):

@@ -12,15 +12,10 @@ from stream_engine.service.http import listener
 from tests.support.crafted_worlds import published as state
 from tests.support.facts import states
 from tests.support.process import until
-from tests.support.served import make_certificate, served
+from tests.support.served import OTHER, TOKEN, bearer, make_certificate, served
 
-TOKEN, OTHER = "correct-horse-battery", "admin-horse-battery!"
 ADMIN = OTHER
 READABLE = ("/metrics", "/snapshot", "/export/adds3.npz", "/progressive", "/none")
-
-
-def bearer(token: str) -> dict[str, str]:
-    return {"Authorization": f"Bearer {token}"}
 
 
 def test_only_our_own_names_are_answered(tmp_path):

@@ -14,9 +14,8 @@ from stream_engine.data import logs
 from stream_engine.data.logs import RateLimit, RateLimitFilter
 from stream_engine.service.http import listener
 from stream_engine.service.memory import connections_allowed, raised_limit
-from tests.service.test_http import stored
 from tests.support.process import until
-from tests.support.served import Lines, closed_by_server, served
+from tests.support.served import Lines, closed_by_server, served, stored
 
 PREDICT = b"POST /predict HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n"
 ASK = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"

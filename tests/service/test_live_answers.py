@@ -15,11 +15,10 @@ from stream_engine.service.http.paths import ADMIN, MOST_ASKED, MOST_QUESTIONS, 
 from stream_engine.state.published import Published
 from stream_engine.state.store import Store
 from tests.conftest import ROOT
-from tests.service.test_http_access import TOKEN, bearer
 from tests.support.generators import planted_triplets
 from tests.support.pages import run_page
 from tests.support.process import engine, jsonl, until
-from tests.support.served import closed_by_server, served
+from tests.support.served import TOKEN, bearer, closed_by_server, served
 
 nearest_made = live_answers._nearest
 NAMES = ["lemon", "lime", "bread", "bun", "cake", "rice", "soup", "beer"]

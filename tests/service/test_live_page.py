@@ -16,13 +16,13 @@ from stream_engine.service.metrics import Metrics
 from stream_engine.state.store import Store
 from tests.support.facts import states
 from tests.support.process import until
-from tests.support.reported import answers, state
+from tests.support.reported import QUICK, answers, state
 from tests.support.served import served
 
 
 @pytest.fixture(scope="module")
 def study(tmp_path_factory):
-    return state(tmp_path_factory.mktemp("live"), answers(8, 400))
+    return state(tmp_path_factory.mktemp("live"), answers(8, 400), config=QUICK)
 
 
 def messages(client: httpx.Client, n: int) -> list[dict]:

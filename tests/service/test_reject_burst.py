@@ -3,8 +3,8 @@
 import pytest
 
 from stream_engine.service.dead_letters import ENOUGH, DeadLetters
-from tests.service.test_run_pieces import BusyFile, World, block_of
 from tests.support.process import engine, jsonl, one_line, summary
+from tests.support.run_pieces import BusyFile, World, block_of
 
 RIGHT = ['{"anchor": "a", "near": "b", "far": "c"}', '{"anchor": "b", "near": "c", "far": "d"}']
 BURST = 700

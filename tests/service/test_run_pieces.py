@@ -8,23 +8,20 @@ import numpy as np
 import pytest
 from prometheus_client import CollectorRegistry
 
-from connectors import DeadLetter, Record, SinkUnavailable
 from connectors.disk import Disk
 from connectors.files.dead_letters import DeadLetterFile, segment_name
 from stream_engine import Engine, Triplet
 from stream_engine.data.logs import Bars
-from stream_engine.formats.options import EventOptions
-from stream_engine.input.decoding import RecordDecoder
 from stream_engine.input.settings import DriftSettings, SnapshotSettings
 from stream_engine.service import source_health
-from stream_engine.service.context import Context, Requests, RunFailed
-from stream_engine.service.dead_letters import DeadLetters
+from stream_engine.service.context import Context, RunFailed
 from stream_engine.service.metrics import Metrics
 from stream_engine.service.prediction_monitor import PredictionMonitor
 from stream_engine.service.publishing import SnapshotPublisher
 from stream_engine.service.repair import recount
 from stream_engine.service.source_health import SourceHealth
 from stream_engine.state.store import Store
+from tests.support.run_pieces import BusyFile, World, block_of
 from tests.support.served import Lines
 
 
@@ -38,41 +35,6 @@ class FullDisk(Disk):
         if self.full:
             raise OSError(28, "No space left on device")
         super().write_new(path, chunks)
-
-
-class BusyFile(DeadLetterFile):
-    """Keeps in memory what it is given, and refuses so many times to say that it has."""
-
-    def __init__(self, refusals: int):
-        super().__init__("no-such-folder")
-        self.refusals, self.letters = refusals, []
-
-    def append(self, letters: list[DeadLetter]) -> None:
-        self.letters += letters
-        if self.refusals:
-            self.refusals -= 1
-            raise SinkUnavailable("full")
-
-
-class World:
-    """An engine with what the pieces of its run share."""
-
-    def __init__(self, file, max_reject_ratio=0.5):
-        self.engine, self.requests, self.log = Engine(), Requests(), Lines()
-        self.metrics = Metrics(CollectorRegistry())
-        self.context = Context(self.metrics, self.log, self.requests)
-        self.health = SourceHealth(self.engine, self.context)
-        self.dead_letters = DeadLetters(file, max_reject_ratio, self.health, self.context)
-
-    def said(self, field: str) -> list[dict]:
-        """The fields of the log lines that have this one."""
-        return [more for _, _, more in self.log.said if field in more]
-
-
-def block_of(lines: list[bytes]):
-    """Lines of one file as a block."""
-    (block,) = RecordDecoder(EventOptions()).blocks([Record(b"\n".join(lines), "file", 0, 100)])
-    return block
 
 
 def test_a_full_disk_is_told_and_the_next_snapshot_is_due(tmp_path):

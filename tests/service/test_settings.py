@@ -61,6 +61,12 @@ def test_what_is_wrong_is_said_in_one_line(tmp_path, text, said):
     assert states(str(error.value), said) and "\n" not in str(error.value)
 
 
+def test_a_table_is_not_replaced_by_a_value_of_the_command_line(tmp_path):
+    (tmp_path / "c.toml").write_text('[state]\ndirectory = "x"\n')
+    with pytest.raises(BadSettings, match="^state: got a table, expected a value"):
+        load(str(tmp_path / "c.toml"), {"state": "y"}, {})
+
+
 @pytest.mark.parametrize("kind", ["embedding", "clusters", "kernel_learning", "dimensions", "reliability"])
 def test_a_refit_without_counts_names_a_key_of_the_settings(kind):
     module, engine = refit_module(kind), Engine(("adds3",), guard=False)

@@ -25,8 +25,8 @@ from stream_engine.service.metrics import Metrics
 from stream_engine.service.open_run import OpenRun, open_run
 from stream_engine.service.run import consume
 from stream_engine.state.store import Store
-from tests.end_to_end.test_service import dead, stream
-from tests.support.process import jsonl, until
+from tests.support.event_worlds import stream
+from tests.support.process import dead, jsonl, until
 from tests.support.served import Lines
 
 STAGES = "decode", "learn", "judge"

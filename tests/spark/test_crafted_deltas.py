@@ -11,8 +11,8 @@ from connectors import Record, SourceFailed, UnusableSource, open_source
 from stream_engine.state import spark_deltas
 from stream_engine.state.engine import Engine
 from stream_engine.state.spark_deltas import COLUMNS
-from tests.spark.test_deltas import messages
 from tests.support import spark_written
+from tests.support.spark_written import messages
 
 COUNTS = ("adds3", "adds4", "triplet_counts", "quadruplet_counts")
 

@@ -18,7 +18,6 @@ from pyarrow import parquet
 from connectors import Position, Record, SourceFailed, UnusableSource, open_source, spark_deltas
 from stream_engine import exports
 from stream_engine.commands.by_name import by_name
-from stream_engine.data.comparisons import EVENT_TYPES
 from stream_engine.exports.files import encode
 from stream_engine.exports.summary import summary_of
 from stream_engine.formats.options import EventOptions, UnusableOptions
@@ -29,29 +28,14 @@ from stream_engine.spark.job_arguments import job_of
 from stream_engine.state.engine import Engine
 from stream_engine.state.spark_deltas import COUNTS
 from tests.support import spark_written
-from tests.support.event_worlds import some_event
 from tests.support.facts import states, stating
 from tests.support.process import engine, jsonl, one_line, summary
+from tests.support.spark_written import messages
 
 QUICK = settings(
     max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
 )
 EXACT = ("adds3", "adds4", "triplet_counts", "k1", "k2")
-
-
-def messages(rng, n: int, faults: bool = True) -> list[Record]:
-    """Messages of two partitions in the order of one process: partition by partition would be another one."""
-    at = {"t/0": 0, "t/1": 0}
-    made = []
-    for _ in range(n):
-        event = some_event(rng, EVENT_TYPES[rng.integers(len(EVENT_TYPES))], faults)
-        value = b"{" if faults and rng.random() < 0.1 else json.dumps(event).encode()
-        name = f"t/{rng.integers(2)}"
-        made.append(
-            Record(value, name, at[name], at[name] + 1, unit="message", key=b"k" if rng.random() < 0.5 else None)
-        )
-        at[name] += 1
-    return made
 
 
 def one_process(records: list[Record], accumulators=COUNTS, guard: str | None = None) -> tuple[Engine, list]:
@@ -193,7 +177,7 @@ def test_what_is_wrong_with_deltas_is_said_in_one_line(tmp_path, monkeypatch):
     with pytest.raises(SourceFailed, match=r"batch=1 is missing.*batch=2"):
         source.poll(0)
     (tmp_path / "away").rename(some / "delta" / "batch=1")
-    monkeypatch.setattr(spark_deltas, "_LOOK", 0.0)
+    monkeypatch.setattr(spark_deltas, "_LOOK_SECONDS", 0.0)
     assert source.lag() == {partition: 2}
     next((some / "delta" / "batch=1").glob("*/*.parquet")).write_bytes(b"torn")
     with pytest.raises(SourceFailed, match="batch=1"):

@@ -22,10 +22,10 @@ from stream_engine.spark.job_arguments import SCRIPT, job_of
 from tests.conftest import ROOT
 from tests.support import spark_cluster, spark_killed
 from tests.support.event_worlds import arrow_of, csv_of, some_event
-from tests.support.process import engine, summary, until
+from tests.support.process import engine, until
+from tests.support.spark_states import check
 
 pytestmark = pytest.mark.spark
-EXACT = ("objects", "adds3", "adds4", "triplet_counts", "k1", "k2")
 
 
 def events(folder: Path) -> list[str]:
@@ -54,25 +54,6 @@ def world(tmp_path_factory):
     source = events(folder / "events")
     engine("run", *source, "--state", folder / "state", "--no-refits", "--max-reject-ratio", "1", "--guard", "off")
     return source, folder / "state"
-
-
-def check(out: Path, state: Path, folder: Path) -> None:
-    """The engine over these deltas equals the one process."""
-    mine = folder / "through-spark"
-    engine("run", f"deltas://{out}", "--state", mine, "--no-refits", "--max-reject-ratio", "1", "--guard", "off")
-    left, right = summary(mine), summary(state)
-    assert left["comparisons"] > 400 and sum(left["rejected"].values()) > 100
-    drop = ("positions", "snapshot", "progressive", "repeated")  # predictions go by the snapshots; jobs see no repeats
-    assert {k: v for k, v in left.items() if k not in drop} == {k: v for k, v in right.items() if k not in drop}
-    for each, name in ((mine, "a"), (state, "b")):
-        engine("export", "--state", each, "--out", folder / name, "--object-order", "name", *EXACT)
-    for file in (folder / "b").iterdir():
-        assert (folder / "a" / file.name).read_bytes() == file.read_bytes(), file.name
-    assert sorted(lines(mine)) == sorted(lines(state))
-
-
-def lines(state: Path) -> list[str]:
-    return [line for file in sorted((state / "dead_letters").iterdir()) for line in file.read_text().splitlines()]
 
 
 def test_killed_before_and_after_the_rename_every_batch_counts_once(world, tmp_path):

@@ -8,11 +8,18 @@ from stream_engine.api.reading import read
 from stream_engine.commands.input_options import apply_exclusion
 from stream_engine.commands.report import command as report
 from stream_engine.state.artifact import Artifact
-from stream_engine.state.exclusion import BadExclusion, check_known, excluded_of, noted, participants_in, without
+from stream_engine.state.exclusion import (
+    BadExclusion,
+    check_known,
+    excluded_of,
+    participants_in,
+    with_exclusions,
+    without,
+)
 from stream_engine.state.snapshot import encode
 from stream_engine.state.store import Store
-from tests.evaluation.test_responses import counts
 from tests.support import learned
+from tests.support.judged_worlds import counts
 
 N, WORKERS = 9, 6
 
@@ -84,15 +91,15 @@ def test_an_artifact_says_who_was_out_and_what_that_changed():
         return Artifact("embedding", "", 1, {}, 0, {"X": points}, {"accuracy": accuracy, "d": 2})
 
     everybody = made(0.7)
-    assert noted(everybody, (), None) is everybody
-    out = noted(made(0.8, 3.0), ("w3",), everybody)
+    assert with_exclusions(everybody, (), None) is everybody
+    out = with_exclusions(made(0.8, 3.0), ("w3",), everybody)
     assert excluded_of(out) == ("w3",) and excluded_of(everybody) == ()
     before = out.report["excluded"]["before"]
     assert before["accuracy"] == 0.7 and before["participants"] == []
     assert before["distance_correlation"] == pytest.approx(1.0)
-    again = noted(made(0.81), ("w3",), out)
+    again = with_exclusions(made(0.81), ("w3",), out)
     assert again.report["excluded"]["before"] == before, "a refit of the same participants keeps what it compares with"
-    back = noted(made(0.7), (), again)
+    back = with_exclusions(made(0.7), (), again)
     assert excluded_of(back) == () and back.report["excluded"]["before"]["participants"] == ["w3"]
 
 

@@ -29,13 +29,13 @@ def learned(seed=0, n=7):
 
 
 @pytest.fixture
-def told():
+def lines():
     return []
 
 
 @pytest.fixture
-def store(tmp_path, told):
-    store = Store(tmp_path, tell=told.append)
+def store(tmp_path, lines):
+    store = Store(tmp_path, tell=lines.append)
     store.publish(learned().snapshot()._replace(sequence=1))
     return store
 
@@ -44,13 +44,13 @@ def arrays_of(published):
     return {name: array.tolist() for name, array in partial_order(published)["partial_order"].arrays.items()}
 
 
-def test_a_second_export_reads_what_the_first_one_made(store, told, monkeypatch):
+def test_a_second_export_reads_what_the_first_one_made(store, lines, monkeypatch):
     bare = arrays_of(store.published()._replace(order_file=None))
     path = store.snapshot_path(1).with_suffix(".order")
     assert not path.exists()
     assert arrays_of(store.published()) == bare and path.exists()
     monkeypatch.setattr(MAKE, lambda rows, net: pytest.fail("made again"))
-    assert arrays_of(store.published()) == bare and not told
+    assert arrays_of(store.published()) == bare and not lines
     assert "artifacts" not in {entry.name for entry in store.directory.iterdir()}
 
 
@@ -92,14 +92,14 @@ WRONG = {
 
 
 @pytest.mark.parametrize("wrong", WRONG)
-def test_a_wrong_one_is_told_and_made_anew(store, told, wrong):
+def test_a_wrong_one_is_told_and_made_anew(store, lines, wrong):
     right = arrays_of(store.published())
     path = store.snapshot_path(1).with_suffix(".order")
     bytes_of_it = path.read_bytes()
     WRONG[wrong](store, path)
     assert path.read_bytes() != bytes_of_it
     assert arrays_of(store.published()) == right
-    assert len(told) == 1 and told[0].startswith("000000000001.order: ")
+    assert len(lines) == 1 and lines[0].startswith("000000000001.order: ")
     assert path.read_bytes() == bytes_of_it
 
 
@@ -136,7 +136,7 @@ def test_one_whose_snapshot_went_meanwhile_is_not_left_behind(store):
     assert list((store.directory / "snapshots").iterdir()) == []
 
 
-def test_a_state_that_cannot_be_written_is_exported_all_the_same(store, told):
+def test_a_state_that_cannot_be_written_is_exported_all_the_same(store, lines):
     class Full(Disk):
         def write_new(self, path, chunks):
             raise OSError("no space")
@@ -144,7 +144,7 @@ def test_a_state_that_cannot_be_written_is_exported_all_the_same(store, told):
     right = arrays_of(store.published())
     store.snapshot_path(1).with_suffix(".order").unlink()
     store.disk = Full()
-    assert arrays_of(store.published()) == right and not told
+    assert arrays_of(store.published()) == right and not lines
     assert len(list((store.directory / "snapshots").iterdir())) == 1
 
 

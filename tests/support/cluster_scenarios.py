@@ -12,7 +12,7 @@ from collections.abc import Callable
 import numpy as np
 from scipy.special import ndtr
 
-from stream_engine.embedding.held_out import Answers
+from stream_engine.data.answers import Answers
 
 MODELS = ("ste", "t-ste", "probit", "city block")
 LAPSE = 0.08

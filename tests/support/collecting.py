@@ -13,6 +13,7 @@ from pathlib import Path
 import httpx
 
 from tests.support.process import ENVIRONMENT, free_ports, until
+from tests.support.reported import QUICK
 
 COMMAND = (sys.executable, "-m", "stream_engine", "collect")
 COMPILING = 420.0  # seconds an engine may need to its first snapshot, kernels not compiled, others at work beside it
@@ -150,3 +151,11 @@ def again_where_idle(request: Callable[[], httpx.Response]) -> httpx.Response:
 def first_shown(question: dict) -> str:
     """Always what stands on the left."""
     return question.get("shown", question.get("objects"))[0]
+
+
+FAST = f"[snapshot]\ninterval = 2.0\n[refits]\nkinds = ['embedding']\n{QUICK}"
+
+
+def read_by_the_engine(study) -> int:
+    answer = study.owner("/snapshot")
+    return answer.json()["events"] if answer.status_code == 200 else -1

@@ -49,7 +49,7 @@ GOOD, CRAFTED = 1, 2
 OF_ARTIFACTS = ("clusters", "booster", "kernel", "evidence", "workers")
 EVERY = int(os.environ.get("CRAFTED_READ_EVERY", "8"))  # of the snapshots that are accepted one is read by everything
 
-WHAT = tuple(exports.every())
+WHAT = tuple(exports.all_exports())
 
 
 class Wrong(Exception):

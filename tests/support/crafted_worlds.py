@@ -1,7 +1,6 @@
 """Valid states to craft wrong ones from: every accumulator, every guard, an artifact of every refit."""
 
 import json
-from functools import lru_cache
 from pathlib import Path
 
 import msgspec
@@ -19,6 +18,7 @@ from stream_engine.state.engine import Engine
 from stream_engine.state.published import Published
 from stream_engine.state.snapshot import Snapshot
 from tests.support.generators import as_batch
+from tests.support.session_store import once
 
 GUARDS = ("first", "drop-both", "majority", "sift")
 OBJECTS = 9
@@ -88,7 +88,6 @@ def artifacts_of(snapshot: Snapshot) -> dict[str, bytes]:
     return {kind: b"".join(artifacts.encode(artifact)[0]) for kind, artifact in made.items()}
 
 
-@lru_cache(maxsize=1)
 def _files() -> tuple[bytes, dict[str, bytes]]:
     snapshot = state()
     return as_bytes(snapshot), artifacts_of(snapshot)
@@ -96,6 +95,6 @@ def _files() -> tuple[bytes, dict[str, bytes]]:
 
 def published() -> Published:
     """The state with an artifact of every refit, opened anew from the same files each time."""
-    snapshot, made = _files()
+    snapshot, made = once(_files)
     held = {kind: artifacts.decode(data) for kind, data in made.items()}
     return Published(snapshots.decode(snapshot), held)

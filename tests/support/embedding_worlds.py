@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from stream_engine.embedding.held_out import Answers
+from stream_engine.data.answers import Answers
 
 
 def by_the_model(seed: int, n: int, d: int, m: int, lapse: float = 0.1, copies: int = 1) -> tuple[np.ndarray, Answers]:

@@ -143,3 +143,11 @@ EXPANSIONS = {
     "ranking": ranking,
     "label": label,
 }
+
+
+def comparisons(done):
+    """All comparisons of a Decoded by name, in their order."""
+    out = [Triplet(*(done.names[i] for i in row)) for row in done.triplets.tolist()]
+    for place, (i, j, k, l) in reversed(list(zip(done.quadruplet_at.tolist(), done.quadruplets.tolist(), strict=True))):
+        out.insert(place, Quadruplet((done.names[i], done.names[j]), (done.names[k], done.names[l])))
+    return out

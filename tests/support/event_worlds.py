@@ -3,12 +3,15 @@
 import csv
 import io
 import math
+import random
 from datetime import UTC, datetime
 
 import numpy as np
 import pyarrow as pa
 
 from stream_engine.data.comparisons import EVENT_TYPES, InvalidEvent, Label
+from stream_engine.formats import decoder
+from stream_engine.formats.options import EventOptions
 from tests.support.event_reference import FIELDS, LISTS, reference_expand
 
 COLUMNS = [
@@ -196,3 +199,45 @@ def essence(done):
 
 def except_places(done):
     return essence(done._replace(rejected=[one._replace(index=0) for one in done.rejected]))
+
+
+CSV = (
+    "type,anchor,near,far,objects,odd,near_i,near_j,far_i,far_j,shown,chosen,object,label\n"
+    "triplet,05,5,c,,,,,,,,,,\n"
+    "odd_one_out,,,,a|b|c,c,,,,,,,,\n"
+    'quadruplet,,,,,,"a, 1",b,c,d,,,,\n'
+    "pick,a,,,,,,,,,b|c|d,c,,\n"
+    "label,,,,,,,,,,,,a,red\n"
+    "label,,,,,,,,,,,,b,\n"
+    "short,row\n"
+)
+
+
+def meaning(format: str, value, header: bytes = b"") -> list[tuple]:
+    """What the engine would learn from a value, by name."""
+    block = decoder(format, EventOptions())(value, header)
+    rows = [*block.triplets.tolist(), *block.quadruplets.tolist()]
+    return [*(tuple(block.names[i] for i in row) for row in rows), *map(tuple, block.labels)]
+
+
+def stream(rng: random.Random, size: int, objects: int = 12) -> list:
+    """Events of every type, some of them broken, some quadruplets."""
+    names = [f"object-{i}" for i in range(objects)]
+    events = []
+    for i in range(size):
+        a, b, c, d = rng.sample(names, 4)
+        kind = rng.randrange(12)
+        events.append(
+            {"type": "quadruplet", "near": [a, b], "far": [c, d]}
+            if kind == 0
+            else {"type": "odd_one_out", "objects": [a, b, c], "odd": b}
+            if kind == 1
+            else {"type": "label", "object": a, "label": rng.choice(["x", "y"])}
+            if kind == 2
+            else f'{{"broken {i}'
+            if kind == 3
+            else {"anchor": a, "near": a, "far": b}
+            if kind == 4
+            else {"anchor": a, "near": b, "far": c, "worker": i % 5}
+        )
+    return events

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from stream_engine.data.comparisons import DecodedEvents
 from stream_engine.testing.batches import batch_of, concatenated, dense_batch, with_provenance
 from stream_engine.testing.refits import as_batch, planted_triplets
 
@@ -37,3 +38,9 @@ def similarity_triplets(rng, w: np.ndarray, size: int, flip: float = 0.0) -> np.
     wrong = (w[anchor, near] < w[anchor, far]) ^ (rng.random(len(anchor)) < flip)
     near[wrong], far[wrong] = far[wrong], near[wrong].copy()
     return np.stack([anchor, near, far], axis=1).astype(np.int32)
+
+
+def decoded(triplets, n):
+    return DecodedEvents(
+        [str(i) for i in range(n)], triplets, np.empty((0, 4), np.int32), np.empty(0, np.int64), [], {}, []
+    )

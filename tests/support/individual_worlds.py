@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from stream_engine.embedding.held_out import Answers
+from stream_engine.data.answers import Answers
 from stream_engine.embedding.individual import weighted_margins
 from stream_engine.evaluation.answer_probabilities import probability
 
@@ -36,7 +36,8 @@ def world(
     p = probability(weighted_margins(points, weights, rows, who + 1, alpha), lapse)
     turned = rng.random(len(rows)) > p
     rows[turned] = rows[turned][:, [2, 3, 0, 1]]
-    return World(points, weights, Answers(rows, np.ones(len(rows)), who, np.arange(len(rows)), n, people))
+    names = tuple(f"w{w}" for w in range(people))
+    return World(points, weights, Answers(rows, np.ones(len(rows)), who, np.arange(len(rows)), n, names))
 
 
 def split(answers: Answers, seed: int = 0, shares: tuple[float, float] = (0.6, 0.8)) -> list[Answers]:

@@ -5,7 +5,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from stream_engine.data.triplet_columns import pair_of_entry
 from stream_engine.evaluation.responses import KeptResponses
+from stream_engine.state.snapshot import Snapshot, triplet_columns
 
 
 class World(NamedTuple):
@@ -72,3 +74,18 @@ def world(
         True,
     )
     return World(points, kept, tuple(f"object {i}" for i in range(n)))
+
+
+PEOPLE = [f"p{i:02}" for i in range(15)]
+
+
+def counts(snapshot: Snapshot) -> dict[tuple[int, ...], int]:
+    """How often each directed comparison was said."""
+    columns, said = triplet_columns(snapshot), {}
+    pair = pair_of_entry(columns)
+    for a, lo, hi, n_lo, n_hi in zip(columns.anchor, columns.lo[pair], columns.hi[pair], columns.n_lo, columns.n_hi):
+        said |= {(a, lo, a, hi): n_lo, (a, hi, a, lo): n_hi}
+    four = snapshot.section("quadruplet_counts")
+    for i, j, k, l, n_lo, n_hi in zip(*(four.get(name, ()) for name in ("i", "j", "k", "l", "n_lo", "n_hi"))):
+        said |= {(i, j, k, l): n_lo, (k, l, i, j): n_hi}
+    return {tuple(map(int, key)): int(times) for key, times in said.items() if times}

@@ -3,6 +3,7 @@
 import numpy as np
 
 from stream_engine.data.triplet_columns import columns_from_triplets
+from stream_engine.kernel_learning import problem as form
 from stream_engine.kernel_learning.constraints import Constraints, of_mask
 from stream_engine.kernel_learning.pair_lists import adjoint, excess, satisfied, triplet_rows
 from stream_engine.state.snapshot import Snapshot
@@ -75,3 +76,19 @@ def dual_blocks(problem, y):
     s = adjoint(y, problem.rows, problem.n)
     factors = [np.eye(problem.n) if r is None else r for r in problem.factors]
     return [scale * r.T @ s @ r for r, scale in zip(factors, problem.block_scale)], problem.columns.T @ y
+
+
+def random_problem(rng, loss, n=7, m=25, columns=2):
+    """An identity block, a low-rank block with a scale, columns, weights, and pairs that occur many times."""
+    rows = np.stack([rng.choice(n, 2, replace=False) for _ in range(2 * m)]).reshape(m, 4).astype(np.int32)
+    return form.Problem(
+        n,
+        rows,
+        rng.integers(1, 4, m).astype(float),
+        loss,
+        (None, rng.normal(size=(n, 3))),
+        rng.uniform(0.5, 2, 2),
+        rng.uniform(0.5, 2, 2),
+        rng.normal(size=(m, columns)),
+        rng.uniform(0.5, 2, columns),
+    )

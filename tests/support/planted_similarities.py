@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from stream_engine.counts import kernels
+from stream_engine import Engine, Quadruplet, Triplet
+from stream_engine.counts import ACCUMULATORS, kernels
 from stream_engine.data.triplet_columns import columns_from_triplets
 from tests.support.generators import planted_similarities, similarity_triplets
 
@@ -52,3 +53,13 @@ def planted_mulk3(n: int, k: int, power: float, seed: int = 0):
     W = kernels.k1(columns_from_triplets(triplets, n))
     np.fill_diagonal(W, 0)
     return W, labels, len(triplets)
+
+
+def snapshot_of(triplets, names=None, quadruplets=()):
+    engine = Engine([name for name in ACCUMULATORS if name != "quadruplet_counts"])
+    names = names or [f"o{i}" for i in range(1 + int(np.max(triplets, initial=-1)))]
+    engine.learn_many(
+        [Triplet(*(names[x] for x in row)) for row in triplets]
+        + [Quadruplet((names[i], names[j]), (names[k], names[l])) for i, j, k, l in quadruplets]
+    )
+    return engine.snapshot()

@@ -1,13 +1,17 @@
 """States to make reports of: answers about objects on a plane, with a few names that a page must not trip over."""
 
+import io
 import json
+import tarfile
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 
 from stream_engine.state.published import Published
 from stream_engine.state.store import Store
 from tests.support.process import engine, jsonl
+from tests.support.session_store import once
 
 AWKWARD = ('<script>alert("x")</script>', "a & b", "名前", "x" * 60, 'it\'s, "quoted"')
 
@@ -33,16 +37,36 @@ def answers(n: int, size: int, seed: int = 0, d: int = 2, workers: int = 10, noi
     return events
 
 
-def state(folder: Path, events: list[dict], *more: str) -> Path:
-    """A state of a run over these events."""
-    folder.mkdir(parents=True, exist_ok=True)
-    engine("run", jsonl(folder / "events.jsonl", events), "--state", folder / "s", *more)
+QUICK = """
+[refits.params.embedding]
+dimensions = 2
+kernel = "ste"
+ridge = 1.0
+"""
+
+
+def state(folder: Path, events: list[dict], *more: str, config: str = "") -> Path:
+    """A copy of the state of a run over these events; `config`: its configuration, such as `QUICK`."""
+    with tarfile.open(fileobj=io.BytesIO(once(_packed, events, more, config))) as packed:
+        packed.extractall(folder, filter="tar")
     return folder / "s"
 
 
-def published(folder: Path, events: list[dict], *more: str) -> Published:
+def _packed(events: list[dict], more: tuple[str, ...], config: str) -> bytes:
+    """A folder with the events and the state, as an archive."""
+    packed = io.BytesIO()
+    with TemporaryDirectory() as name, tarfile.open(fileobj=packed, mode="w") as archive:
+        folder = Path(name)
+        (folder / "engine.toml").write_text(config)
+        given = "run", jsonl(folder / "events.jsonl", events), "--state", folder / "s"
+        engine(*given, "--config", folder / "engine.toml", *more)
+        archive.add(folder, ".")
+    return packed.getvalue()
+
+
+def published(folder: Path, events: list[dict], *more: str, config: str = "") -> Published:
     """What such a run published."""
-    return Store(state(folder, events, *more)).published()
+    return Store(state(folder, events, *more, config=config)).published()
 
 
 def held(page: str) -> dict:

@@ -9,13 +9,17 @@ from pathlib import Path
 import httpx
 from prometheus_client import CollectorRegistry
 
+from stream_engine.data.comparisons import Triplet
+from stream_engine.data.signatures import UNSIGNED, Signing
 from stream_engine.input.settings import HttpSettings
 from stream_engine.input.settings.loading import load
 from stream_engine.service.context import Heartbeat, HttpContext, Requests
 from stream_engine.service.http.routes import serve_run
 from stream_engine.service.metrics import Metrics
 from stream_engine.service.run import run
+from stream_engine.state.engine import Engine
 from stream_engine.state.published import Published
+from stream_engine.state.store import Store
 
 
 class Lines:
@@ -113,3 +117,20 @@ def closed_by_server(connection: socket.socket) -> bool:
     except TimeoutError:
         return False
     return True
+
+
+def stored(directory: Path, objects: int, last: str = "o2", signing: Signing = UNSIGNED) -> Store:
+    """A state of so many objects with one published snapshot."""
+    learned = Engine(("adds3", "triplet_counts"), False)
+    learned.learn_many([Triplet(f"o{i}", f"o{(i + 1) % objects}", f"o{(i + 2) % objects}") for i in range(objects)])
+    learned.learn_many([Triplet("o0", "o1", last)])
+    store = Store(directory, signing=signing)
+    store.publish(learned.snapshot())
+    return store
+
+
+def bearer(token: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {token}"}
+
+
+TOKEN, OTHER = "correct-horse-battery", "admin-horse-battery!"

@@ -1,5 +1,6 @@
 """Deltas as the job writes them, without Spark: its shares summed by pyarrow. What Spark adds is tested on Spark."""
 
+import json
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -8,11 +9,13 @@ import pyarrow.compute as pc
 from pyarrow import parquet
 
 from connectors import Record
+from stream_engine.data.comparisons import EVENT_TYPES
 from stream_engine.formats.options import EventOptions
 from stream_engine.spark.driver import Deltas
 from stream_engine.spark.job_arguments import Job
 from stream_engine.spark.task_counts import partition_counter
 from stream_engine.state.spark_deltas import KEY, SUMMED, table_of
+from tests.support.event_worlds import some_event
 
 DEFAULT = EventOptions()
 
@@ -61,3 +64,18 @@ def deltas(out: Path, batches: Iterable[Iterable[list[Record]]], options: EventO
 
 def source_of(out: Path) -> str:
     return f"deltas://{out}"
+
+
+def messages(rng, n: int, faults: bool = True) -> list[Record]:
+    """Messages of two partitions in the order of one process: partition by partition would be another one."""
+    at = {"t/0": 0, "t/1": 0}
+    made = []
+    for _ in range(n):
+        event = some_event(rng, EVENT_TYPES[rng.integers(len(EVENT_TYPES))], faults)
+        value = b"{" if faults and rng.random() < 0.1 else json.dumps(event).encode()
+        name = f"t/{rng.integers(2)}"
+        made.append(
+            Record(value, name, at[name], at[name] + 1, unit="message", key=b"k" if rng.random() < 0.5 else None)
+        )
+        at[name] += 1
+    return made

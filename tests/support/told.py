@@ -19,7 +19,9 @@ from scipy import stats
 from stream_engine.data.packed_names import pack_names
 from stream_engine.state import artifact as artifacts
 from stream_engine.state.published import Published
+from stream_engine.state.snapshot import Snapshot
 from tests.support.crafted_worlds import artifacts_of, state
+from tests.support.session_store import once
 
 NAMES = [*"dacbfe", "g h", "é"]
 HALF_LIFE, WINDOW = 50.0, 40  # of `state`
@@ -367,12 +369,19 @@ PEOPLE = [f"w{i}" for i in range(4)]
 KERNELS = ("kernel_learning", "partial_order_embedding")
 
 
+def _counted() -> Snapshot:
+    return state(data="\n".join(json.dumps(event) for event in events()).encode())
+
+
+def _fits() -> dict[str, bytes]:
+    return artifacts_of(_counted())
+
+
 @cache
 def published() -> Published:
     """A state of these events with an artifact of every refit, and counts of which no two are alike."""
-    lines = "\n".join(json.dumps(event) for event in events()).encode()
-    snapshot = state(data=lines)
-    made = {kind: artifacts.decode(data) for kind, data in artifacts_of(snapshot).items()}
+    snapshot = _counted()
+    made = {kind: artifacts.decode(data) for kind, data in once(_fits).items()}
     n, rng = len(snapshot.objects), np.random.default_rng(0)  # so few answers hold no dimension
     dimensions = {"X": rng.random((n, 2), np.float32), "standard_error": rng.random((n, 2), np.float32)}
     dimensions |= {name: rng.random(2) for name in ("reproducibility", "importance", "importance_error")}

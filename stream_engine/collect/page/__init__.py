@@ -17,7 +17,7 @@ PAGE_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; media-src 'self'; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
-TOLD = (
+WORDS_OF_SCRIPT = (
     "far",
     "anchor",
     "choice",
@@ -49,19 +49,19 @@ def page(study: Study, key: str, words: Words | None = None, fill: float = 1.0, 
     are shown, see `Stimuli`."""
     words = words or words_of(study.texts.language)
     texts = study.texts
-    told: dict[str, Any] = {
+    settings: dict[str, Any] = {
         "study": key,
         "type": study.asking.type,
         "workerFrom": study.access.worker_from,
         "question": question(study, words),
         "link": texts.link,
         "pictures": {"size": study.asking.picture_size, "fill": fill, "largest": largest},
-        "words": {name: getattr(words, name) for name in TOLD},
+        "words": {name: getattr(words, name) for name in WORDS_OF_SCRIPT},
     }
     source = (files("stream_engine.collect.page") / "ask.html").read_text("utf-8")
     template = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined).from_string(source)
     return template.render(
-        told=msgspec.json.encode(told).decode(),
+        told=msgspec.json.encode(settings).decode(),
         words=words,
         language=texts.language if texts.language != ENGLISH else words.language,
         title=texts.title or words.title,

@@ -7,6 +7,7 @@ sections [kafka] and [http], or the key of [signing]: it is read when the settin
 """
 
 import difflib
+import json
 import math
 import os
 import re
@@ -140,13 +141,13 @@ def load(path: str | None, overrides: Mapping[str, Any], environment: Mapping[st
         if name.startswith(ENVIRONMENT):
             put(tree, tuple(part.lower() for part in name.removeprefix(ENVIRONMENT).split("__")), toml_value(text))
             came_from.append(name)
+    _rename_former(tree)
     for dotted, value in overrides.items():
         if value is not None:
             put(tree, tuple(dotted.split(".")), value)
     where = ", ".join(came_from) or "settings"
     if "input" in tree:
         tree["input"] = msgspec.to_builtins(tree["input"])  # a time of TOML as text
-    _rename_former(tree)
     check_values(tree, where)
     for section in ("kafka", "http", "schema_registry", "signing"):
         if section in tree:
@@ -226,6 +227,8 @@ def put(tree: dict[str, Any], keys: tuple[str, ...], value: Any) -> None:
         tree = tree.setdefault(key, {})
         if not isinstance(tree, dict):
             raise BadSettings(f"{'.'.join(keys)}: {key} is a value, not a section")
+    if isinstance(tree.get(keys[-1]), dict) and not isinstance(value, dict):
+        raise BadSettings(f"{'.'.join(keys)}: got a table, expected a value such as {keys[-1]} = {json.dumps(value)}")
     tree[keys[-1]] = value
 
 

@@ -21,7 +21,7 @@ TOPICS = {
     "accuracy": "stream_engine.report.findings.models:accuracy",
     "agreement": "stream_engine.report.findings.agreement:agreement",
     "participants": "stream_engine.report.findings.agreement:participants",
-    "map": "stream_engine.report.findings.models:placed",
+    "map": "stream_engine.report.findings.models:object_map",
     "differences": "stream_engine.report.findings.agreement:differences",
     "clusters": "stream_engine.report.findings.clusters:clusters",
     "order": "stream_engine.report.findings.agreement:order",
@@ -44,18 +44,18 @@ Findings = dict[str, tuple[Finding, ...]]  # by topic
 
 def findings(facts: Any) -> Findings:
     """Every finding about a state, by topic. `facts`: see `findings.facts.Facts`."""
-    found = {}
+    by_topic = {}
     for topic, entry in TOPICS.items():
         module, _, function = entry.partition(":")
-        found[topic] = tuple(getattr(import_module(module), function)(facts))
-    return found
+        by_topic[topic] = tuple(getattr(import_module(module), function)(facts))
+    return by_topic
 
 
-def warnings(found: Findings) -> tuple[Finding, ...]:
+def warnings(by_topic: Findings) -> tuple[Finding, ...]:
     """What is wrong with the data, in the order of topics."""
-    return tuple(each for topic in found.values() for each in topic if each.level == WARNING)
+    return tuple(finding for topic in by_topic.values() for finding in topic if finding.level == WARNING)
 
 
-def sentences(found: Findings, topic: str) -> str:
+def sentences(by_topic: Findings, topic: str) -> str:
     """The results and warnings of a topic as one paragraph."""
-    return " ".join(each.text for each in found[topic] if each.level != GAP)
+    return " ".join(finding.text for finding in by_topic[topic] if finding.level != GAP)

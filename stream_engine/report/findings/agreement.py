@@ -16,56 +16,53 @@ from stream_engine.report.findings.words import count, p_value, percent, some
 from stream_engine.state.artifact import figure
 from stream_engine.state.snapshot import triplet_columns
 
-SMALL = 0.005  # of the accuracy, below which differences between participants are called small
-SURELY = 60  # repeated answers, of which somebody who gives the same one in 95 % of cases gives another one surely
-FEWEST = 5  # participants, below which flags are not counted: a count could identify a person
+SMALL_DIFFERENCE = 0.005  # of the accuracy, below which differences between participants are called small
+MIN_CERTAIN_REPEATS = 60  # somebody who repeats 95 % of their answers changes one of so many almost surely
+MIN_PARTICIPANTS = 5  # participants, below which flags are not counted: a count could identify a person
 
 
 def participants(facts: Facts) -> Iterator[Finding]:
     """How many participants were checked and flagged; names are shown only on request."""
-    found = facts.participants
-    if found is None:
+    checks = facts.participants
+    if checks is None:
         if facts.summary["comparisons"]:
             text = "There is no participant column, so guessing cannot be assessed."
             yield Finding("participants_unknown", text, level=GAP, command="stream-engine preview SOURCE")
         return
-    people = len(found.names)
-    figures = {"participants": people, "flagged": found.flagged}
-    if people < FEWEST:
+    people = len(checks.names)
+    figures = {"participants": people, "flagged": checks.flagged}
+    if people < MIN_PARTICIPANTS:
         yield Finding(
             "participants", f"{some(people, 'participant')} answered, too few to compare with each other.", figures
         )
         return
-    if again := int(found.responding.duplicates.sum()):
-        text = (
-            f"{some(again, 'answer was', 'answers were')} recorded more than once, by the same participant at the same "
-        )
-        yield Finding("duplicates", f"{text}time.", {"answers": again}, level=WARNING)
-    judged = int((np.minimum(found.responses, np.isfinite(found.accuracy) * found.responses) >= LEAST).sum())
-    if facts.beats_chance is False and not found.flagged:
+    if again := int(checks.responding.duplicates.sum()):
+        text = f"{some(again, 'answer was', 'answers were')} recorded more than once, by the same participant at the "
+        yield Finding("duplicates", f"{text}same time.", {"answers": again}, level=WARNING)
+    judged = int((np.minimum(checks.responses, np.isfinite(checks.accuracy) * checks.responses) >= LEAST).sum())
+    if facts.beats_chance is False and not checks.flagged:
         text = "Individual participants cannot be assessed, because no model predicts the answers better than chance."
         yield Finding("participants_gated", text, {"participants": people})
-    elif found.flagged:
-        share = percent(found.flagged / people, 0)
-        were = "was" if found.flagged == 1 else "were"
-        text = (
-            f"{count(found.flagged)} of {some(people, 'participant')} ({share}) {were} flagged: {_why(found.reasons)}."
-        )
+    elif checks.flagged:
+        share = percent(checks.flagged / people, 0)
+        were = "was" if checks.flagged == 1 else "were"
+        text = f"{count(checks.flagged)} of {some(people, 'participant')} ({share}) {were} flagged: "
+        text += f"{_why(checks.reasons)}."
         command = "" if facts.commands.lists_participants else f"{facts.commands.report} --participants"
-        yield Finding("participants_flagged", text + _power(found), figures, command, WARNING)
+        yield Finding("participants_flagged", text + _power(checks), figures, command, WARNING)
     else:
         text = (
             f"No participant was flagged as guessing ({count(judged)} of {count(people)} gave enough answers to be "
             "checked)."
         )
-        yield Finding("participants", text + _power(found), figures | {"checked": judged})
+        yield Finding("participants", text + _power(checks), figures | {"checked": judged})
 
 
-def _power(found: ParticipantChecks) -> str:
+def _power(checks: ParticipantChecks) -> str:
     """How many guessers the comparison with others would notice."""
-    if found.noticed is None:
+    if checks.noticed is None:
         return ""
-    return f" Of participants who only guess, about {percent(found.noticed, 0)} would be noticed by their accuracy."
+    return f" Of participants who only guess, about {percent(checks.noticed, 0)} would be noticed by their accuracy."
 
 
 def _why(reasons: tuple[str, ...]) -> str:
@@ -79,16 +76,16 @@ def _why(reasons: tuple[str, ...]) -> str:
         "in a row": "straight-lining",
         "within": "answers faster than 300 ms",
     }
-    told = {text: sum(key in reason for reason in reasons) for key, text in kinds.items()}
-    return "; ".join(f"{text} ({count(n)})" for text, n in told.items() if n)
+    numbers = {text: sum(key in reason for reason in reasons) for key, text in kinds.items()}
+    return "; ".join(f"{text} ({count(n)})" for text, n in numbers.items() if n)
 
 
 def agreement(facts: Facts) -> Iterator[Finding]:
     """Inter-rater and test-retest agreement, and conflicting answers."""
-    summary, found = facts.summary, facts.ceiling
+    summary, ceiling = facts.summary, facts.ceiling
     if not summary["comparisons"]:
         return
-    others, own, answers = (figure(found, name) for name in ("others", "themselves", "answers"))
+    others, themselves, answers = (figure(ceiling, name) for name in ("others", "themselves", "answers"))
     if others is not None:
         text = "Inter-rater agreement: an answer matches the majority of the other answers to the same question in "
         text += f"{percent(others)}" + (f" ({count(answers)} comparisons)." if answers else ".")
@@ -98,15 +95,15 @@ def agreement(facts: Facts) -> Iterator[Finding]:
             "Inter-rater agreement is unknown: almost no question has more than one answer. Ask some questions again."
         )
         yield Finding("agreement_unknown", text, level=GAP)
-    if own is not None:
-        again = figure(found, "own_answers")
-        if own == 1.0 and again is not None and again >= SURELY:
+    if themselves is not None:
+        again = figure(ceiling, "own_answers")
+        if themselves == 1.0 and again is not None and again >= MIN_CERTAIN_REPEATS:
             text = f"All {count(again)} answers to questions that a participant answered more than once are the same: "
             text += "rows may be in the data twice. Remove copies and read the data again; every figure counts them."
             yield Finding("only_same_answers", text, {"answers": again}, level=WARNING)
         else:
-            text = f"The same participant, asked again, gives the same answer in {percent(own)}."
-            yield Finding("test_retest_agreement", text, {"share": own})
+            text = f"The same participant, asked again, gives the same answer in {percent(themselves)}."
+            yield Finding("test_retest_agreement", text, {"share": themselves})
     if not summary["triplets"]:
         return
     columns = triplet_columns(facts.published.snapshot)
@@ -125,18 +122,18 @@ def agreement(facts: Facts) -> Iterator[Finding]:
 def order(facts: Facts) -> Iterator[Finding]:
     """What the partial order keeps and drops."""
     guard = facts.summary["guard"]
-    again, against, cycles = (guard.get(each, 0) for each in ("duplicate", "contradiction", "cycle"))
-    kept = facts.summary["order_kept"]  # now: `accepted` counts from the beginning, whatever was forgotten since
-    if not kept:
+    again, against, cycles = (guard.get(verdict, 0) for verdict in ("duplicate", "contradiction", "cycle"))
+    size = facts.summary["order_kept"]  # now: `accepted` counts from the beginning, whatever was forgotten since
+    if not size:
         return
-    text = f"The partial order keeps {some(kept, 'comparison')}; {count(again)} later comparisons repeated one of them."
+    text = f"The partial order keeps {some(size, 'comparison')}; {count(again)} later comparisons repeated one of them."
     if against or cycles:
         text += (
             f" It dropped {count(against)} comparisons that contradict one that it keeps and {count(cycles)} that "
             "would close a cycle. Only the partial order drops comparisons; map, clusters and similarities use all "
             "of them."
         )
-    yield Finding("partial_order", text, {"kept": kept, **guard})
+    yield Finding("partial_order", text, {"kept": size, **guard})
 
 
 def differences(facts: Facts) -> Iterator[Finding]:
@@ -162,18 +159,21 @@ def differences(facts: Facts) -> Iterator[Finding]:
         yield Finding("no_differences", text, figures)
         return
     text = f"Participants differ ({test}; {some(int(people), 'participant')})."
-    if people >= FEWEST:
+    if people >= MIN_PARTICIPANTS:
         text += f" {count(who)} of them {'is' if who == 1 else 'are'} predicted significantly better by a model of "
         text += "their own (5 % level, Holm's correction)."
-    own, one = figure(report, "own", "accuracy"), figure(report, "one_map", "accuracy")
-    if own is not None and one is not None:
-        text += f" With weights and maps of their own, {percent(own)} of held-out comparisons are predicted correctly; "
-        text += f"with one map for everybody, {percent(one)}" + ("." if own - one >= SMALL else ": a small difference.")
+    many, one = figure(report, "own", "accuracy"), figure(report, "one_map", "accuracy")
+    if many is not None and one is not None:
+        text += (
+            f" With weights and maps of their own, {percent(many)} of held-out comparisons are predicted correctly; "
+        )
+        end = "." if many - one >= SMALL_DIFFERENCE else ": a small difference."
+        text += f"with one map for everybody, {percent(one)}{end}"
     listed = who and not facts.commands.lists_participants
     command = f"{facts.commands.report} --participants" if listed else ""
-    yield Finding("differences", text, figures | {"accuracy": own, "accuracy_of_one_map": one}, command)
+    yield Finding("differences", text, figures | {"accuracy": many, "accuracy_of_one_map": one}, command)
     groups, groups_p = figure(report, "groups", "count"), figure(report, "groups", "p_value")
-    if groups is not None and groups_p is not None and people >= FEWEST:
+    if groups is not None and groups_p is not None and people >= MIN_PARTICIPANTS:
         text = (
             f"Participants form {int(groups)} groups" if groups > 1 else "No separate groups of participants were found"
         )

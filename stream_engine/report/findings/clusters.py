@@ -17,24 +17,24 @@ def clusters(facts: Facts) -> Iterator[Finding]:
     if "clusters" in facts.published.artifacts:
         report = facts.cluster_answer
         gated = report.get("grade") == CANNOT_TELL and report.get("reason") in (CHANCE, UNCONNECTED)
-        if said := sentence(report):
+        if statement := sentence(report):
             what, level = ("clusters_gated", GAP) if gated else ("clusters", "result")
-            yield Finding(what, said, {} if gated else _figures(report), level=level)
+            yield Finding(what, statement, {} if gated else _figures(report), level=level)
         return
     report = facts.report("sdp_clustering")
     if "verdict" in report:
-        said = str(report.get("note") or report["verdict"]).strip().removesuffix(".")[:500]
+        note = str(report.get("note") or report["verdict"]).strip().removesuffix(".")[:500]
         command = f"stream-engine refit --state {facts.commands.state} clusters"
         text = (
-            f"An earlier version of this program reported: {said}. Its test is not made any more. To renew the answer:"
+            f"An earlier version of this program reported: {note}. Its test is not made any more. To renew the answer:"
         )
         yield Finding("clusters_of_earlier_version", text, {"k": figure(report, "k")}, command)
 
 
 def _figures(report: Mapping[str, Any]) -> dict[str, Any]:
-    told = {name: figure(report, name) for name in FIGURES}
-    told |= {f"ari{end}": figure(report, "replication", name) for end, name in _ENDS.items()}
-    return {name: value for name, value in told.items() if value is not None} | {"grade": str(report["grade"])}
+    figures = {name: figure(report, name) for name in FIGURES}
+    figures |= {f"ari{end}": figure(report, "replication", name) for end, name in _ENDS.items()}
+    return {name: value for name, value in figures.items() if value is not None} | {"grade": str(report["grade"])}
 
 
 _ENDS = {"": "ari", "_low": "low", "_high": "high"}

@@ -14,11 +14,11 @@ from stream_engine.clustering.sentence import are_separated
 from stream_engine.report.findings import GAP, RESULT, WARNING, Finding
 from stream_engine.report.findings.facts import Commands, Facts
 from stream_engine.report.findings.times import times
-from stream_engine.report.findings.words import count, listed, percent, some
+from stream_engine.report.findings.words import count, listing, percent, some
 from stream_engine.state.artifact import figure
 from stream_engine.state.exclusion import FIELD, excluded_of
 
-MOST_NAMED = 20  # participants that a command names one by one
+MAX_NAMED = 20  # participants that a command names one by one
 
 
 def gaps(facts: Facts) -> Iterator[Finding]:
@@ -42,21 +42,21 @@ def connected(facts: Facts) -> Iterator[Finding]:
     """A warning where the objects fall into sets that were never compared with each other."""
     if not facts.summary["comparisons"]:
         return
-    found = facts.sets
-    if found is None:
+    set_of = facts.sets
+    if set_of is None:
         return
-    sizes = np.bincount(found[found >= 0])
+    sizes = np.bincount(set_of[set_of >= 0])
     if len(sizes) > 1:
         names = facts.published.snapshot.objects
-        small = [names[i] for i in np.flatnonzero(found == len(sizes) - 1).tolist()]
-        each = listed([count(n) for n in sizes.tolist()])
+        small = [names[i] for i in np.flatnonzero(set_of == len(sizes) - 1).tolist()]
+        each_size = listing([count(n) for n in sizes.tolist()])
         text = (
-            f"The objects fall into {len(sizes)} sets that were never compared with each other ({each} objects; the "
-            f"smallest: {listed(small, 3)}). Distances between sets are meaningless: exclude one, or ask questions "
-            "that span them."
+            f"The objects fall into {len(sizes)} sets that were never compared with each other ({each_size} objects; "
+            f"the smallest: {listing(small, 3)}). Distances between sets are meaningless: exclude one, or ask "
+            "questions that span them."
         )
         yield Finding("disconnected", text, {"sets": len(sizes), "sizes": sizes.tolist()}, level=WARNING)
-    if never := int((found < 0).sum()):
+    if never := int((set_of < 0).sum()):
         yield Finding(
             "never_compared",
             f"{some(never, 'object has', 'objects have')} no comparison.",
@@ -77,10 +77,10 @@ def read(facts: Facts) -> Iterator[Finding]:
         return
     named = {KINDS.get(kind, kind): n for kind, n in summary["kinds"].items()}
     kinds = [f"{count(n)} {kind}" for kind, n in named.items()] if len(named) > 1 else list(named)
-    what, left = f"{some(events, 'answer')} ({listed(kinds)})", some(summary["comparisons"], "comparison")
-    text = f"{what} about {some(summary['objects'], 'object')} gave {left}"
+    what, comparisons = f"{some(events, 'answer')} ({listing(kinds)})", some(summary["comparisons"], "comparison")
+    text = f"{what} about {some(summary['objects'], 'object')} gave {comparisons}"
     if summary.get("forgotten"):
-        text = f"{what} were read and some deleted since; {left} of {some(summary['objects'], 'object')} remain"
+        text = f"{what} were read and some deleted since; {comparisons} of {some(summary['objects'], 'object')} remain"
     if summary["objects"]:
         ends = 3 * summary["triplets"] + 4 * summary["quadruplets"]
         text += f"; each object appears in {some(round(ends / summary['objects']), 'comparison')} on average"
@@ -89,7 +89,7 @@ def read(facts: Facts) -> Iterator[Finding]:
     if rejected:
         reasons = [f"{count(n)} {reason.replace('_', ' ')}" for reason, n in summary["rejected"].items()]
         share = percent(rejected / (events + rejected))
-        text = f"{some(rejected, 'event was', 'events were')} rejected ({share}): {listed(reasons)}."
+        text = f"{some(rejected, 'event was', 'events were')} rejected ({share}): {listing(reasons)}."
         command = f"stream-engine dead-letters show --state {facts.commands.state}"
         yield Finding("rejected", text, {"events": rejected, **summary["rejected"]}, command, WARNING)
     if repeated := summary.get("repeated"):
@@ -99,7 +99,7 @@ def read(facts: Facts) -> Iterator[Finding]:
         text += "; the copies were dropped." if dropped else ". A run with --drop-duplicates counts each once."
         yield Finding("sent_twice", text, {"responses": repeated}, level=RESULT if dropped else WARNING)
     if summary["unknown_fields"]:
-        text = f"Unused columns: {listed(sorted(summary['unknown_fields']))}."
+        text = f"Unused columns: {listing(sorted(summary['unknown_fields']))}."
         yield Finding("unused_columns", text, {"columns": len(summary["unknown_fields"])})
     yield from times(facts)
 
@@ -109,9 +109,9 @@ def excluded(facts: Facts) -> Iterator[Finding]:
     names, artifacts = facts.published.excluded, facts.published.artifacts
     if names:
         are = "is" if len(names) == 1 else "are"
-        text = f"{some(len(names), 'participant')} {are} excluded: {listed(list(names))}."
+        text = f"{some(len(names), 'participant')} {are} excluded: {listing(list(names))}."
         changes = [change for kind in ("embedding", "clusters") for change in _changes(facts.report(kind))]
-        text += f" Compared with the fit {_before(facts)}: {'; '.join(changes)}." if changes else ""
+        text += f" Compared with the fit {_former_participants(facts)}: {'; '.join(changes)}." if changes else ""
         yield Finding("excluded", *_included_again(text, names, facts.commands, {"names": list(names)}))
     old = [kind for kind, artifact in artifacts.items() if excluded_of(artifact) != names]
     if old:
@@ -127,23 +127,23 @@ def _included_again(
     if commands.typed:
         return f"{text} The same command without --exclude includes everybody.", figures, ""
     every = [f"--include {shlex.quote(f'participant={name}')}" for name in names]
-    if len(names) > MOST_NAMED:
+    if len(names) > MAX_NAMED:
         text, every = f"{text} FILE: their names, one per line.", ["--include participant=@FILE"]
     lasting = "A state keeps this: later commands on it exclude them, too, until they are included again"
     return f"{text} {lasting}.", figures, f"{commands.report} {' '.join(every)}"
 
 
-def _before(facts: Facts) -> str:
+def _former_participants(facts: Facts) -> str:
     """Whom the fit before was of."""
-    said = facts.report("embedding").get(FIELD) or facts.report("clusters").get(FIELD)
-    before = said.get("before") if isinstance(said, Mapping) else None
+    change = facts.report("embedding").get(FIELD) or facts.report("clusters").get(FIELD)
+    before = change.get("before") if isinstance(change, Mapping) else None
     names = before.get("participants") if isinstance(before, Mapping) else None
-    return f"without {listed(list(map(str, names)))}" if names else "to everybody"
+    return f"without {listing(list(map(str, names)))}" if names else "to everybody"
 
 
 def _changes(report: Mapping[str, Any]) -> Iterator[str]:
-    said = report.get(FIELD)
-    before = said.get("before") if isinstance(said, Mapping) else None
+    change = report.get(FIELD)
+    before = change.get("before") if isinstance(change, Mapping) else None
     if not isinstance(before, Mapping):
         return
     now, then = figure(report, "accuracy"), figure(before, "accuracy")

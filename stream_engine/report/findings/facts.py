@@ -18,9 +18,9 @@ from stream_engine.exports.summary import summary_of
 from stream_engine.state.artifact import figure
 from stream_engine.state.published import Published
 
-FEW = 20  # held-out comparisons, below which a share of them says nothing
+MIN_HELD_OUT = 20  # held-out comparisons, below which a share of them says nothing
 BASELINES = ("majority", "chance")
-LEVEL = 0.01  # of the one-sided test that a model beats chance, over all models together: it gates map and clusters
+CHANCE_TEST_LEVEL = 0.01  # one-sided, over all models together; what is said of map and clusters depends on it
 
 
 class Commands(NamedTuple):
@@ -41,12 +41,12 @@ class Commands(NamedTuple):
 
     @property
     def first(self) -> str:
-        """What comes before a command on the state, where the report kept none."""
+        """What to do before a command that needs a state: a report of SOURCE... leaves none behind."""
         how = "the command of this page with run instead of report, and --state DIR"
         return f"Keep a state first ({how}). Then: " if self.typed else ""
 
 
-NOWHERE = Commands()
+DEFAULT_COMMANDS = Commands()
 
 
 class Facts:
@@ -58,7 +58,7 @@ class Facts:
     def __init__(
         self,
         published: Published,
-        commands: Commands = NOWHERE,
+        commands: Commands = DEFAULT_COMMANDS,
         noted: Mapping[str, Any] = MappingProxyType({}),
     ):
         self.published, self.commands, self._noted = published, commands, noted
@@ -75,8 +75,8 @@ class Facts:
         summary = self.summary
         if not summary.get("forgotten"):
             return int(summary["events"] - summary["empty"] - summary["kinds"].get("label", 0))
-        kept = kept_responses(self.published.snapshot)
-        return int(kept.times.sum()) if kept is not None and kept.complete else None
+        responses = kept_responses(self.published.snapshot)
+        return int(responses.times.sum()) if responses is not None and responses.complete else None
 
     def report(self, kind: str) -> Mapping[str, Any]:
         """What the refit of that kind reported; empty where there is none."""
@@ -102,28 +102,28 @@ class Facts:
         """The row of the model that is reported: the embedding, which makes the map, unless others have a significantly
         higher accuracy; of these, or without an embedding, the one with the least log loss. So the luck of the best of
         several models is not reported. Baselines know nothing of objects, and are no models."""
-        known = [row for row in self.models if row["accuracy"] is not None and row["model"] not in BASELINES]
-        drawn = next((row for row in known if row["model"] == "embedding"), None)
-        if drawn is None or drawn["standard_error"] is None:
-            return known[0] if known else None
-        z = NormalDist().inv_cdf(1.0 - LEVEL / len(known))
+        tested = [row for row in self.models if row["accuracy"] is not None and row["model"] not in BASELINES]
+        embedding = next((row for row in tested if row["model"] == "embedding"), None)
+        if embedding is None or embedding["standard_error"] is None:
+            return tested[0] if tested else None
+        z = NormalDist().inv_cdf(1.0 - CHANCE_TEST_LEVEL / len(tested))
 
         def better(row: dict[str, Any]) -> bool:
-            return row["accuracy"] - drawn["accuracy"] > z * hypot(
-                row["standard_error"] or 1.0, drawn["standard_error"]
+            return row["accuracy"] - embedding["accuracy"] > z * hypot(
+                row["standard_error"] or 1.0, embedding["standard_error"]
             )
 
-        return next((row for row in known if better(row)), drawn)
+        return next((row for row in tested if better(row)), embedding)
 
     @property
     def beats_chance(self) -> bool | None:
         """Whether the reported model's accuracy on held-out answers is above one half, by a one-sided 99 % bound that
         is corrected for choosing the best of several (Bonferroni); None where too little was held out to say."""
         best = self.best
-        if best is None or best["standard_error"] is None or 0 < self.held_out < FEW:
+        if best is None or best["standard_error"] is None or 0 < self.held_out < MIN_HELD_OUT:
             return None
         tested = sum(row["standard_error"] is not None for row in self.models if row["model"] not in BASELINES)
-        return best["accuracy"] - NormalDist().inv_cdf(1.0 - LEVEL / tested) * best["standard_error"] > 0.5
+        return best["accuracy"] - NormalDist().inv_cdf(1.0 - CHANCE_TEST_LEVEL / tested) * best["standard_error"] > 0.5
 
     @property
     def held_out(self) -> int:
@@ -134,7 +134,10 @@ class Facts:
     def ceiling(self) -> Mapping[str, Any]:
         """Inter-rater agreement and noise ceiling, as the first refit reports them; empty where none does."""
         reports = [artifact.report.get("ceiling") for artifact in self.published.artifacts.values()]
-        return next((each for each in reports if isinstance(each, Mapping) and figure(each, "others") is not None), {})
+        return next(
+            (ceiling for ceiling in reports if isinstance(ceiling, Mapping) and figure(ceiling, "others") is not None),
+            {},
+        )
 
     @cached_property
     def sets(self) -> np.ndarray | None:

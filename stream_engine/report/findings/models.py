@@ -8,7 +8,7 @@ from stream_engine.report.findings.facts import Facts
 from stream_engine.report.findings.words import count, p_value, percent, some
 from stream_engine.state.artifact import PRELIMINARY, figure
 
-CLOSE = 0.015  # to the noise ceiling: as good as it
+CLOSE_TO_CEILING = 0.015  # to the noise ceiling: as good as it
 NEAR_CHANCE = 0.55  # an interval that ends below it leaves nothing that more answers could make clear
 CHECK_COLUMNS = "stream-engine preview SOURCE"
 NAMES = {
@@ -84,9 +84,10 @@ def accuracy(facts: Facts) -> Iterator[Finding]:
             text += "." if promising else ", or check that the columns state which object was chosen."
         yield Finding("chance_level", text, figures, "" if promising else CHECK_COLUMNS, WARNING)
     if (most := best["ceiling_at_most"]) is not None and facts.beats_chance:
-        left = most - share
+        gap = most - share
         text = f"The noise ceiling for a model without individual differences is at most {percent(most)}"
-        text += "; the model reaches it." if left < CLOSE else f", so at most {100 * left:.1f} points can be gained."
+        more = f", so at most {100 * gap:.1f} points can be gained."
+        text += "; the model reaches it." if gap < CLOSE_TO_CEILING else more
         yield Finding("noise_ceiling", text, {"at_most": most})
 
 
@@ -95,7 +96,7 @@ def _called(model: str) -> str:
     return "The embedding" if model == "embedding" else f"The best model ({model.replace('_', ' ')})"
 
 
-def placed(facts: Facts) -> Iterator[Finding]:
+def object_map(facts: Facts) -> Iterator[Finding]:
     """What the map shows and how many dimensions it has."""
     report = facts.report("embedding")
     d = figure(report, "d")
@@ -122,13 +123,15 @@ def _picture(report: Mapping[str, Any], d: int) -> Iterator[Finding]:
     if not isinstance(shown, Mapping):
         return
     right, trust = figure(shown, "accuracy"), figure(shown, "trustworthiness")
-    said = []
+    about = []
     if right is not None:
         all_of_them = percent(figure(report, "accuracy"))
-        said.append(f"it predicts {percent(right)} of held-out comparisons correctly, the {d} dimensions {all_of_them}")
+        about.append(
+            f"it predicts {percent(right)} of held-out comparisons correctly, the {d} dimensions {all_of_them}"
+        )
     if trust is not None:
-        said.append(f"trustworthiness of its neighbourhoods {trust:.2f}")
-    text = f"The picture is a {shown['by']}" + (f": {'; '.join(said)}." if said else ".")
+        about.append(f"trustworthiness of its neighbourhoods {trust:.2f}")
+    text = f"The picture is a {shown['by']}" + (f": {'; '.join(about)}." if about else ".")
     yield Finding("picture", text, {"accuracy": right, "trustworthiness": trust})
 
 

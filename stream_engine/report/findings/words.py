@@ -41,10 +41,10 @@ def some(n: int, what: str, many: str = "") -> str:
     return f"{count(n)} {what if n == 1 else many or what + 's'}"
 
 
-def listed(texts: list[str], most: int = 5) -> str:
+def listing(texts: list[str], most: int = 5) -> str:
     """The first texts, and the number of the others.
 
-    >>> listed(["a", "b", "c"]), listed(list("abcdefg"), 3)
+    >>> listing(["a", "b", "c"]), listing(list("abcdefg"), 3)
     ('a, b and c', 'a, b, c and 4 more')
     """
     if len(texts) > most:

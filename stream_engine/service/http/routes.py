@@ -33,7 +33,7 @@ from stream_engine.exports.files import FORMATS
 from stream_engine.exports.models import table
 from stream_engine.input.settings import BadSettings, HttpSettings
 from stream_engine.refits import REFITS
-from stream_engine.report.object_files import BadObjects, ObjectListing, listed, small_jpeg
+from stream_engine.report.object_files import BadObjects, ObjectListing, read_listing, small_jpeg
 from stream_engine.service.context import HttpContext
 from stream_engine.service.http import manual_pages
 from stream_engine.service.http.access import Refusals, TokenMiddleware, is_raw
@@ -235,6 +235,6 @@ def _yes_or_why(why: str, yes: str) -> Response:
 def _listed_objects(path: str | None) -> ObjectListing | None:
     """The pictures and texts that `http.objects` names. Raises `BadSettings`."""
     try:
-        return None if path is None else listed(Path(path))
+        return None if path is None else read_listing(Path(path))
     except (BadObjects, OSError) as error:
         raise BadSettings(f"http.objects: {error}") from None

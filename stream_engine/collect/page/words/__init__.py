@@ -61,7 +61,7 @@ def shipped() -> tuple[str, ...]:
     ('de', 'en', 'es', 'fr')
     """
     here = files("stream_engine.collect.page.words")
-    return tuple(sorted(each.name[:-5] for each in here.iterdir() if each.name.endswith(".toml")))
+    return tuple(sorted(file.name[:-5] for file in here.iterdir() if file.name.endswith(".toml")))
 
 
 def words_of(language: str, path: str | None = None) -> Words:
@@ -82,17 +82,17 @@ def read(path: Path, like: Words | None = None) -> Words:
     """The words of a file; with numbers where `like` has them. Raises `BadSettings`."""
     where = f"--words {path}"
     try:
-        made = msgspec.convert(tomllib.loads(path.read_text("utf-8")), Words)
+        words = msgspec.convert(tomllib.loads(path.read_text("utf-8")), Words)
     except OSError as error:
         raise BadSettings(f"{where}: {error.strerror}") from None
     except (UnicodeDecodeError, tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
         raise BadSettings(f"{where}: {error}") from None
     for key in Words.__struct_fields__ if like is not None else ():
-        got, wanted = (sorted(_PLACES.findall(getattr(words, key))) for words in (made, like))
-        if got != wanted or not getattr(made, key).strip():
+        got, wanted = (sorted(_PLACES.findall(getattr(words, key))) for words in (words, like))
+        if got != wanted or not getattr(words, key).strip():
             expected = " and ".join(wanted) or "a text without {}"
-            raise BadSettings(f"{where}: {key}: got {getattr(made, key)!r}, expected {expected}")
-    return made
+            raise BadSettings(f"{where}: {key}: got {getattr(words, key)!r}, expected {expected}")
+    return words
 
 
 def _file(name: str) -> Path:

@@ -8,7 +8,7 @@ from stream_engine.exports import NothingToExport
 from stream_engine.exports.workers import workers
 from stream_engine.report import Section, Table
 from stream_engine.report.drawings import Axis, Bars, Drawing
-from stream_engine.report.findings.words import listed, some
+from stream_engine.report.findings.words import listing, some
 from stream_engine.report.material import Material
 
 TITLE = "Participants"
@@ -25,25 +25,25 @@ def section(material: Material) -> Section | None:
     """A row a participant, flagged ones first; None unless participants are asked for."""
     if not material.workers:
         return None
-    found = material.facts.participants
-    if found is None:
+    checks = material.facts.participants
+    if checks is None:
         return Section(TITLE, "There is no participant column.")
-    order = sorted(range(len(found.names)), key=lambda i: (not found.reasons[i], found.names[i]))
-    responding = found.responding
+    order = sorted(range(len(checks.names)), key=lambda i: (not checks.reasons[i], checks.names[i]))
+    responding = checks.responding
     columns = {
-        "worker": [found.names[i] for i in order],
-        "flagged because": [found.reasons[i] for i in order],
-        "responses": found.responses[order].tolist(),
-        "accuracy against others": found.accuracy[order].tolist(),
-        "from": found.low[order].tolist(),
-        "to": found.high[order].tolist(),
-        "lapse rate": found.lapse[order].tolist(),
+        "worker": [checks.names[i] for i in order],
+        "flagged because": [checks.reasons[i] for i in order],
+        "responses": checks.responses[order].tolist(),
+        "accuracy against others": checks.accuracy[order].tolist(),
+        "from": checks.low[order].tolist(),
+        "to": checks.high[order].tolist(),
+        "lapse rate": checks.lapse[order].tolist(),
         "median seconds": responding.seconds[order].tolist(),
         "under 300 ms": responding.fast[order].tolist(),
     }
-    if (found.passed + found.failed).any():
-        columns |= {"catch trials passed": found.passed[order].tolist()}
-        columns |= {"catch trials failed": found.failed[order].tolist()}
+    if (checks.passed + checks.failed).any():
+        columns |= {"catch trials passed": checks.passed[order].tolist()}
+        columns |= {"catch trials failed": checks.failed[order].tolist()}
     if responding.duplicates.any():
         columns["duplicates"] = responding.duplicates[order].tolist()
     if responding.shown.any():
@@ -56,13 +56,13 @@ def section(material: Material) -> Section | None:
             "longest run": [n or None for n in responding.longest[order].tolist()],
         }
     columns |= _reliability(material, columns["worker"])
-    flagged = [columns["worker"][i] for i in range(found.flagged)]
-    says = f"{some(len(found.names), 'participant')} answered. "
-    flags = f"{some(len(flagged), 'is', 'are')} flagged: {listed(flagged)}."
+    flagged = [columns["worker"][i] for i in range(checks.flagged)]
+    says = f"{some(len(checks.names), 'participant')} answered. "
+    flags = f"{some(len(flagged), 'is', 'are')} flagged: {listing(flagged)}."
     unknown = "No model predicts the answers better than chance, so that guessing cannot be assessed."
     says += flags if flagged else unknown if material.facts.beats_chance is False else "No participant is flagged."
-    known = np.sort(found.lapse[np.isfinite(found.lapse)])[::-1]
-    drawings = (_lapses(known),) if len(known) > 1 else ()
+    lapse_rates = np.sort(checks.lapse[np.isfinite(checks.lapse)])[::-1]
+    drawings = (_lapses(lapse_rates),) if len(lapse_rates) > 1 else ()
     notes = (f"To exclude participants (reversible): {_command(material, flagged)}",) if flagged else ()
     return Section(TITLE, says, drawings, (Table("workers", columns, about=ABOUT),), notes)
 

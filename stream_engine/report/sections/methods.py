@@ -12,7 +12,7 @@ from stream_engine.report import Section, Table
 from stream_engine.report.findings.data import KINDS
 from stream_engine.report.findings.facts import Facts
 from stream_engine.report.findings.models import bounds
-from stream_engine.report.findings.words import count, listed, p_value, some
+from stream_engine.report.findings.words import count, listing, p_value, some
 from stream_engine.report.material import Material
 from stream_engine.state.artifact import Artifact, figure
 
@@ -66,15 +66,15 @@ EMBEDDINGS = {
 def section(material: Material) -> Section:
     """The text for a paper; tables of methods, settings and versions."""
     artifacts, snapshot = material.published.artifacts, material.snapshot
-    made = [kind for kind in artifacts if kind in CITED]
+    kinds = [kind for kind in artifacts if kind in CITED]
     tables = []
-    if made:
+    if kinds:
         methods = {
-            "refit": made,
-            "method": [_method(artifacts[kind])[0] for kind in made],
-            "cite": [_method(artifacts[kind])[1] for kind in made],
-            "snapshot": [artifacts[kind].sequence for kind in made],
-            "seed": [artifacts[kind].seed for kind in made],
+            "refit": kinds,
+            "method": [_method(artifacts[kind])[0] for kind in kinds],
+            "cite": [_method(artifacts[kind])[1] for kind in kinds],
+            "snapshot": [artifacts[kind].sequence for kind in kinds],
+            "seed": [artifacts[kind].seed for kind in kinds],
         }
         tables.append(Table("methods", methods))
     settings: dict[str, Any] = {
@@ -122,7 +122,7 @@ def _data(facts: Facts) -> str:
     """Whose answers, about what, and who was excluded."""
     summary, people = facts.summary, facts.participants
     comparisons = some(summary["comparisons"], "comparison")
-    kinds = listed([KINDS.get(kind, kind) for kind in summary["kinds"] if kind != "label"])
+    kinds = listing([KINDS.get(kind, kind) for kind in summary["kinds"] if kind != "label"])
     answers = comparisons if facts.answers is None else f"{count(facts.answers)} {kinds} answers ({comparisons})"
     who = f" by {some(len(people.names), 'participant')}" if people is not None else ""
     text = f"We analyzed {answers}{who} about {some(summary['objects'], 'object')}."
@@ -167,12 +167,12 @@ def _accuracy(facts: Facts, report: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _differences(report: Mapping[str, Any]) -> Iterator[str]:
-    found = report.get("individual_differences")
-    p = figure(found, "p_value") if isinstance(found, Mapping) else None
+    differences = report.get("individual_differences")
+    p = figure(differences, "p_value") if isinstance(differences, Mapping) else None
     if p is not None:
         were = "were" if p <= 0.05 else "were not"
-        told = "< .001" if p < 0.001 else "> .99" if p > 0.99 else f"= {p_value(p)}"
-        yield f"Individual differences {were} significant (score test, p {told})."
+        p_text = "< .001" if p < 0.001 else "> .99" if p > 0.99 else f"= {p_value(p)}"
+        yield f"Individual differences {were} significant (score test, p {p_text})."
 
 
 def _groups(answer: Mapping[str, Any]) -> Iterator[str]:
@@ -180,15 +180,15 @@ def _groups(answer: Mapping[str, Any]) -> Iterator[str]:
     if grade == CANNOT_TELL or clearer is None or k is None:
         return
     p = 1 - clearer
-    told = "< .001" if p < 0.001 else f"= {p_value(p)}"
+    p_text = "< .001" if p < 0.001 else f"= {p_value(p)}"
     text = (
         "Groups were sought by Ward's method (Ward, 1963) and k-means, and their clearness was compared with that of "
         "continua of equal size, dimension, and precision: "
     )
     if grade == NOT_SEPARABLE:
-        yield f"{text}no clusters were detected (p {told})."
+        yield f"{text}no clusters were detected (p {p_text})."
         return
-    yield f"{text}{count(k)} groups were found, {grade} (p {told})."
+    yield f"{text}{count(k)} groups were found, {grade} (p {p_text})."
     ari, low, high = (figure(answer, "replication", name) for name in ("ari", "low", "high"))
     if ari is not None and low is not None and high is not None:
         yield (

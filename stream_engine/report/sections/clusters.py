@@ -12,9 +12,9 @@ from stream_engine.exports.object_places import by_size, numbers
 from stream_engine.report import Section, Table
 from stream_engine.report.drawings import Axis, Bars, Drawing
 from stream_engine.report.findings.clusters import explained
-from stream_engine.report.findings.words import listed, some
+from stream_engine.report.findings.words import listing, some
 from stream_engine.report.material import Material
-from stream_engine.report.object_map import part_name
+from stream_engine.report.sections.object_map import part_name
 from stream_engine.state.artifact import Artifact, figure
 
 TITLE = "Clusters"
@@ -41,7 +41,7 @@ def section(material: Material) -> Section:
         command = f"stream-engine refit --state {material.facts.commands.state} {ANSWER}"
         return Section(TITLE, "Groups were not looked for.", notes=(f"To look for them: {command}",))
     beside = _program(program, artifact) if program is not None else ("", ())
-    says, notes = _said(material), [beside[0]]
+    says, notes = _text(material), [beside[0]]
     labels = by_size(artifact.arrays["labels"])
     sizes = np.bincount(labels[labels >= 0]) if (labels >= 0).any() else np.empty(0, int)
     if not len(sizes):
@@ -50,7 +50,7 @@ def section(material: Material) -> Section:
         return Section(TITLE, says, (), beside[1], tuple(filter(None, notes)))
     word = part_name(material)
     says += f" The partition assigns {some(int(sizes.sum()), 'object')} to {some(len(sizes), word)}."
-    members = [listed([material.names[i] for i in np.flatnonzero(labels == k).tolist()], 8) for k in range(len(sizes))]
+    members = [listing([material.names[i] for i in np.flatnonzero(labels == k).tolist()], 8) for k in range(len(sizes))]
     columns = {word: list(range(1, len(sizes) + 1)), "objects": sizes.tolist(), "among them": members}
     tables, drawings = [Table("clusters", columns)], list[Drawing]()
     if artifact.kind == ANSWER:
@@ -73,8 +73,8 @@ def section(material: Material) -> Section:
     return Section(TITLE, says.strip(), tuple(drawings), (*tables, *beside[1]), tuple(filter(None, notes)))
 
 
-def _said(material: Material) -> str:
-    return " ".join(f"{each.text} {each.command}".strip() for each in material.findings["clusters"])
+def _text(material: Material) -> str:
+    return " ".join(f"{finding.text} {finding.command}".strip() for finding in material.findings["clusters"])
 
 
 def _between(names: Sequence[str], artifact: Artifact, word: str) -> Iterator[Table]:
@@ -87,7 +87,7 @@ def _between(names: Sequence[str], artifact: Artifact, word: str) -> Iterator[Ta
         columns = {
             "object": [names[i] for i in at.tolist()],
             word: cluster[at].tolist(),
-            f"or {word}": [each if each >= 1 else None for each in second[at].tolist()],
+            f"or {word}": [number if number >= 1 else None for number in second[at].tolist()],
             "stability": stability[at].tolist(),
         }
         yield Table("between", columns, ids=at, about=f"Objects between {word}s.")
@@ -102,8 +102,8 @@ def _subgroups(names: Sequence[str], artifact: Artifact) -> Iterator[Table]:
         columns = {
             "group": [group for group, _ in rows],
             "subgroup": [part + 1 for _, part in rows],
-            "objects": [len(each) for each in members],
-            "among them": [listed([names[i] for i in each.tolist()], 8) for each in members],
+            "objects": [len(member) for member in members],
+            "among them": [listing([names[i] for i in member.tolist()], 8) for member in members],
         }
         yield Table("subgroups", columns, about="Groups that split again.")
 
@@ -111,24 +111,24 @@ def _subgroups(names: Sequence[str], artifact: Artifact) -> Iterator[Table]:
 def _program(program: Artifact, shown: Artifact) -> tuple[str, tuple[Table, ...]]:
     """What the semidefinite program found, by name, and SPUR's table."""
     report = program.report
-    k, found = figure(report, "k") or 0, []
+    k, parts = figure(report, "k") or 0, []
     if k:
         by = {"spur": "SPUR chose", "lam": "lambda gave"}.get(str(report.get("k_by")), "given was")
-        found.append(f"Semidefinite program (Perrot et al. 2020): {by} k = {k:.0f}")
-        found.append(_certificate(report))
+        parts.append(f"Semidefinite program (Perrot et al. 2020): {by} k = {k:.0f}")
+        parts.append(_certificate(report))
         one, other = program.arrays["labels"], shown.arrays["labels"]
         if shown is not program and len(one) == len(other) and (other >= 0).any():
             from stream_engine.clustering.stability import agreement
 
             ari = agreement(one, other)
-            found.append("" if ari is None else f"adjusted Rand index with the partition above {ari:.2f}")
+            parts.append("" if ari is None else f"adjusted Rand index with the partition above {ari:.2f}")
     criterion = report.get("criterion")
     if not isinstance(criterion, Mapping) or len(criterion) < 2:
-        return "; ".join(filter(None, found)) + ("." if found else ""), ()
+        return "; ".join(filter(None, parts)) + ("." if parts else ""), ()
     unsolved = report.get("criterion_not_converged") or []
     rows: dict[str, list[Any]] = {"clusters": list(map(int, criterion)), "SPUR": list(criterion.values())}
     rows["converged"] = ["no" if k in unsolved else "yes" for k in rows["clusters"]]
-    return "; ".join(filter(None, found)) + ".", (Table("SPUR", rows, about=CRITERION, folded=True),)
+    return "; ".join(filter(None, parts)) + ".", (Table("SPUR", rows, about=CRITERION, folded=True),)
 
 
 def _certificate(report: Mapping[str, Any]) -> str:
@@ -145,7 +145,10 @@ def _clearness(k: np.ndarray, clearness: np.ndarray, chosen: int) -> Drawing:
         "clearness",
         "Clearness for each number of groups",
         f"How clear {k.min()} to {k.max()} groups are; the clearest number is {chosen}.",
-        Axis("number of groups", ticks=tuple((float(each), str(each)) for each in k.tolist()) if len(k) < 20 else None),
+        Axis(
+            "number of groups",
+            ticks=tuple((float(number), str(number)) for number in k.tolist()) if len(k) < 20 else None,
+        ),
         Axis("clearness"),
         (Bars(k.astype(float), clearness.astype(float), k == chosen),),
         width=480,

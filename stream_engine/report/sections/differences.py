@@ -7,13 +7,13 @@ import numpy as np
 from stream_engine.data.packed_names import unpack_names
 from stream_engine.report import Section, Table
 from stream_engine.report.findings import GAP, sentences
-from stream_engine.report.findings.agreement import FEWEST
-from stream_engine.report.findings.words import listed
+from stream_engine.report.findings.agreement import MIN_PARTICIPANTS
+from stream_engine.report.findings.words import listing
 from stream_engine.report.material import Material
 from stream_engine.state.artifact import Artifact
 
 TITLE = "Who sees it differently"
-ENDS = 3  # objects that are named at each end of an axis
+OBJECTS_AT_END = 3  # objects that are named at each end of an axis
 AXES = (
     "Share: of the axis in the differences between objects, for the group and for the middle 80 % of participants. "
     "The objects are those at the two ends of the axis."
@@ -31,19 +31,19 @@ PEOPLE = (
 
 def section(material: Material) -> Section | None:
     """The verdict; a row an axis, a row a group, and on request a row a participant. None where nothing was tested."""
-    found = material.findings["differences"]
-    if not found:
+    findings = material.findings["differences"]
+    if not findings:
         return None
-    notes = tuple(each.text for each in found if each.level == GAP)
+    notes = tuple(finding.text for finding in findings if finding.level == GAP)
     artifact, tables = material.artifact("embedding"), []
     if artifact is not None and "worker_weights" in artifact.arrays:
         weights, group = (np.asarray(artifact.arrays[f"worker_{name}"]) for name in ("weights", "group"))
-        seen = weights[group >= 0] * artifact.arrays["X"].var(axis=0)
-        if len(seen) >= FEWEST:
-            seen /= np.maximum(seen.sum(axis=1, keepdims=True), 1e-300)
-            tables.append(_axes(material, artifact, seen))
+        shares = weights[group >= 0] * artifact.arrays["X"].var(axis=0)
+        if len(shares) >= MIN_PARTICIPANTS:
+            shares /= np.maximum(shares.sum(axis=1, keepdims=True), 1e-300)
+            tables.append(_axes(material, artifact, shares))
             if group.max() > 0:
-                tables.append(_groups(seen, weights[group >= 0].mean(axis=1), group[group >= 0]))
+                tables.append(_groups(shares, weights[group >= 0].mean(axis=1), group[group >= 0]))
         if material.workers:
             tables.append(_people(artifact, weights, group))
     if material.workers and (rows := material.facts.report("embedding").get("individual_differences", {}).get("who")):
@@ -52,44 +52,44 @@ def section(material: Material) -> Section | None:
 
 
 def _who(rows: list[dict[str, Any]]) -> Table:
-    rows = sorted(rows, key=lambda each: -each["gain"])
+    rows = sorted(rows, key=lambda row: -row["gain"])
     columns = {
-        "participant": [each["participant"] for each in rows],
-        "gain": [each["gain"] for each in rows],
-        "from": [each["gain"] - 1.96 * each["standard_error"] for each in rows],
-        "to": [each["gain"] + 1.96 * each["standard_error"] for each in rows],
-        "p": [each["p_value"] for each in rows],
-        "objects": [listed(each["objects"]) for each in rows],
+        "participant": [row["participant"] for row in rows],
+        "gain": [row["gain"] for row in rows],
+        "from": [row["gain"] - 1.96 * row["standard_error"] for row in rows],
+        "to": [row["gain"] + 1.96 * row["standard_error"] for row in rows],
+        "p": [row["p_value"] for row in rows],
+        "objects": [listing(row["objects"]) for row in rows],
     }
     return Table("who-differs", columns, about=WHO)
 
 
-def _axes(material: Material, artifact: Artifact, seen: np.ndarray) -> Table:
+def _axes(material: Material, artifact: Artifact, shares: np.ndarray) -> Table:
     points = np.asarray(artifact.arrays["X"])
     asked = np.flatnonzero(np.asarray(artifact.arrays["asked"]))
     size = points.var(axis=0)
-    low, high = np.quantile(seen, [0.1, 0.9], axis=0)
+    low, high = np.quantile(shares, [0.1, 0.9], axis=0)
     order = [asked[np.argsort(points[asked, axis], kind="stable")] for axis in range(points.shape[1])]
     columns = {
         "axis": list(range(1, points.shape[1] + 1)),
         "share, group": (size / max(float(size.sum()), 1e-300)).tolist(),
         "from": low.tolist(),
         "to": high.tolist(),
-        "one end": [listed([material.names[i] for i in each[:ENDS]]) for each in order],
-        "other end": [listed([material.names[i] for i in each[::-1][:ENDS]]) for each in order],
+        "one end": [listing([material.names[i] for i in objects[:OBJECTS_AT_END]]) for objects in order],
+        "other end": [listing([material.names[i] for i in objects[::-1][:OBJECTS_AT_END]]) for objects in order],
     }
     return Table("axes", columns, about=AXES)
 
 
-def _groups(seen: np.ndarray, slope: np.ndarray, group: np.ndarray) -> Table:
+def _groups(shares: np.ndarray, slope: np.ndarray, group: np.ndarray) -> Table:
     of = [group == number for number in range(int(group.max()) + 1)]
     columns = {
         "group": [number + 1 for number in range(len(of))],
-        "participants": [int(each.sum()) for each in of],
-        "mean slope": [float(slope[each].mean()) for each in of],
+        "participants": [int(members.sum()) for members in of],
+        "mean slope": [float(slope[members].mean()) for members in of],
         **{
-            f"share of axis {axis + 1}": [float(seen[each, axis].mean()) for each in of]
-            for axis in range(seen.shape[1])
+            f"share of axis {axis + 1}": [float(shares[members, axis].mean()) for members in of]
+            for axis in range(shares.shape[1])
         },
     }
     return Table("participant-groups", columns)
@@ -97,11 +97,11 @@ def _groups(seen: np.ndarray, slope: np.ndarray, group: np.ndarray) -> Table:
 
 def _people(artifact: Artifact, weights: np.ndarray, group: np.ndarray) -> Table:
     names, slope = unpack_names(artifact.arrays["utf8"], artifact.arrays["offsets"]), weights.mean(axis=1)
-    known = np.flatnonzero(group >= 0)
+    grouped = np.flatnonzero(group >= 0)
     columns = {
-        "participant": [names[i] for i in known],
-        "group": (group[known] + 1).tolist(),
-        "slope": slope[known].tolist(),
-        **{f"axis {axis + 1}": (weights[known, axis] / slope[known]).tolist() for axis in range(weights.shape[1])},
+        "participant": [names[i] for i in grouped],
+        "group": (group[grouped] + 1).tolist(),
+        "slope": slope[grouped].tolist(),
+        **{f"axis {axis + 1}": (weights[grouped, axis] / slope[grouped]).tolist() for axis in range(weights.shape[1])},
     }
     return Table("participant-weights", columns, about=PEOPLE)

@@ -6,18 +6,18 @@ from stream_engine.report import Section, Table
 from stream_engine.report.drawings import Axis, Drawing, Segments
 from stream_engine.report.material import Material
 
-MOST = 1500  # objects of which it is made: of more, of those that are shown first
-LONGEST = 24  # letters of a name
+MAX_OBJECTS = 1500  # objects of which it is made: of more, of those that are shown first
+MAX_NAME_LETTERS = 24  # letters of a name
 UNIT_OF_ADDS = "as the difference in similarity from the most similar two objects"
-LEAVES = 120  # that are drawn; of more objects, the last merges
+MAX_DRAWN = 120  # that are drawn; of more objects, the last merges
 
 
 def section(material: Material) -> Section | None:
     """Average linkage; nothing where fewer than three objects are known."""
-    found = _fitted(material) or _of_map(material)
-    if found is None:
+    tree = _fitted(material) or _of_map(material)
+    if tree is None:
         return None
-    merges, ids, source, unit = found
+    merges, ids, source, unit = tree
     names = [material.names[i] for i in ids.tolist()]
     drawing = draw(merges, names)
     says = (
@@ -26,9 +26,10 @@ def section(material: Material) -> Section | None:
         f"branches at {merges[-1, 2]:.3g}, {unit})."
     )
     notes = ["Any set of answers gives a tree, even if there are no clusters."]
-    if len(ids) > LEAVES:
+    if len(ids) > MAX_DRAWN:
         notes.append(
-            f"Only the last {LEAVES} branches are drawn; a number in brackets counts the further objects in a branch."
+            f"Only the last {MAX_DRAWN} branches are drawn; a number in brackets counts the further objects in a "
+            "branch."
         )
     return Section("Dendrogram", says, (drawing,), (table(merges, names),), tuple(notes))
 
@@ -47,13 +48,13 @@ def table(merges: np.ndarray, names: list[str]) -> Table:
         rows.append((called(a), called(b), distance))
         first.append(min(first[a], first[b]))
         size.append(int(objects))
-    drawn = rows[-(LEAVES - 1) :]
-    return Table("dendrogram", dict(zip(("branch", "joins", "at"), map(list, zip(*drawn)))), folded=True)
+    shown = rows[-(MAX_DRAWN - 1) :]
+    return Table("dendrogram", dict(zip(("branch", "joins", "at"), map(list, zip(*shown)))), folded=True)
 
 
 def _fitted(material: Material) -> tuple[np.ndarray, np.ndarray, str, str] | None:
     artifact = material.artifact("hierarchy")
-    if artifact is None or len(artifact.arrays["linkage"]) < 2 or len(artifact.arrays["leaves"]) > MOST:
+    if artifact is None or len(artifact.arrays["linkage"]) < 2 or len(artifact.arrays["leaves"]) > MAX_OBJECTS:
         return None
     how = f"{artifact.report['method']} linkage of AddS"
     return artifact.arrays["linkage"], artifact.arrays["leaves"], how, UNIT_OF_ADDS
@@ -64,7 +65,7 @@ def _of_map(material: Material) -> tuple[np.ndarray, np.ndarray, str, str] | Non
 
     if material.places is None:
         return None
-    ids = material.shown[np.isfinite(material.places.points[material.shown]).all(axis=1)][:MOST]
+    ids = material.shown[np.isfinite(material.places.points[material.shown]).all(axis=1)][:MAX_OBJECTS]
     if len(ids) < 3:
         return None
     how = "average linkage of the distances in the map"
@@ -76,18 +77,18 @@ def draw(merges: np.ndarray, names: list[str]) -> Drawing:
     from scipy.cluster.hierarchy import dendrogram
 
     m = len(merges) + 1
-    how = {"truncate_mode": "lastp", "p": LEAVES} if m > LEAVES else {}
-    made = dendrogram(merges, no_plot=True, labels=None, **how)
-    leaves = [names[i] if i < m else "" for i in made["leaves"]]
-    texts = [text or label for text, label in zip(leaves, made["ivl"])]
-    across, along = np.array(made["dcoord"], float), np.array(made["icoord"], float)
+    how = {"truncate_mode": "lastp", "p": MAX_DRAWN} if m > MAX_DRAWN else {}
+    layout = dendrogram(merges, no_plot=True, labels=None, **how)
+    leaves = [names[i] if i < m else "" for i in layout["leaves"]]
+    texts = [text or label for text, label in zip(leaves, layout["ivl"])]
+    across, along = np.array(layout["dcoord"], float), np.array(layout["icoord"], float)
     # each merge is three lines: out from the left child, along, and out to the right child
     ends = np.concatenate(
         [np.stack([across[:, k], along[:, k], across[:, k + 1], along[:, k + 1]], axis=1) for k in range(3)]
     )
     height = int(max(200, 14 * len(leaves) + 60))
     ticks = tuple(
-        (10.0 * place + 5.0, text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…")
+        (10.0 * place + 5.0, text if len(text) <= MAX_NAME_LETTERS else f"{text[: MAX_NAME_LETTERS - 1]}…")
         for place, text in enumerate(texts)
     )
     return Drawing(

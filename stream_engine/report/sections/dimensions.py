@@ -4,12 +4,12 @@ import numpy as np
 
 from stream_engine.embedding.sparse_fit import REPRODUCIBLE
 from stream_engine.report import Section, Table
-from stream_engine.report.findings.words import listed, percent, some
+from stream_engine.report.findings.words import listing, percent, some
 from stream_engine.report.material import Material
 from stream_engine.state.artifact import Artifact, figure
 
 TITLE = "Interpretable dimensions"
-TOP = 8  # objects of a dimension
+TOP_OBJECTS = 8  # objects of a dimension
 QUALITY = (
     "Reproducibility: smallest correlation with the matching dimension of a fit with another seed, on the same "
     "responses. Importance: log loss that held-out responses gain without the dimension, in units of .001 nats, with "
@@ -24,8 +24,8 @@ def section(material: Material) -> Section | None:
     if artifact is None:
         return None
     weights = np.asarray(artifact.arrays["X"])
-    top = [np.argsort(-column, kind="stable")[:TOP] for column in weights.T]
-    top = [each[column[each] > 0] for each, column in zip(top, weights.T)]
+    top = [np.argsort(-column, kind="stable")[:TOP_OBJECTS] for column in weights.T]
+    top = [objects[column[objects] > 0] for objects, column in zip(top, weights.T)]
     share = weights.sum(axis=0) / max(float(weights.sum()), 1e-300)
     columns = {
         "dimension": list(range(1, weights.shape[1] + 1)),
@@ -33,7 +33,7 @@ def section(material: Material) -> Section | None:
         "reproducibility": artifact.arrays["reproducibility"].tolist(),
         "importance": (1000 * artifact.arrays["importance"]).tolist(),
         "standard error": (1000 * artifact.arrays["importance_error"]).tolist(),
-        "objects": [listed([material.names[i] for i in each.tolist()], TOP) for each in top],
+        "objects": [listing([material.names[i] for i in objects.tolist()], TOP_OBJECTS) for objects in top],
     }
     quality = Table("dimension-quality", columns, about=QUALITY)
     return Section(TITLE, _says(artifact), (), (quality, _objects(material, artifact, top)))
@@ -54,7 +54,7 @@ def _says(artifact: Artifact) -> str:
 
 def _objects(material: Material, artifact: Artifact, top: list[np.ndarray]) -> Table:
     weights, errors = (np.asarray(artifact.arrays[name]) for name in ("X", "standard_error"))
-    dimension = np.repeat(np.arange(len(top)), [len(each) for each in top])
+    dimension = np.repeat(np.arange(len(top)), [len(objects) for objects in top])
     ids = np.concatenate([*top, np.empty(0, int)]).astype(int)
     columns = {
         "dimension": (dimension + 1).tolist(),

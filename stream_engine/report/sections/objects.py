@@ -6,10 +6,10 @@ import numpy as np
 
 from stream_engine.exports import object_table
 from stream_engine.report import Section, Table
-from stream_engine.report.findings.words import listed, some
+from stream_engine.report.findings.words import listing, some
 from stream_engine.report.material import Material
 
-FEW = 10  # answers, below which little is known of an object
+MIN_COMPARISONS = 10  # answers, below which little is known of an object
 
 
 def section(material: Material) -> Section:
@@ -17,7 +17,7 @@ def section(material: Material) -> Section:
     answers = material.answers.answers
     if not len(answers):
         return Section("Objects", "There are no objects yet.")
-    few = np.flatnonzero(answers < FEW)
+    few = np.flatnonzero(answers < MIN_COMPARISONS)
     typical = float(np.median(answers))
     says = f"The median number of comparisons per object is {typical:,.0f}."
     if not material.by_object:
@@ -25,8 +25,8 @@ def section(material: Material) -> Section:
     if len(few) and material.by_object:
         least = few[np.argsort(answers[few], kind="stable")]
         says += (
-            f" {some(len(few), 'object has', 'objects have')} fewer than {FEW} comparisons: "
-            f"{listed([material.names[i] for i in least.tolist()])}."
+            f" {some(len(few), 'object has', 'objects have')} fewer than {MIN_COMPARISONS} comparisons: "
+            f"{listing([material.names[i] for i in least.tolist()])}."
         )
     elif material.by_object:
         says += f" {material.names[int(answers.argmin())]} has the fewest comparisons: {answers.min():,}."
@@ -61,19 +61,19 @@ LEFT_OUT = (
 
 def columns(material: Material, ids: np.ndarray) -> dict[str, list[Any]]:
     """One row an object: the columns of the export `objects` that a page has room for."""
-    found = {
+    columns_of = {
         head: values.tolist() if isinstance(values, np.ndarray) else list(values)
         for head, values in object_table.columns(material.published, ids, material.answers).items()
     }
     label = dict(zip(material.snapshot.objects, material.names))
     near = [
         ", ".join(label[name] for name in row if name)
-        for row in zip(*(found.pop(head, []) for head in object_table.NEAREST))
+        for row in zip(*(columns_of.pop(head, []) for head in object_table.NEAREST))
     ]
-    found["object"] = [label[name] for name in found["object"]]
+    columns_of["object"] = [label[name] for name in columns_of["object"]]
     shown = {
         HEADS.get(head, head): values
-        for head, values in found.items()
+        for head, values in columns_of.items()
         if head not in LEFT_OUT and not head.startswith(("axis_", "se_"))
     }
     return shown | ({"nearest three": near} if near else {})

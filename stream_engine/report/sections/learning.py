@@ -10,13 +10,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import expit
 
-from stream_engine.embedding.evidence import Evidence, evidence
+from stream_engine.data.answers import Answers
 from stream_engine.embedding.fit import LOOSE, Embedding, Setting, fit, fit_carefully
-from stream_engine.embedding.questions import Questions
+from stream_engine.embedding.questions import Questions, of_answers
 from stream_engine.evaluation import cross_fit
 from stream_engine.evaluation.answer_probabilities import log_odds, probabilities
+from stream_engine.evaluation.answers import answers_of
 from stream_engine.evaluation.held_out import BINS, Figures
 from stream_engine.evaluation.participants import wilson
+from stream_engine.evaluation.responses import Responses
 from stream_engine.report import Section, Table
 from stream_engine.report.drawings import Axis, Curve, Drawing, Rules
 from stream_engine.report.findings.words import count, percent, some
@@ -24,9 +26,9 @@ from stream_engine.report.material import Material
 from stream_engine.state.artifact import PRELIMINARY, Artifact
 
 SHARES = (0.125, 0.25, 0.5, 1.0)
-MOST = 200_000  # answers that the curve is made of at most
-IN_A_BIN, FEW = 5, 20  # answers, below which a share of them is not drawn; or drawn hollow
-LEAST = 50  # held-out comparisons, below which there is nothing to tell
+MAX_CURVE_ANSWERS = 200_000  # answers that the curve is made of at most
+MIN_BIN_ANSWERS, MIN_FILLED_BIN_ANSWERS = 5, 20  # answers, below which a share of them is not drawn; or drawn hollow
+MIN_HELD_OUT = 50  # held-out comparisons, below which there is nothing to tell
 TITLE = "Would more answers help?"
 
 
@@ -47,7 +49,7 @@ def section(material: Material) -> Section:
     steps, confidence, right = curve(material, artifact)
     if len(steps) < 2:
         comparisons = some(material.summary["comparisons"], "comparison")
-        few = f"There are too few answers to tell: {comparisons}, of which at least {LEAST} must be held out."
+        few = f"There are too few answers to tell: {comparisons}, of which at least {MIN_HELD_OUT} must be held out."
         return Section(TITLE, few, notes=_drift(material))
     last, before = steps[-1].figures, steps[-2].figures
     gain, unsure = last.accuracy - before.accuracy, last.standard_error or 0.0
@@ -76,7 +78,7 @@ def section(material: Material) -> Section:
         rows = {"predicted": stated.tolist(), "observed": came.tolist(), "questions": answers.tolist()}
         about = (
             "Calibration: observed frequency of the predicted answer, for bins of predicted probability .05 wide "
-            f"with at least {IN_A_BIN} comparisons. Hollow points have fewer than {FEW}."
+            f"with at least {MIN_BIN_ANSWERS} comparisons. Hollow points have fewer than {MIN_FILLED_BIN_ANSWERS}."
         )
         tables.append(Table("calibration", rows, about=about, folded=True))
         says += f" Comparisons predicted with {percent(stated[-1], 0)} occurred {percent(came[-1], 0)} of the time."
@@ -86,49 +88,49 @@ def section(material: Material) -> Section:
 def curve(material: Material, artifact: Artifact) -> tuple[list[Step], np.ndarray, np.ndarray]:
     """The steps, and of the last one each held-out answer's probability of what was expected, and whether it came."""
     params, report = artifact.params, artifact.report
-    found = evidence(material.snapshot, artifact.seed, params["lapse"] == "worker")
+    responses, answers = answers_of(material.snapshot, artifact.seed, params["lapse"] == "worker")
     chosen = report.get("settings") or [report]
-    groups = cross_fit.plan(found.units).responses[: len(chosen)]
+    groups = cross_fit.plan(responses).responses[: len(chosen)]
     out = [fold for group in groups for fold in group.folds]
-    if found.units.answers.of_responses(np.any(out, axis=0)).times.sum() < LEAST if out else True:
+    if responses.answers.of_responses(np.any(out, axis=0)).times.sum() < MIN_HELD_OUT if out else True:
         return [], np.empty(0), np.empty(0)
-    steps, part = [], _Part(found, params["lapse"] == "none", {}, 0.0, [], [])
+    steps, part = [], _Part(responses, answers, params["lapse"] == "none", {}, 0.0, [], [])
     for share in SHARES:
-        part = part._replace(share=share, sizes=[], told=[])
-        figures = cross_fit.crossed(found.units, groups, chosen, part.predict, np.arange(len(found.units.draw)))
+        part = part._replace(share=share, sizes=[], margins=[])
+        figures = cross_fit.crossed(responses, groups, chosen, part.predict, np.arange(len(responses.draw)))
         if figures:
             steps.append(Step(int(np.mean(part.sizes)), figures[""]))
-    margin = np.concatenate([np.empty(0), *part.told])
+    margin = np.concatenate([np.empty(0), *part.margins])
     return steps, expit(np.abs(margin)), np.where(margin > 0, 1.0, np.where(margin == 0, 0.5, 0.0))
 
 
 class _Part(NamedTuple):
     """Fits to a share of the answers outside each fold; `fitted` to the share before, by the fold."""
 
-    found: Evidence
+    responses: Responses
+    answers: Answers
     fixed_lapse: bool
     fitted: dict[bytes, Embedding]
     share: float
     sizes: list[float]  # of what was fitted
-    told: list[np.ndarray]  # log odds of what was out
+    margins: list[np.ndarray]  # log odds of what was out
 
     def predict(self, setting: Mapping[str, Any], out: np.ndarray) -> dict[str, np.ndarray]:
         """Log odds of the answers that are out."""
-        units, answers = self.found.units, self.found.answers
-        share = self.share * min(1.0, MOST / max(len(answers.rows), 1))
-        kept = ~out & (units.draw <= np.quantile(units.draw[~out], share)) if not out.all() else ~out
-        answers = answers.of(np.append(kept, False)[answers.unit])
+        draw = self.responses.draw
+        share = self.share * min(1.0, MAX_CURVE_ANSWERS / max(len(self.answers.rows), 1))
+        kept = ~out & (draw <= np.quantile(draw[~out], share)) if not out.all() else ~out
+        answers = self.answers.of_responses(kept)
         if not len(answers.rows):
             return {}
         before = self.fitted.get(out.tobytes())
-        made = _fit(answers.questions(), setting, before, fixed_lapse=self.fixed_lapse, tolerance=LOOSE)
-        self.fitted[out.tobytes()] = made
+        embedding = _fit(of_answers(answers), setting, before, fixed_lapse=self.fixed_lapse, tolerance=LOOSE)
+        self.fitted[out.tobytes()] = embedding
         self.sizes.append(float(answers.times.sum()))
-        p = probabilities(
-            made.points, units.answers.of_responses(out).rows, setting["lapse"], made.alpha, scale=setting["scale"]
-        )
-        self.told.append(log_odds(p))
-        return {"": self.told[-1]}
+        rows = self.responses.answers.of_responses(out).rows
+        p = probabilities(embedding.points, rows, setting["lapse"], embedding.alpha, scale=setting["scale"])
+        self.margins.append(log_odds(p))
+        return {"": self.margins[-1]}
 
 
 def _fit(questions: Questions, setting: Mapping[str, Any], smaller: Embedding | None, **more: Any) -> Embedding:
@@ -145,8 +147,8 @@ def _curve(steps: list[Step], material: Material) -> Drawing:
     half = 1.96 * np.array([step.figures.standard_error or 0.0 for step in steps])
     error = np.stack([np.minimum(half, y), np.minimum(half, 1.0 - y)])
     ceiling = material.published.artifacts["embedding"].report.get("ceiling") or {}
-    said = {"inter-rater agreement": ceiling.get("others"), "noise ceiling": ceiling.get("at_most")}
-    there = {text: float(height) for text, height in said.items() if height is not None}
+    heights = {"inter-rater agreement": ceiling.get("others"), "noise ceiling": ceiling.get("at_most")}
+    there = {text: float(height) for text, height in heights.items() if height is not None}
     rules = (Rules(tuple(there.values()), tuple(there)),) if there else ()
     return Drawing(
         "learning_curve",
@@ -161,10 +163,10 @@ def _curve(steps: list[Step], material: Material) -> Drawing:
 
 
 def _bins(confidence: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Of the bins with at least `IN_A_BIN` answers: mean stated probability, share that came so, answers."""
+    """Of the bins with at least `MIN_BIN_ANSWERS` answers: mean stated probability, share that came so, answers."""
     entry = np.minimum(((confidence - 0.5) * 2 * BINS).astype(int), BINS - 1)
     n = np.bincount(entry, minlength=BINS)
-    there = n >= IN_A_BIN
+    there = n >= MIN_BIN_ANSWERS
     stated, came = (np.bincount(entry, values, BINS)[there] / n[there] for values in (confidence, right))
     return stated, came, n[there]
 
@@ -179,12 +181,12 @@ def _calibration(x: np.ndarray, y: np.ndarray, n: np.ndarray) -> tuple[Drawing, 
             "calibration",
             "Calibration",
             "Observed frequency of answers by the probability that the embedding predicted; the dashed line is "
-            f"perfect calibration. Hollow points have fewer than {FEW} comparisons.",
+            f"perfect calibration. Hollow points have fewer than {MIN_FILLED_BIN_ANSWERS} comparisons.",
             Axis("predicted probability", 0.48, 1.02),
             Axis("observed frequency", min(0.3, float(low.min()) - 0.02), 1.02),
             (
                 Curve(line, line, "perfect calibration", dashed=True, marked=False),
-                Curve(x, y, "embedding", np.stack([y - low, high - y]), hollow=n < FEW),
+                Curve(x, y, "embedding", np.stack([y - low, high - y]), hollow=n < MIN_FILLED_BIN_ANSWERS),
             ),
             width=380,
             height=300,
@@ -195,11 +197,11 @@ def _calibration(x: np.ndarray, y: np.ndarray, n: np.ndarray) -> tuple[Drawing, 
 def _drift(material: Material) -> tuple[str, ...]:
     """What a run noted about change."""
     noted = material.progressive.get("drift") or {}
-    alarms = {name: each.get("alarms", 0) for name, each in noted.items()}
+    alarms = {name: signal.get("alarms", 0) for name, signal in noted.items()}
     if not alarms:
         return ()
     some_alarm = {name: n for name, n in alarms.items() if n}
     if not some_alarm:
         return ("No drift was detected during the run.",)
-    told = ", ".join(f"{name} {some(n, 'time')}" for name, n in some_alarm.items())
-    return (f"Drift was detected during the run: {told}.",)
+    text = ", ".join(f"{name} {some(n, 'time')}" for name, n in some_alarm.items())
+    return (f"Drift was detected during the run: {text}.",)

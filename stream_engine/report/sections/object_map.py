@@ -14,21 +14,21 @@ from stream_engine.report.material import Material
 
 HEIGHT = 440
 TITLE = "Map"
-MOST_ELLIPSES = 400  # objects whose regions can still be distinguished
-ON_A_SCALE = 200  # objects that a scale in one dimension has lines for
+MAX_ELLIPSES = 400  # objects whose regions can still be distinguished
+MAX_SCALE_LINES = 200  # objects that a scale in one dimension has lines for
 
 
 def section(material: Material) -> Section:
     """The map of the embedding, and how many dimensions it has and why."""
-    places = material.drawn
+    places = material.drawn_map
     if places is None:
         return Section(
             TITLE,
             "There is no map yet: no embedding was fitted.",
             notes=(f"Fit one with: stream-engine refit --state {material.facts.commands.state} embedding",),
         )
-    known = np.isfinite(places.points[material.shown]).all(axis=1)
-    ids = material.shown[known]
+    placed = np.isfinite(places.points[material.shown]).all(axis=1)
+    ids = material.shown[placed]
     if not len(ids):
         return Section(TITLE, "There is no map yet: no object has an answer.")
     drawings = tuple(frames(material, places, ids))
@@ -51,9 +51,9 @@ def frames(material: Material, places: ObjectCoordinates, ids: np.ndarray) -> It
         return
     sets = [ids[member[ids] == number] for number in np.unique(member[ids]).tolist()]
     for number, mine in enumerate(sets, 1):
-        made = draw(material, places, mine)
-        name = made.name if number == 1 else f"{made.name}_{number}"
-        yield made._replace(name=name, title=f"{made.title}, set {number} of {len(sets)}")
+        drawing = draw(material, places, mine)
+        name = drawing.name if number == 1 else f"{drawing.name}_{number}"
+        yield drawing._replace(name=name, title=f"{drawing.title}, set {number} of {len(sets)}")
 
 
 def plane(material: Material, places: ObjectCoordinates, ids: np.ndarray, first: int = 0, second: int = 1) -> Drawing:
@@ -62,7 +62,7 @@ def plane(material: Material, places: ObjectCoordinates, ids: np.ndarray, first:
     group = material.cluster[ids]
     number = np.searchsorted(material.shown, ids)
     marks: list = []
-    if places.covariance is not None and len(ids) <= MOST_ELLIPSES:
+    if places.covariance is not None and len(ids) <= MAX_ELLIPSES:
         marks.append(
             Ellipses(
                 x, y, *ellipses_of(places.covariance[ids][:, [first, second]][:, :, [first, second]]), number, group
@@ -111,7 +111,7 @@ def scale(material: Material, places: ObjectCoordinates, ids: np.ndarray) -> Dra
         tuple(marks),
         zooms=True,
         width=800,
-        height=int(np.clip(14 * len(order) + 60, 240, 3000)) if len(order) <= ON_A_SCALE else HEIGHT,
+        height=int(np.clip(14 * len(order) + 60, 240, 3000)) if len(order) <= MAX_SCALE_LINES else HEIGHT,
         groups=legend(material, ids),
     )
 
@@ -138,12 +138,12 @@ def _groups(material: Material) -> str:
     """What may be believed of the colours, where that is not what they seem to say."""
     if part_name(material) == "group" or (material.cluster < 0).all():
         return ""
-    found = (
+    caveat = (
         "they are not separable from parts of a continuum"
         if material.facts.cluster_answer.get("grade") == NOT_SEPARABLE
         else "it is not established that they are groups"
     )
-    return f"Colours and shapes show the parts from the section Clusters; {found}."
+    return f"Colours and shapes show the parts from the section Clusters; {caveat}."
 
 
 def _left_out(material: Material, places: ObjectCoordinates) -> str:
@@ -159,9 +159,9 @@ def _uncertainty(material: Material, places: ObjectCoordinates, drawing: Drawing
         return f"No confidence regions are shown, because they may not cover 95 %: {str(reason)[:200]}."
     if places.covariance is None:
         return "Confidence regions were not computed: too many objects and dimensions."
-    drawn = {type(mark) for mark in drawing.marks}
-    if Ellipses in drawn:
+    kinds = {type(mark) for mark in drawing.marks}
+    if Ellipses in kinds:
         return "Ellipses: 95 % regions of the coordinates, given the model."
-    if Segments in drawn:
+    if Segments in kinds:
         return "Lines: 95 % intervals of the coordinates, given the model."
-    return f"95 % regions are drawn for up to {MOST_ELLIPSES} objects; the export `objects` has them for all."
+    return f"95 % regions are drawn for up to {MAX_ELLIPSES} objects; the export `objects` has them for all."

@@ -21,7 +21,7 @@ from stream_engine.report.material import Material
 from stream_engine.state.artifact import Artifact, figure
 
 TITLE = "Your features"
-TOP = 12  # objects and questions that are listed
+MAX_LISTED = 12  # objects and questions that are listed
 STEPS = ("as it is", "weights", "linear map", "weights on new objects", "linear map on new objects")
 CAPTION = "Accuracy of each set: as it is, with weights, with a linear map; hollow: weights and map on new objects"
 ABOUT = (
@@ -46,47 +46,47 @@ def section(material: Material) -> Section | None:
     number = {name: i for i, name in enumerate(names)}
     tables = [Table("alignment", columns, about=ABOUT)]
     for name, head, about in (("alignment_objects", "object", OBJECTS), ("alignment_questions", "near_i", QUESTIONS)):
-        shown = {key.replace("_", " "): _plain(each[:TOP]) for key, each in failing[name].items()}
-        if ids := [number[each] for each in failing[name][head][:TOP]]:
+        shown = {key.replace("_", " "): _plain(values[:MAX_LISTED]) for key, values in failing[name].items()}
+        if ids := [number[name] for name in failing[name][head][:MAX_LISTED]]:
             tables.append(Table(name, shown, np.array(ids), about))
     if material.workers and len(artifact.arrays["participant_answers"]):
         tables.append(_participants(artifact))
     says, caution = _says(material, artifact, rows)
-    others = {row["transform"]: row["accuracy"] for row in _beside(material)}
-    drawing = _drawing(rows, [each["name"] for each in artifact.report["sets"]], others)
+    others = {row["transform"]: row["accuracy"] for row in _reference_rows(material)}
+    drawing = _drawing(rows, [feature_set["name"] for feature_set in artifact.report["sets"]], others)
     drawings = (drawing, failing_objects(failing["alignment_objects"], number, best_row(rows)))
     notes = (*_notes(artifact), *_of_groups(material, artifact))
     return Section(TITLE, says, tuple(filter(None, drawings)), tuple(tables), notes, caution)
 
 
-def _beside(material: Material) -> list[dict[str, Any]]:
+def _reference_rows(material: Material) -> list[dict[str, Any]]:
     """Chance, the noise ceiling and the map."""
     columns = table(material.published)
     return [
         {"transform": transform, "accuracy": accuracy}
-        for name, transform, accuracy in zip(*(columns[each] for each in ("set", "transform", "accuracy")))
+        for name, transform, accuracy in zip(*(columns[head] for head in ("set", "transform", "accuracy")))
         if not name
     ]
 
 
 def _participants(artifact: Artifact) -> Table:
     """The accuracy of each set, as it is, on the answers of each participant."""
-    arrays, sets = artifact.arrays, [each["set"] for each in artifact.report["predicts"]["sets"]]
+    arrays, sets = artifact.arrays, [feature_set["set"] for feature_set in artifact.report["predicts"]["sets"]]
     columns: dict[str, Any] = {
         "participant": list(unpack_names(arrays["participant_utf8"], arrays["participant_offsets"])),
         "answers": arrays["participant_answers"].astype(int).tolist(),
     }
-    columns |= {name: each.tolist() for name, each in zip(sets, arrays["participant_accuracy"].T)}
+    columns |= {name: shares.tolist() for name, shares in zip(sets, arrays["participant_accuracy"].T)}
     return Table("alignment_participants", columns, about=PARTICIPANTS)
 
 
 def failing_objects(table: dict[str, Any], number: dict[str, int], best: dict[str, Any]) -> Drawing | None:
     """Where the best row fails although people agree; None where nobody answered what another one did."""
-    known = np.flatnonzero(np.isfinite(table["agreement"]))
-    if not len(known):
+    with_agreement = np.flatnonzero(np.isfinite(table["agreement"]))
+    if not len(with_agreement):
         return None
-    x, y = 100 * table["accuracy"][known], 100 * table["agreement"][known]
-    names = [table["object"][i] for i in known.tolist()]
+    x, y = 100 * table["accuracy"][with_agreement], 100 * table["agreement"][with_agreement]
+    names = [table["object"][i] for i in with_agreement.tolist()]
     ids = np.array([number[name] for name in names])
     gap = np.argsort(x - y, kind="stable")[:3]
     about = f"Furthest to the upper left: {', '.join(names[i] for i in gap.tolist())}."
@@ -110,12 +110,14 @@ def _of_groups(material: Material, artifact: Artifact) -> tuple[str, ...]:
     group = dict(zip(people, embedding.arrays["worker_group"].tolist()))
     names = unpack_names(arrays["participant_utf8"], arrays["participant_offsets"])
     of, answers = np.array([group.get(name, -1) for name in names]), arrays["participant_answers"]
-    sets = [each["set"] for each in artifact.report["predicts"]["sets"]]
+    sets = [feature_set["set"] for feature_set in artifact.report["predicts"]["sets"]]
     lines = []
-    for each in range(int(of.max()) + 1 if of.max() > 0 else 0):
-        shares = answers[of == each] @ arrays["participant_accuracy"][of == each] / max(answers[of == each].sum(), 1)
-        told = ", ".join(f"{name} {percent(share)}" for name, share in zip(sets, shares.tolist()))
-        lines.append(f"group {each + 1} ({some(int((of == each).sum()), 'participant')}): {told}")
+    for number in range(int(of.max()) + 1 if of.max() > 0 else 0):
+        shares = (
+            answers[of == number] @ arrays["participant_accuracy"][of == number] / max(answers[of == number].sum(), 1)
+        )
+        shares_text = ", ".join(f"{name} {percent(share)}" for name, share in zip(sets, shares.tolist()))
+        lines.append(f"group {number + 1} ({some(int((of == number).sum()), 'participant')}): {shares_text}")
     return (f"By group of participants, as it is: {'; '.join(lines)}.",) if lines else ()
 
 
@@ -128,20 +130,20 @@ def _says(material: Material, artifact: Artifact, rows: list[dict[str, Any]]) ->
     report, says, suspect = artifact.report, "", too_good(artifact.report)
     if suspect:
         says = f"{suspect} predicts more than people agree with each other: was it made from these answers? "
-    if left := int(figure(report, "without_features") or 0):
+    if n_without := int(figure(report, "without_features") or 0):
         says += f"{count(report['objects'] - report['with_features'])} of {some(report['objects'], 'object')} have no "
-        says += f"features in every set; {some(left, 'comparison')} about them are left out. "
+        says += f"features in every set; {some(n_without, 'comparison')} about them are left out. "
     says += f"As it is, {_named(best := as_is_row(rows))} predicts the answers best: {_interval(best)}; chance 50 %."
-    if known := [row for row in rows if figure(row, "by_object", "accuracy") is not None]:
-        best = max(known, key=lambda row: row["by_object"]["accuracy"])
+    if tested := [row for row in rows if figure(row, "by_object", "accuracy") is not None]:
+        best = max(tested, key=lambda row: row["by_object"]["accuracy"])
         says += f" On objects that were not learned from, {_named(best)} is best: {_interval(best['by_object'])}."
     ceiling, best, embedding = ceiling_of(report), best_row(rows), material.artifact("embedding")
-    own = figure(embedding.report, "accuracy") if embedding else None
+    map_accuracy = figure(embedding.report, "accuracy") if embedding else None
     if ceiling is not None:
         says += f" The noise ceiling is {percent(ceiling)}."
-    if own is not None and ceiling is not None:
-        share = left_of(best["accuracy"], own, ceiling)
-        says += f" The map of the answers alone predicts {percent(own)}"
+    if map_accuracy is not None and ceiling is not None:
+        share = left_of(best["accuracy"], map_accuracy, ceiling)
+        says += f" The map of the answers alone predicts {percent(map_accuracy)}"
         says += f": it closes {percent(share, 0)} of the gap between {_named(best)} and the ceiling." if share else "."
     return says, bool(suspect)
 
@@ -152,29 +154,29 @@ def _named(row: dict[str, Any]) -> str:
 
 def _interval(row: dict[str, Any]) -> str:
     low, high = figure(row, "low"), figure(row, "high")
-    told = "" if low is None or high is None else f" (95 % CI {100 * low:.1f} to {100 * high:.1f})"
-    return percent(row["accuracy"]) + told
+    bounds = "" if low is None or high is None else f" (95 % CI {100 * low:.1f} to {100 * high:.1f})"
+    return percent(row["accuracy"]) + bounds
 
 
 def _notes(artifact: Artifact) -> tuple[str, ...]:
     """What else was found about the sets, and for whom."""
-    told, report = [], artifact.report
-    if constant := [each for each in report["sets"] if each["constant_dimensions"]]:
-        counts = ", ".join(f"{each['name']} {each['constant_dimensions']:,}" for each in constant)
-        told.append(f"Constant dimensions, left out: {counts}.")
-    if others := [each["name"] for each in report["sets"] if each["joined_by"] != "name"]:
-        told.append(f"Joined by the name without folder and suffix: {', '.join(others)}.")
+    notes, report = [], artifact.report
+    if constant := [feature_set for feature_set in report["sets"] if feature_set["constant_dimensions"]]:
+        counts = ", ".join(f"{feature_set['name']} {feature_set['constant_dimensions']:,}" for feature_set in constant)
+        notes.append(f"Constant dimensions, left out: {counts}.")
+    if others := [feature_set["name"] for feature_set in report["sets"] if feature_set["joined_by"] != "name"]:
+        notes.append(f"Joined by the name without folder and suffix: {', '.join(others)}.")
     if chosen := int(report["chosen_by_model"]):
-        told.append(f"{some(chosen, 'answer')} to questions that a model chose are learned from, but not tested.")
+        notes.append(f"{some(chosen, 'answer')} to questions that a model chose are learned from, but not tested.")
     accuracy, answers = (np.asarray(artifact.arrays[f"participant_{name}"]) for name in ("accuracy", "answers"))
     if len(answers) > 1:
-        first = [each["set"] for each in report["predicts"]["sets"]]
+        first = [feature_set["set"] for feature_set in report["predicts"]["sets"]]
         spread = ", ".join(
             f"{name} {percent(low, 0)} to {percent(high, 0)}"
             for name, low, high in zip(first, *np.quantile(accuracy, (0.1, 0.9), axis=0))
         )
-        told.append(f"Of {some(len(answers), 'participant')}, the middle 80 % are predicted: {spread}.")
-    return tuple(told)
+        notes.append(f"Of {some(len(answers), 'participant')}, the middle 80 % are predicted: {spread}.")
+    return tuple(notes)
 
 
 def _drawing(rows: list[dict[str, Any]], sets: list[str], rules: dict[str, float]) -> Drawing:
@@ -183,12 +185,12 @@ def _drawing(rows: list[dict[str, Any]], sets: list[str], rules: dict[str, float
     for number, name in enumerate(sets):
         mine = [row for row in rows if row["set"] == name]
         learned = {row["transform"]: row for row in mine}
-        each = [as_is_row(mine), *(learned.get(kind) for kind in ("weights", "linear map"))]
-        each += [row and row["by_object"] for row in each[1:]]
-        for step, row in enumerate(each):
+        steps = [as_is_row(mine), *(learned.get(kind) for kind in ("weights", "linear map"))]
+        steps += [row and row["by_object"] for row in steps[1:]]
+        for step, row in enumerate(steps):
             if row:
                 x, hollow = np.array([number + 0.15 * (step - 2)]), np.array([step > 2])
-                y, low, high = (np.array([_told(row, key)]) for key in ("accuracy", "low", "high"))
+                y, low, high = (np.array([_figure(row, key)]) for key in ("accuracy", "low", "high"))
                 marks.append(Curve(x, y, f"{name}, {STEPS[step]}", np.stack([y - low, high - y]), hollow=hollow))
     about = f"Accuracy: {', '.join(f'{mark.name} {mark.y[0]:.3f}' for mark in marks)}."
     marks.append(Rules(tuple(rules.values()), tuple(rules)))
@@ -197,7 +199,7 @@ def _drawing(rows: list[dict[str, Any]], sets: list[str], rules: dict[str, float
     return Drawing("alignment", CAPTION, about, x_axis, y_axis, tuple(marks))
 
 
-def _told(row: dict[str, Any] | None, key: str) -> float:
+def _figure(row: dict[str, Any] | None, key: str) -> float:
     """A figure; the accuracy itself for an end of an interval that is not known."""
-    told = figure(row or {}, key)
-    return row["accuracy"] if row and told is None else told or 0.0
+    value = figure(row or {}, key)
+    return row["accuracy"] if row and value is None else value or 0.0

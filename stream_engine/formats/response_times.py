@@ -1,0 +1,50 @@
+"""Which column holds response times, and in which unit."""
+
+import re
+from statistics import median
+
+from stream_engine.formats.event_fields import PACE
+from stream_engine.formats.field_values import DECIMAL_COMMA, number_of
+from stream_engine.formats.record_columns import Column, Records
+
+NAMES = ("responsetime", "reactiontime", "reaktionszeit")
+UNITS = {
+    "milliseconds": frozenset(("ms", "msec", "millis", "milliseconds")),
+    "seconds": frozenset(("s", "sec", "secs", "seconds")),
+}
+MAX_SECONDS = 60.0  # median of seconds; a larger one is of milliseconds
+MIN_NUMERIC = 0.9  # share of the values
+
+
+def response_times(records: Records) -> tuple[str, Column, str] | None:
+    """`(field of an event, column, why)` of the column of response times, in seconds or milliseconds: as its name says,
+    or as its median does, if it is called so and holds numbers. None where the fields themselves are there.
+
+    >>> from stream_engine.formats.record_columns import records_of
+    >>> field, column, why = response_times(records_of({"key_resp.rt": ["0.81", "1.2"], "time": ["5", "6"]}))
+    >>> field, column.name, why
+    ('seconds', 'key_resp.rt', 'its median is 1')
+    """
+    if PACE.keys() & records.columns.keys():
+        return None
+    for name, column in records.columns.items():
+        called = "".join(column.words)
+        is_called_so = "rt" in column.words or called == "latency" or any(part in called for part in NAMES)
+        if not is_called_so or set(name) & set(",|="):
+            continue
+        texts = [text for text in column.texts if text is not None]
+        if records.decimal_commas:
+            texts = [re.sub(DECIMAL_COMMA, r"\1.\2", text) for text in texts]
+        values = [number_of(text, text=True) for text in texts]
+        numbers = [value for value in values if value is not None and value >= 0.0]
+        if not numbers or len(numbers) < MIN_NUMERIC * len(values) or 2 * len(values) < records.size:
+            continue
+        if unit := next((unit for unit, words in UNITS.items() if words & set(column.words)), None):
+            return unit, column, "its name says so"
+        middle = median(numbers)
+        return (
+            "milliseconds" if middle > MAX_SECONDS else "seconds",
+            column,
+            f"its median is {float(f'{middle:.3g}'):,g}",
+        )
+    return None

@@ -1,0 +1,220 @@
+"""Which records are questions, as other columns say: not practice, instructions, catch trials or rows of a header."""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from stream_engine.formats.cells import LIST_SEPARATOR
+from stream_engine.formats.record_columns import Column, Records
+from stream_engine.formats.vocabulary import words_of
+
+MAX_RECORD_KINDS = 25  # values of a column that says what a record is
+RECORD_KIND_WORDS = frozenset(
+    words_of(
+        "bedingung gruppe versuch durchgang phase "
+        "type kind task zone screen block stage part section component sender condition name display routine "
+        "event status set alg trial node round"
+    )
+)
+_TRUE, _FALSE = {"1", "true", "yes", "t"}, {"0", "false", "no", "f"}
+
+
+class Filters(NamedTuple):
+    """What leaves records out, or tells what they are, and why."""
+
+    topic: str
+    where: Mapping[str, str]
+    why: str
+    columns: Mapping[str, tuple[str, ...]] = {}
+    doubt: str = ""
+
+
+def is_boolean(column: Column) -> bool:
+    """Whether a column says yes or no."""
+    values = {text.casefold() for text in column.distinct}
+    return bool(values) and values <= _TRUE | _FALSE
+
+
+def header_rows(records: Records) -> tuple[dict[str, str], list[int]] | None:
+    """The filter that leaves out rows below the header that describe columns (Qualtrics, SurveyMonkey), and previews;
+    and the rows that stay. None where there are no such rows.
+
+    >>> from stream_engine.formats.record_columns import records_of
+    >>> header_rows(records_of({"Progress": ["Progress", '{"ImportId":"progress"}', "100"], "Q1": ["?", "{}", "a"]}))
+    ({'Progress>=': '0'}, [2])
+    """
+    columns = list(records.columns.values())
+    tops = [row for row in range(min(3, records.size)) if any(_describes(column, row) for column in columns)]
+    if not tops:
+        return None
+    first = max(tops) + 1
+    for column in sorted(columns, key=lambda column: not {"progress", "duration", "respondent"} & set(column.words)):
+        texts = column.texts
+        numbers = texts[first:] and all(text is not None and _is_number(text) for text in texts[first:])
+        if numbers and not any(text and _is_number(text) for text in texts[:first]):
+            filters = {f"{column.name}>=": "0"}
+            break
+    else:
+        return None
+    questions = list(range(first, records.size))
+    for column in columns:
+        if "Survey Preview" in column.distinct:
+            filters[f"{column.name}!="] = "Survey Preview"
+            questions = [row for row in questions if column.texts[row] != "Survey Preview"]
+    return filters, questions
+
+
+def _describes(column: Column, row: int) -> bool:
+    text = column.texts[row] or ""
+    return "ImportId" in text or text in ("Response", "Open-Ended Response")
+
+
+def _is_number(text: str) -> bool:
+    return re.fullmatch(r"-?[0-9]+(\.[0-9]+)?", text) is not None
+
+
+def distinguishing_filters(records: Records, good: Sequence[bool], other: Sequence[bool]) -> Filters | None:
+    """The column whose values tell questions from what is none, the one that is called so first."""
+    candidates = []
+    for name, column in records.columns.items():
+        texts = column.texts
+        of_good = {text for text, is_good in zip(texts, good) if is_good}
+        of_other = {text for text, is_other in zip(texts, other) if is_other}
+        if None in of_good or of_good & of_other or len(column.distinct) > MAX_RECORD_KINDS or name.startswith("{"):
+            continue
+        called = bool(RECORD_KIND_WORDS & set(column.words))
+        if called or len(of_good) == 1:
+            candidates.append((not called, len(of_good), name, sorted(text for text in of_good if text)))
+    if not candidates:
+        return None
+    _, _, name, values = min(candidates, key=lambda candidate: candidate[:2])
+    why = f"{sum(other):,} records are something else"
+    return Filters("questions", {name: LIST_SEPARATOR.join(values)}, why)
+
+
+def with_answers(column: Column, codes: Sequence[str]) -> Filters:
+    """Leave out what is no answer: another key, no key in time."""
+    others = sorted(column.distinct - set(codes))[:3]
+    return Filters("questions", {column.name: LIST_SEPARATOR.join(codes)}, f"no answers: {', '.join(others)}")
+
+
+_PRACTICE = re.compile(
+    r"practi[cs]e.*|prac|warm.?up.*|demo.*|example.*|tutorial.*|familiari[sz]ation.*|(ü|ue)bung.*", re.I
+)
+_LOOP = re.compile(r"(.+)\.(thisN|thisRepN|thisTrialN|thisIndex|ran)")  # PsychoPy: empty outside of the loop
+_TRAINING = re.compile(r"training.*", re.I)
+_TEST_SET = re.compile(r"test.*|valid.*|hold.?out.*|check.*", re.I)
+
+
+def practice(records: Records, objects: Sequence[str]) -> Filters | None:
+    """The filter that leaves out practice trials, where there are others too."""
+    if (loops := _practice_loops(records)) is not None:
+        return loops
+    for name, column in records.columns.items():
+        if name in objects or not column.distinct or len(column.distinct) > MAX_RECORD_KINDS or _LOOP.fullmatch(name):
+            continue
+        if is_boolean(column):
+            called = {"practice", "training", "prac", "demo"} & set(column.words)
+            true = sorted(text for text in column.distinct if text.casefold() in _TRUE)
+            if called and true and len(column.distinct) > 1:
+                return Filters("practice", {f"{name}!=": LIST_SEPARATOR.join(true)}, f"{name} says so")
+            continue
+        practice_values = sorted(text for text in column.distinct if _PRACTICE.fullmatch(text))
+        training = sorted(text for text in column.distinct if _TRAINING.fullmatch(text))
+        others = column.distinct - set(practice_values) - set(training)
+        if practice_values and others:
+            return Filters(
+                "practice",
+                {f"{name}!=": LIST_SEPARATOR.join(practice_values)},
+                f"{name} is {', '.join(practice_values)}",
+            )
+        if training and others:
+            filters = Filters("practice", {f"{name}!=": LIST_SEPARATOR.join(training)}, f"{name} is {training[0]}")
+            halves = any(_TEST_SET.fullmatch(text) for text in others)
+            doubt = f"{name} may say what is practice, or which part of the data to train models on"
+            return (
+                filters._replace(doubt=doubt)
+                if halves and not _disjoint(records, objects, column, training)
+                else filters
+            )
+    return None
+
+
+def _practice_loops(records: Records) -> Filters | None:
+    """The filter that leaves out loops of PsychoPy that are called practice: by the loop of all other trials, or else
+    by the numbers in the loops of practice.
+
+    >>> from stream_engine.formats.record_columns import records_of
+    >>> _practice_loops(records_of({"practice.thisN": ["0", "1", ""], "trials.thisN": ["", "", "0"]})).where
+    {'trials.thisN>=': '0'}
+    """
+    loops: dict[str, list[Column]] = {}
+    for name, column in records.columns.items():
+        if (loop := _LOOP.fullmatch(name)) and column.distinct:
+            loops.setdefault(loop[1], []).append(column)
+    called = {loop for loop in loops if any(_PRACTICE.fullmatch(word) for word in (loop, *words_of(loop)))}
+    inside = [any(column.values[row] for loop in called for column in loops[loop]) for row in range(records.size)]
+    if not any(inside) or all(inside):
+        return None
+    why = f"{sum(inside):,} of {records.size:,} trials are in the loop {', '.join(sorted(called))}"
+    others = [column for loop in loops if loop not in called for column in loops[loop]]
+    for column in sorted(others, key=lambda column: not column.name.endswith(".thisN")):
+        if [value is None for value in column.values] == inside:
+            return Filters("practice", {f"{column.name}>=": "0"}, why)
+    fewest = [min(loops[loop], key=lambda column: len(column.distinct)) for loop in sorted(called)]
+    if any(len(column.distinct) > MAX_RECORD_KINDS for column in fewest):
+        return None
+    return Filters(
+        "practice", {f"{column.name}!=": LIST_SEPARATOR.join(sorted(column.distinct)) for column in fewest}, why
+    )
+
+
+def _disjoint(records: Records, objects: Sequence[str], column: Column, values: Sequence[str]) -> bool:
+    """Whether records with these values have objects of their own."""
+    inside, outside = set[str](), set[str]()
+    for row, text in enumerate(column.texts):
+        into = inside if text in values else outside
+        into.update(text for name in objects for text in records.columns[name].values[row] or ())
+    return not inside & outside
+
+
+def catch_trials(records: Records, fields: Mapping[str, tuple[str, ...]], own_format: bool = False) -> Filters | None:
+    """Trials in which an option is the target judge the participant; others that are called so are excluded. In the
+    engine's own format such a trial is an error, unless another column marks catch trials."""
+    offered = fields.get("shown") or (*fields.get("near", ()), *fields.get("far", ()))
+    targets = records.columns[fields["anchor"][0]].values if "anchor" in fields else [None] * records.size
+    same = [
+        target is not None and any(target[0] in (records.columns[name].values[row] or ()) for name in offered)
+        for row, target in enumerate(targets)
+    ]
+    used = {name for names in fields.values() for name in names}
+    marks = {
+        name: values for name, column in records.columns.items() if name not in used and (values := _marks(column))
+    }
+    marked = any(text in values for name, values in marks.items() for text in _at(records.columns[name], same))
+    columns = {"catch": fields["anchor"]} if any(same) and marked else {}
+    where, why = {}, f"in {sum(same):,} questions the target is an option"
+    for name, values in marks.items():
+        column = records.columns[name]
+        unknown = sum(text in values and not same[row] for row, text in enumerate(column.texts))
+        if unknown and values < column.distinct:
+            where[f"{name}!="] = LIST_SEPARATOR.join(sorted(values))
+            why, columns = f"{name} marks {unknown:,} of them, and their right answers are not known", {}
+    return Filters("catch trials", where, why, columns) if columns or where else None
+
+
+def _at(column: Column, rows: Sequence[bool]) -> list[str | None]:
+    return [text for text, here in zip(column.texts, rows) if here]
+
+
+_CATCH_WORDS = {"catch", "attention", "check", "gold", "sanity", "catchtrial"}
+_CATCH_TRIAL = re.compile(r"(catch|attention|check)([ _-]?\w*)?", re.I)
+
+
+def _marks(column: Column) -> set[str]:
+    """The values of a column that mark catch trials."""
+    if is_boolean(column):
+        called = _CATCH_WORDS & {*column.words, "".join(column.words)}
+        return {text for text in column.distinct if text.casefold() in _TRUE} if called else set()
+    kinds = RECORD_KIND_WORDS & set(column.words) and len(column.distinct) <= MAX_RECORD_KINDS
+    return {text for text in column.distinct if _CATCH_TRIAL.fullmatch(text)} if kinds else set()

@@ -1,0 +1,33 @@
+"""Agreement of participants with others and with themselves."""
+
+from stream_engine.report import Section, Table
+from stream_engine.report.findings import GAP, sentences
+from stream_engine.report.material import Material
+from stream_engine.state.artifact import figure
+
+
+def section(material: Material) -> Section:
+    """Agreement in sentences, and its figures in a table."""
+    findings = material.findings
+    both = (*findings["agreement"], *findings["participants"])
+    says = " ".join(filter(None, (sentences(findings, "agreement"), sentences(findings, "participants"))))
+    gaps = tuple(finding.text for finding in both if finding.level == GAP)
+    notes = tuple(
+        f"To list them: {finding.command}"
+        for finding in findings["participants"]
+        if finding.command and finding.level != GAP
+    )
+    ceiling = material.facts.ceiling
+    tables: tuple[Table, ...] = ()
+    if ceiling:
+        rows = {
+            "with": ["other participants", "themselves", "noise ceiling, at most"],
+            "share": [figure(ceiling, name) for name in ("others", "themselves", "at_most")],
+            "comparisons": [_whole(figure(ceiling, name)) for name in ("answers", "own_answers")] + [None],
+        }
+        tables = (Table("agreement", rows),)
+    return Section("Agreement", says or "No data yet.", (), tables, gaps + (() if material.workers else notes))
+
+
+def _whole(n: float | None) -> int | None:
+    return None if n is None else int(n)

@@ -1,0 +1,43 @@
+"""Prediction accuracy: the best model in a sentence, all models in a table."""
+
+from stream_engine.exports.models import MIN_NEW_PARTICIPANTS
+from stream_engine.report import Section, Table
+from stream_engine.report.findings import sentences
+from stream_engine.report.findings.models import explained
+from stream_engine.report.material import Material
+
+TITLE = "Prediction accuracy"
+NEW_PEOPLE = "accuracy, new participants"
+MODEL_HEADS = {
+    "model": "model",
+    "accuracy": "accuracy",
+    "accuracy_by_worker": NEW_PEOPLE,
+    "log_loss": "log loss",
+    "calibration_error": "calibration error",
+    "ceiling": "inter-rater agreement",
+    "ceiling_at_most": "noise ceiling, at most",
+    "seconds": "CPU seconds",
+}
+ACCURACY_NOTES = (
+    "Accuracy: share of held-out comparisons predicted correctly. Log loss: nats per comparison, 0.693 at chance; less "
+    "is better. Calibration error: mean difference between stated probabilities and observed frequencies. The test "
+    "set is never used to select a setting.",
+)
+
+
+def section(material: Material) -> Section:
+    """The best model in a sentence, all of them in a table."""
+    rows = material.facts.models
+    if not rows:
+        return Section(
+            TITLE,
+            "No model has been fitted yet, or there are too few answers for a test set.",
+            notes=(f"Fit one with: stream-engine refit --state {material.facts.commands.state} embedding",),
+        )
+    columns = {head: [row.get(name) for row in rows] for name, head in MODEL_HEADS.items()}
+    notes = [*ACCURACY_NOTES, f"{explained(str(row['model']) for row in rows)}."]
+    if not any(value is not None for value in columns[NEW_PEOPLE]):
+        del columns[NEW_PEOPLE]
+        notes.append(f"Accuracy for new participants needs at least {MIN_NEW_PARTICIPANTS} held-out participants.")
+    says = sentences(material.findings, "accuracy") or material.findings["accuracy"][0].text
+    return Section(TITLE, says, (), (Table("models", columns),), tuple(notes))

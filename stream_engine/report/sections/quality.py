@@ -1,0 +1,35 @@
+"""Data quality: what is wrong with the data and what helps, which checks passed, and what is missing."""
+
+from collections.abc import Iterator
+
+from stream_engine.report import Section
+from stream_engine.report.findings import GAP, warnings
+from stream_engine.report.findings.facts import Facts
+from stream_engine.report.findings.words import listing, some
+from stream_engine.report.material import Material
+
+
+def section(material: Material) -> Section:
+    """Every warning in a line with the command that helps; then the checks that passed, and what is missing."""
+    if not material.summary["comparisons"]:
+        return Section("Data quality", "There is nothing to check yet.")
+    problems, passed = warnings(material.findings), list(_passed(material.facts))
+    says = f"{some(len(problems), 'problem')} found." if problems else "No problem was found."
+    notes = [f"{finding.text} {finding.command}".strip() for finding in problems]
+    notes += [
+        f"{finding.text} {finding.command}".strip() for finding in material.findings["excluded"] if finding.level != GAP
+    ]
+    if passed:
+        notes.append(f"Passed: {listing(passed)}.")
+    missing = [finding.text for topic in material.findings.values() for finding in topic if finding.level == GAP]
+    return Section("Data quality", says, notes=(*notes, *missing))
+
+
+def _passed(facts: Facts) -> Iterator[str]:
+    """The checks that found nothing wrong."""
+    if facts.beats_chance:
+        yield "a model predicts held-out comparisons better than chance"
+    if facts.sets is not None and facts.connected:
+        yield "all objects are connected by comparisons"
+    if facts.beats_chance and facts.participants is not None and not facts.participants.flagged:
+        yield "no participant is flagged"
