@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import expit, logit
+from scipy.special import expit, log_expit, logit
 
 from stream_engine.embedding.descent import minimise
 from stream_engine.embedding.lapse_prior import FIRST, LEAST, MOST, PRIOR
@@ -34,7 +34,7 @@ def calibrate(delta: np.ndarray, times: np.ndarray, fitted: float) -> Calibratio
         scale, lapse = np.exp(at[0]), expit(at[1])
         sure = expit(np.clip(scale * delta, -LARGEST, LARGEST))
         p = np.maximum(lapse / 2 + (1 - lapse) * sure, 1e-300)
-        prior = WORTH / 4 * at[0] ** 2 - a * np.log(lapse) - b * np.log1p(-lapse)
+        prior = WORTH / 4 * at[0] ** 2 - a * log_expit(at[1]) - b * log_expit(-at[1])
         by_scale = -(times / p) @ ((1 - lapse) * sure * (1 - sure) * scale * delta) + WORTH / 2 * at[0]
         by_lapse = -(times / p) @ (0.5 - sure) * lapse * (1 - lapse) - a * (1 - lapse) + b * lapse
         return float(-(times @ np.log(p)) + prior), np.array([by_scale, by_lapse])
