@@ -220,7 +220,7 @@ def compiling() -> Iterator[None]:
     if not kernel_cache.is_empty():
         yield
         return
-    click.echo("compiling once after the installation, 30 to 60 s", err=True)
+    click.echo("compiling once after the installation, 15 to 60 s", err=True)
     with ThreadPoolExecutor(1) as executor:
         compilation = executor.submit(lambda: list(warm_up.in_processes(warm_up.OF_A_RUN)))
         yield

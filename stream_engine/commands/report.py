@@ -186,7 +186,7 @@ def _run(
     from stream_engine.commands import warm_up
     from stream_engine.service import run
 
-    logs.configure(level="info" if verbose else None)
+    logs.configure(level="info" if verbose else "warning")
     settings = settings_of(options, state=str(folder), guard=False)
     lines: list[str] = []
     with warm_up.beside("map"), logs.Bars() as bars:
