@@ -10,7 +10,9 @@ from types import FrameType
 def leave_at_once(number: int, frame: FrameType | None) -> None:
     """End the process with status 0: nothing was begun that a stop could finish."""
     try:
-        os.write(2, f"stream-engine: stopped by {signal.Signals(number).name} before it had counted anything\n".encode())
+        os.write(
+            2, f"stream-engine: stopped by {signal.Signals(number).name} before it had counted anything\n".encode()
+        )
     finally:
         os._exit(0)
 

@@ -328,11 +328,13 @@ def kept(name: str, cell: dict[str, float]) -> dict[int, dict]:
 def main(arguments: list[str] | None = None) -> int:
     """Run the studies that are not kept, and print tables."""
     parser = argparse.ArgumentParser(prog="participants", description=__doc__.splitlines()[0])
-    parser.add_argument("tables", nargs="*", choices=[[], *TABLES], metavar="TABLE", help=", ".join(TABLES))
+    parser.add_argument("tables", nargs="*", metavar="TABLE", help=", ".join(TABLES))
     parser.add_argument("--studies", type=int, help="how many of each cell; default: as many as the manual has")
     parser.add_argument("--first", type=int, default=1000, help="seed of the first study")
     parser.add_argument("--kept", action="store_true", help="run nothing, print what is kept")
     told = parser.parse_args(arguments)
+    for name in set(told.tables) - TABLES.keys():
+        parser.error(f"got {name}, expected of {', '.join(TABLES)}")
     for name in told.tables or TABLES:
         head = ""
         for cell, studies in TABLES[name].cells:
