@@ -123,10 +123,10 @@ def test_who_answered_is_believed_as_far_as_it_deserves(world):
 def test_who_sees_it_differently_is_predicted_by_weights_of_their_own():
     made = differing(1, people=8, each=300, n=14)
     training, test = split(made.answers, shares=(0.8, 1.0))[:2]
-    rows, who = training.rows[:, [0, 1, 3]], np.array([f"p{each}" for each in range(8)])[training.worker]
+    rows, who = training.rows[:, [0, 1, 3]], np.array([f"p{each}" for each in range(8)])[training.participant]
     model = OrdinalEmbedding(2, kernel="ste", ridge=0.3).fit(rows, groups=who)
     assert set(model.participant_weights_) <= set(who)  # others are predicted by a map of their own
-    fresh, theirs = test.rows[:, [0, 1, 3]], np.array([f"p{each}" for each in range(8)])[test.worker]
+    fresh, theirs = test.rows[:, [0, 1, 3]], np.array([f"p{each}" for each in range(8)])[test.participant]
     assert model.score(fresh, groups=theirs) > model.score(fresh) + 0.005
     p = model.predict_proba(fresh[:4], groups=["p0", "p1", "nobody", "p0"])
     np.testing.assert_array_equal(p[2], model.predict_proba(fresh[:4])[2])
