@@ -277,6 +277,17 @@ def test_probabilities(world, model):
     assert np.array_equal(again.predict_proba(test), p)
 
 
+def test_a_tie_is_half_right(world):
+    """Nothing is known of the last two objects, so that neither is the nearer one."""
+    model = ComparisonKernel(n_objects=26).fit(world[2])
+    X = np.array([[0, 24, 25], [3, 25, 24], [0, 3, 1], [0, 1, 3]])
+    y = model.predict(X)
+    assert (y == 0).tolist() == [True, True, False, False]
+    given = np.where(y == 0, 1, y) * np.array([1, -1, 1, 1])
+    assert model.score(X, given) == (0.5 + 0.5 + 1 + 1) / 4
+    assert model.score(X, -given, sample_weight=[3, 1, 2, 4]) == (0.5 * 3 + 0.5 * 1) / 10
+
+
 def test_an_object_without_comparisons(world):
     assert ComparisonKernel(n_objects=26).fit_transform(world[2]).shape == (26, 26)
     assert ComparisonClustering(3, n_objects=26).fit_predict(world[2])[24:].tolist() == [-1, -1]

@@ -234,3 +234,22 @@ def test_objects_without_an_answer_count_in_the_loss_and_not_in_the_temperature(
     told = nested.delivered(found, labels, 2, ids, 24)
     assert told.temperature == pytest.approx(nested.temperature(scores[~nothing], labels[~nothing]))
     assert (told.abstained == nothing).all()
+
+
+@pytest.mark.parametrize("model", ["neighbours", "machine"])
+def test_who_is_linked_to_anybody_learned_from_is_classified(model):
+    """Nothing is known of an object only where it is linked to none of those that are learned from."""
+    ids, truth, train = np.array([0, 1, 2, 3]), np.array([0, 1, 0, 1]), np.array([0, 1, 2])
+    points = np.random.default_rng(0).normal(size=(7, 3))
+    kernel = points @ points[ids].T
+    linked = np.zeros((7, 4), bool)
+    linked[4] = True
+    linked[5, 1] = True
+    linked[6, 3] = True  # to one that is left out
+    seen = classify.View("k1", kernel, kernel, linked)
+    asked = np.array([4, 5, 6, 3])
+    if model == "neighbours":
+        _, unknown = classify._neighbours(seen, truth, 2, 1.0, train, asked)
+    else:
+        _, unknown = classify._machine(seen, ids, truth, 2, 1.0, train, asked)
+    assert unknown.tolist() == [not any(linked[i, j] for j in train) for i in asked] == [False, False, True, True]

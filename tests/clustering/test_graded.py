@@ -10,12 +10,15 @@ from scipy.special import expit
 from sklearn.metrics import adjusted_rand_score
 
 from stream_engine.clustering import clearness, position_fits
-from stream_engine.clustering.graded import grade_clusters
+from stream_engine.clustering.graded import CandidateGroups, ClusterAnswer, Subgroup, grade_clusters
 from stream_engine.clustering.position_errors import design_effect, position_errors
 from stream_engine.clustering.replication import replication
 from stream_engine.clustering.sentence import CANNOT_TELL, CLEARLY_SEPARATED, GRADES, NOT_SEPARABLE, SEPARATED
 from stream_engine.data.answers import Answers
 from stream_engine.embedding.questions import Questions, of_answers
+from stream_engine.refits import clusters
+from stream_engine.state.artifact import Artifact
+from stream_engine.state.engine import Engine
 from tests.benchmarks import cluster_calibration
 from tests.support import cluster_scenarios as scenarios
 
@@ -270,3 +273,23 @@ def test_two_unconnected_sets_and_objects_without_answers():
     assert found.grade in GRADES
     assert (found.labels[12:14] == -1).all()
     assert (found.stability[12:14] == 0).all()
+
+
+def test_groups_that_split_again_are_counted_as_others_are():
+    """The largest first, whatever numbers they had in the artifact before."""
+    n, ids = 31, np.arange(1, 31)  # nothing is known of the first
+    labels = np.repeat([0, 1, 2], [4, 14, 12]).astype(np.int32)
+    inner = [np.where(labels == group, np.arange(30) % 2, -1).astype(np.int32) for group in (1, 2)]
+    subgroups = Subgroup(1, 2, "separated", inner[0]), Subgroup(2, 2, "not separable", inner[1])
+    made = ClusterAnswer(
+        "separated", "", 3, labels, 0.99, 3.0, 0.9, 0.8, 0.95, 0.01, 0.02, 2, None, 0.9,
+        CandidateGroups(np.array([3]), np.array([2.0])), subgroups, np.ones(30), np.full(30, -1, np.int32), 900,
+    )  # fmt: skip
+    snapshot = Engine().snapshot()._replace(objects=[f"o{i}" for i in range(n)])
+    before = Artifact("clusters", "", 1, {}, 0, {"labels": np.append(-1, np.array([3, 5, 9])[labels])}, {})
+    needed = Artifact("embedding", "", 2, {}, 0, {}, {})
+    found = clusters._artifact(snapshot, clusters.Params(), 0, before, ids, made, needed)
+    assert found.arrays["labels"].tolist() == before.arrays["labels"].tolist()
+    assert [each["group"] for each in found.report["subgroups"]] == [1, 2]  # of 14 and of 12
+    assert found.report["sizes"] == [14, 12, 4]
+    assert np.flatnonzero(found.arrays["subgroup"] >= 0).tolist() == ids[labels == 1].tolist()

@@ -16,7 +16,7 @@ from stream_engine.collect.participant_service import Logs, ParticipantService
 from stream_engine.collect.question_maker import Maker, MakerSettings, Request, ellipse_size
 from stream_engine.collect.question_pool import QuestionPool
 from stream_engine.collect.sessions import Sessions, restored
-from stream_engine.collect.study import Quota, Study
+from stream_engine.collect.study import Catching, CatchTrial, Quota, Study
 from stream_engine.state.artifact import Artifact
 from tests.support.facts import states
 from tests.support.process import engine, jsonl
@@ -113,6 +113,44 @@ def test_a_person_is_asked_no_more_than_his_quota(study):
     assert many == [3, 2, 0]
     assert again == list(people.sessions.people["w"].open)[:4]
     assert len(other) == 5
+
+
+CATCH = CatchTrial(anchor="a", shown=("b", "c"), right="b")
+
+
+def asked_until_the_end(people, right: bool) -> list[dict]:
+    """How far somebody is before each screen, who answers one after the other, catch trials all right or all wrong."""
+
+    async def answer() -> list[dict]:
+        said = []
+        while (asked := await people.questions("w", 1, False))["questions"]:
+            (screen,) = asked["questions"]
+            said.append(asked | {"failed": people.sessions.people["w"].failed})
+            given = {"id": screen["id"], "worker": "w", "chosen": "b" if right else "c"}
+            if {"b", "c"} != {*screen["shown"]}:
+                given["chosen"] = screen["shown"][0]
+            assert (await people.answers([given], nobody_is_refused))[0] == 200
+        return [*said, asked | {"failed": people.sessions.people["w"].failed}]
+
+    return asyncio.run(answer())
+
+
+@pytest.mark.parametrize("quota, every", [(4, 2), (4, 3), (5, 2), (3, 1), (4, 4)])
+def test_so_many_screens_come_as_are_said_at_the_start(study, quota, every):
+    people, _, _ = study(Study(quota=Quota(person=quota), catch=(CATCH,), catching=Catching(every=every)))
+    *said, end = asked_until_the_end(people, right=True)
+    assert end["ended"] == "done" and end["failed"] == 0
+    assert {each["of"] for each in (*said, end)} == {len(said)}
+    assert [each["answered"] for each in (*said, end)] == [*range(len(said) + 1)]
+
+
+@pytest.mark.parametrize("most", [1, 2])
+def test_only_who_fails_more_catch_trials_than_may_be_is_excluded(study, most):
+    catching = Catching(every=1, most_failed=most)
+    people, _, _ = study(Study(quota=Quota(person=20), catch=(CATCH,), catching=catching))
+    said = asked_until_the_end(people, right=False)
+    assert [each["ended"] for each in said] == ["excluded" if each["failed"] > most else "" for each in said]
+    assert said[-1]["failed"] == most + 1
 
 
 def test_the_stop_rule_ends_it_for_everybody(study):

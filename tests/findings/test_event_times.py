@@ -66,8 +66,11 @@ def test_a_jump_is_a_warning_with_its_times_and_a_stream_without_one_says_nothin
     warned = found(learned([*steady, START + 40 * DAY]))["time_jumps"]
     assert warned.level == "warning" and warned.figures == {"number": 1, "from": steady[-1], "to": START + 40 * DAY}
     assert "21 days" in warned.text and "12.5 %" in warned.text
+    assert "by more than the half-life;" in warned.text and "window" not in warned.text
     only_window = learned([*steady, START + 60 * DAY], accumulators=("adds3", "window"))
     assert only_window.counters["time_jumps"]["number"] == 1
+    text = found(only_window)["time_jumps"].text
+    assert "by more than the window;" in text and "left the window" in text and "half-life" not in text
     assert not learned([*steady, START + 40 * DAY], accumulators=("adds3", "window")).counters["time_jumps"]
 
 

@@ -575,3 +575,14 @@ def test_flagged_participants_stand_first(of, monkeypatch):
     assert columns["responses"] == [found.responses[found.names.index(who)] for who in columns["worker"]]
     assert "2 are flagged: w1 and w3." in section.says
     assert section.notes[0].endswith("--exclude participant=w1 --exclude participant=w3")
+
+
+def test_methods_have_the_snapshot_that_each_was_fitted_to(of):
+    held = of.published
+    made = {kind: each._replace(sequence=10 + at) for at, (kind, each) in enumerate(held.artifacts.items())}
+    tables = {
+        table.name: table.columns
+        for table in methods.section(of._replace(published=held._replace(artifacts=made))).tables
+    }
+    found = dict(zip(tables["methods"]["refit"], tables["methods"]["snapshot"]))
+    assert found == {kind: each.sequence for kind, each in made.items() if kind in methods.CITED}

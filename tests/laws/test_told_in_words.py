@@ -442,13 +442,14 @@ def test_groups_between_and_within_are_those_of_the_arrays(world):
     artifact = held.artifacts["clusters"]
     labels = np.array([(7 * i + i // 3) % 3 for i in range(n)])
     stability = np.array([0.5 + 0.06 * ((5 * i) % n) if i % 2 else 0.97 for i in range(n)]).clip(0, 0.98)
-    second, subgroup = (labels + 1 + np.arange(n) % 2) % 3, np.where(labels == 1, np.cumsum(labels == 1) % 2, -1)
+    size = sorted({*labels.tolist()}, key=lambda k: (-(labels == k).sum(), labels.tolist().index(k)))
+    second = np.where(labels == size[2], np.array(size)[np.arange(n) % 2], size[2])  # the smallest most often
+    subgroup = np.where(labels == 1, np.cumsum(labels == 1) % 2, -1)
     arrays = artifact.arrays | {"labels": labels, "stability": stability, "second": second, "subgroup": subgroup}
     arrays |= {"tested_k": np.array([2, 3, 4]), "tested_clearness": np.array([0.5, 2.5, -1.0])}
     crafted = artifact._replace(arrays=arrays, report=artifact.report | {"grade": "separated", "k": 3})
     of = material(Published(held.snapshot, {**held.artifacts, "clusters": crafted}), workers=True)
     tables = {table.name: table.columns for table in maker("clusters")(of).tables}
-    size = sorted({*labels.tolist()}, key=lambda k: (-(labels == k).sum(), labels.tolist().index(k)))
     number = {k: at + 1 for at, k in enumerate(size)}
     unsure = sorted((i for i in range(n) if stability[i] < 0.9), key=lambda i: stability[i])
     assert list(tables["between"]["object"]) == [world.names[i] for i in unsure]

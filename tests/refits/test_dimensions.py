@@ -147,3 +147,23 @@ def test_probabilities_of_pairs_are_those_of_the_likelihood():
     expected = np.exp(0.5) / (np.exp(0.5) + 1.0)
     np.testing.assert_allclose(p[:3], [expected, expected, 1 - expected])
     assert np.isnan(p[3:]).all()
+
+
+def test_a_dimension_is_as_reproducible_as_in_the_fit_that_has_it_least(monkeypatch):
+    found, fits = [], dimensions._fits
+
+    def recorded(*given):
+        for made in fits(*given):
+            found.append(made)
+            yield made
+
+    monkeypatch.setattr(dimensions, "_fits", recorded)
+    snapshot = snapshot_of(ROWS[:60])
+    artifact = dimensions.refit(snapshot, dimensions.Params(dimensions=3, fits=3, sparsity=0.5), 0)
+    best = min(found, key=lambda each: each.objective)
+    there = artifact.arrays["asked"]
+    each_fit = [
+        dimensions.reproduced(best.weights[there], other.weights[there]) for other in found if other is not best
+    ]
+    assert not np.allclose(*each_fit, atol=1e-3), "else the least is also the largest"
+    assert artifact.arrays["reproducibility"].tolist() == [min(each) for each in zip(*each_fit)]

@@ -11,12 +11,14 @@ from stream_engine import asking
 from stream_engine.asking.known import known_from
 from stream_engine.data.packed_names import pack_names
 from stream_engine.evaluation.held_out import Figures
+from stream_engine.evaluation.response_checks import ResponseChecks
 from stream_engine.refits import reliability
 from stream_engine.report import figure_style, object_files
 from stream_engine.report import material as materials
 from stream_engine.report.drawings import Axis, Drawing, Points
 from stream_engine.report.findings import agreement
 from stream_engine.report.findings import data as findings_of_data
+from stream_engine.report.findings import models as findings_of_models
 from stream_engine.report.findings.facts import Commands
 from stream_engine.report.inline_svg import svg
 from stream_engine.report.material import material
@@ -192,3 +194,28 @@ def test_a_set_is_as_good_for_a_group_as_for_its_answers():
         ("1", "2", "80.0"),
         ("2", "1", "60.0"),
     ]
+
+
+def test_careless_participants_are_counted_by_their_cause():
+    """Three at one position, two of them and another in straight lines, four too fast."""
+    flags = {"p_position": [0, 0, 0, 1, 1, 1, 1], "p_run": [0, 0, 1, 1, 1, 1, 1], "p_fast": [1, 1, 1, 0, 0, 0, 0]}
+    values = dict.fromkeys(ResponseChecks._fields, np.ones(7, int)) | {k: np.array(v) for k, v in flags.items()}
+    reasons = tuple("; ".join(ResponseChecks(**values).reasons(i)) for i in range(7))
+    found = dict(each.removesuffix(")").split(" (") for each in agreement._why(reasons).split("; "))
+    words = {"p_position": "one position", "p_run": "straight-lining", "p_fast": "300 ms"}
+    for name, word in words.items():
+        assert [int(n) for text, n in found.items() if word in text] == [flags[name].count(0)], name
+
+
+@pytest.mark.parametrize("p, at_least", [([0.001, 0.32, 0.71], 2), ([0.002, 0.003, 0.45, 0.83], 3)])
+def test_one_dimension_more_than_the_answers_support_is_the_first_that_adds_nothing(p, at_least):
+    report = {"dimensions_at_least": at_least, "dimensions_tested": {"p_values": p}}
+    (found,) = findings_of_models._dimensions(report, at_least, True)
+    (said,) = re.findall(r"p = (\.\d+)", found.text)
+    assert float(said) == next(each for each in p if each > 0.05)
+
+
+@pytest.mark.parametrize("answers, few", [([9, 10, 11, 3], ["2"]), ([10, 30, 9], ["1"]), ([10, 11, 10], [])])
+def test_objects_with_so_many_comparisons_are_not_those_with_fewer(answers, few):
+    of = SimpleNamespace(answers=SimpleNamespace(answers=np.array(answers)), by_object=True)
+    assert re.findall(r"(\d+) objects? ha\w+ fewer than 10 ", next_questions._advice(of)) == few

@@ -28,6 +28,12 @@ def test_the_newest_that_was_made_from_the_snapshot_or_before_it(store):
     assert store.with_artifacts(store.read(2)).artifacts["spectral"].sequence == 1
 
 
+def test_seconds_are_of_the_artifact_that_took_them(store):
+    store.note_seconds(store.published("3").artifacts["spectral"], 12.5)
+    assert store.published("3").seconds == {"spectral": 12.5}
+    assert store.published("1").artifacts.keys() == {"spectral"} and store.published("1").seconds == {}
+
+
 def test_a_damaged_one_is_passed_over(store):
     store.artifact_path("spectral", 3).write_bytes(b"damaged")
     assert store.published().artifacts["spectral"].sequence == 1

@@ -16,7 +16,7 @@ from stream_engine.exports.alignment import (
 )
 from stream_engine.report import Section, Table
 from stream_engine.report.drawings import Axis, Curve, Drawing, Points, Rules
-from stream_engine.report.findings.words import count, percent, some
+from stream_engine.report.findings.words import percent, some
 from stream_engine.report.material import Material
 from stream_engine.state.artifact import Artifact, figure
 
@@ -131,8 +131,9 @@ def _says(material: Material, artifact: Artifact, rows: list[dict[str, Any]]) ->
     if suspect:
         says = f"{suspect} predicts more than people agree with each other: was it made from these answers? "
     if n_without := int(figure(report, "without_features") or 0):
-        says += f"{count(report['objects'] - report['with_features'])} of {some(report['objects'], 'object')} have no "
-        says += f"features in every set; {some(n_without, 'comparison')} about them are left out. "
+        of = f"of {some(report['objects'], 'object')}"
+        says += some(report["objects"] - report["with_features"], f"{of} has", f"{of} have")
+        says += f" no features in every set; {some(n_without, 'comparison is', 'comparisons are')} left out. "
     says += f"As it is, {_named(best := as_is_row(rows))} predicts the answers best: {_interval(best)}; chance 50 %."
     if tested := [row for row in rows if figure(row, "by_object", "accuracy") is not None]:
         best = max(tested, key=lambda row: row["by_object"]["accuracy"])

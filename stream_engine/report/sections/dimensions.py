@@ -42,7 +42,7 @@ def section(material: Material) -> Section | None:
 def _says(artifact: Artifact) -> str:
     report = artifact.report
     d, reproducible = (int(figure(report, name) or 0) for name in ("dimensions", "reproducible"))
-    says = f"The responses are described by {some(d, 'non-negative dimension')}; {reproducible} of them are "
+    says = f"The responses are described by {some(d, 'non-negative dimension')}; {some(reproducible, 'is', 'are')} "
     says += f"reproducible (correlation at least {REPRODUCIBLE:g} between fits with different seeds)."
     for kind, chance in (("odd_one_out", "33.3 %"), ("triplet", "50 %")):
         right, error = (figure(report, f"{kind}_{name}") for name in ("accuracy", "standard_error"))
