@@ -142,7 +142,7 @@ def _by_map(published: Published, names: tuple[str, ...] | list[str]) -> np.ndar
     """(p, 6) sums over the answers of each participant by maps of others' answers, see `refits.embedding.PREDICTED`;
     None where the embedding has none of somebody who gave enough answers."""
     artifact = published.artifacts.get("embedding")
-    if artifact is None or "worker_predicted" not in artifact.arrays or artifact.digest != published.snapshot.digest:
+    if artifact is None or "worker_predicted" not in artifact.arrays or artifact.snapshot != published.snapshot.digest:
         return None
     known = unpack_names(artifact.arrays["utf8"], artifact.arrays["offsets"])
     of = dict(zip(known, np.asarray(artifact.arrays["worker_predicted"], float)))

@@ -107,6 +107,21 @@ def test_coin_tossers_are_told_by_how_certain_the_map_of_others_is():
     assert np.mean(flagged, axis=0)[0] == pytest.approx(np.mean(power), abs=0.08)
 
 
+def test_a_fitted_map_notices_who_the_counts_cannot_tell_from_others():
+    """Of a state whose embedding is of its newest snapshot; one of an older snapshot says nothing about participants
+    of now."""
+    rng, names = np.random.default_rng(3), [f"p{i}" for i in range(12)]
+    events = responses(rng, dict.fromkeys(names, 60), lambda name: name != "p3", n=20)
+    by_counts, fitted = study(events), study(events).fit("embedding", **QUICK)
+    weak, strong = (checked(each.published, False) for each in (by_counts, fitted))
+    assert strong.noticed > weak.noticed + 0.2
+    reasons = dict(zip(strong.names, strong.reasons))
+    assert "p3" in reasons and not any(weak.reasons)
+    assert "chance" in reasons.pop("p3") and not any(reasons.values())
+    later = study(events[:-60]).published
+    assert checked(fitted.published._replace(snapshot=later.snapshot), False).noticed == checked(later, False).noticed
+
+
 def test_a_file_with_every_row_twice_is_told():
     events = responses(np.random.default_rng(4), {f"p{i}": 40 for i in range(6)}, n=8)
     asked = {(e["worker"], e["anchor"], frozenset((e["near"], e["far"]))): e for e in events}
