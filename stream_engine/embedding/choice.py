@@ -6,9 +6,9 @@ share of errors decides, because on easy data the latter says too little about t
 luck (alien eggs: t-STE to STE). The ridge falls along a path, each fit begun at the one before, and goes on below the
 grid while that helps. Larger numbers of dimensions are tried while they help, smaller ones, each with a few ridges,
 until they are much worse. The smallest number within one standard error (paired, by unit) and `LITTLE` of the best
-predicts, or the best where several participants are known: an axis that matters to one of them is a small part of the
-loss of all. Of many numbers that predict alike, the best on a validation set is often a too large one. Within one
-standard error alone it would be too small where units are few (food100, 370 responses: 1). Some 20 to 40 fits.
+predicts: of many numbers that predict alike, the best on a validation set is often a too large one. Within one
+standard error alone it would be too small where units are few (food100, 370 responses: 1). What matters to single
+participants has dimensions of its own (`differences`). Some 20 to 40 fits.
 """
 
 from collections.abc import Callable
@@ -20,7 +20,7 @@ from stream_engine.data.answers import Answers
 from stream_engine.embedding.calibration import Calibration, calibrate
 from stream_engine.embedding.fit import CAREFUL, KERNELS, ROUGH, Embedding, Setting, fit, fit_carefully
 from stream_engine.embedding.held_out import known_lapses, population_lapse, unit_losses
-from stream_engine.embedding.questions import NOBODY, Questions
+from stream_engine.embedding.questions import Questions
 from stream_engine.embedding.starts import directions
 from stream_engine.evaluation.answer_probabilities import margins, probability
 
@@ -90,8 +90,7 @@ def choose(
         search.dimensions(paths, most)
         if ridge is None and search.best().setting.d != first:
             search.beside(search.best())
-    several = len(np.unique(questions.worker[questions.worker != NOBODY])) > 1
-    chosen = search.best() if d is not None or several else search.sparing()
+    chosen = search.best() if d is not None else search.sparing()
     tried = [{**each.setting._asdict(), "log_loss": each.log_loss} for each in search.tried]
     return Choice(
         chosen.setting,
