@@ -7,8 +7,9 @@
    shrinkage that predict held-out answers best with weights: an axis that only a few use is noise in the map of all.
    Weights are used if they predict the held-out responses of all participants better (paired z-test, 1 %).
 3. Whoever may differ, and gave at least as many answers as they saw objects, gets a map of their own of their other
-   answers (`own_maps`) for each fold, with the ridge that predicts their held-out answers best, and the two log odds
-   are stacked (`stacking`): (1, 0) is the group's map, (0, 1) their own.
+   answers (`own_maps`) for each fold, averaged over draws where answers are few, or else with the ridge and the number
+   of dimensions that predict their held-out answers well, and the two log odds are stacked (`stacking`): (1, 0) is the
+   group's map, (0, 1) their own.
 4. The gain of a participant over the group's map is measured fold by fold, with coefficients of the other folds.
    Participants are named for whom both are significant, the gain (one-sided z-test over responses) and the score test
    (5 %, Holm's correction of the larger p-value).
@@ -38,7 +39,7 @@ from stream_engine.embedding.individual import (
     fit_with,
     weighted_margins,
 )
-from stream_engine.embedding.own_maps import DIMENSIONS, OwnMaps, own_maps, selected_maps
+from stream_engine.embedding.own_maps import AVERAGED, DIMENSIONS, SETTINGS, OwnMaps, own_maps, selected_maps
 from stream_engine.embedding.questions import Questions, of_answers
 from stream_engine.embedding.score_test import score_tests
 from stream_engine.embedding.stacking import GROUP, losses, stacked
@@ -49,6 +50,7 @@ FOLDS = 5
 SCREEN = 0.1, 0.5  # levels of a participant's score test, between which no map of their own is fitted any more:
 CHANCE = 2  # 0.1 with many participants, and where so many would pass by chance, up to 0.5
 LEVEL, LEVEL_OF_WEIGHTS = 0.05, 0.01
+AVERAGED_ANSWERS = 1_000  # of the participants with the fewest, whose maps are averaged over draws: a second each
 ENOUGH = 100  # held-out answers of a participant by which the setting of their map is selected
 NEGLIGIBLE = 0.05  # difference of coefficients from the group's: at most .0006 nats an answer, whatever its odds
 MIDDLE = SHRINKAGES[len(SHRINKAGES) // 2]  # that is tried first
@@ -323,16 +325,23 @@ class _Folds:
         # one block for each participant and fold, of the answers of the other folds
         at = np.concatenate([np.flatnonzero(fold != out) for out in range(FOLDS)])
         block = np.concatenate([who[fold != out] * FOLDS + out for out in range(FOLDS)])
-        folds = np.ceil(FOLDS * ENOUGH / np.maximum(np.bincount(who, times, people), 1))
+        count = np.bincount(who, times, people)
+        averaged = np.zeros(people, bool)
+        fewest = np.argsort(count, kind="stable")
+        averaged[fewest[np.cumsum(count[fewest]) <= AVERAGED_ANSWERS]] = True
+        folds = np.where(averaged, 0, np.ceil(FOLDS * ENOUGH / np.maximum(count, 1)))
         choosing, blocks, n = fold < folds[who], people * FOLDS, self.held.n_objects
         some = block % FOLDS < folds[block // FOLDS]
-        loss = []
-        for d in DIMENSIONS:
-            for made in own_maps(rows[at[some]], times[at[some]], block[some], blocks, n, d):
-                odds = np.nan_to_num(made.log_odds(rows[choosing], who[choosing] * FOLDS + fold[choosing]))
-                loss.append(np.bincount(who[choosing], times[choosing] * losses(odds), people))
-            self.progress(d, max(DIMENSIONS))
-        setting = np.array(loss).argmin(axis=0)
+        setting = np.full(people, AVERAGED)
+        if not averaged.all():
+            loss = []
+            for d in DIMENSIONS:
+                for made in own_maps(rows[at[some]], times[at[some]], block[some], blocks, n, d):
+                    odds = np.nan_to_num(made.log_odds(rows[choosing], who[choosing] * FOLDS + fold[choosing]))
+                    loss.append(losses(odds))
+                self.progress(d, max(DIMENSIONS))
+            cautious = _cautious(np.array(loss), times[choosing], who[choosing], people)
+            setting = np.where(averaged, AVERAGED, cautious)
         found = selected_maps(rows[at], times[at], block, np.repeat(setting, FOLDS), n)
         own = np.zeros(len(rows)) if found is None else np.nan_to_num(found.log_odds(rows, who * FOLDS + fold))
         return own, setting
@@ -396,6 +405,23 @@ class _Weighted:
         delta, lapse = self.delta[kept], self.lapse[kept]
         scale = _scale(delta, lapse, self.folds.held.times[kept])
         return _odds(scale * delta, lapse), scale
+
+
+def _cautious(loss: np.ndarray, times: np.ndarray, who: np.ndarray, people: int) -> np.ndarray:
+    """(p,) of `SETTINGS`, by the loss (s, m) of each in answers of `who`: of those that are within one standard error
+    of the participant's best (paired), the one with the largest ridge, and of these with the fewest dimensions: what
+    predicts few answers best is often too sure of itself."""
+    answers = np.maximum(np.bincount(who, times, people), 1.0)
+
+    def total(of_answers: np.ndarray) -> np.ndarray:
+        return np.stack([np.bincount(who, times * each, people) for each in of_answers])
+
+    best = (total(loss) / answers).argmin(axis=0)
+    more = loss - loss[best[who], np.arange(len(who))]
+    mean = total(more) / answers
+    error = np.sqrt(np.maximum(total(more**2) / answers - mean**2, 0.0) / answers)
+    order = sorted(range(len(SETTINGS)), key=lambda number: (-SETTINGS[number][1], SETTINGS[number][0]))
+    return np.array(order)[(mean <= error + 1e-12)[order].argmax(axis=0)]
 
 
 def _folds_with(answers: float, times: np.ndarray) -> int:

@@ -1,7 +1,8 @@
 """Maps of single participants, each of that participant's answers alone.
 
 A participant, or a part of their answers, is a *block*, and sees copies of the objects that it answered about. Each is
-fitted by itself (STE with one lapse rate), along a path of falling ridges, each fit begun at the one before.
+fitted by itself (STE with one lapse rate), along a path of falling ridges, each fit begun at the one before; or, where
+answers are few, is `AVERAGED`: draws of its posterior, each with copies of its own, whose predictions are averaged.
 """
 
 from collections.abc import Iterator
@@ -10,34 +11,43 @@ from typing import NamedTuple
 import numpy as np
 
 from stream_engine.embedding.fit import ROUGH, Embedding, fit
+from stream_engine.embedding.posterior import posterior
 from stream_engine.embedding.questions import of_rows
-from stream_engine.evaluation.answer_probabilities import STE, log_odds, margins, probability
+from stream_engine.evaluation.answer_probabilities import STE, margins, probability
 
 DIMENSIONS, RIDGES = (2, 3, 5), (3.0, 1.0, 0.3)
 SETTINGS = tuple((d, ridge) for d in DIMENSIONS for ridge in RIDGES)  # that are tried
+AVERAGED = len(SETTINGS)  # the setting of who has draws instead of one fit
+STEPS, DRAWS = 4_000, 32  # of a chain
 
 
 class OwnMaps(NamedTuple):
-    """Copies of objects, by block and object."""
+    """Copies of objects, by block, draw and object."""
 
     points: np.ndarray  # (c, d)
     block: np.ndarray  # (c,) int64
     object: np.ndarray  # (c,) int64
     lapse: np.ndarray  # (b,)
+    draw: np.ndarray  # (c,) int64; 0 where there is one fit
 
     def log_odds(self, rows: np.ndarray, block: np.ndarray) -> np.ndarray:
-        """(m,) log odds of (m, 4) answers as the map of each one's block predicts them; NaN where the block has not
-        heard of an object."""
-        out = np.full(len(rows), np.nan)
+        """(m,) log odds of (m, 4) answers as the map of each one's block predicts them, by the mean over its draws; NaN
+        where the block has not heard of an object."""
+        given, turned, draws = np.zeros((3, len(rows)))
         if not len(self.points) or not len(rows):
-            return out
-        n = 1 + max(int(self.object.max()), int(rows.max()))
-        keys, wanted = self.block * n + self.object, np.asarray(block, np.int64)[:, None] * n + rows
-        at = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
-        known = np.flatnonzero((keys[at] == wanted).all(axis=1))
-        delta = margins(self.points, at[known].astype(np.int32), STE)
-        out[known] = np.sign(delta) * log_odds(probability(np.abs(delta), self.lapse[block[known]]))
-        return out
+            return draws + np.nan
+        n, most = 1 + max(int(self.object.max()), int(rows.max())), 1 + int(self.draw.max())
+        keys = (self.block * most + self.draw) * n + self.object
+        for draw in range(most):
+            wanted = (np.asarray(block, np.int64)[:, None] * most + draw) * n + rows
+            at = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+            known = np.flatnonzero((keys[at] == wanted).all(axis=1))
+            delta, lapse = margins(self.points, at[known].astype(np.int32), STE), self.lapse[block[known]]
+            given[known] += probability(delta, lapse)
+            turned[known] += probability(-delta, lapse)
+            draws[known] += 1
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(draws > 0, np.log(given) - np.log(turned), np.nan)
 
 
 def own_maps(
@@ -45,9 +55,12 @@ def own_maps(
 ) -> list[OwnMaps]:
     """Maps in d dimensions of blocks of answers (m, 4), `times` (m,) over, of `block` (m,), for each of `RIDGES`.
     Deterministic; O(m d) an iteration."""
-    every = [(number, objects, list(path)) for number, objects, path in _paths(rows, times, block, n_objects, d)]
+    every = [
+        (number, objects, list(_path(local, len(objects), many, d)))
+        for number, objects, local, many in _blocks(rows, times, block)
+    ]
     return [
-        _joined(blocks, d, [(number, objects, path[at]) for number, objects, path in every])
+        _joined(blocks, d, [_Map.of(number, objects, path[at]) for number, objects, path in every])
         for at in range(len(RIDGES))
     ]
 
@@ -55,41 +68,70 @@ def own_maps(
 def selected_maps(
     rows: np.ndarray, times: np.ndarray, block: np.ndarray, setting: np.ndarray, n_objects: int
 ) -> OwnMaps | None:
-    """As `own_maps`, each block with its own of `SETTINGS` (b,), -1: none; None where no block has any."""
-    each = []
+    """As `own_maps`, each block with its own setting (b,): of `SETTINGS`, or `AVERAGED`, or -1: none. None where no
+    block has any."""
+    each: list[_Map] = []
     for number in np.unique(setting[setting >= 0]).tolist():
-        d, ridge = SETTINGS[number]
         kept = setting[block] == number
-        for owner, objects, path in _paths(rows[kept], times[kept], block[kept], n_objects, d):
-            each.append((owner, objects, next(fitted for fitted in path if fitted.ridge == ridge)))
-    each.sort(key=lambda one: one[0])
+        for owner, objects, local, many in _blocks(rows[kept], times[kept], block[kept]):
+            if number == AVERAGED:
+                each.append(_averaged(owner, objects, local, many))
+            else:
+                d, ridge = SETTINGS[number]
+                fits = _path(local, len(objects), many, d)
+                each.append(_Map.of(owner, objects, next(fitted for fitted in fits if fitted.ridge == ridge)))
+    each.sort(key=lambda one: one.block)
     return _joined(len(setting), max(DIMENSIONS), each) if each else None
 
 
-def _paths(
-    rows: np.ndarray, times: np.ndarray, block: np.ndarray, n_objects: int, d: int
-) -> Iterator[tuple[int, np.ndarray, Iterator[Embedding]]]:
-    """Each block with its objects and its fits, one for each of `RIDGES`, made when they are asked for."""
+class _Map(NamedTuple):
+    """The map of one block."""
+
+    block: int
+    objects: np.ndarray  # (k,)
+    points: np.ndarray  # (s, k, d)
+    lapse: float
+
+    @classmethod
+    def of(cls, block: int, objects: np.ndarray, fitted: Embedding) -> "_Map":
+        return cls(block, objects, fitted.points[None], float(fitted.lapse[0]))
+
+
+def _blocks(
+    rows: np.ndarray, times: np.ndarray, block: np.ndarray
+) -> Iterator[tuple[int, np.ndarray, np.ndarray, np.ndarray]]:
+    """Each block with its objects, its answers about these by their place among them, and their times."""
     order = np.argsort(block, kind="stable")
     numbers, first = np.unique(block[order], return_index=True)
     for number, mine in zip(numbers.tolist(), np.split(order, first[1:])):
         objects, local = np.unique(rows[mine], return_inverse=True)
-        yield number, objects, _path(local.reshape(-1, 4), len(objects), times[mine], min(d, max(n_objects - 1, 1)))
+        yield number, objects, local.reshape(-1, 4), times[mine]
+
+
+def _averaged(block: int, objects: np.ndarray, rows: np.ndarray, times: np.ndarray) -> _Map:
+    questions = of_rows(rows, len(objects), times)
+    begin = fit(questions, min(2, max(len(objects) - 1, 1)), 1.0, tolerance=ROUGH, max_iterations=300)
+    drawn = posterior(questions, begin, 0, steps=STEPS, draws=DRAWS)
+    return _Map(block, objects, drawn.points.astype(float), float(drawn.lapse.mean()))
 
 
 def _path(rows: np.ndarray, n: int, times: np.ndarray, d: int) -> Iterator[Embedding]:
+    """Fits, one for each of `RIDGES`, made when they are asked for."""
     questions, points, lapse = of_rows(rows, n, times), None, None
     for ridge in RIDGES:
-        fitted = fit(questions, d, ridge, start=points, lapse=lapse, tolerance=ROUGH, max_iterations=300)
+        fitted = fit(
+            questions, min(d, max(n - 1, 1)), ridge, start=points, lapse=lapse, tolerance=ROUGH, max_iterations=300
+        )
         points, lapse = fitted.points, fitted.lapse
         yield fitted
 
 
-def _joined(blocks: int, d: int, each: list[tuple[int, np.ndarray, Embedding]]) -> OwnMaps:
+def _joined(blocks: int, d: int, each: list[_Map]) -> OwnMaps:
     """The maps of all blocks, in their order, in d dimensions."""
     lapse = np.zeros(blocks)
-    lapse[[number for number, _, _ in each]] = [float(fitted.lapse[0]) for _, _, fitted in each]
-    points = [np.pad(fitted.points, ((0, 0), (0, d - fitted.points.shape[1]))) for _, _, fitted in each]
-    owner = np.repeat([number for number, _, _ in each], [len(objects) for _, objects, _ in each])
-    objects = [objects for _, objects, _ in each]
-    return OwnMaps(np.concatenate(points), owner.astype(np.int64), np.concatenate(objects).astype(np.int64), lapse)
+    lapse[[one.block for one in each]] = [one.lapse for one in each]
+    points = [np.pad(one.points, ((0, 0), (0, 0), (0, d - one.points.shape[2]))).reshape(-1, d) for one in each]
+    owner = np.repeat([one.block for one in each], [len(many) for many in points])
+    objects = np.concatenate([np.tile(one.objects, len(one.points)) for one in each])
+    draw = np.concatenate([np.repeat(np.arange(len(one.points)), len(one.objects)) for one in each])
+    return OwnMaps(np.concatenate(points), owner.astype(np.int64), objects.astype(np.int64), lapse, draw)

@@ -59,7 +59,9 @@ def few(questions: Questions, d: int) -> bool:
     return questions.answers < min(EACH * max(d, LEAST_D) * int(asked_about(questions).sum()), MOST)
 
 
-def posterior(questions: Questions, begin: Embedding, seed: int) -> Posterior:
+def posterior(
+    questions: Questions, begin: Embedding, seed: int, steps: int | None = None, draws: int = DRAWS
+) -> Posterior:
     """Draws given answers, by a chain that begins at a fit in any number of dimensions.
 
     Parameters
@@ -70,11 +72,15 @@ def posterior(questions: Questions, begin: Embedding, seed: int) -> Posterior:
         Where the chain begins.
     seed : int
         Random seed.
+    steps : int, optional
+        Of the chain; default: `WORK` / questions, between `LEAST` and `STEPS`.
+    draws : int
+        How many are kept.
 
     Returns
     -------
     Posterior
-        `DRAWS` draws.
+        The draws.
     """
     n, axes = questions.n_objects, len(SPREAD)
     rng = np.random.default_rng(seed)
@@ -83,8 +89,8 @@ def posterior(questions: Questions, begin: Embedding, seed: int) -> Posterior:
     points = state[: n * axes].reshape(n, axes)
     points[:, :known] = np.clip(begin.points[:, :known] / np.array(SPREAD[:known]), -3.0, 3.0)
     state[n * axes :] = 0.0
-    steps = int(np.clip(WORK / max(len(questions.rows), 1), LEAST, STEPS))
-    kept, lapse = np.empty((DRAWS, n, axes)), np.empty(DRAWS)
+    steps = steps or int(np.clip(WORK / max(len(questions.rows), 1), LEAST, STEPS))
+    kept, lapse = np.empty((draws, n, axes)), np.empty(draws)
     _chain(
         *_by_pair(questions),
         np.log(SPREAD),

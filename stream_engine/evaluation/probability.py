@@ -32,7 +32,7 @@ from stream_engine.data.answers import Answers
 from stream_engine.data.packed_names import unpack_names
 from stream_engine.data.symmetric_matrices import DENSE_LIMIT
 from stream_engine.evaluation import FEATURES, LEARNED, NoModel, Predictor, counts_without, cross_fit
-from stream_engine.evaluation.answer_probabilities import STE, Calibration, calibrated, log_odds
+from stream_engine.evaluation.answer_probabilities import Calibration, calibrated, log_odds
 from stream_engine.evaluation.held_out import Figures, HeldOut
 from stream_engine.evaluation.learned import (
     Probability,
@@ -175,14 +175,18 @@ def of_participant(artifact: Artifact, name: str, online: Artifact | None = None
 
 def _stacked(artifact: Artifact, group: Probability, number: int, mine: np.ndarray) -> Probability:
     """The log odds of the group's map and of a participant's own, where that knows the objects, as they are stacked."""
-    arrays, n = artifact.arrays, len(artifact.arrays["X"])
-    points, asked = np.zeros((n, arrays["own_X"].shape[1])), np.zeros(n, bool)
-    points[arrays["own_object"][mine]], asked[arrays["own_object"][mine]] = np.asarray(arrays["own_X"])[mine], True
-    own = of_points(points, asked, float(arrays["own_lapse"][number]), STE)
+    arrays = artifact.arrays
+    draw = np.asarray(arrays["own_draw"])[mine] if "own_draw" in arrays else np.zeros(int(mine.sum()), int)
+    objects, copy = np.unique(np.asarray(arrays["own_object"])[mine], return_inverse=True)
+    points = np.zeros((len(np.unique(draw)), len(objects), arrays["own_X"].shape[1]))
+    points[np.unique(draw, return_inverse=True)[1], copy] = np.asarray(arrays["own_X"])[mine]
+    own = of_draws(points, np.ones(len(objects), bool), float(arrays["own_lapse"][number]))
+    renumbered = np.full(len(arrays["X"]), -1, np.int32)
+    renumbered[objects] = np.arange(len(objects))
     base, alone = np.asarray(arrays["worker_stack"], float)[number]
 
     def given(rows: np.ndarray) -> np.ndarray:
-        p, q = group(rows), own(rows)
+        p, q = group(rows), own(np.where(rows < 0, -1, renumbered[rows]))
         return np.where(np.isnan(q), p, expit(base * log_odds(p) + alone * log_odds(np.where(np.isnan(q), 0.5, q))))
 
     return given

@@ -373,6 +373,7 @@ def _participants(made: Fitted, questions: Questions, seed: int) -> tuple[dict[s
     if made.maps is not None and made.differences.stack is not None:
         maps = made.maps
         arrays |= {"own_X": maps.points, "own_worker": maps.block, "own_object": maps.object, "own_lapse": maps.lapse}
+        arrays["own_draw"] = maps.draw
         arrays["worker_stack"] = made.differences.stack
     tested = made.differences
     if tested.gain is not None and tested.standard_error is not None and tested.p_values is not None:

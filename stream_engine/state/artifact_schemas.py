@@ -128,6 +128,14 @@ def _positive(report: Mapping[str, Any], name: str) -> None:
     _expect(isinstance(value, float) and value >= 0, f"report.{name}: got {value!r}, expected a number >= 0")
 
 
+def _every_draw(worker: np.ndarray, draw: np.ndarray, objects: np.ndarray) -> None:
+    """Every draw of a participant's map has all objects of that map, once."""
+    pairs = (np.unique(np.stack([worker, each]), axis=1)[0] for each in (draw, objects))
+    draws, seen = (np.bincount(each, minlength=int(worker.max(initial=-1)) + 1) for each in pairs)
+    once = len(np.unique(np.stack([worker, draw, objects]), axis=1).T) == len(worker)
+    _expect(once and bool((np.bincount(worker) == draws * seen).all()), "own_draw: expected each draw with all objects")
+
+
 def _embedding(artifact: Artifact) -> None:
     _named(artifact)
     check_figures(artifact.report)
@@ -142,6 +150,8 @@ def _embedding(artifact: Artifact) -> None:
         for name, of in (("own_worker", "worker_lapse"), ("own_object", "X")):
             n = len(artifact.arrays[of])
             _expect(bool((artifact.arrays[name] < n).all()), f"{name}: expected numbers below {n}")
+        if "own_draw" in artifact.arrays:
+            _every_draw(*(artifact.arrays[name] for name in ("own_worker", "own_draw", "own_object")))
     if "draws" in artifact.arrays:
         _expect(len(artifact.arrays["draws"]) > 0 and "draw_lapse" in artifact.arrays, "draws: expected their lapses")
     if "picture" in artifact.arrays:
@@ -359,6 +369,7 @@ EMBEDDING = Schema(
         "worker_gain": ArraySpec(("f",), ("names", 3)),
         "own_X": floats("own", None),
         "own_worker": whole("own", least=0),
+        "own_draw": whole("own", least=0),
         "own_object": whole("own", least=0),
         "own_lapse": floats("names", least=0, below=1 + 1e-9),
         **_NAMES,

@@ -7,15 +7,16 @@ import scipy.optimize
 import scipy.stats
 
 from stream_engine.data.answers import Answers
-from stream_engine.embedding.differences import ALIKE, DIFFER, combined, differences, fitted
+from stream_engine.embedding.differences import ALIKE, DIFFER, _cautious, combined, differences, fitted
 from stream_engine.embedding.ellipses import covariances, radius
 from stream_engine.embedding.fit import Setting, fit, fit_carefully
 from stream_engine.embedding.gradient import Loss
 from stream_engine.embedding.individual import Weights, fit_weights, fit_with, weighted_loss, weighted_margins
-from stream_engine.embedding.own_maps import own_maps, selected_maps
+from stream_engine.embedding.own_maps import AVERAGED, DRAWS, SETTINGS, own_maps, selected_maps
 from stream_engine.embedding.participant_groups import dip, participant_groups
 from stream_engine.embedding.questions import of_answers
 from stream_engine.embedding.score_test import score_tests
+from stream_engine.embedding.stacking import losses as stacking_losses
 from stream_engine.embedding.stacking import stacked
 from stream_engine.evaluation.answer_probabilities import margins, probability
 from tests.support.embedding_worlds import covered
@@ -140,6 +141,36 @@ def test_maps_of_blocks_are_those_of_each_alone():
     picked = selected_maps(answers.rows, answers.times, answers.participant, np.array([1, -1, 4]), 20)
     assert set(np.unique(picked.block)) == {0, 2} and picked.points.shape[1] == 5
     assert (picked.points[picked.block == 0, 2:] == 0).all()
+
+
+def test_few_answers_are_averaged_over_draws():
+    """By a loop over the draws of each block; draws are less sure than one fit, and predict new answers better."""
+    answers, n = one_of_another_mind(1200, others=200), 20
+    test = answers.of((answers.participant == 0) & (np.arange(len(answers.rows)) >= 200))
+    kept = answers.of((answers.participant != 0) | (np.arange(len(answers.rows)) < 200))
+    setting = np.array([AVERAGED, SETTINGS.index((3, 0.3)), -1])
+    maps = selected_maps(kept.rows, kept.times, kept.participant, setting, n)
+    one = selected_maps(kept.rows, kept.times, kept.participant, np.array([SETTINGS.index((3, 0.3)), -1, -1]), n)
+    assert set(maps.draw[maps.block == 0]) == set(range(DRAWS)) and set(maps.draw[maps.block == 1]) == {0}
+    rows, p = test.rows[:50], []
+    for draw in range(DRAWS):
+        points = maps.points[(maps.block == 0) & (maps.draw == draw)]
+        p.append(probability(margins(points, rows), maps.lapse[0]))
+    odds = maps.log_odds(rows, np.zeros(50, int))
+    np.testing.assert_allclose(1 / (1 + np.exp(-odds)), np.mean(p, axis=0), atol=1e-9)
+    loss = [stacking_losses(each.log_odds(test.rows, np.zeros(len(test.rows), int))).mean() for each in (maps, one)]
+    assert loss[0] < loss[1] - 0.05
+
+
+def test_the_setting_of_an_own_map_is_the_most_cautious_within_a_standard_error():
+    rng, who = np.random.default_rng(0), np.repeat([0, 1], 400)
+    loss = np.full((len(SETTINGS), 800), 2.0) + rng.normal(size=(len(SETTINGS), 800)) * 0.01
+    close, best = SETTINGS.index((3, 1.0)), SETTINGS.index((5, 0.3))
+    loss[best] = 1.0
+    loss[close] = np.where(who == 0, 1.0 + 0.1 * rng.normal(size=800), 1.1)
+    loss[close, who == 0] -= loss[close, who == 0].mean() - 1.002  # within one standard error, .005
+    picked = _cautious(loss, np.ones(800), who, 2)
+    assert picked.tolist() == [close, best]
 
 
 def test_coefficients_stay_at_the_groups_map_unless_answers_say_otherwise():
