@@ -133,7 +133,8 @@ def test_three_participants_and_an_owner_with_a_kill_in_the_middle(collecting, p
     assert phone.page.evaluate("document.documentElement.scrollWidth") <= 390
     assert barriers(phone.page) == [] and barriers(owner.page) == []
     said = [text for each in (*(person.watched for person in people), owner, phone) for text in each.wrong]
-    complaints = [text for text in said if "ERR_" not in text and "503" not in text]  # of the time without a server
+    # of the time without a server, and of an engine that is busy with its first page
+    complaints = [text for text in said if not any(each in text for each in ("ERR_", "502", "503"))]
     assert complaints == []
 
 

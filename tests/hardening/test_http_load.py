@@ -2,12 +2,14 @@
 
 import random
 import socket
+import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from itertools import combinations
 
 import pytest
 
+from stream_engine.service.http.listener import IDLE_TIMEOUT
 from tests.support.process import jsonl, until
 from tests.support.running_engine import Engine
 
@@ -30,12 +32,13 @@ def test_readers_idle_sockets_and_sigterm(tmp_path):
 
         try:
             until(lambda: engine.figure("records_total") and engine.figure("snapshot_sequence"), what="a snapshot")
-            silent = [connected() for _ in range(60)]
+            began, silent = time.monotonic(), [connected() for _ in range(60)]
             downloads = [pool.submit(engine.get, "/export/k1.csv") for _ in range(3)]
             while not all(each.done() for each in downloads):
                 assert all(engine.get(path) for path in ("/metrics", "/healthz", "/readyz"))
             assert len({each.result() for each in downloads}) == 1
-            for each in silent:
+            late = time.monotonic() - began > IDLE_TIMEOUT - 1  # on a machine that is busy with other things
+            for each in [] if late else silent:
                 each.setblocking(False)
                 with pytest.raises(BlockingIOError):  # it is still open
                     each.recv(1)

@@ -58,7 +58,7 @@ def test_figures_move_for_two_viewers_and_the_engine_is_found_again(tmp_path, st
         shown = first.page.inner_text("#about-name")
         before = first.page.text_content("#read .says")
         stream(900)
-        until(lambda: first.page.text_content("#read .says") != before, what="the page to be filled anew", seconds=180)
+        until(lambda: first.page.text_content("#read .says") != before, what="the page to be filled anew", seconds=600)
         assert first.page.inner_text("#about-name") == shown == names(12)[7]
     finally:
         engine.stop()

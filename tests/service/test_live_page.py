@@ -191,7 +191,7 @@ def test_the_page_is_made_when_somebody_looks_and_again_for_a_newer_snapshot(stu
     with served(study) as run:
         assert run.http.get("/page").status_code == 404
         run.published = published
-        with httpx.Client(base_url=f"http://{run.address}", timeout=120) as other:
+        with httpx.Client(base_url=f"http://{run.address}", timeout=400) as other:
             answer = other.get("/page")
             assert answer.status_code == 200
             assert 'id="data"' in answer.text
