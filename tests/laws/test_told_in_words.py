@@ -15,7 +15,7 @@ from itertools import combinations
 import msgspec
 import numpy as np
 import pytest
-from scipy.stats import binom
+from scipy.stats import binom, norm
 
 from stream_engine.refits import NEEDED, refit_module
 from stream_engine.report import SECTIONS, maker
@@ -90,8 +90,18 @@ def report(kind: str, *path: str):
     return told
 
 
+def by_map(w: World, who: str) -> np.ndarray | None:
+    """Answers, right ones, and sums of log odds, of what is expected of them, of its variance, and of squares, by maps of
+    other people's answers; None where no map was fitted."""
+    fitted = w.fits.get("embedding")
+    return fitted.worker_predicted[w.people.index(who)] if hasattr(fitted, "worker_predicted") else None
+
+
 def against_others(w: World, who: str) -> float:
-    """The share of answers about three objects that AddS-3 of all other people's answers predicts, ties one half."""
+    """The share of answers that the map of other people's answers predicts, or else of answers about three objects that
+    AddS-3 of all other people's answers predicts, ties one half."""
+    if by_map(w, who) is not None:
+        return by_map(w, who)[1] / by_map(w, who)[0]
     own, right = w.own(who), 0.0
     mine = defaultdict(float)
     for (a, near, far), times in own.items():
@@ -104,18 +114,31 @@ def against_others(w: World, who: str) -> float:
 
 
 def of_all_others(w: World, who: str) -> float:
-    size = {each: sum(w.own(each).values()) for each in w.people if each != who}
+    size = {each: counted(w, each) for each in w.people if each != who}
     return sum(against_others(w, each) * n for each, n in size.items()) / sum(size.values())
 
 
+def counted(w: World, who: str) -> float:
+    """How many answers of a participant are compared with those of others."""
+    return sum(w.own(who).values()) if by_map(w, who) is None else by_map(w, who)[0]
+
+
 def size(w: World, who: str) -> int:
-    return min(sum(w.own(who).values()), len(w.answered(who)))
+    return int(min(counted(w, who), len(w.answered(who))))
 
 
 def noticed(w: World) -> float:
     """Of those who only guess, the share whose right answers are too few for the others and not too many for a coin."""
     checked, found = [who for who in w.people if size(w, who) >= 10], 0.0
-    for who in checked:
+    for who in checked if by_map(w, checked[0]) is not None else ():
+        answers, _, _, expected, variance, square = by_map(w, who)
+        rest = sum(by_map(w, each) for each in w.people if each != who)
+        share = min(max(rest[2] / rest[3], 0.0), 1.0)  # of the expected log odds that others reach
+        several = answers / size(w, who)  # comparisons of a response vary together
+        others = norm(share * expected, (several * ((1 - share**2) * square + share**2 * variance)) ** 0.5)
+        coin = norm(0.0, (several * square) ** 0.5)
+        found += coin.cdf(min(others.ppf(0.01 / len(checked)), 1.96 * coin.std()))
+    for who in checked if by_map(w, checked[0]) is None else ():
         n, others = size(w, who), of_all_others(w, who)
         few = [
             k for k in range(n + 1) if binom.cdf(k, n, others) <= 0.01 / len(checked) and wilson(k / n, n, -1) <= 0.5
