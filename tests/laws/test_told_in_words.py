@@ -91,8 +91,8 @@ def report(kind: str, *path: str):
 
 
 def by_map(w: World, who: str) -> np.ndarray | None:
-    """Answers, right ones, and sums of log odds, of what is expected of them, of its variance, and of squares, by maps of
-    other people's answers; None where no map was fitted."""
+    """Answers, right ones, and sums of log odds, of what is expected of them, of its variance, and of squares, by maps
+    of other people's answers; None where no map was fitted."""
     fitted = w.fits.get("embedding")
     return fitted.worker_predicted[w.people.index(who)] if hasattr(fitted, "worker_predicted") else None
 
