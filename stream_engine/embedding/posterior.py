@@ -60,7 +60,7 @@ def few(questions: Questions, d: int) -> bool:
 
 
 def posterior(
-    questions: Questions, begin: Embedding, seed: int, steps: int | None = None, draws: int = DRAWS
+    questions: Questions, begin: Embedding, seed: int, steps: int | None = None, draws: int | None = None
 ) -> Posterior:
     """Draws given answers, by a chain that begins at a fit in any number of dimensions.
 
@@ -74,8 +74,8 @@ def posterior(
         Random seed.
     steps : int, optional
         Of the chain; default: `WORK` / questions, between `LEAST` and `STEPS`.
-    draws : int
-        How many are kept.
+    draws : int, optional
+        How many are kept; default: `DRAWS`.
 
     Returns
     -------
@@ -90,6 +90,7 @@ def posterior(
     points[:, :known] = np.clip(begin.points[:, :known] / np.array(SPREAD[:known]), -3.0, 3.0)
     state[n * axes :] = 0.0
     steps = steps or int(np.clip(WORK / max(len(questions.rows), 1), LEAST, STEPS))
+    draws = draws or DRAWS
     kept, lapse = np.empty((draws, n, axes)), np.empty(draws)
     _chain(
         *_by_pair(questions),

@@ -6,6 +6,8 @@ import pytest
 
 from stream_engine import exports
 from stream_engine.data.packed_names import unpack_names
+from stream_engine.embedding import choice
+from stream_engine.embedding.questions import of_rows
 from stream_engine.evaluation import cross_fit
 from stream_engine.evaluation.answer_probabilities import margins, probability
 from stream_engine.evaluation.answers import answers_of
@@ -123,9 +125,17 @@ def test_regions_are_only_offered_where_they_cover():
     many, _ = snapshot((*ALL, "judgements"), m=1620, guessers=0)
     many = embedding.refit(many, embedding.Params(), 1, evaluate=False)
     low, high = many.report["dimensions_interval"]
-    assert low < high == many.report["d"]
-    assert "uncertain" in many.report["no_regions"]
-    assert not has_regions(many)
+    assert many.report["d"] == low < high, "of numbers that predict alike, the smallest"
+    assert many.report["no_regions"] is None and has_regions(many)
+
+
+def test_no_regions_where_a_smaller_number_of_dimensions_may_be_right():
+    chosen = choice.Choice(choice.Setting("ste", 2, 1.0), "held-out log loss", [], (), interval=(1, 2))
+    smaller = choice.Trial(choice.Setting("ste", 1, 1.0), 0.0, np.zeros(1), None, None, None)
+    questions = of_rows(np.array([[0, 1, 0, 2]] * 300, np.int32), 3)
+    for smallest, says in ((smaller, "uncertain"), (smaller._replace(setting=chosen.setting), None)):
+        why = embedding._without_regions(questions, chosen._replace(smallest=smallest), embedding.Params(), 2)
+        assert why is None if says is None else says in why
 
 
 def test_ids_do_not_matter():
