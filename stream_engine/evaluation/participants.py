@@ -139,8 +139,8 @@ def checked(published: Published, model_beats_chance: bool) -> ParticipantChecks
 
 
 def _by_map(published: Published, names: tuple[str, ...] | list[str]) -> np.ndarray | None:
-    """(p, 6) sums over the answers of each participant by maps of others' answers, see `refits.embedding.PREDICTED`;
-    None where the embedding has none of somebody who gave enough answers."""
+    """(p, 6) sums over the answers of each participant by maps of others' answers (the columns are
+    `refits.embedding.PREDICTION_SUMS`); None if the embedding lacks them for a participant."""
     artifact = published.artifacts.get("embedding")
     if artifact is None or "worker_predicted" not in artifact.arrays or artifact.digest != published.snapshot.digest:
         return None

@@ -104,7 +104,7 @@ def refit(
 
 def _answers(snapshot: Snapshot) -> Answers:
     """All answers; participants with few of them are nobody in particular, as for the embedding."""
-    return embedding.without_rare_participants(answers_of(snapshot, embedding.SPLIT)[1])
+    return embedding.without_rare_participants(answers_of(snapshot, embedding.PUBLISHED_SEED)[1])
 
 
 def _cancel(answers: Answers) -> bool:

@@ -283,7 +283,7 @@ def test_what_the_tests_of_individual_differences_tell_stands_by_its_name():
         p_values=np.array([0.8, 0.001, 0.9]), objects=([2, 0],),
     )  # fmt: skip
     snapshot = SimpleNamespace(objects=("a", "b", "c"))
-    made = embedding._differences(Fitted(None, None, None, tested), ("u", "v", "w"), snapshot)
+    made = embedding._differences_report(Fitted(None, None, None, tested), ("u", "v", "w"), snapshot)
     named = ("verdict", "participants", "p_value", "shrinkage", "scale", "gain_of_weights", "p_of_weights", "own_maps")
     assert [made[name] for name in named] == ["participants differ", 9, 0.004, 3.0, 0.7, 0.02, 0.03, 2]
     (who,) = made["who"]
