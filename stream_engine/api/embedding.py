@@ -24,7 +24,8 @@ from stream_engine.api.answers import (
 from stream_engine.api.learned_objects import LearnedObjects
 from stream_engine.data.packed_names import unpack_names
 from stream_engine.embedding.fit import KERNELS
-from stream_engine.evaluation.probability import of_embedding, of_participant
+from stream_engine.evaluation.learned import of_embedding
+from stream_engine.evaluation.participant_model import of_participant
 from stream_engine.refits import embedding
 
 

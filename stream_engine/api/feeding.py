@@ -19,7 +19,7 @@ from stream_engine.api.frames import BadFrame, FrameColumns, missing
 from stream_engine.data.comparisons import Batch, DecodedEvents, Rejected
 from stream_engine.data.json_floats import writable
 from stream_engine.data.suspicious_names import suspicious_names
-from stream_engine.evaluation.connection import smallest_reached
+from stream_engine.evaluation.connection import smallest_reachable
 from stream_engine.formats import decoder
 from stream_engine.formats.cells import paths_of
 from stream_engine.formats.csv_events import nearest_name, needed_columns
@@ -77,7 +77,7 @@ class Learning:
         ends += [(batch.quadruplets[:, 0], batch.quadruplets[:, k]) for k in (1, 2, 3)]
         row = np.concatenate([np.arange(n), *(each for each, _ in ends)])
         column = np.concatenate([labels, *(each for _, each in ends)])
-        self._joined = smallest_reached(row, column, n)
+        self._joined = smallest_reachable(row, column, n)
 
     def _wait(self, batch: Batch) -> None:
         self._join(batch)

@@ -16,7 +16,7 @@ from river import base
 
 from stream_engine.data.comparisons import InvalidEvent, Triplet
 from stream_engine.embedding.online import OnlineEmbedding
-from stream_engine.evaluation.answer_probabilities import Calibration
+from stream_engine.evaluation.platt import Calibration
 from stream_engine.state.engine import Engine
 
 _CALIBRATED_IN = 32  # answers that calibration waits for: it sees the last thousands at every step

@@ -26,8 +26,9 @@ from stream_engine.api.answers import (
 from stream_engine.api.learned_objects import LearnedObjects
 from stream_engine.counts import kernels
 from stream_engine.evaluation import coordinates as embedding
-from stream_engine.evaluation.answer_probabilities import Calibration
-from stream_engine.evaluation.probability import calibration_of, of_embedding, platt, sigmoid_of
+from stream_engine.evaluation.count_models import calibration_of
+from stream_engine.evaluation.learned import of_embedding
+from stream_engine.evaluation.platt import Calibration, platt, sigmoid_of
 from stream_engine.evaluation.similarities import by_similarity
 from stream_engine.refits import embedding as embedding_refit
 from stream_engine.refits import kernel_learning

@@ -1,5 +1,6 @@
 """Questions at random: uniform among those without an answer. The floor that every other strategy must beat, and the
-one whose answers are an unbiased sample of what people think."""
+one whose answers are an unbiased sample of what people think.
+"""
 
 import numpy as np
 

@@ -19,7 +19,7 @@ from stream_engine.alignment.evaluation import ALL, AS_IS, Evaluated, Models, Pr
 from stream_engine.alignment.feature_files import FeatureSpec, FeatureTable, read
 from stream_engine.alignment.feature_sets import MEASURES, METRIC, FeatureSet, Joined, joined
 from stream_engine.data.packed_names import pack_names
-from stream_engine.evaluation import held_out
+from stream_engine.evaluation import held_out, noise_ceiling
 from stream_engine.evaluation.held_out import HeldOut
 from stream_engine.evaluation.participants import wilson
 from stream_engine.exports.alignment import COLUMNS as COLUMNS
@@ -140,7 +140,7 @@ def aligned(
 def _artifact(snapshot: Snapshot, params: Params, seed: int, sets: Joined, made: Evaluated, total: float) -> Artifact:
     answers, models, responses = made.answers, made.models, made.responses
     whole = len(sets.ids) == len(snapshot.objects)
-    ceiling = held_out.ceiling(responses if whole else responses._replace(votes=None))
+    ceiling = noise_ceiling.ceiling(responses if whole else responses._replace(votes=None))
     rows = _rows(made)
     best, arrays = _transforms(snapshot, made, rows)
     arrays |= _failures(snapshot, sets, made, rows) | _participants(made)

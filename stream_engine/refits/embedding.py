@@ -1,7 +1,8 @@
 """Objects as points in d dimensions, by STE or t-STE with a lapse rate (room `embedding`; docs/design/embedding.md).
 
-All answers count, with their multiplicities, including those about four objects. Memory O(n d + m), cost O(m d) an
-iteration.
+What is not given of the setting is selected by the log loss on a validation set; the published embedding is then fitted
+to all answers, including those about four objects, so it depends neither on the seed nor on what is evaluated. The
+figures of the report are cross-fitted, each with a selection of its own. Memory O(n d + m), cost O(m d) an iteration.
 """
 
 from threading import Event
@@ -24,11 +25,11 @@ from stream_engine.embedding.individual import weighted_margins
 from stream_engine.embedding.participant_groups import participant_groups
 from stream_engine.embedding.posterior import Posterior, few, posterior
 from stream_engine.embedding.questions import Questions, asked_about, of_answers
-from stream_engine.evaluation import cross_fit, held_out
+from stream_engine.evaluation import cross_fit, noise_ceiling
 from stream_engine.evaluation.answer_probabilities import log_odds, probabilities, probability
 from stream_engine.evaluation.answers import answers_of
 from stream_engine.evaluation.held_out import HeldOut
-from stream_engine.evaluation.probability import of_draws
+from stream_engine.evaluation.learned import of_draws
 from stream_engine.evaluation.responses import CHOOSE, FIT, HELD, VALIDATION_SHARE, Responses
 from stream_engine.refits import CannotRefit, Progress, next_step, no_progress
 from stream_engine.state.artifact import Artifact, plain_params
@@ -174,7 +175,7 @@ def refit(
         expected = fits * (len(plan.responses) + len(plan.participants))
         predictor = _FoldPredictor(responses.answers, answers, lapse_option, params, seed, individual_differences)
         first = chosen if published_responses is responses or not evaluate else choose(plan.responses[0].part)
-        figures = cross_fit.evaluated(
+        figures = cross_fit.evaluate(
             responses, plan, first, choose, predictor.response, predictor.participant, stopped=stop.is_set
         )
         # The published map is fitted to all answers, from the previous artifact and from scratch; of the two, the fit
@@ -526,7 +527,7 @@ def _report(
 ) -> dict[str, Any]:
     embedding, calibration = model.embedding, _calibration(chosen, model, questions)
     variance = embedding.points.var(axis=0)
-    no_figures = HeldOut(responses.by, None, None, held_out.ceiling(responses))
+    no_figures = HeldOut(responses.by, None, None, noise_ceiling.ceiling(responses))
     with_participant = figures.get(WITH_PARTICIPANT, no_figures).judgement
     return {
         **chosen.setting._asdict(),

@@ -22,7 +22,7 @@ from stream_engine.data.triplet_columns import net_triplets
 from stream_engine.evaluation import held_out
 from stream_engine.evaluation.held_out import slope_of
 from stream_engine.evaluation.responses import VALIDATION_SHARE
-from stream_engine.evaluation.subset import common, learned_ids
+from stream_engine.evaluation.subset import common_positions, learned_ids
 from stream_engine.kernel_learning import auxiliary_kernels, mkpoe, out_of_sample, rckl
 from stream_engine.kernel_learning.auxiliary_kernels import AuxiliaryKernels, KernelSpec
 from stream_engine.kernel_learning.pair_lists import excess, share_satisfied, weighted_triplets
@@ -345,7 +345,7 @@ def _warm_start(previous: Artifact | None, inputs: Inputs, ids: np.ndarray, loss
     if previous is None or not {"K0", "mu", "dual", "triplets"} <= set(previous.arrays):
         return None
     k0, old = np.zeros((len(ids), len(ids))), previous.arrays["K0"]
-    here, there = common(ids, learned_ids(previous.arrays))
+    here, there = common_positions(ids, learned_ids(previous.arrays))
     k0[np.ix_(here, here)] = old[np.ix_(there, there)]
     mu = np.array([previous.report["mu"].get(name, 0.0) for name in inputs.helpers.names])
     dual = None

@@ -20,7 +20,7 @@ import numpy as np
 
 from stream_engine.data import available_memory, interior_point
 from stream_engine.data.answers import Answers
-from stream_engine.evaluation import coordinates, cross_fit, held_out, subset
+from stream_engine.evaluation import coordinates, cross_fit, held_out, noise_ceiling, subset
 from stream_engine.evaluation.coordinates import margin_scale
 from stream_engine.evaluation.counts_without import without
 from stream_engine.evaluation.cross_fit import Setting
@@ -181,7 +181,7 @@ def _coordinates(task: Task, gram: np.ndarray, extension: Extension | None) -> d
     """Coordinates; of a subset also `ids`, `known` and, where others were joined, `factor`."""
     params, before = task.params, None
     if task.previous is not None:
-        before = coordinates.earlier(task.previous.arrays)
+        before = coordinates.previous_map(task.previous.arrays)
     ids, n = task.subset.ids, len(task.snapshot.objects)
     if params.objects is None:
         return coordinates.coordinates(gram, ids, n, params.dimensions, before)
@@ -256,12 +256,12 @@ class KernelEvaluation:
         def choose_outside(part: np.ndarray) -> Setting:
             return choose(self.split(part))
 
-        return cross_fit.evaluated(self._responses, self._plan, first, choose_outside, predict).get("")
+        return cross_fit.evaluate(self._responses, self._plan, first, choose_outside, predict).get("")
 
     def report(self, figures: HeldOut | None, slope: float | None, gram: np.ndarray) -> dict[str, Any]:
         """The fields of an artifact's report, also where there was too little to hold any out; `probability_slope` is
         that of the bare margins of the published kernel."""
-        figures = figures or HeldOut(self._responses.by, None, None, held_out.ceiling(self._responses))
+        figures = figures or HeldOut(self._responses.by, None, None, noise_ceiling.ceiling(self._responses))
         return figures._replace(slope=None if slope is None else slope / margin_scale(gram)).report()
 
 

@@ -83,7 +83,7 @@ def refit(
     progress(0, 2)
     with threadpool_limits(1):
         options: dict[str, Any] = {"prior": (params.prior_right, params.prior_wrong), "rank": params.rank}
-        unheard = worker_reliability.of_unheard(votes, seed, **options)
+        unheard = worker_reliability.figures_of_unseen_workers(votes, seed, **options)
         progress(1, 2)
         estimated = worker_reliability.estimate(votes, start=_start(previous, votes.names, params), **options)
     record = worker_reliability.records(votes)

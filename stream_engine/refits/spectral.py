@@ -8,7 +8,8 @@ no eigenvalue is above it, there is one cluster. k1 and k2 of more than 16,384 o
 (`clustering.similarity_of_snapshot`), with the same objective, from the leading axes. On a kernel, this is kernel
 k-means (Dhillon et al. 2001), as Kleindessner & von Luxburg 2017 (sec. 4.2) use it. Subtracting lambda_min from the
 diagonal (sec. 2.1) lowers the objective of every partition into k clusters by k lambda_min, so the shift has no effect
-here."""
+here.
+"""
 
 from typing import Annotated, Any, Literal, NamedTuple
 

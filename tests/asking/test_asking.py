@@ -27,7 +27,7 @@ from stream_engine.commands import ask
 from stream_engine.counts import kernels, landmark_designs
 from stream_engine.data.comparisons import Triplet
 from stream_engine.data.triplet_columns import columns_from_triplets
-from stream_engine.evaluation.responses import kept_responses
+from stream_engine.evaluation.kept_responses import kept_responses
 from stream_engine.refits.embedding import Params, refit
 from stream_engine.state.engine import Engine
 from stream_engine.state.store import Store

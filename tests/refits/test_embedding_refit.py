@@ -9,7 +9,8 @@ from stream_engine.data.packed_names import unpack_names
 from stream_engine.evaluation import cross_fit
 from stream_engine.evaluation.answer_probabilities import margins, probability
 from stream_engine.evaluation.answers import answers_of
-from stream_engine.evaluation.probability import of_embedding, of_participant
+from stream_engine.evaluation.learned import of_embedding
+from stream_engine.evaluation.participant_model import of_participant
 from stream_engine.evaluation.responses import CHOOSE, FIT, HELD
 from stream_engine.exports.object_places import has_regions
 from stream_engine.refits import embedding

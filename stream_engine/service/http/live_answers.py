@@ -24,7 +24,7 @@ from stream_engine import asking
 from stream_engine.asking.as_events import events
 from stream_engine.asking.known import CannotAsk, Knowledge, answered_by, known_from
 from stream_engine.asking.queue import QuestionQueue
-from stream_engine.evaluation import LEARNED, NoModel
+from stream_engine.evaluation import PROBABILITY_MODELS, NoModel
 from stream_engine.evaluation.questions import BadQuestion, Four, QuestionReader
 from stream_engine.formats.options import EventOptions
 from stream_engine.service.context import HttpContext
@@ -231,10 +231,10 @@ def _answering(published: Published, name: str) -> tuple[int, Any]:
     """A model that was fitted. Raises `NoModel`: counts alone would have to be calibrated first, which takes long."""
     from stream_engine.evaluation.answering import Answering  # it loads scipy
 
-    if not any(kind in published.artifacts for kind in LEARNED) or (name and name not in LEARNED):
+    if not any(kind in published.artifacts for kind in PROBABILITY_MODELS) or (name and name not in PROBABILITY_MODELS):
         raise NoModel(
-            f"got model {name[:100]!r}, expected one of {', '.join(LEARNED)}, fitted by a refit; `stream-engine "
-            "predict` also predicts by counts"
+            f"got model {name[:100]!r}, expected one of {', '.join(PROBABILITY_MODELS)}, fitted by a refit; "
+            "`stream-engine predict` also predicts by counts"
         )
     answering = Answering(published, name or None)
     fitted = published.artifacts.get(answering.name, published.snapshot)
