@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from stream_engine.api.feeding import Learning, RejectedRow
 from stream_engine.api.frames import BadFrame, frame, name_of
-from stream_engine.refits import NEEDED, REFITS, refit_module
+from stream_engine.refits import NEEDED_ARTIFACT, REFITS, refit_module
 from stream_engine.state.artifact import Artifact
 from stream_engine.state.exclusion import with_exclusions
 from stream_engine.state.published import Published
@@ -238,7 +238,7 @@ class Fits:
 
         _check_kind("fit", kind)
         checked, began = refit_params(kind, params), time.process_time()
-        needed = {"needed": self._artifact(NEEDED[kind])} if kind in NEEDED else {}
+        needed = {"needed": self._artifact(NEEDED_ARTIFACT[kind])} if kind in NEEDED_ARTIFACT else {}
         with threadpool_limits(1), Bars(delay=LONG) as bars:
             progress = partial(show_progress, bars, kind)
             artifact = refit_module(kind).refit(self.snapshot, checked, self.seed, progress=progress, **needed)

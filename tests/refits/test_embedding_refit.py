@@ -82,7 +82,7 @@ def test_those_who_guess_are_named(accumulators, monkeypatch):
     for how in ("all", "none"):
         one = embedding.refit(made, msgspec.structs.replace(QUICK, lapse=how), 0).arrays
         assert len(one["worker_lapse"]) == 0 and (float(one["lapse"]) > 0) == (how == "all")
-    monkeypatch.setattr(embedding, "LEAST", 1000)
+    monkeypatch.setattr(embedding, "MIN_PARTICIPANT_ANSWERS", 1000)
     few = embedding.refit(made, QUICK, 0).arrays
     assert np.ptp(few["worker_lapse"]) < 1e-12
 
