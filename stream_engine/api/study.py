@@ -247,13 +247,13 @@ class Study(Tables):
         CannotAsk
             A ValueError: the arguments are invalid, or there are too few objects.
         """
-        from stream_engine.asking.as_events import chosen_for, events
-        from stream_engine.asking.known import known_from, with_objects
+        from stream_engine.asking.as_events import choose_for_type, events
+        from stream_engine.asking.knowledge import knowledge_of, with_objects
 
         by_model = strategy in asking.BY_MODEL and self.snapshot.counters["comparisons"]
-        evidence = known_from(self.snapshot, self._artifact("embedding") if by_model else None)
+        evidence = knowledge_of(self.snapshot, self._artifact("embedding") if by_model else None)
         evidence = with_objects(evidence, objects)
-        rows = list(events(chosen_for(type, evidence, n, strategy, self.seed, random_share), evidence, type))
+        rows = list(events(choose_for_type(type, evidence, n, strategy, self.seed, random_share), evidence, type))
         fields = list(dict.fromkeys(field for row in rows for field in row))
         return self._frame({field: [row.get(field) for row in rows] for field in fields})
 
