@@ -1,7 +1,7 @@
 """An embedding in d dimensions in scikit-learn's conventions: STE or t-STE with a lapse rate (room `embedding`).
 
-It fits triplets and comparisons of four objects, answers new ones with probabilities, and its `transform` gives where
-the objects lie, one row each, whatever comparisons it gets.
+It predicts new triplets and comparisons of four objects with probabilities, and its `transform` returns the coordinates
+of the objects, one row each, whatever comparisons it gets.
 """
 
 from numbers import Real
@@ -234,7 +234,7 @@ class OrdinalEmbedding(LearnedObjects):
         p = self.predict_proba(rows_of(self, X, y), groups)[:, 1]
         return float(np.average((p > 0.5) + (p == 0.5) / 2, weights=sample_weight))
 
-    def _learned(self) -> np.ndarray:
+    def _object_values(self) -> np.ndarray:
         return self.embedding_
 
     def _probability(self, rows: np.ndarray) -> np.ndarray:
