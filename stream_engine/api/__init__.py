@@ -7,7 +7,8 @@ Nothing is computed here: answers are read by the decoders of a run and counted 
 of refits, exports and sections of the report. The public names are those of `stream_engine` and
 `stream_engine.estimators`.
 
-    reading, feeding, study_engine        `read`: files or tables to a study
+    reading, feeding, study_engine,
+    reading_checks                        `read`: files or tables to a study
     frames, options                       tables as Arrow columns; options, layouts and paths
     study, study_tables, study_fits       `Study`: its results, tables and fits
     object_map, dendrogram                results as pictures and tables

@@ -154,7 +154,7 @@ def known_positions(rows: np.ndarray, objects: np.ndarray) -> np.ndarray:
 def positions_in(rows: np.ndarray, objects: np.ndarray) -> np.ndarray:
     """The position of each object in `objects`, -1 if it is not there; a number equals its text. O(m log n).
 
-    >>> found_in(np.array([["7", "12", "x"]]), np.array([2, 7, 12])).tolist()
+    >>> positions_in(np.array([["7", "12", "x"]]), np.array([2, 7, 12])).tolist()
     [[1, 2, -1]]
     """
     order = np.arange(len(objects))

@@ -1,7 +1,6 @@
 """Tables and dicts into the engine of a study, in batches, with a list of rejected rows."""
 
-import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import msgspec
@@ -12,7 +11,6 @@ from stream_engine.api.frames import BadFrame, FrameColumns, missing
 from stream_engine.api.study_engine import StudyEngine
 from stream_engine.data.comparisons import Rejected
 from stream_engine.data.json_floats import writable
-from stream_engine.data.suspicious_names import suspicious_names
 from stream_engine.formats import decoder
 from stream_engine.formats.cells import paths_of
 from stream_engine.formats.csv_events import nearest_name, needed_columns
@@ -39,17 +37,17 @@ MAX_LISTED_REJECTIONS = 10_000  # rejected rows that are listed
 def learn_table(
     engine: StudyEngine, columns: FrameColumns, options: EventOptions, repeats: Repeats | None = None
 ) -> list[RejectedRow]:
-    """Decode a table and learn it; the first rejected rows. Raises `BadFrame` if a column is missing. O(rows)."""
+    """Decode a table and learn it; returns the first rejected rows. `repeats` removes responses that were sent twice.
+    Raises `BadFrame` if a column is missing. O(rows)."""
     event_fields = _fields(columns, options)
     required = dict.fromkeys(needed_columns(event_fields, options, columns.names))
-    inner = paths_of(required, columns.names)
-    if missing_columns := [name for name in required if name not in columns.names and name not in inner]:
-        similar = [
-            name for name in (nearest_name(column_name, columns.names) for column_name in missing_columns) if name
-        ]
+    # columns of nested values, such as response.chosen, are read from their outer column
+    nested = paths_of(required, columns.names)
+    if missing_columns := [name for name in required if name not in columns.names and name not in nested]:
+        similar = [name for missing_name in missing_columns if (name := nearest_name(missing_name, columns.names))]
         advice = f"did you mean {', '.join(map(repr, similar))}? Say" if similar else "say"
-        first = missing_columns[0]
-        field = next((field for field, names in options.columns.items() if first in names), first)
+        unknown = missing_columns[0]
+        field = next((field for field, names in options.columns.items() if unknown in names), unknown)
         table_names = ", ".join(columns.names)[:200] or "none"
         raise BadFrame(
             f"no column {', '.join(missing_columns)}; the table has {table_names}; {advice} with "
@@ -57,20 +55,19 @@ def learn_table(
         )
     read_columns = _known_columns(event_fields, options)
     read_columns |= {column for column, _ in paths_of(read_columns, columns.names).values()}
+    # columns without a meaning are not converted, but keep their names, which the decoder knows as unused columns
     table = pa.table(
         {name: columns.take(name) if name in read_columns else pa.nulls(columns.rows) for name in columns.names}
-    )  # columns without a meaning are not converted
+    )
     decode = decoder("arrow", options)
     rejected_rows: list[RejectedRow] = []
-    first = 0
+    first = 0  # number of the first row of the batch
     for batch in table.to_batches(max_chunksize=BATCH_ROWS):
         decoded = decode(batch)
         decoded = decoded if repeats is None else repeats.without(decoded)
         engine.learn(decoded, records=batch.num_rows)
-        rejected_rows += [
-            _rejected_row(column_name, first)
-            for column_name in decoded.rejected[: MAX_LISTED_REJECTIONS - len(rejected_rows)]
-        ]
+        n_more = MAX_LISTED_REJECTIONS - len(rejected_rows)
+        rejected_rows += [_rejected_row(rejected, first) for rejected in decoded.rejected[:n_more]]
         first += batch.num_rows
     return rejected_rows
 
@@ -85,10 +82,8 @@ def learn_dicts(
         decoded = decode.lines(b"\n".join(lines))
         decoded = decoded if repeats is None else repeats.without(decoded)
         engine.learn(decoded, records=len(lines))
-        rejected_rows += [
-            _rejected_row(rejection, first)
-            for rejection in decoded.rejected[: MAX_LISTED_REJECTIONS - len(rejected_rows)]
-        ]
+        n_more = MAX_LISTED_REJECTIONS - len(rejected_rows)
+        rejected_rows += [_rejected_row(rejected, first) for rejected in decoded.rejected[:n_more]]
     return rejected_rows
 
 
@@ -115,43 +110,6 @@ def _json_value(value: Any) -> Any:
 _ENCODE = msgspec.json.Encoder(enc_hook=_json_value).encode
 
 
-MAX_REJECTED_SHARE = 0.5  # share of rejected events above which reading fails, as in a run
-
-
-def check_refused(engine: StudyEngine, rejected_rows: Iterable[RejectedRow], on_refused: str) -> None:
-    """Warn of rejected events. Raises `BadFrame` if they are more than half of all, or if `on_refused` is "raise"."""
-    n_rejected = sum(engine.counters["rejected"].values())
-    if not n_rejected:
-        return
-    total, first = engine.counters["events"] + n_rejected, next(iter(rejected_rows))
-    message = f"{n_rejected:,} of {total:,} events were rejected; the first, {first.where}: {first.message}"
-    if on_refused == "raise" or n_rejected > MAX_REJECTED_SHARE * total:
-        raise BadFrame(message)
-    warnings.warn(f"{message}; Study.refused() lists them", stacklevel=3)
-
-
-def check_names(engine: StudyEngine) -> None:
-    """Warn of objects whose names differ only in capitals, spaces or Unicode form. O(n)."""
-    if groups := suspicious_names(engine.names):
-        examples = ", ".join(" and ".join(map(repr, group)) for group in groups[:3])
-        warnings.warn(
-            f"{len(groups):,} of {len(set(engine.names)):,} objects differ from others only in capitals, spaces or "
-            f"Unicode form, such as {examples}; give them one name if they are the same object",
-            stacklevel=3,
-        )
-
-
-def check_sets(engine: StudyEngine) -> None:
-    """Warn of sets of objects that are not connected by comparisons: distances between them are arbitrary."""
-    if len(sizes := engine.sets()) > 1:
-        lengths = ", ".join(f"{size:,}" for size in sizes[:5]) + (", ..." if len(sizes) > 5 else "")
-        warnings.warn(
-            f"the objects fall into {len(sizes):,} sets that no comparison joins ({lengths} objects): distances "
-            "between sets mean nothing; next: ask questions with objects of several sets",
-            stacklevel=3,
-        )
-
-
 def _fields(columns: FrameColumns, options: EventOptions) -> EventFields:
     """The fields of events; quadruplets are in near_i ... far_j if there are such columns, else in two lists."""
     return fields_of(options, pairs=any(name in columns.names for names in PAIR_COLUMNS.values() for name in names))
@@ -163,6 +121,7 @@ def _known_columns(event_fields: EventFields, options: EventOptions) -> frozense
 
 
 def _rejected_row(rejected: Rejected, first: int) -> RejectedRow:
+    """A rejection of a batch that begins with row `first`."""
     return RejectedRow(
         f"row {first + rejected.index}", rejected.reason, f"{rejected.message}; got {_cells_in_words(rejected.value)}"
     )

@@ -9,9 +9,6 @@ from typing import Any, NamedTuple, Unpack
 from stream_engine.api.feeding import (
     MAX_LISTED_REJECTIONS,
     RejectedRow,
-    check_names,
-    check_refused,
-    check_sets,
     learn_dicts,
     learn_table,
 )
@@ -40,6 +37,7 @@ from stream_engine.api.options import (
     with_inferred_options,
 )
 from stream_engine.api.output_frames import frame_library
+from stream_engine.api.reading_checks import check_names, check_refused, check_sets
 from stream_engine.api.study import Study
 from stream_engine.api.study_engine import StudyEngine
 from stream_engine.counts import DEFAULT_ACCUMULATORS, accumulator

@@ -77,9 +77,9 @@ class Study(Tables):
         from stream_engine.api.object_map import Map
 
         d = count_of("map: d", d)
-        held = self._artifact("embedding")
-        if d is None or held.arrays["X"].shape[1] == d or (d == 2 and "picture" in held.arrays):
-            return Map(self._material(embedding=held), self.frames, flat=d == 2)
+        artifact = self._artifact("embedding")
+        if d is None or artifact.arrays["X"].shape[1] == d or (d == 2 and "picture" in artifact.arrays):
+            return Map(self._material(embedding=artifact), self.frames, flat=d == 2)
         return Map(self._material(embedding=self._extra_artifact("embedding", dimensions=d)), self.frames)
 
     def hierarchy(self, similarity: str = "adds3") -> "Dendrogram":

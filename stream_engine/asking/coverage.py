@@ -14,17 +14,17 @@ def ask(knowledge: Knowledge, n: int, rng: np.random.Generator) -> np.ndarray:
     # how many questions at all do. Ties are broken at random. Chosen questions count as answered for the rest of the
     # batch. There is no model that could mislead, and new objects come first.
     objects, codes = len(knowledge.names), answered_codes(knowledge)
-    shown = np.stack([codes // objects % objects, codes % objects], axis=1)  # by anchor: codes are ascending
+    pairs_shown = np.stack([codes // objects % objects, codes % objects], axis=1)  # by anchor: codes are ascending
     start = np.searchsorted(codes, np.arange(objects + 1) * objects * objects)
     n_asked = np.diff(start)
-    times = np.bincount(shown.ravel(), minlength=objects)
+    times = np.bincount(pairs_shown.ravel(), minlength=objects)
     pairs_of: dict[int, set] = {}
     rows: list[tuple[int, int, int]] = []
     max_pairs = (objects - 1) * (objects - 2) // 2
     while len(rows) < n:
         fewest = n_asked[n_asked < max_pairs].min()
         for a in rng.permutation(np.flatnonzero(n_asked == fewest))[: n - len(rows)].tolist():
-            pairs = pairs_of.setdefault(a, set(map(tuple, shown[start[a] : start[a + 1]].tolist())))
+            pairs = pairs_of.setdefault(a, set(map(tuple, pairs_shown[start[a] : start[a + 1]].tolist())))
             b, c = _pair(a, pairs, times, rng)
             pairs.add((b, c))
             n_asked[a] += 1

@@ -54,7 +54,7 @@ def knowledge_of(snapshot: Snapshot, embedding: Artifact | None = None) -> Knowl
 def with_objects(knowledge: Knowledge, names: Iterable[str]) -> Knowledge:
     """`knowledge` with further objects, which have no comparisons yet; names that it has already are skipped.
 
-    >>> with_objects(nothing_known(), ["a", "b", "a"]).names
+    >>> with_objects(no_knowledge(), ["a", "b", "a"]).names
     ('a', 'b')
     """
     all_names = tuple(dict.fromkeys((*knowledge.names, *names)))
@@ -89,7 +89,7 @@ def questions_left(knowledge: Knowledge) -> int:
 def count_questions(objects: int) -> int:
     """Number of questions about so many objects: n (n - 1) (n - 2) / 2.
 
-    >>> how_many(3), how_many(4)
+    >>> count_questions(3), count_questions(4)
     (3, 12)
     """
     return objects * (objects - 1) * (objects - 2) // 2
@@ -159,7 +159,7 @@ def unanswered(knowledge: Knowledge, max_questions: int, rng: np.random.Generato
     """(m, 3) int32 distinct questions without an answer in random order, uniform among all of them; m =
     `max_questions`, or the number that is left. O(max_questions), or O(n^3) for few objects.
 
-    >>> rows = unanswered(with_objects(nothing_known(), "abc"), 10, np.random.default_rng(0))
+    >>> rows = unanswered(with_objects(no_knowledge(), "abc"), 10, np.random.default_rng(0))
     >>> sorted(map(tuple, rows.tolist()))
     [(0, 1, 2), (1, 0, 2), (2, 0, 1)]
     """

@@ -64,7 +64,7 @@ def model_share(model: Model | None) -> float:
     proportion between. Early in a study every answer is informative, and one to a question of a poor model is wasted.
 
     >>> nowhere = np.zeros((0, 2)), np.zeros((0, 2, 2)), 0.0, 0.0, 1.0
-    >>> [round(believed(Model(*nowhere, right)), 2) for right in (0.6, 0.7, 0.9)]
+    >>> [round(model_share(Model(*nowhere, right)), 2) for right in (0.6, 0.7, 0.9)]
     [0.0, 0.5, 1.0]
     """
     return (

@@ -24,9 +24,9 @@ class ChosenQuestions(NamedTuple):
 
     rows: np.ndarray  # (m, 3) int32: anchor, b, c
     sampler: np.ndarray  # (m,) text: the strategy that chose it
-    propensity: (
-        np.ndarray
-    )  # (m,) float64: the probability of this question at its place, given those before; NaN: undefined
+    # (m,) float64: the probability of this question at its place, given those before; NaN for designs, which do not
+    # depend on the answers' content
+    propensity: np.ndarray
 
     def of(self, selection: slice | np.ndarray) -> "ChosenQuestions":
         """The questions of an index, a slice or a mask."""
@@ -36,7 +36,7 @@ class ChosenQuestions(NamedTuple):
 def concatenated(parts: Sequence[ChosenQuestions]) -> ChosenQuestions:
     """All questions of these parts, in this order.
 
-    >>> joined(()).rows.shape
+    >>> concatenated(()).rows.shape
     (0, 3)
     """
     empty = ChosenQuestions(np.empty((0, 3), np.int32), np.empty(0, "U16"), np.empty(0))
@@ -48,28 +48,19 @@ def choose_mixed(
 ) -> ChosenQuestions:
     """n questions (fewer if the strategy is a design that is complete), b and c in random order. `ask` has the function
     of the strategy, and for one by a model that of `random`, too."""
-    # The propensity of a random question is r / L if L questions are left, r being the share of random questions; that
-    # of a model's question is 1 - r. Coverage and landmark designs have none: they do not depend on the answers'
-    # content.
     if strategy not in BY_MODEL:
         return _random_sides(_questions(ask[strategy](knowledge, n, rng), strategy, knowledge, 1.0), rng)
+    # The model has the part of the non-random share that its accuracy justifies (`model_share`); all others are random.
+    # Random questions are chosen first, so that they are uniform over all questions that are left.
     random_part = 1.0 - (1.0 - random_share) * model_share(knowledge.model)
     at_random = places(n, n * random_part, rng)
     random_questions = _questions(ask[RANDOM](knowledge, int(at_random.sum()), rng), RANDOM, knowledge, random_part)
-    knowledge = with_pending(knowledge, random_questions.rows)
-    model_questions = _model_questions(
-        knowledge, n - len(random_questions.rows), strategy, ask[strategy], 1.0 - random_part, rng
-    )
-    knowledge, n_missing = (
-        with_pending(knowledge, model_questions.rows),
-        n - len(random_questions.rows) - len(model_questions.rows),
-    )
-    replacements = _questions(
-        ask[RANDOM](knowledge, n_missing, rng) if n_missing else model_questions.rows[:0],
-        RANDOM,
-        knowledge,
-        random_part,
-    )
+    knowledge, n_model = with_pending(knowledge, random_questions.rows), n - len(random_questions.rows)
+    model_questions = _model_questions(knowledge, n_model, strategy, ask[strategy], 1.0 - random_part, rng)
+    # where the model has fewer questions than its part, random ones replace them
+    knowledge, n_missing = with_pending(knowledge, model_questions.rows), n_model - len(model_questions.rows)
+    missing = ask[RANDOM](knowledge, n_missing, rng) if n_missing else model_questions.rows[:0]
+    replacements = _questions(missing, RANDOM, knowledge, random_part)
     order = np.empty(n, np.int64)
     order[at_random] = np.arange(len(random_questions.rows))
     order[~at_random] = len(random_questions.rows) + np.arange(len(model_questions.rows) + n_missing)
@@ -88,18 +79,21 @@ def places(n: int, count: float, rng: np.random.Generator) -> np.ndarray:
 def _model_questions(
     knowledge: Knowledge, n: int, strategy: str, ask: Ask, propensity: float, rng: np.random.Generator
 ) -> ChosenQuestions:
+    """n questions of a model, with the model's part as their propensity: it is certain which question it chooses."""
     questions = _questions(ask(knowledge, n, rng) if n else np.empty((0, 3), np.int32), strategy, knowledge, 1.0)
     return questions._replace(propensity=np.full(len(questions.rows), propensity))
 
 
 def _questions(rows: np.ndarray, sampler: str, knowledge: Knowledge, share: float) -> ChosenQuestions:
-    """Rows of one sampler; the propensity of a random one is uniform over the questions that were left."""
+    """Rows of one sampler; the propensity of a random one is its `share` of the places, uniform over the questions that
+    were left at each."""
     n_left = questions_left(knowledge) - np.arange(len(rows))
     propensity = share / n_left if sampler == RANDOM else np.full(len(rows), np.nan)
     return ChosenQuestions(np.asarray(rows, np.int32), np.full(len(rows), sampler, "U16"), propensity)
 
 
 def _random_sides(questions: ChosenQuestions, rng: np.random.Generator) -> ChosenQuestions:
+    """The questions with b and c exchanged at random, so that their sides carry no information."""
     rows = questions.rows.copy()
     swap = rng.random(len(rows)) < 0.5
     rows[swap, 1:] = rows[swap, 2:0:-1]

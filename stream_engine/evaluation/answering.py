@@ -81,7 +81,7 @@ def _as_participant(published: Published, name: str | None, participant: str) ->
     online = published.artifacts.get("online_embedding")
     probability, participant_model = of_participant(published.artifacts["embedding"], participant, online)
     loss, parameters = figure(published.artifacts["embedding"].report, "knowing_worker", "log_loss"), "own weights"
-    if not participant_model.known:
+    if not participant_model.has_own:
         loss, parameters = chosen.log_loss, "the group's weights: unknown to the model, or fewer than 20 answers"
     elif participant_model.own_map:
         parameters = "own map and the group's" + (", with own weights" if participant_model.weighted else "")
@@ -90,7 +90,7 @@ def _as_participant(published: Published, name: str | None, participant: str) ->
     return (
         chosen._replace(probability=probability, log_loss=loss),
         f" as participant {participant} ({parameters})",
-        participant_model.known,
+        participant_model.has_own,
     )
 
 

@@ -125,18 +125,18 @@ def coordinates(
     dimensions: int,
     before: PreviousMap | None = None,
     factor: np.ndarray | None = None,
-    known: np.ndarray | None = None,
+    has_place: np.ndarray | None = None,
 ) -> dict[str, np.ndarray]:
     """The arrays for a map of a kernel over the objects `ids` of n: `coordinates` (n, d), rotated onto `before`, 0 for
     objects without a place, and `explained`.
 
-    With a `factor` (n, r) of the kernel over all objects with nonzero `known` (n,), the others are placed on the same
-    axes, by least squares if the factor is shorter than the kernel. O(n'^3 + n r d), in blocks.
+    With a `factor` (n, r) of the kernel over all objects with nonzero `has_place` (n,), the others are placed on the
+    same axes, by least squares if the factor is shorter than the kernel. O(n'^3 + n r d), in blocks.
     """
     axes, points, positioned = kernel_pca(gram, dimensions), np.zeros((n, dimensions)), ids
     points[ids] = axes.points
-    if factor is not None and known is not None:
-        positioned = np.flatnonzero(known)
+    if factor is not None and has_place is not None:
+        positioned = np.flatnonzero(has_place)
         other_objects = np.setdiff1d(positioned, ids)
         landmarks = factor[ids].astype(float)
         mean = landmarks.mean(axis=0)

@@ -16,6 +16,8 @@ from stream_engine.evaluation import held_out, noise_ceiling
 from stream_engine.evaluation.held_out import Figures, HeldOut
 from stream_engine.evaluation.responses import VALIDATION_SHARE, Responses, asked_fairly, parts
 
+# Hyperparameters of a model, such as a number of dimensions and a ridge. In the shapes below, U is the number of units,
+# the responses (or questions) that are held out as a whole.
 Setting = TypeVar("Setting")
 # Selects a setting, from the (U,) part of each unit (`responses.parts`).
 Choose = Callable[[np.ndarray], Setting]
@@ -38,8 +40,8 @@ class Plan(NamedTuple):
     participants: list[Group]
 
 
-# Two folds share a setting. All answers are predicted once, so one split does not decide: the figures of a single split
-# of a small study have a standard error of many points.
+# All answers are predicted once, so one split does not decide: the figures of a single split of a small study have a
+# standard error of many points. Two folds share a setting, because selecting one costs more than a fit with it.
 FOLDS, FOLDS_A_GROUP = 10, 2
 # Fewer folds are predicted of a large study: until the 95 % interval is within two points of the accuracy, whatever
 # that is. So all models of a study are tested on the same answers.
@@ -64,7 +66,7 @@ def plan(responses: Responses, choose: float = VALIDATION_SHARE, evaluate: bool 
         lambda out: len(np.unique(responses.participant[out])) >= ENOUGH_PARTICIPANTS,
         choose,
     )
-    return Plan(groups or without_folds, participant_groups)
+    return Plan(groups or without_folds, participant_groups)  # one group at least: it selects the published setting
 
 
 def _half_width(size: np.ndarray) -> float:
@@ -75,7 +77,7 @@ def _half_width(size: np.ndarray) -> float:
 
 NOT_HELD_OUT = -1  # the fold of units that are not held out
 MIN_PARTICIPANTS = 5  # fewer are not held out
-MAX_PARTICIPANT_SHARE = 0.5  # share of the responses above which a participant is never held out
+MAX_PARTICIPANT_SHARE = 0.5  # a participant with a larger share of the responses is not held out: too few would remain
 
 
 def _folds_of_participants(responses: Responses) -> np.ndarray:
@@ -92,10 +94,13 @@ def _folds_of_participants(responses: Responses) -> np.ndarray:
     return fold[responses.participant]
 
 
-MAX_FITTED_COMPARISONS = 2_000_000  # comparisons that models are fitted to over all folds, beyond the first
+# Folds are predicted until models were fitted to so many comparisons, each counting in every fit; one fold at least.
+MAX_FITTED_COMPARISONS = 2_000_000
 
 
 def _groups(responses: Responses, fold: np.ndarray, enough: Callable[[np.ndarray], bool], choose: float) -> list[Group]:
+    """The groups of the first folds, by the (U,) fold of each unit: so many that `enough` is true of the (U,) mask of
+    all units in them, or that the limit of costs is reached."""
     folds = np.unique(fold[fold != NOT_HELD_OUT]).tolist()
     fits = max(1, MAX_FITTED_COMPARISONS // max(len(responses.answers.rows), 1))
     n_folds = next(
@@ -104,6 +109,7 @@ def _groups(responses: Responses, fold: np.ndarray, enough: Callable[[np.ndarray
     groups = []
     for first in range(0, len(folds[:n_folds]), FOLDS_A_GROUP):
         group_folds = folds[:n_folds][first : first + FOLDS_A_GROUP]
+        # the setting is selected without all folds of the group, also those that are not predicted any more
         part = parts(responses, np.isin(fold, folds[first : first + FOLDS_A_GROUP]), choose)
         groups.append(Group(part, tuple(fold == number for number in group_folds)))
     return groups
@@ -118,8 +124,8 @@ def fold_figures(
     fitted: bool = True,
 ) -> dict[str, Figures]:
     """The figures of each model that `predict` gives log odds of. `settings`: one a group, selected when it is needed,
-    while another thread predicts the folds of earlier groups; `cluster` (U,): the clusters of standard errors;
-    `fitted`: whether models are fitted to answers (`_figures`)."""
+    while another thread predicts the folds of earlier groups (compiled code runs in parallel); `cluster` (U,): the
+    clusters of standard errors; `fitted`: whether models are fitted to answers (`_figures`)."""
     predictions: dict[str, list[tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]]] = {}
     with ThreadPoolExecutor(1, "folds") as executor:
         pending = [

@@ -95,7 +95,7 @@ def of_features(published: Published) -> tuple[Probability, tuple[str, ...]] | N
     artifact = published.artifacts.get(FEATURE_MODEL)
     if artifact is None:
         return None
-    positions, known = np.asarray(artifact.arrays["points"]), np.asarray(artifact.arrays["known"], bool)
+    positions, has_features = np.asarray(artifact.arrays["points"]), np.asarray(artifact.arrays["known"], bool)
     new_names = unpack_names(artifact.arrays["more_utf8"], artifact.arrays["more_offsets"])
     id_of = {name: i for i, name in enumerate(published.snapshot.objects)}
     new_objects = [name for name in new_names if name not in id_of]
@@ -103,7 +103,7 @@ def of_features(published: Published) -> tuple[Probability, tuple[str, ...]] | N
         id_of[name] = i
     points = np.zeros((len(id_of), positions.shape[1]), positions.dtype)
     is_known = np.zeros(len(id_of), bool)
-    points[: len(positions)], is_known[: len(positions)] = positions, known
+    points[: len(positions)], is_known[: len(positions)] = positions, has_features
     ids = [id_of[name] for name in new_names]
     points[ids], is_known[ids] = artifact.arrays["more_points"], True
     return of_points(points, is_known, 0.0, STE), tuple(new_objects)
@@ -163,15 +163,15 @@ def _of_subset(over_subset: Predictor, new_id: np.ndarray) -> Margins:
     return margins
 
 
-def by_factor(factor: np.ndarray, known: np.ndarray) -> Margins:
+def by_factor(factor: np.ndarray, is_known: np.ndarray) -> Margins:
     """Margins |F_k - F_l|^2 - |F_i - F_j|^2 over a factor (n, r) of K; O(m r), in blocks."""
 
     def margins(rows: np.ndarray) -> np.ndarray:
         margin = np.full(len(rows), np.nan)
         for part in blocks(len(rows)):
             block = rows[part]
-            answerable = np.flatnonzero((block < len(known)).all(axis=1))
-            answerable = answerable[(known[block[answerable]] > 0).all(axis=1)]
+            answerable = np.flatnonzero((block < len(is_known)).all(axis=1))
+            answerable = answerable[(is_known[block[answerable]] > 0).all(axis=1)]
             i, j, k, l = (factor[column].astype(float) for column in block[answerable].T)
             margin[part][answerable] = ((k - l) ** 2).sum(axis=1) - ((i - j) ** 2).sum(axis=1)
         return margin

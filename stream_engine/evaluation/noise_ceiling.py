@@ -43,8 +43,8 @@ def ceiling(responses: Responses) -> Ceiling | None:
     if responses.votes is not None:
         n_lo, n_hi = (votes.astype(np.float64) for votes in responses.votes)
         total = n_lo + n_hi
-        others = _agreement(np.stack([n_lo - n_hi, total]), n_lo, n_hi)
-        return Ceiling(*others, None, 0, _upper_bound(n_lo, n_hi, total, total))
+        agreement_with_others = _agreement(np.stack([n_lo - n_hi, total]), n_lo, n_hi)
+        return Ceiling(*agreement_with_others, None, 0, _upper_bound(n_lo, n_hi, total, total))
     if responses.together is not None:
         answers = answers.without(responses.together)
     votes = _sorted_votes(answers, len(responses.participant_hash))
@@ -70,9 +70,9 @@ def _sorted_votes(answers: Answers, n_participants: int) -> _Votes:
 
 
 def _ceiling_of(votes: _Votes) -> Ceiling:
-    question, own, named, n_lo, n_hi = votes
+    question, own_number, named, n_lo, n_hi = votes
     net, total = n_lo - n_hi, n_lo + n_hi
-    own_net, own_total = np.bincount(own, net)[own], np.bincount(own, total)[own]
+    own_net, own_total = np.bincount(own_number, net)[own_number], np.bincount(own_number, total)[own_number]
     return Ceiling(
         *_agreement_with_others(votes, own_net, own_total),
         *_agreement(np.stack([own_net, own_total])[:, named], n_lo[named], n_hi[named]),

@@ -13,9 +13,9 @@ from stream_engine.state.artifact import Artifact, figure
 
 
 class ParticipantModel(NamedTuple):
-    """Which parameters of the participant's own the probabilities use; without any, they are the group's."""
+    """Which parameters of their own a participant has; all others are the group's."""
 
-    known: bool  # a lapse rate, weights or a map
+    has_own: bool  # any of the following, or a lapse rate
     weighted: bool  # weights of the axes
     own_map: bool = False
 
@@ -43,13 +43,13 @@ def of_participant(
     if own_weights is not None:
         points = points * np.sqrt(own_weights)
         scale = figure(report, "individual_differences", "scale") or 1.0
-    is_known = weighted or lapse != float(arrays["lapse"])
+    has_own = weighted or lapse != float(arrays["lapse"])
     probability = of_points(points, has_answers, lapse, alpha, scale)
     if "draws" in arrays and not weighted:
-        probability = of_draws(arrays["draws"], has_answers, lapse if is_known else arrays["draw_lapse"])
+        probability = of_draws(arrays["draws"], has_answers, lapse if has_own else arrays["draw_lapse"])
     if "own_X" in arrays and number >= 0 and (own_rows := np.asarray(arrays["own_worker"]) == number).any():
         return _stacked(artifact, probability, number, own_rows), ParticipantModel(True, weighted, True)
-    return probability, ParticipantModel(is_known, weighted)
+    return probability, ParticipantModel(has_own, weighted)
 
 
 def _stacked(artifact: Artifact, group: Probability, number: int, own_rows: np.ndarray) -> Probability:

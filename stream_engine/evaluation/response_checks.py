@@ -16,7 +16,8 @@ from stream_engine.state.snapshot import Snapshot
 
 LEVEL = 0.01  # of each check, over all participants together
 MIN_ANSWERS = 10  # answers below which a participant is not checked, and a run is no straight line
-# Pace: more than this share of the answers within 300 ms (Greenwald, Nosek & Banaji 2003).
+# Pace: more than this share of the answers within 300 ms (Greenwald, Nosek & Banaji 2003), by an exact binomial test;
+# by response times, or else by the time since the answer before.
 FAST_SECONDS, FAST_SHARE = 0.3, 0.1
 
 
@@ -99,7 +100,7 @@ def response_checks(snapshot: Snapshot, names: Sequence[str]) -> ResponseChecks:
     place = {name: number for number, name in enumerate(names)}
     fast, n_fast, seconds, duplicates = _intervals(snapshot, place)
     timed = np.zeros(p, bool)
-    position, shown, longest = np.full(p, -1), np.zeros(p, np.int64), np.zeros(p, np.int64)
+    position, n_objects, longest = np.full(p, -1), np.zeros(p, np.int64), np.zeros(p, np.int64)
     share, p_position, p_run = (np.full(p, np.nan) for _ in range(3))
     patterns = snapshot.section("response_patterns")
     if patterns:
@@ -120,7 +121,7 @@ def response_checks(snapshot: Snapshot, names: Sequence[str]) -> ResponseChecks:
         )
         positions = worker[~of_times], size[~of_times].astype(np.int64), value[~of_times].astype(np.int64), n[~of_times]
         answers_each, expected = _expected(*positions)
-        position, shown, share, p_position = _positions(*positions, answers_each, expected, p)
+        position, n_objects, share, p_position = _positions(*positions, answers_each, expected, p)
         longest[participant[requested]] = patterns["longest"][requested]
         followed, changes = np.zeros((2, p), np.int64)
         followed[participant[requested]], changes[participant[requested]] = (
@@ -134,7 +135,7 @@ def response_checks(snapshot: Snapshot, names: Sequence[str]) -> ResponseChecks:
         fast_share = np.where(n_fast >= MIN_ANSWERS, fast / n_fast, np.nan)
     return ResponseChecks(
         position,
-        shown,
+        n_objects,
         share,
         corrected[0],
         longest,
@@ -171,7 +172,7 @@ def _positions(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """`(position, number of objects, its share, p)` of each participant: an exact binomial test of the share at the
     position against the expected one, Bonferroni-corrected over positions."""
-    position, shown = np.full(n_participants, -1), np.zeros(n_participants, np.int64)
+    position, n_objects = np.full(n_participants, -1), np.zeros(n_participants, np.int64)
     share, p = np.full(n_participants, np.nan), np.full(n_participants, np.nan)
     compared = (answers_each >= MIN_ANSWERS) & np.isfinite(expected)
     n_tests = np.bincount(worker, size / np.maximum(_sums(worker << 32 | size, np.ones_like(n)), 1), n_participants)
@@ -179,9 +180,9 @@ def _positions(
     for row in np.argsort(-p_rows, kind="stable").tolist():  # the least probable stays
         if compared[row]:
             i = worker[row]
-            position[i], shown[i], share[i] = value[row], size[row], n[row] / answers_each[row]
+            position[i], n_objects[i], share[i] = value[row], size[row], n[row] / answers_each[row]
             p[i] = min(1.0, p_rows[row] * n_tests[i]) if share[i] - expected[row] >= MIN_BIAS else 1.0
-    return position, shown, share, p
+    return position, n_objects, share, p
 
 
 def _runs(

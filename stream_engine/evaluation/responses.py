@@ -44,9 +44,9 @@ def responses_of(snapshot: Snapshot, seed: int) -> Responses:
 
     Responses are not used if one of their comparisons is missing from the counts.
     """
-    kept = kept_responses(snapshot)
-    if kept is not None and len(kept.rows):
-        responses = of_judgements(kept, name_hashes(snapshot.objects, seed), seed)
+    kept_units = kept_responses(snapshot)
+    if kept_units is not None and len(kept_units.rows):
+        responses = of_judgements(kept_units, name_hashes(snapshot.objects, seed), seed)
         if are_counted(snapshot, responses.answers):
             return responses if (responses.participant >= 0).any() else responses._replace(votes=_votes(snapshot))
     return of_comparisons(snapshot, seed)
@@ -57,38 +57,40 @@ def responses_of(snapshot: Snapshot, seed: int) -> Responses:
 WITHOUT_MODEL = ("random", "coverage", "landmark", "landmark-k2")
 
 
-def of_judgements(kept: KeptResponses, hashes: np.ndarray, seed: int) -> Responses:
+def of_judgements(kept_units: KeptResponses, hashes: np.ndarray, seed: int) -> Responses:
     """Answers whose units are responses; `hashes` (n,) uint64 of the objects' names. O(m log m).
 
     The draw of a response is a hash of its comparisons as a set, its participant's name and its time. Equal responses
     without a participant and a time may be those of several people, and are units of their own (`_copies`).
     """
-    units, rows = len(kept.times), np.asarray(kept.rows)
-    workers = name_hashes(kept.worker_names, seed)
+    units, rows = len(kept_units.times), np.asarray(kept_units.rows)
+    workers = name_hashes(kept_units.worker_names, seed)
     i, j, k, l = (hashes[column] for column in rows.T)
     content = np.zeros(units, np.uint64)
-    np.add.at(content, kept.judgement, mix64(mix64(i + j) + np.uint64(GOLDEN_GAMMA) * mix64(k + l)))
-    content += mix64(np.append(workers, np.uint64(0))[kept.worker] + np.uint64(1))
-    content += mix64(np.nan_to_num(kept.time, nan=-1.0).astype(np.float64).view(np.uint64))
-    unit = kept.judgement.astype(np.int64)
-    model_samplers = [number for number, name in enumerate(kept.sampler_names) if name not in WITHOUT_MODEL]
-    fair = ~np.isin(kept.sampler, model_samplers) if model_samplers else None
-    copied, nth, times = _copies(kept)
+    np.add.at(content, kept_units.judgement, mix64(mix64(i + j) + np.uint64(GOLDEN_GAMMA) * mix64(k + l)))
+    content += mix64(np.append(workers, np.uint64(0))[kept_units.worker] + np.uint64(1))
+    content += mix64(np.nan_to_num(kept_units.time, nan=-1.0).astype(np.float64).view(np.uint64))
+    unit = kept_units.judgement.astype(np.int64)
+    model_samplers = [number for number, name in enumerate(kept_units.sampler_names) if name not in WITHOUT_MODEL]
+    fair = ~np.isin(kept_units.sampler, model_samplers) if model_samplers else None
+    copied, nth, times = _copies(kept_units)
     begins = np.searchsorted(unit, np.arange(units + 1))
     size = np.diff(begins)[copied]
     row = np.repeat(begins[copied] - np.cumsum(size) + size, size) + np.arange(size.sum())
     unit = np.repeat(np.arange(len(copied)), size)
     content = content[copied] + np.uint64(GOLDEN_GAMMA) * nth.astype(np.uint64)
-    participant, n = np.asarray(kept.worker)[copied], len(hashes)
+    participant, n = np.asarray(kept_units.worker)[copied], len(hashes)
     return Responses(
         "judgements",
-        Answers(rows[row], times[unit], participant[unit], unit, n, kept.worker_names),
+        Answers(rows[row], times[unit], participant[unit], unit, n, kept_units.worker_names),
         _draw(content),
         participant,
         workers,
-        kept.complete,
+        kept_units.complete,
         None if fair is None else fair[copied],
-        together=None if kept.complete else ((np.asarray(kept.worker) < 0) & np.isnan(kept.time))[copied],
+        together=None
+        if kept_units.complete
+        else ((np.asarray(kept_units.worker) < 0) & np.isnan(kept_units.time))[copied],
     )
 
 
@@ -97,21 +99,21 @@ def of_judgements(kept: KeptResponses, hashes: np.ndarray, seed: int) -> Respons
 MAX_COPIES, MAX_COPIED_ROWS = 8, 4_000_000
 
 
-def _copies(kept: KeptResponses) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _copies(kept_units: KeptResponses) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """`(the kept response of each unit, its number among the units of this response, how many copies it stands for)`.
 
     A response without a participant and a time is kept once, with its number of repetitions. If all of them were held
     out together, only the answers that differ would remain, and a model of these would be wrong where most people
     agree."""
-    anonymous, max_copies = (np.asarray(kept.worker) < 0) & np.isnan(kept.time), MAX_COPIES
-    size = np.bincount(kept.judgement, minlength=len(kept.times))
-    parts = np.where(anonymous, np.minimum(kept.times, max_copies), 1)
-    while max_copies > 2 and size @ parts > max(MAX_COPIED_ROWS, 2 * len(kept.rows)):
+    anonymous, max_copies = (np.asarray(kept_units.worker) < 0) & np.isnan(kept_units.time), MAX_COPIES
+    size = np.bincount(kept_units.judgement, minlength=len(kept_units.times))
+    parts = np.where(anonymous, np.minimum(kept_units.times, max_copies), 1)
+    while max_copies > 2 and size @ parts > max(MAX_COPIED_ROWS, 2 * len(kept_units.rows)):
         max_copies //= 2
         parts = np.minimum(parts, max_copies)
     copied = np.repeat(np.arange(len(parts)), parts)
     nth = np.arange(len(copied)) - np.repeat(np.cumsum(parts) - parts, parts)
-    times_each, remainder = np.divmod(np.asarray(kept.times, np.int64), parts)
+    times_each, remainder = np.divmod(np.asarray(kept_units.times, np.int64), parts)
     return copied, nth, (times_each[copied] + (nth < remainder[copied])).astype(np.float64)
 
 

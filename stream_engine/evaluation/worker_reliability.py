@@ -94,10 +94,10 @@ def records(votes: ParticipantVotes) -> Records:
     A participant who answered lo n_lo times agrees n_lo times if the net vote of the others is for lo.
     """
     workers, net = len(votes.names), net_vote(votes.n_lo, votes.n_hi)
-    others = _by_key(votes, net)[votes.key] - net
+    net_of_others = _by_key(votes, net)[votes.key] - net
     answers = votes.n_lo + votes.n_hi
-    agreed = np.where(others > 0, votes.n_lo, np.where(others < 0, votes.n_hi, 0))
-    decided = np.where(others != 0, answers, 0)
+    agreed = np.where(net_of_others > 0, votes.n_lo, np.where(net_of_others < 0, votes.n_hi, 0))
+    decided = np.where(net_of_others != 0, answers, 0)
     count = [answers, agreed, decided - agreed, answers - 1, np.minimum(votes.n_lo, votes.n_hi)]
     return Records(*(np.bincount(votes.worker, column, workers).astype(np.int64) for column in count))
 

@@ -277,10 +277,10 @@ def _failures(
     agreement, n_one_way, n_other_way = (
         column[answered] for column in tested_answers.agreement(evaluated.units, answers.rows)
     )
-    asked, n = answers.rows[answered], evaluated.n
+    answered_rows, n = answers.rows[answered], evaluated.n
 
     def by_object(values: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        sums, counts = (tested_answers.object_sums(asked, summand, n) for summand in (values * weight, weight))
+        sums, counts = (tested_answers.object_sums(answered_rows, summand, n) for summand in (values * weight, weight))
         return np.where(counts > 0, sums / np.maximum(counts, 1e-300), -1.0), counts
 
     arrays = {name: np.full(len(snapshot.objects), -1.0) for name in ("object_accuracy", "object_agreement")}
@@ -294,7 +294,7 @@ def _failures(
     wrong = wrong[first_of_question]
     worst = wrong[np.lexsort((prediction.margin[wrong], -certainty[wrong]))][:KEPT_FAILURES]
     return arrays | {
-        "questions": sets.ids[asked[worst]].astype(np.int32),
+        "questions": sets.ids[answered_rows[worst]].astype(np.int32),
         "question_votes": np.stack([n_one_way[worst], n_other_way[worst]], axis=1),
         "question_margin": prediction.margin[worst],
     }

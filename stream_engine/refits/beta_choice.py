@@ -23,10 +23,10 @@ class Inputs(NamedTuple):
     """The data of the program: comparisons, and kernels or features (LPOE)."""
 
     comparisons: Constraints
-    names: list[str]
-    kernels: list[np.ndarray]
-    features: np.ndarray | None
-    report: list[dict[str, Any]]
+    names: list[str]  # of the kernels; "identity" without kernels, "features" with features, "sum" of summed kernels
+    kernels: list[np.ndarray]  # (n, n)
+    features: np.ndarray | None  # (n, p)
+    report: list[dict[str, Any]]  # about the files
 
 
 class Choice(NamedTuple):
@@ -37,9 +37,9 @@ class Choice(NamedTuple):
     how: str
     tried: list[dict[str, float]]  # candidates with their figures, for the report
     slope: float | None = None  # of the probabilities
-    scale: float | None = (
-        None  # the smallest beta of the comparisons that it was selected by, without the held-out ones
-    )
+    # The smallest beta at which anything is learned without the held-out answers: candidates are multiples of it, and
+    # the selected multiple is applied to `smallest`.
+    scale: float | None = None
 
 
 class Attempt(NamedTuple):
@@ -80,7 +80,7 @@ def choose(task: Task, inputs: Inputs, split: TrainingSplit | None, *, progress:
         )
     if params.beta is not None:
         return Choice(params.beta, smallest, "given", [], _slope_of_given(task, inputs, split))
-    scale = smallest  # held-out answers must not determine the grid either
+    scale = smallest  # below without the held-out answers, which must not determine the grid either
     if split is not None:
         outside = inputs._replace(comparisons=constraints_of(task, split.outside))
         scale = _smallest(params, outside) or smallest
@@ -97,7 +97,7 @@ def choose(task: Task, inputs: Inputs, split: TrainingSplit | None, *, progress:
         return trial
 
     best = _best(attempt, betas, scale)
-    beta = best.beta / scale * smallest  # the smallest beta of all comparisons can differ
+    beta = best.beta / scale * smallest  # the same multiple of the smallest beta of all comparisons
     return Choice(beta, smallest, how, trials, best.slope, scale)
 
 
@@ -105,7 +105,7 @@ def _slope_of_given(task: Task, inputs: Inputs, split: TrainingSplit | None) -> 
     """The slope of the probabilities of a given beta, from the validation set."""
     if split is None or not split.can_choose:
         return None
-    gram = _rough(task, inputs, split.fitting, task.params.beta)
+    gram = _rough_gram(task, inputs, split.fitting, task.params.beta)
     return None if gram is None else kernel_refits.calibrated_slope(gram, split.validation)
 
 
@@ -172,7 +172,8 @@ def _folds(task: Task, inputs: Inputs, split: TrainingSplit | None) -> tuple[lis
 
 
 def _attempt(params: Any, inputs: Inputs, beta: float, folds: list[ObjectFold]) -> tuple[Attempt, float]:
-    """`(the losses of a beta over all folds, the mean GAUC)`, with one slope for all folds."""
+    """`(the losses of a beta over all folds, the mean GAUC)`, with one slope for all folds. GAUC, the generalised AUC
+    of McFee & Lanckriet, is the share of test comparisons that the kernel satisfies."""
     # The hinge is no likelihood, so distances become probabilities by one slope of margins in units of the kernel's
     # scale, fitted to the margins that it is tested on. Figures of the selected beta are computed with this slope on
     # answers that neither fitted nor selected it (`kernel_refits`).
@@ -207,11 +208,11 @@ def learned_from(task: Task, inputs: Inputs, choice: Choice, training: Snapshot)
     """`(the Gram matrix of some of the answers at the selected beta, its slope)`; None without constraints or a
     slope."""
     beta = choice.beta if choice.scale is None else choice.beta / choice.smallest * choice.scale
-    gram = None if choice.slope is None else _rough(task, inputs, training, beta)
+    gram = None if choice.slope is None else _rough_gram(task, inputs, training, beta)
     return None if gram is None or choice.slope is None else (gram, choice.slope)
 
 
-def _rough(task: Task, inputs: Inputs, restricted: Snapshot, beta: float) -> np.ndarray | None:
+def _rough_gram(task: Task, inputs: Inputs, restricted: Snapshot, beta: float) -> np.ndarray | None:
     """The Gram matrix of these answers; None if they give no constraints."""
     training = inputs._replace(comparisons=constraints_of(task, restricted))
     if not len(training.comparisons.rows):

@@ -134,27 +134,18 @@ def _artifact(
     needed: Artifact,
 ) -> Artifact:
     n = len(snapshot.objects)
-    own_labels, second, subgroup = (np.full(n, -1, np.int32) for _ in range(3))
-    own_labels[ids] = answer.labels
-    labels, ari = stability.continued(own_labels, previous)
-    label_of = np.full(int(answer.labels.max(initial=-1)) + 2, -1, np.int32)  # the last: no group
-    label_of[answer.labels] = labels[ids]
-    label_of[-1] = -1
-    second[ids] = label_of[answer.second]
-    of_object = np.zeros(n)
-    of_object[ids] = answer.stability
-    splits = []
+    labels = np.full(n, -1, np.int32)
+    labels[ids] = answer.labels
+    labels, ari = stability.continued(labels, previous)
     group_numbers = numbers(labels)
-    for subgroup_answer in answer.subgroups:
-        members = ids[subgroup_answer.labels >= 0]
-        splits.append({"group": int(group_numbers[members[0]]), "k": subgroup_answer.k, "grade": subgroup_answer.grade})
-        if are_separated(splits[-1]):
-            subgroup[members] = subgroup_answer.labels[subgroup_answer.labels >= 0]
+    subgroup, splits = _subgroups(ids, answer, group_numbers)
+    stability_of_object = np.zeros(n)
+    stability_of_object[ids] = answer.stability
     arrays = {
         "labels": labels,
         "k": np.array(answer.k or 0),
-        "stability": of_object,
-        "second": second,
+        "stability": stability_of_object,
+        "second": _second(labels, ids, answer),
         "subgroup": subgroup,
         "clearer_than": np.array(answer.clearer_than),
         "detection_limit": np.array(answer.detection_limit),
@@ -163,20 +154,18 @@ def _artifact(
         "tested_k": np.asarray(answer.tested.k, np.int64),
         "tested_clearness": np.asarray(answer.tested.clearness, np.float64),
     }
-    sizes = np.bincount(group_numbers[group_numbers >= 1], minlength=1)[1:]
+    is_between = (labels >= 0) & (stability_of_object < BETWEEN)
+    figures = ("clearer_than", "detection_limit", "gain", "gain_se")
     report: dict[str, Any] = {
         "grade": answer.grade,
         "reason": answer.reason,
         "k": answer.k,
         "objects": len(ids),
         "answers": answer.answers,
-        "sizes": sizes.tolist(),
-        "between": int(((labels >= 0) & (of_object < BETWEEN)).sum()) if answer.stability.any() else None,
+        "sizes": np.bincount(group_numbers[group_numbers >= 1], minlength=1)[1:].tolist(),
+        "between": int(is_between.sum()) if answer.stability.any() else None,
         "subgroups": splits,
-        **{
-            name: _finite_or_none(getattr(answer, name))
-            for name in ("clearer_than", "detection_limit", "gain", "gain_se")
-        },
+        **{name: _finite_or_none(getattr(answer, name)) for name in figures},
         "replication": {
             "ari": _finite_or_none(answer.replication),
             "low": _finite_or_none(answer.replication_low),
@@ -190,6 +179,29 @@ def _artifact(
     }
     report["note"] = sentence(report)
     return Artifact(KIND, snapshot.digest, snapshot.sequence, plain_params(params), seed, arrays, report)
+
+
+def _second(labels: np.ndarray, ids: np.ndarray, answer: ClusterAnswer) -> np.ndarray:
+    """(n,) the next most frequent group of each object, by the published labels; -1 without one."""
+    label_of = np.full(int(answer.labels.max(initial=-1)) + 2, -1, np.int32)  # the last: no group
+    label_of[answer.labels] = labels[ids]
+    label_of[-1] = -1
+    second = np.full(len(labels), -1, np.int32)
+    second[ids] = label_of[answer.second]
+    return second
+
+
+def _subgroups(
+    ids: np.ndarray, answer: ClusterAnswer, group_numbers: np.ndarray
+) -> tuple[np.ndarray, list[dict[str, Any]]]:
+    """`((n,) the subgroup of each object, -1 without one, the tested groups for the report)`."""
+    subgroup, splits = np.full(len(group_numbers), -1, np.int32), []
+    for split in answer.subgroups:
+        members = ids[split.labels >= 0]
+        splits.append({"group": int(group_numbers[members[0]]), "k": split.k, "grade": split.grade})
+        if are_separated(splits[-1]):
+            subgroup[members] = split.labels[split.labels >= 0]
+    return subgroup, splits
 
 
 def _finite_or_none(value: float) -> float | None:

@@ -196,15 +196,15 @@ def _fits(responses: Responses, d: int, settings: list[tuple[float, int]]) -> It
         yield from pool.map(lambda setting: sparse_fit.fit(responses, d, *setting), settings)
 
 
-def reproducibility(weights: np.ndarray, others: np.ndarray) -> np.ndarray:
+def reproducibility(weights: np.ndarray, other_fit: np.ndarray) -> np.ndarray:
     """(d,) correlation of each dimension with the one of another fit that it is matched to, one to one with the largest
     sum; 0 without a match.
 
     >>> one = np.array([[1.0, 0.0], [0.0, 1.0], [0.0, 2.0]])
-    >>> reproduced(one, one[:, ::-1]).round(6).tolist(), reproduced(one, one[:, 1:]).round(6).tolist()
+    >>> reproducibility(one, one[:, ::-1]).round(6).tolist(), reproducibility(one, one[:, 1:]).round(6).tolist()
     ([1.0, 1.0], [0.0, 1.0])
     """
-    centred = [part - part.mean(axis=0) for part in (weights.astype(np.float64), others.astype(np.float64))]
+    centred = [part - part.mean(axis=0) for part in (weights.astype(np.float64), other_fit.astype(np.float64))]
     first, second = (part / np.maximum(np.sqrt((part**2).sum(axis=0)), 1e-300) for part in centred)
     correlation, matched = first.T @ second, np.zeros(weights.shape[1])
     rows, columns = linear_sum_assignment(-correlation)

@@ -169,7 +169,8 @@ def tree(W: np.ndarray, method: str, additive: np.ndarray | None = None, of_itse
 
 
 def revenue(W: np.ndarray, merges: np.ndarray) -> float:
-    """- sum_{i < j} W_ij |H(i v j)| for a linkage in scipy's format. O(m^2), O(m^2) memory.
+    """- sum_{i < j} W_ij |H(i v j)|, minus Dasgupta's cost on W, for a linkage in scipy's format. O(m^2) time and
+    memory.
 
     >>> revenue(np.array([[0, 2, -1], [2, 0, -1], [-1, -1, 0.]]), np.array([[0, 2, 1., 2], [1, 3, 2., 3]]))
     -1.0

@@ -155,13 +155,13 @@ def refit(
         choose = partial(_choose, task, inputs, progress=progress)
         choice = choose(evaluation.split())
         fold_fits = _FoldFits(params, inputs)
-        figures = evaluation.evaluate(choice, choose, fold_fits.learned)
+        figures = evaluation.evaluate(choice, choose, fold_fits.kernel_and_slope)
         cold_start = (fold_fits.first_end or choice.start) if choice.tried else None
         start = _warm_start(previous, inputs, task.subset.ids, params.loss) or cold_start
         solves = len(choice.tried) + 2
         progress(solves - 1, solves)
         fit_published = partial(_fit, params, inputs, choice.lambdas, tolerance=params.tolerance)
-        learned, solver = second_solver.solve_by(
+        solution, solver = second_solver.solve_by(
             KIND,
             params.solver,
             lambda report_progress: fit_published(
@@ -171,15 +171,15 @@ def refit(
             lambda candidate: candidate.converged,
             kernel_refits.last_solve(progress, solves),
         )
-        if not learned.converged:
+        if not solution.converged:
             raise SolverFailed(
-                f"kernel_learning: gap {learned.gap:.2g} after {learned.iterations} iterations; expected <= "
+                f"kernel_learning: gap {solution.gap:.2g} after {solution.iterations} iterations; expected <= "
                 f"{params.tolerance}, next: raise max_iterations, tolerance or lambda1"
             )
-        extension = _extension(task, inputs.helpers, choice.lambdas.lambda1, learned)
-        progress(solves, solves, gap=learned.gap)
-        figures_report = evaluation.report(figures, choice.slope, learned.gram)
-        return _artifact(task, inputs, choice, learned, extension, figures_report | {"solver": solver})
+        extension = _extension(task, inputs.helpers, choice.lambdas.lambda1, solution)
+        progress(solves, solves, gap=solution.gap)
+        figures_report = evaluation.report(figures, choice.slope, solution.gram)
+        return _artifact(task, inputs, choice, solution, extension, figures_report | {"solver": solver})
 
 
 # Arrays of n^2 doubles besides the auxiliary kernels: K, K0, a step's points, gradients, eigenvectors, workspace.
@@ -248,23 +248,23 @@ def _fit(params: Params, inputs: Inputs, lambdas: Lambdas, start: rckl.Start | N
 
 
 def _extension(
-    task: Task, helpers: AuxiliaryKernels, lambda1: float, learned: rckl.Learned
+    task: Task, helpers: AuxiliaryKernels, lambda1: float, solution: rckl.Learned
 ) -> out_of_sample.Extension | None:
     """All other objects added to the learned points: their auxiliary parts by Nystrom, the rest by the refit's own loss
     and lambda1; None if they are excluded."""
     params, ids = task.params, task.subset.ids
     if params.rest == "none":
         return None
-    used_kernels = [kernel for kernel, weight in enumerate(learned.mu.tolist()) if weight > 0]
+    used_kernels = [kernel for kernel, weight in enumerate(solution.mu.tolist()) if weight > 0]
     specs = {helpers.names[kernel]: params.kernels[helpers.names[kernel]] for kernel in used_kernels}
     across = auxiliary_kernels.across(specs, task.snapshot.objects, ids)
     roots = [mkpoe.factor(helpers.kernels[kernel]) for kernel in used_kernels]
-    scales = np.sqrt(learned.mu[used_kernels])
+    scales = np.sqrt(solution.mu[used_kernels])
     maps = [scale * factor.inverse for scale, factor in zip(scales, roots)]
     fixed = [scale * factor.root for scale, factor in zip(scales, roots)]
     model = out_of_sample.Model(
-        float(np.trace(learned.gram)),
-        out_of_sample.root(learned.k0, kernel_refits.DIRECTIONS),
+        float(np.trace(solution.gram)),
+        out_of_sample.root(solution.k0, kernel_refits.DIRECTIONS),
         np.concatenate([np.zeros((len(ids), 0)), *fixed], axis=1),
         *kernel_refits.rows_from_files(across, maps, len(task.snapshot.objects)),
         lambda1,
@@ -323,7 +323,7 @@ class _FoldFits:
         self._params, self._inputs = params, inputs
         self.first_end: rckl.Start | None = None
 
-    def learned(self, choice: Choice, training: Snapshot) -> tuple[np.ndarray, float] | None:
+    def kernel_and_slope(self, choice: Choice, training: Snapshot) -> tuple[np.ndarray, float] | None:
         """`(the kernel at the selected lambdas, its slope)`.
 
         The slope comes from the validation set, even for a likelihood: the trace shrinks distances, so that a fit is
@@ -368,7 +368,7 @@ def _artifact(
     task: Task,
     inputs: Inputs,
     choice: Choice,
-    learned: rckl.Learned,
+    solution: rckl.Learned,
     extension: out_of_sample.Extension | None,
     figures: dict[str, Any],
 ) -> Artifact:
@@ -380,22 +380,22 @@ def _artifact(
         "tried": choice.tried,
         **figures,
         "triplets": len(inputs.triplets),
-        "objective": learned.objective,
-        "bound": learned.bound,
-        "gap": learned.gap,
-        "iterations": learned.iterations,
-        "rank_K0": learned.rank,
-        "satisfied": learned.satisfied,
-        "mu": dict(zip(inputs.helpers.names, learned.mu.tolist())),
+        "objective": solution.objective,
+        "bound": solution.bound,
+        "gap": solution.gap,
+        "iterations": solution.iterations,
+        "rank_K0": solution.rank,
+        "satisfied": solution.satisfied,
+        "mu": dict(zip(inputs.helpers.names, solution.mu.tolist())),
         "kernels": inputs.helpers.report,
     }
     arrays = {
-        "K": learned.gram,
-        "K0": learned.k0,
-        "mu": learned.mu,
-        "objective": np.array(learned.objective),
-        "satisfied": np.array(learned.satisfied),
+        "K": solution.gram,
+        "K0": solution.k0,
+        "mu": solution.mu,
+        "objective": np.array(solution.objective),
+        "satisfied": np.array(solution.satisfied),
         "triplets": task.subset.ids[inputs.triplets].astype(np.int32),
-        "dual": learned.dual,
+        "dual": solution.dual,
     }
-    return kernel_refits.artifact(task, learned.gram, arrays, report, extension)
+    return kernel_refits.artifact(task, solution.gram, arrays, report, extension)

@@ -171,7 +171,7 @@ def artifact(
 
 
 def _coordinates(task: Task, gram: np.ndarray, extension: Extension | None) -> dict[str, np.ndarray]:
-    """Coordinates; over a subset also `ids`, `known` and, with an extension, `factor`."""
+    """Coordinates; over a subset also `ids`, `membership` and, with an extension, `factor`."""
     params, previous = task.params, None
     if task.previous is not None:
         previous = coordinates.previous_map(task.previous.arrays)
@@ -179,11 +179,11 @@ def _coordinates(task: Task, gram: np.ndarray, extension: Extension | None) -> d
     if params.objects is None:
         return coordinates.coordinates(gram, ids, n, params.dimensions, previous)
     if extension is None:
-        known, factor = np.where(renumbering(ids, n) >= 0, LEARNED, NOTHING).astype(np.int8), None
+        membership, factor = np.where(renumbering(ids, n) >= 0, LEARNED, NOTHING).astype(np.int8), None
     else:
-        known, factor = extension.known, extension.factor
-    arrays = coordinates.coordinates(gram, ids, n, params.dimensions, previous, factor, known)
-    arrays |= {"ids": ids.astype(np.int32), "known": known}
+        membership, factor = extension.known, extension.factor
+    arrays = coordinates.coordinates(gram, ids, n, params.dimensions, previous, factor, membership)
+    arrays |= {"ids": ids.astype(np.int32), "known": membership}
     return arrays if factor is None else arrays | {"factor": factor}
 
 
@@ -230,8 +230,10 @@ class KernelEvaluation:
 
     def split(self, part: np.ndarray | None = None) -> TrainingSplit | None:
         """The split of a part; by default of the first group. None if nothing to learn from is left."""
-        made = TrainingSplit(self._restricted, self._responses, self._plan.responses[0].part if part is None else part)
-        return made if _has_evidence(made.outside) else None
+        training_split = TrainingSplit(
+            self._restricted, self._responses, self._plan.responses[0].part if part is None else part
+        )
+        return training_split if _has_evidence(training_split.outside) else None
 
     def evaluate(
         self,

@@ -65,7 +65,7 @@ class TrainingData(NamedTuple):
     columns: Columns
     sets: np.ndarray  # (n, Y) bool
     classes: list[str]  # Y, those that an object of the subset has first
-    learned: int  # number of these classes, which alone can be learned
+    n_learned: int  # number of these classes, which alone can be learned
     parts: np.ndarray  # (n,) int8: training set, test set, ..., see `labels`
     predicted_ids: np.ndarray  # (m,) ids of the objects that get a prediction
 
@@ -149,13 +149,13 @@ def _training_data(snapshot: Snapshot, params: Params, seed: int, sets: np.ndarr
 
 def _boosted(data: TrainingData, seed: int, rounds: int, progress: Progress) -> Booster:
     """Fit on the training set, with the error on the test set in the curve."""
-    label_sets = data.sets[:, : data.learned] & np.isin(data.parts, [labels.TRAIN, labels.TEST])[:, None]
+    label_sets = data.sets[:, : data.n_learned] & np.isin(data.parts, [labels.TRAIN, labels.TEST])[:, None]
     watch = np.flatnonzero(data.parts == labels.TEST)
     return fit(data.columns, label_sets, rounds, seed, watch=watch, progress=progress)
 
 
 def _require_memory(data: TrainingData, rounds: int) -> None:
-    n, n_labels = int((data.parts == labels.TRAIN).sum()), data.learned
+    n, n_labels = int((data.parts == labels.TRAIN).sum()), data.n_learned
     objects, n_predicted = len(data.parts), len(data.predicted_ids)
     bytes = (
         bytes_needed(data.columns, n, n_predicted)
@@ -244,7 +244,8 @@ def _outcome(booster: Booster, data: TrainingData) -> tuple[dict[str, np.ndarray
     decided, confidence = _predictions(booster, data)
     parts, sets, curve = data.parts, data.sets, booster.curve
     train = parts == labels.TRAIN
-    margin_loss = np.logaddexp.reduce(np.where(sets[train, : data.learned], -1.0, 1.0) * confidence[train], axis=None)
+    signs = np.where(sets[train, : data.n_learned], -1.0, 1.0)
+    margin_loss = np.logaddexp.reduce(signs * confidence[train], axis=None)
     log_bound = float(margin_loss - np.log(2 * train.sum()))
     arrays = {
         **booster.classifiers._asdict(),
@@ -261,7 +262,7 @@ def _outcome(booster: Booster, data: TrainingData) -> tuple[dict[str, np.ndarray
         "watched_error": curve.watched_error,
     }
     report: dict[str, Any] = {
-        "classes": data.classes[: data.learned],
+        "classes": data.classes[: data.n_learned],
         "rounds": booster.rounds,
         "stored": len(booster.classifiers.alpha),
         "labelled": int((parts > 0).sum()),
@@ -275,9 +276,9 @@ def _outcome(booster: Booster, data: TrainingData) -> tuple[dict[str, np.ndarray
         "abstention_rate": float(decided.abstained[data.predicted_ids].mean()),
         **figures(booster, data.columns, confidence),
     }
-    if data.learned < len(data.classes):
+    if data.n_learned < len(data.classes):
         report["other_classes"] = data.classes[
-            data.learned :
+            data.n_learned :
         ]  # that no object of the subset has: given, never predicted
     if (parts == labels.OUTSIDE).any() and len(data.predicted_ids) == len(parts):
         report["outside"] = _part_figures(
@@ -288,7 +289,7 @@ def _outcome(booster: Booster, data: TrainingData) -> tuple[dict[str, np.ndarray
 
 def _given_sets(booster: Booster, data: TrainingData) -> dict[str, np.ndarray]:
     """Packed label sets, given and predicted: a label is predicted with more than half of the weight that voted."""
-    label_sets = data.sets[:, : data.learned]
+    label_sets = data.sets[:, : data.n_learned]
     return {
         "given_sets": np.packbits(label_sets, axis=1, bitorder="little"),
         "predicted_sets": np.packbits(_predictions(booster, data)[1] > 0, axis=1, bitorder="little"),
